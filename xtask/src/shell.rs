@@ -45,6 +45,12 @@ pub fn capture(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// This machine in a line of a page: `kernel: Linux 6.18 x86_64, 2 CPUs`.
+pub fn machine() -> Result<String> {
+    let kernel = capture(command("uname").args(["-srm"]))?;
+    Ok(format!("kernel: {}, {} CPUs", kernel.trim(), std::thread::available_parallelism()?))
+}
+
 /// Whether a program of this name is on the path, or where Debian puts root's programs.
 pub fn has_program(name: &str) -> bool {
     let path = std::env::var("PATH").unwrap_or_default();

@@ -9,7 +9,7 @@ use super::case::{Came, Planted, Ran, Verdict};
 use super::score::{Score, score};
 use crate::wilson;
 use xtask::median;
-use xtask::shell::{capture, command};
+use xtask::shell::machine;
 
 /// One run on one line.
 pub fn one_line(ran: &Ran) -> String {
@@ -66,8 +66,6 @@ pub fn page(runs: &[Ran]) -> Result<String> {
 }
 
 fn head(runs: &[Ran]) -> Result<String> {
-    let kernel = capture(command("uname").args(["-srm"]))?;
-    let cpus = std::thread::available_parallelism()?;
     let mut times: Vec<&str> =
         runs.iter().filter_map(verdict).map(|verdict| verdict.started.as_str()).collect();
     times.sort_unstable();
@@ -79,11 +77,11 @@ fn head(runs: &[Ran]) -> Result<String> {
         "# How often the diagnosis is right\n\nWritten by `cargo xtask truth --full`; run it to get your own \
          machine's. Each case plants a known cause between virtual hosts (`goodput lab list`), runs \
          `goodput test` for four seconds, and compares the verdict with what was planted.\n\n\
-         - {cases} cases, {} runs, from {} to {} UTC\n- kernel: {}, {cpus} CPUs\n",
+         - {cases} cases, {} runs, from {} to {} UTC\n- {}\n",
         runs.len(),
         day(times.first()),
         day(times.last()),
-        kernel.trim(),
+        machine()?,
     ))
 }
 

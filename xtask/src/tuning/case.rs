@@ -1,11 +1,11 @@
 //! Tunes one path, beside the same path with nothing wrong.
 
 use std::fs;
-use std::path::Path as FilePath;
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::lab_program::LabProgram;
@@ -18,7 +18,7 @@ const TWIN_RUNS: usize = 2;
 const TWIN_RUN_S: f64 = 1.0;
 
 /// Whether something is wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A fault that a setting removes.
@@ -28,7 +28,7 @@ pub enum Kind {
 }
 
 /// A path to tune.
-pub struct Path {
+pub struct TunedPath {
     /// Its name.
     pub name: String,
     /// Whether something is wrong with it.
@@ -40,12 +40,14 @@ pub struct Path {
 }
 
 /// The result of tuning a path.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tuned {
     /// Its name.
     pub name: String,
     /// Whether something was wrong.
     pub kind: Kind,
+    /// When tuning began, RFC 3339, UTC; `None` if it failed.
+    pub started: Option<String>,
     /// Median goodput of the healthy path in runs as long as the first one of tuning, bits per second; `None` if it
     /// could not be measured.
     pub healthy_bits_per_s: Option<f64>,
@@ -65,9 +67,9 @@ pub struct Tuned {
     pub ended: String,
 }
 
-impl Path {
+impl TunedPath {
     /// Measures the healthy path, tunes, and measures the healthy path again.
-    pub fn tune(&self, program: &LabProgram, folder: &FilePath) -> Result<Tuned> {
+    pub fn tune(&self, program: &LabProgram, folder: &Path) -> Result<Tuned> {
         let tuned = write(folder, &self.name, &self.tuned)?;
         let long = write(folder, &format!("{}-twin", self.name), &lasting(&self.healthy, None)?)?;
         let brief = lasting(&self.healthy, Some(TWIN_RUN_S))?;
@@ -95,6 +97,7 @@ impl Path {
         Tuned {
             name: self.name.clone(),
             kind: self.kind,
+            started: record["started"].as_str().map(Into::into),
             healthy_bits_per_s: healthy[0],
             healthy_briefly_bits_per_s: healthy[1],
             start_bits_per_s: start,
@@ -123,7 +126,7 @@ impl Tuned {
     }
 }
 
-fn write(folder: &FilePath, name: &str, toml: &str) -> Result<String> {
+fn write(folder: &Path, name: &str, toml: &str) -> Result<String> {
     let path = folder.join(format!("{}.toml", name.replace('/', "-")));
     fs::write(&path, toml).with_context(|| format!("write {}", path.display()))?;
     Ok(path.display().to_string())
@@ -170,8 +173,8 @@ mod tests {
 
     use super::*;
 
-    fn path(kind: Kind) -> Path {
-        Path { name: "x".into(), kind, tuned: String::new(), healthy: String::new() }
+    fn path(kind: Kind) -> TunedPath {
+        TunedPath { name: "x".into(), kind, tuned: String::new(), healthy: String::new() }
     }
 
     #[test]

@@ -4,15 +4,15 @@
 mod case;
 mod report;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
 use crate::lab_program::LabProgram;
 use crate::random::{self, Which};
-use case::{Kind, Path};
+use case::{Kind, Tuned, TunedPath};
 use xtask::shell::root;
 
 /// Options of `cargo xtask tuning`.
@@ -21,6 +21,12 @@ pub struct Options {
     /// One case of each built-in scenario whose fault a setting removes.
     #[arg(long)]
     scenarios: bool,
+    /// All cases of these scenarios.
+    #[arg(long, requires = "scenarios")]
+    full: bool,
+    /// Only scenarios and their cases whose names begin so.
+    #[arg(long, value_name = "NAME", requires = "scenarios")]
+    only: Vec<String>,
     /// This many random faults that a setting removes.
     #[arg(long, value_name = "N", default_value_t = 0)]
     random: u64,
@@ -39,10 +45,16 @@ pub struct Options {
     /// Keep what came of each case, one JSON line a case, in this file.
     #[arg(long, value_name = "FILE", default_value = "target/tuning.jsonl")]
     keep: PathBuf,
+    /// Run nothing: write docs/tuning.md from what earlier runs kept in this file.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scenarios", "random", "healthy", "program"])]
+    from: Option<PathBuf>,
 }
 
 /// Tunes one case after the other, and prints the results.
 pub fn run(options: &Options) -> Result<()> {
+    if let Some(file) = &options.from {
+        return write_page(file);
+    }
     let program = LabProgram::given_or_built(options.program.as_deref())?;
     let paths = paths(options, &program)?;
     if paths.is_empty() {
@@ -58,26 +70,40 @@ pub fn run(options: &Options) -> Result<()> {
         writeln!(kept, "{}", serde_json::to_string(&tuned)?).context("keep what came of a case")?;
         all.push(tuned);
     }
-    print!("{}", report::summary(&all));
+    for (what, shown) in report::summary(&all) {
+        println!("{what}: {shown}");
+    }
     Ok(())
 }
 
-fn paths(options: &Options, program: &LabProgram) -> Result<Vec<Path>> {
-    let mut paths = if options.scenarios { of_scenarios(program)? } else { Vec::new() };
-    let numbers = |count: u64| options.first..options.first.saturating_add(count);
-    for number in numbers(options.random) {
+/// Writes the page of what was kept in a file.
+fn write_page(file: &Path) -> Result<()> {
+    let lines = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
+    let parse = |line| serde_json::from_str(line).with_context(|| format!("not a case: {line}"));
+    let all = lines.lines().map(parse).collect::<Result<Vec<Tuned>>>()?;
+    fs::write(root().join("docs/tuning.md"), report::page(&all)?).context("write docs/tuning.md")
+}
+
+fn paths(options: &Options, program: &LabProgram) -> Result<Vec<TunedPath>> {
+    let mut paths = if options.scenarios { of_scenarios(options, program)? } else { Vec::new() };
+    for number in options.first..options.first.saturating_add(options.random) {
         let case = drawn(options.seed, number)?;
-        paths.push(Path {
+        paths.push(TunedPath {
             name: case.name,
             kind: Kind::Faulty,
             tuned: case.faulty,
             healthy: case.healthy,
         });
     }
-    for number in numbers(options.healthy) {
-        let case = drawn(options.seed.wrapping_add(1), number)?;
-        let (name, healthy) = (format!("{}-healthy", case.name), case.healthy);
-        paths.push(Path { name, kind: Kind::Healthy, tuned: healthy.clone(), healthy });
+    let healthy = (options.first..).map(|number| drawn(options.seed.wrapping_add(1), number));
+    // Some twins still have what no setting removes, or what another setting would.
+    let is_bare = |case: &Result<random::Case>| {
+        case.as_ref().map_or(true, |case| !case.healthy.contains("[[fault]]"))
+    };
+    for case in healthy.filter(is_bare).take(options.healthy as usize) {
+        let random::Case { name, healthy, .. } = case?;
+        let name = format!("{name}-healthy");
+        paths.push(TunedPath { name, kind: Kind::Healthy, tuned: healthy.clone(), healthy });
     }
     Ok(paths)
 }
@@ -87,11 +113,15 @@ fn drawn(seed: u64, number: u64) -> Result<random::Case> {
         .with_context(|| format!("no path fits fault {number} of seed {seed}"))
 }
 
-/// The default cases of scenarios that are marked fixable. Without their faults, or with what the best setting would
+/// The wanted cases of scenarios that are marked fixable. Without their faults, or with what the best setting would
 /// leave of them, the path is healthy.
-fn of_scenarios(program: &LabProgram) -> Result<Vec<Path>> {
+fn of_scenarios(options: &Options, program: &LabProgram) -> Result<Vec<TunedPath>> {
+    let cases = if options.full { program.every_case()? } else { program.default_cases()? };
+    let is_wanted = |case: &String| {
+        options.only.is_empty() || options.only.iter().any(|name| case.starts_with(name))
+    };
     let mut paths = Vec::new();
-    for case in program.default_cases()? {
+    for case in cases.into_iter().filter(is_wanted) {
         let shown = program.show(&case)?;
         let mut table: toml::Table = shown.parse().with_context(|| format!("{case}: not TOML"))?;
         if table["expect"].get("fixable").and_then(toml::Value::as_bool) != Some(true) {
@@ -101,7 +131,7 @@ fn of_scenarios(program: &LabProgram) -> Result<Vec<Path>> {
         let mended: Vec<_> = faults.iter().flatten().filter_map(random::mended).collect();
         table.insert("fault".into(), mended.into());
         let healthy = table.to_string();
-        paths.push(Path { name: case, kind: Kind::Faulty, tuned: shown, healthy });
+        paths.push(TunedPath { name: case, kind: Kind::Faulty, tuned: shown, healthy });
     }
     Ok(paths)
 }

@@ -1,10 +1,13 @@
-//! What came of tuning, in words.
+//! What came of tuning, in words, and docs/tuning.md.
 
 use std::fmt::Write;
+
+use anyhow::Result;
 
 use super::case::{Kind, Tuned};
 use crate::truth::LEAST_COST;
 use crate::wilson;
+use xtask::shell::machine;
 
 /// Share of the healthy path's goodput that tuning should reach.
 const REACHED: f64 = 0.95;
@@ -14,46 +17,92 @@ const LONGEST_S: f64 = 180.0;
 
 /// One case in a line.
 pub fn one_line(tuned: &Tuned) -> String {
-    let percent =
-        |share: Option<f64>| share.map_or("?".into(), |share| format!("{:.0} %", 100.0 * share));
-    let before = tuned.cost().map(|cost| 1.0 - cost);
-    let proven = if tuned.proven.is_empty() { "nothing".into() } else { tuned.proven.join(", ") };
+    let [before, after] = shares(tuned);
     format!(
-        "{}: {} -> {} of the healthy path in {:.0} s, proven: {proven}; {}",
+        "{}: {before} -> {after} of the healthy path in {:.0} s, proven: {}; {}",
         tuned.name,
-        percent(before),
-        percent(tuned.reached()),
         tuned.took_s,
+        proven(tuned),
         tuned.ended
     )
 }
 
-/// The most important shares, one per line.
-pub fn summary(all: &[Tuned]) -> String {
-    let costly = |tuned: &&Tuned| {
-        tuned.kind == Kind::Faulty && tuned.cost().is_some_and(|cost| cost >= LEAST_COST)
-    };
-    let costly: Vec<_> = all.iter().filter(costly).collect();
-    let reached = |tuned: &&&Tuned| tuned.reached().is_some_and(|reached| reached >= REACHED);
+/// The shares of the healthy path's goodput before and after.
+fn shares(tuned: &Tuned) -> [String; 2] {
+    let before = tuned.cost().map(|cost| 1.0 - cost);
+    [before, tuned.reached()]
+        .map(|share| share.map_or("unknown".into(), |share| format!("{:.0} %", 100.0 * share)))
+}
+
+fn proven(tuned: &Tuned) -> String {
+    if tuned.proven.is_empty() { "nothing".into() } else { tuned.proven.join(", ") }
+}
+
+/// The most important shares: what, and how often.
+pub fn summary(all: &[Tuned]) -> Vec<(&'static str, String)> {
+    let costly: Vec<_> = all.iter().filter(is_costly).collect();
+    let reached = costly.iter().filter(|tuned| reaches(tuned)).count();
     let healthy: Vec<_> = all.iter().filter(|tuned| tuned.kind == Kind::Healthy).collect();
     let untouched = healthy.iter().filter(|tuned| tuned.proven.is_empty()).count();
-    let in_time = all.iter().filter(|tuned| tuned.took_s <= LONGEST_S).count();
-    let supported = all.iter().filter(|tuned| tuned.supported).count();
-    let measured = all.iter().filter(|tuned| tuned.reached().is_some()).count();
-    let mut text = String::new();
-    let mut line = |what: &str, hits, n| {
-        writeln!(text, "{what}: {}", wilson::shown(hits, n)).expect("a string takes any text");
+    let of_all = |holds: fn(&Tuned) -> bool| {
+        wilson::shown(all.iter().filter(|tuned| holds(tuned)).count(), all.len())
     };
-    line("measured", measured, all.len());
-    line(
-        "costly faults brought to 95 % of the healthy path",
-        costly.iter().filter(reached).count(),
-        costly.len(),
+    vec![
+        ("measured", of_all(|tuned| tuned.reached().is_some())),
+        ("costly faults brought to 95 % of the healthy path", wilson::shown(reached, costly.len())),
+        ("healthy paths on which nothing was kept", wilson::shown(untouched, healthy.len())),
+        (
+            "nothing proven that the last comparison does not support",
+            of_all(|tuned| tuned.supported),
+        ),
+        ("done within three minutes", of_all(|tuned| tuned.took_s <= LONGEST_S)),
+    ]
+}
+
+fn is_costly(tuned: &&Tuned) -> bool {
+    tuned.kind == Kind::Faulty && tuned.cost().is_some_and(|cost| cost >= LEAST_COST)
+}
+
+fn reaches(tuned: &Tuned) -> bool {
+    tuned.reached().is_some_and(|reached| reached >= REACHED)
+}
+
+/// The whole page.
+pub fn page(all: &[Tuned]) -> Result<String> {
+    let mut page = head(all)?;
+    page.push_str("\n| | share (95 % interval, Wilson) |\n|---|---|\n");
+    for (what, shown) in summary(all) {
+        writeln!(page, "| {what} | {shown} |")?;
+    }
+    page.push_str(
+        "\n## Every path\n\n*Before* and *after* are shares of the healthy path's goodput.\n\n",
     );
-    line("healthy paths on which nothing was kept", untouched, healthy.len());
-    line("nothing proven that the last comparison does not support", supported, all.len());
-    line("done within three minutes", in_time, all.len());
-    text
+    page.push_str("| path | before | after | time | proven | ended |\n|---|---|---|---|---|---|\n");
+    for tuned in all {
+        let ([before, after], ended) = (shares(tuned), tuned.ended.replace('|', "\\|"));
+        let (name, took_s, proven) = (&tuned.name, tuned.took_s, proven(tuned));
+        writeln!(page, "| {name} | {before} | {after} | {took_s:.0} s | {proven} | {ended} |")?;
+    }
+    Ok(page)
+}
+
+fn head(all: &[Tuned]) -> Result<String> {
+    let mut times: Vec<_> = all.iter().filter_map(|tuned| tuned.started.as_deref()).collect();
+    times.sort_unstable();
+    let minute = |time: Option<&&str>| {
+        time.map_or("never", |time| time.get(..16).unwrap_or(time)).to_owned()
+    };
+    Ok(format!(
+        "# What tuning reaches\n\nWritten by `cargo xtask tuning --from FILE` from what such campaigns kept. Each path \
+         lies between virtual hosts, with a fault that a setting of one of the hosts removes, or with nothing wrong. \
+         `goodput lab tune` tunes it unaided; the same path without the fault is measured before and after. A fault is \
+         costly if it takes 15 % or more of the goodput.\n\n\
+         - {} paths, from {} to {} UTC\n- {}\n",
+        all.len(),
+        minute(times.first()),
+        minute(times.last()),
+        machine()?,
+    ))
 }
 
 #[cfg(test)]
@@ -65,6 +114,7 @@ mod tests {
         let tuned = |kind, start, reached: f64, proven: &[&str]| Tuned {
             name: "x".into(),
             kind,
+            started: Some("2026-01-02T03:04:05Z".into()),
             healthy_bits_per_s: Some(100.0),
             healthy_briefly_bits_per_s: Some(100.0),
             start_bits_per_s: Some(start),
@@ -80,9 +130,11 @@ mod tests {
             tuned(Kind::Faulty, 95.0, 95.0, &[]),
             tuned(Kind::Healthy, 100.0, 100.0, &[]),
         ];
-        let text = summary(&all);
-        assert!(text.contains("95 % of the healthy path: 1 of 2 "), "{text}");
-        assert!(text.contains("nothing was kept: 1 of 1 "), "{text}");
+        let page = page(&all).unwrap();
+        assert!(page.contains("4 paths, from 2026-01-02T03:04 to"), "{page}");
+        assert!(page.contains("95 % of the healthy path | 1 of 2 "), "{page}");
+        assert!(page.contains("nothing was kept | 1 of 1 "), "{page}");
+        assert!(page.contains("| x | 10 % | 96 % | 100 s | a=1 | done |"), "{page}");
         assert!(
             one_line(&all[0])
                 .starts_with("x: 10 % -> 96 % of the healthy path in 100 s, proven: a=1")
