@@ -1,6 +1,6 @@
 //! The arithmetic as it is shown, step by step.
 
-use goodput_model::CeilingLine;
+use goodput_model::{BitRate, CeilingLine, Seconds};
 
 /// The steps so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -35,22 +35,14 @@ pub fn number(value: f64) -> String {
 
 /// A rate as it stands in a formula: exact, so that the formula can be checked by hand.
 pub fn rate(bits_per_s: f64) -> String {
-    let (scale, unit) = match bits_per_s {
-        r if r >= 1e9 => (1e9, "Gbit/s"),
-        r if r >= 1e6 => (1e6, "Mbit/s"),
-        r if r >= 1e3 => (1e3, "kbit/s"),
-        _ => (1.0, "bit/s"),
-    };
+    let (scale, unit) = BitRate(bits_per_s).unit();
     format!("{} {unit}", number(bits_per_s / scale))
 }
 
-/// A time as it stands in a formula.
+/// A time as it stands in a formula: exact as well.
 pub fn time(seconds: f64) -> String {
-    match seconds {
-        s if s >= 1.0 => format!("{} s", number(s)),
-        s if s >= 1e-3 => format!("{} ms", number(s * 1e3)),
-        s => format!("{} µs", number(s * 1e6)),
-    }
+    let (scale, unit) = Seconds(seconds).unit();
+    format!("{} {unit}", number(seconds / scale))
 }
 
 #[cfg(test)]

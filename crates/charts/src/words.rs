@@ -1,6 +1,6 @@
 //! How values on axes and in tables are written.
 
-use goodput_model::{BitRate, Bytes, Confidence};
+use goodput_model::{BitRate, Bytes, Confidence, Seconds};
 
 /// A rate in bits per second; nothing below zero, where a chart may have room for something else.
 pub fn rate(bits_per_s: f64) -> String {
@@ -14,12 +14,7 @@ pub fn bytes(count: f64) -> String {
 
 /// Seconds as a time.
 pub fn seconds(seconds: f64) -> String {
-    let (scale, unit) = match seconds.abs() {
-        s if s >= 1.0 || s == 0.0 => (1.0, "s"),
-        s if s >= 1e-3 => (1e3, "ms"),
-        _ => (1e6, "µs"),
-    };
-    format!("{} {unit}", short(seconds * scale))
+    Seconds(seconds).to_string()
 }
 
 /// A number with three significant digits, and no zeros at its end.

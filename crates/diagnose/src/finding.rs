@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use goodput_model::{
-    BitRate, Bytes, Change, Confidence, Finding, Known, Missing, Permanent, Place, Witness,
+    BitRate, Bytes, Change, Confidence, Finding, Known, Missing, Permanent, Place, Seconds, Witness,
 };
 
 /// A finding under construction.
@@ -102,13 +102,9 @@ pub fn percent(share: f64) -> String {
     format!("{percent:.places$} %")
 }
 
-/// Seconds as milliseconds or microseconds.
+/// A time for a person.
 pub fn time(seconds: f64) -> String {
-    if seconds >= 0.001 {
-        format!("{:.1} ms", seconds * 1e3)
-    } else {
-        format!("{:.0} µs", seconds * 1e6)
-    }
+    Seconds(seconds).to_string()
 }
 
 /// Bytes for a person.

@@ -114,6 +114,6 @@ pub use tcp_info::TcpInfo;
 pub use thinned::Thinned;
 pub use totals::{FlowTotals, Totals};
 pub use tuning::{Purpose, Tuning, TuningOutcome, TuningStep};
-pub use units::{BitRate, Bytes, PAGE_BYTES};
+pub use units::{BitRate, Bytes, Count, PAGE_BYTES, Seconds};
 pub use verdict::Verdict;
 pub use way::{Step, StepName, StepUnit};

@@ -1,4 +1,4 @@
-//! Bytes and bit rates: the types, how people write them, and how we print them.
+//! Bytes, bit rates and times: the types, how people write them, and how we print them.
 //!
 //! Rates are decimal (1 Mbit/s = 10^6 bit/s), sizes with a K, M or G are binary (64K = 65536), as
 //! tc(8), iperf and ttcp have it. `KB`, `MB` and `GB` are decimal, `KiB` and friends binary.
@@ -21,6 +21,14 @@ pub struct BitRate(pub f64);
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
+/// A time in seconds; may be negative.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Seconds(pub f64);
+
+/// A number of packets, segments or other things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Count(pub u64);
+
 /// Text that is not a size or a rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a {kind}; write it like {example}")]
@@ -40,17 +48,30 @@ impl BitRate {
     pub fn bytes_in(self, seconds: f64) -> f64 {
         self.0 / 8.0 * seconds
     }
+
+    /// The unit in which the rate is printed, and its size in bits per second.
+    pub fn unit(self) -> (f64, &'static str) {
+        let units = [(1e12, "Tbit/s"), (1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")];
+        if self.0 < 1e3 { (1.0, "bit/s") } else { largest(self.0, &units) }
+    }
+}
+
+impl Seconds {
+    /// A time in microseconds.
+    pub fn of_us(us: f64) -> Self {
+        Self(us / 1e6)
+    }
+
+    /// The unit in which the time is printed, and its size in seconds.
+    pub fn unit(self) -> (f64, &'static str) {
+        let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs")];
+        if self.0 == 0.0 { units[0] } else { largest(self.0.abs(), &units) }
+    }
 }
 
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scale, unit) = match self.0 {
-            r if r >= 1e12 => (1e12, "Tbit/s"),
-            r if r >= 1e9 => (1e9, "Gbit/s"),
-            r if r >= 1e6 => (1e6, "Mbit/s"),
-            r if r >= 1e3 => (1e3, "kbit/s"),
-            _ => (1.0, "bit/s"),
-        };
+        let (scale, unit) = self.unit();
         f.pad(&format!("{} {unit}", three_digits(self.0 / scale)))
     }
 }
@@ -58,13 +79,29 @@ impl fmt::Display for BitRate {
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = self.0 as f64;
-        let (scale, unit) = match bytes {
-            b if b >= 1e9 => (1e9, "GB"),
-            b if b >= 1e6 => (1e6, "MB"),
-            b if b >= 1e3 => (1e3, "kB"),
-            _ => (1.0, "B"),
-        };
+        let (scale, unit) = largest(bytes, &[(1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")]);
         f.pad(&format!("{} {unit}", three_digits(bytes / scale)))
+    }
+}
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scale, unit) = self.unit();
+        f.pad(&format!("{} {unit}", three_digits(self.0 / scale)))
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.0 as f64;
+        f.pad(&match count {
+            // Below this, every digit has room.
+            n if n < 1e4 => self.0.to_string(),
+            n => {
+                let (scale, letter) = largest(n, &[(1e9, "G"), (1e6, "M"), (1e3, "k")]);
+                format!("{}{letter}", three_digits(n / scale))
+            }
+        })
     }
 }
 
@@ -72,11 +109,21 @@ impl fmt::Display for Bytes {
 /// usually on other processors.
 pub const PAGE_BYTES: u64 = 4096;
 
+/// The largest of the units, the largest first, of which `value` has at least one when it is printed; or the last.
+fn largest(value: f64, units: &[(f64, &'static str)]) -> (f64, &'static str) {
+    // From here on three_digits() rounds a number up to 1000.
+    let has_one = |(scale, _): &&(f64, _)| value >= 0.999_95 * scale;
+    let last = units.last().copied().unwrap_or((1.0, ""));
+    units.iter().find(has_one).copied().unwrap_or(last)
+}
+
 /// Three to four significant digits: 94.3, 312.4, 9.41, 0.14, and whole numbers bare.
 fn three_digits(value: f64) -> String {
-    let places = match value {
-        v if v >= 1000.0 || v.fract() == 0.0 => 0,
-        v if v >= 10.0 => 1,
+    // What was divided by its unit may differ from a whole number in the last bit.
+    let is_whole = |v: f64| (v - v.round()).abs() <= v * 1e-12;
+    let places = match value.abs() {
+        v if v >= 999.95 || is_whole(v) => 0,
+        v if v >= 9.995 => 1,
         _ => 2,
     };
     format!("{value:.places$}")
@@ -190,12 +237,42 @@ mod tests {
     }
 
     #[test]
+    fn a_time_is_printed_in_the_largest_unit_of_which_it_has_one() {
+        for (seconds, text) in [
+            (0.0, "0 s"),
+            (4e-6, "4 µs"),
+            (4.4e-6, "4.40 µs"),
+            (1.4e-7, "0.14 µs"),
+            (1.234e-3, "1.23 ms"),
+            (9.999e-3, "10.0 ms"),
+            (0.02, "20 ms"),
+            (0.999_949, "999.9 ms"),
+            (0.999_96, "1.00 s"),
+            (7.7228, "7.72 s"),
+            (71.0, "71 s"),
+            (-0.0123, "-12.3 ms"),
+        ] {
+            assert_eq!(Seconds(seconds).to_string(), text);
+        }
+        for us in 1..1000_u32 {
+            assert_eq!(Seconds::of_us(us.into()).to_string(), format!("{us} µs"));
+        }
+    }
+
+    #[test]
+    fn counts_are_short() {
+        let shown = [829, 9_999, 12_300, 829_400, 4_100_000].map(|count| Count(count).to_string());
+        assert_eq!(shown, ["829", "9999", "12.3k", "829.4k", "4.10M"]);
+    }
+
+    #[test]
     fn print_as_the_field_does() {
         assert_eq!(BitRate(312_400_000.0).to_string(), "312.4 Mbit/s");
         assert_eq!(BitRate(9.41e9).to_string(), "9.41 Gbit/s");
         assert_eq!(BitRate(18.9e12).to_string(), "18.9 Tbit/s");
         assert_eq!(BitRate(0.0).to_string(), "0 bit/s");
         assert_eq!(Bytes(12_582_912).to_string(), "12.6 MB");
+        assert_eq!(Bytes(999_960).to_string(), "1.00 MB");
     }
 
     proptest! {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::known::Known;
 use crate::place::Place;
+use crate::units::{Bytes, Count};
 
 /// One step of the way over the whole transfer: what came in, what went on, what was dropped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -79,6 +80,17 @@ pub enum StepUnit {
     /// Packets of whatever kind, other programs' too; one may be as large as 64 KiB if the device
     /// segments.
     Packets,
+}
+
+impl StepUnit {
+    /// So many of it, for a person, without the unit's name.
+    pub fn amount(self, count: &Known<u64>) -> String {
+        match (count, self) {
+            (Known::Missing(_), _) => "not counted".into(),
+            (Known::Value(count), Self::Bytes) => Bytes(*count).to_string(),
+            (Known::Value(count), _) => Count(*count).to_string(),
+        }
+    }
 }
 
 impl fmt::Display for StepUnit {

@@ -1,6 +1,6 @@
 //! The way from application to application: what went in, what came out, what was lost where.
 
-use goodput_model::{Bytes, DirectionResult, Known, Record, Step, StepUnit};
+use goodput_model::{DirectionResult, Record, Step};
 
 use super::{Chart, direction};
 use crate::figure::{Figure, Table};
@@ -22,7 +22,7 @@ fn figure(record: &Record, way: &DirectionResult) -> Figure {
     let mut table = Table::new(["step", "in", "out", "lost", "of"]);
     for step in &way.way {
         let [entered, left, dropped] =
-            [&step.entered, &step.left, &step.dropped].map(|known| count(known, step.unit));
+            [&step.entered, &step.left, &step.dropped].map(|known| step.unit.amount(known));
         table.row([step.label(), entered, left, dropped, step.unit.to_string()]);
     }
     let lost: Vec<_> = way.way.iter().filter_map(lost).collect();
@@ -39,14 +39,6 @@ fn figure(record: &Record, way: &DirectionResult) -> Figure {
 
 fn lost(step: &Step) -> Option<String> {
     step.dropped.value().filter(|count| **count > 0)?;
-    let dropped = count(&step.dropped, step.unit);
+    let dropped = step.unit.amount(&step.dropped);
     Some(format!("{dropped} {} at the {}", step.unit, step.label()))
-}
-
-fn count(count: &Known<u64>, unit: StepUnit) -> String {
-    match (count, unit) {
-        (Known::Missing(_), _) => "not counted".into(),
-        (Known::Value(count), StepUnit::Bytes) => Bytes(*count).to_string(),
-        (Known::Value(count), _) => count.to_string(),
-    }
 }

@@ -29,7 +29,7 @@ use goodput_model::{Confidence, Finding, Missing, Place};
 use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::elimination::{host_is_short, hosts_have_time, is_local};
-use crate::finding::{Draft, bytes, rate};
+use crate::finding::{Draft, bytes, rate, time};
 use crate::parts;
 use crate::round_rate::round_rate;
 use crate::rule::{Depth, Rule, Stage};
@@ -81,11 +81,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         bytes(credit(&step))
     );
     let text = format!(
-        "{} in the first {:.1} s, {} in the {:.1} s after",
+        "{} in the first {}, {} in the {} after",
         rate(step.before),
-        step.at_s,
+        time(step.at_s),
         rate(step.after),
-        step.since_s
+        time(step.since_s)
     );
     let spent = format!("{} passed in excess of the later rate", bytes(credit(&step)));
     let mut draft = Draft::new(RULE.id, Place::Path, confidence, summary)

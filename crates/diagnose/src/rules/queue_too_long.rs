@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn it_contributes_after_the_rate_and_gains_nothing() {
         let finding = fires(&RULE, bloated());
-        assert_eq!(finding.summary, "a queue that delays all traffic by 134.0 ms");
+        assert_eq!(finding.summary, "a queue that delays all traffic by 134 ms");
         let diagnosis = diagnose(&bloated().evidence());
         assert_eq!(diagnosis.verdict.limit, "path-rate");
         assert_eq!(diagnosis.findings[1].rule, "queue-too-long");
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn probes_decide_where_there_are_any_for_it_and_against_it() {
         let finding = fires(&RULE, Case::path_rate().probed(300.0, 90_300.0));
-        assert_eq!(finding.summary, "a queue that delays all traffic by 90.0 ms");
+        assert_eq!(finding.summary, "a queue that delays all traffic by 90 ms");
         assert!(finding.evidence[0].text.contains("connections"), "{finding:?}");
         // A fair queue: the flows wait in it, the others do not.
         quiet(&RULE, bloated().probed(300.0, 900.0));

@@ -117,7 +117,7 @@ mod tests {
         assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Certain));
         assert_eq!(finding.changes[0].as_argument(), "far:ring.rx@eth0=256,4096");
         let ring = &finding.evidence[2].text;
-        assert!(ring.contains("256 frames = 3.1 ms at line rate"), "{ring}");
+        assert!(ring.contains("256 frames = 3.1"), "{ring}");
     }
 
     #[test]

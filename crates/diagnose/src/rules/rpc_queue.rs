@@ -149,7 +149,7 @@ mod tests {
     fn fires_if_calls_wait_here_and_says_for_what() {
         let finding = fires(&RULE, reads(12, 1));
         assert_eq!(finding.changes[0].as_argument(), "nfs.nconnect=1,4");
-        for words in ["60 %", "12.0 ms", "7.0 calls waited for a slot", "3 calls were sent again"] {
+        for words in ["60 %", "12 ms", "7.0 calls waited for a slot", "3 calls were sent again"] {
             assert!(finding.evidence.iter().any(|saw| saw.text.contains(words)), "{finding:?}");
         }
         assert!(fires(&RULE, reads(12, 8)).changes.is_empty());

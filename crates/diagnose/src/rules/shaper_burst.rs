@@ -32,7 +32,7 @@ use goodput_model::{Change, Confidence, Finding, Missing};
 use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::change::of_host;
-use crate::finding::{Draft, bytes, percent, rate, rate_argument};
+use crate::finding::{Draft, bytes, percent, rate, rate_argument, time};
 use crate::names::{QDISC_BURST, QDISC_PACKETS};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
@@ -93,7 +93,7 @@ fn draft(
         .saw(place, "goodput_of_shaper_percent", goodput / shaper.ceiling * 100.0, gives)
         .saw(place, QDISC_BURST, burst, against_need(shaper, burst))
         .saw_if(place, "lateness_us", lateness_us(view, shaper, burst), |late| {
-            format!("the goodput is that of timers {late:.1} µs late on average")
+            format!("the goodput is that of timers {} late on average", time(late / 1e6))
         })
         .saw_if(place, RULE.witness_name, witness(view), |value| {
             format!("the shaper held or dropped packets {value:.0} times per 100 packets (tc -s qdisc: overlimits, dropped)")

@@ -32,7 +32,7 @@ use goodput_model::{Change, Confidence, Finding, Missing, Place};
 use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::change::of_host;
-use crate::finding::{Draft, percent, rate};
+use crate::finding::{Draft, percent, rate, time};
 use crate::lost_elsewhere::lost_elsewhere;
 use crate::names::{OFFLOAD_GSO, OFFLOAD_TSO};
 use crate::parts;
@@ -128,7 +128,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 fn time_outs(view: &View, count: f64) -> String {
     let each = || Ok::<_, Missing>(view.sender.elapsed_s()? * view.sender.flow_count()? / count);
     let rhythm = match each() {
-        Ok(seconds) if count > 0.0 => format!(": a burst each {:.0} ms", seconds * 1e3),
+        Ok(seconds) if count > 0.0 => format!(": a burst each {}", time(seconds)),
         _ => String::new(),
     };
     format!("{count:.0} retransmission time-outs (tcp_info total_rto){rhythm}")

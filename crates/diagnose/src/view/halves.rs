@@ -6,6 +6,7 @@
 //! keeps flows apart (fq) delays the exchanges less than the flows, so a witness counts only if both of
 //! its ways add up to the waiting time of the flows' round trips.
 
+use crate::finding::time;
 use goodput_model::{EndName, Exchange, FlowSample, Missing, Role, Sample, TcpInfo};
 
 use super::{Side, View};
@@ -54,9 +55,9 @@ impl Halves {
             return Ok(self);
         }
         Err(Missing::because(format!(
-            "both directions are delayed {:.1} ms together, the flows' round trips {:.1} ms",
-            sum.value * 1e3,
-            queue.value * 1e3
+            "both directions are delayed {} together, the flows' round trips {}",
+            time(sum.value),
+            time(queue.value)
         )))
     }
 }
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn what_does_not_add_up_is_not_known() {
         let why = halves(waiting(0.05, 0.05)).unwrap_err().to_string();
-        assert!(why.contains("delayed 100.0 ms together"), "{why}");
+        assert!(why.contains("delayed 100"), "{why}");
     }
 
     #[test]

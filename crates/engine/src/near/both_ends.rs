@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use goodput_model::{Clocks, Connection, End, EndName, Host, Known, Sample, Snapshot, Transport};
+use goodput_model::{
+    Clocks, Connection, End, EndName, Host, Known, Sample, Seconds, Snapshot, Transport,
+};
 use goodput_wire::session::{Action, Input};
 
 use super::client::{Client, REASON_TIMEOUT, unexpected};
@@ -98,8 +100,8 @@ impl<'a> BothEnds<'a> {
                 seen = self.run.next() => self.seen(seen, listener)?,
                 action = self.client.next() => self.acted(action?, listener)?,
                 () = interrupt.raised() => {
-                    let after = began.elapsed().as_secs_f64();
-                    self.doubts.push(format!("interrupted after {after:.1} s"));
+                    let after = Seconds(began.elapsed().as_secs_f64());
+                    self.doubts.push(format!("interrupted after {after}"));
                     break;
                 }
             }
@@ -242,9 +244,9 @@ impl<'a> BothEnds<'a> {
         // The reset of a flow overtakes the peer's reason for it.
         let words = if by_peer && self.hears { self.client.refusal().await } else { None };
         let not_permitted = why.not_permitted();
-        let after_s = self.kept.near().last().map_or(0.0, |last| last.at_s);
+        let after = Seconds(self.kept.near().last().map_or(0.0, |last| last.at_s));
         let why = words.unwrap_or(why);
-        let why = format!("cut short after {after_s:.1} s: {why}");
+        let why = format!("cut short after {after}: {why}");
         self.incomplete.get_or_insert(Incomplete { why, not_permitted });
         self.part();
     }

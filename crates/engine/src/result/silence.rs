@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use goodput_model::Sample;
+use goodput_model::{Sample, Seconds};
 
 /// How many of its longest steps a far end may lag when the senders stop: one for its next sample, one for the path of
 /// that sample.
@@ -30,8 +30,8 @@ impl Silence {
 
 impl fmt::Display for Silence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { from_s, to_s } = self;
-        write!(f, "the far end fell silent after {from_s:.1} s of {to_s:.1} s")
+        let (from, to) = (Seconds(self.from_s), Seconds(self.to_s));
+        write!(f, "the far end fell silent after {from} of {to}")
     }
 }
 
@@ -57,7 +57,7 @@ pub(in crate::result) mod tests {
         assert_eq!(silence(&samples(30), 1.95), None, "it began later");
         let dead = silence(&samples(17), 0.0).expect("3.3 s are more than two steps");
         assert_eq!((dead.from_s, dead.to_s), (1.7, 5.0));
-        assert_eq!(dead.to_string(), "the far end fell silent after 1.7 s of 5.0 s");
+        assert_eq!(dead.to_string(), "the far end fell silent after 1.70 s of 5 s");
         assert_eq!(silence(&[], 0.0), None, "it never reported anything");
     }
 

@@ -1,8 +1,6 @@
 //! The lines on a capture: its file, and what it shows of sizes and pauses.
 
-use goodput_model::{CapturedPayload, PacketCapture, PacketSize};
-
-use super::micros::micros;
+use goodput_model::{CapturedPayload, PacketCapture, PacketSize, Seconds};
 
 /// The file first, then a line for each end and transport that sent payload.
 pub(super) fn lines(capture: &PacketCapture) -> Vec<String> {
@@ -22,10 +20,10 @@ fn payload(payload: &CapturedPayload) -> String {
     let mut words = format!(
         "{transport} of the {sender} end: packets of {}, the largest {largest_bytes}; the longest gap is {}",
         sizes.join(", "),
-        micros(gaps.longest_s * 1e6)
+        Seconds(gaps.longest_s)
     );
     if let Some(rhythm) = gaps.rhythm {
-        let period = micros(rhythm.period_s * 1e6);
+        let period = Seconds(rhythm.period_s);
         words += &format!("; bursts of {} every {period}", rhythm.burst_bytes);
     }
     words
@@ -65,8 +63,8 @@ mod tests {
         };
         let expected = [
             "own.pcapng   9 packets on eth0, none missing",
-            "TCP of the near end: packets of 1.50 kB (75 %), 65.2 kB (25 %), the largest 65.2 kB; the longest gap is 200.0 ms; \
-             bursts of 3 kB every 207.0 ms",
+            "TCP of the near end: packets of 1.50 kB (75 %), 65.2 kB (25 %), the largest 65.2 kB; the longest gap is 200 ms; \
+             bursts of 3 kB every 207 ms",
         ];
         assert_eq!(lines(&capture), expected);
         assert!(lines(&PacketCapture { dropped: 3, ..capture })[0].ends_with("3 missing"));

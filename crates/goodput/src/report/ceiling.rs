@@ -169,7 +169,7 @@ pub fn fit(fitted: &CeilingFit) -> String {
         Known::Missing(why) => format!("none: {why}"),
     };
     line(&mut out, "asymptote", &asymptote);
-    let per_byte = time_of_either_sign(fitted.fixed_s_per_byte);
+    let per_byte = time(fitted.fixed_s_per_byte);
     line(&mut out, "fixed", &format!("{per_byte} per byte, whatever the clock"));
     line(&mut out, "clocked", &format!("{} clocks per byte", number(fitted.clocks_per_byte)));
     if fitted.clocks_per_byte <= 0.0 {
@@ -188,11 +188,6 @@ pub fn fit(fitted: &CeilingFit) -> String {
 
 fn bytes(rate: BitRate) -> String {
     format!("{}/s", goodput_model::Bytes((rate.0 / 8.0) as u64))
-}
-
-fn time_of_either_sign(seconds: f64) -> String {
-    let sign = if seconds < 0.0 { "-" } else { "" };
-    format!("{sign}{}", time(seconds.abs()))
 }
 
 #[cfg(test)]

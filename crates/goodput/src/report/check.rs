@@ -1,7 +1,7 @@
 //! The report of a check: what did harm, what could do harm, and what could not be decided.
 
 use goodput_diagnose::check::is_seen;
-use goodput_model::{CheckReport, Finding, Known};
+use goodput_model::{CheckReport, Finding, Known, Seconds};
 
 use super::labelled::{line, remedy, undecided};
 use super::style;
@@ -17,7 +17,7 @@ pub fn text(report: &CheckReport, show_undecided: bool) -> String {
     };
     line(&mut out, "devices", &devices);
     if let Known::Value(seconds) = report.watched_s {
-        line(&mut out, "watched", &format!("{seconds:.1} s"));
+        line(&mut out, "watched", &Seconds(seconds).to_string());
     }
     report.findings.iter().for_each(|finding| one(&mut out, finding));
     if show_undecided {

@@ -1,8 +1,6 @@
 //! Pictures made of characters: arrivals over time beside the line of a token bucket, and bars of counts.
 
-use goodput_model::{Bytes, Known, Shaping};
-
-use super::micros::micros;
+use goodput_model::{Bytes, Known, Seconds, Shaping};
 
 /// Size of the picture of a curve, and the longest bar.
 const WIDTH_CHARS: usize = 56;
@@ -35,7 +33,7 @@ pub(super) fn curve(train: &Shaping) -> Vec<String> {
     let row = |row: usize| (0..WIDTH_CHARS).map(|column| cell(row, column)).collect::<String>();
     let mut rows: Vec<String> = (0..HEIGHT_CHARS).map(|at| row(at).trim_end().to_owned()).collect();
     let words = if line.is_some() { "█ came   · bucket + rate × time" } else { "█ came" };
-    rows.push(format!("{} in {}   {words}", Bytes(last.bytes), micros(last.at_s * 1e6)));
+    rows.push(format!("{} in {}   {words}", Bytes(last.bytes), Seconds(last.at_s)));
     rows
 }
 

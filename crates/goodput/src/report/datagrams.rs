@@ -1,8 +1,6 @@
 //! What happened to datagrams, and how evenly they arrived.
 
-use goodput_model::{DirectionResult, Known, Plan};
-
-use super::micros::micros;
+use goodput_model::{DirectionResult, Known, Plan, Seconds};
 
 /// One line about the datagrams of a direction, and one about their pace.
 pub fn lines(plan: &Plan, direction: &DirectionResult) -> Vec<(&'static str, String)> {
@@ -29,7 +27,7 @@ fn counted(direction: &DirectionResult) -> Vec<String> {
         let joined = joined.map(|percent| {
             format!(" between packets ({percent:.0} % arrived joined, so their gaps are unknown)")
         });
-        parts.push(format!("jitter {}{}", micros(*jitter), joined.unwrap_or_default()));
+        parts.push(format!("jitter {}{}", Seconds::of_us(*jitter), joined.unwrap_or_default()));
     }
     parts
 }
@@ -39,20 +37,15 @@ fn pace(plan: &Plan, direction: &DirectionResult) -> Option<String> {
     let rate = plan.rate_per_flow()?;
     let even = direction.even_gaps_percent.value()?;
     let ideal_us = plan.chunk_bytes.0 as f64 * 8e6 / rate.0;
-    let mut text = format!("{even:.1} % of the gaps within 20 % of {}", gap(ideal_us));
+    let mut text = format!("{even:.1} % of the gaps within 20 % of {}", Seconds::of_us(ideal_us));
     if let Some(spun) = direction.spun_us.value().filter(|spun| **spun > 0) {
-        text += &format!("; the sender spun for {} to keep them", micros(*spun as f64));
+        text += &format!("; the sender spun for {} to keep them", Seconds::of_us(*spun as f64));
     }
     if let Some(lost) = direction.stalled_us.value().filter(|lost| **lost > 0) {
         text += &format!(
             "; the sender was held up for {} and did not catch up, so it sent less than requested",
-            micros(*lost as f64)
+            Seconds::of_us(*lost as f64)
         );
     }
     Some(text)
-}
-
-/// A gap, with the digits that a fifth of it needs.
-fn gap(us: f64) -> String {
-    if us < 100.0 { format!("{us:.1} µs") } else { micros(us) }
 }

@@ -1,9 +1,8 @@
 //! What the arms of a comparison cost in delay: times under load, and which arm costs least.
 
-use goodput_model::{ArmLatency, Comparison, Effect, Judgement, Known, LoadedTimes};
+use goodput_model::{ArmLatency, Comparison, Effect, Judgement, Known, LoadedTimes, Seconds};
 
 use super::effect::{with_interval, word};
-use super::micros::micros;
 use super::style;
 use super::table::Table;
 
@@ -34,7 +33,9 @@ pub fn table(comparison: &Comparison) -> String {
 
 fn cell(times: &LoadedTimes) -> String {
     match (&times.p50_us, &times.p99_us) {
-        (Known::Value(p50), Known::Value(p99)) => format!("{} ({})", micros(*p50), micros(*p99)),
+        (Known::Value(p50), Known::Value(p99)) => {
+            format!("{} ({})", Seconds::of_us(*p50), Seconds::of_us(*p99))
+        }
         _ => "?".into(),
     }
 }
@@ -60,7 +61,7 @@ fn judged(effect: &Effect) -> String {
     with_interval(&word(effect, ["shorter", "longer"]), effect)
 }
 
-/// `Least delay: fq_codel, echo 1.20 ms under load instead of 40.0 ms.`: the arm with the largest improvement, by the
+/// `Least delay: fq_codel, echo 1.20 ms under load instead of 40 ms.`: the arm with the largest improvement, by the
 /// first way to time that shows any; or that there is none.
 pub fn sentence(comparison: &Comparison) -> Option<String> {
     let base = comparison.arms.first()?;
@@ -75,7 +76,7 @@ pub fn sentence(comparison: &Comparison) -> Option<String> {
         let shorter = best.and_then(|(arm, _)| {
             let (now, was) = (times(arm)?.p50_us.value()?, usual.p50_us.value()?);
             let values = comparison.arms[arm].values.join(" ");
-            let (now, was) = (micros(*now), micros(*was));
+            let (now, was) = (Seconds::of_us(*now), Seconds::of_us(*was));
             Some(format!("Least delay: {values}, {name} {now} under load instead of {was}."))
         });
         if shorter.is_some() {
@@ -139,7 +140,7 @@ mod tests {
         assert!(text.contains("echo unknown: no echo"), "{text}");
         assert_eq!(
             sentence(&comparison).unwrap(),
-            "Least delay: fq_codel, connect 1.20 ms under load instead of 40.0 ms."
+            "Least delay: fq_codel, connect 1.20 ms under load instead of 40 ms."
         );
         let lines = lines(comparison.arms[1].latency.as_ref().unwrap());
         assert_eq!(lines.len(), 2);

@@ -1,10 +1,9 @@
 //! What explains what a shaper gives: the causes in words, the sufficient bucket with its arithmetic, and what to change.
 
 use goodput_ceiling::number;
-use goodput_model::{Bytes, CeilingLine, EnoughBucket, Known, ShapingTest, TimerLateness};
+use goodput_model::{Bytes, CeilingLine, EnoughBucket, Known, Seconds, ShapingTest, TimerLateness};
 
 use super::labelled::{change, line, lines};
-use super::micros::micros;
 use super::{permanent, style};
 
 /// Adds these lines to a report.
@@ -39,13 +38,14 @@ fn bucket(out: &mut String, enough: &EnoughBucket) {
 
 /// How late timers were, and whether the machine was busy meanwhile.
 fn watched(timers: &TimerLateness) -> Vec<String> {
-    let length = timers.timer_us.map(|us| format!(" of {}", micros(us))).unwrap_or_default();
+    let length =
+        timers.timer_us.map(|us| format!(" of {}", Seconds::of_us(us))).unwrap_or_default();
     let mut words = vec![format!(
         "of {} timers{length} half were more than {} late, the latest {}; a bucket that bridges {} loses at most 1 % of the rate",
         timers.count,
-        micros(timers.median_us),
-        micros(timers.longest_us),
-        micros(timers.bridged_us)
+        Seconds::of_us(timers.median_us),
+        Seconds::of_us(timers.longest_us),
+        Seconds::of_us(timers.bridged_us)
     )];
     if let Some(pauses @ 1..) = timers.pauses {
         words.push(format!("{pauses} met a busy machine, which did something else first"));

@@ -1,8 +1,6 @@
 //! The lines about a file that was fetched or stored: at which server, how many times, and how long the answers took.
 
-use goodput_model::{BitRate, Bytes, EndName, Fetch, Fetches, Known, Record, Rpcs};
-
-use super::micros::micros;
+use goodput_model::{BitRate, Bytes, EndName, Fetch, Fetches, Known, Record, Rpcs, Seconds};
 
 /// Share of the time without payload that is worth a line.
 const MIN_SHOWN_SHARE: f64 = 0.01;
@@ -48,9 +46,9 @@ pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
 
 /// How long the server took to confirm an upload.
 fn confirmed(fetches: &Fetches) -> Option<String> {
-    let after = micros(fetches.confirmed_us?);
+    let after = Seconds::of_us(fetches.confirmed_us?);
     let whole = match fetches.whole_s {
-        Known::Value(whole_s) => format!("; {} for each upload (median)", micros(whole_s * 1e6)),
+        Known::Value(whole_s) => format!("; {} for each upload (median)", Seconds(whole_s)),
         Known::Missing(_) => String::new(),
     };
     Some(format!("by the server {after} after the last byte was written (median){whole}"))
@@ -99,16 +97,16 @@ fn first_fetch(first: &Fetch, fetches: &Fetches) -> String {
     };
     let alike = match &fetches.alone_times {
         Known::Value(alone) => {
-            let mean = micros(alone.geometric_mean_s * 1e6);
+            let mean = Seconds(alone.geometric_mean_s);
             format!(", {} more like it {mean} (mean)", alone.n)
         }
         Known::Missing(_) => String::new(),
     };
     let then = match fetches.whole_s {
-        Known::Value(whole_s) => format!(", then {} (median)", micros(whole_s * 1e6)),
+        Known::Value(whole_s) => format!(", then {} (median)", Seconds(whole_s)),
         Known::Missing(_) => String::new(),
     };
-    format!("{}{part}{rate}{alike}{then}", micros(first.took_s * 1e6))
+    format!("{}{part}{rate}{alike}{then}", Seconds(first.took_s))
 }
 
 /// A size in the format of `nfs.rsize`.
@@ -136,7 +134,8 @@ fn round_trips(rpcs: &Rpcs) -> Option<String> {
         ("p99", &rpcs.p99_round_trip_us),
         ("at most", &rpcs.longest_round_trip_us),
     ];
-    let known = times.into_iter().filter_map(|(name, time)| Some((name, micros(*time.value()?))));
+    let known =
+        times.into_iter().filter_map(|(name, time)| Some((name, Seconds::of_us(*time.value()?))));
     let texts: Vec<String> = known.map(|(name, time)| format!("{name} {time}")).collect();
     (!texts.is_empty()).then(|| texts.join(", "))
 }
@@ -173,7 +172,11 @@ fn answers(fetches: &Fetches) -> Option<String> {
         }
         _ => String::new(),
     };
-    Some(format!("{} (median), {} at most{waiting}", micros(*median), micros(*longest)))
+    Some(format!(
+        "{} (median), {} at most{waiting}",
+        Seconds::of_us(*median),
+        Seconds::of_us(*longest)
+    ))
 }
 
 #[cfg(test)]
@@ -227,11 +230,11 @@ mod tests {
         let text = "1 time, 400 kB of 1 MB, over 1 connection   HTTP/1.1, nginx";
         assert_eq!(moved(&once, Some(400_000)), text);
         let part = Fetch { bytes: 400_000, took_s: 0.04, ..FIRST };
-        assert!(first_fetch(&part, &once).starts_with("40.0 ms for 400 kB, 80 Mbit/s"));
-        assert_eq!(first_fetch(&FIRST, &fetches), "80.0 ms, 100 Mbit/s, then 40.0 ms (median)");
-        assert_eq!(answers(&fetches).unwrap(), "120 µs (median), 3.00 ms at most");
+        assert!(first_fetch(&part, &once).starts_with("40 ms for 400 kB, 80 Mbit/s"));
+        assert_eq!(first_fetch(&FIRST, &fetches), "80 ms, 100 Mbit/s, then 40 ms (median)");
+        assert_eq!(answers(&fetches).unwrap(), "120 µs (median), 3 ms at most");
         let alone_times = FetchTimes::of(&[0.05, 0.05]);
-        let text = "80.0 ms, 100 Mbit/s, 2 more like it 50.0 ms (mean), then 40.0 ms (median)";
+        let text = "80 ms, 100 Mbit/s, 2 more like it 50 ms (mean), then 40 ms (median)";
         assert_eq!(first_fetch(&FIRST, &Fetches { alone_times, ..fetches }), text);
     }
 
@@ -254,7 +257,7 @@ mod tests {
             reconnecting_share: Known::Value(0.3),
         };
         assert_eq!(calls(&rpcs, "READs"), "4000 READs of 32K, 8 in flight, 2 answered in part");
-        assert_eq!(round_trips(&rpcs).unwrap(), "median 400 µs, mean 500 µs, at most 5.00 ms");
+        assert_eq!(round_trips(&rpcs).unwrap(), "median 400 µs, mean 500 µs, at most 5 ms");
         assert_eq!(
             put_off(&rpcs).unwrap(),
             "3 calls: the server asked to come back later (JUKEBOX)"
@@ -267,7 +270,7 @@ mod tests {
     #[test]
     fn an_upload_is_confirmed() {
         let fetches = Fetches { confirmed_us: Some(3000.0), ..fetches() };
-        let text = "by the server 3.00 ms after the last byte was written (median); 40.0 ms for each upload (median)";
+        let text = "by the server 3 ms after the last byte was written (median); 40 ms for each upload (median)";
         assert_eq!(confirmed(&fetches).unwrap(), text);
     }
 
@@ -281,7 +284,7 @@ mod tests {
             ..fetches()
         };
         assert!(moved(&fetches, Some(1)).contains("12 times, length not announced"));
-        assert_eq!(first_fetch(&given_up, &fetches), "80.0 ms (given up), 100 Mbit/s");
+        assert_eq!(first_fetch(&given_up, &fetches), "80 ms (given up), 100 Mbit/s");
         assert!(
             answers(&fetches).unwrap().ends_with("25 % of the time without payload, before files")
         );

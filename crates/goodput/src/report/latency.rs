@@ -1,8 +1,6 @@
 //! Round-trip times before the flows began and while they ran: a line for each way to time them.
 
-use goodput_model::{IdleAndLoaded, Known, Latency, RoundTrips};
-
-use super::micros::micros;
+use goodput_model::{IdleAndLoaded, Known, Latency, RoundTrips, Seconds};
 
 /// Labels and texts.
 pub fn lines(latency: &Latency) -> Vec<(&'static str, String)> {
@@ -43,7 +41,12 @@ fn phase(phase: &Known<RoundTrips>) -> String {
                 Known::Value(lost) if lost > 0 => format!(", {lost} lost"),
                 _ => String::new(),
             };
-            format!("{} (p99 {}, n {}{lost})", micros(seen.p50_us), micros(seen.p99_us), seen.n)
+            format!(
+                "{} (p99 {}, n {}{lost})",
+                Seconds::of_us(seen.p50_us),
+                Seconds::of_us(seen.p99_us),
+                seen.n
+            )
         }
         Known::Missing(why) => format!("unknown ({why})"),
     }
@@ -104,11 +107,11 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "connect  idle 200 µs (p99 600 µs, n 50) → loaded 40.0 ms (p99 120.0 ms, n 50, 2 lost)",
+                "connect  idle 200 µs (p99 600 µs, n 50) → loaded 40 ms (p99 120 ms, n 50, 2 lost)",
                 "echo     idle 210 µs (p99 630 µs, n 50) → loaded unknown (none of 7 requests was \
                  answered within 3 s)",
                 "tcp rtt  unknown: the flows are UDP",
-                "unsent   9.00 ms (p99 27.0 ms, n 50)",
+                "unsent   9 ms (p99 27 ms, n 50)",
                 "1500 round trips per minute under load, 290000 idle",
             ]
         );

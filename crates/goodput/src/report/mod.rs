@@ -20,7 +20,6 @@ pub mod latency;
 pub mod live;
 mod losses;
 mod mechanism;
-mod micros;
 mod mounts;
 pub mod movers;
 mod mptcp;

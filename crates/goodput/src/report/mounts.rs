@@ -1,9 +1,10 @@
 //! The lines about a file on a mount: how it was read, the type of mount, and an NFS mount's calls to its server.
 
-use goodput_model::{BitRate, Bytes, EndName, Fetch, Fetches, Known, MountCalls, MountUse, Record};
+use goodput_model::{
+    BitRate, Bytes, EndName, Fetch, Fetches, Known, MountCalls, MountUse, Record, Seconds,
+};
 
 use super::fetches::moved_bytes;
-use super::micros::micros;
 
 /// The lines; none if the target is not a file on a mount.
 pub fn lines(record: &Record) -> Vec<(&'static str, String)> {
@@ -76,7 +77,7 @@ fn first_read(first: &Fetch) -> String {
     let rate = BitRate::over(first.bytes, first.took_s);
     let rate = rate.map_or_else(String::new, |rate| format!(", {rate}"));
     let part = if first.whole { "" } else { " (given up)" };
-    format!("{}{part}{rate}", micros(first.took_s * 1e6))
+    format!("{}{part}{rate}", Seconds(first.took_s))
 }
 
 fn one_kind(calls: &MountCalls) -> String {
@@ -89,8 +90,8 @@ fn one_kind(calls: &MountCalls) -> String {
         "{} {name} of {} (mean): {} to the answer{in_flight}, {} queued here before",
         calls.calls,
         Bytes(calls.mean_bytes.round() as u64),
-        micros(calls.round_trip_us),
-        micros(calls.queue_us),
+        Seconds::of_us(calls.round_trip_us),
+        Seconds::of_us(calls.queue_us),
     );
     if *transmissions > calls.calls || *timeouts > 0 {
         text += &format!(
@@ -166,7 +167,7 @@ mod tests {
             execute_us: 80_600.0,
             in_flight: Known::Value(4.04),
         };
-        let text = "100 READ of 65.7 kB (mean): 80.0 ms to the answer, 4.0 in flight, 500 µs queued here before";
+        let text = "100 READ of 65.7 kB (mean): 80 ms to the answer, 4.0 in flight, 500 µs queued here before";
         assert_eq!(one_kind(&calls), text);
         let bad = MountCalls { transmissions: 102, timeouts: 1, errors: Known::Value(3), ..calls };
         assert_eq!(one_kind(&bad), format!("{text}, 2 sent again, 1 timed out, 3 failed"));

@@ -1,6 +1,6 @@
 //! Lines about a far end that is not goodput: its program, and its counts if they differ from this end's.
 
-use goodput_model::{BitRate, Bytes, EndName, Known, Record, Role, Totals, Transport};
+use goodput_model::{BitRate, Bytes, EndName, Known, Record, Role, Seconds, Totals, Transport};
 
 /// Share by which the far end's rate over the whole run may differ from this end's without a line: both start and stop
 /// counting a few round trips apart.
@@ -56,10 +56,11 @@ fn account(record: &Record, totals: &Totals, sender: EndName) -> Option<String> 
     };
     differs.then(|| {
         format!(
-            "the far end reports that it {did} {} in {duration_s:.2} s, {their_rate}; this end {we_did} {} in {:.2} s, {our_rate}",
+            "the far end reports that it {did} {} in {}, {their_rate}; this end {we_did} {} in {}, {our_rate}",
             Bytes(bytes),
+            Seconds(duration_s),
             Bytes(ours_bytes),
-            last.at_s
+            Seconds(last.at_s)
         )
     })
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use goodput_model::{Bytes, RateOutcome, RateSearch, RateTrial, Record};
+use goodput_model::{Bytes, RateOutcome, RateSearch, RateTrial, Record, Seconds};
 
 use super::style;
 use super::table::Table;
@@ -75,21 +75,21 @@ fn sentence(search: &RateSearch) -> String {
         percent => format!("at most {percent} % loss"),
     };
     let confirming = search.trials.iter().rfind(|trial| trial.confirms && trial.passed);
-    let seconds = confirming.map_or(0.0, |trial| trial.duration_s);
+    let time = Seconds(confirming.map_or(0.0, |trial| trial.duration_s));
     match (search.outcome, search.rate_bits_per_s) {
         (RateOutcome::Path, Some(rate)) => format!(
-            "{} is the highest rate with {allowed}, held for {seconds:.1} s; above it: {}",
+            "{} is the highest rate with {allowed}, held for {time}; above it: {}",
             style::strong(rate),
             search.limit
         ),
         (RateOutcome::Sender, Some(rate)) => format!(
-            "{} arrived with {allowed}, for {seconds:.1} s, and the sender {}; the path may carry more. Limit of the sender: {}",
+            "{} arrived with {allowed}, for {time}, and the sender {}; the path may carry more. Limit of the sender: {}",
             style::strong(rate),
             no_faster(search),
             search.limit
         ),
         (RateOutcome::Receiver, Some(rate)) => format!(
-            "{} is the highest rate that the receiver handles with {allowed}, held for {seconds:.1} s; above it the socket overflows, and the path may carry more; {}",
+            "{} is the highest rate that the receiver handles with {allowed}, held for {time}; above it the socket overflows, and the path may carry more; {}",
             style::strong(rate),
             search.limit
         ),
@@ -168,7 +168,7 @@ mod tests {
     fn the_sentence_says_whose_limit_it_is() {
         let said = |outcome, rate| sentence(&search(outcome, rate));
         let path = said(RateOutcome::Path, Some(48.6e6));
-        assert!(path.ends_with("held for 6.0 s; above it: a policer"), "{path}");
+        assert!(path.ends_with("held for 6 s; above it: a policer"), "{path}");
         let sender = said(RateOutcome::Sender, Some(48.6e6));
         assert!(sender.contains("the path may carry more"), "{sender}");
         let everywhere = said(RateOutcome::LossEverywhere, None);

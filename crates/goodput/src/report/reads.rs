@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use goodput_model::{ArmResult, Bytes, Known, ReadTable, Record};
+use goodput_model::{ArmResult, Bytes, Known, ReadTable, Record, Seconds};
 
 use super::fetches::as_typed;
-use super::micros::micros;
 use super::table::Table;
 
 /// Frames are those of one answer; dropped packets never reached a socket of this host.
@@ -25,7 +24,7 @@ pub fn text(record: &Record) -> String {
             goodput,
             change,
             number(&arm.answer_segments),
-            arm.round_trip_us.value().map_or_else(unknown, |us| micros(*us)),
+            arm.round_trip_us.value().map_or_else(unknown, |us| Seconds::of_us(*us).to_string()),
             number(&arm.dropped),
             number(&arm.retransmitted),
         ];

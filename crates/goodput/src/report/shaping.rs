@@ -1,14 +1,13 @@
 //! The report on a shaper: its rate, its effect on datagrams, and its effect on TCP.
 
 use goodput_model::{
-    BitRate, Bytes, Confirmation, Estimate, Gaps, Known, QueueDiscipline, Record, Shaping,
+    BitRate, Bytes, Confirmation, Estimate, Gaps, Known, QueueDiscipline, Record, Seconds, Shaping,
     ShapingKind, ShapingTest,
 };
 
 use super::curve::{bars, curve};
 use super::explained;
 use super::labelled::{line, lines};
-use super::micros::micros;
 use super::proof;
 use super::style;
 use super::test::{self, Detail};
@@ -117,7 +116,7 @@ fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
             QueueDiscipline::DropTail => "a full queue drops what comes",
             QueueDiscipline::ActiveManagement => "drops before the queue is full",
         };
-        let wait = micros(queue.longest_wait_s * 1e6);
+        let wait = Seconds(queue.longest_wait_s);
         line(out, "queue", &format!("{}   up to {wait}; {drops}", queue.bytes));
     }
     let windows = train.windows.iter().map(|window| {
@@ -125,7 +124,7 @@ fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
             "{} to {} in windows of {}",
             window.lowest_bits_per_s,
             window.highest_bits_per_s,
-            micros(window.window_s * 1e6)
+            Seconds(window.window_s)
         )
     });
     lines(out, "evenness", windows);
@@ -134,13 +133,13 @@ fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
 }
 
 fn gaps(out: &mut String, gaps: &Gaps) {
-    line(out, "gaps", &format!("the longest is {}", micros(gaps.longest_s * 1e6)));
+    line(out, "gaps", &format!("the longest is {}", Seconds(gaps.longest_s)));
     if let Some(rhythm) = gaps.rhythm {
-        let period = micros(rhythm.period_s * 1e6);
+        let period = Seconds(rhythm.period_s);
         line(out, "bursts", &format!("{} every {period}", rhythm.burst_bytes));
     }
     let counts = gaps.histogram.iter().map(|bin| {
-        let from = micros(bin.from_s * 1e6);
+        let from = Seconds(bin.from_s);
         (format!("from {from}"), bin.count)
     });
     lines(out, "", bars(&counts.collect::<Vec<_>>()));

@@ -1,11 +1,11 @@
 //! The report of one measurement: number, ceiling, verdict, evidence, remedy, proof. In this order.
 
 use goodput_model::{
-    Direction, DirectionResult, EndName, Finding, Kind, Known, Place, Record, Transport, Verdict,
+    Direction, DirectionResult, EndName, Finding, Kind, Known, Place, Record, Seconds, Transport,
+    Verdict,
 };
 
 use super::labelled::{line, lines, remedy, undecided};
-use super::micros::micros;
 use super::{
     account, bar, captured, datagrams, fetches, latency, losses, mounts, movers, mptcp, peer,
     placement, storage, style, thinned, way,
@@ -93,8 +93,8 @@ fn number(out: &mut String, record: &Record) {
         _ => "received",
     };
     let part = if record.incomplete.is_some() { ", incomplete" } else { "" };
-    let text =
-        format!("{goodput}   {counted}, {:.1} s{part}, {precision}{ceiling}", result.duration_s);
+    let duration = Seconds(result.duration_s);
+    let text = format!("{goodput}   {counted}, {duration}{part}, {precision}{ceiling}");
     line(out, "goodput", &text);
     if let (Some(_), Known::Missing(why)) = (&record.fetches, &result.ceiling_bits_per_s) {
         line(out, "ceiling", &format!("unknown: {}", why.missing));
@@ -136,7 +136,7 @@ fn costs(out: &mut String, record: &Record) {
 fn transfer(direction: &DirectionResult) -> String {
     let mut parts = Vec::new();
     if let (Known::Value(rtt), Known::Value(min)) = (&direction.rtt_us, &direction.min_rtt_us) {
-        parts.push(format!("rtt {} (smallest {})", micros(*rtt), micros(*min)));
+        parts.push(format!("rtt {} (smallest {})", Seconds::of_us(*rtt), Seconds::of_us(*min)));
     }
     if let Known::Value(retransmits) = &direction.retransmits {
         parts.push(format!("retransmits {retransmits}"));

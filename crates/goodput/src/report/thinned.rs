@@ -1,6 +1,6 @@
 //! What the record of a long measurement leaves out.
 
-use goodput_model::Thinned;
+use goodput_model::{Seconds, Thinned};
 
 /// In words: how detailed the record is.
 pub fn phrase(thinned: &Thinned) -> String {
@@ -9,7 +9,7 @@ pub fn phrase(thinned: &Thinned) -> String {
         ("near samples every", thinned.near_samples_every_s),
         ("far samples every", thinned.far_samples_every_s),
     ];
-    let kept = parts.iter().filter_map(|(what, s)| Some(format!("{what} {:.1} s", (*s)?)));
+    let kept = parts.iter().filter_map(|(what, s)| Some(format!("{what} {}", Seconds((*s)?))));
     format!("{}: a long measurement; sums and rates are exact", kept.collect::<Vec<_>>().join(", "))
 }
 
@@ -23,6 +23,6 @@ mod tests {
         let text = "near samples every 25.6 s: a long measurement; sums and rates are exact";
         assert_eq!(phrase(&thinned), text);
         let both = Thinned { intervals_every_s: Some(32.0), ..thinned };
-        assert!(phrase(&both).starts_with("intervals of 32.0 s, near samples every 25.6 s: "));
+        assert!(phrase(&both).starts_with("intervals of 32 s, near samples every 25.6 s: "));
     }
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use goodput_model::transfers::{EndCost, Method, Transfers};
-use goodput_model::{ArmResult, Bytes, Comparison, Effect, Judgement, Known, Verdict};
+use goodput_model::{ArmResult, Bytes, Comparison, Effect, Judgement, Known, Seconds, Verdict};
 
 use super::delay;
-use super::micros::micros;
 use super::style;
 use super::table::Table;
 
@@ -65,7 +64,7 @@ pub fn title(size_bytes: Option<u64>, clients: u16) -> String {
 fn cells(method: &Method) -> Vec<String> {
     let Method { near, far, .. } = method;
     let cpu = |end: &EndCost| pair(&end.user_s_per_gb, &end.system_s_per_gb, 2, 1.0);
-    let time = method.time_s.value().map_or("?".into(), |s| micros(s * 1e6));
+    let time = method.time_s.value().map_or("?".into(), |s| Seconds(*s).to_string());
     let numbers = [
         method.n.to_string(),
         time,

@@ -1,6 +1,6 @@
 //! Where payload was lost: its path from application to application, a line for each step.
 
-use goodput_model::{Bytes, Known, Step, StepName, StepUnit};
+use goodput_model::{Step, StepName, StepUnit};
 
 use super::labelled;
 use super::table::Table;
@@ -36,13 +36,13 @@ fn table(way: &[Step]) -> Vec<String> {
     let mut table = Table::new(&["", "in", "out", "lost", "of", "counted by"]);
     for (at, step) in way.iter().enumerate() {
         let dropped = match drops(step, way) {
-            true => amount(&step.dropped, step.unit),
+            true => step.unit.amount(&step.dropped),
             false => String::new(),
         };
         // The payload begins at the first step and ends at the last one.
-        let entered = if at == 0 { String::new() } else { amount(&step.entered, step.unit) };
+        let entered = if at == 0 { String::new() } else { step.unit.amount(&step.entered) };
         let is_last = at + 1 == way.len();
-        let left = if is_last { String::new() } else { amount(&step.left, step.unit) };
+        let left = if is_last { String::new() } else { step.unit.amount(&step.left) };
         let lost = step.dropped.value();
         let by = if lost.is_some() { counter(step) } else { "" };
         let cells = [&step.label(), &entered, &left, &dropped, &step.unit.to_string(), by];
@@ -68,30 +68,10 @@ fn counter(step: &Step) -> &'static str {
     }
 }
 
-/// `12.3k`.
-fn amount(count: &Known<u64>, unit: StepUnit) -> String {
-    match (count, unit) {
-        (Known::Missing(_), _) => "not counted".into(),
-        (Known::Value(count), StepUnit::Bytes) => Bytes(*count).to_string(),
-        (Known::Value(count), _) => count_of(*count),
-    }
-}
-
-/// A count of packets in three or four digits: 829, 12.3k, 4.1M.
-fn count_of(count: u64) -> String {
-    match count as f64 {
-        n if n >= 1e8 => format!("{:.0}M", n / 1e6),
-        n if n >= 1e6 => format!("{:.1}M", n / 1e6),
-        n if n >= 1e5 => format!("{:.0}k", n / 1e3),
-        n if n >= 1e4 => format!("{:.1}k", n / 1e3),
-        _ => count.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::Place;
+    use goodput_model::{Known, Place};
 
     fn made(name: StepName, unit: StepUnit, left: Known<u64>, dropped: Known<u64>) -> Step {
         Step { place: Place::Near, name, unit, entered: Known::missing("-"), left, dropped }
@@ -136,13 +116,5 @@ mod tests {
         let unseen = plain(&way(Known::missing("no qdisc")), false);
         assert_eq!(unseen, "nothing that was counted; unknown: near qdisc");
         assert!(plain(&way(Known::Value(0)), true).lines().count() > 2, "-v shows all");
-    }
-
-    #[test]
-    fn counts_are_short() {
-        assert_eq!(
-            [829, 12_300, 829_400, 4_100_000].map(count_of),
-            ["829", "12.3k", "829k", "4.1M"]
-        );
     }
 }

@@ -1,5 +1,6 @@
 //! The bodies of a flow while they are read.
 
+use goodput_model::Seconds;
 use rustix::io::Errno;
 
 use super::pause::FlowPause;
@@ -169,8 +170,8 @@ impl<'a> Succession<'a> {
     }
 
     fn stalled(&self, still_ns: u64) -> String {
-        let (got, seconds) = (self.got, still_ns as f64 / 1e9);
-        format!("the server stalled: after {got} bytes of a body nothing came for {seconds:.1} s")
+        let (got, time) = (self.got, Seconds(still_ns as f64 / 1e9));
+        format!("the server stalled: after {got} bytes of a body nothing came for {time}")
     }
 
     fn failed(&self, why: String) -> MoveError {

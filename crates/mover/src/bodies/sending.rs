@@ -1,5 +1,6 @@
 //! The bodies of a flow while they are written.
 
+use goodput_model::Seconds;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -157,8 +158,8 @@ impl<'a> Uploads<'a> {
     }
 
     fn stalled(&self, still_ns: u64) -> String {
-        let seconds = still_ns as f64 / 1e9;
-        format!("the server stalled: {} it took no more for {seconds:.1} s", self.so_far())
+        let time = Seconds(still_ns as f64 / 1e9);
+        format!("the server stalled: {} it took no more for {time}", self.so_far())
     }
 
     /// A write failed.
@@ -175,11 +176,9 @@ impl<'a> Uploads<'a> {
     }
 
     fn unconfirmed(&self, still_ns: u64) -> String {
-        let (sent, seconds) =
-            (self.body.as_ref().map_or(0, |body| body.sent), still_ns as f64 / 1e9);
-        format!(
-            "the server took all {sent} bytes of a body, and did not confirm them for {seconds:.1} s"
-        )
+        let sent = self.body.as_ref().map_or(0, |body| body.sent);
+        let time = Seconds(still_ns as f64 / 1e9);
+        format!("the server took all {sent} bytes of a body, and did not confirm them for {time}")
     }
 
     fn so_far(&self) -> String {

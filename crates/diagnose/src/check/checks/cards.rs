@@ -3,7 +3,7 @@
 use goodput_model::Confidence;
 
 use super::super::{Answer, Check, HostView, Scope};
-use crate::finding::rate;
+use crate::finding::{rate, time};
 use crate::names;
 
 /// Speed at which one queue, or an interrupt for every frame, is too much for a CPU.
@@ -73,7 +73,7 @@ fn coalescing(check: &Check, host: &HostView) -> Answer {
     let fast = host.count(names::LINK_SPEED).is_ok_and(|speed| speed >= MIN_FAST_BITS_PER_S);
     let text = match us {
         _ if adaptive => return Ok(None),
-        us if us > LATE_US => format!("the card delays interrupts by {us:.0} µs"),
+        us if us > LATE_US => format!("the card delays interrupts by {}", time(us / 1e6)),
         0.0 if fast => "the card interrupts for every frame".into(),
         _ => return Ok(None),
     };

@@ -6,7 +6,7 @@
 use goodput_model::{Confidence, Missing, Place};
 
 use super::super::{Answer, Ask, Check, HostView, Scope};
-use crate::finding::{Draft, percent};
+use crate::finding::{Draft, percent, time};
 
 /// A group of counters with the same meaning.
 struct Counters {
@@ -205,7 +205,7 @@ impl Counters {
             grown = grown.saturating_add(growth.count);
             seconds = growth.seconds;
         }
-        let text = format!("{grown} {} in {seconds:.0} s", self.each);
+        let text = format!("{grown} {} in {}", self.each, time(seconds));
         let seen = Seen { count: grown as f64, confidence: Confidence::Certain, text };
         Ok((grown > 0).then_some(seen))
     }

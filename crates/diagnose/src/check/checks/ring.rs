@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_ring_shorter_than_the_gap_seen_is_found() {
         let finding = of(&facts(256, Some(4800.0))).unwrap();
-        for fact in ["256 frames", "3.1 ms", "1 Gbit/s", "4.8 ms"] {
+        for fact in ["256 frames", "3.1", "1 Gbit/s", "4.80 ms"] {
             assert!(finding.summary.contains(fact), "{fact} in {}", finding.summary);
         }
         assert_eq!(finding.changes[0].to, "4096");

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_diagnose::clocks::relation;
-use goodput_model::{Clocks, End, Exchange, Known, Missing, Plan, Snapshot, SocketOptions};
+use goodput_model::{
+    Clocks, End, Exchange, Known, Missing, Plan, Seconds, Snapshot, SocketOptions,
+};
 use goodput_mover::LastHeard;
 use goodput_wire::session::{ClockOffset, Cookie};
 use tokio::task::JoinHandle;
@@ -140,7 +142,7 @@ pub fn doubt(clock: Option<ClockOffset>) -> Option<String> {
     let surely = ahead_us.abs() - uncertainty_us;
     let which = if ahead_us > 0.0 { "ahead of" } else { "behind" };
     (surely > NOTED_OFFSET_US).then(|| {
-        format!("the far host's clock is {:.1} s {which} this one's", ahead_us.abs() / 1e6)
+        format!("the far host's clock is {} {which} this one's", Seconds::of_us(ahead_us.abs()))
     })
 }
 
@@ -179,7 +181,7 @@ mod tests {
     #[test]
     fn only_clocks_surely_apart_are_worth_a_word() {
         let of = |ahead_us, uncertainty_us| doubt(Some(ClockOffset { ahead_us, uncertainty_us }));
-        assert_eq!(of(-3.2e6, 5e4).unwrap(), "the far host's clock is 3.2 s behind this one's");
+        assert_eq!(of(-3.2e6, 5e4).unwrap(), "the far host's clock is 3.20 s behind this one's");
         assert_eq!(of(1.2e6, 5e5), None);
         assert_eq!(doubt(None), None);
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use goodput_files::{Conversation, FileError, Ready, Wait};
-use goodput_model::{Fetch, Known, Plan, Role, Transport};
+use goodput_model::{Fetch, Known, Plan, Role, Seconds, Transport};
 use goodput_mover::{
     Awaited, BodySource, FlowConfig, Gate, MoveError, RunningFlow, Stop, for_role,
 };
@@ -100,8 +100,8 @@ pub fn fetch(
     let once = fetch_once(target, conversation, plan, awaited, MAX_READ_TIME)?;
     let Once { fetch: first, announced, mut conversation } = once;
     let first = first.ok_or_else(|| {
-        let seconds = MAX_READ_TIME.as_secs_f64();
-        let why = format!("the server answered, and sent no payload for {seconds:.1} s");
+        let time = Seconds(MAX_READ_TIME.as_secs_f64());
+        let why = format!("the server answered, and sent no payload for {time}");
         EngineError::File { target: target.text.clone(), why: FileError::TimedOut(why) }
     })?;
     let (mut further_s, until) = (Vec::new(), Instant::now() + MAX_FURTHER_TIME);

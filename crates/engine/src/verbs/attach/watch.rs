@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
-use goodput_model::{Clocks, End, Interval, Length, Missing, Plan, Sample, Snapshot};
+use goodput_model::{Clocks, End, Interval, Length, Missing, Plan, Sample, Seconds, Snapshot};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::find::ActiveTransfer;
@@ -88,7 +88,7 @@ impl Watch {
             tokio::select! {
                 _ = ticks.tick() => {}
                 () = interrupt.raised() => {
-                    self.doubts.push(format!("interrupted after {:.1} s", self.last_s()));
+                    self.doubts.push(format!("interrupted after {}", Seconds(self.last_s())));
                     break;
                 }
             }
@@ -98,8 +98,8 @@ impl Watch {
             match look.map_err(|why| EngineError::attach(why.to_string()))? {
                 Some(look) => self.take(look, listener),
                 None => {
-                    let at = self.last_s();
-                    self.doubts.push(format!("the transfer ended after {at:.1} s"));
+                    let at = Seconds(self.last_s());
+                    self.doubts.push(format!("the transfer ended after {at}"));
                     break;
                 }
             }
@@ -155,8 +155,8 @@ impl Watch {
     ) -> Result<Measurement, EngineError> {
         if self.samples.len() < MIN_SAMPLES {
             return Err(EngineError::attach(format!(
-                "the transfer ended after {:.1} s, too early to report anything",
-                self.last_s()
+                "the transfer ended after {}, too early to report anything",
+                Seconds(self.last_s())
             )));
         }
         let shown_s = self.intervals.last().map_or(0.0, |interval| interval.to_s);
