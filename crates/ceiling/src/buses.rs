@@ -225,7 +225,7 @@ fn pcie_words(id: &str) -> Option<(Generation, u32)> {
 fn unknown(id: &str) -> Missing {
     let known: Vec<_> = ALL.iter().map(|bus| bus.id).collect();
     Missing::because(format!(
-        "there is no bus {id:?}; there are {} and pcie1x1 to pcie7x32 (generation and lanes)",
+        "{id:?} is not a bus; write {} or pcie1x1 to pcie7x32 (generation and lanes)",
         known.join(", ")
     ))
 }
@@ -301,7 +301,7 @@ mod tests {
             of(&inputs, &mut Lines::default()).unwrap_err().to_string()
         };
         assert!(why("pcie9x1", None, None).contains("pcie1x1 to pcie7x32"));
-        assert!(why("pcie3x5", None, None).contains("no bus"));
+        assert!(why("pcie3x5", None, None).contains("is not a bus"));
         assert!(why("pcie3x4", Some(8e6), None).contains("generation"));
         assert!(why("pcie3x4", None, Some(64)).contains("128 to 4096"));
         assert!(why("usb2", Some(8e6), None).contains("no clock to choose"));

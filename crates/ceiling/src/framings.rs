@@ -38,7 +38,7 @@ pub fn find(id: Option<&str>) -> Result<Framing, Missing> {
     let id = id.unwrap_or(ETHERNET.id);
     ALL.iter().find(|framing| framing.id == id).copied().ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|framing| framing.id).collect();
-        Missing::because(format!("there is no framing {id:?}; there are {}", known.join(", ")))
+        Missing::because(format!("{id:?} is not a framing; write {}", known.join(", ")))
     })
 }
 

@@ -81,7 +81,7 @@ pub fn find(text: &str) -> Result<Used, Missing> {
     over_ipv6.map(|tunnel| Used { tunnel, over_ipv6: true }).ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|tunnel| tunnel.id).collect();
         Missing::because(format!(
-            "there is no tunnel {text:?}; there are {}, and those over IPv6 with a 6 behind the name",
+            "{text:?} is not a tunnel; write {}, and a 6 behind the name of one over IPv6",
             known.join(", ")
         ))
     })

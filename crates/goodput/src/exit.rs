@@ -8,6 +8,7 @@ use goodput_remote::RemoteError;
 use goodput_sandbox::SandboxError;
 use goodput_settings::SettingError;
 
+use crate::args::refused;
 use crate::screen;
 
 /// How a command ended. The numbers are a contract (docs/cli.md).
@@ -38,11 +39,15 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Prints clap's message if the command line doesn't run: an error, or the requested help or version.
+/// Prints what there is instead of a command that doesn't run: what is wrong with it, or the requested help or version.
 pub fn not_run(instead: clap::Error) -> anyhow::Result<Exit> {
+    use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand as HelpInstead;
     if instead.use_stderr() {
-        // If nobody reads standard error, nothing more can be reported.
-        let _ = instead.print();
+        match instead.kind() {
+            // If nobody reads standard error, nothing more can be reported.
+            HelpInstead => drop(instead.print()),
+            _ => screen::say(format_args!("goodput: {}", refused::in_words(&instead))),
+        }
         return Ok(Exit::CouldNot);
     }
     instead.print().map_err(screen::unprinted)?;

@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use goodput_model::{BitRate, Record, Verdict};
 
+use crate::args::unfit;
+
 /// One expectation: `>=900mbit`, `<1gbit`, `limit=none`, `limit!=path-loss`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expectation {
@@ -31,7 +33,9 @@ impl FromStr for Expectation {
         match (text.strip_prefix(">="), text.strip_prefix("<=")) {
             (Some(least), _) => rate(least).map(Self::AtLeast),
             (_, Some(most)) => rate(most).map(Self::AtMost),
-            _ => Err("write >=RATE, <=RATE, limit=RULE or limit!=RULE".into()),
+            _ => {
+                Err(unfit(text, "a condition", "\">=RATE\", \"<=RATE\", limit=RULE or limit!=RULE"))
+            }
         }
     }
 }

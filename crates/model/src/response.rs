@@ -90,7 +90,7 @@ impl FromStr for Response {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|response| response.name() == text).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            format!("no response is called {text:?}; there are {names}")
+            format!("{text:?} is not a response; write {names}")
         })
     }
 }

@@ -100,7 +100,7 @@ impl fmt::Display for Purpose {
 
 /// A text that names no purpose.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is none of throughput, latency, cpu, balanced")]
+#[error("{0:?} is not a purpose; write throughput, latency, cpu or balanced")]
 pub struct BadPurpose(String);
 
 impl FromStr for Purpose {

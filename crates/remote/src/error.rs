@@ -8,7 +8,7 @@ use goodput_settings::SettingError;
 pub enum RemoteError {
     /// The address names no host.
     #[error(
-        "{text:?} is no host reached by SSH: {why}; write it like ssh://root@host or ssh://host:2222"
+        "{text:?} is not a host reached by SSH: {why}; write it like ssh://root@host or ssh://host:2222"
     )]
     BadAddress {
         /// The given address.

@@ -74,7 +74,7 @@ fn problem(command: &str) -> Option<String> {
 const TERMINAL_COLUMNS: usize = 80;
 
 /// Every command of the command line that is not hidden, with all that it says of itself.
-fn all_commands() -> Vec<clap::Command> {
+pub(super) fn all_commands() -> Vec<clap::Command> {
     let mut whole = Cli::whole().term_width(TERMINAL_COLUMNS);
     whole.build();
     let (mut all, mut next) = (Vec::new(), vec![whole]);

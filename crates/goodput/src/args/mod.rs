@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod documented;
 mod options;
+pub mod refused;
 #[cfg(test)]
 mod repeated;
 mod values;
@@ -20,7 +21,7 @@ pub use options::{
     with_defaults,
 };
 pub use values::local::LocalAddress;
-pub use values::{frequency, rate, steps};
+pub use values::{frequency, rate, steps, unfit};
 pub use verbs::*;
 
 /// The heading of the options that every verb takes.

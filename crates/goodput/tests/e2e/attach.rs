@@ -135,11 +135,11 @@ fn what_names_no_transfer_is_refused_in_words() {
         (&["--attach", "4194305"][..], "no process 4194305"),
         (&["--attach", "pid:4194305"], "still runs"),
         (&["--attach", "eth0"], "neither a process id nor a port"),
-        (&["--attach", "5201", "--udp"], "cannot be used with"),
-        (&["localhost", "--attach", "5201"], "cannot be used with"),
-        (&["--attach", "5201", "--probe"], "cannot be used with"),
-        (&["localhost", "--probe", "--both"], "cannot be used with"),
-        (&[], "required"),
+        (&["--attach", "5201", "--udp"], "can't be used with"),
+        (&["localhost", "--attach", "5201"], "can't be used with"),
+        (&["--attach", "5201", "--probe"], "can't be used with"),
+        (&["localhost", "--probe", "--both"], "can't be used with"),
+        (&[], "is missing"),
     ] {
         let output = home.run(&[&["test", "--no-store"][..], arguments].concat());
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

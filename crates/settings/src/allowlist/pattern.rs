@@ -17,7 +17,7 @@ pub struct Pattern {
 pub enum PatternError {
     /// It would allow nothing.
     #[error(
-        "{0:?} matches no setting that clients may access; `goodput list far-settings` lists them"
+        "{0:?} is not a pattern of settings that clients may change; write one that matches a name of `goodput list far-settings`"
     )]
     MatchesNothing(String),
 }

@@ -29,10 +29,14 @@ const MAX_NAME_BYTES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// Not a public key.
-    #[error("{0:?} is not a public key; `goodput key` prints one, which begins with {KIND}")]
+    #[error(
+        "{0:?} is not a public key; write one that `goodput key` prints: it begins with {KIND}"
+    )]
     Public(String),
     /// A point of small order: anyone could claim to have its private key.
-    #[error("{0} is a public key whose private key everyone knows")]
+    #[error(
+        "{0} is a public key whose private key everyone knows; write one that `goodput key` prints"
+    )]
     Weak(PublicKey),
     /// Not the file of a private key.
     #[error("it is not a private key file as made by `goodput key`")]

@@ -71,7 +71,8 @@ impl FromStr for Allowed {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not HOST, HOST:PORT or NETWORK/BITS");
+        let wrong =
+            || format!("{text:?} is not a host or network; write HOST, HOST:PORT or NETWORK/BITS");
         if text.contains('/') {
             let place = text.parse().map(Where::Network).map_err(|_| wrong())?;
             return Ok(Self { place, port: None });

@@ -4,10 +4,14 @@ use clap::Args;
 use goodput_ceiling::{TIMESTAMPS_BYTES, bounds, buses, framings, tunnels};
 use goodput_model::{BitRate, Bytes, CeilingInputs, Family, Transport};
 
+use crate::args::values::number::whole;
 use crate::args::values::{frequency, per_second, percent, rate, size, time};
 
 /// MTU of Ethernet if nothing else is said, bytes (IEEE 802.3).
 const DEFAULT_MTU_BYTES: u64 = 1500;
+
+/// Frames or packets above which a number was mistyped: no memory holds more.
+const MAX_FRAMES: u64 = 1 << 32;
 
 /// The link and what it carries beside payload.
 #[derive(Debug, Clone, Args)]
@@ -20,7 +24,7 @@ pub struct LinkArgs {
     #[arg(long, hide_short_help = true)]
     pub half_duplex: bool,
     /// Largest IP packet of the link [default: 1500]
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    #[arg(long, value_name = "BYTES", value_parser = whole("a number of bytes", 1..=65_536_u64))]
     pub mtu: Option<u64>,
     /// What the link adds to an IP packet: ethernet, hdlc or none [default: ethernet]
     ///
@@ -28,7 +32,7 @@ pub struct LinkArgs {
     #[arg(long, value_name = "KIND", value_parser = framing, hide_short_help = true)]
     pub framing: Option<String>,
     /// VLAN tags of each frame
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8))]
+    #[arg(long, value_name = "N", value_parser = whole("a number of VLAN tags", 1..=8_u8))]
     pub vlan: Option<u8>,
     /// Tunnels around each packet, the outermost first, like pppoe,wireguard
     ///
@@ -38,7 +42,7 @@ pub struct LinkArgs {
     pub tunnel: Vec<String>,
     /// Largest IP packet inside the tunnels [default: what they leave]
     #[arg(long, value_name = "BYTES", requires = "tunnel", hide_short_help = true,
-          value_parser = clap::value_parser!(u64).range(1..=65_536))]
+          value_parser = whole("a number of bytes", 1..=65_536_u64))]
     pub tunnel_mtu: Option<u64>,
     /// Rate of a shaper that counts Ethernet frames, as tbf and htb do
     #[arg(long, value_name = "RATE", value_parser = rate::positive)]
@@ -64,7 +68,7 @@ pub struct PacketArgs {
     pub mss: Option<Bytes>,
     /// TCP options in each segment [default: 12, which is timestamps]
     #[arg(long, value_name = "BYTES", conflicts_with = "udp", hide_short_help = true,
-          value_parser = clap::value_parser!(u64).range(0..=40))]
+          value_parser = whole("a number of bytes", 0..=40_u64))]
     pub tcp_options: Option<u64>,
 }
 
@@ -88,7 +92,7 @@ pub struct PathArgs {
           value_parser = ["mathis", "cubic", "pftk", "none"])]
     pub loss_model: Option<String>,
     /// Flows at the same time [default: 1]
-    #[arg(short = 'P', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short = 'P', long, value_name = "N", value_parser = whole("a number of flows", 1..=u16::MAX))]
     pub flows: Option<u16>,
 }
 
@@ -108,10 +112,10 @@ pub struct HostArgs {
     pub bus_clock: Option<f64>,
     /// Largest payload of a PCI Express packet (lspci -vv: MaxPayload) [default: 256]
     #[arg(long, value_name = "BYTES", requires = "bus", hide_short_help = true,
-          value_parser = clap::value_parser!(u64).range(128..=4096))]
+          value_parser = whole("a number of bytes", 128..=4096_u64))]
     pub pcie_payload: Option<u64>,
     /// Frames that the card's receive ring holds
-    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "FRAMES", value_parser = whole("a number of frames", 1..=MAX_FRAMES))]
     pub ring: Option<u64>,
     /// Size of the card's receive buffer, if the card has no ring of frames
     #[arg(long, alias = "room", value_name = "BYTES", value_parser = size::positive, conflicts_with = "ring",
@@ -119,7 +123,7 @@ pub struct HostArgs {
     pub card_buffer: Option<Bytes>,
     /// Frames that arrive back to back
     #[arg(long, value_name = "FRAMES", hide_short_help = true,
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = whole("a number of frames", 1..=MAX_FRAMES))]
     pub burst: Option<u64>,
     /// Longest time in which the host doesn't empty the card's buffer
     ///
@@ -135,7 +139,7 @@ pub struct HostArgs {
     pub hz: Option<f64>,
     /// Packets that each poll takes (FreeBSD: kern.polling.burst_max)
     #[arg(long, value_name = "PACKETS", requires = "hz", hide_short_help = true,
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = whole("a number of packets", 1..=MAX_FRAMES))]
     pub burst_max: Option<u64>,
 }
 

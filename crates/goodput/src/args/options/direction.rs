@@ -4,6 +4,7 @@ use clap::Args;
 use goodput_model::{Direction, Family, Plan, Transport};
 
 use super::words::Words;
+use crate::args::values::number::whole;
 
 /// What kind of traffic, which way, in how many flows.
 #[derive(Debug, Clone, Args)]
@@ -20,7 +21,7 @@ pub struct DirectionArgs {
     pub both: bool,
     /// Number of flows in each direction
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u16).range(1..))]
+          value_parser = whole("a number of flows", 1..=u16::MAX))]
     pub flows: u16,
     /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6", hide_short_help = true)]

@@ -3,7 +3,7 @@
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-use crate::args::values::time;
+use crate::args::values::{time, unfit};
 use goodput_compat::formats::{self, Format, Style};
 
 /// Which other program's output is printed.
@@ -70,6 +70,9 @@ fn unit(text: &str) -> Result<char, String> {
     let mut letters = text.chars();
     match (letters.next(), letters.next()) {
         (Some(letter), None) if formats::is_unit(letter) => Ok(letter),
-        _ => Err("write one of a, k, m, g, t for bits, A, K, M, G, T for bytes".into()),
+        _ => {
+            let letters = "a, k, m, g or t for bits, A, K, M, G or T for bytes";
+            Err(unfit(text, "a unit of rates", letters))
+        }
     }
 }

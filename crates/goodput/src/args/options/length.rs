@@ -3,6 +3,7 @@
 use clap::Args;
 use goodput_model::{Bytes, Length};
 
+use crate::args::values::number::whole;
 use crate::args::values::{size, time};
 
 /// When a measurement ends, and what of it counts.
@@ -21,7 +22,7 @@ pub struct LengthArgs {
     /// Stop when each flow has fetched the file this many times
     ///
     /// The fetch before the measurement does not count.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+    #[arg(long, value_name = "N", value_parser = whole("a number of fetches", 1..=u32::MAX),
           conflicts_with_all = ["time", "bytes", "write"], hide_short_help = true)]
     pub fetches: Option<u32>,
     /// Leave this first part out of the rates [default: slow start is found and left out]

@@ -5,6 +5,7 @@ use goodput_model::{BitRate, Bytes, MountPlan, Pins, Plan};
 
 use super::words::Words;
 
+use crate::args::values::mover::mover;
 use crate::args::values::pin::{self, PinArg, pins};
 use crate::args::values::rate::{self, Burst, Rate};
 use crate::args::values::size;
@@ -29,12 +30,12 @@ pub struct LoadArgs {
     /// How to send the payload (`goodput list movers`)
     ///
     /// A mover is a way to get bytes into a socket, such as a system call. auto lets each end choose the cheapest.
-    #[arg(long, value_name = "MOVER", default_value = "copy")]
+    #[arg(long, value_name = "MOVER", default_value = "copy", value_parser = mover)]
     pub mover: String,
     /// How to receive the payload, if not like --mover
     ///
     /// discard drops the payload unread, to measure the network alone.
-    #[arg(long, value_name = "MOVER", hide_short_help = true)]
+    #[arg(long, value_name = "MOVER", value_parser = mover, hide_short_help = true)]
     pub receive_mover: Option<String>,
     /// Size of a write or a datagram [default: 128K; UDP over IPv4 1472, over IPv6 1452]
     #[arg(short = 'l', long, value_name = "BYTES", value_parser = size::positive, hide_short_help = true)]

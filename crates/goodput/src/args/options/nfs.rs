@@ -4,6 +4,7 @@ use clap::Args;
 use goodput_model::{Bytes, MountPlan, NfsPlan};
 
 use super::words::Words;
+use crate::args::values::number::whole;
 use crate::args::values::size;
 
 /// Options for targets that begin with nfs://, or that are paths.
@@ -14,13 +15,13 @@ pub struct NfsArgs {
     #[arg(long, value_name = "BYTES", value_parser = size::nfs_read, hide_short_help = true)]
     pub rsize: Option<Bytes>,
     /// NFS READs or WRITEs in flight on each connection [default: 16]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(NfsPlan::MOST_SLOTS)), hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = whole("a number of requests", 1..=NfsPlan::MOST_SLOTS), hide_short_help = true)]
     pub slots: Option<u16>,
     /// Size of one NFS WRITE [default: 1M, or the most that the server allows; on a mount, that of the mount]
     #[arg(long, value_name = "BYTES", value_parser = size::nfs_read, hide_short_help = true)]
     pub wsize: Option<Bytes>,
     /// Connections of an NFS mount [default: as mounted]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=i64::from(NfsPlan::MOST_CONNECTIONS)), hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = whole("a number of connections", 1..=NfsPlan::MOST_CONNECTIONS), hide_short_help = true)]
     pub nconnect: Option<u16>,
     /// Read a file on a mount through the page cache, as most programs do
     ///

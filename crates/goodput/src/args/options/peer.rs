@@ -7,9 +7,9 @@ use goodput_model::{Direction, Plan};
 use goodput_wire::keys::PublicKey;
 
 use super::words::Words;
-use crate::args::values::resolve::Resolve;
-
+use crate::args::values::number::whole;
 use crate::args::values::path::path;
+use crate::args::values::resolve::Resolve;
 
 /// Options for far ends of one kind.
 #[derive(Debug, Clone, Args)]
@@ -25,7 +25,7 @@ pub struct PeerArgs {
     /// Port of the first data connection at a nuttcp server
     ///
     /// More connections take the next ports.
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
+    #[arg(long, value_name = "PORT", value_parser = whole("a port", 1..=u16::MAX), hide_short_help = true)]
     pub data_port: Option<u16>,
     // Last, or the options behind it would stand under its heading.
     #[command(flatten)]

@@ -5,6 +5,7 @@ use goodput_model::{BitRate, Bytes, SocketOptions};
 
 use super::words::Words;
 use crate::args::values::local::LocalAddress;
+use crate::args::values::number::whole;
 use crate::args::values::source_ports::SourcePorts;
 use crate::args::values::{rate, time};
 
@@ -35,7 +36,7 @@ pub struct SocketArgs {
     #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub rcvbuf: Option<Bytes>,
     /// Maximum segment size
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(88..=32767), hide_short_help = true)]
+    #[arg(long, value_name = "BYTES", value_parser = whole("a segment size", 88..=32767_u32), hide_short_help = true)]
     pub mss: Option<u32>,
     /// Send small segments at once (TCP_NODELAY)
     #[arg(long, hide_short_help = true)]
@@ -66,10 +67,10 @@ pub struct SocketArgs {
     /// Priority of the packets in the queues of both hosts (SO_PRIORITY)
     ///
     /// Priorities above 6 need CAP_NET_ADMIN.
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(0..=0x7fff_ffff), hide_short_help = true)]
+    #[arg(long, value_name = "NUMBER", value_parser = whole("a priority", 0..=0x7fff_ffff_u32), hide_short_help = true)]
     pub priority: Option<u32>,
     /// Mark packets with this differentiated services code point, 0 to 63
-    #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64), hide_short_help = true)]
+    #[arg(long, value_name = "DSCP", value_parser = whole("a DSCP", 0..=63_u8), hide_short_help = true)]
     pub dscp: Option<u8>,
     /// Never fragment a datagram over IPv4
     ///

@@ -1,11 +1,15 @@
 //! Times at which systemd begins something.
 
+use super::unfit;
+
 /// A time of `OnCalendar=`; what it means is systemd's to say.
 pub fn calendar(text: &str) -> Result<String, String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " -:*/,.~+_".contains(c);
     match !text.trim().is_empty() && text.chars().all(is_plain) {
         true => Ok(text.trim().to_owned()),
-        false => Err("write a time as in systemd.time(7), like daily or *-*-* 14:05:00".into()),
+        false => {
+            Err(unfit(text, "a time of systemd.time(7)", "it like daily or \"*-*-* 14:05:00\""))
+        }
     }
 }
 

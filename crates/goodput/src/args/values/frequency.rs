@@ -1,5 +1,7 @@
 //! Clocks, as typed: `8MHz`, `33.3 MHz`, `1000`. A number alone is in Hz.
 
+use super::unfit;
+
 /// Hz above zero.
 ///
 /// # Errors
@@ -7,7 +9,7 @@
 pub fn hertz(text: &str) -> Result<f64, String> {
     match prefixed(text, &["hz"]) {
         Some(hz) if hz.is_finite() && hz > 0.0 => Ok(hz),
-        _ => Err(format!("{text:?} is not a clock above 0; write one like 8MHz or 1000")),
+        _ => Err(unfit(text, "a frequency above 0", "it in Hz, like 8MHz or 1000")),
     }
 }
 

@@ -4,6 +4,8 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
+use super::unfit;
+
 /// `ADDRESS` or `ADDRESS%DEVICE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalAddress {
@@ -21,8 +23,8 @@ impl FromStr for LocalAddress {
             Some((ip, device)) => (ip, Some(device)),
             None => (text, None),
         };
-        let wrong =
-            || format!("{text:?} is no address like 192.0.2.1, 2001:db8::1 or fe80::1%eth0");
+        let like = "it like 192.0.2.1, 2001:db8::1 or fe80::1%eth0";
+        let wrong = || unfit(text, "an IP address", like);
         let ip = ip.parse().map_err(|_| wrong())?;
         match device {
             Some("") => Err(wrong()),

@@ -9,7 +9,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 pub fn path(variable: &'static str) -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().try_map(move |name| {
         if name.is_empty() {
-            return Err(format!("the name is empty; name a file or folder, or leave the option out and unset {variable}"));
+            return Err(format!("the name is empty; write the name of a file or folder, or leave the option out and unset {variable}"));
         }
         Ok(PathBuf::from(name))
     })

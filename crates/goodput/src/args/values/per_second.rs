@@ -1,6 +1,7 @@
 //! Packets per second, as typed: `150000`, `150k`, `1.5Mpps`.
 
 use super::frequency::prefixed;
+use super::unfit;
 
 /// Packets per second above zero.
 ///
@@ -9,7 +10,7 @@ use super::frequency::prefixed;
 pub fn packets(text: &str) -> Result<f64, String> {
     match prefixed(text, &["pps", "/s"]) {
         Some(rate) if rate.is_finite() && rate > 0.0 => Ok(rate),
-        _ => Err(format!("{text:?} is not a packet rate above 0; write one like 150k or 1.5Mpps")),
+        _ => Err(unfit(text, "a packet rate above 0", "it like 150k or 1.5Mpps")),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Shares in percent; the sign may be left out.
 
+use super::unfit;
+
 /// A share from 0 to below 100 percent.
 ///
 /// # Errors
@@ -7,7 +9,7 @@
 pub fn share(text: &str) -> Result<f64, String> {
     match number(text) {
         Some(percent) if (0.0..100.0).contains(&percent) => Ok(percent),
-        _ => Err("write a share from 0 to below 100 percent, like 0.1% or 0".into()),
+        _ => Err(unfit(text, "a share from 0 to below 100 percent", "it like 0.1% or 0")),
     }
 }
 
@@ -18,7 +20,7 @@ pub fn share(text: &str) -> Result<f64, String> {
 pub fn difference(text: &str) -> Result<f64, String> {
     match number(text) {
         Some(percent) if percent.is_finite() && percent > 0.0 => Ok(percent),
-        _ => Err("write a difference above 0 percent, like 2 or 0.5%".into()),
+        _ => Err(unfit(text, "a difference above 0 percent", "it like 2 or 0.5%")),
     }
 }
 

@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use goodput_model::{EndName, Pin, Pins};
 
+use super::unfit;
+
 /// One value of `--pin`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinArg {
@@ -43,30 +45,33 @@ impl FromStr for PinArg {
         let (end, rest) = match text.split_once(':') {
             None => (EndName::Near, text),
             Some(("far", rest)) => (EndName::Far, rest),
-            Some(_) => return Err(format!("write far:{LIKE} for the far end")),
+            Some(_) => return Err(wrong(text)),
         };
         let pin = match rest {
             "none" => Pin::None,
             "auto" => Pin::Auto,
-            list => Pin::Cpus(cpus(list)?),
+            list => Pin::Cpus(cpus(list).ok_or_else(|| wrong(text))?),
         };
         Ok(Self { end, pin })
     }
 }
 
-const LIKE: &str = "2,4-7";
+fn wrong(text: &str) -> String {
+    let like = "it like 2,4-7, or far:2,4-7 for the far end";
+    unfit(text, "a list of CPUs, auto or none", like)
+}
 
 /// The CPUs of a list, in its order.
-fn cpus(list: &str) -> Result<Vec<u16>, String> {
+fn cpus(list: &str) -> Option<Vec<u16>> {
     let mut cpus = Vec::new();
     for part in list.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         match (first.parse::<u16>(), last.parse::<u16>()) {
             (Ok(first), Ok(last)) if first <= last => cpus.extend(first..=last),
-            _ => return Err(format!("write none, auto, or CPUs like {LIKE}")),
+            _ => return None,
         }
     }
-    Ok(cpus)
+    Some(cpus)
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use goodput_model::{BitRate, Bytes};
 
+use super::unfit;
+
 /// The rate to keep.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Rate {
@@ -27,32 +29,27 @@ pub enum Burst {
 /// Rate above which a number was mistyped, bits per second.
 const MAX_RATE_BITS_PER_S: f64 = 1e15;
 
+const LIKE: &str = "it like 100mbit or 1.5Gbit/s";
+
 /// A rate above zero.
 ///
 /// # Errors
-/// A sentence that says what is wrong.
+/// A sentence that says what to write instead.
 pub fn positive(text: &str) -> Result<BitRate, String> {
-    match text.parse::<BitRate>() {
-        Ok(rate) if rate.0 > 0.0 && rate.0 <= MAX_RATE_BITS_PER_S => Ok(rate),
-        Ok(rate) if rate.0 > MAX_RATE_BITS_PER_S => {
-            Err("nothing is faster than 1000 Tbit/s".into())
-        }
-        Ok(_) => Err("a rate must be above 0".into()),
-        Err(error) => Err(error.to_string()),
-    }
+    let rate = text.parse().ok().filter(|BitRate(rate)| (0.0..=MAX_RATE_BITS_PER_S).contains(rate));
+    let noun = "a rate above 0 and at most 1000 Tbit/s";
+    rate.filter(|rate| rate.0 > 0.0).ok_or_else(|| unfit(text, noun, LIKE))
 }
 
 /// A rate that others are held to: one bit per second at least.
 ///
 /// # Errors
-/// A sentence that says what is wrong.
+/// A sentence that says what to write instead.
 pub fn limit(text: &str) -> Result<BitRate, String> {
-    match text.parse::<BitRate>() {
-        Ok(rate) if rate.0 < 1.0 => {
-            Err("it must be at least 1 bit/s; leave the option out for no limit".into())
-        }
-        _ => positive(text),
-    }
+    let rate = positive(text).ok().filter(|rate| rate.0 >= 1.0);
+    let noun = "a rate of at least 1 bit/s and at most 1000 Tbit/s";
+    let write = format_args!("{LIKE}, or leave the option out for no limit");
+    rate.ok_or_else(|| unfit(text, noun, write))
 }
 
 /// A rate as it can be typed, with every digit.
@@ -96,10 +93,9 @@ impl FromStr for Rate {
             Some(number) => (number, true),
             None => (text, false),
         };
-        if number.trim_start().starts_with('-') {
-            return Err("a rate can't be negative".into());
-        }
-        let rate: BitRate = number.parse().map_err(|error| format!("{error}"))?;
+        let rate: BitRate = number.parse().map_err(|_| {
+            unfit(text, "a rate of at least 0", "it like 100mbit, 12.5MB/s/flow or unlimited")
+        })?;
         match (rate.0 > 0.0, each) {
             // As iperf and iperf3 read `-b 0`.
             (false, _) => Ok(Self::Unlimited),
@@ -116,25 +112,20 @@ impl FromStr for Burst {
     fn from_str(text: &str) -> Result<Self, String> {
         let times = [("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
         let time = times.iter().find_map(|(unit, s)| Some((text.strip_suffix(unit)?, s)));
-        let parsed = match time {
+        let burst = match time {
             Some((number, scale)) => {
-                let number: f64 = number.trim().parse().map_err(|_| malformed(text))?;
-                Self::Seconds(number * scale)
+                let number = number.trim().parse::<f64>().ok();
+                number.map(|number| Self::Seconds(number * scale))
             }
-            None => Self::Bytes(text.parse().map_err(|_| malformed(text))?),
+            None => text.parse().ok().map(Self::Bytes),
         };
-        match parsed {
-            Self::Bytes(Bytes(0)) => Err("a burst of 0 bytes lets nothing leave".into()),
-            Self::Seconds(seconds) if !(seconds > 0.0 && seconds.is_finite()) => {
-                Err("a burst takes more time than none".into())
-            }
-            burst => Ok(burst),
-        }
+        let lasts = |burst: &Self| match *burst {
+            Self::Bytes(Bytes(bytes)) => bytes > 0,
+            Self::Seconds(seconds) => seconds > 0.0 && seconds.is_finite(),
+        };
+        let noun = "a size of at least 1 byte or a time above 0";
+        burst.filter(lasts).ok_or_else(|| unfit(text, noun, "it like 64K, 500us or 2ms"))
     }
-}
-
-fn malformed(text: &str) -> String {
-    format!("{text:?} is neither a size like 64K nor a time like 500us or 2ms")
 }
 
 #[cfg(test)]
@@ -184,8 +175,9 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_in_words() {
         let rate = |text: &str| text.parse::<Rate>().unwrap_err();
-        assert!(rate("-5mbit").contains("negative"));
-        assert!(rate("fast").contains("rate"));
+        for bad in ["-5mbit", "-5", "fast", "fast/flow"] {
+            assert!(rate(bad).contains("a rate of at least 0"), "{bad}");
+        }
         for bad in ["0", "0ms", "-1ms", "infs", "NaNms", "much", "5 parsecs", ""] {
             assert!(bad.parse::<Burst>().is_err(), "{bad}");
         }

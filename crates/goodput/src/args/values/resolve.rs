@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use super::unfit;
+
 /// An address of a host and port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolve {
@@ -23,18 +25,18 @@ impl FromStr for Resolve {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let unfit = || format!("{text:?} is not HOST:PORT:ADDRESS, like nas:443:192.0.2.7");
+        let wrong = || unfit(text, "HOST:PORT:ADDRESS", "it like nas:443:192.0.2.7");
         let mut parts = text.splitn(3, ':');
         let (Some(host), Some(port), Some(address)) = (parts.next(), parts.next(), parts.next())
         else {
-            return Err(unfit());
+            return Err(wrong());
         };
         let address = address.trim_start_matches('[').trim_end_matches(']');
         match (port.parse(), address.parse()) {
             (Ok(port), Ok(address)) if !host.is_empty() => {
                 Ok(Self { host: host.into(), port, address })
             }
-            _ => Err(unfit()),
+            _ => Err(wrong()),
         }
     }
 }

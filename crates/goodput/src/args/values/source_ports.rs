@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::unfit;
+
 /// `PORT`, `spread` or `spread:PORT`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SourcePorts {
@@ -15,19 +17,19 @@ pub struct SourcePorts {
 impl FromStr for SourcePorts {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(whole: &str) -> Result<Self, String> {
         let port = |text: &str| match text.parse() {
             Ok(port) if port > 0 => Ok(Some(port)),
-            _ => Err("write a port of 1 to 65535, spread, or spread:PORT".to_string()),
+            _ => Err(unfit(whole, "a port", "1 to 65535, spread or spread:PORT")),
         };
-        match text.strip_prefix("spread") {
+        match whole.strip_prefix("spread") {
             Some("") => Ok(Self { first: None, spread: true }),
             Some(rest) => {
                 // Without a colon it is no port either.
                 let first = port(rest.strip_prefix(':').unwrap_or_default())?;
                 Ok(Self { first, spread: true })
             }
-            None => Ok(Self { first: port(text)?, spread: false }),
+            None => Ok(Self { first: port(whole)?, spread: false }),
         }
     }
 }

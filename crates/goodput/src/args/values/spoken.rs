@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use super::number::whole;
+use super::unfit;
 use goodput_wire::protocols::ALL;
 use goodput_wire::protocols::goodput::PROTOCOL;
 use goodput_wire::session::Protocol;
@@ -25,12 +27,12 @@ impl FromStr for ServedProtocol {
         };
         let protocol = ALL.iter().find(|protocol| protocol.id == id).ok_or_else(|| {
             let known: Vec<_> = ALL.iter().map(|protocol| protocol.id).collect();
-            format!("no protocol of that name is known; these are: {}", known.join(", "))
+            unfit(id, "a protocol that goodput serves", known.join(", "))
         })?;
         if port.is_some() && protocol.id == PROTOCOL.id {
-            return Err("its port is chosen with --port".into());
+            return Err(format!("the port of {id} is that of --port; write {id} alone"));
         }
-        let port = port.map(|port| port.parse().map_err(|_| format!("{port:?} is not a port")));
+        let port = port.map(whole("a port", 0..=u16::MAX));
         Ok(Self { protocol, port: port.transpose()? })
     }
 }

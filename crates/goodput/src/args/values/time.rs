@@ -3,6 +3,8 @@
 
 use jiff::SignedDuration;
 
+use super::unfit;
+
 /// Seconds above which a time was mistyped: a year.
 const MAX_TIME_S: f64 = 366.0 * 86_400.0;
 
@@ -11,11 +13,7 @@ const MAX_TIME_S: f64 = 366.0 * 86_400.0;
 /// # Errors
 /// A sentence that says what to write instead.
 pub fn seconds(text: &str) -> Result<f64, String> {
-    match parsed(text) {
-        Some(seconds) if seconds > MAX_TIME_S => Err("a time must be at most a year".into()),
-        Some(seconds) if seconds > 0.0 => Ok(seconds),
-        _ => Err("write a time above 0, like 10, 2.5s, 500ms or 2m".into()),
-    }
+    within(text, "a time above 0 and at most a year", f64::MIN_POSITIVE)
 }
 
 /// Seconds between two reported intervals: 0, for none, or at least 0.1.
@@ -26,10 +24,7 @@ pub fn interval(text: &str) -> Result<f64, String> {
     if parsed(text) == Some(0.0) {
         return Ok(0.0);
     }
-    match seconds(text)? {
-        seconds if seconds >= 0.1 => Ok(seconds),
-        _ => Err("the shortest interval is 0.1 seconds".into()),
-    }
+    within(text, "0 or a time of at least 100ms and at most a year", 0.1)
 }
 
 /// How long one arm's turn within a connection counts: at least 0.3 seconds, of which receivers report tenths.
@@ -37,10 +32,7 @@ pub fn interval(text: &str) -> Result<f64, String> {
 /// # Errors
 /// A sentence that says what to write instead.
 pub fn turn(text: &str) -> Result<f64, String> {
-    match seconds(text)? {
-        seconds if seconds >= 0.3 => Ok(seconds),
-        _ => Err("the shortest turn is 0.3 seconds".into()),
-    }
+    within(text, "a time of at least 300ms and at most a year", 0.3)
 }
 
 /// Seconds of a time that is usually far below a second, so that a number without a unit would be a mistake.
@@ -65,7 +57,7 @@ pub fn busy_poll(text: &str) -> Result<u32, String> {
     let within = microseconds.filter(|us| (0..=1_000_000).contains(us));
     within
         .and_then(|us| us.try_into().ok())
-        .ok_or_else(|| "write a time from 0 to 1s, like 50us".into())
+        .ok_or_else(|| unfit(text, "a time from 0 to 1s", "it like 50us"))
 }
 
 /// Refuses a number alone, with the units that may be meant: other options would read seconds, the kernel microseconds.
@@ -76,6 +68,11 @@ fn refuse_bare(text: &str, [small, large]: [&str; 2]) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+fn within(text: &str, noun: &str, least_s: f64) -> Result<f64, String> {
+    let time = parsed(text).filter(|seconds| (least_s..=MAX_TIME_S).contains(seconds));
+    time.ok_or_else(|| unfit(text, noun, "it like 10, 2.5s, 500ms or 2m"))
 }
 
 fn parsed(text: &str) -> Option<f64> {
@@ -149,6 +146,6 @@ mod tests {
         assert_eq!(interval("0"), Ok(0.0));
         assert_eq!(interval("0s"), Ok(0.0));
         assert_eq!(interval("100ms"), Ok(0.1));
-        assert!(interval("50ms").unwrap_err().contains("0.1"));
+        assert!(interval("50ms").unwrap_err().contains("at least 100ms"));
     }
 }

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use goodput_model::{Bytes, Response};
 
 use crate::args::options::{HostArgs, MeasureArgs, OutputArgs};
+use crate::args::values::number::whole;
 use crate::args::values::{percent, time};
 
 /// What the longer help adds.
@@ -92,7 +93,7 @@ pub struct ComparisonArgs {
     #[arg(long, hide_short_help = true)]
     pub placebo: bool,
     /// Seed for the random order of the runs [default: random]
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = whole("a seed", 0..=u64::MAX), hide_short_help = true)]
     pub seed: Option<u64>,
     /// Compare with files of each of these sizes
     ///
@@ -104,6 +105,6 @@ pub struct ComparisonArgs {
     ///
     /// Each client is one flow.
     #[arg(long, value_name = "N,…", value_delimiter = ',', conflicts_with = "flows",
-          value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
+          value_parser = whole("a number of clients", 1..=u16::MAX), hide_short_help = true)]
     pub clients: Vec<u16>,
 }

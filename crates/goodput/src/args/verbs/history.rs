@@ -3,6 +3,8 @@
 use clap::Args;
 
 use crate::args::options::format_parser;
+use crate::args::values::number::whole;
+use crate::args::values::unfit;
 use goodput_compat::formats::Format;
 
 /// `goodput history`
@@ -12,7 +14,7 @@ pub struct HistoryArgs {
     #[arg(num_args = 0..=2, value_name = "NUMBER", value_parser = number)]
     pub ids: Vec<i64>,
     /// Number of results to list
-    #[arg(long, default_value_t = 20, value_name = "N")]
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = whole("a number of results", 0..=u32::MAX))]
     pub last: u32,
     /// Print the JSON record of the chosen result
     #[arg(long, requires = "ids")]
@@ -25,5 +27,6 @@ pub struct HistoryArgs {
 
 /// The number of a result.
 fn number(text: &str) -> Result<i64, String> {
-    text.parse().map_err(|_| "write the number of a result; `goodput history` lists them".into())
+    let result = "the number of a result";
+    text.parse().map_err(|_| unfit(text, result, "one that `goodput history` lists"))
 }

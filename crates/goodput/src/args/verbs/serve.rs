@@ -10,6 +10,7 @@ use goodput_wire::network::Network;
 
 use crate::args::options::ServedFormatArgs;
 use crate::args::values::local::LocalAddress;
+use crate::args::values::number::whole;
 use crate::args::values::path::path;
 use crate::args::values::spoken::ServedProtocol;
 use crate::args::values::{rate, size, time};
@@ -39,7 +40,8 @@ pub struct ListenArgs {
     #[arg(long, value_name = "ADDRESS[%DEVICE]")]
     pub bind: Option<LocalAddress>,
     /// Main port, which answers all protocols; 0 lets the system choose one
-    #[arg(long, value_name = "PORT", default_value_t = goodput_wire::protocols::goodput::PROTOCOL.port)]
+    #[arg(long, value_name = "PORT", default_value_t = goodput_wire::protocols::goodput::PROTOCOL.port,
+          value_parser = whole("a port", 0..=u16::MAX))]
     pub port: u16,
     /// Protocols to answer, each also on its usual or the given port [default: all; on their usual ports only if
     /// --port is not changed]
@@ -162,18 +164,18 @@ pub struct LimitArgs {
     #[arg(long, value_name = "RATE", value_parser = rate::limit)]
     pub max_total_rate: Option<BitRate>,
     /// Most measurements at the same time
-    #[arg(long, value_name = "N", default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=65536))]
+    #[arg(long, value_name = "N", default_value_t = 512, value_parser = whole("a number of measurements", 1..=65536_u32))]
     pub max_clients: u32,
     /// Largest share of the server that one client may take
     ///
     /// Clients share measurements, memory, descriptors, threads and --max-total-rate. A client is an IPv4 address or an
     /// IPv6 network of 64 bits. The larger networks around it (24 bits of IPv4, 56 and 48 bits of IPv6) may take more, but
     /// not everything. Measurements that still wait for their flows may take half of the server together.
-    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = clap::value_parser!(u8).range(1..=100),
+    #[arg(long, value_name = "PERCENT", default_value_t = 50, value_parser = whole("a share in percent", 1..=100_u8),
           hide_short_help = true)]
     pub client_share: u8,
     /// Most connections of one address that belong to no measurement yet
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..),
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = whole("a number of connections", 1..=u32::MAX),
           hide_short_help = true)]
     pub max_connections: u32,
     /// End a measurement that is slower than this for 30 s; 0 ends none
@@ -182,7 +184,7 @@ pub struct LimitArgs {
     #[arg(long, value_name = "RATE", default_value = "1kbit", hide_short_help = true)]
     pub min_progress: BitRate,
     /// Most flows of one measurement, both directions together
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..),
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = whole("a number of flows", 1..=u16::MAX),
           hide_short_help = true)]
     pub max_flows: u16,
     /// Largest chunk; each flow keeps one in memory
@@ -195,7 +197,7 @@ pub struct LimitArgs {
     /// Highest DSCP that a client may ask for
     ///
     /// Networks keep 48 and above for their own control.
-    #[arg(long, value_name = "DSCP", default_value_t = 47, value_parser = clap::value_parser!(u8).range(..=63),
+    #[arg(long, value_name = "DSCP", default_value_t = 47, value_parser = whole("a DSCP", 0..=63_u8),
           hide_short_help = true)]
     pub max_dscp: u8,
 }

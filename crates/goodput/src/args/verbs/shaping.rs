@@ -8,6 +8,7 @@ use goodput_shaping::Configured;
 use crate::args::options::{CaptureArgs, CredentialArgs, OutputArgs, datagram_towards};
 use crate::args::values::calendar::calendar;
 use crate::args::values::local::LocalAddress;
+use crate::args::values::number::whole;
 use crate::args::values::{percent, rate, size, time};
 
 /// What the longer help adds.
@@ -98,7 +99,7 @@ pub struct TrafficArgs {
     /// Mark packets with this differentiated services code point, 0 to 63
     ///
     /// A shaper with classes may choose the class by its code point.
-    #[arg(long, value_name = "DSCP", value_parser = clap::value_parser!(u8).range(0..64), hide_short_help = true)]
+    #[arg(long, value_name = "DSCP", value_parser = whole("a DSCP", 0..=63_u8), hide_short_help = true)]
     pub dscp: Option<u8>,
 }
 
@@ -117,7 +118,7 @@ pub struct ProofArgs {
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = time::seconds, hide_short_help = true)]
     pub max_time: f64,
     /// Seed for the random order of the runs [default: random]
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = whole("a seed", 0..=u64::MAX), hide_short_help = true)]
     pub seed: Option<u64>,
 }
 

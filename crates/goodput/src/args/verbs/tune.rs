@@ -4,6 +4,7 @@ use clap::Args;
 use goodput_model::Purpose;
 
 use crate::args::options::{HostArgs, MeasureArgs, OutputArgs};
+use crate::args::values::number::whole;
 use crate::args::values::{percent, time};
 
 /// What the longer help adds.
@@ -67,6 +68,6 @@ pub struct TuningArgs {
     #[arg(long, conflicts_with = "dry_run")]
     pub keep: bool,
     /// Seed for the random order of the runs [default: random]
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", value_parser = whole("a seed", 0..=u64::MAX), hide_short_help = true)]
     pub seed: Option<u64>,
 }

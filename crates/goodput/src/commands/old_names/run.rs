@@ -4,15 +4,13 @@ use std::os::unix::net::UnixDatagram;
 use std::process::{Command as Process, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use clap::Parser;
-
+use anyhow::{Context, Result, anyhow, bail};
 use goodput_compat::programs::arguments::{Invocation, translate};
 use goodput_compat::programs::files::Files;
 use goodput_compat::programs::option::Refusal;
 use goodput_compat::programs::program::Program;
 
-use crate::args::Cli;
+use crate::args::{Cli, refused};
 use crate::exit::{self, Exit};
 use crate::{screen, shell};
 
@@ -97,11 +95,7 @@ fn carry_out(work: Invocation, show: bool) -> Result<Exit> {
 /// goodput's own parsing of the arguments: invalid and out-of-range numbers fail here.
 pub fn parsed(arguments: &[String]) -> Result<Cli> {
     let words = std::iter::once("goodput").chain(arguments.iter().map(String::as_str));
-    Cli::try_parse_from(words).map_err(|error| {
-        let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-        anyhow::anyhow!("{first}")
-    })
+    Cli::from_words(words.map(Into::into)).map_err(|error| anyhow!(refused::in_words(&error)))
 }
 
 /// Starts the server detached from the terminal, and returns once it listens.
