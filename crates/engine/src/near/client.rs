@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use goodput_model::{Host, SocketOptions};
+use goodput_model::{Host, Plan, SocketOptions};
 use goodput_wire::error::WireError;
 use goodput_wire::far_end::FarEnd;
 use goodput_wire::session::{Action, ClientConfig, ClientKey, ClockOffset, Input, SettingRequest};
@@ -17,6 +17,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::clocks::pings::Pings;
+use crate::near::own_part;
 use crate::run::cap::Cap;
 
 /// How long a far end that serves one client at a time may take between two clients.
@@ -51,17 +52,19 @@ impl Client {
         &self.target.protocol.far_end
     }
 
-    /// Connects to the target and greets it. `options` says where from (bind, device, IP version). Without a control
-    /// connection, a protocol meets its peer only when the first flow is opened.
+    /// Connects to the target and greets it, to measure by `plan`: what this end can't do of the plan is refused before
+    /// anything is sent. The plan's socket options say where the connection starts (bind, device, IP version). Without a
+    /// control connection, a protocol meets its peer only when the first flow is opened.
     pub async fn connect(
         target: &Target,
-        options: &SocketOptions,
+        plan: &Plan,
         credentials: &Credentials,
         interrupt: &Interrupt,
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
+        own_part::check(target, plan).await?;
         let client = tokio::select! {
-            client = Self::greet(target, options, credentials, Duration::ZERO) => client?,
+            client = Self::greet(target, &plan.socket, credentials, Duration::ZERO) => client?,
             () = interrupt.raised() => return Err(EngineError::Interrupted),
         };
         listener(Event::Connected { peer: client.peer.clone(), secured: client.secured });

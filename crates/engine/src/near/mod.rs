@@ -17,6 +17,7 @@ pub mod measure;
 mod mounted;
 mod near_run;
 mod notes;
+pub mod own_part;
 pub mod patience;
 mod probes;
 pub mod progress;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use goodput_kernel::Context;
-use goodput_model::{Direction, EndName, Missing, Plan, Snapshot};
+use goodput_model::{EndName, Missing, Plan, Snapshot};
 use goodput_wire::session::Input;
 
 use super::agree::{self, Concluding, Removal};
@@ -14,15 +14,15 @@ use super::clocks::{self, Comparing};
 use super::gather::gather;
 use super::host_before::{HostBefore, affinity, path};
 use super::latency::{self, Prober, Probing};
+use super::own_part;
 use super::probes::{Probes, compared, probed};
 use super::starts::Starts;
-use crate::control::target::FileTarget;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::result::measurement::Measurement;
 use crate::run::end_run::EndRun;
-use crate::run::movers::{self, Movers};
+use crate::run::movers;
 use crate::run::prepared::Prepared;
 use crate::run::storage;
 use crate::run::traffic::connections;
@@ -41,21 +41,9 @@ pub struct NearRun<'a> {
 impl<'a> NearRun<'a> {
     /// Proposes the plan, opens the flows and takes the snapshot before.
     pub async fn agree(client: &'a mut Client, plan: &Plan) -> Result<Self, EngineError> {
-        if let Some(why) = goodput_wire::check::too_slow(plan) {
-            return Err(EngineError::Flow(why));
-        }
-        check_file_options(client, plan)?;
-        let mut plan = plan.clone();
-        if client.target.file.as_ref().is_some_and(FileTarget::is_decoded) {
-            movers::decoded(&mut plan, EndName::Near)?;
-        }
+        let (plan, movers) = own_part::movers(&client.target, plan)?;
         let (plan, stores) = agree::files(client, &plan).await?;
         let affinity = affinity(client, &plan).await?;
-        let movers = match client.target.mounted {
-            Some(_) => Movers::of_file(&plan),
-            None => Movers::of(&plan, EndName::Near),
-        };
-        let movers = movers.map_err(|why| EngineError::Flow(format!("near end: {why}")))?;
         let proposed = movers::for_peer(&plan, client.far_end().chooses_movers)?;
         client.conversation.feed(Input::Propose(Box::new(storage::for_peer(&proposed))));
         let order = agree::order(client).await?;
@@ -151,35 +139,4 @@ impl<'a> NearRun<'a> {
 async fn removed(scratch: Option<Removal>) -> Vec<String> {
     let Some(scratch) = scratch else { return Vec::new() };
     blocking(scratch).await.unwrap_or_else(|why| vec![format!("what was stored: {why}")])
-}
-
-/// Checks that the file options fit the kind of target.
-fn check_file_options(client: &Client, plan: &Plan) -> Result<(), EngineError> {
-    let target = &client.target;
-    let why = match (target.is_nfs(), target.mounted.is_some()) {
-        (_, true) if plan.nfs.slots.is_some() => {
-            "nfs.slots is for targets that begin with nfs://; the slots of a mount are the kernel's \
-             (sunrpc.tcp_slot_table_entries, nfs.max_session_slots)"
-        }
-        (true, _) if plan.nfs.nconnect.is_some() => {
-            "nfs.nconnect is for files on NFS mounts: name the file by its path"
-        }
-        (true, _) if plan.nfs.wsize_bytes.is_some() && plan.direction == Direction::Reverse => {
-            "nfs.wsize is for writing: add --write, or take nfs.rsize"
-        }
-        (true, _) if plan.nfs.rsize_bytes.is_some() && plan.direction == Direction::Send => {
-            "nfs.rsize is for reading: leave out --write, or take nfs.wsize"
-        }
-        (_, false) if !plan.mount.is_default() => {
-            "mount.direct is for files on mounts: name the file by its path"
-        }
-        (false, false) if !plan.nfs.is_default() => {
-            "settings of NFS are for targets that begin with nfs://, or that are files on NFS mounts"
-        }
-        _ if plan.fetches.is_some() && target.file.is_none() => {
-            "a number of fetches is for targets that are files at servers, as http://HOST/FILE"
-        }
-        _ => return Ok(()),
-    };
-    Err(EngineError::Flow(why.into()))
 }

@@ -44,8 +44,7 @@ async fn whole_source(
     listener: &mut Listener<'_>,
 ) -> Result<Length, EngineError> {
     let CompareRequest { target, credentials, .. } = request;
-    let mut client =
-        Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
+    let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
     let measured = measure_whole(&mut client, plan, interrupt, listener).await;
     client.leave().await;
     let record = conclude(measured?, &target.text, &request.started)?.record;

@@ -7,7 +7,7 @@ use anyhow::{Result, anyhow, bail};
 use goodput_engine::compare::{
     Arm, CompareRequest, Factor, LONGEST_RUN_S, compare, factorial, one_at_a_time, run_s,
 };
-use goodput_model::{Comparison, Judgement, Length, Record, Response};
+use goodput_model::{Comparison, EndName, Judgement, Length, Record, Response, Seconds};
 use goodput_remote::Hosts;
 
 use super::cells::{Tables, cells};
@@ -37,7 +37,8 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     plan.latency |= responses.contains(&Response::Latency);
     if run_s < LONGEST_RUN_S && plan.length == Length::Seconds(run_s) {
         screen::say(format_args!(
-            "note: each run lasts {run_s:.1} s, so that {} arms are judged within --max-time; more time allows longer runs",
+            "note: each run lasts {}, so that {} arms are judged within --max-time; more time allows longer runs",
+            Seconds(run_s),
             arms.len()
         ));
     }
@@ -143,9 +144,10 @@ fn factor(text: &str, hosts: &Hosts) -> Result<Factor> {
     };
     let setting: goodput_model::SettingRef = setting.parse()?;
     // A host reached by SSH knows its own settings.
-    let is_known = match goodput_settings::find_for(&setting) {
-        Ok(known) => known.is_plan() || hosts.at(setting.end).is_none(),
-        Err(_) if hosts.at(setting.end).is_some() => false,
+    let is_elsewhere = hosts.at(setting.end).is_some();
+    let known = match goodput_settings::find_for(&setting) {
+        Ok(known) => Some(known).filter(|known| known.is_plan() || !is_elsewhere),
+        Err(_) if is_elsewhere => None,
         Err(error) => return Err(error.into()),
     };
     let values = steps::values(values).map_err(|why| anyhow!("{setting}: {why}"))?;
@@ -155,9 +157,12 @@ fn factor(text: &str, hosts: &Hosts) -> Result<Factor> {
              compares the baseline with itself"
         );
     }
-    if is_known {
+    if let Some(known) = known {
         // Before anything runs or changes.
         values.iter().try_for_each(|value| goodput_settings::check_value(&setting, value))?;
+        if !known.is_plan() && setting.end == EndName::Near {
+            goodput_settings::read(&setting)?;
+        }
     }
     Ok(Factor { setting, values })
 }

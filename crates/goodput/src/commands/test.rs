@@ -120,7 +120,7 @@ fn measure(
     let outcome = measured::block_on(async |interrupt| {
         let listener = &mut |event| live.show(&event);
         let mut client =
-            Client::connect(&target, &plan.socket, &credentials, &interrupt, listener).await?;
+            Client::connect(&target, &plan, &credentials, &interrupt, listener).await?;
         let conclusion = async {
             let start = |file: &PathBuf| TestCapture::start(&client, &plan, file);
             let capture = args.capture.pcap.as_ref().map(start).transpose()?;

@@ -61,8 +61,7 @@ fn measure(
     };
     let measuring = async {
         let credentials = Credentials::default();
-        let mut client =
-            Client::connect(&target, &plan.socket, &credentials, interrupt, listener).await?;
+        let mut client = Client::connect(&target, plan, &credentials, interrupt, listener).await?;
         client.keep_to(cap);
         let measured = goodput_engine::measure_whole(&mut client, plan, interrupt, listener).await;
         client.leave().await;

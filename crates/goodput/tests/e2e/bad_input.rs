@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Output, Stdio};
 
-use crate::common::{Home, Server, record, refusing, stderr};
+use crate::common::{Home, Server, record, refusing, stderr, stdout};
 
 fn fails(output: &Output, code: i32, words: &[&str]) {
     let text = stderr(output);
@@ -103,8 +103,51 @@ fn unknown_options_settings_movers_and_schemes_suggest_what_exists() {
     fails(&home.run(&["test", "localhost", "-t", "5 parsecs"]), 2, &["500ms"]);
     fails(&home.run(&["test", "localhost", "--rate", "fast"]), 2, &["rate"]);
     fails(&home.run(&["test", "localhost", "--expect", "limit=path-los"]), 2, &["path-loss"]);
-    let server = Server::start(&home, &[]);
-    fails(&home.run(&["test", &server.address, "--mover", "coppy"]), 2, &["copy"]);
+}
+
+/// Nothing listens at the address, so any use of the network would end with another error.
+#[test]
+fn mistakes_of_this_end_are_refused_before_anything_is_sent() {
+    let home = Home::new();
+    let (_bound, address) = refusing();
+    let (address, empty) = (address.to_string(), home.file("empty", ""));
+    let (empty, folder) = (empty.to_str().unwrap(), home.path().to_str().unwrap());
+    for (line, words) in [
+        ("test @ --mover coppy", &["--mover", "coppy", "auto, copy"][..]),
+        ("test @ --receive-mover coppy", &["--receive-mover", "coppy"]),
+        ("test @ --receive-mover sendfile --reverse", &["sendfile", "only sends"]),
+        ("test @ -u --chunk 65508", &["65508", "65507"]),
+        ("test @ --source EMPTY", &["EMPTY is empty"]),
+        ("test @ --source FOLDER", &["FOLDER is a directory"]),
+        ("test @ --source FOLDER/none", &["can't read FOLDER/none"]),
+        ("test @ --reverse --sink FOLDER/none/x", &["can't write to FOLDER/none/x"]),
+        ("test @ --reverse --sink FOLDER", &["can't write to FOLDER"]),
+        ("test @ --record FOLDER/none/x", &["can't write the record to FOLDER/none/x"]),
+        ("test @ --congestion nosuch", &["congestion control nosuch", "this kernel has"]),
+        ("test @ --device nosuch0", &["nosuch0"]),
+        ("test @ --key FOLDER/none", &["there is no key FOLDER/none"]),
+        ("test @ --token-file FOLDER/none", &["can't read the token FOLDER/none"]),
+        ("test files @ --source FOLDER/none", &["can't read FOLDER/none"]),
+        ("tune @ --source FOLDER/none", &["can't read FOLDER/none"]),
+        ("compare @ socket.nosuch=1,2", &["socket.nosuch", "did you mean"]),
+        ("compare @ chunk=much,4K", &["chunk", "much"]),
+        ("compare @ mover=copy,coppy", &["coppy", "auto, copy"]),
+        ("compare @ chunk=4K,0", &["chunk", "\"0\""]),
+        ("compare @ qdisc.kind@nosuch0=fq,pfifo", &["nosuch0"]),
+        ("compare @ sysctl.net.ipv4.tcp_rmem=1,2", &["tcp_rmem", "3 numbers"]),
+    ] {
+        let real = |text: &str| {
+            let text = text.replace("EMPTY", empty).replace("FOLDER", folder);
+            text.replace('@', if text.starts_with('@') { &address } else { "@" })
+        };
+        let typed: Vec<_> = line.split(' ').map(real).collect();
+        let output = home.run(&typed.iter().map(String::as_str).collect::<Vec<_>>());
+        let words: Vec<_> = words.iter().map(|word| real(word)).collect();
+        fails(&output, 2, &words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(!stderr(&output).contains("refused"), "{line}: {}", stderr(&output));
+        assert!(output.stdout.is_empty(), "{line}: {}", stdout(&output));
+    }
+    assert!(!home.path().join("none").exists());
 }
 
 #[test]
@@ -124,10 +167,10 @@ fn a_pace_that_cannot_be_held_is_refused_in_words() {
     let udp = |more: &[&str], words: &[&str]| {
         fails(&home.run(&[&["test", "localhost", "-u"], more].concat()), 2, words);
     };
-    udp(&["--rate", "-5"], &["negative"]);
-    udp(&["--rate=-5mbit"], &["negative"]);
+    udp(&["--rate", "-5"], &["at least 0"]);
+    udp(&["--rate=-5mbit"], &["at least 0"]);
     udp(&["--burst", "64K"], &["--rate"]);
-    udp(&["--rate", "1gbit", "--burst", "0"], &["0 bytes"]);
+    udp(&["--rate", "1gbit", "--burst", "0"], &["at least 1 byte"]);
     udp(&["--rate", "1gbit", "--burst", "soon"], &["size", "time"]);
     fails(&home.run(&["test", "localhost", "--rate", "1gbit", "--burst", "64K"]), 2, &["--udp"]);
     let server = Server::start(&home, &[]);
@@ -153,7 +196,7 @@ fn a_limit_that_lets_nothing_through_is_refused() {
     }
     for option in ["--max-chunk", "--max-sink", "--max-sink-total"] {
         let output = home.run(&["serve", "--port", "0", option, "0"]);
-        fails(&output, 2, &[option, "at least one byte"]);
+        fails(&output, 2, &[option, "at least 1 byte"]);
     }
     for option in ["--time", "--omit", "--interval"] {
         let output = home.run(&["test", "localhost", option, "1e300"]);
@@ -195,6 +238,7 @@ fn every_verb_answers_nonsense_in_words() {
         ("shaping /nowhere/x --rate 1mbit", &["name HOST"]),
         ("test nonsense://x", &["nonsense", "goodput://"]),
         ("key nonsense", &["nonsense", "--help"]),
+        ("key -o /nonsense/key", &["/nonsense/key", "no directory /nonsense", "mkdir"]),
         ("demo nonsense", &["nonsense", "--help"]),
     ] {
         let typed: Vec<_> = line.split(' ').collect();

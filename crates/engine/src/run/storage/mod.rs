@@ -7,7 +7,7 @@ mod sinks;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use goodput_model::{Bytes, EndName, Fact, Known, Length, Plan, Role, Snapshot, Source};
+use goodput_model::{Bytes, EndName, Fact, Known, Length, Plan, Role, Snapshot, Source, Storage};
 use goodput_mover::{Awaited, FileSink, FileSource, FlowStorage, Waiter};
 
 use crate::error::{EngineError, StorageError};
@@ -144,6 +144,16 @@ impl OpenFiles {
 fn roles(plan: &Plan, end: EndName) -> Vec<Role> {
     let role = |sender: &EndName| if *sender == end { Role::Sender } else { Role::Receiver };
     plan.direction.senders().iter().map(role).collect()
+}
+
+/// Refuses files of this end that can't be read or written. Nothing is created, and no pipe notices.
+pub fn check_own(plan: &Plan) -> Result<(), StorageError> {
+    let roles = roles(plan, EndName::Near);
+    let Storage { source, sink, .. } = &plan.storage;
+    source.iter().filter(|_| roles.contains(&Role::Sender)).try_for_each(open::check_source)?;
+    sink.iter()
+        .filter(|_| roles.contains(&Role::Receiver))
+        .try_for_each(|sink| open::check_sinks(sink, plan))
 }
 
 /// The plan for a far end without files: this end's files mean nothing to it, but it must know how much will come.

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use goodput_model::{EndName, Plan, Sink, Source};
-use goodput_mover::{Allowance, Awaited, FileSink, FileSource};
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use goodput_mover::{Allowance, Awaited, FileSink, FileSource, Waiter};
+use rustix::fs::{Access, CWD, FileType, Mode, OFlags, ResolveFlags, access, fstat, openat2};
 
 use super::{FileAccess, ServedFiles};
 use crate::error::StorageError;
@@ -120,6 +120,21 @@ pub fn sinks(
     end: EndName,
     reach: &FileAccess,
 ) -> Result<Vec<(u16, Arc<FileSink>)>, StorageError> {
+    let each = |(flow, name): (u16, String)| {
+        let (file, allowance) = open_sink(&name, sink.direct, reach)?;
+        let sink = FileSink { file, name, direct: sink.direct, fsync: sink.fsync, allowance };
+        Ok((flow, Arc::new(sink)))
+    };
+    sink_names(sink, plan, end, reach)?.into_iter().map(each).collect()
+}
+
+/// The name of each received flow's sink, with the flow's number.
+fn sink_names(
+    sink: &Sink,
+    plan: &Plan,
+    end: EndName,
+    reach: &FileAccess,
+) -> Result<Vec<(u16, String)>, StorageError> {
     let received: Vec<u16> =
         plan.flow_plans().iter().filter(|flow| flow.sender != end).map(|flow| flow.id).collect();
     if sink.name == "-" && received.len() > 1 {
@@ -132,13 +147,34 @@ pub fn sinks(
         FileAccess::Served(_) => sink.name == NULL,
     };
     let alone = received.len() == 1 || keeps_all_apart;
-    let each = |flow: &u16| {
-        let name = if alone { sink.name.clone() } else { format!("{}.{flow}", sink.name) };
-        let (file, allowance) = open_sink(&name, sink.direct, reach)?;
-        let sink = FileSink { file, name, direct: sink.direct, fsync: sink.fsync, allowance };
-        Ok((*flow, Arc::new(sink)))
-    };
-    received.iter().map(each).collect()
+    let name = |flow| if alone { sink.name.clone() } else { format!("{}.{flow}", sink.name) };
+    Ok(received.into_iter().map(|flow| (flow, name(flow))).collect())
+}
+
+/// Refuses a source of the user that can't be read. A pipe is not opened: its writer would notice.
+pub fn check_source(source: &Source) -> Result<(), StorageError> {
+    match source {
+        Source::File { name, .. } if !is_device(name) => {
+            self::source(source, true, &FileAccess::User, &Waiter::default().awaited()).map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses sinks of the user that can't be written. None is created: the far end may still refuse the plan.
+pub fn check_sinks(sink: &Sink, plan: &Plan) -> Result<(), StorageError> {
+    let names = sink_names(sink, plan, EndName::Near, &FileAccess::User)?;
+    names.iter().map(|(_, name)| name).filter(|name| *name != "-").try_for_each(|name| {
+        let exists = std::fs::symlink_metadata(name).is_ok();
+        let folder = Path::new(name).parent().filter(|folder| !folder.as_os_str().is_empty());
+        let writable = match exists {
+            true if is_device(name) => Ok(()),
+            true => OpenOptions::new().write(true).open(name).map(drop),
+            false => access(folder.unwrap_or(Path::new(".")), Access::WRITE_OK | Access::EXEC_OK)
+                .map_err(Into::into),
+        };
+        writable.map_err(|cause| cannot("write to", name, &cause))
+    })
 }
 
 fn is_device(name: &str) -> bool {

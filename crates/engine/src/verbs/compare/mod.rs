@@ -32,11 +32,12 @@ use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
 use crate::near::measure::measure_whole;
+use crate::near::own_part;
 use crate::result::conclude::conclude;
 use crate::verbs::retry::{PAUSES, may_pass};
 pub(crate) use book::Compared;
 use book::{Aborted, Run, RunLog};
-use near_far::Appliers;
+use near_far::{Appliers, planned};
 use outlook::outlook;
 use turns::{Alternation, Blocks, Pattern};
 use watch::Watch;
@@ -97,8 +98,8 @@ pub(crate) async fn compare_whole(
     if request.turns.is_some() {
         turns::check(request)?;
     }
-    let mut client =
-        Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
+    check_arms(request).await?;
+    let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
     let mut appliers = Appliers::new(request.state_dir.clone(), request.hosts.clone());
     let mut outcome = run(request, &mut client, &mut appliers, interrupt, listener).await;
     if let Ok(compared) = &mut outcome {
@@ -179,8 +180,20 @@ async fn run(
     book.close(request, &design, &stopped, broken, appliers)
 }
 
-/// Applies every arm once, the baseline last, so that a wrong value or permission, or an arm that makes no sense, shows
-/// before any time is spent. Returns how long a change took at most.
+/// Refuses an arm that this end can't measure, before anything is sent.
+async fn check_arms(request: &CompareRequest) -> Result<(), EngineError> {
+    for arm in &request.arms {
+        let plan = planned(arm, &request.plan)?;
+        own_part::check(&request.target, &plan).await.map_err(|why| {
+            let settings = arm.0.iter().map(|(setting, value)| format!("{setting}={value}"));
+            let named: Vec<_> = settings.collect();
+            EngineError::Flow(format!("{} makes no sense: {why}", named.join(" ")))
+        })?;
+    }
+    Ok(())
+}
+
+/// Applies every arm once, the baseline last, so that a wrong value or permission shows before any time is spent. Returns how long a change took at most.
 async fn rehearse(
     request: &CompareRequest,
     client: &mut Client,
@@ -189,17 +202,9 @@ async fn rehearse(
     let mut longest = Duration::ZERO;
     for (number, arm) in request.arms.iter().rev().enumerate() {
         let began = Instant::now();
-        let plan = appliers.apply(client, arm, &request.plan).await?;
+        appliers.apply(client, arm, &request.plan).await?;
         // The first one also logs in to hosts, and starts what puts back.
         longest = longest.max(if number == 0 { Duration::ZERO } else { began.elapsed() });
-        // Another program's session judges what its protocol can carry.
-        if client.far_end().takes_any_plan {
-            goodput_wire::check::sense(&plan).map_err(|why| {
-                let settings = arm.0.iter().map(|(setting, value)| format!("{setting}={value}"));
-                let named: Vec<_> = settings.collect();
-                EngineError::Flow(format!("{} makes no sense: {why}", named.join(" ")))
-            })?;
-        }
     }
     Ok(longest)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use goodput_model::{ChangedHost, EndName, Permanent, Plan, SettingRef, Transport};
 use goodput_remote::{Address, Hosts, RemoteChanges, RemoteError};
-use goodput_settings::{Backend, Changes, GuardProgram, Setting, SettingError};
+use goodput_settings::{Changes, GuardProgram, Setting, SettingError};
 use goodput_wire::session::SettingRequest;
 
 use super::Arm;
@@ -68,18 +68,10 @@ impl Appliers {
         arm: &Arm,
         plan: &Plan,
     ) -> Result<Plan, EngineError> {
-        let mut plan = plan.clone();
-        for (setting, value) in &arm.0 {
-            if self.hosts.at(setting.end).is_some() && !is_of_plan(setting) {
-                self.change(client, setting, value).await?;
-                continue;
-            }
-            match goodput_settings::find_for(setting)?.backend {
-                Backend::Plan(_) => goodput_settings::apply_to_plan(setting, value, &mut plan)?,
-                Backend::Machine(_) => self.change(client, setting, value).await?,
-            }
+        for (setting, value) in arm.0.iter().filter(|(setting, _)| !is_of_plan(setting)) {
+            self.change(client, setting, value).await?;
         }
-        Ok(plan)
+        planned(arm, plan)
     }
 
     /// Sets everything as `arm` has it, here and at hosts reached by SSH, while something else talks to the far end.
@@ -225,6 +217,15 @@ impl Appliers {
             }
         }
     }
+}
+
+/// The plan with the settings of `arm` that belong to the measurement.
+pub fn planned(arm: &Arm, plan: &Plan) -> Result<Plan, EngineError> {
+    let mut plan = plan.clone();
+    for (setting, value) in arm.0.iter().filter(|(setting, _)| is_of_plan(setting)) {
+        goodput_settings::apply_to_plan(setting, value, &mut plan)?;
+    }
+    Ok(plan)
 }
 
 /// Whether a setting belongs to the measurement. A setting that this host does not know belongs to another host.

@@ -51,8 +51,7 @@ pub async fn find_rate(
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
     let FindRateRequest { target, credentials, plan, .. } = request;
-    let mut client =
-        Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
+    let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
     let outcome = search_all(request, &mut client, interrupt, listener).await;
     client.leave().await;
     outcome

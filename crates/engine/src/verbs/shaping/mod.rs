@@ -66,8 +66,7 @@ pub async fn shaping(
             target.text
         )));
     }
-    let mut client =
-        Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
+    let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
     let start = |file: &PathBuf| TestCapture::start(&client, plan, file);
     let capture = request.capture.as_ref().map(start).transpose()?;
     // Before any traffic: what it costs is not the timers'.

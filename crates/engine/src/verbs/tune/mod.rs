@@ -167,8 +167,7 @@ async fn measure(
     listener: &mut Listener<'_>,
 ) -> Result<(Record, Duration), EngineError> {
     let TuneRequest { target, credentials, plan, started, .. } = request;
-    let mut client =
-        Client::connect(target, &plan.socket, credentials, interrupt, listener).await?;
+    let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
     let began = Instant::now();
     let measured = measure_whole(&mut client, plan, interrupt, listener).await;
     let took = began.elapsed();
