@@ -60,6 +60,14 @@ pub fn print_data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::R
     write(&mut out).and_then(|()| out.flush()).map_err(unprinted)
 }
 
+/// Columns if neither the terminal nor `COLUMNS` says how many there are.
+const USUAL_COLUMNS: u16 = 80;
+
+/// Columns of a list for people, also in a file or pipe.
+pub fn table_columns() -> usize {
+    columns().unwrap_or(USUAL_COLUMNS.into())
+}
+
 /// Columns of a line: those of the terminal, or `COLUMNS` (environ(7)). `None` if neither is known: then lines are not
 /// wrapped, for grep and awk.
 pub fn columns() -> Option<usize> {
@@ -108,7 +116,7 @@ pub fn can_redraw() -> bool {
 
 /// Width of the terminal on standard output.
 pub fn width_columns() -> u16 {
-    terminal_columns().unwrap_or(80)
+    terminal_columns().unwrap_or(USUAL_COLUMNS)
 }
 
 /// A terminal of unknown size reports 0 (ioctl_tty(2)).

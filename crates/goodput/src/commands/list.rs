@@ -39,6 +39,7 @@ impl<'a> Listing<'a> {
             Some(text) if self.rows == 0 => {
                 bail!("no row of this list contains {text:?}; without it, the list shows all rows")
             }
+            _ if self.narrowed.long => Ok(self.table.print_whole()?),
             _ => Ok(self.table.print()?),
         }
     }

@@ -1,4 +1,5 @@
-//! Plain columns. On a terminal they fit its width; elsewhere each row is one line, for grep and awk.
+//! Plain columns. On a terminal they fit its width; elsewhere each row is one line, for grep and awk, unless the table is
+//! a short list for people.
 //!
 //! Lines are wrapped only between words, and never between a number and its unit. If the longest words of all columns
 //! don't fit side by side, each cell gets a line of its own, after its heading.
@@ -57,8 +58,13 @@ impl Table {
         self.rows.push(Row { cells: cells.iter().map(ToString::to_string).collect(), paint });
     }
 
-    /// Prints the table through the screen's queue.
+    /// Prints the table, in a file or pipe within the usual width.
     pub fn print(self) -> io::Result<()> {
+        screen::print(&self.within(Some(screen::table_columns())))
+    }
+
+    /// Prints the table, in a file or pipe with each row in one line.
+    pub fn print_whole(self) -> io::Result<()> {
         screen::print(&self.text())
     }
 

@@ -18,7 +18,7 @@ pub struct Narrowed {
     /// Show only rows that contain this
     #[arg(value_name = "TEXT")]
     pub containing: Option<String>,
-    /// Show all columns
+    /// Show all columns, and in a file or pipe each row in one line
     #[arg(long)]
     pub long: bool,
 }
