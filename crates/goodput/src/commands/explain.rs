@@ -41,7 +41,15 @@ fn with_whole_paragraphs(page: &str) -> String {
 }
 
 fn find(name: &str) -> Vec<String> {
-    registries::ALL.iter().flat_map(|registry| (registry.pages)(name)).collect()
+    let pages = registries::ALL.iter().flat_map(|registry| {
+        (registry.pages)(name).into_iter().map(|page| of_kind(registry.kind, &page))
+    });
+    pages.collect()
+}
+
+/// The page with what it is about in its headings: one name may stand for several kinds of things.
+fn of_kind(kind: &str, page: &str) -> String {
+    page.replace("\n## `", &format!("\n## {kind} `"))
 }
 
 fn suggestion(name: &str) -> String {
@@ -58,7 +66,17 @@ mod tests {
 
     #[test]
     fn one_name_may_stand_for_several_things() {
-        assert!(find("ack-path").len() >= 2, "a rule and the scenario that plants it");
+        let pages = find("ack-path").concat();
+        for heading in ["## rule `ack-path`", "## scenario `ack-path`"] {
+            assert_eq!(pages.matches(heading).count(), 1, "{heading}: {pages}");
+        }
+        let titles: Vec<_> = find("sysctl")
+            .concat()
+            .lines()
+            .filter(|l| l.starts_with("## "))
+            .map(String::from)
+            .collect();
+        assert_eq!(titles, ["## setting `sysctl`", "## fault `sysctl`", "## source `sysctl`"]);
         assert!(find("far:qdisc.kind@eth0=fq").concat().contains("qdisc.kind"));
     }
 

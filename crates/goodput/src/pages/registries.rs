@@ -5,6 +5,7 @@ use goodput_compat::formats;
 use goodput_diagnose::{check::checks, probes, rules};
 use goodput_kernel::sources;
 use goodput_lab::faults;
+use goodput_model::{EndName, SettingRef};
 use goodput_mover::movers;
 use goodput_settings::settings;
 use goodput_wire::protocols;
@@ -13,6 +14,8 @@ use super::field;
 
 /// A list of things that goodput knows.
 pub struct Registry {
+    /// What one of them is.
+    pub kind: &'static str,
     /// Their names.
     pub names: fn() -> Vec<&'static str>,
     /// The pages of this name.
@@ -21,8 +24,9 @@ pub struct Registry {
 
 /// A registry in which each entry has a name.
 macro_rules! registry {
-    ($all:expr, |$entry:ident| $name:expr => $page:expr) => {
+    ($kind:literal, $all:expr, |$entry:ident| $name:expr => $page:expr) => {
         Registry {
+            kind: $kind,
             names: || $all.iter().map(|$entry| $name).collect(),
             pages: |name| $all.iter().filter(|$entry| $name == name).map(|$entry| $page).collect(),
         }
@@ -31,34 +35,54 @@ macro_rules! registry {
 
 /// All registries, in the order in which their pages are printed.
 pub const ALL: &[Registry] = &[
-    registry!(rules::ALL, |rule| rule.id => super::rule(rule)),
-    registry!(checks::ALL, |check| check.id => super::check(check)),
-    registry!(probes::ALL, |probe| probe.id => super::probe(probe)),
-    registry!(bounds::ALL, |bound| bound.id => super::bound(bound)),
-    Registry { names: setting_names, pages: setting_pages },
-    registry!(movers::ALL, |mover| mover.id() => super::mover(*mover)),
-    registry!(protocols::ALL, |protocol| protocol.id => super::protocol(protocol)),
-    registry!(formats::ALL, |format| format.id => super::format(format)),
-    registry!(goodput_lab::builtin(), |scenario| scenario.name => {
+    registry!("rule", rules::ALL, |rule| rule.id => super::rule(rule)),
+    registry!("check", checks::ALL, |check| check.id => super::check(check)),
+    registry!("probe", probes::ALL, |probe| probe.id => super::probe(probe)),
+    registry!("bound", bounds::ALL, |bound| bound.id => super::bound(bound)),
+    Registry { kind: "setting", names: setting_names, pages: setting_pages },
+    registry!("mover", movers::ALL, |mover| mover.id() => super::mover(*mover)),
+    registry!("protocol", protocols::ALL, |protocol| protocol.id => super::protocol(protocol)),
+    registry!("format", formats::ALL, |format| format.id => super::format(format)),
+    registry!("scenario", goodput_lab::builtin(), |scenario| scenario.name => {
         // A built-in scenario that can't be read fails its own tests.
         super::scenario(scenario).unwrap_or_else(|why| why.to_string())
     }),
-    registry!(faults::ALL, |fault| fault.id => super::fault(fault)),
-    registry!(sources::ALL, |source| source.id() => super::source(*source)),
-    Registry { names: field::names, pages: field::find },
+    registry!("fault", faults::ALL, |fault| fault.id => super::fault(fault)),
+    registry!("source", sources::ALL, |source| source.id() => super::source(*source)),
+    Registry { kind: "field", names: field::names, pages: field::find },
 ];
 
 fn setting_names() -> Vec<&'static str> {
     settings::ALL.iter().map(|setting| setting.id).collect()
 }
 
-/// A setting may be written as in a comparison, with its end, scope and values. A name for several settings (`sysctl`)
-/// has a page of its own too.
+/// A setting may be written as in a comparison, with its end, scope and values. A member of a family (`sysctl`) has the
+/// family's page behind its own.
 fn setting_pages(name: &str) -> Vec<String> {
-    let bare = name.strip_prefix("far:").unwrap_or(name);
-    let bare = bare.split(['@', '=']).next().unwrap_or(bare);
-    let named = settings::ALL.iter().copied().find(|setting| setting.id == bare);
-    named.or_else(|| goodput_settings::find(bare).ok()).map(super::setting).into_iter().collect()
+    let bare = name.split('=').next().unwrap_or(name);
+    let Ok(setting) = bare.parse::<SettingRef>() else { return Vec::new() };
+    let named = settings::ALL.iter().copied().find(|known| known.id == setting.name);
+    let Some(known) = named.or_else(|| goodput_settings::find(&setting.name).ok()) else {
+        return Vec::new();
+    };
+    let (page, here) = (super::setting(known), here(&setting));
+    vec![match known.id == setting.name {
+        true => page + &here,
+        false => {
+            let family = known.id;
+            format!("\n## `{}`\n\nOne of the settings of `{family}`.\n\n{here}{page}", setting.name)
+        }
+    }]
+}
+
+/// What this host has, if one value of it is named.
+fn here(setting: &SettingRef) -> String {
+    let is_one = goodput_settings::find_for(setting).is_ok_and(|known| !known.is_plan());
+    if !is_one || setting.end == EndName::Far {
+        return String::new();
+    }
+    let value = goodput_settings::read(setting).unwrap_or_else(|why| format!("unknown: {why}"));
+    format!("- this host has: {value}\n")
 }
 
 #[cfg(test)]
@@ -79,5 +103,18 @@ mod tests {
         for setting in settings::ALL {
             assert_eq!(setting_pages(setting.example).len(), 1, "{}", setting.example);
         }
+    }
+    #[test]
+    fn a_member_of_a_family_has_its_name_and_value_before_the_familys_page() {
+        let page = setting_pages("sysctl.kernel.ostype").concat();
+        let (member, family) = page.split_once("\n## `sysctl`\n").expect("both pages");
+        assert!(
+            member.contains("## `sysctl.kernel.ostype`") && member.contains("has: Linux"),
+            "{page}"
+        );
+        assert!(family.contains("- values:") && !family.contains("this host"), "{page}");
+        let far = setting_pages("far:sysctl.kernel.ostype").concat();
+        assert!(!far.contains("this host"), "{far}");
+        assert!(!setting_pages("sysctl").concat().contains("this host"));
     }
 }

@@ -33,7 +33,7 @@ fn the_usage_in_an_error_has_only_what_was_typed() {
     let output = Home::new().run(&["settings", "get"]);
     assert_eq!(output.status.code(), Some(2));
     let usage = stderr(&output);
-    assert!(usage.contains("Usage: goodput settings get <SETTING>"), "{usage}");
+    assert!(usage.contains("write `goodput settings get <SETTING>`"), "{usage}");
 }
 
 /// An option that stands under none of its verb's headings would be in clap's own list, `Options:`.
@@ -55,7 +55,8 @@ fn every_option_of_a_verb_has_a_heading() {
 #[test]
 fn a_list_can_be_narrowed_and_made_longer() {
     let short = shown(&["settings", "list", "qdisc"]);
-    assert!(short.lines().skip(1).all(|line| line.contains("qdisc")), "{short}");
+    let mut rows = short.lines().skip(1).filter(|line| !line.starts_with(' '));
+    assert!(rows.all(|line| line.contains("qdisc")), "{short}");
     assert!(!short.contains("values"), "{short}");
     let long = shown(&["list", "settings", "qdisc.kind", "--long"]);
     assert!(long.contains("values") && long.contains("fq_codel"), "{long}");
@@ -109,9 +110,30 @@ fn what_people_read_fits_80_columns() {
 }
 
 #[test]
+fn a_list_fits_80_columns_in_a_pipe_and_long_rows_stay_whole() {
+    let home = Home::new();
+    let piped = |command: &str| {
+        let mut goodput = home.goodput(&command.split(' ').collect::<Vec<_>>());
+        stdout(&goodput.env_remove("COLUMNS").output().expect("goodput runs"))
+    };
+    let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    for command in ["settings list", "list far-settings", "as --list", "as --list iperf3"] {
+        let text = piped(command);
+        assert!((40..=80).contains(&widest(&text)), "{command}: {text}");
+    }
+    let long = piped("settings list --long");
+    let one = long.lines().find(|line| line.starts_with("qdisc.kind ")).expect(&long);
+    assert!(one.contains("fq_codel") && widest(&long) > 80, "{one}");
+}
+
+#[test]
 fn a_rule_a_setting_and_a_field_are_explained() {
     assert!(shown(&["explain", "path-loss"]).contains("### How it is seen"));
     assert!(shown(&["explain", "qdisc.kind@eth0"]).contains("values:"));
+    let member = shown(&["explain", "sysctl.net.ipv4.tcp_rmem"]);
+    let (own, family) = member.split_once("## setting `sysctl`\n").expect(&member);
+    assert!(own.starts_with("## setting `sysctl.net.ipv4.tcp_rmem`"), "{own}");
+    assert!(own.contains("this host has: ") && family.contains("values:"), "{member}");
     assert!(shown(&["explain", "Record.verdict"]).contains("type:"));
     let unknown = Home::new().run(&["explain", "path-los"]);
     assert_eq!(unknown.status.code(), Some(2));
