@@ -54,7 +54,10 @@ pub fn keep(file: &Path, key: &KeyFile, replace: bool) -> Result<bool> {
     if !replace && file.symlink_metadata().is_ok() {
         return Ok(false);
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(around).with_context(failed)?;
+    if !around.is_dir() {
+        let around = around.display();
+        bail!("{}: there is no directory {around}; make it with `mkdir {around}`", failed());
+    }
     // Its mode is 0600 from the start, and the name appears only when the text is complete.
     let mut made = tempfile::NamedTempFile::new_in(around).with_context(failed)?;
     made.write_all(key.to_text().as_bytes()).with_context(failed)?;
@@ -66,6 +69,13 @@ pub fn keep(file: &Path, key: &KeyFile, replace: bool) -> Result<bool> {
         Err(why) if !replace && why.error.kind() == ErrorKind::AlreadyExists => Ok(false),
         Err(why) => Err(why.error).with_context(failed),
     }
+}
+
+/// Makes the directory of a key that goodput itself has named.
+pub fn make_directory(key: &Path) -> Result<()> {
+    let Some(directory) = key.parent() else { return Ok(()) };
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    made.with_context(|| format!("can't make the directory {}", directory.display()))
 }
 
 /// Default name of a key: user@host, reduced to the letters that a name may have.
@@ -94,6 +104,9 @@ mod tests {
     fn a_key_is_made_once_and_only_its_owner_can_read_it() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("new/key");
+        let why = read_or_make(&file, &usual_name()).unwrap_err().to_string();
+        assert!(why.contains("there is no directory") && why.contains("mkdir"), "{why}");
+        make_directory(&file).unwrap();
         let (made, first) = read_or_make(&file, &usual_name()).unwrap();
         assert!(first);
         assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600);

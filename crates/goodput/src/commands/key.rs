@@ -9,7 +9,14 @@ use crate::{key_files, screen};
 
 /// Makes the key if there is none, and prints its line for `serve --authorized-keys`.
 pub fn run(args: &KeyArgs) -> Result<Exit> {
-    let file = args.output.clone().map_or_else(key_files::default_key, Ok)?;
+    let file = match &args.output {
+        Some(file) => file.clone(),
+        None => {
+            let usual = key_files::default_key()?;
+            key_files::make_directory(&usual)?;
+            usual
+        }
+    };
     let shown = file.display();
     let name = args.name.clone().unwrap_or_else(key_files::usual_name);
     let (key, made) = if args.replace {

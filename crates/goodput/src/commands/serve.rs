@@ -104,7 +104,11 @@ impl KnownClients {
         let clients = Arc::new(Authorized::open(file)?);
         let own = match &args.clients.key {
             Some(own) => key_files::read(own)?,
-            None => key_files::read_or_make(&state.join(SERVER_KEY), &key_files::usual_name())?.0,
+            None => {
+                let file = state.join(SERVER_KEY);
+                key_files::make_directory(&file)?;
+                key_files::read_or_make(&file, &key_files::usual_name())?.0
+            }
         };
         Ok(Some(Self { own: own.key, clients }))
     }

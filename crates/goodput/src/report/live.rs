@@ -17,6 +17,8 @@ pub struct Live {
     shows: LiveDisplay,
     both: bool,
     intervals: bool,
+    /// Who was met, until anything happens there: an error stands alone.
+    met: Option<String>,
     /// Below the lines, on a terminal.
     status: Option<StatusLine>,
     /// In place of both, on the whole terminal.
@@ -40,13 +42,13 @@ impl Live {
         };
         let both = plan.direction == goodput_model::Direction::Both;
         let dashboard = output.live.then(|| Dashboard::open(plan, target)).flatten();
-        Self { shows, both, intervals: true, status: None, dashboard }
+        Self { shows, both, intervals: true, met: None, status: None, dashboard }
     }
 
     /// In the format of another program.
     pub fn foreign(writer: Box<dyn Writer>) -> Self {
         let shows = LiveDisplay::Foreign(writer);
-        Self { shows, both: false, intervals: true, status: None, dashboard: None }
+        Self { shows, both: false, intervals: true, met: None, status: None, dashboard: None }
     }
 
     /// With or without the intervals, for a person.
@@ -95,7 +97,7 @@ impl Live {
             // Ten lines a second would bury the rest of the stream; the record has all samples.
             LiveDisplay::Json if matches!(event, Event::Sampled { .. }) => None,
             LiveDisplay::Json => serde_json::to_string(event).ok(),
-            LiveDisplay::Lines => self.line(event),
+            LiveDisplay::Lines => self.lines(event),
         };
         if let Some(dashboard) = &self.dashboard {
             dashboard.enter(event, line.as_deref());
@@ -109,9 +111,18 @@ impl Live {
         }
     }
 
+    /// The line of an event, below that of who was met.
+    fn lines(&mut self, event: &Event) -> Option<String> {
+        if let Event::Connected { peer, secured } = event {
+            self.met = Some(style::faint(connected(peer, *secured)));
+            return None;
+        }
+        let lines: Vec<_> = self.met.take().into_iter().chain(self.line(event)).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
     fn line(&self, event: &Event) -> Option<String> {
         match event {
-            Event::Connected { peer, secured } => Some(style::faint(connected(peer, *secured))),
             Event::Interval(_) if !self.intervals => None,
             Event::Interval(interval) => Some(self.interval(interval)),
             Event::Note { text } => Some(style::faint(format!("note        {text}"))),
@@ -132,7 +143,11 @@ impl Live {
             Event::ChangeEnded { step } => Some(style::faint(tune::ended(step))),
             Event::TrialEnded { values, trial } => Some(trial_line(values, trial)),
             Event::BlockBegan(_) | Event::TrialBegan { .. } | Event::RateBegan { .. } => None,
-            Event::Opened { .. } | Event::Began | Event::Sampled { .. } | Event::Ended => None,
+            Event::Connected { .. }
+            | Event::Opened { .. }
+            | Event::Began
+            | Event::Sampled { .. }
+            | Event::Ended => None,
         }
     }
 
