@@ -159,7 +159,7 @@ impl Drop for Ring {
 
 #[expect(unsafe_code, reason = "libraries have no such option")]
 fn set<T>(socket: &Socket, option: c_int, value: &T) -> io::Result<()> {
-    // SAFETY: the kernel reads a value that lives as long as the call, of the size that it is told.
+    // SAFETY: the kernel reads a value that lives as long as the call, of the given size.
     let done = unsafe {
         let value = ptr::from_ref(value).cast::<c_void>();
         let length = size_of::<T>() as socklen_t;
@@ -190,7 +190,7 @@ fn bind(socket: &Socket, index: u32) -> io::Result<()> {
         sll_halen: 0,
         sll_addr: [0; 8],
     };
-    // SAFETY: the address lives as long as the call, and its length is what the kernel is told.
+    // SAFETY: the address lives as long as the call, and its length is the one passed.
     let done = unsafe {
         let address = ptr::from_ref(&address).cast();
         libc::bind(socket.as_raw_fd(), address, size_of::<sockaddr_ll>() as socklen_t)

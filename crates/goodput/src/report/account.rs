@@ -38,8 +38,8 @@ mod tests {
                 span(0.4, 4.0, Limiter::ReceiveWindow, Place::Far),
             ],
         };
-        let told = "0.0-0.4 s startup, 0.4-4.0 s receive window (far)";
-        assert_eq!(timeline(&account).as_deref(), Some(told));
+        let expected = "0.0-0.4 s startup, 0.4-4.0 s receive window (far)";
+        assert_eq!(timeline(&account).as_deref(), Some(expected));
         account.timeline.pop();
         assert_eq!(timeline(&account), None);
     }
