@@ -19,7 +19,7 @@ pub struct OutputArgs {
     /// Watch the run on the whole terminal: rate, round trip, limits, flows
     ///
     /// Press h there for the keys. Without a terminal, with NO_COLOR or with TERM=dumb, goodput prints lines as usual.
-    #[arg(long, conflicts_with_all = ["json", "json_stream"])]
+    #[arg(long, conflicts_with_all = ["json", "json_stream"], hide_short_help = true)]
     pub live: bool,
     /// Also write the JSON record to this file
     #[arg(long, value_name = "FILE", hide_short_help = true)]
