@@ -9,8 +9,8 @@ use crate::names::TCP_RMEM;
 use crate::parts;
 use crate::rule::Rule;
 use crate::thresholds::{
-    LONG_PATH_S, MAX_CONTRIBUTING_RATE_RATIO, MAX_WAIT_SHARE_OF_SLOW_THREAD,
-    MIN_CONTRIBUTING_TIME_SHARE, MIN_LIMITING_TIME_SHARE,
+    LONG_PATH_S, MAX_CONTRIBUTING_RATE_RATIO, MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_HELD_SHARE,
+    MIN_LIMITING_TIME_SHARE,
 };
 use crate::view::{TcpOption, View};
 
@@ -107,7 +107,7 @@ impl ClosedWindow {
 /// through.
 fn contributes(view: &View, share: f64) -> Result<bool, Missing> {
     let long = view.sender.min_rtt_s()? >= LONG_PATH_S;
-    Ok(share >= MIN_CONTRIBUTING_TIME_SHARE
+    Ok(share >= MIN_HELD_SHARE
         && long
         && allowed(view)? < MAX_CONTRIBUTING_RATE_RATIO * view.goodput()?)
 }

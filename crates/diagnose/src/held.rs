@@ -5,12 +5,8 @@ use goodput_model::{Account, EndName, Transport, Verdict};
 use crate::account::{account, share_of};
 use crate::rule::Stage;
 use crate::rules;
-use crate::thresholds::MIN_WORTHWHILE_RATE_RATIO;
+use crate::thresholds::MIN_HELD_SHARE;
 use crate::view::View;
-
-/// Share of the flows' time from which a part of the account may hold the verdict. Without a part that took the share s, the
-/// same bytes take 1 - s of the time, so the rate grows to 1 / (1 - s) at most: less than this is not worth a change.
-const MIN_HELD_SHARE: f64 = 1.0 - 1.0 / MIN_WORTHWHILE_RATE_RATIO;
 
 /// What an account says of the rules. A datagram that gets lost takes no time, so of datagrams it says too little.
 #[derive(Debug, Clone, Copy)]

@@ -2,6 +2,9 @@
 
 /// A rate below this multiple of the goodput is not worth a change.
 pub const MIN_WORTHWHILE_RATE_RATIO: f64 = 1.05;
+/// Share of the flows' time from which a part of the account may hold the verdict. Without a part that took the share s, the
+/// same bytes take 1 - s of the time, so the rate grows to 1 / (1 - s) at most: less than this is not worth a change.
+pub const MIN_HELD_SHARE: f64 = 1.0 - 1.0 / MIN_WORTHWHILE_RATE_RATIO;
 /// Share of the ceiling at which nothing is left to gain (order of elimination, step 2).
 pub const MIN_SHARE_OF_CEILING: f64 = 0.97;
 /// Share of a shaper's rate at which the shaper gives its configured rate. Lower than
@@ -14,10 +17,9 @@ pub const MIN_SHARE_OF_SHAPER_RATE_IF_WAITING: f64 = 0.9;
 pub const MIN_HEAVY_LOSS_SHARE: f64 = 0.005;
 /// A cause that holds the sender for at least this share of the time is what limits it.
 pub const MIN_LIMITING_TIME_SHARE: f64 = 0.5;
-/// Share of the time at which a window or buffer contributes to the limit, if something else holds the sender
-/// longer and the window or buffer would allow at most [`MAX_CONTRIBUTING_RATE_RATIO`] times the goodput.
+/// Share of the time from which a part contributes to the limit, if something else holds the sender longer.
 pub const MIN_CONTRIBUTING_TIME_SHARE: f64 = 0.15;
-/// Rate that a contributing window or buffer would allow, over the goodput, see [`MIN_CONTRIBUTING_TIME_SHARE`].
+/// Rate that a contributing window or buffer would allow, over the goodput, if it took [`MIN_HELD_SHARE`] of the time.
 pub const MAX_CONTRIBUTING_RATE_RATIO: f64 = 1.6;
 /// Another rate over the present one, at which more is known to be possible: the delivery rate that TCP saw over the
 /// goodput, or what another class of a shaper may send over what the own one may.

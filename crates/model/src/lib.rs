@@ -115,5 +115,5 @@ pub use thinned::Thinned;
 pub use totals::{FlowTotals, Totals};
 pub use tuning::{Purpose, Tuning, TuningOutcome, TuningStep};
 pub use units::{BitRate, Bytes, Count, PAGE_BYTES, Seconds};
-pub use verdict::Verdict;
+pub use verdict::{Split, Verdict};
 pub use way::{Step, StepName, StepUnit};

@@ -20,6 +20,9 @@ pub struct Verdict {
     pub share_percent: Known<f64>,
     /// One line for a person.
     pub summary: String,
+    /// The sender's time as goodput divided it before the account. Only records of that time have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Known<Split>>,
     /// Where the time of the flows went, moment by moment.
     #[serde(default = "no_account")]
     pub account: Known<Account>,
@@ -41,4 +44,17 @@ fn no_loss() -> Known<Loss> {
 impl Verdict {
     /// What stands for the rule if nothing is known to limit.
     pub const NO_LIMIT: &'static str = "none";
+}
+
+/// How the sender's time divides; the four shares add up to 100.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Split {
+    /// Nothing to send.
+    pub application_percent: f64,
+    /// Stopped by its own send buffer.
+    pub send_buffer_percent: f64,
+    /// Stopped by the peer's window.
+    pub receive_window_percent: f64,
+    /// Stopped by the path: congestion window, pacing, queues, or simply the wire.
+    pub path_percent: f64,
 }

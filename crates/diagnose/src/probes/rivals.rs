@@ -128,6 +128,7 @@ mod tests {
             end: Place::Path,
             share_percent: Known::Value(90.0),
             summary: "the path".into(),
+            split: None,
             account: Known::missing("not asked"),
             loss: Known::missing("not asked"),
             sender: EndName::Near,

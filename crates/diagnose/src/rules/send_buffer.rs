@@ -33,8 +33,8 @@ use crate::names::TCP_WMEM;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::{
-    LONG_PATH_S, MAX_CONTRIBUTING_RATE_RATIO, MAX_WAIT_SHARE_OF_SLOW_THREAD,
-    MIN_CONTRIBUTING_TIME_SHARE, MIN_LIMITING_TIME_SHARE,
+    LONG_PATH_S, MAX_CONTRIBUTING_RATE_RATIO, MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_HELD_SHARE,
+    MIN_LIMITING_TIME_SHARE,
 };
 use crate::view::View;
 
@@ -94,13 +94,13 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     draft.changes(change(view)).found()
 }
 
-/// Whether the buffer holds the sender beside something else: it would allow little more than went
-/// through.
+/// Whether the buffer holds the sender beside something else: it would allow about what went through. If it would allow far
+/// less, a queue has lengthened the round trip.
 fn contributes(view: &View, share: f64) -> Result<bool, Missing> {
     let long = view.sender.min_rtt_s()? >= LONG_PATH_S;
-    Ok(share >= MIN_CONTRIBUTING_TIME_SHARE
-        && long
-        && allowed(view)? < MAX_CONTRIBUTING_RATE_RATIO * view.goodput()?)
+    let ratio = allowed(view)? / view.goodput()?;
+    let about = 1.0 / MAX_CONTRIBUTING_RATE_RATIO..MAX_CONTRIBUTING_RATE_RATIO;
+    Ok(share >= MIN_HELD_SHARE && long && about.contains(&ratio))
 }
 
 /// Goodput that the buffer allows in each round trip, over all flows.

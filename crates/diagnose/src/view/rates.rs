@@ -78,7 +78,9 @@ fn acknowledged(sample: &Sample) -> Option<u64> {
         Known::Missing(_) => flow.tcp.value()?.acked_bytes,
     };
     let each: Option<Vec<u64>> = sample.flows.iter().map(watched).collect();
-    each.filter(|flows| !flows.is_empty()).map(|flows| flows.iter().sum())
+    // A peer may report any numbers.
+    let sum = |flows: Vec<u64>| flows.into_iter().fold(0, u64::saturating_add);
+    each.filter(|flows| !flows.is_empty()).map(sum)
 }
 
 #[cfg(test)]

@@ -117,6 +117,7 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
             end: Place::Path,
             share_percent: Known::missing(why.clone()),
             summary: why.clone(),
+            split: None,
             account: Known::missing(why.clone()),
             loss: Known::missing(why.clone()),
             sender,

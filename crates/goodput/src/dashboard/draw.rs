@@ -304,11 +304,11 @@ mod tests {
         let shown = drawn(&state(), Controls::default(), (100, 40));
         for words in [
             "goodput  nas.example  3 s of max 10 s  ",
-            "received near → far 160.0 Mbit/s",
+            "received near → far 160 Mbit/s",
             "limited by: unknown, of a test",
             "CPU 50 % → 50 %",
             "round trip unknown",
-            "80.0 Mbit/s",
+            "80 Mbit/s",
             "note        hello",
         ] {
             assert!(shown.contains(words), "{words}: {shown}");

@@ -160,7 +160,7 @@ fn nonsense_is_refused_in_words() {
     for (arguments, word) in [
         (&["--find-rate"][..], "--udp"),
         (&["--udp", "--find-rate", "--max-loss", "150%"], "percent"),
-        (&["--udp", "--find-rate", "--datagram-sizes", "0"], "one byte"),
+        (&["--udp", "--find-rate", "--datagram-sizes", "0"], "at least 1 byte"),
         (&["--udp", "--datagram-sizes", "64"], "--find-rate"),
         (&["--udp", "--find-rate", "--latency"], "--latency"),
         (&["--udp", "--find-rate", "--both"], "--both"),

@@ -259,7 +259,7 @@ fn a_private_server_reports_nothing_and_is_measured_all_the_same() {
         let arguments = ["test", &server.address, "--json", "--no-store", "-t", "1"];
         let record = record(&home.run(&[&arguments[..], direction].concat()));
         let why = record.ends.far.get().unwrap_err().to_string();
-        assert!(why.contains("to itself"), "{why}");
+        assert!(why.contains("--private"), "{why}");
         assert!(moved(&record), "{:?}", record.result);
         assert!(!record.intervals.is_empty());
         let counted = record.doubts.iter().any(|doubt| doubt.contains("acknowledged"));

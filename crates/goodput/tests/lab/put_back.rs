@@ -249,6 +249,8 @@ fn while_another_run_is_refused() -> Result<(), Failed> {
     let stage = Stage::set(&[])?;
     let mut first = stage.compare()?;
     stage.wait_for_change()?;
+    // However long the others take, it has not ended.
+    signal("-STOP", first.id())?;
     let device = stage.lab.near().device();
     let (set, arms) =
         (format!("link.txqueuelen@{device}=77"), format!("link.txqueuelen@{device}=1000,77"));
@@ -267,6 +269,7 @@ fn while_another_run_is_refused() -> Result<(), Failed> {
         }
     }
     signal("-INT", first.id())?;
+    signal("-CONT", first.id())?;
     first.wait()?;
     let done = stage.goodput(&["settings", "set", &set])?.output()?;
     if done.status.success() { Ok(()) } else { Err(format!("{done:?}").into()) }
