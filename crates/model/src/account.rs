@@ -7,25 +7,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::place::Place;
 
-/// What would have delivered more at a moment, had it been wider.
+/// The part of the transfer that limited a flow at a moment.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Limiter {
-    /// The program gave or took nothing: its own work, its source or sink, a rate that was asked for.
+    /// The program wrote or read nothing: its own work, its source or sink, or a requested rate.
     Application,
-    /// Nothing was left to send while the writer waited for room.
+    /// Nothing was left to send while the writer waited for buffer space.
     SendBuffer,
-    /// The receiver's window was full while its reader kept up; of UDP, its socket dropped.
+    /// The receiver's window was full while its reader kept up; for UDP, its socket dropped datagrams.
     ReceiveWindow,
-    /// The congestion window was full without a queue, after something had cut it.
+    /// The congestion window was full without a queue, after it had been reduced.
     CongestionWindow,
-    /// Fast recovery, time-outs, and the window growing back; of UDP, the share that was lost.
+    /// Fast recovery, timeouts, and the window growing back; for UDP, the share that was lost.
     Recovery,
     /// A queue stood, or the path delivered at a steady rate.
     PathRate,
-    /// Slow start that nothing had cut.
+    /// Undisturbed slow start.
     Startup,
     /// A thread ran, waited for a CPU, or was throttled; or a CPU was full of softirqs.
     Host,
@@ -60,41 +60,41 @@ impl fmt::Display for Limiter {
     }
 }
 
-/// The account of one direction. The parts and what is unknown add up to the time of all flows.
+/// Where the time of one direction's flows went. The parts and the unknown time add up to the time of all flows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Account {
     /// Flows that were counted.
     pub flows: usize,
-    /// Time of all flows together, seconds: their number times the time that was looked at.
+    /// Time of all flows together, seconds: number of flows times observed time.
     pub flow_seconds: f64,
-    /// What limited, the largest first. What held nothing is left out.
+    /// Limiters and their times, the largest first. Limiters without time are left out.
     pub parts: Vec<AccountPart>,
-    /// Time that nothing is known about, seconds.
+    /// Time without a known limiter, seconds.
     pub unknown_s: f64,
-    /// Who limited when: the limiter that held most of each stretch of time, in order.
+    /// The limiter of most of each period, in order of time.
     pub timeline: Vec<AccountSpan>,
 }
 
-/// The time that one limiter held.
+/// The time of one limiter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AccountPart {
-    /// What limited.
+    /// The limiter.
     pub limiter: Limiter,
-    /// Where it sits.
+    /// The limiter's place.
     pub end: Place,
-    /// Time of all flows that it held, seconds.
+    /// Time of all flows with this limiter, seconds.
     pub seconds: f64,
 }
 
-/// A stretch of time that one limiter held most of.
+/// A period of time with one main limiter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AccountSpan {
-    /// Start, seconds by the sender's samples.
+    /// Start, seconds on the clock of the sender's samples.
     pub from_s: f64,
     /// End, seconds.
     pub to_s: f64,
-    /// What limited.
+    /// The limiter.
     pub limiter: Limiter,
-    /// Where it sits.
+    /// The limiter's place.
     pub end: Place,
 }

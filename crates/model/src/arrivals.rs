@@ -10,21 +10,21 @@ pub const MAX_ARRIVALS: usize = 250_000;
 /// Bytes that a chunk of packed times has before it is written as text: 4096 characters, the longest text of a message.
 const CHUNK_BYTES: usize = 3072;
 
-/// One datagram that came.
+/// One datagram that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// Its number among those sent, from 0.
+    /// Sequence number, from 0.
     pub number: u64,
-    /// When it was handed to the kernel, nanoseconds by any clock of the sender.
+    /// When the sender handed it to the kernel, nanoseconds on any clock of the sender.
     pub sent_ns: u64,
-    /// When the receiver's kernel took it from the device, nanoseconds by any clock of the receiver.
+    /// When the receiver's kernel took it from the device, nanoseconds on any clock of the receiver.
     pub came_ns: u64,
 }
 
-/// The datagrams of one flow that came, in the order in which they did; the first [`MAX_ARRIVALS`] of them.
+/// The first [`MAX_ARRIVALS`] datagrams of one flow that arrived, in order of arrival.
 ///
-/// In JSON they are packed into texts: for each datagram how number, time of sending and time of arrival differ from
-/// those of the one before, as zigzag varints (the encoding of Protocol Buffers' `sint64`), in Base64 (RFC 4648).
+/// In JSON they are packed into strings. Each datagram's number, sending time and arrival time are stored as
+/// differences from the previous datagram, as zigzag varints (the encoding of Protocol Buffers' `sint64`), in Base64 (RFC 4648).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowArrivals {
     /// Number of the flow.

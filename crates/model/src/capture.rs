@@ -8,51 +8,51 @@ use crate::plan::Transport;
 use crate::shaping::Gaps;
 use crate::units::Bytes;
 
-/// Packets that passed a device of this host, as its kernel timed them: outgoing ones behind the queueing discipline.
+/// Packets that passed a device of this host, with its kernel's timestamps; outgoing packets after the queueing discipline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PacketCapture {
     /// The device.
     pub device: String,
-    /// The file that has their headers, pcapng.
+    /// The pcapng file with the packets' headers.
     pub file: String,
-    /// Packets of TCP and UDP in the file that have ports.
+    /// TCP and UDP packets in the file that have ports.
     pub packets: u64,
-    /// Packets that are missing there because the machine could not keep up.
+    /// Packets missing from the file because this host could not keep up.
     pub dropped: u64,
-    /// Packets in the file that are not among those below, because there were too many.
+    /// Packets in the file that were not analyzed, because there were too many.
     #[serde(default, skip_serializing_if = "is_none")]
     pub not_read: u64,
     /// Why the file ends early, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Packets with payload, of each end and transport that sent any.
+    /// Packets with payload, by sender and transport.
     pub payload: Vec<CapturedPayload>,
 }
 
-/// Packets with payload of one end. The kernel may handle several as one: a super-packet, which is cut up, or was joined, beyond
-/// the place of the capture.
+/// Packets with payload from one end. The kernel may handle several as one super-packet, which it splits after the
+/// capture or joined before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapturedPayload {
     /// The end that sent them.
     pub sender: EndName,
     /// Their transport protocol.
     pub transport: Transport,
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
-    /// The largest, from the IP header on.
+    /// Size of the largest packet, IP header included.
     pub largest_bytes: Bytes,
-    /// The most frequent sizes, the most frequent first.
+    /// The most frequent packet sizes, the most frequent first.
     pub sizes: Vec<PacketSize>,
-    /// Pauses between them.
+    /// Pauses between the packets.
     pub gaps: Gaps,
 }
 
-/// A size, and how many packets have it.
+/// A packet size, and the number of packets of this size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PacketSize {
-    /// From the IP header on.
+    /// Size of a packet, IP header included.
     pub bytes: Bytes,
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
 }
 

@@ -7,11 +7,11 @@ use crate::known::Known;
 use crate::plan::{Family, Transport};
 use crate::units::BitRate;
 
-/// What a ceiling is computed from. What is absent was not given, so the bounds that need it are not
-/// computed; nothing is taken to be zero.
+/// Inputs of the ceiling. An absent input is unknown, not zero, and the bounds that need it are not
+/// computed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CeilingInputs {
-    /// What carries the payload.
+    /// Transport protocol of the payload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
     /// IP version of the packets that carry the payload, inside any tunnel.
@@ -20,7 +20,7 @@ pub struct CeilingInputs {
     /// Largest IP packet of the link, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mtu_bytes: Option<u64>,
-    /// Payload of a TCP segment, if it is smaller than what the MTU leaves, bytes.
+    /// Payload of a TCP segment, bytes, if it is smaller than the MTU allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mss_bytes: Option<u64>,
     /// TCP options in each segment, bytes; 12 with timestamps.
@@ -32,25 +32,25 @@ pub struct CeilingInputs {
     /// Connections at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u16>,
-    /// Tunnels that the packets are in, the outermost first, as `goodput ceiling --tunnel` takes them.
+    /// Tunnels around the packets, the outermost first, as `goodput ceiling --tunnel` takes them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tunnels: Vec<String>,
-    /// Largest IP packet inside the tunnels, if it is smaller than what they leave, bytes.
+    /// Largest IP packet inside the tunnels, bytes, if it is smaller than the tunnels allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tunnel_mtu_bytes: Option<u64>,
     /// VLAN tags of each frame (IEEE 802.1Q).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan_tags: Option<u8>,
-    /// What the link puts around an IP packet, as `goodput ceiling --framing` takes it.
+    /// Framing of the link around an IP packet, as `goodput ceiling --framing` takes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub framing: Option<String>,
-    /// Speed of the slowest link, with all that it puts around payload.
+    /// Speed of the slowest link, bits per second, all headers included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_bits_per_s: Option<BitRate>,
     /// Whether only one end of the link sends at a time, so that acknowledgements take their share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_duplex: Option<bool>,
-    /// Rate of a shaper that counts Ethernet frames without their checksum.
+    /// Rate of a shaper, bits per second of Ethernet frames without checksum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaper_bits_per_s: Option<BitRate>,
     /// Payload that one connection may have in flight, bytes.
@@ -62,13 +62,13 @@ pub struct CeilingInputs {
     /// Segments that are lost, percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_percent: Option<f64>,
-    /// The model of congestion control that counts: the id of its bound, or `none`.
+    /// Model of congestion control under loss: the id of its bound, or `none`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_model: Option<String>,
     /// Bus of the network card, as `goodput ceiling --bus` takes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bus: Option<String>,
-    /// Clock of the bus, Hz, if it is not the usual one.
+    /// Clock of the bus, Hz, if it differs from the standard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bus_clock_hz: Option<f64>,
     /// Largest payload of a PCI Express packet, bytes.
@@ -83,7 +83,7 @@ pub struct CeilingInputs {
     /// Frames that arrive without a pause between them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_frames: Option<u64>,
-    /// Longest time in which the host takes nothing out of the card's buffer, microseconds.
+    /// Longest time in which the host reads nothing from the card's buffer, microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drain_gap_us: Option<f64>,
     /// Packets that a host or device handles at most.
@@ -95,13 +95,13 @@ pub struct CeilingInputs {
     /// Packets that each poll takes at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll_packets: Option<u64>,
-    /// Payload whose transfer time is asked for, bytes.
+    /// Payload whose transfer time is to be computed, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer_bytes: Option<u64>,
 }
 
 impl CeilingInputs {
-    /// Payload of a UDP datagram at most: what the headers of IPv4 and UDP leave of 65535 bytes (RFC 791, RFC 768).
+    /// Largest payload of a UDP datagram: 65535 bytes without the headers of IPv4 and UDP (RFC 791, RFC 768).
     pub const MAX_DATAGRAM_BYTES: u64 = 65_507;
 }
 
@@ -110,11 +110,11 @@ impl CeilingInputs {
 pub struct CeilingBound {
     /// Kebab-case name, as `goodput list bounds` prints it.
     pub id: String,
-    /// What bounds, in a few words.
+    /// The limiting quantity, in a few words.
     pub title: String,
-    /// Goodput at best, or what is missing to compute it.
+    /// Highest goodput, bits per second, or which input is missing.
     pub bits_per_s: Known<BitRate>,
-    /// Why it is shown but does not count, if it does not.
+    /// Why the bound is shown but does not count, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
     /// The arithmetic, in order.
@@ -124,20 +124,20 @@ pub struct CeilingBound {
 /// One step of the arithmetic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CeilingLine {
-    /// What was computed.
+    /// The computed quantity.
     pub label: String,
     /// The formula with its numbers.
     pub formula: String,
-    /// What it gives.
+    /// Result.
     pub value: f64,
     /// Unit of the value: `bytes`, `bit/s`, `s`, `frames`, `packets/s` or `segments`; empty for a ratio.
     pub unit: String,
 }
 
-/// Something that this host was asked for and did not report.
+/// An input that this host did not report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CeilingUnread {
-    /// What was wanted.
+    /// The input.
     pub what: String,
     /// Why it is unknown.
     pub because: String,
@@ -148,27 +148,27 @@ pub struct CeilingUnread {
 pub struct CeilingReport {
     /// Version of this format.
     pub format: u32,
-    /// What it is computed from.
+    /// Inputs of the computation.
     pub inputs: CeilingInputs,
     /// Sources on this host from which inputs were read, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub read: Vec<String>,
-    /// What this host did not report.
+    /// Inputs that this host did not report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<CeilingUnread>,
-    /// Every bound that was asked for, the lowest first, those that are unknown last.
+    /// Every requested bound, the lowest first, unknown ones last.
     pub bounds: Vec<CeilingBound>,
     /// Id of the lowest bound.
     pub limit: Known<String>,
-    /// The lowest bound.
+    /// The lowest bound, bits per second.
     pub ceiling_bits_per_s: Known<BitRate>,
-    /// Time that the payload of `inputs.transfer_bytes` takes at this rate, seconds.
+    /// Transfer time of `inputs.transfer_bytes` at this rate, seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer_s: Option<f64>,
-    /// The goodput that was measured, if it was given.
+    /// Measured goodput, bits per second, if given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measured_bits_per_s: Option<BitRate>,
-    /// What speaks against the arithmetic: a measurement above it.
+    /// Doubts about the computation: a measurement above the ceiling.
     pub doubts: Vec<String>,
 }
 
@@ -177,13 +177,13 @@ pub struct CeilingReport {
 pub struct CeilingFit {
     /// Version of this format.
     pub format: u32,
-    /// The part of the time per byte that no clock shortens, seconds.
+    /// Time per byte that does not depend on the clock, seconds.
     pub fixed_s_per_byte: f64,
     /// Clocks that each byte takes.
     pub clocks_per_byte: f64,
-    /// The rate that no clock exceeds.
+    /// Highest rate at any clock, bits per second.
     pub asymptote_bits_per_s: Known<BitRate>,
-    /// The measurements beside what the fit gives for them.
+    /// The measurements, with the fit's values.
     pub points: Vec<CeilingPoint>,
 }
 
@@ -192,9 +192,9 @@ pub struct CeilingFit {
 pub struct CeilingPoint {
     /// Clock, Hz.
     pub clock_hz: f64,
-    /// What was measured.
+    /// Measured rate, bits per second.
     pub measured_bits_per_s: BitRate,
-    /// What the fit gives.
+    /// Rate according to the fit, bits per second.
     pub fitted_bits_per_s: Known<BitRate>,
     /// By how much the fit is above the measurement, percent of the measurement.
     pub off_percent: Known<f64>,

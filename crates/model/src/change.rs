@@ -10,13 +10,13 @@ use crate::setting::SettingRef;
 /// One setting, from one value to another, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
-    /// What to change.
+    /// The setting to change.
     pub setting: SettingRef,
-    /// Its value now; `None` if it is the kernel's own choice.
+    /// Present value; absent if the kernel chooses it.
     pub from: Option<String>,
     /// The value to try.
     pub to: String,
-    /// Why this value, in one phrase.
+    /// Reason for this value, in one phrase.
     pub why: String,
 }
 

@@ -1,17 +1,17 @@
-//! Which hosts were changed otherwise than by goodput there.
+//! Hosts that were changed without goodput running on them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::end_name::EndName;
 
-/// A host without goodput whose settings were changed, and put back, by its own programs.
+/// A host without goodput whose settings were changed and put back with the host's own programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedHost {
-    /// The end whose settings were those of this host.
+    /// The end that this host was.
     pub end: EndName,
-    /// How it was reached, as `ssh://root@b`.
+    /// Address by which the host was reached, for example `ssh://root@b`.
     pub address: String,
-    /// Its operating system, as it calls itself: `Linux`, `FreeBSD`.
+    /// Operating system, as the host reports it: `Linux`, `FreeBSD`.
     pub system: String,
 }

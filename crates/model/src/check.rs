@@ -12,16 +12,16 @@ use crate::known::Known;
 pub struct CheckReport {
     /// Version of this format.
     pub format: u32,
-    /// When it began, RFC 3339, UTC.
+    /// Start of the check, RFC 3339, UTC.
     pub started: String,
-    /// The host that was looked at.
+    /// The checked host.
     pub host: Host,
-    /// The network devices that were looked at.
+    /// The checked network devices.
     pub devices: Vec<String>,
-    /// How long counters were watched, seconds; missing if they were read once.
+    /// Time over which counters were observed, seconds; missing if they were read once.
     pub watched_s: Known<f64>,
-    /// What limits or could limit a transfer; certain before possible.
+    /// Causes that limit or could limit a transfer; certain ones first.
     pub findings: Vec<Finding>,
-    /// Checks that could not decide, with what they lacked.
+    /// Checks that could not decide, and why.
     pub undecided: Vec<Undecided>,
 }

@@ -8,10 +8,10 @@ use crate::sample::Role;
 /// How one end sends or receives, if the plan names the mover `auto`, or one that has several forms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MoverChoice {
-    /// Whether it is how this end sends or how it receives.
+    /// Whether this end sends or receives with the mover.
     pub role: Role,
     /// Id of the mover, as `goodput list movers` prints it.
     pub mover: String,
-    /// Why it was taken, what stood against better ones, and in which form it works.
+    /// Why this mover was chosen, why better ones were not, and the form in which it works.
     pub why: String,
 }

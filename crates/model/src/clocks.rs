@@ -9,19 +9,19 @@ use serde::{Deserialize, Serialize};
 use crate::end::End;
 use crate::known::{Known, Missing};
 
-/// One question of the near end and its answer, nanoseconds of each end's `CLOCK_MONOTONIC`. The clock
-/// of the near end stamps `sent` and `back`, that of the far end the two others.
+/// One request of the near end and its response, nanoseconds of each end's `CLOCK_MONOTONIC`. `sent_ns` and
+/// `back_ns` are times of the near end's clock, the two others of the far end's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "[u64; 4]", into = "[u64; 4]")]
 #[schemars(with = "[u64; 4]")]
 pub struct Exchange {
-    /// Just before the question left.
+    /// When the near end sent the request.
     pub sent_ns: u64,
-    /// When the far end had it.
+    /// When the far end received the request.
     pub received_ns: u64,
-    /// Just before the answer left.
+    /// When the far end sent the response.
     pub answered_ns: u64,
-    /// When the near end had the answer.
+    /// When the near end received the response.
     pub back_ns: u64,
 }
 
@@ -37,25 +37,25 @@ impl From<Exchange> for [u64; 4] {
     }
 }
 
-/// The far end's clock by that of the near end: a straight line, and how far from it the truth can
-/// be. Holds between `from_ns` and `to_ns`.
+/// The far end's clock as a linear function of the near end's clock, with an error bound. It holds from
+/// `from_ns` to `to_ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockRelation {
-    /// The first moment for which it holds, nanoseconds of the near end's clock.
+    /// Start of the relation's validity, nanoseconds of the near end's clock.
     pub from_ns: u64,
-    /// The last one.
+    /// End of the relation's validity, nanoseconds of the near end's clock.
     pub to_ns: u64,
-    /// What the far end's clock was ahead at `from_ns`, nanoseconds.
+    /// How far the far end's clock was ahead at `from_ns`, nanoseconds.
     pub ahead_ns: i64,
-    /// What it gains in a million parts of the near end's time.
+    /// Drift of the far end's clock against the near end's, parts per million.
     pub drift_ppm: f64,
-    /// Half-width of the interval that holds the truth in all of the time, nanoseconds: a bound, not
-    /// a deviation. Zero if both ends have one clock.
+    /// Largest possible error at any time, nanoseconds: a bound, not a standard deviation. Zero if both ends
+    /// share one clock.
     pub error_ns: f64,
 }
 
 impl ClockRelation {
-    /// Two ends that read the same clock.
+    /// Two ends that share one clock.
     pub fn one_clock(from_ns: u64, to_ns: u64) -> Self {
         Self { from_ns, to_ns, ahead_ns: 0, drift_ppm: 0.0, error_ns: 0.0 }
     }
@@ -69,13 +69,13 @@ impl ClockRelation {
     }
 }
 
-/// What is known of the clocks of both ends.
+/// Relation of both ends' clocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Clocks {
-    /// How they relate, or why that is unknown.
+    /// The relation, or why it is unknown.
     pub relation: Known<ClockRelation>,
-    /// The exchanges by which they were compared, in the order of the answers: before, while and after
-    /// the payload moved. The times of both ways under load are read from them too.
+    /// The exchanges that the relation is computed from, in order of the responses: before, during and after
+    /// the payload. They also give the one-way times under load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchanges: Vec<Exchange>,
 }

@@ -22,31 +22,30 @@ pub struct Trial {
     pub block: u32,
     /// Number of the arm; 0 is the baseline.
     pub arm: usize,
-    /// Goodput of the run, or why it has none: a run that failed.
+    /// Goodput of the run, bits per second, or why the run failed.
     pub goodput_bits_per_s: Known<BitRate>,
-    /// CPU seconds of both ends per 10^9 payload bytes; of this end if the target is a file.
+    /// CPU seconds of both ends per 10^9 payload bytes; only of this end if the target is a file.
     pub cpu_s_per_gb: Known<f64>,
-    /// How long round trips took, if the plan has them measured.
+    /// Round-trip times, if the plan measures them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
-    /// What the run's files gave and took without the network, just before it; absent if it had none.
+    /// Rates of the run's files without the network, just before the run; absent without files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files_alone: Option<FilesAlone>,
-    /// Limiting rule of the run's own verdict; empty if it shared its connection, and so its verdict, with others.
+    /// Limiting rule of the run's own verdict; empty if the run shared its connection, and so its verdict, with other runs.
     pub limit: String,
-    /// What each rule's witness read, by rule id, if it could be read.
+    /// Value of each rule's witness, by rule id, if known.
     pub witnesses: BTreeMap<String, f64>,
-    /// Responses that have no field of their own, in their units, if they could be read.
+    /// Responses that have no field of their own, in their units, if known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub responses: BTreeMap<Response, f64>,
-    /// What the host was like beside the run, by the name of the condition, if it could be read. No arm can
-    /// change it.
+    /// Conditions of the host during the run that no arm can change, by name, if known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, f64>,
-    /// What the run's verdict predicts without its limit, if it does.
+    /// Goodput that the run's verdict predicts without its limit, bits per second, if it predicts one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_bits_per_s: Option<BitRate>,
-    /// Why the run does not count (a guard tripped, it broke off), if it does not.
+    /// Why the run does not count, if so: for example a guard tripped, or the run was interrupted.
     pub discarded: Option<String>,
 }
 
@@ -70,52 +69,52 @@ impl Trial {
     }
 }
 
-/// What files give and take without the network.
+/// Rates of files without the network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FilesAlone {
-    /// Rate at which the source was read; absent if it is memory.
+    /// Rate at which the source was read, bits per second; absent if the source is memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_bits_per_s: Option<Known<BitRate>>,
-    /// Rate at which the sink was written; absent if there is none.
+    /// Rate at which the sink was written, bits per second; absent without a sink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sink_bits_per_s: Option<Known<BitRate>>,
 }
 
-/// Everything a comparison showed.
+/// Results of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// The settings that differ between the arms.
     pub settings: Vec<SettingRef>,
     /// The arms; the first is the baseline.
     pub arms: Vec<ArmResult>,
-    /// What the arms are judged by; the first is what decides. Empty in older records: throughput.
+    /// Responses by which the arms are judged; the first one decides. Empty in older records, which mean throughput.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responses: Vec<Response>,
-    /// How goodput follows the value, if one setting was compared and at least three values are numbers above zero.
+    /// Goodput as a function of the value, if one setting was compared with at least three values above zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<DoseCurve>,
-    /// What each value does on all combinations of the others together, and which values change what others do, if
-    /// several settings were combined.
+    /// Effect of each value over all combinations of the others, and interactions of values, if several settings
+    /// were combined.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub factors: Vec<FactorEffect>,
-    /// Every run, in the order it was made.
+    /// Every run, in order.
     pub trials: Vec<Trial>,
-    /// Smallest effect that counts as one, percent.
+    /// Smallest effect that counts, percent.
     pub threshold_percent: f64,
-    /// Why it stopped.
+    /// Why the comparison stopped.
     pub stopped: String,
 }
 
-/// Goodput that grows with a value up to a knee, and no further.
+/// A curve of goodput that grows with a value up to a knee, and no further.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DoseCurve {
-    /// The value from which more gives nothing, in the unit of the setting.
+    /// The value beyond which goodput does not grow, in the unit of the setting.
     pub knee: Known<f64>,
-    /// Goodput beyond the knee.
+    /// Goodput beyond the knee, bits per second.
     pub asymptote_bits_per_s: Known<BitRate>,
-    /// How far the arms' medians lie from the curve, root mean square, percent.
+    /// Distance of the arms' medians from the curve, root mean square, percent.
     pub misfit_percent: f64,
-    /// Whether goodput rises with the value below the knee in more blocks than chance explains.
+    /// Whether goodput grows with the value below the knee in more blocks than by chance.
     pub rises: Known<bool>,
 }
 
@@ -158,15 +157,15 @@ impl DoseCurve {
 pub struct FactorEffect {
     /// The value, `NAME=VALUE`.
     pub change: String,
-    /// The value of another setting beside it. Without one, `effect` is the mean over all combinations.
+    /// A value of another setting, combined with this one. If absent, `effect` is the mean over all combinations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<String>,
-    /// What the value does. With another beside it: how many times as much it does there as without.
+    /// Effect of the value. With `beside`, the ratio of its effects with and without the other value.
     pub effect: Effect,
-    /// What it does without the other value.
+    /// Effect of the value without the other value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without: Option<Effect>,
-    /// What it does with the other value.
+    /// Effect of the value with the other value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub with: Option<Effect>,
 }
@@ -176,27 +175,27 @@ pub struct FactorEffect {
 pub struct ArmResult {
     /// The values of the settings, in their order.
     pub values: Vec<String>,
-    /// Runs that count: those beside a run of the baseline that counts. An arm that is decided is no longer
-    /// run, so that arms differ in it.
+    /// Number of runs that count: those in a block whose baseline run counts. A decided arm is no longer run, so
+    /// arms differ in this number.
     pub n: usize,
-    /// Median goodput of its runs.
+    /// Median goodput of the arm's runs, bits per second.
     pub goodput_bits_per_s: Known<BitRate>,
-    /// Median CPU seconds of both ends per 10^9 payload bytes; of this end if the target is a file.
+    /// Median CPU seconds of both ends per 10^9 payload bytes; only of this end if the target is a file.
     pub cpu_s_per_gb: Known<f64>,
-    /// Goodput against the baseline; `None` for the baseline itself.
+    /// Goodput against the baseline; absent for the baseline itself.
     pub goodput: Option<Effect>,
-    /// CPU cost against the baseline; `None` for the baseline itself.
+    /// CPU cost against the baseline; absent for the baseline itself.
     pub cpu: Option<Effect>,
-    /// Round trips under load, if the plan has them measured.
+    /// Round trips under load, if the plan measures them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<ArmLatency>,
-    /// Each response that was named, in their order.
+    /// Each requested response, in the given order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub responses: Vec<ResponseResult>,
-    /// Whether the mechanism that the diagnosis named really moved.
+    /// Whether the change acted by the mechanism that the diagnosis named.
     pub mechanism: Option<Mechanism>,
-    /// How its values outlive a reboot, if it is the best of those that are better than the
-    /// baseline: files to write.
+    /// Files to write so that the values outlive a reboot, if the arm is the best of those better than the
+    /// baseline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permanent: Vec<Permanent>,
 }
@@ -230,28 +229,28 @@ impl ArmResult {
 /// One response of one arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponseResult {
-    /// Which.
+    /// The response.
     pub response: Response,
     /// Median over the arm's runs, in the unit of the response.
     pub median: Known<f64>,
-    /// Against the baseline; `None` for the baseline itself and if too few runs have it.
+    /// Effect against the baseline; absent for the baseline itself and if too few runs have this response.
     pub against: Option<Effect>,
 }
 
-/// What makes a difference a proof: the named witness moved and the next limit took over.
+/// The evidence for the cause of a difference: its witness moved, and the next limit took over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mechanism {
     /// The rule that limited the baseline.
     pub rule: String,
-    /// Its witness in the baseline's runs, median.
+    /// Median of the rule's witness in the baseline's runs.
     pub witness_before: Known<f64>,
-    /// Its witness in this arm's runs, median.
+    /// Median of the rule's witness in this arm's runs.
     pub witness_after: Known<f64>,
     /// Whether the witness moved away from the limit.
     pub moved: Known<bool>,
-    /// What limits this arm's runs most often.
+    /// The rule that limits most of this arm's runs.
     pub next_limit: String,
-    /// What the verdict that named the rule predicted without it.
+    /// Goodput that the verdict predicted without this limit, bits per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_bits_per_s: Option<BitRate>,
     /// Whether the symptom came back when the baseline followed the arm.

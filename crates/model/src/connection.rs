@@ -1,4 +1,4 @@
-//! Between which addresses a flow's payload moves.
+//! The addresses between which a flow's payload moves.
 
 use std::net::SocketAddr;
 
@@ -16,8 +16,8 @@ pub struct Connection {
     /// The far end's address and port.
     #[schemars(with = "String")]
     pub remote: SocketAddr,
-    /// Receive queue of the receiver's card on which its payload is expected, by the card's hash. Only
-    /// if ports were chosen by it (`spread_ports`).
+    /// Receive queue of the receiver's card that should get this flow, according to the card's hash. Only if
+    /// the ports were chosen by the hash (`spread_ports`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_queue: Option<u16>,
 }

@@ -14,15 +14,15 @@ pub struct Effect {
     pub low_percent: f64,
     /// Upper end of the interval, percent.
     pub high_percent: f64,
-    /// Confidence level of the interval, percent, after correction for looks and arms. "No difference" has
-    /// an interval of its own, of twice the error: two one-sided tests (Schuirmann, 1987).
+    /// Confidence level of the interval, percent, after correction for looks and arms. "No difference" uses
+    /// an interval of its own with twice the error: two one-sided tests (Schuirmann, 1987).
     pub confidence_percent: f64,
-    /// Pairs it stands on.
+    /// Number of pairs.
     pub n: usize,
-    /// The conditions beside the runs whose differences were taken out of it.
+    /// Conditions of the runs for whose differences the effect was corrected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub adjusted_for: Vec<String>,
-    /// What it means.
+    /// Meaning of the effect.
     pub judgement: Judgement,
 }
 

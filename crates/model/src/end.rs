@@ -10,7 +10,7 @@ use crate::held_to::HeldTo;
 use crate::placement::Placement;
 use crate::sample::Sample;
 
-/// What a machine says of itself.
+/// A host, as it describes itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Host name.
@@ -24,8 +24,8 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host of which only the program is known that runs there: its name, and its version as far
-    /// as that host reported them.
+    /// A host of which only the program that runs there is known: its name, and its version if the host
+    /// reported it.
     pub fn foreign(program: impl Into<String>) -> Self {
         let kernel = String::from("not reported");
         Self { name: program.into(), kernel, goodput: String::new(), cpus: 0 }
@@ -37,12 +37,12 @@ impl Host {
     }
 }
 
-/// The clock by which one end counts.
+/// The clock of one end's times.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnClock {
-    /// What its `CLOCK_MONOTONIC` read, nanoseconds, when the times of its samples were zero.
+    /// Reading of `CLOCK_MONOTONIC` at time zero of this end's samples, nanoseconds.
     pub began_ns: u64,
-    /// Boot and time namespace of the clock: two ends that report the same text have one clock
+    /// Boot and time namespace of the clock. Two ends that report the same text share one clock
     /// (`/proc/sys/kernel/random/boot_id`; inode of `/proc/self/ns/time`, time_namespaces(7)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
@@ -51,34 +51,34 @@ pub struct OwnClock {
 /// Everything one end saw during one measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct End {
-    /// The machine.
+    /// The host.
     pub host: Host,
     /// Facts before the first payload byte.
     pub before: Snapshot,
-    /// Facts after the last one.
+    /// Facts after the last payload byte.
     pub after: Snapshot,
-    /// Cumulative counts while it ran, oldest first; times are this end's own.
+    /// Cumulative counts during the run, oldest first, with times of this end's own clock.
     pub samples: Vec<Sample>,
     /// Where the flows' threads ran, if this end moved the payload itself and reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
-    /// How it sent and received, if the plan names the mover `auto`.
+    /// How this end sent and received, if the plan names the mover `auto`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub movers: Vec<MoverChoice>,
-    /// When the datagrams of each flow came, if the plan asks for it and they came here.
+    /// Arrival times of each flow's datagrams, if this end received them and the plan asks for the times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arrivals: Vec<FlowArrivals>,
     /// The clock of its samples' times, if this end moved the payload itself and reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<OwnClock>,
-    /// The rates of this end's operator that held its flows; empty if none did, absent if this end does not
+    /// Rate limits of this end's operator that limited its flows. Empty if none did, absent if this end does not
     /// report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_to: Option<Vec<HeldTo>>,
 }
 
 impl End {
-    /// An end of which nothing but the machine is known.
+    /// An end of which only the host is known.
     pub fn unobserved(host: Host) -> Self {
         Self {
             host,
@@ -93,7 +93,7 @@ impl End {
         }
     }
 
-    /// The last sample: what had been moved when this end stopped.
+    /// The last sample: the counts when this end stopped.
     pub fn last_sample(&self) -> Option<&Sample> {
         self.samples.last()
     }

@@ -14,7 +14,7 @@ use crate::units::BitRate;
 /// One direction of one measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
-    /// What was agreed.
+    /// The plan that both ends agreed on.
     pub plan: Plan,
     /// The end that sent the payload.
     pub sender_end: EndName,
@@ -22,16 +22,15 @@ pub struct Evidence {
     pub near: Known<Arc<End>>,
     /// The far end; missing if the peer does not report.
     pub far: Known<Arc<End>>,
-    /// Share of the datagrams that did not arrive, 0 to 1, by the account of a far end that is not
-    /// goodput.
+    /// Share of the datagrams that did not arrive, 0 to 1, as reported by a far end that is not goodput.
     pub reported_loss_share: Known<f64>,
-    /// Round trips that were measured before the flows began and while they ran, if the plan asks for it.
+    /// Round trips before and during the flows, if the plan measures them.
     pub latency: Option<Latency>,
-    /// How asking for the file went, if the target is a file.
+    /// Fetches or uploads, if the target is a file.
     pub fetches: Option<Fetches>,
     /// How the ends' clocks relate.
     pub clocks: Clocks,
-    /// What came out.
+    /// The measured goodput.
     pub measured: Measured,
 }
 
@@ -44,7 +43,7 @@ pub struct Measured {
     pub from_s: f64,
     /// End of the window, seconds.
     pub to_s: f64,
-    /// Half-width of the 95 % interval of the mean, percent of it.
+    /// Half-width of the 95 % confidence interval of the mean, percent of the mean.
     pub precision_percent: Known<f64>,
 }
 

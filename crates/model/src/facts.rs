@@ -26,12 +26,12 @@ pub enum Fact {
     Text(String),
 }
 
-/// The facts of one host at one instant, and why others are not there.
+/// The facts of one host at one instant, and the reasons for missing ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Snapshot {
-    /// What was read.
+    /// Facts that were read, by name.
     pub facts: BTreeMap<String, Fact>,
-    /// What was not, by area or by full name, with the reason.
+    /// Reasons for missing facts, by area or full name.
     pub missing: BTreeMap<String, String>,
 }
 

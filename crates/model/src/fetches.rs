@@ -1,4 +1,4 @@
-//! What it was like to fetch a file repeatedly from a server that is not goodput, or to store one there.
+//! Fetches from, or uploads to, a file server: times, connections and what the server reported.
 
 use std::collections::BTreeMap;
 
@@ -8,57 +8,56 @@ use serde::{Deserialize, Serialize};
 use crate::known::Known;
 use crate::nfs::Rpcs;
 
-/// The questions of one measurement for a file, and what the answers were like. If this end sends, each question was to
-/// store a file.
+/// Fetches from, or uploads to, a file server during one measurement. They are uploads if this end sends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fetches {
-    /// Protocol and version that was spoken, as "HTTP/1.1".
+    /// Protocol and version, for example "HTTP/1.1".
     pub version: Known<String>,
-    /// What the server calls itself.
+    /// Name of the server program, as the server reports it.
     pub server: Known<String>,
-    /// Version of TLS and cipher, if the payload was encrypted.
+    /// TLS version and cipher, if the payload was encrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<String>,
-    /// Host and port of the proxy that was asked instead of the server: what was measured is the path to it.
+    /// Host and port of the proxy, if one was used. The measured path then ends at the proxy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy: Option<String>,
-    /// Where redirects led, if they did.
+    /// Final address after redirects, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,
-    /// What the server or a cache on the way said of how its last answer came about, by field of the header: `age`,
-    /// `x-cache`, `server-timing` and such.
+    /// Header fields of the last response that show how a server or a cache made it, by name: `age`, `x-cache`,
+    /// `server-timing` and similar ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub remarks: BTreeMap<String, String>,
-    /// The fetch before the measurement, which brings the file into the caches of the server. Missing for uploads.
+    /// The fetch before the measurement, which fills the server's caches. Missing for uploads.
     pub first: Known<Fetch>,
-    /// Length of the file as the server announced it, bytes; for uploads, of the longest.
+    /// Length of the file as the server announced it, bytes; for uploads, length of the longest one.
     pub file_bytes: Known<u64>,
-    /// Questions that were answered while it was measured, the last ones cut off by its end among them.
+    /// Responses during the measurement, including the last ones, which its end cut off.
     pub answers: u64,
-    /// Connections to the server that payload came on, all flows together. Missing for mounts that count none.
+    /// Connections to the server that carried payload, all flows together. Missing for mounts that don't count them.
     pub connections: Known<u64>,
-    /// Median time from a question to the first byte of its answer, microseconds; for uploads, to when payload could be
-    /// sent.
+    /// Median time from a request to the first byte of its response, microseconds. For uploads, the time until payload
+    /// could be sent.
     pub first_byte_us: Known<f64>,
-    /// The longest of them.
+    /// Longest time from a request to the first byte of its response, microseconds.
     pub longest_first_byte_us: Known<f64>,
-    /// Median time of a whole fetch, from its question to its last byte, seconds. If it was asked for while the one before
-    /// still came, from the end of that one.
+    /// Median time of a whole fetch, from its request to its last byte, seconds. If the fetch was requested before the
+    /// previous one ended, its time begins at that end.
     pub whole_s: Known<f64>,
-    /// Median time from the last byte that was written of an upload to the server's word that it has it, microseconds.
-    /// What the kernel still had to send is in it. Absent for fetches, and if no upload came to its end.
+    /// Median time from writing an upload's last byte to the server's confirmation, microseconds, including what the
+    /// kernel still had to send. Absent for fetches, and if no upload was completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmed_us: Option<f64>,
-    /// How the times of whole fetches spread.
+    /// Spread of the times of whole fetches during the measurement.
     #[serde(default = "not_kept")]
     pub whole_times: Known<FetchTimes>,
-    /// How the times of further whole fetches spread that were made before the measurement just as the first was: alone, over a
-    /// connection of their own, none asked for before the one before was over.
+    /// Spread of the times of further whole fetches before the measurement. Each used a new connection, like the first
+    /// fetch, and began after the previous one had ended.
     #[serde(default = "not_kept")]
     pub alone_times: Known<FetchTimes>,
-    /// Share of the flows' time in which no payload could move, as a question was on its way or not yet answered: 0 to 1.
+    /// Share of the flows' time in which no payload could move, because a request was under way or unanswered: 0 to 1.
     pub asking_share: Known<f64>,
-    /// The calls that asked for the file piece by piece or carried it, if it was moved so.
+    /// The remote procedure calls that read or wrote the file, if the protocol uses such calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rpcs: Option<Rpcs>,
 }
@@ -66,31 +65,30 @@ pub struct Fetches {
 /// One fetch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fetch {
-    /// Payload that came, bytes.
+    /// Payload received, bytes.
     pub bytes: u64,
-    /// Whether that is all that was wanted: the file, or its beginning if fewer bytes were asked for. A long file is given
-    /// up.
+    /// Whether the fetch was complete (the file, or the requested part of it). Long files are cut off.
     pub whole: bool,
-    /// From the question to the first byte of the answer, microseconds. Missing if no byte came.
+    /// Time from the request to the first byte of the response, microseconds. Missing if no byte arrived.
     pub first_byte_us: Known<f64>,
-    /// From the question to the last byte that was read, seconds.
+    /// Time from the request to the last byte that was read, seconds.
     pub took_s: f64,
-    /// Time of that in which the thread that read was ready to run and waited for a CPU, microseconds.
+    /// Part of this time in which the reading thread was ready to run and waited for a CPU, microseconds.
     #[serde(default = "not_kept_time")]
     pub cpu_wait_us: Known<f64>,
 }
 
-/// How long several fetches of one file took, as the two parameters of a log-normal distribution: times are positive, and
-/// vary by factors.
+/// Times of several fetches of one file, as the two parameters of a log-normal distribution, because such times are
+/// positive and vary by factors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FetchTimes {
     /// Number of fetches, 2 or more.
     pub n: u64,
     /// Geometric mean, seconds.
     pub geometric_mean_s: f64,
-    /// Geometric standard deviation (of the sample, `n - 1`): a factor, 1 or more.
+    /// Geometric standard deviation of the sample (`n - 1`): a factor, 1 or more.
     pub geometric_deviation: f64,
-    /// The longest, seconds.
+    /// Longest time, seconds.
     #[serde(default = "no_longest")]
     pub longest_s: Known<f64>,
 }

@@ -21,17 +21,17 @@ pub enum FilePart {
     Together,
 }
 
-/// What one part alone moved.
+/// Rate of one part alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartRate {
-    /// Which part.
+    /// The part.
     pub part: FilePart,
-    /// Median rate of the counted runs.
+    /// Median rate of the counted runs, bits per second.
     pub rate_bits_per_s: Known<BitRate>,
-    /// Against the slowest part; `None` for the slowest part itself and for fewer than two blocks.
+    /// Effect against the slowest part; absent for the slowest part itself and with fewer than two blocks.
     pub against_slowest: Option<Effect>,
-    /// What the transfer could reach at most if this part were as fast as one likes: the slowest of the other parts.
-    /// Missing for all together.
+    /// Highest rate of the transfer if this part had no limit, bits per second: the rate of the slowest other part.
+    /// Missing for all parts together.
     pub without_it_bits_per_s: Known<BitRate>,
 }
 
@@ -40,8 +40,8 @@ pub struct PartRate {
 pub struct FileParts {
     /// Each part and all together; the slowest part first.
     pub parts: Vec<PartRate>,
-    /// Blocks that count: each measured every part once.
+    /// Number of counted blocks; each measured every part once.
     pub n: usize,
-    /// The part that limits: every other is shown to be faster. Missing if the runs have not shown it.
+    /// The limiting part, if every other part is proven to be faster; otherwise missing.
     pub limit: Known<FilePart>,
 }

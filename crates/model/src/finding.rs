@@ -1,4 +1,4 @@
-//! What a rule found, with the evidence it stands on and what would change it.
+//! A rule's finding, its evidence and the changes that would help.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,24 +13,24 @@ use crate::units::BitRate;
 pub struct Finding {
     /// Id of the rule.
     pub rule: String,
-    /// Where the cause sits.
+    /// Place of the cause.
     pub end: Place,
     /// How sure the rule is.
     pub confidence: Confidence,
-    /// Share of the time it held the flow back, if that is countable.
+    /// Share of the time in which the cause limited the flow, percent, if countable.
     pub share_percent: Known<f64>,
-    /// The cause in words, to follow "limited by".
+    /// The cause in words, as it follows "limited by".
     pub summary: String,
-    /// What the verdict stands on; never empty.
+    /// Evidence for the verdict; never empty.
     pub evidence: Vec<Witness>,
-    /// What the next limit would allow, were this one gone.
+    /// Goodput that the next limit would allow without this one, bits per second.
     pub predicted_bits_per_s: Known<BitRate>,
-    /// What to try, best first; empty if nothing needs fixing.
+    /// Changes to try, the best first; empty if nothing needs fixing.
     pub changes: Vec<Change>,
-    /// What to do if no setting of ours can change it: exact commands or plain advice.
+    /// Advice if no setting of goodput helps: commands or text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<String>,
-    /// The same for good, so that it outlives a reboot: files to write, by system.
+    /// Files to write so that the change outlives a reboot, by system.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permanent: Vec<Permanent>,
 }
@@ -38,9 +38,9 @@ pub struct Finding {
 /// A change that outlives a reboot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Permanent {
-    /// Where it is written: `/etc/sysctl.d/90-goodput.conf`, `FreeBSD /etc/rc.conf`.
+    /// Path of the file: `/etc/sysctl.d/90-goodput.conf`, `FreeBSD /etc/rc.conf`.
     pub file: String,
-    /// The lines that belong there.
+    /// The lines to write into the file.
     pub lines: String,
 }
 
@@ -61,13 +61,13 @@ pub enum Confidence {
 /// One piece of evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Witness {
-    /// Where it was seen.
+    /// Place of the observation.
     pub end: Place,
-    /// What was looked at: a fact's name or a ratio of several.
+    /// The observed quantity: a fact's name or a ratio of several.
     pub name: String,
-    /// The value that decided, in the unit that the name ends with.
+    /// The deciding value, in the unit at the end of the name.
     pub value: f64,
-    /// The same for a person, with its context.
+    /// The value in words, with its context.
     pub text: String,
 }
 
@@ -76,6 +76,6 @@ pub struct Witness {
 pub struct Undecided {
     /// Id of the rule.
     pub rule: String,
-    /// What it lacked.
+    /// Why the rule could not decide.
     pub because: String,
 }

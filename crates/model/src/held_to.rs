@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 use crate::sample::Role;
 use crate::units::BitRate;
 
-/// A rate that this end's operator allows, and how long flows waited for it.
+/// A rate limit of this end's operator, and how long flows waited because of it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldTo {
-    /// What this end does on the flows that it held.
+    /// Whether this end sends or receives on the limited flows.
     pub role: Role,
-    /// The rate of all flows that share it, in this direction.
+    /// The limit for all flows that share it, in this direction, bits per second.
     pub rate_bits_per_s: BitRate,
-    /// Whose limit it is, and so which flows share it.
+    /// The kind of limit, which determines the flows that share it.
     pub limit: RateLimit,
-    /// Time that the flows' threads waited because of it, microseconds, all flows together.
+    /// Time that the flows' threads waited because of the limit, microseconds, all flows together.
     pub held_us: u64,
 }
 

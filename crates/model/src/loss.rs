@@ -1,4 +1,4 @@
-//! What the flows of one direction lost, and which explanation fits the way it was lost best.
+//! Losses of one direction's flows, and the explanation that fits their pattern best.
 
 use std::fmt;
 
@@ -15,17 +15,17 @@ use crate::known::Known;
 pub enum LossModel {
     /// Each packet is lost with the same chance.
     Random,
-    /// Chance too, but packets are lost in runs (Gilbert).
+    /// Packets are lost by chance, but in runs (Gilbert).
     Runs,
-    /// Lost from a certain amount in flight on, in each flow: a bucket or a queue that holds only so much.
+    /// Packets are lost if one flow has more than a certain amount in flight: a bucket or a queue of limited depth.
     Flight,
-    /// The same of all flows together.
+    /// Packets are lost if all flows together have more than a certain amount in flight.
     SharedFlight,
-    /// Lost when a queue is full.
+    /// Packets are lost when a queue is full.
     Queue,
-    /// Lost when a token bucket is empty.
+    /// Packets are lost when a token bucket is empty.
     Bucket,
-    /// Not lost but late: packets overtake each other.
+    /// Packets are not lost but late: they overtake each other.
     Reordering,
 }
 
@@ -43,46 +43,46 @@ impl fmt::Display for LossModel {
     }
 }
 
-/// What the flows of one direction lost, over the whole run.
+/// Losses of one direction's flows over the whole run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Loss {
-    /// Segments sent, repeated ones included.
+    /// Segments sent, including retransmissions.
     pub sent_segments: u64,
-    /// Of them, those that never arrived.
+    /// Sent segments that never arrived.
     pub lost_segments: u64,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub repeated_segments: u64,
-    /// Of them, those that the receiver had already (DSACK).
+    /// Retransmitted segments that the receiver already had (DSACK).
     pub needless_segments: u64,
-    /// Segments that arrived after later ones and were not lost, as the sender noticed.
+    /// Segments that arrived late but were not lost, as counted by the sender.
     pub late_segments: u64,
-    /// What explains it, or why there is no explanation.
+    /// The explanation of the losses, or why there is none.
     pub explanation: Known<LossModel>,
-    /// Every explanation that could be tried, the best first.
+    /// Every explanation that could be tested, the best first.
     pub candidates: Vec<LossCandidate>,
 }
 
-/// One explanation, as well as it fits.
+/// One explanation, and how well it fits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossCandidate {
-    /// Which.
+    /// The explanation.
     pub model: LossModel,
-    /// How much worse it fits than the best one of the lost segments: the difference of the Bayesian information
-    /// criterion (Schwarz 1978), 0 or more.
+    /// How much worse it fits than the best explanation of the lost segments: the difference of the Bayesian
+    /// information criterion (Schwarz 1978), 0 or more.
     pub behind: f64,
-    /// What it says of the path.
+    /// Properties of the path according to this explanation.
     pub parameters: Vec<LossParameter>,
 }
 
-/// A property of the path, with the interval that holds it with 90 %.
+/// A property of the path, with its 90 % interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossParameter {
-    /// Name with its unit.
+    /// Name and unit.
     pub name: String,
-    /// Best value.
+    /// Most likely value.
     pub value: f64,
-    /// Start of the interval.
+    /// Lower end of the interval.
     pub least: f64,
-    /// End of the interval.
+    /// Upper end of the interval.
     pub most: f64,
 }

@@ -30,7 +30,7 @@ use crate::units::BitRate;
 use crate::verdict::Verdict;
 use crate::way::Step;
 
-/// Version of the record's format. Grows when a reader of the old one would misread the new one.
+/// Version of the record's format. It increases if a reader of the old format would misread the new one.
 pub const FORMAT: u32 = 1;
 
 /// One result.
@@ -38,33 +38,33 @@ pub const FORMAT: u32 = 1;
 pub struct Record {
     /// Version of this format.
     pub format: u32,
-    /// What kind of command made it.
+    /// Kind of command that made this record.
     pub kind: Kind,
-    /// When it began, RFC 3339, UTC.
+    /// Start of the command, RFC 3339, UTC.
     pub started: String,
     /// What was measured, as the user typed it.
     pub target: String,
-    /// What was agreed.
+    /// The plan that both ends agreed on.
     pub plan: Plan,
-    /// What both ends saw.
+    /// What each end observed.
     pub ends: Ends,
-    /// The addresses of each flow, as far as they are known.
+    /// Addresses of each flow, if known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub connections: Vec<Connection>,
-    /// What a far end that is not goodput reported of itself.
+    /// Totals that a far end reported, if it is not goodput.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far_totals: Option<Totals>,
     /// The shown intervals, oldest first.
     pub intervals: Vec<Interval>,
-    /// The numbers.
+    /// Goodput, precision, ceiling, CPU and both directions' counts.
     pub result: Outcome,
-    /// How long round trips took before and while the flows ran, if that was asked for.
+    /// Round-trip times before and during the flows, if `--latency` was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
-    /// What it was like to ask for the file, if the target is one.
+    /// Times and counts of the fetches or uploads, if the target is a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetches: Option<Fetches>,
-    /// The mount of the file, if the target is one on a mount.
+    /// The mount of the file, if the target is a file on a mount.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mount: Option<MountUse>,
     /// How the clocks of both ends relate.
@@ -79,66 +79,65 @@ pub struct Record {
     pub findings: Vec<Finding>,
     /// Rules that could not decide.
     pub undecided: Vec<Undecided>,
-    /// Short runs that each changed one thing, to split two causes that look alike.
+    /// Probes: short runs that each changed one thing, to decide between two causes that look alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub probes: Vec<ProbeRun>,
-    /// The comparison, if the command was one.
+    /// The comparison, if the command made one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
-    /// What was tried to make it better, if the command was to; `comparison` is then of all that was kept
-    /// against the start.
+    /// The changes that `goodput tune` tried. `comparison` then compares all kept changes with the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tuning: Option<Tuning>,
-    /// What each way to send a file cost, by size and number of clients, if files were compared.
+    /// Cost of each way to send a file, by size and number of clients, if such ways were compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<Transfers>,
-    /// What the READs of each arm were like, if they read from an NFS server.
+    /// Sizes and times of each arm's READs, if the arms read from an NFS server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nfs_reads: Option<ReadTable>,
-    /// Which of disks and network is slowest, if that was asked (`goodput test files`).
+    /// Rates of the disks and of the network, and which one is slowest (`goodput test files`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_parts: Option<FileParts>,
-    /// What was found for each size of datagrams, if the highest rate without loss was searched.
+    /// Results of the search for the highest rate without loss, one per datagram size.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_searches: Vec<RateSearch>,
-    /// What a shaper gives, if that was asked (`goodput shaping`).
+    /// Rate and burst of a shaper on the path, if tested (`goodput shaping`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shaping: Option<Box<ShapingTest>>,
-    /// What a capture of its packets shows, if one was asked for.
+    /// What the packet capture shows, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<Box<PacketCapture>>,
-    /// Hosts without goodput whose settings were changed, and put back, by SSH.
+    /// Hosts without goodput whose settings were changed and put back by SSH.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_hosts: Vec<ChangedHost>,
-    /// Why this is only a part of what was asked for, if it is: payload ended before its time, or the far
-    /// end's report did not come.
+    /// Why the result is incomplete, if it is: the payload ended early, or the far end's report did not
+    /// arrive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
-    /// How much of the detail was left out, if the measurement was too long to keep all of it.
+    /// How many details were left out, if the measurement was too long to keep all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinned: Option<Thinned>,
-    /// Doubts about the measurement itself, for a person.
+    /// Doubts about the measurement itself, in words.
     pub doubts: Vec<String>,
 }
 
-/// A probe that was run, or that could not be.
+/// A probe that ran, or that could not run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProbeRun {
     /// Id of the probe.
     pub probe: String,
-    /// What it changed, for a person.
+    /// What the probe changed, in words.
     pub title: String,
-    /// Ids of the two rules that it was to split.
+    /// Ids of the two rules that the probe should decide between.
     pub between: Vec<String>,
-    /// Goodput before.
+    /// Goodput before the probe.
     pub before_bits_per_s: BitRate,
     /// Goodput of the probe's run, or why there was none.
     pub goodput_bits_per_s: Known<BitRate>,
-    /// The number that decided: a ratio to before, or a share.
+    /// The number that decided: the ratio to the goodput before, or a share.
     pub reading: Known<f64>,
-    /// The same in words.
+    /// The deciding number in words.
     pub text: String,
-    /// Id of the rule that it speaks for, or why it speaks for neither.
+    /// Id of the rule that the probe supports, or why it supports neither.
     pub answer: Known<String>,
 }
 
@@ -151,13 +150,14 @@ pub enum Kind {
     /// Another program's transfer, watched from this end; `target` is its peer.
     Attach,
     /// A search for the highest rate without loss; `plan`, `ends` and `result` are those of the last
-    /// trial, which confirmed, if one did.
+    /// trial, which confirms the rate unless none did.
     FindRate,
     /// A comparison of arms; `plan`, `ends` and `result` are those of the baseline's first run.
     Compare,
-    /// A test of a shaper; `plan`, `ends` and `result` are those of its TCP.
+    /// A test of a shaper; `plan`, `ends` and `result` are those of its TCP measurement.
     Shaping,
-    /// A search for changes that help; `plan`, `ends` and `result` are those of the measurement before any.
+    /// A search for changes that help; `plan`, `ends` and `result` are those of the measurement
+    /// before the first change.
     Tune,
 }
 
@@ -175,37 +175,37 @@ pub struct Ends {
 pub struct Interval {
     /// The end that sent.
     pub sender: EndName,
-    /// Start on the receiver's clock, seconds; on the sender's if the receiver reports nothing.
+    /// Start, seconds on the receiver's clock, or on the sender's if the receiver reports nothing.
     pub from_s: f64,
-    /// End on the same clock, seconds.
+    /// End, seconds on the same clock.
     pub to_s: f64,
-    /// Payload bytes the receiver's application read; if it does not report them, those that its TCP
-    /// acknowledged, and missing if there is no TCP.
+    /// Payload bytes that the receiver's application read. If they are not reported, the bytes that the
+    /// receiver's TCP acknowledged; missing without TCP.
     pub received_bytes: Known<u64>,
-    /// The same as a rate.
+    /// Goodput of this interval, bits per second.
     pub goodput_bits_per_s: Known<BitRate>,
-    /// Payload the sender's application wrote per second, if no end reports what arrived of it.
+    /// Payload that the sender's application wrote, bits per second, if no end reports how much arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_bits_per_s: Option<BitRate>,
 }
 
-/// The numbers of a measurement.
+/// Goodput, precision, ceiling, CPU and both directions' counts of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
-    /// Payload the receivers' applications read per second, after slow start; both directions
-    /// together if both were measured.
+    /// Payload that the receivers' applications read after slow start, bits per second; the sum of both
+    /// directions if both were measured.
     pub goodput_bits_per_s: BitRate,
-    /// Length of the window it was taken from, the longer one of two directions; not that of the whole run, of
-    /// which `received_bytes` and `sent_bytes` are.
+    /// Length of the window that the goodput is taken from, seconds; of two directions, the longer window. The
+    /// whole run, which `received_bytes` and `sent_bytes` count, is longer.
     pub duration_s: f64,
-    /// Half-width of the 95 % interval of the mean, percent of it.
+    /// Half-width of the 95 % confidence interval of the mean goodput, percent of the mean.
     pub precision_percent: Known<f64>,
-    /// What the path could carry at best, and why.
+    /// The highest goodput that the path could carry, bits per second.
     pub ceiling_bits_per_s: Known<BitRate>,
-    /// What the ceiling is computed from, if the record keeps it.
+    /// Inputs of the ceiling's computation, if the record keeps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling_inputs: Option<CeilingInputs>,
-    /// Each direction.
+    /// Results of each direction.
     pub directions: Vec<DirectionResult>,
     /// This host.
     pub near: EndResult,
@@ -213,73 +213,73 @@ pub struct Outcome {
     pub far: EndResult,
 }
 
-/// The numbers of one direction.
+/// Results of one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DirectionResult {
     /// The end that sent.
     pub sender: EndName,
-    /// Receiver's count over the window: `window_bytes` in `window_s`.
+    /// Goodput over the window, bits per second: `window_bytes` in `window_s`.
     pub goodput_bits_per_s: BitRate,
-    /// The end whose count the goodput is: the receiver; or the sender, if the receiver reports nothing
-    /// meanwhile and the sender's TCP heard what arrived. Absent in records of older versions.
+    /// The end that counted the goodput: the receiver, or the sender from its TCP's acknowledgements if the
+    /// receiver reports nothing during the run. Absent in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_by: Option<EndName>,
-    /// Payload bytes of the window that the goodput is taken from, by that count.
+    /// Payload bytes counted in the window that the goodput is taken from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_bytes: Option<u64>,
-    /// Length of that window, seconds; each direction has its own.
+    /// Length of this window, seconds. Each direction has its own window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_s: Option<f64>,
-    /// Payload bytes the receiver's application read over the whole run, slow start included. Not the bytes of
-    /// the window: the goodput is not this divided by its length.
+    /// Payload bytes that the receiver's application read over the whole run, slow start included. `window_bytes`,
+    /// not this number, gives the goodput.
     pub received_bytes: Known<u64>,
-    /// Payload bytes the sender's application wrote over the whole run.
+    /// Payload bytes that the sender's application wrote over the whole run.
     pub sent_bytes: Known<u64>,
     /// Bytes retransmitted over the whole run.
     pub retransmitted_bytes: Known<u64>,
     /// Segments retransmitted over the whole run.
     pub retransmits: Known<u64>,
-    /// Smoothed round-trip time under load, median over samples.
+    /// Smoothed round-trip time under load, microseconds, median of the samples.
     pub rtt_us: Known<f64>,
-    /// Smallest round-trip time seen.
+    /// Smallest round-trip time, microseconds.
     pub min_rtt_us: Known<f64>,
     /// Datagrams lost, percent of those sent; only for UDP.
     pub lost_percent: Known<f64>,
-    /// Interarrival jitter (RFC 3550), microseconds, the worst of the flows; only for UDP. Gaps within
-    /// a packet of several datagrams (`joined_percent`) are unknown and left out.
+    /// Interarrival jitter (RFC 3550), microseconds, of the flow with the most jitter; only for UDP. Gaps
+    /// between datagrams that arrived in one packet (`joined_percent`) are unknown and left out.
     pub jitter_us: Known<f64>,
-    /// Datagrams that came after one with a higher number; only for UDP. They are not lost.
+    /// Datagrams that arrived after one with a higher number; only for UDP. They do not count as lost.
     #[serde(default = "unkept_count")]
     pub reordered: Known<u64>,
-    /// Datagrams that came more than once; only for UDP.
+    /// Datagrams that arrived more than once; only for UDP.
     #[serde(default = "unkept_count")]
     pub duplicated: Known<u64>,
-    /// Datagrams that came joined behind another in one packet, percent of those received; only for
+    /// Datagrams that arrived behind another in the same packet, percent of those received; only for
     /// UDP.
     #[serde(default = "unkept_share")]
     pub joined_percent: Known<f64>,
-    /// Gaps between datagrams that were within 20 % of what the rate gives, percent of those between
-    /// two with consecutive numbers that each came alone, by the receiving kernel's times of arrival;
-    /// only for paced UDP.
+    /// Gaps between datagrams that were within 20 % of the rate's gap, percent; only for paced UDP. Gaps
+    /// count if both datagrams have consecutive numbers and came in packets of their own. The receiving
+    /// kernel's timestamps give the gaps.
     #[serde(default = "unkept_share")]
     pub even_gaps_percent: Known<f64>,
-    /// CPU time that the sender spun to hold its rate, microseconds, all flows together; only for paced
-    /// UDP.
+    /// CPU time that the sender spent in busy-waiting to keep its rate, microseconds, all flows together;
+    /// only for paced UDP.
     #[serde(default = "unkept_count")]
     pub spun_us: Known<u64>,
-    /// Time that the sender lost because its thread was held up for longer than is made up, microseconds,
-    /// all flows together; what the rate gives in it was not sent. Only for paced UDP.
+    /// Time in which the sender's threads were held up and for which they did not catch up, microseconds,
+    /// all flows together; so less was sent than requested. Only for paced UDP.
     #[serde(default = "unkept_count")]
     pub stalled_us: Known<u64>,
-    /// What its files were found to be, unless payload is memory at both ends.
+    /// Results of the files at both ends, unless payload is memory at both.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageResult>,
-    /// Where the payload passed and where it was dropped, in order.
+    /// Steps of the path in order, with what passed and what was dropped at each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub way: Vec<Step>,
 }
 
-/// Why a record lacks what is kept by now.
+/// Why an old record lacks a newer field.
 const UNKEPT: &str = "an older goodput made this record";
 
 fn unkept_count() -> Known<u64> {
@@ -290,15 +290,15 @@ fn unkept_share() -> Known<f64> {
     Known::missing(UNKEPT)
 }
 
-/// What the measurement cost one end.
+/// CPU use of one end during the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndResult {
-    /// CPU of goodput's own process, or of the program that it measured with, percent of one CPU.
+    /// CPU time of goodput's own process, or of the program that moved the payload, percent of one CPU.
     pub cpu_percent: Known<f64>,
-    /// CPU of the whole host, percent of all its CPUs, everything but idle.
+    /// CPU time of the whole host that was not idle, percent of all its CPUs.
     pub host_cpu_percent: Known<f64>,
     /// Softirq time, percent of one CPU.
     pub softirq_percent: Known<f64>,
-    /// Time a hypervisor took away, percent of one CPU.
+    /// Time that a hypervisor took away (steal), percent of one CPU.
     pub steal_percent: Known<f64>,
 }
