@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,7 +64,10 @@ impl Capture {
     pub fn start(wanted: &Wanted) -> Result<Self, CaptureError> {
         let ring = Ring::open(&wanted.device, &filter::of(wanted.peer, wanted.port))?;
         let of_file = |cause| CaptureError::File { file: wanted.file.clone(), cause };
-        let file = File::create(&wanted.file).map_err(of_file)?;
+        // Addresses and times of packets are for the one who captured them.
+        let mut options = File::options();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let file = options.open(&wanted.file).map_err(of_file)?;
         let writer = Writer::begin(BufWriter::new(file), &wanted.device).map_err(of_file)?;
         let stops = Arc::new(AtomicBool::new(false));
         let both_ways = wanted.device != LOOPBACK;
@@ -140,7 +144,8 @@ impl Taking {
             let taken = ring.next(|block| -> io::Result<()> {
                 for frame in frames(block).filter(|frame| *both_ways || !frame.is_outgoing) {
                     latest = Some(frame.at_ns);
-                    writer.packet(&frame)?;
+                    let head = &frame.head[..Packet::header_bytes(frame.head)];
+                    writer.packet(&Frame { head, ..frame })?;
                     found.keep(&frame);
                 }
                 Ok(())

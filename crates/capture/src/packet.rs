@@ -20,6 +20,15 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// How many of a packet's first bytes, from the IP header on, are headers of IP, TCP and UDP. The rest is payload, which may
+    /// be anybody's secret.
+    pub fn header_bytes(head: &[u8]) -> usize {
+        let Ok(headers) = LaxPacketHeaders::from_ip(head) else { return 0 };
+        let net = headers.net.map_or(0, |net| net.header_len());
+        let transport = headers.transport.map_or(0, |transport| transport.header_len());
+        (net + transport).min(head.len())
+    }
+
     /// Reads the first bytes of a packet of `bytes` in all, from the IP header on. `None` if it is neither TCP nor UDP, or if its
     /// ports are not in there, as in a later fragment.
     pub fn read(head: &[u8], bytes: u32, at_ns: u64) -> Option<Self> {
@@ -69,6 +78,14 @@ mod tests {
         large[2..4].copy_from_slice(&[0, 0]);
         let read = Packet::read(&large, 100_040, 5).unwrap();
         assert_eq!((read.bytes, read.payload), (100_040, 100_000));
+    }
+
+    #[test]
+    fn headers_end_where_payload_begins() {
+        let whole = segment(1448);
+        assert_eq!(Packet::header_bytes(&whole[..128]), 40);
+        assert_eq!(Packet::header_bytes(&whole[..30]), 20, "half of a TCP header is none");
+        assert_eq!(Packet::header_bytes(&[7; 128]), 0, "nothing is known of this");
     }
 
     #[test]

@@ -103,11 +103,16 @@ impl Ring {
     }
 
     /// Waits until a block is there, for `ms` at most. Returns whether one is.
+    ///
+    /// # Errors
+    /// If the device went down (packet(7): the socket then has an error, and poll(2) returns at once).
     pub(crate) fn wait(&self, ms: u32) -> io::Result<bool> {
         let time = Timespec { tv_sec: 0, tv_nsec: i64::from(ms) * 1_000_000 };
         let mut fds = [PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::IN)];
         match poll(&mut fds, Some(&time)) {
-            Ok(count) => Ok(count > 0),
+            Ok(_) if fds[0].revents().contains(PollFlags::IN) => Ok(true),
+            Ok(0) => Ok(false),
+            Ok(_) => Err(self.socket.take_error()?.unwrap_or(rustix::io::Errno::NETDOWN.into())),
             Err(rustix::io::Errno::INTR) => Ok(true),
             Err(cause) => Err(cause.into()),
         }

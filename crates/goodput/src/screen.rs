@@ -44,7 +44,11 @@ pub fn leave_to_payload(plan: &Plan) {
 /// Keeps all output back while something else has the terminal; `false` prints it.
 pub fn hold(held: bool) {
     HELD.store(held, Ordering::Relaxed);
-    [&OUT, &ERR].into_iter().for_each(|queue| queue.changed.notify_all());
+    for queue in [&OUT, &ERR] {
+        // A printer that has just looked waits by now, and so hears this.
+        drop(queue.lock());
+        queue.changed.notify_all();
+    }
 }
 
 /// Prints data for programs, which has no colours to strip: searching for them took most of the time of a record of
