@@ -19,7 +19,7 @@ use goodput_model::{Length, Missing, Plan, Record, SettingRef};
 
 pub use reading::{Answer, Reading, Seen};
 pub(crate) use rivals::doubt;
-pub use rivals::{Rivals, rivals_in, settle};
+pub use rivals::{Rivals, names_rival, rivals_in, settle};
 
 /// How long a probe runs, seconds: slow start on a path of 100 ms, and a second to measure.
 const LENGTH_S: f64 = 2.5;

@@ -57,12 +57,20 @@ fn split_from(first: &str, second: &str) -> Vec<(String, &'static Probe)> {
     splitting(first, second).into_iter().map(|probe| (second.to_owned(), probe)).collect()
 }
 
+/// How advice that names a rival begins.
+const RIVAL: &str = "could also be";
+
+/// Whether a finding's advice names a cause that it may be confused with, instead of a remedy.
+pub fn names_rival(advice: &str) -> bool {
+    advice.starts_with(RIVAL)
+}
+
 /// Notes in the first finding what it may be confused with, and the probe that would decide.
 pub fn doubt(findings: &mut [Finding], undecided: &[Undecided], held: Held) {
     let Some(rivals) = rivals(findings, undecided, held) else { return };
     if let (Some(first), Some((second, probe))) = (findings.first_mut(), rivals.splits.first()) {
         first.advice.push(format!(
-            "could also be {second}, which looks the same from here; a run with {} would show which (--probe)",
+            "{RIVAL} {second}, which looks the same from here; a run with {} would show which (--probe)",
             probe.title
         ));
     }
@@ -86,7 +94,7 @@ pub fn settle(
         None => unproven(winner),
     };
     first.confidence = first.confidence.max(Confidence::Likely);
-    first.advice.retain(|advice| !advice.ends_with("(--probe)"));
+    first.advice.retain(|advice| !names_rival(advice));
     first.evidence.push(Witness { end: first.end, name: "probe".into(), value, text });
     verdict.limit.clone_from(&first.rule);
     verdict.end = first.end;

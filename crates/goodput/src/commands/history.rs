@@ -26,11 +26,11 @@ pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
 }
 
 fn list(store: &Store, last: u32) -> Result<()> {
-    let mut table = Table::new(&["number", "started", "kind", "goodput", "limited by", "target"]);
+    let mut table = Table::new(&["id", "started", "kind", "goodput", "limited by", "target"]);
     for entry in store.list(last)? {
         table.row(&[
             &entry.id.to_string(),
-            &entry.started,
+            &to_the_minute(&entry.started),
             &entry.kind,
             &entry.goodput.to_string(),
             &entry.limit,
@@ -38,6 +38,11 @@ fn list(store: &Store, last: u32) -> Result<()> {
         ]);
     }
     Ok(table.print()?)
+}
+
+/// `2026-01-31T12:00:59Z` without its seconds, so that the table fits a usual screen.
+fn to_the_minute(started: &str) -> String {
+    started.rsplit_once(':').map_or_else(|| started.into(), |(minute, _)| format!("{minute}Z"))
 }
 
 fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {

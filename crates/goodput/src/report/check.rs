@@ -3,8 +3,8 @@
 use goodput_diagnose::check::is_seen;
 use goodput_model::{CheckReport, Finding, Known, Seconds};
 
-use super::labelled::{line, remedy, undecided};
-use super::style;
+use super::labelled::{line, undecided};
+use super::{remedy, style};
 
 /// The whole report.
 pub fn text(report: &CheckReport, show_undecided: bool) -> String {
@@ -33,7 +33,7 @@ fn one(out: &mut String, finding: &Finding) {
         false => ("could limit", finding.summary.clone()),
     };
     line(out, label, &format!("{summary}   ({})", finding.rule));
-    remedy(out, finding);
+    remedy::all(out, finding);
 }
 
 fn summary(report: &CheckReport, shown: bool) -> String {

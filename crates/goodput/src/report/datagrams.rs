@@ -2,10 +2,15 @@
 
 use goodput_model::{DirectionResult, Known, Plan, Seconds};
 
-/// One line about the datagrams of a direction, and one about their pace.
-pub fn lines(plan: &Plan, direction: &DirectionResult) -> Vec<(&'static str, String)> {
+/// One line about the datagrams of a direction, and one about their pace if `with_pace`.
+pub fn lines(
+    plan: &Plan,
+    direction: &DirectionResult,
+    with_pace: bool,
+) -> Vec<(&'static str, String)> {
     let counted = Some(counted(direction).join("   ")).filter(|text| !text.is_empty());
-    let lines = [("datagrams", counted), ("pacing", pace(plan, direction))];
+    let lines =
+        [("datagrams", counted), ("pacing", with_pace.then(|| pace(plan, direction)).flatten())];
     lines.into_iter().filter_map(|(label, text)| Some((label, text?))).collect()
 }
 
@@ -37,15 +42,13 @@ fn pace(plan: &Plan, direction: &DirectionResult) -> Option<String> {
     let rate = plan.rate_per_flow()?;
     let even = direction.even_gaps_percent.value()?;
     let ideal_us = plan.chunk_bytes.0 as f64 * 8e6 / rate.0;
-    let mut text = format!("{even:.1} % of the gaps within 20 % of {}", Seconds::of_us(ideal_us));
+    let mut parts =
+        vec![format!("{even:.1} % of the gaps within 20 % of {}", Seconds::of_us(ideal_us))];
     if let Some(spun) = direction.spun_us.value().filter(|spun| **spun > 0) {
-        text += &format!("; the sender spun for {} to keep them", Seconds::of_us(*spun as f64));
+        parts.push(format!("busy-waited {}", Seconds::of_us(*spun as f64)));
     }
     if let Some(lost) = direction.stalled_us.value().filter(|lost| **lost > 0) {
-        text += &format!(
-            "; the sender was held up for {} and did not catch up, so it sent less than requested",
-            Seconds::of_us(*lost as f64)
-        );
+        parts.push(format!("{} late, so less was sent", Seconds::of_us(*lost as f64)));
     }
-    Some(text)
+    Some(parts.join("   "))
 }

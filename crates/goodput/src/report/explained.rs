@@ -3,7 +3,8 @@
 use goodput_ceiling::number;
 use goodput_model::{Bytes, CeilingLine, EnoughBucket, Known, Seconds, ShapingTest, TimerLateness};
 
-use super::labelled::{change, line, lines};
+use super::labelled::{line, lines};
+use super::remedy::change;
 use super::{permanent, style};
 
 /// Adds these lines to a report.

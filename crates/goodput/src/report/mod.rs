@@ -30,6 +30,7 @@ pub mod progress;
 mod proof;
 pub mod rate_search;
 pub mod reads;
+mod remedy;
 pub mod shaping;
 mod status_line;
 mod storage;

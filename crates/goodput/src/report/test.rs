@@ -5,10 +5,10 @@ use goodput_model::{
     Verdict,
 };
 
-use super::labelled::{line, lines, remedy, undecided};
+use super::labelled::{line, lines, undecided};
 use super::{
     account, bar, captured, datagrams, fetches, latency, losses, mounts, movers, mptcp, peer,
-    placement, storage, style, thinned, way,
+    placement, remedy, storage, style, thinned, way,
 };
 use crate::args::MeasureArgs;
 use crate::shell;
@@ -35,14 +35,15 @@ pub fn text(record: &Record, detail: Detail) -> String {
     fetches::lines(record).iter().for_each(|(label, text)| line(&mut out, label, text));
     mounts::lines(record).iter().for_each(|(label, text)| line(&mut out, label, text));
     costs(&mut out, record);
+    datagrams(&mut out, record, detail.verbose);
     round_trips(&mut out, record);
     movers::phrases(record).iter().for_each(|text| line(&mut out, "mover", text));
     mptcp::phrase(record).iter().for_each(|text| line(&mut out, "mptcp", text));
     placement::phrases(record).iter().for_each(|text| line(&mut out, "ran on", text));
     files(&mut out, record);
-    verdict(&mut out, record, &record.verdict);
+    verdict(&mut out, record, &record.verdict, detail.verbose);
     if let Some(reverse) = &record.verdict_reverse {
-        verdict(&mut out, record, reverse);
+        verdict(&mut out, record, reverse, detail.verbose);
     }
     if detail.verbose {
         accounts(&mut out, record);
@@ -111,7 +112,8 @@ fn way(sender: EndName) -> &'static str {
 
 fn direction(out: &mut String, direction: &DirectionResult) {
     let label = way(direction.sender);
-    line(out, label, &format!("{}   {}", direction.goodput_bits_per_s, transfer(direction)));
+    let text = format!("{}   {}", direction.goodput_bits_per_s, transfer(direction));
+    line(out, label, text.trim_end());
 }
 
 fn costs(out: &mut String, record: &Record) {
@@ -126,9 +128,19 @@ fn costs(out: &mut String, record: &Record) {
         text = format!("{text}      {}", transfer(only)).trim_end().into();
     }
     line(out, "cpu", &text);
-    if record.plan.transport == Transport::Udp {
-        let lines = result.directions.iter().flat_map(|d| datagrams::lines(&record.plan, d));
-        lines.for_each(|(label, text)| line(out, label, &text));
+}
+
+/// What happened to the datagrams of each direction, which a single direction needs no name for.
+fn datagrams(out: &mut String, record: &Record, with_pace: bool) {
+    let directions = &record.result.directions;
+    for direction in directions.iter().filter(|_| record.plan.transport == Transport::Udp) {
+        let name = match directions.len() {
+            1 => String::new(),
+            _ => format!("{}   ", way(direction.sender)),
+        };
+        for (label, text) in datagrams::lines(&record.plan, direction, with_pace) {
+            line(out, label, &format!("{name}{text}"));
+        }
     }
 }
 
@@ -144,7 +156,7 @@ fn transfer(direction: &DirectionResult) -> String {
     parts.join("   ")
 }
 
-fn verdict(out: &mut String, record: &Record, verdict: &Verdict) {
+fn verdict(out: &mut String, record: &Record, verdict: &Verdict, verbose: bool) {
     let limit = match verdict.limit.as_str() {
         Verdict::NO_LIMIT if record.incomplete.is_some() => verdict.summary.clone(),
         Verdict::NO_LIMIT => style::good(&verdict.summary),
@@ -168,17 +180,17 @@ fn verdict(out: &mut String, record: &Record, verdict: &Verdict) {
     }
     let finding = record.findings.iter().find(|f| f.rule == verdict.limit && f.end == verdict.end);
     if let Some(finding) = finding {
-        explain(out, record, finding);
+        explain(out, record, finding, verbose);
     }
 }
 
-fn explain(out: &mut String, record: &Record, finding: &Finding) {
+fn explain(out: &mut String, record: &Record, finding: &Finding, verbose: bool) {
     let evidence = finding.evidence.iter().map(|seen| format!("{}: {}", seen.end, seen.text));
     lines(out, "  evidence", evidence);
     if let Known::Value(predicted) = &finding.predicted_bits_per_s {
         line(out, "  then", &format!("about {predicted}, the next known limit"));
     }
-    remedy(out, finding);
+    remedy::of_test(out, record, finding, verbose);
     // A proof needs goodput at the other end, but watching another program's transfer doesn't show
     // whether it runs there.
     if let Some(change) = finding.changes.first()
@@ -204,17 +216,36 @@ fn accounts(out: &mut String, record: &Record) {
     }
 }
 
+/// The other findings; one that both ends have is reported once.
 fn contributing(out: &mut String, record: &Record) {
     let shown = |finding: &Finding| {
         let main = |v: &Verdict| finding.rule == v.limit && finding.end == v.end;
         main(&record.verdict) || record.verdict_reverse.as_ref().is_some_and(main)
     };
-    let others = record.findings.iter().filter(|f| !shown(f));
-    lines(out, "also", others.map(|f| format!("{} ({}, {})", f.summary, f.end, f.rule)));
+    let mut causes: Vec<(&Finding, Vec<Place>)> = Vec::new();
+    for other in record.findings.iter().filter(|f| !shown(f)) {
+        let is_same = |first: &Finding| first.rule == other.rule && first.summary == other.summary;
+        match causes.iter_mut().find(|(first, _)| is_same(first)) {
+            Some((_, places)) if places.contains(&other.end) => {}
+            Some((_, places)) => places.push(other.end),
+            None => causes.push((other, vec![other.end])),
+        }
+    }
+    lines(out, "also", causes.iter().map(|(cause, places)| also(cause, places)));
+}
+
+fn also(cause: &Finding, places: &[Place]) -> String {
+    let places: Vec<_> = places.iter().map(ToString::to_string).collect();
+    format!("{} ({}, {})", cause.summary, places.join(" and "), cause.rule)
 }
 
 fn ways(out: &mut String, record: &Record, every_step: bool) {
-    for direction in record.result.directions.iter().filter(|d| !d.way.is_empty()) {
+    let ways = record.result.directions.iter().filter(|d| !d.way.is_empty());
+    let steps: Vec<_> = ways.clone().map(|d| &d.way[..]).collect();
+    if let (false, false, Some(text)) = (every_step, steps.is_empty(), way::nothing_lost(&steps)) {
+        return line(out, "lost", &text);
+    }
+    for direction in ways {
         let (label, way) = ("lost", way::lines(&direction.way, every_step));
         match record.result.directions.len() {
             1 => lines(out, label, way),

@@ -1,5 +1,7 @@
 //! Where payload was lost: its path from application to application, a line for each step.
 
+use std::collections::BTreeSet;
+
 use goodput_model::{Step, StepName, StepUnit};
 
 use super::labelled;
@@ -7,18 +9,30 @@ use super::table::Table;
 
 /// The part of the path to show.
 pub fn lines(way: &[Step], every_step: bool) -> Vec<String> {
-    let lost = way.iter().any(|step| step.dropped.value().is_some_and(|count| *count > 0));
-    if lost || every_step { table(way) } else { vec![nothing_lost(way)] }
+    match nothing_lost(&[way]) {
+        Some(text) if !every_step => vec![text],
+        _ => table(way),
+    }
 }
 
-/// One line, if no counter shows a loss; counters that could not be read prove nothing.
-fn nothing_lost(way: &[Step]) -> String {
-    let unseen = way.iter().filter(|step| drops(step, way) && step.dropped.value().is_none());
-    let unseen: Vec<_> = unseen.map(Step::label).collect();
-    match &unseen[..] {
-        [] => "nothing, according to every counter on the path".into(),
-        some => format!("nothing that was counted; unknown: {}", some.join(", ")),
+/// One line, if no counter shows a loss on any of these paths; counters that could not be read prove nothing.
+pub fn nothing_lost(ways: &[&[Step]]) -> Option<String> {
+    let mut steps = ways.iter().flat_map(|way| way.iter());
+    if steps.any(|step| step.dropped.value().is_some_and(|count| *count > 0)) {
+        return None;
     }
+    let unseen_of = |way: &&[Step]| {
+        let unseen = way.iter().filter(|step| drops(step, way) && step.dropped.value().is_none());
+        unseen.map(Step::label).collect::<Vec<_>>()
+    };
+    let unseen: BTreeSet<_> = ways.iter().flat_map(unseen_of).collect();
+    Some(match unseen.is_empty() {
+        true => "nothing, according to every counter on the path".into(),
+        false => {
+            let unseen = unseen.into_iter().collect::<Vec<_>>().join(", ");
+            format!("nothing that was counted; unknown: {unseen}")
+        }
+    })
 }
 
 /// Whether a step can drop anything. Programs can't. The sender's socket, at the end where the path begins, waits
@@ -63,7 +77,7 @@ fn counter(step: &Step) -> &'static str {
         (StepName::Qdisc, ..) => "tc -s qdisc: dropped",
         (StepName::Device, ..) => "ip -s -s link",
         (StepName::Path, StepUnit::Datagrams) => "sequence numbers",
-        (StepName::Path, ..) => "sent again, not dropped by a host",
+        (StepName::Path, ..) => "retransmits",
         (StepName::Backlog, ..) => "softnet_stat, column 2",
     }
 }
