@@ -1,13 +1,13 @@
 //! Whatever ends a comparison, the machine is as it was.
 
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
 
 use crate::neighbours::Test;
-use crate::stage::{ORIGINAL, Stage, look_until};
+use crate::stage::{ORIGINAL, Stage, TRIED, look_until};
 
 /// Every test of this file.
 pub fn all() -> Vec<Test> {
@@ -247,11 +247,12 @@ fn far_end_unheard(ends: Ends) -> Result<(), Failed> {
 /// A second run would measure the changes of the first one.
 fn while_another_run_is_refused() -> Result<(), Failed> {
     let stage = Stage::set(&[])?;
-    let mut first = stage.compare()?;
-    stage.wait_for_change()?;
-    // However long the others take, it has not ended.
-    signal("-STOP", first.id())?;
     let device = stage.lab.near().device();
+    let burst = format!("qdisc.tbf.burst@{device}={ORIGINAL},{TRIED}");
+    // Its blocks take far longer than all that is refused meanwhile.
+    let long = ["compare", stage.target(), &burst, "--no-store", "-t", "5s"];
+    let mut first = stage.goodput(&long)?.stdout(Stdio::null()).spawn()?;
+    stage.wait_for_change()?;
     let (set, arms) =
         (format!("link.txqueuelen@{device}=77"), format!("link.txqueuelen@{device}=1000,77"));
     let elsewhere = stage.file("elsewhere")?;
@@ -269,7 +270,6 @@ fn while_another_run_is_refused() -> Result<(), Failed> {
         }
     }
     signal("-INT", first.id())?;
-    signal("-CONT", first.id())?;
     first.wait()?;
     let done = stage.goodput(&["settings", "set", &set])?.output()?;
     if done.status.success() { Ok(()) } else { Err(format!("{done:?}").into()) }

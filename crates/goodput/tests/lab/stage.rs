@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 /// Burst that the scenario plants, and the one that the comparison tries; bytes.
 pub const ORIGINAL: u32 = 1600;
-const TRIED: u32 = 125_000;
+pub const TRIED: u32 = 125_000;
 /// What lets the near host change settings of the far one.
 const TOKEN: &str = "0f1e2d3c4b5a69788796a5b4c3d2e1f0";
 
