@@ -17,7 +17,8 @@ pub const MIN_SHARE_OF_SHAPER_RATE_IF_WAITING: f64 = 0.9;
 pub const MIN_HEAVY_LOSS_SHARE: f64 = 0.005;
 /// A cause that holds the sender for at least this share of the time is what limits it.
 pub const MIN_LIMITING_TIME_SHARE: f64 = 0.5;
-/// Share of the time from which a part contributes to the limit, if something else holds the sender longer.
+/// Share of the time from which losses, a small bucket or a requested rate contribute to the limit, if something else holds
+/// the sender longer. For windows and buffers [`MIN_HELD_SHARE`] is enough.
 pub const MIN_CONTRIBUTING_TIME_SHARE: f64 = 0.15;
 /// Rate that a contributing window or buffer would allow, over the goodput, if it took [`MIN_HELD_SHARE`] of the time.
 pub const MAX_CONTRIBUTING_RATE_RATIO: f64 = 1.6;

@@ -95,6 +95,12 @@ fn doubt(own: &PacketCapture) -> Option<String> {
     if let Some(why) = &own.failure {
         return Some(format!("the capture in {file} ends early: {why}"));
     }
+    if own.not_read > 0 {
+        let read = packets - own.not_read;
+        return Some(format!(
+            "sizes and gaps of the capture in {file} are those of its first {read} packets only"
+        ));
+    }
     (*dropped > 0).then(|| {
         format!(
             "the capture in {file} lacks {dropped} of {} packets: this host could not keep up, so that its gaps are none of the path's",
