@@ -3,7 +3,8 @@
 
 /// Bytes of `tpacket3_hdr`, after which the address of the packet comes (`sockaddr_ll`).
 const HEADER_BYTES: usize = 48;
-/// Where `sockaddr_ll` has the kind of packet.
+/// Where `sockaddr_ll` has the kind of device and of packet.
+const DEVICE_KIND_OFFSET: usize = HEADER_BYTES + 8;
 const KIND_OFFSET: usize = HEADER_BYTES + 10;
 
 /// A packet as the kernel left it there.
@@ -17,17 +18,20 @@ pub struct Frame<'a> {
     pub bytes: u32,
     /// Whether this host sends it.
     pub is_outgoing: bool,
+    /// Whether the device is the loopback, which has each packet twice: on its way out and on its way in.
+    pub is_loopback: bool,
 }
 
 /// The packets of a block. Where its numbers lead out of it, they end.
 pub fn frames(block: &[u8]) -> impl Iterator<Item = Frame<'_>> {
     // `tpacket_block_desc`: version and offset of private data, then status, number of packets, offset of the first.
     let (count, first) = (word(block, 12).unwrap_or(0), word(block, 16).unwrap_or(0));
-    let mut at = first as usize;
+    let mut at = Some(first as usize);
     (0..count).map_while(move |_| {
-        let (frame, next) = read(block.get(at..)?)?;
-        // The last one leads nowhere; the count ends it.
-        at = at.checked_add(next)?;
+        let start = at?;
+        let (frame, next) = read(block.get(start..)?)?;
+        // The last one has 0: no other begins where it does.
+        at = start.checked_add(next).filter(|next| *next > start);
         Some(frame)
     })
 }
@@ -42,6 +46,7 @@ fn read(bytes: &[u8]) -> Option<(Frame<'_>, usize)> {
         head: bytes.get(from..from.checked_add(kept)?)?,
         bytes: whole,
         is_outgoing: *bytes.get(KIND_OFFSET)? == libc::PACKET_OUTGOING,
+        is_loopback: half(bytes, DEVICE_KIND_OFFSET)? == libc::ARPHRD_LOOPBACK,
     };
     Some((frame, next as usize))
 }
@@ -93,10 +98,17 @@ mod tests {
         assert_eq!(frames(&block[..block.len() - 1]).count(), 1, "the last is cut off");
     }
 
+    #[test]
+    fn a_packet_that_leads_nowhere_is_the_last() {
+        let mut block = block(&[&[1, 2, 3]]);
+        block[12..16].copy_from_slice(&u32::MAX.to_ne_bytes());
+        assert_eq!(frames(&block).count(), 1);
+    }
+
     proptest! {
         #[test]
         fn no_block_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), at in 0usize..200, to: u8) {
-            let found = |block: &[u8]| frames(block).take(1000).count();
+            let found = |block: &[u8]| frames(block).count();
             let _ = found(&bytes);
             let mut changed = block(&[&[1, 2, 3], &[4]]);
             changed[at] = to;

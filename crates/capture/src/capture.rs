@@ -17,8 +17,6 @@ use crate::packet::Packet;
 use crate::pcapng::Writer;
 use crate::ring::{HANDED_OVER_MS, Ring};
 
-/// The name by which packets go from this host to itself. It has each twice, on its way out and on its way in.
-const LOOPBACK: &str = "lo";
 /// How long the thread waits for packets before it looks whether it is to stop, milliseconds.
 const LOOKS_EVERY_MS: u32 = 2 * HANDED_OVER_MS;
 /// Packets that are kept in memory at most: 24 bytes each, 5 s at 400 000 packets per second. All are in the file.
@@ -31,8 +29,6 @@ pub struct Wanted {
     pub device: String,
     /// The other host.
     pub peer: IpAddr,
-    /// Its port, or this host's port towards it.
-    pub port: u16,
     /// The file. One that is there is replaced.
     pub file: PathBuf,
 }
@@ -62,7 +58,7 @@ impl Capture {
     /// # Errors
     /// If a privilege is missing, the file can't be written, or the kernel refuses.
     pub fn start(wanted: &Wanted) -> Result<Self, CaptureError> {
-        let ring = Ring::open(&wanted.device, &filter::of(wanted.peer, wanted.port))?;
+        let ring = Ring::open(&wanted.device, &filter::of(wanted.peer))?;
         let of_file = |cause| CaptureError::File { file: wanted.file.clone(), cause };
         // Addresses and times of packets are for the one who captured them.
         let mut options = File::options();
@@ -70,9 +66,7 @@ impl Capture {
         let file = options.open(&wanted.file).map_err(of_file)?;
         let writer = Writer::begin(BufWriter::new(file), &wanted.device).map_err(of_file)?;
         let stops = Arc::new(AtomicBool::new(false));
-        let both_ways = wanted.device != LOOPBACK;
-        let mut taking =
-            Taking { ring, writer, both_ways, found: Captured::default(), received: 0 };
+        let mut taking = Taking { ring, writer, found: Captured::default(), received: 0 };
         let until = Arc::clone(&stops);
         let thread = std::thread::Builder::new().name("capture".into()).spawn(move || {
             let ended = taking.run(&until);
@@ -111,8 +105,6 @@ impl Drop for Capture {
 struct Taking {
     ring: Ring,
     writer: Writer<BufWriter<File>>,
-    /// Whether packets on their way out count, beside those that come in.
-    both_ways: bool,
     found: Captured,
     received: u64,
 }
@@ -138,11 +130,12 @@ impl Taking {
 
     /// Takes what the kernel has handed over. Returns the time of the last packet.
     fn take(&mut self) -> io::Result<Option<u64>> {
-        let Self { ring, writer, both_ways, found, .. } = self;
+        let Self { ring, writer, found, .. } = self;
         let mut latest = None;
         loop {
             let taken = ring.next(|block| -> io::Result<()> {
-                for frame in frames(block).filter(|frame| *both_ways || !frame.is_outgoing) {
+                for frame in frames(block).filter(|frame| !(frame.is_loopback && frame.is_outgoing))
+                {
                     latest = Some(frame.at_ns);
                     let head = &frame.head[..Packet::header_bytes(frame.head)];
                     writer.packet(&Frame { head, ..frame })?;
@@ -194,62 +187,89 @@ mod tests {
     use goodput_testing::in_namespace;
     use std::net::{TcpListener, TcpStream, UdpSocket};
 
-    /// Captures on loopback what `traffic` sends to `port` of `peer`.
-    fn captured(peer: IpAddr, port: u16, traffic: impl FnOnce()) -> (Captured, Vec<u8>) {
+    /// Captures on loopback what `traffic` sends to `peer`.
+    fn captured(peer: IpAddr, traffic: impl FnOnce()) -> (Captured, Vec<u8>) {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("own.pcapng");
-        let wanted = Wanted { device: LOOPBACK.into(), peer, port, file: file.clone() };
+        let wanted = Wanted { device: "lo".into(), peer, file: file.clone() };
         let capture = Capture::start(&wanted).unwrap();
         traffic();
         (capture.finish(), std::fs::read(file).unwrap())
     }
 
-    fn up() {
-        let lo = std::process::Command::new("ip").args(["link", "set", "lo", "up"]).status();
-        assert!(lo.unwrap().success());
+    /// Runs in a namespace with two hosts of each IP version on loopback.
+    fn with_two_hosts(test: impl FnOnce() + Send) {
+        in_namespace(|| {
+            let ip = |words: &str| {
+                let done = std::process::Command::new("ip").args(words.split(' ')).status();
+                assert!(done.unwrap().success(), "ip {words}");
+            };
+            ip("link set lo mtu 1500 up");
+            ip("addr add fd00::1/128 dev lo nodad");
+            ip("addr add fd00::2/128 dev lo nodad");
+            test();
+        });
     }
 
-    /// Sends datagrams of these many bytes to a socket at `address`.
-    fn datagrams(to: &UdpSocket, bytes: &[usize]) {
-        let address = to.local_addr().unwrap();
-        let from = UdpSocket::bind((address.ip(), 0)).unwrap();
+    /// Sends datagrams of these many bytes from the second host to `to`.
+    fn datagrams(from: &str, to: &UdpSocket, bytes: &[usize]) {
+        let from = UdpSocket::bind((from, 0)).unwrap();
         for bytes in bytes {
-            from.send_to(&vec![7; *bytes], address).unwrap();
+            from.send_to(&vec![7; *bytes], to.local_addr().unwrap()).unwrap();
         }
     }
 
     #[test]
-    fn only_the_packets_of_one_port_are_captured_and_each_once() {
-        in_namespace(|| {
-            up();
-            for ip in ["127.0.0.1", "::1"] {
-                let peer: IpAddr = ip.parse().unwrap();
-                let (wanted, other) =
-                    (UdpSocket::bind((peer, 0)).unwrap(), UdpSocket::bind((peer, 0)).unwrap());
-                let port = wanted.local_addr().unwrap().port();
-                let (found, file) = captured(peer, port, || {
-                    datagrams(&wanted, &[10, 1000]);
-                    datagrams(&other, &[20]);
+    fn only_the_packets_of_one_host_are_captured_and_each_once() {
+        with_two_hosts(|| {
+            for (peer, other) in [("127.0.0.1", "127.0.0.2"), ("fd00::1", "fd00::2")] {
+                let [wanted, unwanted] = [peer, other].map(|ip| UdpSocket::bind((ip, 0)).unwrap());
+                let (found, file) = captured(peer.parse().unwrap(), || {
+                    datagrams(other, &wanted, &[10, 1000]);
+                    datagrams(other, &unwanted, &[20]);
+                    datagrams(peer, &unwanted, &[30]);
                 });
                 let payload: Vec<_> = found.packets.iter().map(|packet| packet.payload).collect();
-                assert_eq!(payload, [10, 1000], "{ip}");
-                assert!(
-                    found.packets.iter().all(|packet| packet.to_port == port && !packet.is_tcp)
-                );
+                assert_eq!(payload, [10, 1000, 30], "{peer}");
+                assert!(found.packets.iter().all(|packet| !packet.is_tcp));
                 assert_eq!((found.dropped, found.failure), (0, None));
-                assert!(file.len() > 2 * 32, "{}", file.len());
+                assert!(file.len() > 3 * 32, "{}", file.len());
+            }
+        });
+    }
+
+    /// Packets in a file: blocks of the type 6 (draft-ietf-opsawg-pcapng, section 4.3).
+    fn packets_in(mut file: &[u8]) -> usize {
+        let word = |bytes: &[u8], at: usize| {
+            u32::from_le_bytes(bytes[at..at + 4].try_into().expect("a word has four bytes"))
+        };
+        let mut packets = 0;
+        while !file.is_empty() {
+            packets += usize::from(word(file, 0) == 6);
+            file = &file[word(file, 4) as usize..];
+        }
+        packets
+    }
+
+    #[test]
+    fn fragments_without_ports_are_in_the_file() {
+        with_two_hosts(|| {
+            for (from, to) in [("127.0.0.2", "127.0.0.1:0"), ("fd00::2", "[fd00::1]:0")] {
+                let to = UdpSocket::bind(to).unwrap();
+                let peer = to.local_addr().unwrap().ip();
+                let (_, file) = captured(peer, || datagrams(from, &to, &[2000, 4000]));
+                assert_eq!(packets_in(&file), 2 + 3, "{peer}");
             }
         });
     }
 
     #[test]
     fn a_connection_is_captured_from_its_first_packet_on() {
-        in_namespace(|| {
-            up();
+        with_two_hosts(|| {
             let peer: IpAddr = "127.0.0.1".parse().unwrap();
             let listener = TcpListener::bind((peer, 0)).unwrap();
             let address = listener.local_addr().unwrap();
-            let (found, _) = captured(peer, address.port(), || {
+            let (found, _) = captured(peer, || {
                 drop(TcpStream::connect(address).unwrap());
                 drop(listener.accept().unwrap());
             });
@@ -262,21 +282,19 @@ mod tests {
 
     #[test]
     fn a_device_that_is_not_there_and_a_file_that_can_not_be_made_are_named() {
-        in_namespace(|| {
+        with_two_hosts(|| {
             let wanted = |device: &str, file: &str| Wanted {
                 device: device.into(),
                 peer: "127.0.0.1".parse().unwrap(),
-                port: 1,
                 file: file.into(),
             };
             let refused = |wanted: &Wanted| Capture::start(wanted).err().unwrap().to_string();
             let device = refused(&wanted("absent0", "/dev/null"));
             assert!(device.contains("absent0: find the device"), "{device}");
-            let file = refused(&wanted(LOOPBACK, "/absent/own.pcapng"));
+            let file = refused(&wanted("lo", "/absent/own.pcapng"));
             assert!(file.contains("write the capture to /absent/own.pcapng"), "{file}");
-            up();
             // A disk that is full.
-            let full = Capture::start(&wanted(LOOPBACK, "/dev/full")).unwrap().finish();
+            let full = Capture::start(&wanted("lo", "/dev/full")).unwrap().finish();
             assert!(full.failure.is_some_and(|why| why.contains("No space left")));
         });
     }

@@ -16,7 +16,7 @@ pub enum CaptureError {
         device: String,
     },
     /// The kernel refuses a step.
-    #[error("capture packets on {device}: {step}: {cause}")]
+    #[error("capture packets on {device}: {step}: {cause}; or measure without a capture")]
     Refused {
         /// The device.
         device: String,

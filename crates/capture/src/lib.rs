@@ -1,7 +1,7 @@
 //! The headers of a test's packets, as they pass a device of this host: kept for the report, and written to a file that
 //! Wireshark reads.
 //!
-//! Only headers of TCP and UDP between this host and one port of the target are captured. Their times are the kernel's:
+//! Only headers of packets between this host and the target are captured. Their times are the kernel's:
 //! outgoing packets have them when they leave the queueing discipline for the device, and incoming ones when the device's
 //! driver hands them over. A capture changes nothing, but takes CAP_NET_RAW.
 // A library returns its results. The print macros would also panic if nobody reads.

@@ -98,6 +98,17 @@ mod tests {
         assert_eq!(Packet::read(&bytes[..44], 148, 0), None, "its ports are cut off");
     }
 
+    #[test]
+    fn an_extension_header_of_ipv6_hides_no_port() {
+        // Hop-by-hop options, as a super-packet above 64 KiB has them (RFC 2675), before a UDP header.
+        let mut bytes = vec![0x60, 0, 0, 0, 0, 16, 0, 64];
+        bytes.extend([1; 32]);
+        bytes.extend([17, 0, 0xc2, 4, 0, 1, 0x86, 0xa0]);
+        bytes.extend([0, 1, 0, 2, 0, 0, 0, 0]);
+        let read = Packet::read(&bytes, 100_056, 0).unwrap();
+        assert_eq!((read.from_port, read.to_port, read.payload), (1, 2, 100_000));
+    }
+
     proptest! {
         #[test]
         fn no_bytes_make_it_panic(head: Vec<u8>, bytes: u32) {

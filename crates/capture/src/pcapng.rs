@@ -145,7 +145,7 @@ mod tests {
         ) {
             let mut writer = Writer::begin(Vec::new(), &device).unwrap();
             for (bytes, head, at_ns) in &packets {
-                let frame = Frame { at_ns: *at_ns, head, bytes: *bytes, is_outgoing: true };
+                let frame = Frame { at_ns: *at_ns, head, bytes: *bytes, is_outgoing: true, is_loopback: false };
                 writer.packet(&frame).unwrap();
             }
             let file = writer.end(7, packets.len() as u64, 0).unwrap();
@@ -155,14 +155,12 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_an_error() {
-        let mut small = [0u8; 70];
-        assert!(
-            Writer::begin(&mut small[..], "eth0").is_err() || {
-                let mut small = [0u8; 100];
-                let mut writer = Writer::begin(&mut small[..], "eth0").unwrap();
-                let frame = Frame { at_ns: 0, head: &[7; 128], bytes: 128, is_outgoing: false };
-                writer.packet(&frame).is_err()
-            }
-        );
+        let begun = |disk: &mut [u8]| Writer::begin(disk, "eth0").is_ok();
+        assert!(!begun(&mut [0; 60]) && begun(&mut [0; 100]));
+        let mut disk = [0u8; 100];
+        let mut writer = Writer::begin(&mut disk[..], "eth0").unwrap();
+        let [is_outgoing, is_loopback] = [false; 2];
+        let frame = Frame { at_ns: 0, head: &[7; 128], bytes: 128, is_outgoing, is_loopback };
+        assert!(writer.packet(&frame).is_err());
     }
 }

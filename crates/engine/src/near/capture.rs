@@ -18,19 +18,22 @@ pub struct TestCapture {
 }
 
 impl TestCapture {
-    /// Begins to capture into `file` what passes between this host and the peer's port.
+    /// Begins to capture into `file` what passes between this host and the peer.
     ///
     /// # Errors
     /// If a privilege is missing, the device is unknown, or the file can't be written.
-    pub fn start(client: &Client, plan: &Plan, file: &Path) -> Result<Self, EngineError> {
+    pub async fn start(client: &Client, plan: &Plan, file: &Path) -> Result<Self, EngineError> {
         let peer = client.addresses.first().copied();
         let device = path(peer, plan).device_name();
         let unknown = |why| EngineError::Flow(format!("can't capture packets: {why}"));
         let device = device.map_err(|why| unknown(why.to_string()))?;
         let peer = peer.ok_or_else(|| unknown("the target's address is unknown".into()))?;
-        let wanted = Wanted { device, peer: peer.ip(), port: peer.port(), file: file.into() };
-        let capture = Capture::start(&wanted)?;
-        Ok(Self { capture, wanted })
+        let wanted = Wanted { device, peer: peer.ip(), file: file.into() };
+        let started = blocking({
+            let wanted = wanted.clone();
+            move || Capture::start(&wanted)
+        });
+        Ok(Self { capture: started.await??, wanted })
     }
 
     /// Ends, and notes in the record what was captured of its flows, and of the flows of `earlier` measurements. What is
@@ -51,7 +54,7 @@ impl TestCapture {
 fn summary(wanted: &Wanted, found: Captured, connections: &[Connection]) -> PacketCapture {
     let ends = [EndName::Near, EndName::Far];
     let each = [Transport::Udp, Transport::Tcp].into_iter().flat_map(|transport| {
-        ends.map(|sender| payload(&found.packets, wanted.port, connections, sender, transport))
+        ends.map(|sender| payload(&found.packets, connections, sender, transport))
     });
     PacketCapture {
         payload: each.filter(|payload| payload.packets > 0).collect(),
@@ -67,19 +70,20 @@ fn summary(wanted: &Wanted, found: Captured, connections: &[Connection]) -> Pack
 /// Packets with payload that `sender` sent. The control connection and what compares the clocks are no flows.
 fn payload(
     packets: &[Packet],
-    port: u16,
     connections: &[Connection],
     sender: EndName,
     transport: Transport,
 ) -> CapturedPayload {
-    let is_flow = |own: u16| connections.iter().any(|flow| flow.local.port() == own);
+    let is_flow = |own: u16, far: u16| {
+        connections.iter().any(|flow| (flow.local.port(), flow.remote.port()) == (own, far))
+    };
     let is_wanted = |packet: &&Packet| {
         let (own, far) = match sender {
             EndName::Near => (packet.from_port, packet.to_port),
             EndName::Far => (packet.to_port, packet.from_port),
         };
         let is_transport = packet.is_tcp == (transport == Transport::Tcp);
-        packet.payload > 0 && far == port && is_transport && is_flow(own)
+        packet.payload > 0 && is_transport && is_flow(own, far)
     };
     let first_ns = packets.first().map_or(0, |packet| packet.at_ns);
     let since_first = |packet: &Packet| {
@@ -128,7 +132,7 @@ mod tests {
 
     fn wanted() -> Wanted {
         let peer = [10, 0, 0, 2].into();
-        Wanted { device: "eth0".into(), peer, port: 7487, file: "own.pcapng".into() }
+        Wanted { device: "eth0".into(), peer, file: "own.pcapng".into() }
     }
 
     #[test]

@@ -122,8 +122,10 @@ fn measure(
         let mut client =
             Client::connect(&target, &plan, &credentials, &interrupt, listener).await?;
         let conclusion = async {
-            let start = |file: &PathBuf| TestCapture::start(&client, &plan, file);
-            let capture = args.capture.pcap.as_ref().map(start).transpose()?;
+            let capture = match &args.capture.pcap {
+                Some(file) => Some(TestCapture::start(&client, &plan, file).await?),
+                None => None,
+            };
             let measurement =
                 goodput_engine::measure(&mut client, &plan, &interrupt, listener).await?;
             // A foreign format shows what was sent.

@@ -67,8 +67,10 @@ pub async fn shaping(
         )));
     }
     let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
-    let start = |file: &PathBuf| TestCapture::start(&client, plan, file);
-    let capture = request.capture.as_ref().map(start).transpose()?;
+    let capture = match &request.capture {
+        Some(file) => Some(TestCapture::start(&client, plan, file).await?),
+        None => None,
+    };
     // Before any traffic: what it costs is not the timers'.
     let late = timers(request).await;
     let train = match send_train(request, &mut client, interrupt, listener).await {

@@ -8,10 +8,11 @@ use clap::Args;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Observing")]
 pub struct CaptureArgs {
-    /// Write the headers of the test's packets to this pcapng file
+    /// Write the headers of packets to and from the target to this file
     ///
-    /// goodput captures on this host, at the device towards the target, and takes each packet's time from the kernel: of
-    /// outgoing packets behind the queueing discipline. The report shows their sizes and gaps. This needs CAP_NET_RAW.
+    /// The file is pcapng, which Wireshark reads. goodput captures on this host, at the device towards the target. Packets
+    /// have the kernel's times: outgoing ones are captured after the queueing discipline. The report shows the sizes and
+    /// gaps of the test's own packets. This needs CAP_NET_RAW.
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub pcap: Option<PathBuf>,
 }
