@@ -78,9 +78,9 @@ pub struct Account {
 /// The time of one limiter.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AccountPart {
-    /// The limiter.
+    /// What limited the flows during this time.
     pub limiter: Limiter,
-    /// The limiter's place.
+    /// Where this limiter is: the near end, the far end, or the path between them.
     pub end: Place,
     /// Time of all flows with this limiter, seconds.
     pub seconds: f64,
@@ -93,8 +93,8 @@ pub struct AccountSpan {
     pub from_s: f64,
     /// End, seconds.
     pub to_s: f64,
-    /// The limiter.
+    /// What limited the flows for most of this period.
     pub limiter: Limiter,
-    /// The limiter's place.
+    /// Where this limiter is: the near end, the far end, or the path between them.
     pub end: Place,
 }

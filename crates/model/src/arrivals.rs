@@ -1,35 +1,37 @@
-//! When each datagram of a flow was sent and came.
+//! When each datagram of a flow was sent, and when it arrived.
 
 use base64ct::{Base64, Encoding};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// Most datagrams of a flow whose times are kept.
+/// Number of datagrams of a flow whose times are kept at most.
 pub const MAX_ARRIVALS: usize = 250_000;
 
-/// Bytes that a chunk of packed times has before it is written as text: 4096 characters, the longest text of a message.
+/// Bytes of packed times in one string of the JSON. As Base64 they are 4096 characters, the longest text that a
+/// message may have.
 const CHUNK_BYTES: usize = 3072;
 
 /// One datagram that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// Sequence number, from 0.
+    /// Sequence number of the datagram, from 0.
     pub number: u64,
-    /// When the sender handed it to the kernel, nanoseconds on any clock of the sender.
+    /// When the sender handed the datagram to its kernel, nanoseconds of a clock of the sender.
     pub sent_ns: u64,
-    /// When the receiver's kernel took it from the device, nanoseconds on any clock of the receiver.
+    /// When the receiver's kernel took the datagram from the device, nanoseconds of a clock of the receiver.
     pub came_ns: u64,
 }
 
 /// The first [`MAX_ARRIVALS`] datagrams of one flow that arrived, in order of arrival.
 ///
 /// In JSON they are packed into strings. Each datagram's number, sending time and arrival time are stored as
-/// differences from the previous datagram, as zigzag varints (the encoding of Protocol Buffers' `sint64`), in Base64 (RFC 4648).
+/// differences from the previous datagram. The differences are zigzag varints (the encoding of Protocol Buffers'
+/// `sint64`) in Base64 (RFC 4648).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowArrivals {
-    /// Number of the flow.
+    /// Number of the flow in the plan.
     pub flow: u16,
-    /// The datagrams.
+    /// The datagrams that arrived, packed.
     #[serde(serialize_with = "pack", deserialize_with = "unpack")]
     #[schemars(with = "Vec<String>")]
     pub datagrams: Vec<Arrival>,
@@ -94,7 +96,7 @@ fn write_varint(to: &mut Vec<u8>, mut value: u64) {
     to.push(value as u8);
 }
 
-/// `None` if it is cut short or longer than 64 bits.
+/// `None` if the number is cut short or longer than 64 bits.
 fn read_varint(from: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {

@@ -11,11 +11,11 @@ use crate::units::Bytes;
 /// Packets that passed a device of this host, with its kernel's timestamps; outgoing packets after the queueing discipline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PacketCapture {
-    /// The device.
+    /// Name of the network device at which the packets were captured.
     pub device: String,
-    /// The pcapng file with the packets' headers.
+    /// Path of the pcapng file with the packets' headers.
     pub file: String,
-    /// TCP and UDP packets in the file that have ports.
+    /// Number of TCP and UDP packets in the file that have ports.
     pub packets: u64,
     /// Packets missing from the file because this host could not keep up.
     pub dropped: u64,
@@ -33,9 +33,9 @@ pub struct PacketCapture {
 /// capture or joined before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapturedPayload {
-    /// The end that sent them.
+    /// The end that sent these packets.
     pub sender: EndName,
-    /// Their transport protocol.
+    /// Transport protocol of these packets.
     pub transport: Transport,
     /// Number of packets.
     pub packets: u64,
@@ -43,7 +43,7 @@ pub struct CapturedPayload {
     pub largest_bytes: Bytes,
     /// The most frequent packet sizes, the most frequent first.
     pub sizes: Vec<PacketSize>,
-    /// Pauses between the packets.
+    /// Pauses between these packets.
     pub gaps: Gaps,
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::setting::SettingRef;
 
-/// One setting, from one value to another, and why.
+/// A proposal to change one setting from one value to another, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// The setting to change.
@@ -21,13 +21,13 @@ pub struct Change {
 }
 
 impl Change {
-    /// Whether it leads to the same value of the same setting.
+    /// Whether this change and `other` set the same setting to the same value.
     pub fn is_same_step(&self, other: &Self) -> bool {
         self.setting == other.setting && self.to == other.to
     }
 
-    /// The argument for `goodput compare` that proves it: `NAME=FROM,TO`. `default` stands for the
-    /// kernel's own choice.
+    /// The argument of `goodput compare` that proves this change: `NAME=FROM,TO`. `default` stands for the kernel's
+    /// own choice.
     pub fn as_argument(&self) -> String {
         format!("{}={},{}", self.setting, self.from.as_deref().unwrap_or("default"), self.to)
     }

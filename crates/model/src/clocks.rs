@@ -1,7 +1,7 @@
 //! How the clocks of the two ends relate.
 //!
-//! Each end counts its samples by its own monotonic clock, from its own start. Both start late by
-//! what their schedulers take, so times of the two ends compare only through these relations.
+//! Each end counts its samples by its own monotonic clock, from its own start. Schedulers delay both starts, so
+//! times of the two ends can be compared only through this relation.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,13 +55,13 @@ pub struct ClockRelation {
 }
 
 impl ClockRelation {
-    /// Two ends that share one clock.
+    /// The relation of two ends that share one clock.
     pub fn one_clock(from_ns: u64, to_ns: u64) -> Self {
         Self { from_ns, to_ns, ahead_ns: 0, drift_ppm: 0.0, error_ns: 0.0 }
     }
 
-    /// Seconds from the beginning of the near end's samples to that of the far end's, right to
-    /// [`Self::error_ns`].
+    /// Seconds from the beginning of the near end's samples to the beginning of the far end's samples. The error is
+    /// at most [`Self::error_ns`].
     pub fn far_began_later_s(&self, near_began_ns: u64, far_began_ns: u64) -> f64 {
         let elapsed = near_began_ns.wrapping_sub(self.from_ns) as i64 as f64;
         let apart = far_began_ns.wrapping_sub(near_began_ns) as i64;
@@ -81,7 +81,7 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// Seconds from the beginning of the near end's samples to that of the far end's.
+    /// Seconds from the beginning of the near end's samples to the beginning of the far end's samples.
     pub fn far_began_later_s(&self, near: &End, far: &End) -> Result<f64, Missing> {
         let relation = self.relation.get()?;
         let began = |end: &End| end.clock.as_ref().map(|clock| clock.began_ns);
@@ -91,12 +91,12 @@ impl Clocks {
         Ok(relation.far_began_later_s(near, far))
     }
 
-    /// Nothing is known of them.
+    /// Clocks whose relation is unknown, because of `why`.
     pub fn missing(why: &'static str) -> Self {
         Self { relation: Known::missing(why), exchanges: Vec::new() }
     }
 
-    /// What a record says that was made before clocks were compared.
+    /// The value in records that were made before goodput compared clocks.
     pub fn not_compared() -> Self {
         Self::missing("an older goodput made this record and did not compare the ends' clocks")
     }

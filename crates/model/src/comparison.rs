@@ -50,7 +50,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// A run of which nothing but its goodput is known.
+    /// A run of which only the goodput is known.
     pub fn new(block: u32, arm: usize, goodput_bits_per_s: Known<BitRate>) -> Self {
         Self {
             block,
@@ -105,7 +105,7 @@ pub struct Comparison {
     pub stopped: String,
 }
 
-/// A curve of goodput that grows with a value up to a knee, and no further.
+/// A curve of goodput that grows with a value up to a knee and is constant beyond it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DoseCurve {
     /// The value beyond which goodput does not grow, in the unit of the setting.
@@ -127,7 +127,8 @@ impl Comparison {
 }
 
 impl DoseCurve {
-    /// A value as a number: as it is read back, or with the units that people write. `None` if it is none above zero.
+    /// A setting's value as a number: as it is read back, or with the units that people write. `None` if it is not
+    /// a number above zero.
     #[must_use]
     pub fn number(value: &str) -> Option<f64> {
         let number = value.parse::<f64>().ok();
@@ -136,16 +137,16 @@ impl DoseCurve {
         number.or_else(bytes).or_else(rate).filter(|number| number.is_finite() && *number > 0.0)
     }
 
-    /// Goodput for a value, bits per second: in proportion to it up to the knee, and the asymptote from there. `None` if the
-    /// largest value was not enough.
+    /// Goodput for a value, bits per second: proportional to the value up to the knee, the asymptote beyond it.
+    /// `None` if the largest value was not enough to find the asymptote.
     #[must_use]
     pub fn goodput_at(&self, value: f64) -> Option<f64> {
         let asymptote = self.asymptote_bits_per_s.value()?.0;
         Some(asymptote * self.knee.value().map_or(1.0, |knee| Self::share(value, *knee)))
     }
 
-    /// Share of the asymptote that a value gives if the knee is there, 0 to 1: a window lets its size through per round trip,
-    /// a burst its size per tick, until something else is the limit.
+    /// Share of the asymptote that a value gives, 0 to 1, if the knee is at `knee`. A window lets its size through
+    /// per round trip, and a burst its size per tick, until something else is the limit.
     #[must_use]
     pub fn share(value: f64, knee: f64) -> f64 {
         (value / knee).min(1.0)
@@ -217,7 +218,7 @@ impl ArmResult {
         }
     }
 
-    /// Against the baseline, by the response that decides.
+    /// Effect against the baseline, measured by the response that decides.
     pub fn primary(&self) -> Option<&Effect> {
         match self.responses.first() {
             Some(primary) => primary.against.as_ref(),

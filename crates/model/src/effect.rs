@@ -22,12 +22,12 @@ pub struct Effect {
     /// Conditions of the runs for whose differences the effect was corrected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub adjusted_for: Vec<String>,
-    /// Meaning of the effect.
+    /// What the interval says, compared with the threshold.
     pub judgement: Judgement,
 }
 
 impl Effect {
-    /// The difference itself.
+    /// The median difference, for printing.
     pub fn difference(&self) -> Difference {
         Difference(self.percent)
     }
@@ -45,15 +45,16 @@ impl Effect {
     }
 }
 
-/// A relative difference, percent of the baseline, as people read it: `+3.2 %`; from ten times as much on, a factor:
-/// `35 900 times`. The precision of a format is that of the percent, one digit if none is given.
+/// A relative difference, percent of the baseline, as people read it: `+3.2 %`, or a factor if it is at least ten
+/// times as much: `35 900 times`. The precision of a format is the number of the percentage's digits after the
+/// point, 1 by default.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference(pub f64);
 
 impl Difference {
-    /// From here on a percentage is hard to read: ten times as much.
+    /// Ten times as much. Such percentages are hard to read.
     const FACTOR_FROM_PERCENT: f64 = 900.0;
-    /// What follows the number.
+    /// The letters and signs after the number.
     const UNITS: fn(char) -> bool = |letter| letter.is_alphabetic() || " %".contains(letter);
 
     fn is_factor(self) -> bool {
@@ -94,18 +95,18 @@ fn grouped(number: f64) -> String {
     out
 }
 
-/// The outcome for one arm.
+/// What a comparison says about one arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {
-    /// The whole interval is on the good side of the threshold.
+    /// The whole interval is beyond the threshold, on the good side.
     Better,
-    /// The whole interval is on the bad side.
+    /// The whole interval is beyond the threshold, on the bad side.
     Worse,
-    /// The whole interval is on the good side of zero, and reaches into the threshold: an effect that may
-    /// be too small to count.
+    /// The whole interval is on the good side of zero, but part of it is below the threshold: the effect may be too
+    /// small to count.
     BetterPerhapsBelowThreshold,
-    /// The whole interval is on the bad side of zero, and reaches into the threshold.
+    /// The whole interval is on the bad side of zero, but part of it is below the threshold.
     WorsePerhapsBelowThreshold,
     /// The whole interval is within the threshold.
     NoDifference,
@@ -114,7 +115,8 @@ pub enum Judgement {
 }
 
 impl Judgement {
-    /// The outcome in words, with those for the good and the bad side: "better" and "worse", or "faster" and "slower".
+    /// The judgement in words. The caller gives the words for the good and the bad side: "better" and "worse", or
+    /// "faster" and "slower".
     pub fn in_words(self, [good, bad]: [&str; 2]) -> String {
         match self {
             Self::Better => good.into(),

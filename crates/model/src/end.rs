@@ -1,4 +1,4 @@
-//! One end of a path: who it is and everything it saw during one measurement.
+//! One end of a path: the host, and everything that it saw during one measurement.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,20 +24,19 @@ pub struct Host {
 }
 
 impl Host {
-    /// A host of which only the program that runs there is known: its name, and its version if the host
-    /// reported it.
+    /// A host of which only the program is known: its name, and its version if the host reported one.
     pub fn foreign(program: impl Into<String>) -> Self {
         let kernel = String::from("not reported");
         Self { name: program.into(), kernel, goodput: String::new(), cpus: 0 }
     }
 
-    /// Whether goodput runs there and reports what it sees.
+    /// Whether goodput runs on this host and reports what it sees.
     pub fn is_goodput(&self) -> bool {
         !self.goodput.is_empty()
     }
 }
 
-/// The clock of one end's times.
+/// The clock of one end's samples.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OwnClock {
     /// Reading of `CLOCK_MONOTONIC` at time zero of this end's samples, nanoseconds.
@@ -51,28 +50,28 @@ pub struct OwnClock {
 /// Everything one end saw during one measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct End {
-    /// The host.
+    /// The host, as it describes itself.
     pub host: Host,
-    /// Facts before the first payload byte.
+    /// What the host knew before the first payload byte.
     pub before: Snapshot,
-    /// Facts after the last payload byte.
+    /// What the host knew after the last payload byte.
     pub after: Snapshot,
-    /// Cumulative counts during the run, oldest first, with times of this end's own clock.
+    /// Cumulative counters during the run, oldest first. Times are of this end's own clock.
     pub samples: Vec<Sample>,
     /// Where the flows' threads ran, if this end moved the payload itself and reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Placement>,
-    /// How this end sent and received, if the plan names the mover `auto`.
+    /// How this end sent and received, if the plan names the mover `auto` or one that has several forms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub movers: Vec<MoverChoice>,
     /// Arrival times of each flow's datagrams, if this end received them and the plan asks for the times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arrivals: Vec<FlowArrivals>,
-    /// The clock of its samples' times, if this end moved the payload itself and reports it.
+    /// The clock of the samples' times, if this end moved the payload itself and reports its clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<OwnClock>,
-    /// Rate limits of this end's operator that limited its flows. Empty if none did, absent if this end does not
-    /// report them.
+    /// Rate limits of this end's operator that made its flows wait. Empty if there were none, absent if this end
+    /// does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_to: Option<Vec<HeldTo>>,
 }

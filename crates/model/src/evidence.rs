@@ -34,10 +34,10 @@ pub struct Evidence {
     pub measured: Measured,
 }
 
-/// The goodput of one direction and the window it was taken from.
+/// The goodput of one direction, and the window in which it was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
-    /// Payload the receiver's application read, over the window.
+    /// Payload that the receiver's application read in the window.
     pub goodput: BitRate,
     /// Start of the window on the receiver's clock, after slow start, seconds.
     pub from_s: f64,
@@ -66,7 +66,7 @@ impl Evidence {
         self.end(self.sender_end.other())
     }
 
-    /// Seconds to add to a time of the receiver's samples for the same moment by the sender's: each end
+    /// Seconds to add to a time of the receiver's samples to get the same moment in the sender's samples. Each end
     /// counts from its own start.
     pub fn sender_began_earlier_s(&self) -> Result<f64, Missing> {
         let later_s = self.clocks.far_began_later_s(self.near.get()?, self.far.get()?)?;

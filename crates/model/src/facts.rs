@@ -1,9 +1,8 @@
-//! What a host knew at one instant, as named facts, and what changed between two instants.
+//! What a host knew at one instant, as named facts, and how facts changed between two instants.
 //!
-//! Names are `area.name`, with the unit as a suffix if there is one: `link.rx_dropped`,
-//! `qdisc.rate_bits_per_s`, `sysctl.net.ipv4.tcp_rmem`. The areas are the ids of the kernel
-//! sources. Facts of `link`, `qdisc`, `offload` and `route` are those of the device and route that
-//! the measured path uses.
+//! Names are `area.name`, with the unit as a suffix if there is one: `link.rx_dropped`, `qdisc.rate_bits_per_s`,
+//! `sysctl.net.ipv4.tcp_rmem`. The areas are the ids of the kernel sources. Facts of `link`, `qdisc`, `offload` and
+//! `route` are about the device and route that the measured path uses.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,27 +30,27 @@ pub enum Fact {
 pub struct Snapshot {
     /// Facts that were read, by name.
     pub facts: BTreeMap<String, Fact>,
-    /// Reasons for missing facts, by area or full name.
+    /// Why facts are missing, by area or by full name.
     pub missing: BTreeMap<String, String>,
 }
 
 impl Snapshot {
-    /// Notes one fact.
+    /// Adds one fact.
     pub fn put(&mut self, name: impl Into<String>, fact: impl Into<Fact>) {
         self.facts.insert(name.into(), fact.into());
     }
 
-    /// Notes why an area or a single fact is not there.
+    /// Records why an area or a single fact is missing.
     pub fn lacks(&mut self, name: impl Into<String>, why: impl Into<String>) {
         self.missing.insert(name.into(), why.into());
     }
 
-    /// A fact by name, or why it is not there.
+    /// A fact by name, or why it is missing.
     pub fn get(&self, name: &str) -> Result<&Fact, Missing> {
         self.facts.get(name).ok_or_else(|| self.why_missing(name))
     }
 
-    /// A whole number by name.
+    /// A whole number by name, or why it is missing.
     pub fn count(&self, name: &str) -> Result<u64, Missing> {
         match self.get(name)? {
             Fact::Count(count) => Ok(*count),
@@ -59,7 +58,7 @@ impl Snapshot {
         }
     }
 
-    /// Any number by name.
+    /// Any number by name, or why it is missing.
     pub fn number(&self, name: &str) -> Result<f64, Missing> {
         match self.get(name)? {
             Fact::Count(count) => Ok(*count as f64),
@@ -68,7 +67,7 @@ impl Snapshot {
         }
     }
 
-    /// A text by name.
+    /// A text by name, or why it is missing.
     pub fn text(&self, name: &str) -> Result<&str, Missing> {
         match self.get(name)? {
             Fact::Text(text) => Ok(text),
@@ -76,8 +75,8 @@ impl Snapshot {
         }
     }
 
-    /// How far the counter `name` went from `self` to `later`. A counter that ran back was reset
-    /// in between and reports nothing.
+    /// By how much the counter `name` grew from `self` to `later`. A counter that ran backwards was reset in
+    /// between; the growth is then missing.
     pub fn grown(&self, later: &Self, name: &str) -> Result<u64, Missing> {
         let (from, to) = (self.count(name)?, later.count(name)?);
         to.checked_sub(from)
@@ -100,7 +99,7 @@ impl<'de> Deserialize<'de> for Fact {
     }
 }
 
-/// Takes one number or text, and nothing that would have to be held first to be understood.
+/// Reads one number or text, and refuses anything that would have to be held in memory first.
 struct FactVisitor;
 
 impl Visitor<'_> for FactVisitor {

@@ -38,7 +38,7 @@ pub struct Finding {
 /// A change that outlives a reboot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Permanent {
-    /// Path of the file: `/etc/sysctl.d/90-goodput.conf`, `FreeBSD /etc/rc.conf`.
+    /// The file: a path such as `/etc/sysctl.d/90-goodput.conf` or `FreeBSD /etc/rc.conf`, or words that identify it.
     pub file: String,
     /// The lines to write into the file.
     pub lines: String,

@@ -1,4 +1,4 @@
-//! A rate that an operator's limit held flows to.
+//! A rate limit of an operator that flows had to keep.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,27 +13,28 @@ pub struct HeldTo {
     pub role: Role,
     /// The limit for all flows that share it, in this direction, bits per second.
     pub rate_bits_per_s: BitRate,
-    /// The kind of limit, which determines the flows that share it.
+    /// Whose limit it is, and so which flows share it.
     pub limit: RateLimit,
     /// Time that the flows' threads waited because of the limit, microseconds, all flows together.
     pub held_us: u64,
 }
 
-/// Whose rate is limited. None is that of one flow: all are shared.
+/// Who shares a rate limit. No limit is for one flow alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateLimit {
-    /// All measurements of one client (`serve --max-rate`).
+    /// All measurements of one client share the limit (`serve --max-rate`).
     Client,
-    /// The same, as its share of what all have (`serve --max-total-rate`, `--client-share`).
+    /// All measurements of one client share the limit, which is the client's share of the total (`serve
+    /// --max-total-rate`, `--client-share`).
     ClientShare,
-    /// All clients of a network around the client, as their share of what all have.
+    /// All clients in the network around the client share the limit, which is their share of the total.
     NetworkShare,
-    /// All clients together (`serve --max-total-rate`).
+    /// All clients together share the limit (`serve --max-total-rate`).
     Total,
-    /// All measurements of the client's key (`max-rate=` in the list of authorized keys).
+    /// All measurements with the client's key share the limit (`max-rate=` in the list of authorized keys).
     Key,
-    /// A limit that a later version knows.
+    /// A limit that only later versions of goodput know.
     #[serde(other)]
     Other,
 }

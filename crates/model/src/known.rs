@@ -1,4 +1,4 @@
-//! A value that could be read, or the reason why it could not. Absent is not zero.
+//! A value, or the reason why it is missing. A missing value is not zero.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer, UnitDeseria
 use serde::de::{DeserializeSeed, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Why a value is not there, in words a user can act on.
+/// Why a value is missing, in words that a user can act on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Missing {
     /// The reason, as a phrase without a full stop: "no tcp_info: not a TCP socket".
@@ -17,7 +17,7 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// A reason for absence.
+    /// A missing value, because of `reason`.
     pub fn because(reason: impl Into<Cow<'static, str>>) -> Self {
         Self { missing: reason.into() }
     }
@@ -29,23 +29,23 @@ impl fmt::Display for Missing {
     }
 }
 
-/// A value, or why there is none. In JSON: the value itself, or `{"missing": "why"}`.
+/// A value, or the reason why it is missing. In JSON: the value itself, or `{"missing": "why"}`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Known<T> {
-    /// It could not be read.
+    /// The value is missing, for this reason.
     Missing(Missing),
-    /// It was read.
+    /// The value.
     Value(T),
 }
 
 impl<T> Known<T> {
-    /// A missing value with its reason.
+    /// A missing value, because of `reason`.
     pub fn missing(reason: impl Into<Cow<'static, str>>) -> Self {
         Self::Missing(Missing::because(reason))
     }
 
-    /// The value for `?`: a rule that asks for something absent "can't tell, because …".
+    /// The value, for `?`: a rule that needs a missing value "can't tell, because …".
     pub fn get(&self) -> Result<&T, Missing> {
         match self {
             Self::Value(value) => Ok(value),
@@ -76,8 +76,8 @@ impl<T> From<Result<T, Missing>> for Known<T> {
     }
 }
 
-/// Reads the value as it comes. A derived reader of an untagged enum would first hold the whole value in
-/// a form that takes 16 times its JSON, and values come from strangers.
+/// Reads the value as it arrives. A derived reader of an untagged enum would first hold the whole value in a form
+/// that takes 16 times its JSON, and values come from untrusted peers.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Known<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(KnownVisitor(PhantomData))
@@ -86,7 +86,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Known<T> {
 
 struct KnownVisitor<T>(PhantomData<T>);
 
-/// Hands a scalar to the reader of the value.
+/// Passes a scalar on to the reader of the value.
 macro_rules! scalars {
     ($($visit:ident: $scalar:ty,)*) => {
         $(fn $visit<E: serde::de::Error>(self, scalar: $scalar) -> Result<Self::Value, E> {
@@ -112,7 +112,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for KnownVisitor<T> {
         T::deserialize(SeqAccessDeserializer::new(values)).map(Known::Value)
     }
 
-    /// The first key says which it is.
+    /// The first key decides whether this is a value or a reason.
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
         let first: Option<String> = members.next_key()?;
         if first.as_deref() != Some("missing") {

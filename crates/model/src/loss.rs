@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::known::Known;
 
-/// How packets come to be lost, or to look lost.
+/// How packets are lost, or seem to be lost.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum LossModel {
-    /// Each packet is lost with the same chance.
+    /// Each packet is lost with the same probability.
     Random,
-    /// Packets are lost by chance, but in runs (Gilbert).
+    /// Packets are lost by chance, but several in a row (Gilbert model).
     Runs,
     /// Packets are lost if one flow has more than a certain amount in flight: a bucket or a queue of limited depth.
     Flight,
@@ -50,11 +50,11 @@ pub struct Loss {
     pub sent_segments: u64,
     /// Sent segments that never arrived.
     pub lost_segments: u64,
-    /// Retransmitted segments.
+    /// Segments that were retransmitted.
     pub repeated_segments: u64,
-    /// Retransmitted segments that the receiver already had (DSACK).
+    /// Segments that were retransmitted although the receiver already had them (DSACK).
     pub needless_segments: u64,
-    /// Segments that arrived late but were not lost, as counted by the sender.
+    /// Segments that arrived late but were not lost, as the sender counts them.
     pub late_segments: u64,
     /// The explanation of the losses, or why there is none.
     pub explanation: Known<LossModel>,
@@ -62,13 +62,13 @@ pub struct Loss {
     pub candidates: Vec<LossCandidate>,
 }
 
-/// One explanation, and how well it fits.
+/// One explanation of the losses, and how well it fits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossCandidate {
     /// The explanation.
     pub model: LossModel,
-    /// How much worse it fits than the best explanation of the lost segments: the difference of the Bayesian
-    /// information criterion (Schwarz 1978), 0 or more.
+    /// How much worse this explanation fits than the best one: the difference of the Bayesian information criterion
+    /// (Schwarz 1978), 0 or more.
     pub behind: f64,
     /// Properties of the path according to this explanation.
     pub parameters: Vec<LossParameter>,
@@ -79,7 +79,7 @@ pub struct LossCandidate {
 pub struct LossParameter {
     /// Name and unit.
     pub name: String,
-    /// Most likely value.
+    /// Most likely value, in the unit that the name ends with.
     pub value: f64,
     /// Lower end of the interval.
     pub least: f64,

@@ -1,6 +1,6 @@
-//! The median, the one average that every part uses.
+//! The median: the only average that all parts use.
 
-/// Median of `values`: the middle one, or the mean of the middle two if their number is even. `None` if there
+/// Median of `values`: the middle one, or the mean of the two middle ones if their number is even. `None` if there
 /// are none.
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.into_iter().collect();

@@ -1,4 +1,4 @@
-//! How a file on a mount is read or written, and what the mount asked of its server meanwhile.
+//! How a file on a mount is read or written, and which calls the mount made to its server meanwhile.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,50 +10,50 @@ use crate::units::Bytes;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MountPlan {
-    /// Whether past the page cache (`O_DIRECT`); `None`: if the file system can. Otherwise the file is dropped from the
-    /// page cache before each pass.
+    /// Whether to bypass the page cache (`O_DIRECT`); absent: if the file system can. Without `O_DIRECT`, goodput
+    /// drops the file from the page cache before each pass.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub direct: Option<bool>,
 }
 
 impl MountPlan {
-    /// Bytes that are read or written at once if the user names none: enough for several calls of 1 MiB in flight, and
-    /// little enough to see how even the rate is.
+    /// Bytes of one read or write if the user gives none: enough for several calls of 1 MiB in flight, and little
+    /// enough to show how even the rate is.
     pub const STANDARD_CHUNK: Bytes = Bytes(4 << 20);
 
-    /// Whether nothing is chosen.
+    /// Whether the user chose nothing.
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// The mount of a measured file, and what it did while payload moved.
+/// The mount of a measured file, and its calls while payload moved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MountUse {
-    /// Where it is mounted.
+    /// Directory where the file system is mounted.
     pub point: String,
     /// Type of the file system: "nfs4", "cifs", "ext4", …
     #[serde(rename = "type")]
     pub kind: String,
     /// What is mounted: `SERVER:/EXPORT`, or a device.
     pub source: String,
-    /// Its options, as the kernel reports them.
+    /// Mount options, as the kernel reports them.
     pub options: String,
-    /// Whether a network is in between, as far as the type shows: "network", "local" or "unknown".
+    /// Whether a network is between this host and the files, judging by the file system's type.
     pub reach: MountReach,
-    /// Whether goodput mounted it once more for this measurement, in a mount namespace of its own.
+    /// Whether goodput mounted the file system once more for this measurement, in a mount namespace of its own.
     pub private: bool,
-    /// Whether the file was read or written past this host's page cache (`O_DIRECT`).
+    /// Whether the reads or writes bypassed this host's page cache (`O_DIRECT`).
     pub direct: bool,
-    /// Share of the file that stayed in the page cache after it was dropped, percent; missing with `O_DIRECT`.
+    /// Share of the file that stayed in the page cache after goodput dropped it, percent; missing with `O_DIRECT`.
     pub resident_percent: Known<f64>,
-    /// How far the kernel reads ahead of a program; without effect on `O_DIRECT`.
+    /// How far the kernel reads ahead of a program, bytes; has no effect with `O_DIRECT`.
     pub read_ahead_bytes: Known<Bytes>,
-    /// Connections of an NFS mount.
+    /// Connections of an NFS mount to its server.
     pub connections: Known<u64>,
-    /// READ, WRITE and COMMIT of an NFS mount, as far as there were any.
+    /// READ, WRITE and COMMIT calls of an NFS mount; kinds without calls are left out.
     pub calls: Known<Vec<MountCalls>>,
-    /// All other calls together.
+    /// Number of all other calls of an NFS mount.
     pub other_calls: Known<u64>,
 }
 
@@ -61,17 +61,17 @@ pub struct MountUse {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MountReach {
-    /// The file system's server is reached over a network, or could be.
+    /// The file system's server is, or could be, reached over a network.
     Network,
     /// The files are on this host.
     Local,
-    /// The type does not show it, as with FUSE.
+    /// The file system's type does not show it; FUSE is an example.
     Unknown,
 }
 
 impl MountReach {
-    /// Types of file systems whose server is elsewhere (Documentation/filesystems, and the names of `fstype` in nfs(5),
-    /// mount.cifs(8), ceph(8)).
+    /// Types of file systems whose server is elsewhere (Documentation/filesystems, and the names of `fstype` in
+    /// nfs(5), mount.cifs(8), ceph(8)).
     const NETWORK: &[&str] = &[
         "nfs",
         "nfs4",
@@ -98,7 +98,7 @@ impl MountReach {
         "davfs",
     ];
 
-    /// Whether a network is behind a type of file system.
+    /// Whether a file system of this type has a network behind it.
     pub fn of(kind: &str) -> Self {
         match kind {
             kind if Self::NETWORK.contains(&kind) => Self::Network,
@@ -114,26 +114,26 @@ impl MountReach {
 /// The calls of one kind while payload moved (net/sunrpc/stats.c).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MountCalls {
-    /// "READ", "WRITE" or "COMMIT".
+    /// Kind of call: "READ", "WRITE" or "COMMIT".
     pub name: String,
-    /// How many ended.
+    /// Number of calls that ended.
     pub calls: u64,
-    /// How often they were sent: more often than there are calls, if some had to be sent again.
+    /// Number of transmissions of these calls; larger than `calls` if some were retransmitted.
     pub transmissions: u64,
-    /// How often one was given up for a time and tried again.
+    /// How often a call timed out and was tried again.
     pub timeouts: u64,
-    /// How many ended with an error; old kernels do not count them.
+    /// Number of calls that ended with an error; missing on old kernels, which do not count them.
     pub errors: Known<u64>,
-    /// Mean bytes of a call and its answer, headers included.
+    /// Mean size of a call and its response together, bytes, headers included.
     pub mean_bytes: f64,
-    /// Mean time from the beginning of a call until its first byte was sent, microseconds: it waited for a slot, or for
-    /// the calls before it.
+    /// Mean time from the beginning of a call until its first byte was sent, microseconds. The call waited for a
+    /// slot, or for earlier calls.
     pub queue_us: f64,
-    /// Mean time from there to the answer, microseconds: network and server.
+    /// Mean time from sending a call's first byte to its response, microseconds: network and server.
     pub round_trip_us: f64,
     /// Mean time from the beginning of a call to its end, microseconds.
     pub execute_us: f64,
-    /// How many were on their way to the server or back, on the average.
+    /// Mean number of calls in flight at the same time.
     pub in_flight: Known<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! The CPUs on which the threads of flows are to run, and those on which they were seen.
+//! The CPUs on which the flows' threads should run, and the CPUs on which they were seen.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,37 +9,37 @@ use serde::{Deserialize, Serialize};
 use crate::end_name::EndName;
 use crate::sample::Role;
 
-/// Where the flows' threads of each end are to run.
+/// On which CPUs the flows' threads of each end should run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Pins {
-    /// At this end.
+    /// CPUs for the threads of this end.
     pub near: Pin,
-    /// At the target.
+    /// CPUs for the threads of the target.
     pub far: Pin,
 }
 
-/// Where the flows' threads of one end are to run.
+/// On which CPUs the flows' threads of one end should run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pin {
-    /// Where the scheduler puts them.
+    /// The scheduler chooses the CPUs.
     #[default]
     None,
-    /// On the memory node of the path's device and off the CPUs that serve its interrupts, as far as
-    /// these are known; otherwise where the scheduler puts them.
+    /// CPUs on the memory node of the path's device, except those that serve its interrupts, as far as these are
+    /// known. Otherwise the scheduler chooses.
     Auto,
-    /// Each on one of these CPUs, which the flows take in turn.
+    /// One of these CPUs for each thread; the flows take them in turn.
     Cpus(Vec<u16>),
 }
 
 impl Pins {
-    /// Whether both ends leave it to their schedulers.
+    /// Whether the schedulers of both ends choose.
     pub fn are_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// That of one end.
+    /// The CPUs for the threads of one end.
     pub fn of(&self, end: EndName) -> &Pin {
         match end {
             EndName::Near => &self.near,
@@ -48,31 +48,31 @@ impl Pins {
     }
 }
 
-/// Where the flows' threads of one end ran.
+/// On which CPUs the flows' threads of one end ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Placement {
-    /// How their CPUs were chosen, for a person.
+    /// How the CPUs were chosen, in words.
     pub chosen: String,
-    /// Each flow.
+    /// The CPUs of each flow's thread.
     pub flows: Vec<FlowPlacement>,
 }
 
-/// Where one flow's thread ran.
+/// On which CPUs one flow's thread ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowPlacement {
     /// Number of the flow in the plan.
     pub flow: u16,
-    /// Whether this end sent or received on it.
+    /// Whether this end sent or received on the flow.
     pub role: Role,
-    /// The only CPU that it could run on.
+    /// The only CPU on which the thread was allowed to run; absent if it was not pinned to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned_to: Option<u16>,
-    /// CPUs that it was found on when it was looked at: with each detailed sample, and at its end.
+    /// CPUs on which the thread was seen: with each detailed sample, and when the flow ended.
     pub seen_on: Vec<u16>,
 }
 
 impl Placement {
-    /// CPUs that any of its flows was seen on, in rising order.
+    /// CPUs on which any of the threads was seen, in rising order.
     pub fn cpus(&self) -> Vec<u16> {
         let all: BTreeSet<u16> =
             self.flows.iter().flat_map(|flow| &flow.seen_on).copied().collect();

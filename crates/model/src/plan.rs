@@ -1,4 +1,4 @@
-//! What one measurement is to do: a plan that both ends agree on before any payload moves.
+//! What one measurement should do: both ends agree on a plan before any payload moves.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,69 +13,70 @@ use crate::placement::Pins;
 use crate::storage::Storage;
 use crate::units::{BitRate, Bytes};
 
-/// One measurement, as agreed by both ends.
+/// The plan of one measurement, as agreed by both ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// TCP or UDP.
+    /// Transport protocol of the payload.
     pub transport: Transport,
     /// Who sends payload to whom.
     pub direction: Direction,
-    /// Flows in each direction; at least 1.
+    /// Number of flows in each direction, at least 1.
     pub flows: u16,
     /// When the measurement ends.
     pub length: Length,
-    /// Seconds between the intervals that are shown and kept; at least 0.1.
+    /// Length of the intervals that are shown and kept, seconds, at least 0.1.
     pub interval_s: f64,
-    /// Id of the mover that sends, as `goodput list movers` prints it; it receives too, unless
+    /// Id of the mover that sends, as `goodput list movers` prints it. This mover receives too, unless
     /// `receive_mover` names another.
     pub mover: String,
-    /// Id of the mover that receives.
+    /// Id of the mover that receives; absent: `mover` receives too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_mover: Option<String>,
     /// Bytes of one write or one datagram.
     pub chunk_bytes: Bytes,
-    /// Strict pacing, over all flows of one direction together. `None`: as fast as it goes.
+    /// Rate of all flows of one direction together, bits per second, held by strict pacing; absent: as fast as
+    /// possible.
     pub rate_bits_per_s: Option<BitRate>,
-    /// Bytes of one flow that leave at once at most, if datagrams are paced, at least one datagram.
-    /// `None`: one datagram, or what the rate gives in 20 us if that is more.
+    /// Most bytes that one flow of paced datagrams sends at once, at least one datagram. Absent: one datagram, or
+    /// what the rate gives in 20 µs if that is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_bytes: Option<Bytes>,
-    /// Seconds after payload begins to move that the rates leave out, at most 600; the length counts from
-    /// their end. 0: what the measurement itself finds to be slow start. Counts of bytes and packets in
-    /// a record are those of the whole run even so.
+    /// Seconds after payload begins to move that the rates leave out, at most 600. The measurement's length counts
+    /// from their end. 0: goodput finds slow start and leaves it out. Counts of bytes and packets in a record are
+    /// always of the whole run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub omit_s: f64,
-    /// Whether the far end is asked for what it would have printed, which only iperf3 can be.
+    /// Whether to ask the far end for the output that it would have printed; only iperf3 can send it.
     #[serde(default, skip_serializing_if = "is_off")]
     pub peer_output: bool,
-    /// Port at which the first flow meets the end that awaits it, the others next to it, which only nuttcp
-    /// can be asked for.
+    /// Port at which the first flow's connection is accepted; further flows use the ports after it. Only nuttcp
+    /// accepts such a choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_port: Option<u16>,
-    /// Whether round trips are measured beside the flows, before they begin and while they run.
+    /// Whether to measure round-trip times before the flows begin and while they run.
     #[serde(default, skip_serializing_if = "is_off")]
     pub latency: bool,
-    /// Whether the receiver of datagrams keeps when each was sent and came.
+    /// Whether the receiver of datagrams keeps each datagram's sending and arrival time.
     #[serde(default, skip_serializing_if = "is_off")]
     pub arrivals: bool,
     /// On which CPUs the flows' threads run.
     #[serde(default, skip_serializing_if = "Pins::are_none")]
     pub pin: Pins,
-    /// Whether both ends observe while it runs. Off only to measure what observing costs.
+    /// Whether both ends observe their hosts during the run. Off only to measure what observing costs.
     pub observe: bool,
-    /// Where payload comes from and goes to, if that is not memory.
+    /// Where payload comes from and goes to; absent: memory at both ends.
     #[serde(default, skip_serializing_if = "Storage::is_memory")]
     pub storage: Storage,
-    /// How often each flow fetches the file, if the target is one and that is to be the length.
+    /// How often each flow fetches the file, if the target is a file and the number of fetches is the length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetches: Option<u32>,
-    /// How the file is read, if the target is one of an NFS server.
+    /// How the file is read or written, if it is on an NFS server.
     #[serde(default, skip_serializing_if = "NfsPlan::is_default")]
     pub nfs: NfsPlan,
-    /// How the file is read or written, if the target is one on a mount.
+    /// How the file is read or written, if it is on a mount.
     #[serde(default, skip_serializing_if = "MountPlan::is_default")]
     pub mount: MountPlan,
-    /// Socket options, set at both ends.
+    /// Options of the data sockets, set at both ends.
     pub socket: SocketOptions,
 }
 
@@ -85,7 +86,7 @@ pub struct Plan {
 pub enum Transport {
     /// A byte stream.
     Tcp,
-    /// Datagrams with a sequence number each.
+    /// Datagrams, each with a sequence number.
     Udp,
 }
 
@@ -98,15 +99,15 @@ impl fmt::Display for Transport {
     }
 }
 
-/// Who sends payload to whom, seen from the near end.
+/// Who sends payload to whom, as seen from the near end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// Near sends, far receives.
+    /// The near end sends, the far end receives.
     Send,
-    /// Far sends, near receives.
+    /// The far end sends, the near end receives.
     Reverse,
-    /// Both at once, each direction with its own flows.
+    /// Both send at the same time, each on flows of its own.
     Both,
 }
 
@@ -116,17 +117,17 @@ pub enum Direction {
 pub enum Length {
     /// After this many seconds.
     Seconds(f64),
-    /// After this many payload bytes, over all flows of one direction together.
+    /// After this many payload bytes, counted over all flows of one direction.
     Bytes(Bytes),
-    /// When each flow has sent its source once, from beginning to end, or has made all its fetches.
+    /// When each flow has sent its whole source once, or has made all its fetches.
     Source,
-    /// When the mean is known to ± `precision_percent`, within the bounds.
+    /// When the mean is known to ± `precision_percent`, but not before `min_s` and not after `max_s`.
     Auto {
-        /// Half-width of the 95 % interval of the mean, as a share of it.
+        /// Half-width of the 95 % confidence interval of the mean, percent of the mean.
         precision_percent: f64,
-        /// Never shorter than this.
+        /// Shortest length, seconds.
         min_s: f64,
-        /// Never longer than this.
+        /// Longest length, seconds.
         max_s: f64,
     },
 }
@@ -141,69 +142,73 @@ pub enum Family {
     V6,
 }
 
-/// Options of the data sockets. `None` leaves the kernel's own choice, autotuning included.
+/// Options of the data sockets. If an option is absent, the kernel chooses, autotuning included.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketOptions {
     /// Local address of the near end's data connections.
     pub bind: Option<IpAddr>,
-    /// Device the near end binds to (`SO_BINDTODEVICE`).
+    /// Network device to which the near end binds its sockets (`SO_BINDTODEVICE`).
     pub device: Option<String>,
-    /// IP version, if the target's name has both.
+    /// IP version, if the target's name has addresses of both.
     pub family: Option<Family>,
-    /// Local port of the near end's first data connection; each further one has the next that is free.
+    /// Local port of the near end's first data connection. Each further connection uses the next free port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_port: Option<u16>,
-    /// Whether the local ports of the near end, from `source_port` on, are chosen by the receiving cards'
-    /// hashes, so that the flows fall on their receive queues in turn.
+    /// Whether goodput chooses the near end's local ports, `source_port` and above, so that the receiving card's
+    /// hash spreads the flows over its queues in turn.
     #[serde(skip_serializing_if = "is_off")]
     pub spread_ports: bool,
-    /// Whether the data connections are MPTCP (RFC 8684), as far as both kernels have it.
+    /// Whether the data connections use MPTCP (RFC 8684), if both kernels have it.
     #[serde(skip_serializing_if = "is_off")]
     pub mptcp: bool,
-    /// `TCP_MAXSEG`, bytes.
+    /// Maximum segment size, bytes (`TCP_MAXSEG`).
     pub mss_bytes: Option<u32>,
-    /// `SO_SNDBUF` as asked for; the kernel doubles it for its bookkeeping (socket(7)).
+    /// Requested size of the send buffer, bytes (`SO_SNDBUF`). The kernel doubles it for its bookkeeping
+    /// (socket(7)).
     pub sndbuf_bytes: Option<Bytes>,
-    /// `SO_RCVBUF` as asked for; the kernel doubles it for its bookkeeping (socket(7)).
+    /// Requested size of the receive buffer, bytes (`SO_RCVBUF`). The kernel doubles it for its bookkeeping
+    /// (socket(7)).
     pub rcvbuf_bytes: Option<Bytes>,
-    /// `TCP_CONGESTION`, set before connect and on the listener.
+    /// Congestion control (`TCP_CONGESTION`), set before connecting and on the listener.
     pub congestion: Option<String>,
-    /// `TCP_NODELAY`.
+    /// Whether small segments are sent at once (`TCP_NODELAY`).
     pub nodelay: bool,
-    /// `TCP_CORK` from before each transfer of the source, or the whole flow if it is memory, to
-    /// its end: no partial segment leaves before that, or for 200 ms (tcp(7)).
+    /// Whether partial segments are held back (`TCP_CORK`) until a transfer of the source ends, or the whole flow
+    /// if the source is memory. The kernel holds them for at most 200 ms (tcp(7)).
     pub cork: bool,
-    /// `SO_MAX_PACING_RATE` of each data socket (socket(7)), in bits per second of what TCP hands
-    /// down. A rate that the plan itself holds replaces it.
+    /// Rate to which the kernel limits each data socket (`SO_MAX_PACING_RATE`, socket(7)), bits per second of what
+    /// TCP hands down. The plan's own rate replaces it.
     pub max_pacing_bits_per_s: Option<BitRate>,
-    /// `TCP_QUICKACK` (tcp(7)): on, the receiver asks for an acknowledgement after each read; off, its
-    /// acknowledgements are delayed from the beginning. The kernel changes it on its own later.
+    /// Whether the receiver acknowledges at once (`TCP_QUICKACK`, tcp(7)). On: it requests an acknowledgement after
+    /// each read. Off: acknowledgements are delayed from the beginning. The kernel may change this later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quickack: Option<bool>,
-    /// `TCP_NOTSENT_LOWAT`, bytes: a writer waits while more than these are unsent (tcp(7)).
+    /// A writer waits while more than this number of bytes is unsent (`TCP_NOTSENT_LOWAT`, tcp(7)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notsent_lowat_bytes: Option<Bytes>,
-    /// `SO_BUSY_POLL`, microseconds that a waiting call polls the device itself (socket(7)). 0: none.
+    /// Time for which a waiting call polls the device itself, microseconds (`SO_BUSY_POLL`, socket(7)); 0: it does
+    /// not poll.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_poll_us: Option<u32>,
-    /// `SO_PRIORITY` of every packet within this host (socket(7)); the code point sets one as well.
+    /// Priority of every packet within this host (`SO_PRIORITY`, socket(7)). The code point (`dscp`) sets a
+    /// priority too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
     /// Differentiated services code point, 0 to 63 (RFC 2474).
     pub dscp: Option<u8>,
-    /// Whether datagrams over IPv4 have the "don't fragment" bit, and the kernel refuses them if
-    /// they are longer than the path's MTU (`IP_PMTUDISC_DO`, ip(7)).
+    /// Whether datagrams over IPv4 carry the "don't fragment" bit. The kernel then refuses datagrams that are
+    /// longer than the path's MTU (`IP_PMTUDISC_DO`, ip(7)).
     #[serde(skip_serializing_if = "is_off")]
     pub dont_fragment: bool,
 }
 
-/// One flow of a plan: its number and who sends.
+/// One flow of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowPlan {
     /// Number of the flow within the measurement, from 0.
     pub id: u16,
-    /// The end that sends payload on it.
+    /// The end that sends payload on this flow.
     pub sender: EndName,
 }
 
@@ -219,8 +224,8 @@ impl Direction {
 }
 
 impl Transport {
-    /// Chunk if the user names none: as iperf3 for TCP; for UDP the largest payload that a
-    /// 1500-byte MTU carries over IPv4 in one piece (1500 - 20 - 8).
+    /// Bytes of one write or datagram if the user gives none. TCP: as in iperf3. UDP: the largest payload that an
+    /// MTU of 1500 bytes carries over IPv4 without fragments (1500 - 20 - 8).
     pub fn standard_chunk(self) -> Bytes {
         match self {
             Self::Tcp => Bytes(128 * 1024),
@@ -240,15 +245,15 @@ fn is_off(flag: &bool) -> bool {
 }
 
 impl Plan {
-    /// [`Self::mover`] if another program moves the payload and goodput only watches (`--attach`).
+    /// Value of [`Self::mover`] if another program moves the payload and goodput only watches (`--attach`).
     pub const WATCHING: &'static str = "none";
 
-    /// Whether goodput only watches what another program moves.
+    /// Whether another program moves the payload and goodput only watches.
     pub fn only_watches(&self) -> bool {
         self.mover == Self::WATCHING
     }
 
-    /// Sensible values for everything: one TCP flow, sent, until the mean is known to ±2 %.
+    /// The defaults: one TCP flow that sends until the mean is known to ±2 %.
     pub fn standard() -> Self {
         Self {
             transport: Transport::Tcp,
@@ -286,7 +291,7 @@ impl Plan {
         each.enumerate().map(|(id, sender)| FlowPlan { id: id as u16, sender }).collect()
     }
 
-    /// The rate of one flow, if the plan paces.
+    /// The rate of one flow, if the plan has a rate.
     pub fn rate_per_flow(&self) -> Option<BitRate> {
         self.rate_bits_per_s.map(|rate| BitRate(rate.0 / f64::from(self.flows)))
     }

@@ -1,4 +1,4 @@
-//! The search for the highest rate of datagrams whose loss is under a threshold.
+//! The search for the highest rate at which few enough datagrams are lost.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 use crate::known::Known;
 use crate::units::{BitRate, Bytes};
 
-/// A search with datagrams of one size.
+/// One search for the highest rate, with datagrams of one size.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateSearch {
-    /// Payload of each datagram, bytes, without the headers of UDP and IP.
+    /// Payload of each datagram, bytes, without UDP and IP headers.
     pub datagram_bytes: Bytes,
-    /// Share of the datagrams that may be lost, percent.
+    /// Share of datagrams that may be lost, percent.
     pub max_loss_percent: f64,
-    /// What came of it.
+    /// How the search ended.
     pub outcome: RateOutcome,
-    /// The rate of payload as sent in the confirming trial, bits per second; absent if there is none.
+    /// Rate of payload that the confirming trial sent, bits per second; absent if no trial confirmed a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bits_per_s: Option<BitRate>,
-    /// The same in datagrams per second.
+    /// Rate of the confirming trial, datagrams per second; absent if no trial confirmed a rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams_per_s: Option<f64>,
-    /// What limits it, in words: of the slowest trial that lost too much, or, if none did, of the one
-    /// that confirmed.
+    /// What limits the rate, in words: what limited the slowest trial that lost too much, or the confirming trial
+    /// if none lost too much.
     pub limit: String,
     /// Every trial, in order.
     pub trials: Vec<RateTrial>,
-    /// What casts doubt on it, for a person.
+    /// Doubts about the result, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
 }
@@ -35,49 +35,49 @@ pub struct RateSearch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateOutcome {
-    /// The rate is the path's: a little above it too much is lost.
+    /// The path limits the rate: slightly above it, too much is lost.
     Path,
-    /// The receiving socket, time after time, loses too much a little above it: the path may carry more.
+    /// The receiving socket limits the rate: slightly above it, the socket repeatedly drops too much. The path may
+    /// carry more.
     Receiver,
-    /// The sender sends no faster, and the path carries that: it may carry more.
+    /// The sender limits the rate: it can't send faster, and the path carries all of it. The path may carry more.
     Sender,
-    /// Even at the lowest rate too much is lost: no rate has so little loss.
+    /// Too much is lost even at the lowest rate.
     LossEverywhere,
-    /// Rates that passed failed when they were tried again: there is no such rate, or not now.
+    /// Rates that passed failed when they were tried again: there is no such rate, or not at this time.
     Unsteady,
-    /// It was broken off, or took too many trials.
+    /// The search was interrupted or took too many trials.
     Unfinished,
 }
 
-/// One trial.
+/// One trial of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RateTrial {
-    /// The rate of payload that the sender was to hold; absent: as fast as it goes.
+    /// Requested rate of payload, bits per second; absent: as fast as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_bits_per_s: Option<BitRate>,
-    /// The rate of payload that it did send.
+    /// Rate of payload that the sender reached, bits per second.
     pub sent_bits_per_s: BitRate,
-    /// Datagrams that it sent.
+    /// Number of datagrams sent.
     pub sent_datagrams: u64,
-    /// Share of them that did not arrive, percent.
+    /// Share of the sent datagrams that did not arrive, percent.
     pub lost_percent: f64,
-    /// What reached the receiver, whose socket had no room for it: part of `lost_percent`, percent of what
-    /// was sent, too.
+    /// Share of the sent datagrams that the receiving socket dropped because it was full, percent. They are part of
+    /// `lost_percent`.
     #[serde(default = "unreported")]
     pub dropped_by_receiver_percent: Known<f64>,
-    /// How long it sent, seconds.
+    /// Time for which the trial sent, seconds.
     pub duration_s: f64,
-    /// Whether it is one of the longer trials that confirm.
+    /// Whether this is one of the longer trials that confirm a rate.
     pub confirms: bool,
-    /// Whether no more was lost than may be.
+    /// Whether no more was lost than allowed.
     pub passed: bool,
-    /// Whether the path lost no more than may be, but with what the receiving socket dropped it was too
-    /// much: this says nothing about the path.
+    /// Whether only the receiving socket's drops made the loss too large. Such a trial says nothing about the path.
     #[serde(default, skip_serializing_if = "is_false")]
     pub spoilt: bool,
 }
 
-/// What a record of an earlier version leaves us with.
+/// The value in records of earlier versions.
 fn unreported() -> Known<f64> {
     Known::missing("earlier versions did not ask the receiving socket")
 }

@@ -1,27 +1,27 @@
-//! How the card of an end spreads what it receives over its queues.
+//! How a host's network card spreads received packets over its queues.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a card's Toeplitz hash of addresses and ports needs to be computed elsewhere (RSS,
-/// Documentation/networking/scaling.rst).
+/// A card's Toeplitz hash of addresses and ports (RSS, Documentation/networking/scaling.rst): all that another host
+/// needs to compute it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReceiveHash {
-    /// Name of the device.
+    /// Name of the network device.
     pub device: String,
-    /// The key; the longest input, of IPv6, takes 40 bytes of it.
+    /// Key of the hash. The longest input, that of IPv6, needs 40 bytes of it.
     pub key: Vec<u8>,
-    /// The queue of each remainder of the hash; as many as a power of two.
+    /// Queue for each remainder of the hash; its length is a power of two.
     pub table: Vec<u16>,
 }
 
 impl ReceiveHash {
-    /// Bytes of a key that an input of addresses and ports takes, at most: 36 bytes and a word.
+    /// Bytes of the key that the longest input of addresses and ports needs: 36 bytes and a word.
     pub const KEY_BYTES: usize = 40;
-    /// Longest key and table that any peer may report.
+    /// Longest key and longest table that a peer may report.
     pub const LONGEST: (usize, usize) = (256, 4096);
 
-    /// Whether it can be computed with.
+    /// Whether the key and the table are complete enough to compute the hash.
     pub fn is_sound(&self) -> bool {
         let (key, table) = Self::LONGEST;
         (Self::KEY_BYTES..=key).contains(&self.key.len())

@@ -48,7 +48,7 @@ pub struct Record {
     pub plan: Plan,
     /// What each end observed.
     pub ends: Ends,
-    /// Addresses of each flow, if known.
+    /// Addresses of each flow; empty if unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub connections: Vec<Connection>,
     /// Totals that a far end reported, if it is not goodput.
@@ -164,9 +164,9 @@ pub enum Kind {
 /// Both ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ends {
-    /// This host.
+    /// What this host observed.
     pub near: Known<End>,
-    /// The target; missing if the peer does not report.
+    /// What the target observed; missing if it does not report.
     pub far: Known<End>,
 }
 
@@ -207,9 +207,9 @@ pub struct Outcome {
     pub ceiling_inputs: Option<CeilingInputs>,
     /// Results of each direction.
     pub directions: Vec<DirectionResult>,
-    /// This host.
+    /// CPU use of this host.
     pub near: EndResult,
-    /// The target.
+    /// CPU use of the target.
     pub far: EndResult,
 }
 

@@ -1,5 +1,5 @@
-//! A record as JSON. Only this file reads and writes one: the code for its many fields is then compiled once, and not
-//! again in each crate that keeps, prints or reads records.
+//! A record as JSON. Only this file reads and writes records. The code for their many fields is thus compiled once,
+//! not again in each crate that keeps, prints or reads records.
 
 use std::io::{self, Write};
 
@@ -8,31 +8,31 @@ use serde_json::{Error, Value};
 use crate::record::Record;
 
 impl Record {
-    /// Reads what [`Self::to_json`] or [`Self::write_json`] made.
+    /// Reads the JSON of [`Self::to_json`] or [`Self::write_json`].
     ///
     /// Errors: not JSON, or not a record.
     pub fn from_json(text: &str) -> Result<Self, Error> {
         serde_json::from_str(text)
     }
 
-    /// In one line, without an end of line.
+    /// The record as JSON in one line, without a line end.
     pub fn to_json(&self) -> Result<String, Error> {
         let mut line = Vec::new();
         self.write_json_line(&mut line).map_err(Error::io)?;
         Ok(String::from_utf8_lossy(&line).into_owned())
     }
 
-    /// As a value, to put it into other JSON.
+    /// The record as a JSON value, to put it into other JSON.
     pub fn to_json_value(&self) -> Result<Value, Error> {
         serde_json::to_value(self)
     }
 
-    /// Writes it indented, for people. The text is never in memory as a whole.
+    /// Writes the record as indented JSON, for people. The text is never in memory as a whole.
     pub fn write_json(&self, out: &mut dyn Write) -> io::Result<()> {
         Ok(serde_json::to_writer_pretty(out, self)?)
     }
 
-    /// Writes what [`Self::to_json`] gives. The text is never in memory as a whole.
+    /// Writes the same line as [`Self::to_json`]. The text is never in memory as a whole.
     pub fn write_json_line(&self, out: &mut dyn Write) -> io::Result<()> {
         Ok(serde_json::to_writer(out, self)?)
     }

@@ -1,4 +1,4 @@
-//! What a comparison judges its arms by.
+//! The numbers by which a comparison judges its arms.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,33 +6,33 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One number of a run that an arm may change.
+/// A number of a run by which arms are judged.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Response {
-    /// Goodput, bit/s; more is better.
+    /// Goodput, bits per second; more is better.
     Throughput,
     /// CPU seconds of both ends per 10^9 payload bytes.
     Cpu,
-    /// Round trips under load, microseconds, median of a run.
+    /// Median round-trip time of a run under load, microseconds.
     Latency,
     /// Interrupts of the path's devices at both ends, per second.
     Interrupts,
-    /// TCP: payload bytes sent again, of those sent. UDP: datagrams lost, of those sent. Percent.
+    /// TCP: payload bytes retransmitted, percent of those sent. UDP: datagrams lost, percent of those sent.
     Loss,
     /// Packets that the hosts and the path dropped, per 10^9 payload bytes.
     Drops,
-    /// CPU of the whole host that the arms change, interrupts included: percent of all its CPUs. Of two hosts, the
-    /// busier one.
+    /// CPU use of the whole host that the arms change, interrupts included, percent of all its CPUs. If they change
+    /// both hosts, the busier one counts.
     HostCpu,
-    /// Goodput divided by [`Response::HostCpu`]: bit/s for each 100 % of the host's CPUs; more is better.
+    /// Goodput divided by [`Response::HostCpu`]: bits per second for each 100 % of the host's CPUs; more is better.
     PerCpu,
 }
 
 impl Response {
-    /// All of them.
+    /// Every response.
     pub const ALL: [Self; 8] = [
         Self::Throughput,
         Self::Cpu,
@@ -44,7 +44,7 @@ impl Response {
         Self::PerCpu,
     ];
 
-    /// As people write it.
+    /// The name that people write.
     pub fn name(self) -> &'static str {
         match self {
             Self::Throughput => "throughput",
@@ -58,7 +58,7 @@ impl Response {
         }
     }
 
-    /// Unit of its numbers.
+    /// Unit of the number.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Throughput => "bit/s",
@@ -72,7 +72,7 @@ impl Response {
         }
     }
 
-    /// Whether more of it is better.
+    /// Whether a larger number is better.
     pub fn more_is_better(self) -> bool {
         matches!(self, Self::Throughput | Self::PerCpu)
     }

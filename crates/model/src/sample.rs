@@ -1,4 +1,4 @@
-//! Raw cumulative counters of the flows at one end at one instant.
+//! Cumulative counters of the flows at one end at one instant.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 use crate::known::{Known, Missing};
 use crate::tcp_info::TcpInfo;
 
-/// Counters at one instant. Everything in it only grows from sample to sample, tcp_info's gauges
-/// and buffer levels apart.
+/// Counters at one instant. They only grow from sample to sample, except the gauges of tcp_info and the fill levels
+/// of buffers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sample {
-    /// Seconds since this end began to move payload, by its monotonic clock.
+    /// Seconds since this end began to move payload, on its monotonic clock.
     pub at_s: f64,
     /// Payload bytes written by all sending flows of this end.
     pub sent_bytes: u64,
     /// Payload bytes read by all receiving flows of this end.
     pub received_bytes: u64,
-    /// Each flow in detail; empty in the samples between two detailed ones.
+    /// Counters of each flow. Only some samples have these details; in the others, the list is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowSample>,
 }
@@ -25,9 +25,9 @@ pub struct Sample {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Writes payload.
+    /// This end writes payload.
     Sender,
-    /// Reads payload.
+    /// This end reads payload.
     Receiver,
 }
 
@@ -36,67 +36,68 @@ pub enum Role {
 pub struct FlowSample {
     /// Number of the flow in the plan.
     pub flow: u16,
-    /// Whether this end sends or receives on it.
+    /// Whether this end sends or receives on the flow.
     pub role: Role,
-    /// Payload bytes written or read.
+    /// Payload bytes that this end has written or read.
     pub bytes: u64,
-    /// Time our own thread waited: a writer for space in the send buffer, a reader for data.
-    /// The second witness beside tcp_info's chronographs; missing for another program's flow.
+    /// Time that goodput's thread waited, microseconds: a writer for space in the send buffer, a reader for data. A
+    /// second witness beside tcp_info's times; missing for another program's flow.
     pub blocked_us: Known<u64>,
-    /// Time our own thread waited on purpose, to hold a rate (`--rate`).
+    /// Time that goodput's thread waited on purpose to keep a rate (`--rate`), microseconds.
     pub paced_us: Known<u64>,
-    /// System calls that moved payload.
+    /// Number of system calls that moved payload.
     pub calls: Known<u64>,
-    /// CPU time of the flow's thread, user and system.
+    /// CPU time of the flow's thread, user and system, microseconds.
     pub cpu_us: Known<u64>,
-    /// Time that the flow's thread was ready to run and waited for a CPU (run-queue delay, second
-    /// number of /proc/PID/task/TID/schedstat, Documentation/scheduler/sched-stats.rst). Part of it
-    /// counts as blocked too: what woke it came before it ran.
+    /// Time that the flow's thread was ready to run and waited for a CPU, microseconds (run-queue delay, second
+    /// number of /proc/PID/task/TID/schedstat, Documentation/scheduler/sched-stats.rst). Part of this time also
+    /// counts as blocked, because the thread's event came before the thread ran.
     #[serde(default = "unreported")]
     pub cpu_wait_us: Known<u64>,
-    /// Time that the flow's thread took to get payload from its source, if that is not memory: in
-    /// the calls that read it. If one call reads and sends, the time that the thread slept in it,
-    /// waits for a CPU included.
+    /// Time that the flow's thread spent in the calls that read its source, microseconds; missing if payload comes
+    /// from memory. If one call reads and sends, the time that the thread slept in this call, waits for a CPU
+    /// included.
     #[serde(default = "no_storage", skip_serializing_if = "is_no_storage")]
     pub source_us: Known<u64>,
-    /// Time that the flow's thread took to write to its sink, and to bring it to the disk.
+    /// Time that the flow's thread spent in writing to its sink and in bringing the data to the disk, microseconds.
     #[serde(default = "no_storage", skip_serializing_if = "is_no_storage")]
     pub sink_us: Known<u64>,
-    /// Of `calls`, zero-copy sends of which the kernel has reported that it copied
-    /// them anyway (Documentation/networking/msg_zerocopy.rst). Absent for movers that copy.
+    /// Number of the `calls` that were zero-copy sends but that the kernel copied anyway, as it reports
+    /// (Documentation/networking/msg_zerocopy.rst). Absent for movers that copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copied_sends: Option<u64>,
-    /// Of `bytes`, those whose pages were mapped instead of copied (`TCP_ZEROCOPY_RECEIVE`,
-    /// net/ipv4/tcp.c). Absent for movers that do not map.
+    /// Number of the `bytes` whose pages were mapped instead of copied (`TCP_ZEROCOPY_RECEIVE`, net/ipv4/tcp.c).
+    /// Absent for movers that do not map.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mapped_bytes: Option<u64>,
-    /// How often a request that stands for many receives ended because the kernel found none of the
-    /// buffers free that it receives into, and was made anew (`ENOBUFS`, io_uring_prep_recv_multishot(3)).
-    /// Absent for movers that make no such request.
+    /// How often the kernel ended a request for many receives because none of its buffers was free (`ENOBUFS`,
+    /// io_uring_prep_recv_multishot(3)). The request was then made again. Absent for movers without such requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exhausted_buffers: Option<u64>,
-    /// The kernel's view of the connection.
+    /// What the kernel knows about the TCP connection.
     pub tcp: Known<TcpInfo>,
-    /// Subflows that an MPTCP connection has, or that it fell back to TCP. `tcp` is of the first of them.
+    /// Number of subflows of an MPTCP connection, or that it fell back to TCP. `tcp` is about the first subflow.
+    /// Absent without MPTCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mptcp_subflows: Option<Known<u64>>,
-    /// Memory of the socket against its limits.
+    /// Memory that the socket uses, and its limits.
     pub memory: Known<SocketMemory>,
-    /// Bytes waiting in the socket for the reader (`SIOCINQ`), or not yet acknowledged (`SIOCOUTQ`).
+    /// Bytes in the socket that the reader has not read yet (`SIOCINQ`), or that the peer has not acknowledged yet
+    /// (`SIOCOUTQ`).
     pub queued_bytes: Known<u64>,
-    /// Of `bytes`, what the peer's TCP acknowledged, if the connection carries more than payload: all that was written
-    /// but what waits in the socket. Absent otherwise, because `tcp` has it.
+    /// Number of the `bytes` that the peer's TCP acknowledged, if the connection carries more than payload: all
+    /// that was written, except what is still in the socket. Absent otherwise, because `tcp` has this number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acked_payload_bytes: Option<u64>,
-    /// Datagram counts; only for UDP.
+    /// Counts of datagrams; only for UDP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<DatagramCounts>,
 }
 
 impl FlowSample {
-    /// A flow of whose payload nothing but the bytes is known: all else is missing, because of `why`,
-    /// but what only some movers and transports count, which is absent, and its payload is memory.
-    /// Callers that know more override fields: `FlowSample { calls, ..FlowSample::unreported(…) }`.
+    /// A flow of which only the payload bytes are known. Everything else is missing, because of `why`; counts that
+    /// only some movers or transports have are absent; payload is memory. Callers that know more override fields:
+    /// `FlowSample { calls, ..FlowSample::unreported(…) }`.
     pub fn unreported(flow: u16, role: Role, bytes: u64, why: &'static str) -> Self {
         let unreported = || Known::missing(why);
         Self {
@@ -123,12 +124,12 @@ impl FlowSample {
     }
 }
 
-/// What a peer that knows no `cpu_wait_us` leaves us with.
+/// The value if the peer does not know `cpu_wait_us`.
 fn unreported() -> Known<u64> {
     Known::missing("the peer does not report how long its threads waited for a CPU")
 }
 
-/// What is said of the source or the sink of a flow that has none.
+/// The value for a flow whose payload comes from memory, or goes nowhere.
 pub fn no_storage() -> Known<u64> {
     Known::missing("its payload is memory")
 }
@@ -137,66 +138,66 @@ fn is_no_storage(time: &Known<u64>) -> bool {
     *time == no_storage()
 }
 
-/// Socket memory, from `SO_MEMINFO` (include/uapi/linux/sock_diag.h, `SK_MEMINFO_*`). Bytes as the
-/// kernel charges them, bookkeeping included.
+/// Memory of a socket, from `SO_MEMINFO` (include/uapi/linux/sock_diag.h, `SK_MEMINFO_*`). The numbers are bytes as
+/// the kernel charges them, bookkeeping included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SocketMemory {
-    /// Receive memory in use.
+    /// Receive memory in use, bytes.
     pub rmem_alloc_bytes: u64,
-    /// Receive memory allowed.
+    /// Limit of the receive memory, bytes.
     pub rcvbuf_bytes: u64,
-    /// Send memory in use by queued packets.
+    /// Send memory that queued packets use, bytes.
     pub wmem_alloc_bytes: u64,
-    /// Send memory allowed.
+    /// Limit of the send memory, bytes.
     pub sndbuf_bytes: u64,
-    /// Send memory queued, unsent and unacknowledged data together.
+    /// Send memory of unsent and unacknowledged data together, bytes.
     pub wmem_queued_bytes: u64,
-    /// Packets waiting because the reader held the socket.
+    /// Memory of packets that wait because the reader holds the socket, bytes.
     pub backlog_bytes: u64,
-    /// Packets the socket dropped.
+    /// Number of packets that the socket dropped.
     pub drops: u64,
 }
 
-/// What a UDP flow counted. A sender fills `sent`; a receiver the rest.
+/// Datagrams that a UDP flow counted. A sender fills in `sent`, `spun_us` and `stalled_us`, a receiver the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DatagramCounts {
-    /// Datagrams handed to the kernel.
+    /// Datagrams that the sender handed to the kernel.
     pub sent: u64,
-    /// Datagrams read.
+    /// Datagrams that the receiver read.
     pub received: u64,
-    /// Sequence numbers never seen, up to the highest one seen.
+    /// Sequence numbers that never arrived, below the highest one that did.
     pub lost: u64,
-    /// Datagrams that came after one with a higher sequence number.
+    /// Datagrams that arrived after one with a higher sequence number.
     pub reordered: u64,
-    /// Datagrams seen more than once, within the receiver's window of remembrance.
+    /// Datagrams that arrived more than once, as far back as the receiver remembers numbers.
     pub duplicated: u64,
-    /// Interarrival jitter after RFC 3550 section 6.4.1, microseconds; between packets, by the
-    /// kernel's times of arrival.
+    /// Interarrival jitter (RFC 3550, section 6.4.1), microseconds. It is measured between packets, by the kernel's
+    /// arrival times.
     pub jitter_us: f64,
-    /// Datagrams that came joined behind another in one packet (`UDP_GRO`). The gap before each is
-    /// unknown, and not part of `jitter_us`.
+    /// Datagrams that arrived behind another in one packet (`UDP_GRO`). The gaps before them are unknown, and are
+    /// not part of `jitter_us`.
     #[serde(default, skip_serializing_if = "is_none")]
     pub joined: u64,
-    /// Gaps between two datagrams with consecutive numbers that came one after the other, each in a
-    /// packet of its own; only of paced flows.
+    /// Gaps between two datagrams with consecutive numbers that arrived one after the other, each in a packet of
+    /// its own; only for paced flows.
     #[serde(default, skip_serializing_if = "is_none")]
     pub gaps: u64,
-    /// Those of `gaps` within 20 % of what the plan's rate gives.
+    /// Number of the `gaps` that were within 20 % of the gap at the plan's rate.
     #[serde(default, skip_serializing_if = "is_none")]
     pub even_gaps: u64,
-    /// Time that the sender spent spinning, to hold its rate more precisely than timers do; CPU time
-    /// of its thread.
+    /// CPU time that the sender's thread spent in busy-waiting, to keep its rate more precisely than timers can,
+    /// microseconds.
     #[serde(default, skip_serializing_if = "is_none")]
     pub spun_us: u64,
-    /// Time by which the schedule of a paced sender was moved, because its thread was held up for longer than
-    /// is made up; what the rate gives in it was not sent.
+    /// Time by which a paced sender's schedule was moved, microseconds, because its thread was held up for longer
+    /// than it may catch up on. The sender left out what the rate gives in this time.
     #[serde(default, skip_serializing_if = "is_none")]
     pub stalled_us: u64,
-    /// Whether the datagrams carry numbers. If a foreign protocol has none, `lost`, `reordered`
-    /// and `duplicated` mean nothing.
+    /// Whether the datagrams carry numbers. Without them (some other protocols), `lost`, `reordered` and
+    /// `duplicated` mean nothing.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub numbered: bool,
-    /// Whether the datagrams carry their time of sending; if not, `jitter_us` means nothing.
+    /// Whether the datagrams carry their sending time. Without it, `jitter_us` means nothing.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub timed: bool,
 }
@@ -222,13 +223,14 @@ impl Default for DatagramCounts {
 }
 
 impl DatagramCounts {
-    /// Numbers never seen, up to the highest one seen, if there are numbers.
+    /// Sequence numbers that never arrived, below the highest one that did; missing if the datagrams carry no
+    /// numbers.
     pub fn lost(&self) -> Result<u64, Missing> {
         let unknown = || Missing::because("datagrams of this protocol carry no numbers");
         self.numbered.then_some(self.lost).ok_or_else(unknown)
     }
 
-    /// Interarrival jitter, microseconds, if the datagrams carry their time of sending.
+    /// Interarrival jitter, microseconds; missing if the datagrams carry no sending times.
     pub fn jitter_us(&self) -> Result<f64, Missing> {
         let unknown = || Missing::because("datagrams of this protocol carry no times");
         self.timed.then_some(self.jitter_us).ok_or_else(unknown)

@@ -1,4 +1,4 @@
-//! How a setting is named: `[far:]NAME[@SCOPE]`.
+//! The name of a setting: `[far:]NAME[@SCOPE]`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,15 +13,15 @@ use crate::end_name::EndName;
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub struct SettingRef {
-    /// The host it belongs to.
+    /// The host that the setting belongs to.
     pub end: EndName,
-    /// Its name, as `goodput settings list` prints it.
+    /// The setting's name, as `goodput settings list` prints it.
     pub name: String,
-    /// The device, route or class it holds for; `None` if it holds for the host or the test.
+    /// Device, route or class that the setting belongs to; absent if it belongs to the whole host or the test.
     pub scope: Option<String>,
 }
 
-/// A text that names no setting.
+/// A text that is not the name of a setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a setting; write [far:]NAME[@SCOPE], like offload.tso@eth0")]
 pub struct BadSettingRef(String);

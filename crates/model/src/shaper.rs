@@ -1,5 +1,5 @@
-//! What the sending host's queueing discipline is set to, which bucket would be enough for it, and what that explains of
-//! what was measured (`goodput shaping`).
+//! How the sending host's queueing discipline is configured, which bucket would be enough, and what this explains
+//! (`goodput shaping`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,37 +13,38 @@ use crate::units::{BitRate, Bytes};
 /// The token bucket that the traffic passes at the sending host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LocalShaper {
-    /// The host.
+    /// The end that the sending host is.
     pub end: EndName,
-    /// The device.
+    /// Name of the network device.
     pub device: String,
     /// The queueing discipline: `tbf` or `htb`.
     pub kind: String,
-    /// The class of htb that the traffic went through, as tc(8) writes it.
+    /// Class of htb that the traffic passed, as tc(8) writes it; absent for tbf.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// The rate that it may reach, in what it counts: of a class, the lowest ceil from there to the root.
+    /// Highest rate that the shaper allows, bits per second, in the bytes that it counts. For a class: the lowest
+    /// ceil from the class to the root.
     pub rate_bits_per_s: BitRate,
-    /// What the bucket holds at that rate.
+    /// Size of the bucket at this rate, bytes.
     pub burst_bytes: Known<Bytes>,
-    /// What its queue holds.
+    /// Size of the shaper's queue, bytes.
     pub limit_bytes: Known<Bytes>,
-    /// What it counts for a frame of the train, bytes.
+    /// Bytes that the shaper counts for one frame of the train.
     pub counted_frame_bytes: Bytes,
 }
 
-/// A bucket that is enough for a rate, with its arithmetic.
+/// The smallest bucket that is enough for a rate, with its arithmetic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EnoughBucket {
-    /// What is enough for the rate.
+    /// Bucket that is enough for the rate, bytes.
     pub for_rate_bytes: Bytes,
-    /// What is enough for the rate and leaves super-packets of segmentation offload whole.
+    /// Bucket that is enough for the rate and for whole super-packets of segmentation offload, bytes.
     pub bytes: Bytes,
-    /// The arithmetic.
+    /// The arithmetic, in order.
     pub lines: Vec<CeilingLine>,
-    /// How late timers of the shaper's host are that run as long as a frame takes at the rate.
+    /// Lateness of timers at the shaper's host that ran for the time of one frame at this rate.
     pub timers: Known<TimerLateness>,
-    /// The same of timers that run as long as a super-packet takes.
+    /// Lateness of timers that ran for the time of one super-packet.
     #[serde(default = "not_watched")]
     pub super_packet_timers: Known<TimerLateness>,
 }
@@ -52,70 +53,71 @@ fn not_watched() -> Known<TimerLateness> {
     Known::missing("an older goodput made this record")
 }
 
-/// How late timers were, before the traffic.
+/// How late timers were, measured before the traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimerLateness {
-    /// How many timers were watched.
+    /// Number of timers.
     pub count: u64,
-    /// How long each ran, microseconds.
+    /// Time that each timer ran, microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_us: Option<f64>,
-    /// The lateness that half of them exceed, microseconds.
+    /// Median lateness, microseconds.
     pub median_us: f64,
-    /// The longest, microseconds.
+    /// Longest lateness, microseconds.
     pub longest_us: f64,
-    /// What a bucket has to bridge, so that late timers cost at most 1 % of the rate, microseconds.
+    /// Time that the bucket has to bridge so that late timers cost at most 1 % of the rate, microseconds.
     pub bridged_us: f64,
-    /// How many were later than timers of an idle machine are: it did something else first.
+    /// Number of timers that were later than on an idle machine, because the machine did something else first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<u64>,
 }
 
-/// What explains a rate, a queue or a loss, in words.
+/// What explains a rate, a queue or a loss.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShapingCause {
-    /// Which: `late-timers`, `second-shaper` and others.
+    /// Id of the explanation: `late-timers`, `second-shaper` and others.
     pub id: String,
-    /// In words.
+    /// The explanation in words.
     pub text: String,
 }
 
-/// What a comparison of the settings in question shows (`goodput shaping --prove`). The comparison itself is in the record.
+/// What a comparison of the settings in question shows (`goodput shaping --prove`). The record has the comparison
+/// itself too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShapingProof {
-    /// The rate that TCP gets with each arm of the comparison, in their order.
+    /// Rate of TCP with each arm, in the order of the comparison.
     pub arms: Vec<ArmRate>,
-    /// The number of the arm that gives the configured rate with the fewest changes, if one does.
+    /// Number of the arm that reaches the configured rate with the fewest changes; absent if none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gives: Option<usize>,
-    /// What was not compared, and why.
+    /// Settings that were not compared, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// The commands of other programs that make the changes of that arm.
+    /// Commands of other programs that make the changes of this arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
-    /// Files that keep them.
+    /// Files to write so that the changes outlive a reboot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permanent: Vec<Permanent>,
 }
 
-/// The rate that TCP gets with one arm, in what the shaper counts.
+/// Rate of TCP with one arm, in the bytes that the shaper counts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArmRate {
-    /// The median of the runs, bits per second.
+    /// Median of the runs, bits per second.
     pub median_bits_per_s: Known<BitRate>,
-    /// The interval in which the median lies with 95 % confidence.
+    /// 95 % confidence interval of the median, bits per second.
     pub interval_bits_per_s: Known<[BitRate; 2]>,
 }
 
-/// Why nothing was compared.
+/// Why goodput did not compare settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotProven {
-    /// In words.
+    /// The reason in words.
     pub why: String,
     /// Whether a privilege was missing.
     pub not_permitted: bool,
-    /// Whether no setting was in question, so that nothing failed.
+    /// Whether no setting was in question. Then nothing failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub nothing_in_question: bool,
 }
@@ -123,8 +125,8 @@ pub struct NotProven {
 /// What changed since an earlier test of the same shaper.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SinceLast {
-    /// When that test began, RFC 3339, UTC.
+    /// Start of the earlier test, RFC 3339, UTC.
     pub started: String,
-    /// What differs, a sentence each; empty if nothing that counts does.
+    /// The differences, one sentence each; empty if nothing important changed.
     pub changes: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! What datagrams that were sent faster than a path lets them through show of what holds them.
+//! What limits the rate of a path, as shown by datagrams that were sent faster than this rate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,63 +11,65 @@ use crate::known::Known;
 use crate::shaper::{EnoughBucket, LocalShaper, NotProven, ShapingCause, ShapingProof, SinceLast};
 use crate::units::{BitRate, Bytes};
 
-/// What holds the rate of a path, as a train of datagrams met it.
+/// What limits the rate of a path, as a train of datagrams shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Shaping {
-    /// What became of datagrams that exceed the rate.
+    /// What happened to datagrams above the rate.
     pub kind: ShapingKind,
     /// Payload of each datagram, bytes.
     pub payload_bytes: Bytes,
     /// IP packet of each datagram, bytes.
     pub packet_bytes: Bytes,
-    /// Ethernet frame of each datagram without preamble and checksum, bytes: what qdiscs count.
+    /// Ethernet frame of each datagram without preamble and checksum, bytes. Queueing disciplines count these
+    /// bytes.
     pub frame_bytes: Bytes,
-    /// Datagrams that were sent.
+    /// Number of datagrams sent.
     pub sent: u64,
-    /// Of these, datagrams that did not come.
+    /// Number of these datagrams that did not arrive.
     pub lost: u64,
-    /// The rate at which they were sent, in frames, bits per second.
+    /// Rate at which the datagrams were sent, bits per second of frames.
     pub offered_bits_per_s: BitRate,
-    /// How long the sender had to wait for its own queue, percent of the time.
+    /// Share of the time in which the sender waited for its own queue, percent.
     #[serde(default = "not_counted")]
     pub held_percent: Known<f64>,
-    /// How often the sender's queueing discipline made something wait for its rate, for each call that sent datagrams.
+    /// How often the sender's queueing discipline held something back to keep its rate, per call that sent
+    /// datagrams.
     #[serde(default = "not_counted")]
     pub rate_waits_per_call: Known<f64>,
-    /// The rate that was let through in the long run, in frames, bits per second.
+    /// Long-term rate that passed, bits per second of frames.
     pub rate_bits_per_s: Known<Estimate>,
-    /// What was let through after a pause before the rate held, in frames, bytes: the bucket.
+    /// Bytes of frames that passed after a pause before the rate applied: the bucket.
     pub bucket_bytes: Known<Estimate>,
-    /// The queue in which they waited, if they did.
+    /// The queue in which the datagrams waited; missing if they did not wait.
     pub queue: Known<ShapingQueue>,
-    /// Lowest and highest rate over windows of several lengths, once the rate held.
+    /// Lowest and highest rate over windows of several lengths, after the bucket was empty.
     pub windows: Vec<WindowRates>,
-    /// Pauses between arrivals, once the rate held.
+    /// Pauses between arrivals, after the bucket was empty.
     pub gaps: Gaps,
-    /// Bytes that had come, in frames, against the time since the first came; thinned for a picture.
+    /// Bytes that had arrived, by time since the first arrival; thinned for a picture.
     pub curve: Vec<CurvePoint>,
 }
 
-/// What became of datagrams that exceed a rate.
+/// What happens to datagrams above a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ShapingKind {
-    /// They waited.
+    /// They wait.
     Shaper,
-    /// They were dropped without having waited.
+    /// They are dropped without waiting first.
     Policer,
-    /// Nothing: all came as fast as they were sent.
+    /// There is no limit: all arrived as fast as they were sent.
     None,
 }
 
 /// The queue of a shaper.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShapingQueue {
-    /// How long they waited in it at most, seconds.
+    /// Longest time that a datagram waited in the queue, seconds.
     pub longest_wait_s: f64,
-    /// What lay in it then, in frames, bytes.
+    /// Bytes of frames in the queue at that time.
     pub bytes: Bytes,
-    /// How it drops.
+    /// When the queue drops.
     pub discipline: QueueDiscipline,
 }
 
@@ -75,33 +77,33 @@ pub struct ShapingQueue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum QueueDiscipline {
-    /// It was never full.
+    /// Unknown: it was never full.
     Unfilled,
-    /// It drops what comes when it is full.
+    /// It drops what arrives when it is full.
     DropTail,
-    /// It drops before it is full, as CoDel and its kin do.
+    /// It drops before it is full, as CoDel and similar algorithms do.
     ActiveManagement,
 }
 
 /// The lowest and the highest rate over all windows of one length.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowRates {
-    /// Length of a window, seconds.
+    /// Length of the windows, seconds.
     pub window_s: f64,
-    /// Lowest rate, in frames, bits per second.
+    /// Lowest rate, bits per second of frames.
     pub lowest_bits_per_s: BitRate,
-    /// Highest rate, in frames, bits per second.
+    /// Highest rate, bits per second of frames.
     pub highest_bits_per_s: BitRate,
 }
 
-/// The pauses between arrivals.
+/// Pauses between arrivals.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Gaps {
-    /// The longest, seconds.
+    /// Longest pause, seconds.
     pub longest_s: f64,
-    /// How many pauses had which length; bins without any are left out.
+    /// Number of pauses by length; empty bins are left out.
     pub histogram: Vec<GapBin>,
-    /// The rhythm in which bursts came, if they did.
+    /// Rhythm of bursts; absent if packets did not arrive in bursts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rhythm: Option<Rhythm>,
 }
@@ -109,78 +111,78 @@ pub struct Gaps {
 /// Pauses of similar length.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GapBin {
-    /// The shortest pause that counts here, seconds; the next bin begins at twice as much.
+    /// Shortest pause of this bin, seconds. The next bin begins at twice this time.
     pub from_s: f64,
-    /// How many.
+    /// Number of pauses.
     pub count: u64,
 }
 
-/// Bursts that come at even times.
+/// Bursts that arrive at regular intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rhythm {
-    /// From the beginning of one burst to that of the next, seconds.
+    /// Time from the beginning of one burst to the beginning of the next, seconds.
     pub period_s: f64,
-    /// What comes in a burst, in frames, bytes.
+    /// Bytes of frames in one burst.
     pub burst_bytes: Bytes,
 }
 
 /// One point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CurvePoint {
-    /// Seconds since the first datagram came.
+    /// Seconds since the first datagram arrived.
     pub at_s: f64,
-    /// What had come by then, in frames, bytes.
+    /// Bytes of frames that had arrived by then.
     pub bytes: u64,
 }
 
-/// What a shaper is configured for, what it gives, and whether that is the same (`goodput shaping`).
+/// The configured rate of a shaper, the measured rate, and whether they agree (`goodput shaping`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShapingTest {
-    /// The rate that it is configured for, bits per second.
+    /// Rate for which the shaper is configured, bits per second.
     #[serde(alias = "told_bits_per_s")]
     pub configured_bits_per_s: BitRate,
-    /// By how much the rate that it gives may differ, percent.
+    /// By how much the measured rate may differ from the configured rate, percent.
     pub tolerance_percent: f64,
-    /// The largest burst that it may let through, if there is one.
+    /// Largest burst that the shaper may let through, bytes; absent if there is no such limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_burst_bytes: Option<Bytes>,
-    /// What a train of datagrams shows of it.
+    /// What a train of datagrams shows.
     pub train: Known<Shaping>,
-    /// What it counts, by the rate that it gives.
+    /// Which bytes of a packet the shaper counts, judging by the measured rate.
     pub counts: Known<CountedLayer>,
-    /// The rate that datagrams get, in what it counts, bits per second.
+    /// Rate of datagrams, bits per second, in the bytes that the shaper counts.
     pub datagrams_bits_per_s: Known<Estimate>,
-    /// The rate that TCP gets, in what it counts, bits per second.
+    /// Rate of TCP, bits per second, in the bytes that the shaper counts.
     pub tcp_bits_per_s: Known<Estimate>,
-    /// Whether it gives the rate that it is configured for.
+    /// Whether the shaper gives the configured rate.
     pub confirmation: Confirmation,
-    /// Why, a sentence each.
+    /// Reasons for this answer, one sentence each.
     pub reasons: Vec<String>,
-    /// The shaper that the traffic passes at the sending host, if one is there.
+    /// The shaper that the traffic passes at the sending host; missing if there is none.
     #[serde(default = "not_read")]
     pub shaper: Known<LocalShaper>,
     /// The bucket that would be enough for the rate.
     #[serde(default = "not_computed")]
     pub enough_bucket: Known<EnoughBucket>,
-    /// What explains what was seen, the likeliest first.
+    /// Explanations of what was measured, the likeliest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<ShapingCause>,
-    /// What to change at the sending host.
+    /// Changes to make at the sending host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
-    /// The same as commands of tc(8).
+    /// The same changes as commands of tc(8).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
-    /// Files that keep it.
+    /// Files to write so that the changes outlive a reboot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permanent: Vec<Permanent>,
-    /// What a comparison of the settings in question shows, if that was asked (`--prove`).
+    /// What a comparison of the settings in question shows, if `--prove` was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<ShapingProof>,
-    /// Why nothing was compared, if that was asked.
+    /// Why nothing was compared although `--prove` was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_proven: Option<NotProven>,
-    /// What changed since the last test of the same shaper, if the history has one.
+    /// What changed since the last test of the same shaper; absent if the history has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<SinceLast>,
 }
@@ -190,7 +192,7 @@ fn not_counted() -> Known<f64> {
 }
 
 impl ShapingTest {
-    /// A test of a shaper that is configured for this rate, before anything was measured.
+    /// A test of a shaper with this configured rate, before anything is measured.
     pub fn of(configured_bits_per_s: BitRate) -> Self {
         Self {
             configured_bits_per_s,
@@ -229,19 +231,19 @@ fn not_computed() -> Known<EnoughBucket> {
 pub enum CountedLayer {
     /// The IP packet.
     Packet,
-    /// With the Ethernet header, as qdiscs of Linux count.
+    /// The IP packet and the Ethernet header, as Linux's queueing disciplines count.
     Frame,
-    /// With the checksum of the frame as well.
+    /// The IP packet, the Ethernet header and the frame's checksum.
     CheckedFrame,
-    /// With preamble and gap as well: all that occupies an Ethernet wire.
+    /// Everything that occupies an Ethernet wire, preamble and gap included.
     Wire,
 }
 
 impl CountedLayer {
-    /// All, the smallest first.
+    /// Every layer, the smallest first.
     pub const ALL: [Self; 4] = [Self::Packet, Self::Frame, Self::CheckedFrame, Self::Wire];
 
-    /// Bytes that count beside the IP packet.
+    /// Bytes that count in addition to the IP packet.
     pub fn extra_bytes(self) -> f64 {
         let checked = ETHERNET_HEADER_BYTES + ETHERNET_CHECKSUM_BYTES;
         f64::from(match self {
@@ -252,7 +254,7 @@ impl CountedLayer {
         })
     }
 
-    /// In words.
+    /// The counted bytes in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Packet => "IP packets",
@@ -263,14 +265,14 @@ impl CountedLayer {
     }
 }
 
-/// Whether a shaper gives the rate that it is configured for.
+/// Whether a shaper gives the configured rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confirmation {
-    /// It does.
+    /// It gives the configured rate.
     Confirmed,
-    /// It does not.
+    /// It gives another rate.
     Missed,
-    /// What was seen does not say.
+    /// The measurement does not show it.
     Inconclusive,
 }

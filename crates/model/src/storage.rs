@@ -1,4 +1,4 @@
-//! Where payload comes from and goes to, if that is not memory, and what is written before it.
+//! Where payload comes from and goes to if it is not memory.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,20 +6,21 @@ use serde::{Deserialize, Serialize};
 use crate::known::Known;
 use crate::units::{BitRate, Bytes};
 
-/// The storage of one measurement. The source is at the end that sends, the sink at the one that
-/// receives.
+/// Where payload comes from and goes to. The source is at the sending end, the sink at the receiving end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Storage {
-    /// What is sent; `None`: random bytes of memory, again and again.
+    /// What the sender sends; absent: random bytes of memory, repeatedly.
     pub source: Option<Source>,
-    /// Where what arrives is written to; `None`: nowhere.
+    /// Where the receiver writes what arrives; absent: nowhere.
     pub sink: Option<Sink>,
-    /// Whether the sink is written alone before the flows begin, so that its own rate is known as a source's always is.
+    /// Whether to write to the sink alone before the flows begin, to learn its own rate. A source is always read
+    /// alone first.
     pub sink_alone: bool,
-    /// Bytes of an application's header, written in one call before each transfer of the source.
+    /// Length of an application's header, bytes. The sender writes it in one call before each transfer of the
+    /// source.
     pub header_bytes: u32,
-    /// Whether the header is written with `MSG_MORE` (send(2)): more will follow.
+    /// Whether the header is written with `MSG_MORE` (send(2)), which says that more data follows.
     pub header_more: bool,
 }
 
@@ -29,12 +30,12 @@ pub struct Storage {
 pub enum Source {
     /// A file of the sending end.
     File {
-        /// Its path at the near end; at the far end its path within the directory that is served.
+        /// Path of the file at the near end; at the far end, its path within the served directory.
         name: String,
-        /// Whether it is read from the disk.
+        /// State of the page cache before the file is sent.
         cache: Cache,
     },
-    /// A file in memory of this many random bytes.
+    /// A file in memory that consists of this number of random bytes.
     Memory(Bytes),
     /// The near end's standard input.
     Input,
@@ -44,36 +45,36 @@ pub enum Source {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cache {
-    /// Read once before it is sent.
+    /// The file was read once before it is sent.
     #[default]
     Warm,
-    /// Dropped before it is sent, as far as the kernel does so.
+    /// The file was dropped from the page cache before it is sent, as far as the kernel does this.
     Cold,
 }
 
-/// Where what arrives is written to.
+/// Where the receiver writes what arrives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Sink {
-    /// Its path at the near end, `-` for standard output; at the far end its name in the directory
-    /// that takes files. Of several flows, each writes a file of its own, with its number as suffix.
+    /// At the near end the file's path, or `-` for standard output; at the far end the file's name in the directory
+    /// for received files. Each of several flows writes its own file, with its number as a suffix.
     pub name: String,
-    /// Whether it is written past the page cache (`O_DIRECT`, open(2)).
+    /// Whether writes bypass the page cache (`O_DIRECT`, open(2)).
     #[serde(default)]
     pub direct: bool,
-    /// Whether the flow ends only when all is on the disk (fsync(2)).
+    /// Whether the flow ends only when all data is on the disk (fsync(2)).
     #[serde(default)]
     pub fsync: bool,
 }
 
 impl Storage {
-    /// Whether payload is memory at both ends, and nothing else.
+    /// Whether payload is memory at both ends.
     pub fn is_memory(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Source {
-    /// Its name, for a person.
+    /// Name of the source, for a person.
     pub fn name(&self) -> &str {
         match self {
             Self::File { name, .. } => name,
@@ -83,34 +84,33 @@ impl Source {
     }
 }
 
-/// What the storage of one direction was found to be beside the network.
+/// How fast one direction's files are, compared with the network.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageResult {
-    /// Name of the source; none if it is memory without an end.
+    /// Name of the source; absent if payload is endless memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Bytes of the source.
+    /// Length of the source, bytes.
     pub source_bytes: Known<u64>,
-    /// State of the page cache that the source was brought into: `warm`, `cold`, `memory`, `input`.
+    /// State of the page cache that goodput prepared for the source: `warm`, `cold`, `memory`, `input`.
     pub cache: Known<String>,
-    /// Share of the source that was in the page cache before, percent.
+    /// Share of the source that was in the page cache before the flows began, percent.
     pub resident_percent: Known<f64>,
-    /// Rate of the source when it was read alone before.
+    /// Rate at which the source was read alone before the flows began, bits per second.
     pub alone_bits_per_s: Known<BitRate>,
-    /// Share of the run that the sender's threads slept in the calls that read the source, percent.
+    /// Share of the run in which the sender's threads slept in calls that read the source, percent.
     pub source_wait_percent: Known<f64>,
-    /// Name of the sink.
+    /// Name of the sink; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sink: Option<String>,
-    /// Rate of the sink when it was written alone before.
+    /// Rate at which the sink was written alone before the flows began, bits per second.
     #[serde(default = "not_written_alone")]
     pub sink_alone_bits_per_s: Known<BitRate>,
-    /// Share of the run that the receiver's threads slept in the calls that write to the sink,
-    /// percent.
+    /// Share of the run in which the receiver's threads slept in calls that write to the sink, percent.
     pub sink_wait_percent: Known<f64>,
-    /// Share of the run that the sender's threads waited for space in their send buffers, percent.
+    /// Share of the run in which the sender's threads waited for space in their send buffers, percent.
     pub network_wait_percent: Known<f64>,
-    /// What took most of the time.
+    /// The part of the transfer that took most of the time.
     pub slowest: Known<Slowest>,
 }
 

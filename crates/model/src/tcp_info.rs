@@ -7,12 +7,12 @@ use crate::known::Missing;
 
 macro_rules! tcp_info {
     ($($(#[doc = $doc:literal])* $name:ident, $needs:literal;)*) => {
-        /// The kernel's view of one TCP connection. A field that this kernel does not have stays
-        /// `None`; ask through the method of the same name to get the reason.
+        /// What the kernel knows about one TCP connection. A field that this kernel does not have is absent; the
+        /// method of the same name gives the reason.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(default)]
         pub struct TcpInfo {
-            /// Bytes that `getsockopt(TCP_INFO)` returned.
+            /// Number of bytes that `getsockopt(TCP_INFO)` returned.
             pub length_bytes: u32,
             $($(#[doc = $doc])* #[serde(skip_serializing_if = "Option::is_none")]
               pub $name: Option<u64>,)*
@@ -34,27 +34,27 @@ tcp_info! {
     ca_state, 104;
     /// Options in use, `TCPI_OPT_*` bits.
     options, 104;
-    /// Window scale the peer uses.
+    /// Window scale that the peer uses.
     snd_wscale, 104;
-    /// Window scale this end uses.
+    /// Window scale that this end uses.
     rcv_wscale, 104;
-    /// 1 if the delivery rate was limited by the application.
+    /// 1 if the application limited the delivery rate.
     delivery_rate_app_limited, 168;
     /// Retransmission time-out, microseconds.
     rto_us, 104;
-    /// Sending maximum segment size, bytes.
+    /// Maximum segment size for sending, bytes.
     snd_mss_bytes, 104;
-    /// Receiving maximum segment size, bytes.
+    /// Maximum segment size for receiving, bytes.
     rcv_mss_bytes, 104;
-    /// Segments sent and not acknowledged.
+    /// Segments that were sent but not acknowledged yet.
     unacked_segments, 104;
-    /// Of them, those that the peer acknowledged selectively.
+    /// Unacknowledged segments that the peer acknowledged selectively.
     sacked_segments, 104;
-    /// Segments considered lost.
+    /// Segments that the kernel considers lost.
     lost_segments, 104;
-    /// Retransmitted segments that are in flight.
+    /// Retransmitted segments in flight.
     retrans_out_segments, 104;
-    /// Time since payload arrived in order, milliseconds, in steps of a jiffy: 1 to 10 ms.
+    /// Time since payload last arrived in order, milliseconds, in steps of a jiffy (1 to 10 ms).
     last_data_recv_ms, 104;
     /// Path MTU, bytes.
     pmtu_bytes, 104;
@@ -62,7 +62,7 @@ tcp_info! {
     rtt_us, 104;
     /// Mean deviation of the round-trip time, microseconds.
     rttvar_us, 104;
-    /// Slow start threshold, segments; 2^31-1 while never set.
+    /// Slow-start threshold, segments; 2^31-1 if it was never set.
     snd_ssthresh_segments, 104;
     /// Congestion window, segments.
     snd_cwnd_segments, 104;
@@ -70,15 +70,15 @@ tcp_info! {
     advmss_bytes, 104;
     /// Receiver's estimate of the round-trip time, microseconds.
     rcv_rtt_us, 104;
-    /// Receive space that autotuning aims at, bytes.
+    /// Receive space that autotuning aims for, bytes.
     rcv_space_bytes, 104;
-    /// Segments retransmitted until now.
+    /// Segments retransmitted so far.
     total_retrans_segments, 104;
     /// Pacing rate, bytes per second; 2^64-1 if unlimited.
     pacing_rate_bytes_per_s, 120;
     /// Upper bound of the pacing rate, bytes per second; 2^64-1 if unlimited.
     max_pacing_rate_bytes_per_s, 120;
-    /// Payload bytes acknowledged by the peer.
+    /// Payload bytes that the peer acknowledged.
     acked_bytes, 136;
     /// Payload bytes received in order.
     received_bytes, 136;
@@ -88,7 +88,7 @@ tcp_info! {
     segs_in, 144;
     /// Bytes in the send queue that were not sent yet.
     notsent_bytes, 160;
-    /// Smallest round-trip time seen, microseconds.
+    /// Smallest round-trip time, microseconds.
     min_rtt_us, 160;
     /// Segments with payload received.
     data_segs_in, 160;
@@ -96,11 +96,11 @@ tcp_info! {
     data_segs_out, 160;
     /// Most recent delivery rate, bytes per second.
     delivery_rate_bytes_per_s, 168;
-    /// Time with data to send or in flight, microseconds.
+    /// Time in which data was in flight or waited to be sent, microseconds.
     busy_us, 192;
-    /// Part of it stopped by the peer's window, microseconds.
+    /// Part of `busy_us` in which the peer's window stopped the sender, microseconds.
     rwnd_limited_us, 192;
-    /// Part of it stopped by the send buffer, microseconds.
+    /// Part of `busy_us` in which the send buffer stopped the sender, microseconds.
     sndbuf_limited_us, 192;
     /// Segments delivered.
     delivered_segments, 200;
@@ -112,7 +112,7 @@ tcp_info! {
     retrans_bytes, 224;
     /// Duplicate SACKs received.
     dsack_dups, 224;
-    /// Reordering events seen.
+    /// Number of reordering events.
     reord_seen, 224;
     /// Segments received out of order.
     rcv_ooo_segments, 232;
@@ -120,17 +120,17 @@ tcp_info! {
     snd_wnd_bytes, 232;
     /// Window that this end advertised, bytes.
     rcv_wnd_bytes, 240;
-    /// Changes of the flow hash after time-outs.
+    /// How often the flow hash was changed after a time-out.
     rehash, 240;
-    /// Retransmission time-outs so far.
+    /// Number of retransmission time-outs.
     total_rto, 248;
-    /// Recoveries from time-outs.
+    /// Number of recoveries from time-outs.
     total_rto_recoveries, 248;
     /// Time spent in time-out recovery, milliseconds.
     total_rto_time_ms, 248;
 }
 
-/// What only grows while a connection lasts.
+/// Counters that only grow while a connection lasts.
 macro_rules! add_counts {
     ($info:ident, $past:ident: $($name:ident)*) => {
         $($info.$name = $info.$name.map(|count| count + $past.$name.unwrap_or(0));)*
@@ -138,11 +138,11 @@ macro_rules! add_counts {
 }
 
 impl TcpInfo {
-    /// `TCP_INFINITE_SSTHRESH` (include/net/tcp.h): no loss or mark has set the slow-start threshold yet, segments.
+    /// Slow-start threshold, segments, before any loss or mark set it: `TCP_INFINITE_SSTHRESH` (include/net/tcp.h).
     pub const INFINITE_SSTHRESH: u64 = 0x7fff_ffff;
 
-    /// The same after this connection replaced the `past` ones: counters are sums over all of them, everything else is of
-    /// this one.
+    /// This connection's numbers after it replaced the `past` connections: counters are sums over all of them,
+    /// everything else is of this connection.
     pub fn after(mut self, past: &Self) -> Self {
         add_counts!(self, past: total_retrans_segments acked_bytes received_bytes segs_out segs_in data_segs_in
             data_segs_out busy_us rwnd_limited_us sndbuf_limited_us delivered_segments delivered_ce_segments

@@ -1,26 +1,28 @@
-//! What a long measurement leaves out of its record.
+//! What the record of a long measurement leaves out.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How far apart what is kept of a long measurement lies, seconds. Everything that was taken is kept of a short one,
-/// and of the beginning of each. What is left is as it was counted: sums and rates between any two samples, and over any
-/// intervals, are exact.
+/// Times between the details that the record of a long measurement keeps, seconds. Short measurements, and the
+/// beginning of long ones, are kept in full. Kept details are as counted: sums and rates between any two samples,
+/// and over any intervals, are exact.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Thinned {
-    /// Length of the intervals, each joined from several that were shown. Absent if none were joined.
+    /// Length of the kept intervals, each joined from several that were shown, seconds. Absent if none were joined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intervals_every_s: Option<f64>,
-    /// Mean time between two samples of the near end after the beginning. Absent if none was left out.
+    /// Mean time between two kept samples of the near end after the beginning, seconds. Absent if none were left
+    /// out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub near_samples_every_s: Option<f64>,
-    /// The same of the far end.
+    /// Mean time between two kept samples of the far end after the beginning, seconds. Absent if none were left
+    /// out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far_samples_every_s: Option<f64>,
 }
 
 impl Thinned {
-    /// As a record has it: not at all if nothing was left out.
+    /// The value for a record: none if nothing was left out.
     pub fn if_any(self) -> Option<Self> {
         (self != Self::default()).then_some(self)
     }

@@ -1,4 +1,4 @@
-//! What a peer that is not goodput reports of itself when a measurement is over.
+//! What a peer that is not goodput reports about itself after a measurement.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,62 +6,62 @@ use serde::{Deserialize, Serialize};
 use crate::known::Known;
 use crate::sample::Role;
 
-/// A foreign peer's own account. It stands beside what this end saw, and never replaces it.
+/// A report of a peer that is not goodput. It supplements what this end saw, and never replaces it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Totals {
-    /// The program and its version, as far as known.
+    /// The peer's program and its version, as far as known.
     pub program: String,
-    /// CPU time that it used, as a share of the time that the measurement took, percent of one CPU.
+    /// CPU time that the peer's program used, percent of one CPU over the measurement.
     pub cpu_percent: Known<f64>,
-    /// Of this, what its own code used (user time), if it reported it separately.
+    /// User time of the peer's program, percent of one CPU; absent if not reported separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_user_percent: Option<f64>,
-    /// Of this, what the kernel used for it.
+    /// Time that the kernel spent for the peer's program, percent of one CPU; absent if not reported separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_system_percent: Option<f64>,
-    /// The congestion control that its sockets had.
+    /// Congestion control of the peer's sockets, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
-    /// The identifier of the measurement at both ends, if the protocol has one as text: iperf3's
-    /// cookie.
+    /// Text by which both ends identify the measurement, if the protocol has one: iperf3's cookie.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cookie: Option<String>,
-    /// Each flow in its report.
+    /// The peer's report about each flow.
     pub flows: Vec<FlowTotals>,
-    /// Its output in its own words, if it was asked for that.
+    /// The peer's output as it would have printed it, if it was requested (`--peer-output`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// One flow of a foreign peer's account.
+/// One flow in a peer's report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowTotals {
     /// Number of the flow in the plan.
     pub flow: u16,
-    /// How many flows after this one are counted in it: nuttcp reports only the sum of all.
+    /// Number of further flows whose counts are included here, because nuttcp only reports the sum of all flows.
+    /// Absent if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub together_with: u16,
-    /// Whether the peer sent or received on it.
+    /// Whether the peer sent or received on the flow.
     pub role: Role,
-    /// Payload bytes that the peer counted; as exactly as its protocol reports them: those of a TCP
-    /// stream of nuttcp, which prints megabytes with four digits, to ± 53.
+    /// Payload bytes that the peer counted. They are as exact as the protocol's report: for a TCP stream of nuttcp,
+    /// which prints megabytes with four digits, ± 53 bytes.
     pub bytes: Known<u64>,
-    /// How long it counted, seconds.
+    /// Time over which the peer counted, seconds.
     pub duration_s: Known<f64>,
     /// Segments that the peer retransmitted.
     pub retransmits: Known<u64>,
-    /// Datagrams: sent, or as many as the highest number that it received.
+    /// Datagrams that the peer sent, or the highest number that it received.
     pub datagrams: Known<u64>,
-    /// Of these, the ones that it did not receive.
+    /// Number of these datagrams that the peer did not receive.
     pub lost: Known<u64>,
-    /// Datagrams that it received after one with a higher number.
+    /// Datagrams that the peer received after one with a higher number.
     pub reordered: Known<u64>,
-    /// Jitter that it saw, microseconds.
+    /// Jitter that the peer measured, microseconds.
     pub jitter_us: Known<f64>,
 }
 
 impl FlowTotals {
-    /// An account that says nothing yet, because of `why`.
+    /// A flow of whose counts none is known, because of `why`.
     pub fn unreported(flow: u16, role: Role, why: &'static str) -> Self {
         Self {
             flow,

@@ -1,5 +1,5 @@
-//! The byte of an IP header that holds the differentiated services code point (RFC 2474) and, in its lowest bits, the
-//! marks of congestion (RFC 3168): type of service in IPv4, traffic class in IPv6.
+//! The byte of an IP header that contains the differentiated services code point (RFC 2474) and, in its lowest
+//! bits, the congestion marks (RFC 3168): type of service in IPv4, traffic class in IPv6.
 
 /// Highest code point: 6 bits.
 pub const MAX_DSCP: u8 = 63;
@@ -7,12 +7,12 @@ pub const MAX_DSCP: u8 = 63;
 /// The bits of the congestion marks, which the network sets.
 pub const ECN_MASK: u8 = 0b11;
 
-/// The byte with this code point and no mark.
+/// The byte with this code point and without a mark.
 pub fn traffic_class(dscp: u8) -> u8 {
     dscp << ECN_MASK.count_ones()
 }
 
-/// The code point of a byte.
+/// The code point in this byte.
 pub fn dscp(traffic_class: u8) -> u8 {
     traffic_class >> ECN_MASK.count_ones()
 }

@@ -1,4 +1,4 @@
-//! The file-transfer table: what each way to send a file costs, by size and number of clients.
+//! What each way to send a file costs, by file size and number of clients.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,56 +7,55 @@ use crate::comparison::Comparison;
 use crate::known::Known;
 use crate::units::BitRate;
 
-/// The runs of one size and one number of clients.
+/// Results for one file size and one number of clients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Transfers {
-    /// Bytes that each client is sent; `None` if the time ends a run, or the length is unknown.
+    /// Bytes sent to each client; absent if time ends a run, or if the length is unknown.
     pub size_bytes: Option<u64>,
-    /// Clients at the same time, a flow each.
+    /// Number of clients at the same time, one flow each.
     pub clients: u16,
-    /// Each way, in the order of the arms.
+    /// Cost of each way, in the order of the arms.
     pub methods: Vec<Method>,
-    /// Rule that limits most of the runs, `none` if nothing does.
+    /// Id of the rule that limits most of the runs, or `none`.
     pub limit: String,
-    /// What the runs prove of the arms against the first.
+    /// Each arm compared with the first.
     pub comparison: Comparison,
 }
 
-/// What one way took: medians of its runs, but for times of CPU, which are those of all its runs by
-/// their bytes.
+/// Cost of one way to send a file. Values are medians over its runs, but CPU times are sums over all runs, divided
+/// by their bytes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Method {
-    /// Values of the settings, in their order.
+    /// Values of the compared settings, in their order.
     pub values: Vec<String>,
-    /// Runs that count.
+    /// Number of runs that count.
     pub n: usize,
-    /// Seconds from the first byte to the last of the last client.
+    /// Time from the first byte to the last byte of the last client, seconds.
     pub time_s: Known<f64>,
-    /// Goodput of all clients together.
+    /// Goodput of all clients together, bits per second.
     pub goodput_bits_per_s: Known<BitRate>,
-    /// The near end.
+    /// Cost at the near end.
     pub near: EndCost,
-    /// The far end.
+    /// Cost at the far end.
     pub far: EndCost,
-    /// Segments with payload that TCP sent (`tcpi_data_segs_out`, linux/tcp.h): those sent again are
-    /// included, and those that a full queue of the sending host dropped.
+    /// Segments with payload that TCP sent (`tcpi_data_segs_out`, linux/tcp.h). Retransmissions count, and so do
+    /// segments that a full queue of the sending host dropped.
     pub segments: Known<f64>,
-    /// Payload bytes of a segment, the mean of all these (`tcpi_bytes_sent` over their number).
+    /// Mean payload of these segments, bytes (`tcpi_bytes_sent` divided by their number).
     pub payload_per_segment_bytes: Known<f64>,
 }
 
-/// What a transfer cost one end.
+/// Cost of a transfer at one end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EndCost {
-    /// CPU time of its process in user space, seconds per 10^9 payload bytes.
+    /// CPU time of the process in user space, seconds per 10^9 payload bytes.
     pub user_s_per_gb: Known<f64>,
-    /// CPU time of its process in the kernel, seconds per 10^9 payload bytes. Softirqs are not part of
-    /// it if they run in nobody's time.
+    /// CPU time of the process in the kernel, seconds per 10^9 payload bytes. Softirqs that run outside any process
+    /// are not included.
     pub system_s_per_gb: Known<f64>,
     /// System calls that moved payload, per 10^6 payload bytes.
     pub calls_per_mb: Known<f64>,
-    /// Most memory of its process that was resident at once while the flows ran, bytes; pages of mapped
-    /// files included.
+    /// Most resident memory of the process while the flows ran, bytes, pages of mapped files included.
     pub peak_memory_bytes: Known<f64>,
 }
 

@@ -10,69 +10,69 @@ use crate::change::Change;
 use crate::comparison::Comparison;
 use crate::known::Known;
 
-/// Everything that tuning showed.
+/// Results of `goodput tune`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tuning {
-    /// What was to be gained.
+    /// What tuning tried to improve.
     pub purpose: Purpose,
     /// Smallest gain for which a change is kept, percent.
     pub min_gain_percent: f64,
-    /// Every change that was proposed, in the order in which they were tried.
+    /// Every proposed change, in the order in which they were tried.
     pub steps: Vec<TuningStep>,
-    /// The changes that are proven: the last comparison, of all of them against the start, found them better.
+    /// Changes that are proven: the last comparison, of all of them against the start, found them better.
     pub proven: Vec<Change>,
-    /// The files that keep the proven changes after a reboot, if that was asked for; those of a host reached by SSH
-    /// begin with its address.
+    /// Files that keep the proven changes after a reboot, if requested. Files on a host reached by SSH begin with
+    /// its address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept_in: Vec<String>,
-    /// Why no more was tried.
+    /// Why tuning stopped.
     pub stopped: String,
 }
 
-/// One change, and what came of it.
+/// One proposed change and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TuningStep {
-    /// What was changed.
+    /// The change.
     pub change: Change,
-    /// Id of the rule that proposed it.
+    /// Id of the rule that proposed the change.
     pub rule: String,
-    /// What came of it.
+    /// Outcome of the change.
     pub outcome: TuningOutcome,
-    /// Against the best that was known before, or why there was no comparison.
+    /// Comparison with the best state before this change, or why there was none.
     pub comparison: Known<Comparison>,
 }
 
-/// What came of one change.
+/// Outcome of one change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TuningOutcome {
-    /// It was proven to gain enough, and stayed for the steps after it.
+    /// The change gained enough, as proven, and was kept for the next steps.
     Kept,
-    /// It helped when it was tried, but makes no difference beside the changes kept after it: it was dropped.
+    /// The change helped when it was tried, but made no difference with the changes kept after it. It was dropped.
     Dropped,
-    /// Leaving it out again was tried, and it stayed.
+    /// The change was kept. Leaving it out again was tried later, and it stayed.
     Confirmed,
-    /// It was not proven to gain enough.
+    /// The change was not proven to gain enough.
     NotBetter,
-    /// Its comparison ended before its first look: so few runs can show nothing.
+    /// The comparison ended before its first look; its few runs prove nothing.
     TooFewRuns,
-    /// It could not be tried.
+    /// The change could not be tried.
     Failed,
-    /// It could not be tried, because a privilege is missing here or at the far end.
+    /// The change could not be tried, because a privilege is missing at one of the ends.
     NotPermitted,
-    /// It was not tried, because only a plan was asked for.
+    /// The change was not tried, because only a plan was requested.
     Planned,
 }
 
-/// What tuning is to gain.
+/// What tuning should improve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
-    /// Goodput.
+    /// More goodput.
     Throughput,
-    /// Shorter round trips under load, at no less goodput.
+    /// Shorter round trips under load, without losing goodput.
     Latency,
-    /// Less CPU time for each byte, at no less goodput.
+    /// Less CPU time per byte, without losing goodput.
     Cpu,
     /// Any of the three, if none of the others gets worse.
     Balanced,
@@ -98,7 +98,7 @@ impl fmt::Display for Purpose {
     }
 }
 
-/// A text that names no purpose.
+/// A text that is not the name of a purpose.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a purpose; write throughput, latency, cpu or balanced")]
 pub struct BadPurpose(String);

@@ -1,7 +1,7 @@
-//! Bytes, bit rates and times: the types, how people write them, and how we print them.
+//! Bytes, bit rates and times: the types, how people write them, and how goodput prints them.
 //!
-//! Rates are decimal (1 Mbit/s = 10^6 bit/s), sizes with a K, M or G are binary (64K = 65536), as
-//! tc(8), iperf and ttcp have it. `KB`, `MB` and `GB` are decimal, `KiB` and friends binary.
+//! Rates are decimal (1 Mbit/s = 10^6 bit/s). Sizes with a K, M or G are binary (64K = 65536), as in tc(8), iperf
+//! and ttcp. `KB`, `MB` and `GB` are decimal, `KiB` and similar units binary.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,7 +29,7 @@ pub struct Seconds(pub f64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Count(pub u64);
 
-/// Text that is not a size or a rate.
+/// A text that is not a size or a rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a {kind}; write it like {example}")]
 pub struct UnitError {
@@ -39,7 +39,7 @@ pub struct UnitError {
 }
 
 impl BitRate {
-    /// `bytes` in `seconds` as a rate. `None` if no time has passed.
+    /// The rate of `bytes` in `seconds`. `None` if no time has passed.
     pub fn over(bytes: u64, seconds: f64) -> Option<Self> {
         (seconds > 0.0).then(|| Self(bytes as f64 * 8.0 / seconds))
     }
@@ -105,11 +105,12 @@ impl fmt::Display for Count {
     }
 }
 
-/// Bytes of a page of memory, in which the kernel counts locked memory, pipes and what sockets hold: 4 KiB on x86-64, and
+/// Size of a memory page, in which the kernel counts locked memory, pipes and socket memory: 4 KiB on x86-64, and
 /// usually on other processors.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// The largest of the units, the largest first, of which `value` has at least one when it is printed; or the last.
+/// The largest unit of which `value` has at least one when it is printed, or the last unit. `units` are in falling
+/// order.
 fn largest(value: f64, units: &[(f64, &'static str)]) -> (f64, &'static str) {
     // From here on three_digits() rounds a number up to 1000.
     let has_one = |(scale, _): &&(f64, _)| value >= 0.999_95 * scale;
@@ -153,7 +154,7 @@ impl FromStr for Bytes {
     }
 }
 
-/// A number of at least zero in front, whatever unit behind it.
+/// A number of at least zero at the beginning, and the unit after it.
 fn split_number(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -14,19 +14,19 @@ use crate::place::Place;
 pub struct Verdict {
     /// Id of the limiting rule, or `none`.
     pub limit: String,
-    /// Where it sits.
+    /// Where the limit is: the near end, the far end, or the path between them.
     pub end: Place,
-    /// Share of the sender's time that it held, if that is countable.
+    /// Share of the sender's time in which this limit held, percent; missing if it can't be counted.
     pub share_percent: Known<f64>,
-    /// One line for a person.
+    /// The verdict in one line, for a person.
     pub summary: String,
-    /// The sender's time as goodput divided it before the account. Only records of that time have it.
+    /// How the sender's time divides. Only in records of older versions, which had no `account`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Known<Split>>,
-    /// Where the time of the flows went, moment by moment.
+    /// Where the flows' time went, moment by moment.
     #[serde(default = "no_account")]
     pub account: Known<Account>,
-    /// What was lost, and what explains it.
+    /// What was lost, and what explains the losses.
     #[serde(default = "no_loss")]
     pub loss: Known<Loss>,
     /// The end that sent.
@@ -42,19 +42,20 @@ fn no_loss() -> Known<Loss> {
 }
 
 impl Verdict {
-    /// What stands for the rule if nothing is known to limit.
+    /// Value of `limit` if no rule found a limit.
     pub const NO_LIMIT: &'static str = "none";
 }
 
 /// How the sender's time divides; the four shares add up to 100.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Split {
-    /// Nothing to send.
+    /// Share of the time without anything to send, percent.
     pub application_percent: f64,
-    /// Stopped by its own send buffer.
+    /// Share of the time in which the sender's own buffer stopped it, percent.
     pub send_buffer_percent: f64,
-    /// Stopped by the peer's window.
+    /// Share of the time in which the peer's window stopped the sender, percent.
     pub receive_window_percent: f64,
-    /// Stopped by the path: congestion window, pacing, queues, or simply the wire.
+    /// Share of the time in which the path stopped the sender, percent: congestion window, pacing, queues, or
+    /// simply the wire.
     pub path_percent: f64,
 }

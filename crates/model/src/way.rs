@@ -1,4 +1,5 @@
-//! The way of the payload from the sender's application to the receiver's, step by step.
+//! The steps of the payload from the sender's application to the receiver's, with what each step passed and
+//! dropped.
 
 use std::fmt;
 
@@ -9,25 +10,25 @@ use crate::known::Known;
 use crate::place::Place;
 use crate::units::{Bytes, Count};
 
-/// One step of the way over the whole transfer: what came in, what went on, what was dropped.
+/// One step of the path over the whole transfer: what entered, what left, what was dropped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Step {
-    /// The host it is in, or the path between the two.
+    /// The host that has this step, or the path between both hosts.
     pub place: Place,
-    /// What it is.
+    /// Name of the step.
     pub name: StepName,
-    /// What is counted here.
+    /// What this step counts.
     pub unit: StepUnit,
-    /// What came in.
+    /// Number of units that entered this step.
     pub entered: Known<u64>,
-    /// What went on to the next step.
+    /// Number of units that left for the next step.
     pub left: Known<u64>,
-    /// What was dropped here.
+    /// Number of units dropped in this step.
     pub dropped: Known<u64>,
 }
 
 impl Step {
-    /// `near socket`, `path`.
+    /// The step with its host: `near socket`, `path`.
     pub fn label(&self) -> String {
         match self.name {
             StepName::Path => self.name.to_string(),
@@ -36,13 +37,13 @@ impl Step {
     }
 }
 
-/// A step of the way.
+/// A step of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepName {
     /// The program that writes or reads the payload.
     Application,
-    /// Its sockets.
+    /// The program's sockets.
     Socket,
     /// The queueing discipline of the sender's device.
     Qdisc,
@@ -73,17 +74,16 @@ impl fmt::Display for StepName {
 pub enum StepUnit {
     /// Payload bytes of the flows.
     Bytes,
-    /// TCP segments with payload of the flows, each as large as one packet on the wire.
+    /// The flows' TCP segments with payload, each as large as one packet on the wire.
     Segments,
-    /// Datagrams of the flows.
+    /// The flows' datagrams.
     Datagrams,
-    /// Packets of whatever kind, other programs' too; one may be as large as 64 KiB if the device
-    /// segments.
+    /// All packets, other programs' included. One packet may have up to 64 KiB if the device segments it.
     Packets,
 }
 
 impl StepUnit {
-    /// So many of it, for a person, without the unit's name.
+    /// The number for a person, without the unit's name.
     pub fn amount(self, count: &Known<u64>) -> String {
         match (count, self) {
             (Known::Missing(_), _) => "not counted".into(),
