@@ -5,13 +5,13 @@
 pub struct Figure {
     /// The chart it is of, and the direction if there are two: part of file names and of anchors.
     pub id: String,
-    /// What it shows, as a heading.
+    /// Heading: what the picture shows.
     pub title: String,
-    /// The same in a sentence or two with the figures that matter, for people who can't see it.
+    /// One or two sentences with the most important numbers, for people who can't see the picture.
     pub alt: String,
-    /// The picture, an SVG document; `None` if a table says it better.
+    /// The picture, an SVG document; `None` if a table shows it better.
     pub svg: Option<String>,
-    /// The numbers.
+    /// The numbers that the picture shows.
     pub table: Table,
 }
 

@@ -1,4 +1,4 @@
-//! The way from application to application: what went in, what came out, what was lost where.
+//! The steps from application to application: what went in, what came out, and where packets were lost.
 
 use goodput_model::{DirectionResult, Record, Step};
 
@@ -6,7 +6,7 @@ use super::{Chart, direction};
 use crate::figure::{Figure, Table};
 use crate::plot::PlotError;
 
-/// The chart. A table says it better than a picture.
+/// The chart. A table shows it better than a picture.
 pub const CHART: Chart = Chart {
     id: "way",
     shows: "what went in, came out and was lost at each step from application to application",

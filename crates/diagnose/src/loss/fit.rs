@@ -17,7 +17,7 @@ pub struct Fit {
     pub model: LossModel,
     /// Bayesian information criterion, the less the better (Schwarz 1978).
     pub criterion: f64,
-    /// What it says of the path.
+    /// Properties of the path according to this explanation.
     pub parameters: Vec<LossParameter>,
 }
 

@@ -109,7 +109,7 @@ fn named(fits: &[Fit]) -> impl Iterator<Item = LossCandidate> {
 mod tests {
     use super::*;
 
-    /// A round trip of 0.1 s each, in which 40 segments are sent, and so many lost.
+    /// Round trips of 0.1 s; in each, 40 segments are sent and this number is lost.
     fn steps(lost: &[f64]) -> Vec<Flow> {
         let step = |(number, lost): (i32, &f64)| Step {
             from_s: f64::from(number) / 10.0,

@@ -40,7 +40,7 @@ impl Parted {
     }
 }
 
-/// The information criterion of so many outages that each begin at one of so many moments, all equally likely.
+/// The information criterion of outages that each begin at one of `moments` moments, all equally likely.
 pub fn criterion_of_moments(outages: usize, moments: usize) -> f64 {
     let (outages, moments) = (outages as f64, moments.max(1) as f64);
     let nats = |count: f64| if count > 0.0 { count * (count / moments).ln() } else { 0.0 };

@@ -1,20 +1,24 @@
 //! # What it means
-//! This client asks an NFS server for too little at once. The server answers at once, and then both wait for each other.
+//! This client requests too little from an NFS server at once. The server responds immediately, and
+//! then both wait for each other.
 //!
 //! # Why it limits
-//! In one round trip comes no more than all calls in flight ask for: slots × rsize.
+//! One round trip brings no more than all calls in flight request: slots × rsize.
 //!
 //! # How it is seen
-//! Two things together. For at least 30 % of the time nothing came between one answer and the next. And calls did not wait
-//! for each other: on average they took less than a quarter longer than the shortest, which waited for no other. So further
-//! calls would be answered beside these.
+//! Two things together. For at least 30 % of the time nothing arrived between one response and the
+//! next. And calls did not wait for each other: on average they took less than a quarter longer
+//! than the shortest call, which waited for no other. So the server could handle further calls at
+//! the same time.
 //!
 //! # What to try
-//! More calls in flight (`nfs.slots`, `--slots`), or larger ones (`nfs.rsize`, `--rsize`). `compare` shows which of them helps.
+//! More calls in flight (`nfs.slots`, `--slots`), or larger ones (`nfs.rsize`, `--rsize`).
+//! `compare` shows which of the two helps.
 //!
 //! # When it is wrong
-//! A server that answers each call late, but many at the same time, looks the same, and more calls in flight help there,
-//! too. If round trips vary by more than a quarter, calls seem to wait for each other, and this rule stays quiet.
+//! A server that responds late to each call, but to many at the same time, looks the same. More
+//! calls in flight help there too. If round trips vary by more than a quarter, calls seem to wait
+//! for each other, and this rule stays quiet.
 //!
 //! # Source
 //! Little 1961 (calls in flight = rate × time of a call); RFC 1813 section 4.8 (READs that overlap).

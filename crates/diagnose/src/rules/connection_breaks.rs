@@ -1,20 +1,23 @@
 //! # What it means
-//! The connection to the server breaks, perhaps again and again. The client connects anew and asks again.
+//! The connection to the server breaks, perhaps again and again. The client connects again and
+//! repeats its requests.
 //!
 //! # Why it limits
 //! Without a connection no payload moves, and each new one starts slowly.
 //!
 //! # How it is seen
-//! For at least 30 % of the flows' time a connection had broken, and the one after it had not brought payload yet. A server that
-//! keeps its connection and is silent is another matter: see server-stalls.
+//! For at least 30 % of the flows' time a connection had broken, and the next one had not brought
+//! payload yet. A server that keeps its connection but stays silent is a different case: see
+//! server-stalls.
 //!
 //! # What to try
-//! Look for who ends the connection: the server's log (a crash, a limit of connections or of time), and middleboxes on the way
-//! that forget it (see middlebox). A capture shows whose RST or FIN it was.
+//! Find out who ends the connection. Look at the server's log (a crash, a limit on connections or
+//! on time) and at middleboxes on the path that forget connections (see middlebox). A capture shows
+//! whose RST or FIN it was.
 //!
 //! # When it is wrong
-//! This end can't see whether the server or something before it ended the connection. A connection that this client gave up
-//! because the server left a call without an answer counts, too.
+//! This end can't see whether the server or something before it ended the connection. A connection
+//! that this client gave up because the server left a call without an answer counts too.
 //!
 //! # Source
 //! RFC 5531 section 9 (calls are made again on a new connection); RFC 9293 section 3.5.2 (resets).

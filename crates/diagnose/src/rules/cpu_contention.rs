@@ -3,7 +3,7 @@
 //!
 //! # Why it limits
 //! A thread that waits for a CPU neither sends nor reads. A thread that paces wakes up late and
-//! falls behind its rate. The network has no part in it.
+//! falls behind its rate. The network plays no part in this.
 //!
 //! # How it is seen
 //! The kernel counts how long a flow's thread was ready and waited for a CPU: at least a fifth of

@@ -5,13 +5,13 @@
 //! # Why it limits
 //! It works while traffic is light. Under load the full-duplex end sends into the middle of the
 //! other end's frames. Those frames are lost, and the half-duplex end backs off after collisions
-//! that are too late to be repeated. Of 100 Mbit/s a few are left.
+//! that are too late to be repeated. Of 100 Mbit/s, only a few are left.
 //!
 //! # How it is seen
 //! Collisions later than the first 64 bytes of a frame, which agreeing ends never have; or a link
-//! that runs in half duplex although its driver supports full, with collisions or losses. A
-//! full-duplex end with autonegotiation off, and broken frames that the flows lost, makes it
-//! possible.
+//! that runs in half duplex although its driver supports full, with collisions or losses. The
+//! finding is possible if an end runs in full duplex with autonegotiation off, and the flows lost
+//! broken frames.
 //!
 //! # What to try
 //! Autonegotiation on at both ends. A manually configured end does not announce its duplex, so the

@@ -9,7 +9,7 @@
 //!
 //! # How it is seen
 //! The receiver's card counted wrong checksums or alignment errors, at least half as many as the
-//! flows lost, and that loss explains the goodput or is at least 0.5 %.
+//! flows lost, and this loss explains the goodput or is at least 0.5 %.
 //!
 //! # What to try
 //! Replace the cable, the plug, the optic and the port, one after the other, until the counter

@@ -7,9 +7,9 @@
 //! memory fast enough. It drops what its own small buffer doesn't hold.
 //!
 //! # How it is seen
-//! By elimination: the card missed at least half of what the flows lost, its receive ring is at its
-//! maximum, no CPU spends more than 80 % in interrupts and softirqs, and softirqs never ran out of
-//! budget.
+//! By elimination. The card missed at least half of what the flows lost, and its receive ring is at
+//! its maximum. No CPU spends more than 80 % in interrupts and softirqs, and softirqs never ran out
+//! of budget.
 //!
 //! # What to try
 //! Run the programs on the card's own memory node, load the memory less, put the IOMMU into

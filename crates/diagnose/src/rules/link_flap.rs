@@ -6,11 +6,13 @@
 //! switch may take seconds to forward again.
 //!
 //! # How it is seen
-//! Counted: the carrier of the device at one end changed during the measurement. If none did: the path delivered
-//! nothing of any flow until a time-out, although ten segments or more were in flight, and delivered again later; chance
-//! does not lose all of them. Once is possible. Several times is likely if an interrupted path explains this clearly better
-//! than losses in runs or a limit that drops packets, given what else was lost. This needs selective acknowledgements:
-//! without them the sender does not know what arrived.
+//! Counted: the carrier of the device at one end changed during the measurement. Or, without such a
+//! change, the path delivered nothing of any flow until a time-out, although ten segments or more
+//! were in flight, and delivered again later. Chance does not lose all of them. If this happened
+//! once, the finding is possible. If it happened several times, the finding is likely, provided
+//! that an interrupted path explains it clearly better than losses in runs or a limit that drops
+//! packets. This needs selective acknowledgements: without them the sender does not know what
+//! arrived.
 //!
 //! # What to try
 //! The cable, the transceiver, the port; energy-efficient Ethernet off. The kernel's log says when

@@ -16,8 +16,8 @@
 //! pass the options. Another path, or a tunnel around the device, shows whether it is the cause.
 //!
 //! # When it is wrong
-//! A setting that was changed while the connection ran, or a listener that inherited an older one.
-//! If one end does not report its settings, the rule can't decide.
+//! A setting that was changed while the connection ran looks the same. So does a listener that
+//! inherited an older value. If one end does not report its settings, the rule can't decide.
 //!
 //! # Source
 //! RFC 9293 section 3.1; RFC 7323 section 2.2; Honda et al., Is it still possible to extend TCP?, 2011.

@@ -18,9 +18,10 @@
 //!
 //! # When it is wrong
 //! A policer or a short queue on the path loses packets for a reason: the rate is what they allow.
-//! If they explain about as well when packets were lost (the loss model in the record), or the path's rate explains
-//! the loss, loss is only possible as the cause; under BBR, which does not back off, it is no cause. With BBR a loss
-//! below a few percent limits little; from 0.1 % the finding is possible if the send buffer would allow far more.
+//! If a policer or a queue explains the losses about as well (the loss model in the record), or the
+//! path's rate does, the finding is only possible. BBR does not back off, so under BBR it is then
+//! not made. Under BBR, loss below a few percent limits little. From 0.1 % the finding is possible
+//! if the send buffer would allow far more.
 //!
 //! # Source
 //! Mathis, Semke, Mahdavi, Ott 1997; RFC 9438 section 5; RFC 2883 (needless retransmissions).

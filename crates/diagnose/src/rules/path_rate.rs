@@ -11,9 +11,10 @@
 //! stretches the round-trip time; on a long path that alone makes the finding possible. Or, with
 //! BBR, which leaves no queue, BBR's own estimate of the rate agrees. A rate that is a round number
 //! × a known share of headers shows which device counts. UDP: what arrives is steadier than random
-//! loss would leave it, whatever was sent, and neither host dropped the rest. If the sender reports nothing, as a
-//! server of files: payload comes steadily, this host waits for more with an open window, and the arriving data shows a
-//! queue (tcp_info rcv_rtt), which makes it likely, or comes out of order, which makes it possible.
+//! loss would leave it, whatever was sent, and neither host dropped the rest. If the sender reports
+//! nothing, like a file server: payload arrives steadily, and this host waits for more with an open
+//! window. The finding is then likely if the arriving data shows a queue (tcp_info rcv_rtt), and
+//! possible if it arrives out of order.
 //!
 //! # What to try
 //! Nothing at the hosts. Ask for more, or use another path.

@@ -12,14 +12,14 @@
 //! almost nothing was lost, and the goodput stayed below what the link carries.
 //!
 //! # What to try
-//! Find who pauses. If the receiver's card sent the pause frames, look at its ring and its CPU. Or
-//! switch pause frames off, so that congestion control sees drops instead of standstill.
+//! Find out who sends the pause frames. If it is the receiver's card, look at its ring and its CPU.
+//! Or switch pause frames off, so that congestion control sees drops instead of a standstill.
 //!
 //! # When it is wrong
 //! The kernel counts frames, not how long each stopped the card: a few frames can cover all of the
-//! time, many almost none. So the finding is likely only if even the shortest reading leaves no
-//! other cause, or if the receiver reports that it paused. Drivers count priority flow control
-//! (PFC) separately. The authors have not seen this on hardware.
+//! time, and many frames almost none. So the finding is likely only if even the shortest possible
+//! pauses leave no other cause, or if the receiver reports that it paused. Drivers count priority
+//! flow control (PFC) separately. The authors have not seen this on hardware.
 //!
 //! # Source
 //! IEEE 802.3 annex 31B (pause quanta); Documentation/networking/ethtool-netlink.rst (PAUSE_GET);

@@ -9,9 +9,10 @@
 //! # How it is seen
 //! TCP notices late arrivals of segments that it had sent only once (`reord_seen`): at least ten,
 //! and one in a thousand of the segments. The receiver reports at least four in ten retransmissions
-//! as needless (DSACK). Two readings replace that: one segment in a hundred overtakes so far that
-//! round trips show nothing any more; or packets come so late that only the receiver's report shows
-//! it, for eight in ten retransmissions. The path holds the sender, and no queue stands on it.
+//! as needless (DSACK). Either of two other signs is enough. One segment in a hundred overtakes so
+//! far that round trips no longer show it. Or packets arrive so late that only the receiver's
+//! report shows it, for eight in ten retransmissions. The path holds the sender, and no queue
+//! stands on it.
 //!
 //! # What to try
 //! Find where the order is lost: packets of one flow over several links (round-robin bonding, ECMP

@@ -2,12 +2,14 @@
 //! The kernel's NFS client holds calls back: they wait on this host before they are sent.
 //!
 //! # Why it limits
-//! A connection has a number of slots, and a session of NFS 4.1 and later has its own. A call without a free slot waits. So
-//! does a call whose connection is busy with others, or is being set up again.
+//! A connection has a number of slots, and a session of NFS 4.1 and later has its own. A call
+//! without a free slot waits. So does a call whose connection is busy with other calls or is being
+//! set up again.
 //!
 //! # How it is seen
-//! The kernel's own account of each call (/proc/self/mountstats): for at least 30 % of the time of READs, or of WRITEs, the call
-//! was not yet sent. The sum of the backlog says whether the slots of the connection were all in use.
+//! By the kernel's own times of each call (/proc/self/mountstats): for at least 30 % of the time of
+//! READs, or of WRITEs, the call was not sent yet. The sum of the backlog shows whether all slots
+//! of the connection were in use.
 //!
 //! # What to try
 //! More connections (`nfs.nconnect`), which have slots of their own. For the slots: `sunrpc.tcp_slot_table_entries` and
@@ -15,8 +17,9 @@
 //! connection that broke: see `dmesg`.
 //!
 //! # When it is wrong
-//! The counts are of the whole mount: calls of other programs are among them. A large chunk is split into many calls, which are
-//! queued together on purpose: with one flow, a queue of less than a chunk costs nothing if the path is full.
+//! The counts are for the whole mount, so they include calls of other programs. A large chunk is
+//! split into many calls, which are queued together on purpose. With one flow, a queue of less than
+//! a chunk costs nothing if the path is full.
 //!
 //! # Source
 //! net/sunrpc/stats.c (`rpc_count_iostats_metrics`, `_print_rpc_iostats`); net/sunrpc/xprt.c (`xprt_reserve`); nfs(5), nconnect.

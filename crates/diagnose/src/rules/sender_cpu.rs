@@ -11,7 +11,7 @@
 //!
 //! # What to try
 //! A mover that copies less, larger chunks, more flows. If other threads use the CPU: a CPU of its
-//! own.
+//! own for goodput.
 //!
 //! # When it is wrong
 //! If both ends share the CPUs, as in a lab, each slows the other down. goodput then names the end

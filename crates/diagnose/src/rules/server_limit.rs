@@ -2,23 +2,26 @@
 //! The server's operator limits the rate, and the server keeps to that limit.
 //!
 //! # Why it limits
-//! At its limit the server reads or sends no faster. A sender of TCP then waits for the receiver's window; of
-//! UDP, what exceeds the limit is lost. All flows that share the limit get no more together.
+//! At its limit the server stops reading or sending faster. A TCP sender then waits for the
+//! receiver's window. With UDP, whatever exceeds the limit is lost. All flows that share the limit
+//! get no more than the limit together.
 //!
 //! # How it is seen
-//! The server reports how long its flows waited for each of its limits: half of the time or more. The finding is
-//! certain if the goodput is near the limit, and likely if it is lower.
+//! The server reports how long its flows waited for each of its limits. The rule fires if this is
+//! at least half of the time. The finding is certain if the goodput is near the limit, and likely
+//! if it is lower.
 //!
 //! # What to try
 //! Ask the server's operator to raise the limit: `--max-rate`, `--max-total-rate`, `--client-share`, or
 //! `max-rate=` of the client's key in the list of authorized keys. Or measure with another server.
 //!
 //! # When it is wrong
-//! If the goodput reaches the plan's own `--rate`, that rate is the limit, and this rule stays quiet. All limits are
-//! shared: with other measurements of the client or its key, or with other clients. Below the limit, either these
-//! take the rest, or the server waited while nothing more came to it; it can't tell which. Just below a limit that
-//! other clients share, who waits longest depends on them. A private server and one of an older version report
-//! nothing of it: the limit then looks like receiver-application.
+//! If the goodput reaches the plan's own `--rate`, that rate is the limit, and this rule stays
+//! quiet. All limits are shared: with other measurements of the client or its key, or with other
+//! clients. If the goodput is below the limit, either these take the rest, or the server waited
+//! while nothing more arrived; the server can't tell which. Just below a limit that other clients
+//! share, it depends on them who waits longest. A private server and a server of an older version
+//! do not report their limits, which then look like receiver-application.
 //!
 //! # Source
 //! goodput's own count at the server (`held_to` of its report, docs/protocol.md section 5).

@@ -1,18 +1,18 @@
 //! # What it means
-//! This host is ready for more than what comes. What comes is limited by the network or by the server. This end alone
-//! can't see which.
+//! This host is ready for more than arrives. The network or the server is the limit, but this end
+//! alone can't see which.
 //!
 //! # Why it limits
 //! Payload arrives no faster than the server sends it and the path carries it.
 //!
 //! # How it is seen
-//! By elimination. The server reports nothing of itself. This host waits for data, its receive window would allow at
-//! least a quarter more, and its own link is not full.
+//! By elimination. The server reports nothing about itself. This host waits for data, its receive
+//! window would allow at least a quarter more, and its own link is not full.
 //!
 //! # What to try
-//! Repeat the test with two flows (`--flows 2`). If they are clearly faster together, a limit of each connection holds:
-//! the server's program, its send buffer or its congestion window. If not, the path or the whole server is the limit.
-//! `goodput serve` on the server would show which.
+//! Repeat the test with two flows (`--flows 2`). If they are clearly faster together, the limit is
+//! one of each connection: the server's program, its send buffer or its congestion window. If not,
+//! the path or the whole server is the limit. `goodput serve` on the server would show which.
 //!
 //! # When it is wrong
 //! The server's retransmissions, its congestion window, its send buffer, its CPU and its disk can't be seen from here. A

@@ -1,15 +1,17 @@
 //! # What it means
-//! The server stops sending again and again, though this host is ready for more and nothing is lost on the way.
+//! The server stops sending again and again, although this host is ready for more and nothing is
+//! lost on the path.
 //!
 //! # Why it limits
 //! While the server sends nothing, nothing arrives.
 //!
 //! # How it is seen
-//! By this host's kernel alone (tcp_info last_data_recv, rcv_rtt, rcv_wnd, rcv_ooopack). For at least 30 % of the time
-//! nothing arrived for longer than two round trips and a delayed acknowledgement. A sender that has data and both windows
-//! open hears within that time that everything arrived, and sends on. The receive window was open, nothing waited for the
-//! reader, and payload came in order. Time between two files is not counted: see waiting-for-answers. Nor is time without a
-//! connection: see connection-breaks.
+//! Only by this host's kernel (tcp_info last_data_recv, rcv_rtt, rcv_wnd, rcv_ooopack). For at
+//! least 30 % of the time nothing arrived for longer than two round trips and a delayed
+//! acknowledgement. Within that time, a sender with data and open windows learns that everything
+//! arrived, and continues to send. The receive window was open, nothing waited for the reader, and
+//! payload came in order. The time between two files does not count (see waiting-for-answers), nor
+//! does time without a connection (see connection-breaks).
 //!
 //! # What to try
 //! Look at the server: its disk, its CPU, a rate limit of its program. Fetch the file again: if later fetches are faster

@@ -3,25 +3,28 @@
 //! where it keeps the file, before it could send the file from memory.
 //!
 //! # Why it limits
-//! It does not limit this measurement, which fetches the file again and again. It limits a copy of a file that nobody has
-//! read lately: such a copy is as slow as the first fetch, however fast the network is.
+//! It does not limit this measurement, which fetches the file again and again. It limits copies of
+//! files that nobody has read lately. Such a copy is as slow as the first fetch, however fast the
+//! network is.
 //!
 //! # How it is seen
-//! The first fetch took at least 15 % longer than the longest of the others, at least 1 ms longer than their average, and
-//! longer than 99 % of fetches that vary as the others do (a prediction interval of the logarithms of their times). A short
-//! file is fetched up to 20 times more before the measurement, each time in the same way as at first. These fetches are
-//! the others. For a long file, the others are the measurement's fetches, and the first connection's slow start is
-//! subtracted.
+//! The first fetch is compared with the others. It took at least 15 % longer than the longest of
+//! them, and at least 1 ms longer than their average. It also took longer than 99 % of fetches that
+//! vary as the others do (a prediction interval of the logarithms of their times). For a short
+//! file, the others are up to 20 fetches before the measurement, each made in the same way as the
+//! first. For a long file, they are the measurement's fetches, and the first connection's slow
+//! start is subtracted.
 //!
 //! # What to try
 //! A faster disk, larger read-ahead or more memory for the cache at the server. A faster network does little for cold copies.
 //!
 //! # When it is wrong
-//! If threads of this host wait for a CPU, the first fetch must be at least 0.1 s slower, and by more than twice the extra
-//! wait of its own thread: a server that is as busy, or on the same host, may have waited as long. A busier server can't be
-//! seen, and looks like a slow disk. So do a proxy that fetches the file from elsewhere and a server's program that opens
-//! the file for the first time. If the file was already in the server's cache, the first fetch is as fast as the others
-//! and shows nothing about the disk.
+//! If threads of this host wait for a CPU, a server that is as busy, or on the same host, may have
+//! waited as long. So the first fetch must then be at least 0.1 s slower, and by more than twice
+//! the extra wait of its own thread. A busier server can't be seen, and looks like a slow disk. So
+//! do a proxy that fetches the file from elsewhere and a server's program that opens the file for
+//! the first time. If the file was already in the server's cache, the first fetch is as fast as the
+//! others and shows nothing about the disk.
 //!
 //! # Source
 //! Hahn, Meeker: Statistical Intervals (1991), section 4.8 (prediction of one further observation); RFC 6928 (initial window).

@@ -8,10 +8,10 @@
 //! that don't fit are lost. A bucket smaller than a frame drops every full frame.
 //!
 //! # How it is seen
-//! Goodput is below 95 % of what the shaper's rate allows; packets waited for tokens (overlimits);
-//! the burst is below 70 kB or below 1 ms of the rate; and the path holds the sender, not a window,
-//! the application or the reader. A window that only the wait in the shaper fills, and CPU time while
-//! the bucket is empty, count as the shaper's: each bucketful costs a timer.
+//! Goodput is below 95 % of what the shaper's rate allows, and packets waited for tokens
+//! (overlimits). The burst is below 70 kB or below 1 ms of the rate. The path holds the sender, not
+//! a window, the application or the reader. A window that only the wait in the shaper fills counts
+//! as the shaper's, and so does CPU time while the bucket is empty: each bucketful costs a timer.
 //!
 //! # What to try
 //! A burst of 1 ms of the rate, at least 70 kB. This also keeps the batches of segmentation offload

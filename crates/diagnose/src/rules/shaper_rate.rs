@@ -6,9 +6,9 @@
 //! gap, so at MTU 1500 1448 of 1514 bytes, 95.6 % of its rate, are goodput.
 //!
 //! # How it is seen
-//! What the sender sent and its queue did not drop, repeated segments included, is at least 95 % of the local queueing
-//! discipline's rate × payload of a frame / its counted length. If packets waited for tokens and the path held the
-//! sender, 90 % is enough.
+//! What the sender sent and its queue did not drop, retransmissions included, is at least 95 % of
+//! the rate of the local queueing discipline × payload of a frame / counted length of a frame. If
+//! packets waited for tokens and the path held the sender, 90 % is enough.
 //!
 //! # What to try
 //! Raise the rate if you pay for more. Nothing else helps.

@@ -13,8 +13,8 @@
 //! bytes_acked, snd_cwnd, unacked).
 //!
 //! # What to try
-//! Reuse connections, send more over each, or use several at once. If the path is known to carry
-//! it, begin with more: `initcwnd` on the sender's route and `initrwnd` on the receiver's.
+//! Reuse connections, send more over each, or use several at once. If you know that the path can
+//! carry it, begin with more: `initcwnd` on the sender's route and `initrwnd` on the receiver's.
 //!
 //! # When it is wrong
 //! A receive buffer that grows slowly slows the sender's growth too; then the congestion window is

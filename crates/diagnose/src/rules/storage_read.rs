@@ -9,7 +9,7 @@
 //! pace or for a CPU. It spent at least as long in the calls that read the source.
 //!
 //! # What to try
-//! Send a file that is in the page cache (leave out `--cold`), larger read-ahead, or a faster disk.
+//! A file that is in the page cache (leave out `--cold`), larger read-ahead, or a faster disk.
 //!
 //! # When it is wrong
 //! If one call reads and sends (`sendfile`, `mmap-send`, `zerocopy`), only its sleep is known. On a

@@ -4,8 +4,8 @@
 //! super-packets, an old shaper.
 //!
 //! # Why it limits
-//! With segmentation offload TCP hands over up to 64 KiB as one packet. If it is not cut up before
-//! an element that checks its length, only what TCP sends one segment at a time gets through:
+//! With segmentation offload TCP hands over up to 64 KiB as one packet. If an element checks its
+//! length before it is cut up, only what TCP sends one segment at a time gets through. That is
 //! little more than one segment in each retransmission time-out of 200 ms.
 //!
 //! # How it is seen

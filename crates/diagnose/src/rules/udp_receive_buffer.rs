@@ -14,9 +14,9 @@
 //! A larger buffer: `--rcvbuf`, and `net.core.rmem_max` if the kernel allows no more.
 //!
 //! # When it is wrong
-//! A reader that is slower than the sender fills any buffer. If the reader is paced or stopped, is held
-//! by a server's limit for as long as datagrams were lost, or its CPU is full, that cause is reported,
-//! and this one is possible at most.
+//! A reader that is slower than the sender fills any buffer. If the reader is paced or stopped, if
+//! its CPU is full, or if a server's limit held it for as long as datagrams were lost, goodput
+//! reports that cause. This one is then possible at most.
 //!
 //! # Source
 //! net/ipv4/udp.c (`__udp_enqueue_schedule_skb`: dropped, and counted as `RcvbufErrors`, if

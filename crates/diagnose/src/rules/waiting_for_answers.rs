@@ -9,12 +9,13 @@
 //! uploads, only the time counts in which the kernel had nothing left to send.
 //!
 //! # What to try
-//! Fetch one long file instead of many short ones, keep the connection, or ask on several connections at once (`--flows`).
-//! If the first byte takes many round trips, look at the server: its disk, its program, the names it looks up.
+//! Fetch one long file instead of many short ones, keep the connection open, or use several
+//! connections at once (`--flows`). If the first byte takes many round trips, look at the server:
+//! its disk, its program, its name lookups.
 //!
 //! # When it is wrong
-//! goodput can't see what the server does meanwhile: its disk, its program and a proxy on the way look alike. Connecting again
-//! for each file, as FTP does, is part of the time.
+//! goodput can't see what the server does meanwhile: its disk, its program and a proxy on the path
+//! look alike. If each file needs a new connection, as with FTP, connecting is part of the time.
 //!
 //! # Source
 //! RFC 9112 section 9.3 (connections that persist); RFC 959 section 3.2 (a data connection for each file).

@@ -6,8 +6,8 @@
 //! flight in each round trip.
 //!
 //! # How it is seen
-//! The receive window limits, as for receive-window; the connection runs without the option
-//! (tcp_info options); the window is as large as it can be without the option; and one host has
+//! The receive window limits, as for receive-window. The connection runs without the option
+//! (tcp_info options), and the window is as large as it can be without it. One host has
 //! `net.ipv4.tcp_window_scaling` = 0.
 //!
 //! # What to try

@@ -1,5 +1,5 @@
-//! Flows that are no longer waited for: nothing but the kernel ends a call to a file, and on a mount whose server is gone
-//! it never does.
+//! Flows that are no longer waited for. Only the kernel can end a call to a file. On a mount whose server is gone, it never
+//! does.
 
 use std::time::Duration;
 

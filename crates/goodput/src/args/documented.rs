@@ -73,7 +73,7 @@ fn problem(command: &str) -> Option<String> {
 /// A narrow terminal.
 const TERMINAL_COLUMNS: usize = 80;
 
-/// Every command of the command line that is not hidden, with all that it says of itself.
+/// Every command of the command line that is not hidden, with its whole help.
 pub(super) fn all_commands() -> Vec<clap::Command> {
     let mut whole = Cli::whole().term_width(TERMINAL_COLUMNS);
     whole.build();

@@ -1,4 +1,4 @@
-//! What the program says of itself: help, lists, explanations.
+//! Help, lists and explanations.
 
 use crate::common::{Home, Server, stderr, stdout};
 

@@ -54,7 +54,7 @@ pub enum Bounds {
 impl std::fmt::Display for Bounds {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::ReadOnly => f.write_str("to be read only"),
+            Self::ReadOnly => f.write_str("read only"),
             Self::AsItIs => f.write_str("any value of the setting"),
             Self::Numbers(least, most) => write!(f, "{least} to {most}"),
             Self::Sizes(least, most) => write!(f, "{} to {}", Bytes(*least), Bytes(*most)),
@@ -68,7 +68,10 @@ impl std::fmt::Display for Bounds {
                 )
             }
             Self::LargestFrame(least, most) => {
-                write!(f, "{least} to {most}, half of the device's smallest queue of bytes at most")
+                write!(
+                    f,
+                    "{least} to {most}, and at most half of the device's smallest queue of bytes"
+                )
             }
             Self::Rates(least, most) => {
                 write!(f, "{} to {}", BitRate(*least as f64), BitRate(*most as f64))
@@ -76,7 +79,7 @@ impl std::fmt::Display for Bounds {
             Self::Congestion => f.write_str("what the kernel offers without loading a module"),
             Self::QdiscKind => write!(
                 f,
-                "of {}, what the kernel has without loading a module",
+                "those of {} that the kernel has without loading a module",
                 WORK_CONSERVING.join(", ")
             ),
         }

@@ -6,15 +6,14 @@ use goodput_model::{Permanent, SettingRef};
 use super::{device, entry};
 use crate::value;
 
-/// Begins the names of those files.
-pub(crate) const NETWORK_FILES: &str = "/etc/systemd/network/*.network";
+/// The beginning of what these files are called: only networkd knows the path of a device's file.
+pub(crate) const NETWORK_FILES: &str = "the .network file";
 
 /// A section of the `.network` file of the setting's device. The file is the user's: only the first
 /// matching file is applied, so one of ours would replace it.
 pub(crate) fn network_file(setting: &SettingRef, section: &str) -> Permanent {
     let device = device(setting);
-    let file =
-        format!("{NETWORK_FILES}, the one of {device} (`networkctl status {device}` names it)");
+    let file = format!("{NETWORK_FILES} of {device} (see `networkctl status {device}`)");
     entry(file, section)
 }
 
@@ -31,9 +30,8 @@ pub(crate) fn route_section(setting: &SettingRef, key: &str, value: &str) -> Vec
     // Without its key, a section creates the route as if the metric had never been set.
     let line =
         if value == value::DEFAULT { format!("# no {key}=") } else { format!("{key}={value}") };
-    let file = format!(
-        "{NETWORK_FILES}, the one that makes the route to {destination} (`networkctl status` names them)"
-    );
+    let file =
+        format!("{NETWORK_FILES} that makes the route to {destination} (see `networkctl status`)");
     vec![entry(file, format!("[Route]\n# its Destination= and Gateway=\n{line}"))]
 }
 

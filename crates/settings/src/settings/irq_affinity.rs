@@ -8,7 +8,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "irq.affinity",
     title: "CPUs that a device's interrupts go to",
-    why: "A CPU that takes the interrupts of several queues, or those beside a busy program, is the first to be full; if it is on another memory node than the device, every packet crosses between the nodes.",
+    why: "A CPU that handles the interrupts of several queues, or a busy program too, is the first to be full. If the CPU is on another memory node than the device, every packet crosses between the nodes.",
     scope: Scope::Device,
     values: "CPUs like 0-3,8 for all interrupts, or one list for each, or spread for a CPU each",
     example: "irq.affinity@eth0=0,1",

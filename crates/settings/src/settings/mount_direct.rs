@@ -8,7 +8,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "mount.direct",
     title: "O_DIRECT for the file on a mount",
-    why: "Programs that read through the page cache get no more than the kernel reads ahead; O_DIRECT asks for a whole --chunk at once.",
+    why: "Programs that read through the page cache get no more at once than the kernel reads ahead; O_DIRECT reads a whole --chunk at once.",
     scope: Scope::Plan,
     values: "on, off, or default: on if the file system can",
     example: "mount.direct=on,off",

@@ -10,7 +10,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "nfs.rsize",
     title: "bytes of one READ from an NFS server",
-    why: "A small READ costs a round trip for little; a large one arrives as a burst of frames that a small receive ring drops.",
+    why: "A small READ costs a round trip for little data; a large one arrives as a burst of frames that a small receive ring drops.",
     scope: Scope::Plan,
     values: "a size in bytes like 8K or 1M, or default",
     example: "nfs.rsize=8K,32K,1M",

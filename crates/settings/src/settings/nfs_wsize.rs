@@ -10,7 +10,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "nfs.wsize",
     title: "bytes of one WRITE to an NFS server",
-    why: "A small WRITE costs a round trip for little; a large one arrives as a burst of frames at the server.",
+    why: "A small WRITE costs a round trip for little data; a large one arrives as a burst of frames at the server.",
     scope: Scope::Plan,
     values: "a size in bytes like 8K or 1M, or default",
     example: "nfs.wsize=32K,1M",

@@ -59,7 +59,7 @@ pub static RX_CHECKSUM: Setting = switch(
         "checksums of received packets by the device",
         "offload.rx-checksum@eth1=on,off",
     ],
-    "Without this offload the CPU sums every byte that comes; a device that judges checksums wrongly makes the stack drop \
+    "Without this offload the CPU sums every received byte; a device that judges checksums wrongly makes the stack drop \
      good packets.",
     |s, v| offload(s, v, &["ReceiveChecksumOffload"], Some("rxcsum")),
     &OffloadSwitch(Offload::RxChecksum),

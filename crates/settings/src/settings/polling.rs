@@ -8,7 +8,7 @@ use crate::setting::{Backend, Scope, Setting};
 pub static SETTING: Setting = Setting {
     id: "polling",
     title: "polling or interrupts, as a whole",
-    why: "interrupts: the device's own. deferred: a timer polls while there is traffic, which saves interrupts and adds up to 20 us. threaded: kernel threads poll, which the scheduler can move. busy: programs that wait poll, the shortest delay for a whole CPU.",
+    why: "interrupts: the device interrupts the CPU. deferred: a timer polls while there is traffic, which saves interrupts and adds up to 20 us. threaded: kernel threads poll, and the scheduler can move them. busy: waiting programs poll, which has the shortest delay but takes a whole CPU.",
     scope: Scope::Device,
     values: "interrupts, deferred, threaded or busy; mixed is read if it is none of them",
     example: "polling@eth2=interrupts,deferred",

@@ -9,7 +9,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "qdisc.kind",
     title: "kind of the device's queueing discipline",
-    why: "fq_codel keeps the delay of a full queue short, fq paces every flow, a plain queue does neither; goodput doesn't touch classful ones and those with filters.",
+    why: "fq_codel keeps the delay of a full queue short, fq paces every flow, a plain queue does neither; goodput doesn't touch classful disciplines or those with filters.",
     scope: Scope::Device,
     values: "default, fq_codel, fq, codel, cake, pie, sfq, pfifo, bfifo, pfifo_fast, pfifo_head_drop or noqueue",
     example: "qdisc.kind@eth2=default,pfifo_fast",

@@ -42,7 +42,7 @@ pub static FQ_CODEL_INTERVAL: Setting = row(
         "microseconds; read back in steps of 1.024",
         "qdisc.fq_codel.interval@eth0=100000,300000",
     ],
-    "It should be about the longest round-trip time; shorter, flows of long paths are slowed without need.",
+    "It should be about the longest round-trip time; a shorter interval slows flows on long paths without need.",
     |s, v| section(s, "FairQueueingControlledDelay", &format!("IntervalSec={v}us")),
     &QdiscParameter { kind: "fq_codel", attribute: 3, form: Form::Micros(1..=100_000_000) },
 );
@@ -159,7 +159,7 @@ pub static CAKE_ACK_FILTER: Setting = row(
         "off, on or aggressive",
         "qdisc.cake.ack_filter@eth0=off,on",
     ],
-    "On a link that is slow upwards acknowledgements hold up the downstream.",
+    "On a link with a slow upstream, acknowledgements hold up the downstream.",
     |s, v| section(s, "CAKE", &format!("AckFilter={v}")),
     &QdiscParameter {
         kind: "cake",

@@ -8,7 +8,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "socket.dscp",
     title: "differentiated services code point of the data packets",
-    why: "Networks queue, police and route by code points; a code point that is treated worse, or cleared on the way, explains a slow class.",
+    why: "Networks queue, police and route by code points; a code point that is treated worse, or cleared on the path, explains a slow class.",
     scope: Scope::Plan,
     values: "a number from 0 to 63, or default for 0",
     example: "socket.dscp=default,46",

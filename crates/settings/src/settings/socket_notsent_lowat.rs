@@ -10,7 +10,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "socket.notsent_lowat",
     title: "largest amount of unsent data in a data socket",
-    why: "What waits in the kernel delays what is written after it, and fills caches; a mark too low keeps the writer from filling the path.",
+    why: "Unsent data in the kernel delays everything written after it, and fills caches; a mark too low keeps the writer from filling the path.",
     scope: Scope::Plan,
     values: "a size in bytes like 16K, or default for sysctl net.ipv4.tcp_notsent_lowat",
     example: "socket.notsent_lowat=default,128K",

@@ -9,7 +9,7 @@ use crate::value;
 pub static SETTING: Setting = Setting {
     id: "storage",
     title: "payload from and to files, or memory",
-    why: "With memory the network is measured alone: what the network carries beyond the rate of the files, the disks can't give or take.",
+    why: "With memory, goodput measures the network alone. If the network is then faster than with files, the disks are the limit.",
     scope: Scope::Plan,
     values: "files (those of --source and --sink) or memory",
     example: "storage=memory,files",

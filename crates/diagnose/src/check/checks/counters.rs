@@ -53,7 +53,7 @@ pub(super) const FRAME_ERRORS: Check = Check {
 
 pub(super) const PAUSE_FRAMES: Check = Check {
     id: "pause-frames",
-    title: "pause frames that stop the card's sending",
+    title: "pause frames that stop the card from sending",
     scope: Scope::Device,
     ask: &Counters {
         counters: &["pause.rx_frames", "driver.rx_pause"],

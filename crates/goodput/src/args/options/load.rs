@@ -23,8 +23,8 @@ pub struct LoadArgs {
     pub rate: Option<Rate>,
     /// Send the datagrams of a flow in bursts of this size
     ///
-    /// No burst is larger than this. A time stands for the bytes that the rate sends in this time. Bursts cost less
-    /// CPU time than even spacing. [default: 1 datagram, or 20us if that is more]
+    /// No burst is larger than this. A time means the bytes sent in that time at --rate. Bursts cost less CPU time than
+    /// even spacing. [default: 1 datagram, or 20us if that is more]
     #[arg(long, value_name = "BYTES|TIME", requires_all = ["rate", "udp"], hide_short_help = true)]
     pub burst: Option<Burst>,
     /// How to send the payload (`goodput list movers`)

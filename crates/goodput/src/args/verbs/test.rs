@@ -13,9 +13,8 @@ programs, CPU time and limits are missing without root. UDP and other network na
 has several transfers, choose one by its port.
 
 Probes: goodput runs probes when the kernel's counters can't tell the two likeliest causes apart. A probe is a run of \
-2.5 s with one thing changed: segmentation offload off, half the window, pacing at 80 % of the rate, small \
-segments, four times the flows, another congestion control, UDP above the rate, or the direction reversed. \
-The record keeps each probe with its numbers.
+2.5 s with one thing changed. Examples: segmentation offload off, half the window, four times the flows. The record \
+keeps each probe with its numbers. `goodput list probes` has all of them.
 
 Files: `goodput test files HOST` measures each disk alone, the network alone and all together, interleaved and \
 repeated. The report says which part is slowest, with an interval, and what a faster part would gain. --cold keeps the \

@@ -18,7 +18,7 @@ pub fn page() -> String {
     let mut root = Cli::command();
     root.build();
     let mut manual = Manual::default();
-    manual.text += "# The command line\n\n`-h` behind a command prints its most used options, `--help` all of them.\n";
+    manual.text += "# The command line\n\n`-h` after a command prints its most used options, `--help` all of them.\n";
     manual.contents(&root);
     manual.text +=
         &format!("\n## Values\n\n{VALUES}\n## Global options\n\nEvery command takes these.\n\n");

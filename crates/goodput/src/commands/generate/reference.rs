@@ -72,10 +72,10 @@ fn far_settings() -> String {
 
 /// What `auto` means on any machine.
 const AUTO_WORDS: &str = "\
-`--mover NAME` names one. One that only sends, or only receives, leaves the other side to `copy`;
-`--receive-mover NAME` names another for it. `--mover auto` lets each end take the one that costs the least
-CPU time for the plan among those that can run there, and the record says which and why.
-`goodput list movers` says which can run on a machine, and what the others would need.
+`--mover NAME` chooses a mover. If that mover only sends or only receives, `copy` does the other side, or the mover of
+`--receive-mover`. With `--mover auto`, each end chooses the mover that costs the least CPU time for the plan, among those
+that can run there. The record names the choice and the reason. `goodput list movers` shows which movers can run on this
+machine, and what the others need.
 ";
 
 fn movers() -> String {
