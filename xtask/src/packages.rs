@@ -29,7 +29,7 @@ pub const FOR_TESTS: &[Package] = &[
         program: "ganesha.nfsd",
         reason: "is an NFS server to read from",
     },
-    Package { name: "rpcbind", program: "rpcbind", reason: "says at which port that answers" },
+    Package { name: "rpcbind", program: "rpcbind", reason: "names the NFS server's port" },
     Package { name: "curl", program: "curl", reason: "fetches the same, to compare" },
     Package { name: "iproute2", program: "ip", reason: "gives a namespace another address" },
     Package {

@@ -21,12 +21,12 @@ pub struct Options {}
 const PAGE: &str = "docs/peers.md";
 
 const HEAD: &str = "\
-# goodput and the programs that it talks with
+# goodput and the programs that it talks to
 
-`cargo xtask peers` writes this page. Each row is one measurement between goodput and the real program, \
-over a loopback device: who serves (`serve`: goodput; `connect`: the other), over what, which way seen \
-from whoever connects, with how many flows each way. Both sides count payload, each by its own means, \
-and the last column says how the counts compare.
+`cargo xtask peers` writes this page. Each row is one measurement between goodput and the real program \
+over a loopback device. In rows of `serve`, goodput is the server; in rows of `connect`, the other program is. \
+The direction is as seen from the client, and the flows are those of each direction. Both sides count payload, \
+each by its own means. The last column compares the counts.
 ";
 
 const COLUMNS: &str = "| goodput's part | transport | direction | flows | counts of both sides |\n\

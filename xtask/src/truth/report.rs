@@ -107,8 +107,8 @@ pub fn by_cause(page: &mut String, runs: &[Ran]) -> Result<()> {
         )?;
     }
     page.push_str(
-        "\nOf several causes at once, *first* are the runs that name all of them, *among three* also \
-         those that name one first. Of nothing, *wrong* are the false alarms.\n",
+        "\nIf several causes were planted, *first* counts runs that name all of them, and *among three* also runs \
+         that name one of them first. If nothing was planted, *wrong* counts false alarms.\n",
     );
     Ok(())
 }

@@ -93,10 +93,10 @@ fn head(all: &[Tuned]) -> Result<String> {
         time.map_or("never", |time| time.get(..16).unwrap_or(time)).to_owned()
     };
     Ok(format!(
-        "# What tuning reaches\n\nWritten by `cargo xtask tuning --from FILE` from what such campaigns kept. Each path \
-         lies between virtual hosts, with a fault that a setting of one of the hosts removes, or with nothing wrong. \
-         `goodput lab tune` tunes it unaided; the same path without the fault is measured before and after. A fault is \
-         costly if it takes 15 % or more of the goodput.\n\n\
+        "# What tuning reaches\n\nWritten by `cargo xtask tuning --from FILE` from runs that were kept. Each path \
+         lies between virtual hosts. It has a fault that a setting of one of the hosts removes, or nothing wrong. \
+         `goodput lab tune` tunes the path unaided. The same path without the fault is measured before and after. A \
+         fault is costly if it takes 15 % or more of the goodput.\n\n\
          - {} paths, from {} to {} UTC\n- {}\n",
         all.len(),
         minute(times.first()),

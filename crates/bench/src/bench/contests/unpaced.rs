@@ -15,9 +15,9 @@ pub static CONTEST: Contest = Contest {
     title: "TCP, one flow, best method against best method, reno",
     about: "The same with reno, which does not pace, in the programs that can choose the congestion control; \
             every user may choose reno. The last row has the host's own. If that is bbr, a timer of the kernel \
-            sends each packet of at most 64 KiB (the third column counts the timers of the whole machine), and a \
-            congestion window of a few packets waits for their acknowledgement. This is the kernel's own cost, \
-            and no program can avoid it. No CPU need be busy during the wait: Gbit/s / 8 × CPU s/GB is how many \
+            sends each packet of at most 64 KiB, and a congestion window of a few packets waits for their \
+            acknowledgement. The third column counts the timers of the whole machine. This is the kernel's own \
+            cost, and no program can avoid it. No CPU need be busy during the wait: Gbit/s / 8 × CPU s/GB is how many \
             were. The last ratio shows how large this cost is.",
     places: VETH,
     load: Load::tcp(128 << 10),
