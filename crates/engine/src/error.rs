@@ -45,6 +45,9 @@ pub enum EngineError {
         /// What happened.
         why: FileError,
     },
+    /// The kernel does not list its TCP connections.
+    #[error("can't list the TCP connections: {0}")]
+    Connections(goodput_model::Missing),
     /// A data flow failed.
     #[error("{0}")]
     Flow(String),
@@ -168,6 +171,7 @@ impl EngineError {
             Self::Io { cause, .. } => cause.kind() == std::io::ErrorKind::PermissionDenied,
             Self::Target(_)
             | Self::Refused { .. }
+            | Self::Connections(_)
             | Self::Flow(_)
             | Self::BrokenOff(_)
             | Self::Interrupted => false,

@@ -39,4 +39,5 @@ pub use verbs::file_parts::file_parts;
 pub use verbs::find_rate::{FindRateRequest, find_rate};
 pub use verbs::probe;
 pub use verbs::shaping::{ProveRequest, ShapingRequest, shaping};
+pub use verbs::top::{ConnectionGroup, ConnectionWatch, Summary, WantedConnections};
 pub use verbs::tune::{TuneRequest, tune};

@@ -29,7 +29,7 @@ pub use foreign::{ForeignSocket, SocketFilter, foreign_sockets, socket_inodes_of
 pub use host::host;
 pub use mounts::{FileMount, Mounts, nfs_client};
 pub use mptcp::mptcp_subflows;
-pub use owner::{Owner, Thread, owners_of, shares_network_namespace, threads_of};
+pub use owner::{Owner, Thread, holders_of, shares_network_namespace, threads_of};
 pub use placement::{CpuChoice, Surroundings, surroundings};
 pub use receive_hash::receive_hash;
 pub use root::Root;

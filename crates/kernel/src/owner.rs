@@ -1,6 +1,6 @@
 //! The processes that hold sockets, and what their threads do (proc_pid_fd(5), proc_pid_task(5)).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
 
@@ -43,12 +43,21 @@ impl Owner {
     }
 }
 
-/// The processes that hold a socket of `inodes`, as far as permitted: without root, other users' processes are hidden.
-pub fn owners_of(inodes: &BTreeSet<u64>) -> Vec<Owner> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let holds = |pid: &u32| socket_inodes_of(*pid).is_ok_and(|held| !held.is_disjoint(inodes));
-    pids.filter(holds).filter_map(Owner::of).collect()
+/// The process that holds each socket of `inodes`, as far as permitted: without root, other users' processes are hidden.
+/// Of several, as after fork(2), it is the oldest.
+pub fn holders_of(inodes: &BTreeSet<u64>) -> HashMap<u64, Owner> {
+    let Ok(entries) = fs::read_dir("/proc") else { return HashMap::new() };
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
+    let mut holders = HashMap::new();
+    for pid in pids {
+        let Ok(held) = socket_inodes_of(pid) else { continue };
+        let mut wanted = held.intersection(inodes).peekable();
+        let owner = wanted.peek().and_then(|_| Owner::of(pid));
+        for (inode, owner) in wanted.zip(owner.iter().cycle()) {
+            holders.entry(*inode).or_insert_with(|| owner.clone());
+        }
+    }
+    holders
 }
 
 /// Whether process `pid` is in the network namespace of the calling thread; only sockets of this namespace can be
@@ -100,9 +109,9 @@ mod tests {
         let link = fs::read_link(format!("/proc/self/fd/{}", listener.as_raw_fd())).unwrap();
         let text = link.to_string_lossy();
         let inode = text.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap();
-        let owners = owners_of(&BTreeSet::from([inode]));
-        let me = std::process::id();
-        assert!(owners.iter().any(|owner| owner.pid == me && !owner.name.is_empty()), "{owners:?}");
+        let holders = holders_of(&BTreeSet::from([inode]));
+        let (me, owner) = (std::process::id(), &holders[&inode]);
+        assert!(owner.pid == me && !owner.name.is_empty(), "{owner:?}");
         assert!(!threads_of(me).unwrap().is_empty());
         assert_eq!(shares_network_namespace(me), Ok(true));
     }

@@ -17,6 +17,7 @@ pub mod choice;
 pub mod clocks;
 pub mod comparison;
 pub mod connection;
+pub mod connections;
 pub mod effect;
 pub mod end;
 pub mod end_name;
@@ -74,6 +75,7 @@ pub use comparison::{
     ArmResult, Comparison, DoseCurve, FactorEffect, FilesAlone, Mechanism, ResponseResult, Trial,
 };
 pub use connection::Connection;
+pub use connections::{ConnectionActivity, Connections, Program};
 pub use effect::{Difference, Effect, Judgement};
 pub use end::{End, Host, OwnClock};
 pub use end_name::EndName;

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::end_name::EndName;
 
 /// Where a limit sits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
     /// At this host.

@@ -9,4 +9,5 @@ pub mod find_rate;
 pub mod probe;
 pub mod retry;
 pub mod shaping;
+pub mod top;
 pub mod tune;

@@ -26,6 +26,7 @@ mod shaping;
 mod shaping_timer;
 mod test;
 mod third_party;
+mod top;
 mod tune;
 mod unprivileged;
 
@@ -47,6 +48,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Tune(args) => tune::run(*args, state_dir),
         Command::Shaping(args) => shaping::run(&args, state_dir),
         Command::Check(args) => check::run(&args, state_dir),
+        Command::Top(args) => top::run(&args),
         Command::Ceiling(args) => ceiling::run(&args),
         Command::Settings(what) => settings::run(what, state_dir),
         Command::Lab(what) => lab::run(what),

@@ -38,6 +38,7 @@ pub mod style;
 pub mod table;
 pub mod test;
 mod thinned;
+pub mod top;
 pub mod transfers;
 pub mod tune;
 mod way;

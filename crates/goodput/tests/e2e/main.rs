@@ -40,5 +40,7 @@ mod silent_far;
 mod sockets;
 mod stalled;
 mod strangers;
+mod top;
+mod transfer;
 mod unread;
 mod uploads;

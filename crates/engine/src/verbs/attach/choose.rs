@@ -19,7 +19,7 @@ const MAX_SMALLER_FACTOR: u64 = 10;
 const MAX_LISTED: usize = 5;
 
 /// What distinguishes one connection from all others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Its own end.
     pub local: SocketAddr,

@@ -53,35 +53,39 @@ impl Observer {
             let first = self.first.entry(*key).or_insert_with(|| tcp.clone());
             seen.push((*socket, since(tcp, first)));
         }
-        self.sample(at_s, &seen).map(Some)
+        observation(self.chosen.role, at_s, seen).map(Some)
     }
+}
 
-    fn sample(
-        &self,
-        at_s: f64,
-        seen: &[(&ForeignSocket, TcpInfo)],
-    ) -> Result<Observation, Missing> {
-        let mut look = Observation {
-            sample: Sample { at_s, sent_bytes: 0, received_bytes: 0, flows: Vec::new() },
-            received_bytes: 0,
-        };
-        for (number, (socket, tcp)) in seen.iter().enumerate() {
-            let (moved, arrived) = match self.chosen.role {
-                Role::Sender => {
-                    let acked = tcp.acked_bytes()?;
-                    (acked.saturating_add(socket.send_queue_bytes), acked)
-                }
-                Role::Receiver => (tcp.received_bytes()?, tcp.received_bytes()?),
-            };
-            look.received_bytes = look.received_bytes.saturating_add(arrived);
-            match self.chosen.role {
-                Role::Sender => look.sample.sent_bytes += moved,
-                Role::Receiver => look.sample.received_bytes += moved,
+/// What a look at connections on which this end has this role saw. Their counters are those since their first look.
+///
+/// # Errors
+/// If the kernel does not count their payload.
+pub fn observation(
+    role: Role,
+    at_s: f64,
+    seen: Vec<(&ForeignSocket, TcpInfo)>,
+) -> Result<Observation, Missing> {
+    let mut look = Observation {
+        sample: Sample { at_s, sent_bytes: 0, received_bytes: 0, flows: Vec::new() },
+        received_bytes: 0,
+    };
+    for (number, (socket, tcp)) in seen.into_iter().enumerate() {
+        let (moved, arrived) = match role {
+            Role::Sender => {
+                let acked = tcp.acked_bytes()?;
+                (acked.saturating_add(socket.send_queue_bytes), acked)
             }
-            look.sample.flows.push(flow(number, self.chosen.role, moved, socket, tcp.clone()));
+            Role::Receiver => (tcp.received_bytes()?, tcp.received_bytes()?),
+        };
+        look.received_bytes = look.received_bytes.saturating_add(arrived);
+        match role {
+            Role::Sender => look.sample.sent_bytes += moved,
+            Role::Receiver => look.sample.received_bytes += moved,
         }
-        Ok(look)
+        look.sample.flows.push(flow(number, role, moved, socket, tcp));
     }
+    Ok(look)
 }
 
 fn flow(number: usize, role: Role, bytes: u64, socket: &ForeignSocket, tcp: TcpInfo) -> FlowSample {
@@ -101,7 +105,7 @@ fn flow(number: usize, role: Role, bytes: u64, socket: &ForeignSocket, tcp: TcpI
 }
 
 /// Counters since the first look, gauges unchanged: what happened before was not watched.
-fn since(now: &TcpInfo, first: &TcpInfo) -> TcpInfo {
+pub fn since(now: &TcpInfo, first: &TcpInfo) -> TcpInfo {
     let mut tcp = now.clone();
     let counters: [(&mut Option<u64>, Option<u64>); 21] = [
         (&mut tcp.total_retrans_segments, first.total_retrans_segments),

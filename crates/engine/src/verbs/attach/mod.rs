@@ -14,6 +14,8 @@ mod watch;
 use goodput_kernel::{Context, ForeignSocket};
 use goodput_model::{Direction, EndName, Kind, Known, Length, Plan, Record, Role, SocketOptions};
 
+pub use choose::Key;
+pub use look::{observation, since};
 pub use wanted::AttachTo;
 
 use crate::error::EngineError;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use goodput_kernel::{ForeignSocket, Owner, Subject, Thread, owners_of, threads_of};
+use goodput_kernel::{ForeignSocket, Owner, Subject, Thread, holders_of, threads_of};
 use goodput_model::{Known, Sample, Snapshot};
 
 /// Fewest looks for which shares of states are reported.
@@ -21,7 +21,9 @@ impl Program {
             Some(pid) => Owner::of(pid),
             None => {
                 let held = sockets.iter().map(|socket| socket.inode).filter(|inode| *inode > 0);
-                owners_of(&held.collect::<BTreeSet<_>>()).into_iter().next()
+                holders_of(&held.collect::<BTreeSet<_>>())
+                    .into_values()
+                    .min_by_key(|owner| owner.pid)
             }
         };
         Self { owner, looks: Vec::new() }

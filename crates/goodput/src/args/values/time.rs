@@ -27,6 +27,14 @@ pub fn interval(text: &str) -> Result<f64, String> {
     within(text, "0 or a time of at least 100ms and at most a year", 0.1)
 }
 
+/// Seconds between two looks at connections: at least 0.1.
+///
+/// # Errors
+/// A sentence that says what to write instead.
+pub fn refresh(text: &str) -> Result<f64, String> {
+    within(text, "a time of at least 100ms and at most a year", 0.1)
+}
+
 /// How long one arm's turn within a connection counts: at least 0.3 seconds, of which receivers report tenths.
 ///
 /// # Errors

@@ -14,6 +14,7 @@ mod serve;
 mod settings;
 mod shaping;
 mod test;
+mod top;
 mod tune;
 
 use clap::Subcommand;
@@ -32,6 +33,7 @@ pub use serve::{ServeArgs, ServedFileArgs, WhenBusy};
 pub use settings::{AtArgs, Settings};
 pub use shaping::ShapingArgs;
 pub use test::TestArgs;
+pub use top::{Order, TopArgs};
 pub use tune::TuneArgs;
 
 /// The verbs.
@@ -51,6 +53,11 @@ pub enum Command {
     ///
     /// goodput reads the host's settings and counters.
     Check(CheckArgs),
+    /// Show all TCP connections of this host, by rate, with what limits each
+    ///
+    /// goodput reads the kernel's counters, which needs no privilege, and sends nothing. It sees this end only, and the
+    /// connections of this network namespace.
+    Top(TopArgs),
     /// Compute how fast a path could be at best, with the arithmetic
     Ceiling(Box<CeilingArgs>),
     /// Read and change settings; undo what an interrupted run left

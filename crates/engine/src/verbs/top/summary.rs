@@ -1,0 +1,213 @@
+//! What limited the connections over the last minute, all together and by peer.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+
+use goodput_model::{BitRate, ConnectionActivity, Connections, Limiter, Place};
+
+/// How far back it goes, seconds.
+const SUMMARY_S: f64 = 60.0;
+
+/// A limiter and its place; `None` if unknown.
+type HeldBy = Option<(Limiter, Place)>;
+
+/// The looks of the last minute, summed up. Idle connections don't count.
+#[derive(Debug, Default)]
+pub struct Summary {
+    looks: VecDeque<Look>,
+}
+
+/// Connections with something in common.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConnectionGroup<K> {
+    /// What they have in common.
+    pub key: K,
+    /// Connections in the group at some time.
+    pub connections: usize,
+    /// Mean of their payload per second, all together and in both directions.
+    pub rate: BitRate,
+    /// What limited them longest.
+    pub held_by: HeldBy,
+    /// Share of the time of all active connections that is theirs, 0 to 1.
+    pub share: f64,
+}
+
+/// One look.
+#[derive(Debug)]
+struct Look {
+    seconds: f64,
+    by_peer: BTreeMap<IpAddr, Tally>,
+    by_limiter: BTreeMap<HeldBy, Tally>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Tally {
+    connections: BTreeSet<(SocketAddr, SocketAddr)>,
+    bits: f64,
+    held_s: BTreeMap<HeldBy, f64>,
+}
+
+impl Summary {
+    /// Adds a look, and drops those that are more than a minute old.
+    pub fn enter(&mut self, seen: &Connections) {
+        self.looks.push_back(Look::of(seen));
+        let mut whole_s: f64 = self.looks.iter().map(|look| look.seconds).sum();
+        while self.looks.len() > 1 && whole_s > SUMMARY_S {
+            whole_s -= self.looks.pop_front().map_or(0.0, |look| look.seconds);
+        }
+    }
+
+    /// Time that it covers, seconds.
+    pub fn seconds(&self) -> f64 {
+        self.looks.iter().map(|look| look.seconds).sum()
+    }
+
+    /// By what limited them, the longest first.
+    pub fn by_limiter(&self) -> Vec<ConnectionGroup<HeldBy>> {
+        let mut groups = self.groups(|look| &look.by_limiter);
+        groups.sort_by(|a, b| b.share.total_cmp(&a.share));
+        groups
+    }
+
+    /// By peer, the fastest first.
+    pub fn by_peer(&self) -> Vec<ConnectionGroup<IpAddr>> {
+        let mut groups = self.groups(|look| &look.by_peer);
+        groups.sort_by(|a, b| b.rate.0.total_cmp(&a.rate.0));
+        groups
+    }
+
+    fn groups<K: Ord + Copy>(
+        &self,
+        by: impl Fn(&Look) -> &BTreeMap<K, Tally>,
+    ) -> Vec<ConnectionGroup<K>> {
+        let mut tallies: BTreeMap<K, Tally> = BTreeMap::new();
+        for (key, tally) in self.looks.iter().flat_map(by) {
+            tallies.entry(*key).or_default().add(tally);
+        }
+        let seconds = self.seconds();
+        let active_s: f64 = tallies.values().flat_map(|tally| tally.held_s.values()).sum();
+        let group = |(key, tally): (K, Tally)| {
+            let longest = tally.held_s.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
+            Some(ConnectionGroup {
+                key,
+                connections: tally.connections.len(),
+                rate: BitRate(tally.bits / seconds),
+                held_by: *longest.0,
+                share: tally.held_s.values().sum::<f64>() / active_s,
+            })
+        };
+        tallies.into_iter().filter_map(group).collect()
+    }
+}
+
+impl Look {
+    fn of(seen: &Connections) -> Self {
+        let mut look =
+            Self { seconds: seen.seconds, by_peer: BTreeMap::new(), by_limiter: BTreeMap::new() };
+        for connection in seen.connections.iter().filter(|connection| !connection.idle) {
+            // Its payload is divided like its time, so that the rates add up.
+            let rate = connection.rate().0;
+            for (by, held_s) in held_s(connection, seen.seconds) {
+                let peer = look.by_peer.entry(connection.peer.ip()).or_default();
+                let limiter = look.by_limiter.entry(by).or_default();
+                for tally in [peer, limiter] {
+                    tally.connections.insert((connection.local, connection.peer));
+                    tally.bits += rate * held_s;
+                    *tally.held_s.entry(by).or_default() += held_s;
+                }
+            }
+        }
+        look
+    }
+}
+
+impl Tally {
+    fn add(&mut self, other: &Self) {
+        self.connections.extend(&other.connections);
+        self.bits += other.bits;
+        for (by, held_s) in &other.held_s {
+            *self.held_s.entry(*by).or_default() += held_s;
+        }
+    }
+}
+
+/// What limited a connection, and for how long: all of the time together.
+fn held_s(connection: &ConnectionActivity, seconds: f64) -> Vec<(HeldBy, f64)> {
+    let parts = connection.limits.value().map_or(&[][..], Vec::as_slice);
+    let mut held: Vec<(HeldBy, f64)> =
+        parts.iter().map(|part| (Some((part.limiter, part.end)), part.seconds)).collect();
+    let known_s: f64 = parts.iter().map(|part| part.seconds).sum();
+    let unknown_s = seconds - known_s;
+    // What is not all of the time only because of rounding is all of it.
+    if unknown_s > f64::EPSILON.sqrt() * seconds {
+        held.push((None, unknown_s));
+    }
+    held
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{AccountPart, Known, Role};
+
+    fn connection(
+        port: u16,
+        peer: &str,
+        mbit: f64,
+        limiter: Option<Limiter>,
+    ) -> ConnectionActivity {
+        let part = |limiter| AccountPart { limiter, end: Place::Path, seconds: 1.0 };
+        ConnectionActivity {
+            local: ([10, 0, 0, 1], port).into(),
+            peer: peer.parse().unwrap(),
+            program: Known::missing("not asked"),
+            idle: mbit == 0.0,
+            sent_bits_per_s: BitRate(mbit * 1e6),
+            received_bits_per_s: BitRate(0.0),
+            role: Role::Sender,
+            rtt_us: Known::Value(1000),
+            retransmitted_percent: Known::Value(0.0),
+            congestion: Known::missing("not asked"),
+            limits: limiter.map_or_else(
+                || Known::missing("not asked"),
+                |limiter| Known::Value(vec![part(limiter)]),
+            ),
+        }
+    }
+
+    fn look(connections: Vec<ConnectionActivity>) -> Connections {
+        Connections { at: String::new(), seconds: 1.0, connections }
+    }
+
+    #[test]
+    fn connections_are_grouped_by_limiter_and_by_peer() {
+        let mut summary = Summary::default();
+        let window = Some(Limiter::ReceiveWindow);
+        for _ in 0..2 {
+            summary.enter(&look(vec![
+                connection(1, "10.0.0.2:80", 10.0, window),
+                connection(2, "10.0.0.3:80", 20.0, window),
+                connection(3, "10.0.0.3:81", 5.0, None),
+                connection(4, "10.0.0.4:81", 0.0, None),
+            ]));
+        }
+        let by_limiter = summary.by_limiter();
+        assert_eq!(by_limiter.len(), 2, "{by_limiter:?}");
+        let first = &by_limiter[0];
+        assert_eq!(
+            (first.key, first.connections),
+            (Some((Limiter::ReceiveWindow, Place::Path)), 2)
+        );
+        assert!((first.share - 2.0 / 3.0).abs() < 1e-9 && (first.rate.0 - 30e6).abs() < 1.0);
+        let peers: Vec<_> = summary.by_peer().iter().map(|group| group.key.to_string()).collect();
+        assert_eq!(peers, ["10.0.0.3", "10.0.0.2"], "an idle one is none");
+    }
+
+    #[test]
+    fn only_the_last_minute_counts() {
+        let mut summary = Summary::default();
+        (0..100).for_each(|_| summary.enter(&look(Vec::new())));
+        assert!((summary.seconds() - 60.0).abs() < 1e-9);
+        assert!(summary.by_peer().is_empty() && summary.by_limiter().is_empty());
+    }
+}

@@ -1,0 +1,71 @@
+//! What `goodput top` takes.
+
+use std::net::IpAddr;
+
+use clap::{Args, ValueEnum};
+use goodput_engine::WantedConnections;
+
+use crate::args::values::number::whole;
+use crate::args::values::time;
+
+/// `goodput top`
+#[derive(Debug, Args)]
+pub struct TopArgs {
+    /// Only connections with this peer
+    #[arg(long, value_name = "ADDRESS")]
+    pub peer: Option<IpAddr>,
+    /// Only connections with this port at either end
+    #[arg(long, value_name = "PORT", value_parser = whole("a port", 1..=u16::MAX))]
+    pub port: Option<u16>,
+    /// Only connections of this process, by its id or name
+    #[arg(long, value_name = "PROCESS")]
+    pub process: Option<String>,
+    /// Order of the connections, the largest first
+    #[arg(long, value_name = "COLUMN", value_enum, default_value = "rate")]
+    pub sort: Order,
+    /// Time between two looks
+    #[arg(long, value_name = "TIME", value_parser = time::refresh, default_value = "1s")]
+    pub every: f64,
+    /// End after the first comparison of two looks
+    #[arg(long)]
+    pub once: bool,
+    /// Show what limits connections, and which peers have most, over the last minute
+    #[arg(long, conflicts_with = "json")]
+    pub summary: bool,
+    /// Also show idle connections
+    #[arg(long)]
+    pub idle: bool,
+    /// Print one JSON document for each comparison of two looks
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What connections are sorted by.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Order {
+    /// Payload per second in both directions
+    #[default]
+    Rate,
+    /// Round trip time
+    RoundTrip,
+    /// Retransmitted share of the sent segments
+    Retransmitted,
+}
+
+impl Order {
+    /// The order after this one.
+    pub fn next(self) -> Self {
+        match self {
+            Self::Rate => Self::RoundTrip,
+            Self::RoundTrip => Self::Retransmitted,
+            Self::Retransmitted => Self::Rate,
+        }
+    }
+}
+
+impl TopArgs {
+    /// Which connections are wanted.
+    pub fn wanted(&self) -> WantedConnections {
+        WantedConnections { peer: self.peer, port: self.port, process: self.process.clone() }
+    }
+}
