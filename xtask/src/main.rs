@@ -53,7 +53,7 @@ enum Task {
     /// Measures goodput side by side with its peers and writes docs/performance.md.
     #[command(disable_help_flag = true)]
     Bench(bench::Arguments),
-    /// Measures what a crowd of strangers leaves to an honest client.
+    /// Measures what a crowd of hostile clients leaves to an honest client.
     #[command(disable_help_flag = true)]
     Crowd(bench::Arguments),
     /// Lets clients come and go for a while, and says whether the server grows.

@@ -15,7 +15,7 @@ use clap::Parser;
 enum Task {
     /// Measures goodput side by side with its peers and writes docs/performance.md.
     Bench(bench::Options),
-    /// Measures what a crowd of strangers leaves to an honest client.
+    /// Measures what a crowd of hostile clients leaves to an honest client.
     Crowd(crowd::Options),
     /// Lets clients come and go for a while, and says whether the server grows.
     Soak(soak::Options),

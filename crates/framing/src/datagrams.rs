@@ -147,7 +147,7 @@ pub enum Read {
         ago_ns: u64,
     },
     /// Not a datagram of this flow.
-    Stranger,
+    Foreign,
 }
 
 /// What a receiver reports at the end.

@@ -1,4 +1,4 @@
-//! A process that answers strangers first drops its user, its capabilities, and the files and system calls that it
+//! A process that answers untrusted clients first drops its user, its capabilities, and the files and system calls that it
 //! does not need.
 //!
 //! All of this lasts until the process ends, and its children inherit it.

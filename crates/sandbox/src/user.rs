@@ -12,7 +12,7 @@ use rustix::thread::{
 
 use crate::error::SandboxError;
 
-/// The default users for answering strangers: the server's own user if a package made one, else the user that every
+/// The default users for answering untrusted clients: the server's own user if a package made one, else the user that every
 /// system has.
 const USUAL_NAMES: [&str; 2] = ["goodput", "nobody"];
 

@@ -180,7 +180,7 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The path with the links of its directories resolved: SQLite follows none at all, and a stranger could only make the
+/// The path with the links of its directories resolved: SQLite follows none at all, and another user could only make the
 /// last one.
 fn real_path(path: &Path) -> Result<PathBuf, StoreError> {
     let (Some(directory), Some(name)) = (directory_of(path), path.file_name()) else {

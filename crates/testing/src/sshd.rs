@@ -18,7 +18,7 @@ use crate::skip;
 /// The program; it must be started by its full path.
 const SSHD: &str = "/usr/sbin/sshd";
 
-/// A server with its own keys, and a client configuration with five hosts: `b` is this server, `stranger` is this
+/// A server with its own keys, and a client configuration with five hosts: `b` is this server, `unknown` is this
 /// server with a host key that the client does not know, `changed` had another key before, `locked` is this server
 /// without a key to log in with, `gone` is a port at which nobody answers.
 pub struct Sshd {
@@ -87,10 +87,10 @@ fn configure(folder: &Path, address: SocketAddr, forced: &str) -> io::Result<()>
     );
     fs::write(folder.join("sshd_config"), server)?;
     let client = format!(
-        "Host stranger\n UserKnownHostsFile {at}/nobody\n\
+        "Host unknown\n UserKnownHostsFile {at}/nobody\n\
          Host changed\n UserKnownHostsFile {at}/before\n\
          Host locked\n IdentityFile none\n\
-         Host b stranger changed\n IdentityFile {at}/user\n\
+         Host b unknown changed\n IdentityFile {at}/user\n\
          Host gone\n Port 1\n\
          Host b locked gone\n UserKnownHostsFile {at}/known\n\
          Host *\n HostName 127.0.0.1\n Port {}\n IdentitiesOnly yes\n IdentityAgent none\n\

@@ -1,4 +1,4 @@
-//! Makes a stranger's text safe for logs and terminals: no control characters, and not too long.
+//! Makes untrusted text safe for logs and terminals: no control characters, and not too long.
 //!
 //! Any text of a peer may end up in a log or on a screen. A line break could forge a log line, an escape sequence
 //! could rewrite the screen, and a bidirectional control character could make the text look different.

@@ -357,7 +357,7 @@ pub enum SettingRequest {
 }
 
 impl std::fmt::Display for SettingRequest {
-    /// As text, for a log. A stranger's value is quoted.
+    /// As text, for a log. A client's value is quoted.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Read(setting) => write!(f, "read {setting}"),

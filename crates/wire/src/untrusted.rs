@@ -1,4 +1,4 @@
-//! Reads a stranger's JSON: a bounded number of values, with every text made plain as it arrives.
+//! Reads untrusted JSON: a bounded number of values, with every text made plain as it arrives.
 //!
 //! One reader handles all JSON, so no field of any message can be forgotten. Control characters, escape sequences and
 //! direction marks never become part of a value (`plain.rs`). The count of values bounds the memory: a value of two
@@ -20,7 +20,7 @@ const MIN_VALUES: usize = 16 * 1024;
 /// facts about 40.
 const BYTES_PER_VALUE: usize = 8;
 
-/// Reads a stranger's JSON, and makes every text plain.
+/// Reads untrusted JSON, and makes every text plain.
 ///
 /// Errors: not JSON, not the requested type, nested deeper than 128, or too many values for its length.
 pub fn read<T: DeserializeOwned>(json: &[u8]) -> Result<T, serde_json::Error> {

@@ -1,4 +1,4 @@
-//! How much memory reading a stranger's message takes at its most. A program of its own, because the
+//! How much memory reading an untrusted message takes at its most. A program of its own, because the
 //! allocator counts for all threads.
 
 use goodput_wire::protocols::goodput::messages::Message;
@@ -7,7 +7,7 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// Longest message of a stranger with one flow.
+/// Longest message of a client with one flow.
 const MAX_MESSAGE_BYTES: usize = (1 << 20) + 4096;
 
 /// Bytes of memory at most for each byte of a message.

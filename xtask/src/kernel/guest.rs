@@ -36,7 +36,7 @@ const STATUS: &str = "status";
 const LAST_LINES: usize = 30;
 /// The guest's memory; half of it holds the files that it writes.
 const MEMORY_MIB: u32 = 2048;
-/// No endless panic, and no security measure that only costs time on a machine without strangers.
+/// No endless panic, and no security measure that only costs time on a machine that nobody attacks.
 const KERNEL_OPTIONS: &str = "console=ttyS0 panic=-1 quiet loglevel=5 mitigations=off nokaslr audit=0 nowatchdog net.ifnames=0";
 
 impl Guest {

@@ -1,13 +1,13 @@
-//! `cargo xtask crowd`: the throughput of an honest client of a public server, alone and beside a crowd of strangers.
+//! `cargo xtask crowd`: the throughput of an honest client of a public server, alone and beside a crowd of hostile clients.
 //!
 //! Everything happens in two network namespaces of our own, joined by a veth pair. In each round the client measures
 //! three times, in random order: alone; while the crowd is at another server of the same host; and while the crowd is
 //! at the client's own server. Only runs of the same round are compared. In the last two, the crowd takes the same
-//! processor time of the machine. The difference between them is therefore what strangers take from a client by sharing
+//! processor time of the machine. The difference between them is therefore what hostile clients take from a client by sharing
 //! its server. The difference to "alone" includes the load of the whole machine.
 
+pub mod hostile;
 pub mod server;
-pub mod strangers;
 
 use std::fs;
 use std::net::SocketAddrV4;
@@ -23,8 +23,8 @@ use serde_json::Value;
 use crate::bench::net::{NEAR, Net, address};
 use crate::bench::place::Place;
 use crate::bench::stats::{Estimate, estimate};
+use hostile::{Crowd, NETWORK, Sizes};
 use server::Server;
-use strangers::{Crowd, NETWORK, Sizes};
 use xtask::shell::{cargo, command, root, run as run_command};
 
 /// Options of `cargo xtask crowd`.

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: one server, random clients of every protocol and a crowd of strangers, for a while; and whether
+//! `cargo xtask soak`: one server, random clients of every protocol and a crowd of hostile clients, for a while; and whether
 //! the server's memory, descriptors or threads grow.
 //!
 //! Everything happens in network namespaces of our own. Clients come and go in cycles. At the end of each cycle nobody
@@ -17,8 +17,8 @@ use anyhow::{Context, Result, bail};
 
 use crate::bench::net::{NEAR, Net, address};
 use crate::bench::place::Place;
+use crate::crowd::hostile::{Crowd, NETWORK, Sizes};
 use crate::crowd::server::Server;
-use crate::crowd::strangers::{Crowd, NETWORK, Sizes};
 use crate::crowd::{PORT, need_open_files};
 use clients::Clients;
 use trend::Trend;

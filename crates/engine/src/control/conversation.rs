@@ -272,7 +272,7 @@ impl Conversation {
         self.end_sending();
     }
 
-    /// Queues bytes, unless the peer has left too many unread: a stranger that does not read must not
+    /// Queues bytes, unless the peer has left too many unread: a peer that does not read must not
     /// make this end buffer its answers. Without a connection nothing is sent.
     fn send(&mut self, bytes: Vec<u8>) {
         if self.stream.is_none() {

@@ -39,7 +39,7 @@ use listen::event_thread::EventThread;
 use listen::listeners::OpenedPorts;
 use listen::sockets::Pair;
 pub use listen::sockets::Sockets;
-use session::caller::Caller;
+use session::client::ClientInfo;
 use session::ports::Ports;
 pub use session::shown::{Served, Watcher, What};
 use session::sign_locks::SignLocks;
@@ -134,14 +134,14 @@ struct Shared {
 
 impl Shared {
     /// A session's configuration, with a seed of its own.
-    fn session_config(&self, caller: &Caller, transport: Transport) -> ServerConfig {
-        let Caller { peer, local, .. } = *caller;
+    fn session_config(&self, client: &ClientInfo, transport: Transport) -> ServerConfig {
+        let ClientInfo { peer, local, .. } = *client;
         let clock = host_clock();
         ServerConfig {
-            host: if self.config.private { stranger_host() } else { goodput_kernel::host() },
+            host: if self.config.private { private_host() } else { goodput_kernel::host() },
             token: self.config.token.clone(),
             // Other protocols don't support keys.
-            keys: self.keys().filter(|_| caller.protocol.far_end.knows_keys).map(Keys::known),
+            keys: self.keys().filter(|_| client.protocol.far_end.knows_keys).map(Keys::known),
             credential_required: self.config.credential_required,
             accounts: self.config.accounts.clone(),
             limits: self.limits(),
@@ -183,7 +183,7 @@ impl Shared {
 }
 
 /// What a private host reports about itself.
-fn stranger_host() -> goodput_model::Host {
+fn private_host() -> goodput_model::Host {
     goodput_model::Host {
         name: "private".into(),
         kernel: "not reported".into(),

@@ -76,14 +76,14 @@ impl Datagrams for Goodput {
 
     fn read(&mut self, datagram: &[u8]) -> Read {
         match Header::decode(datagram) {
-            Some(header) if header.flow != self.flow => Read::Stranger,
+            Some(header) if header.flow != self.flow => Read::Foreign,
             Some(header) if header.end => {
                 Read::End { sent: Some(header.sequence), is_payload: false, ago_ns: 0 }
             }
             Some(header) => {
                 Read::Payload { number: Some(header.sequence), sent_ns: Some(header.sent_ns) }
             }
-            None => Read::Stranger,
+            None => Read::Foreign,
         }
     }
 

@@ -81,13 +81,13 @@ impl Datagrams for Iperf3 {
             (false, [_, _, _, _, _, _, _, _, a, b, c, d, ..]) => {
                 self.numbers.number(u32::from_be_bytes([*a, *b, *c, *d]))
             }
-            _ => return Read::Stranger,
+            _ => return Read::Foreign,
         };
         match number.checked_sub(1) {
             Some(number) if number < NUMBER_BOUND => {
                 Read::Payload { number: Some(number), sent_ns: time_at(datagram, 0) }
             }
-            _ => Read::Stranger,
+            _ => Read::Foreign,
         }
     }
 
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn there_is_no_datagram_0_but_the_one_after_the_last_of_32_bits() {
         let mut format = Iperf3::new(false);
-        assert_eq!(format.read(&[0; 12]), Read::Stranger);
+        assert_eq!(format.read(&[0; 12]), Read::Foreign);
         let mut read = |number: u32| {
             let datagram = [&[0; 8][..], &number.to_be_bytes()].concat();
             match format.read(&datagram) {

@@ -136,11 +136,11 @@ impl Datagrams for Nuttcp {
                 Read::End { sent: None, is_payload: false, ago_ns }
             }
             [_, _, _, _, _, ..] if self.counted => match self.number(datagram) {
-                None => Read::Stranger,
+                None => Read::Foreign,
                 number => Read::Payload { number, sent_ns: None },
             },
             [_, _, _, _, _, ..] => Read::Payload { number: None, sent_ns: None },
-            _ => Read::Stranger,
+            _ => Read::Foreign,
         }
     }
 
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(format.closing(5, sent, &mut room), None);
         assert_eq!(
             [&b"BOD1"[..], b"EOD0", b"BODY", b"EO"].map(|d| format.read(d)),
-            [Read::Begin, Read::Over, Read::Stranger, Read::Stranger]
+            [Read::Begin, Read::Over, Read::Foreign, Read::Foreign]
         );
         let end = Read::End { sent: None, is_payload: false, ago_ns: 2 * END_GAP_NS };
         assert_eq!(format.read(b"EOD2"), end);
@@ -220,11 +220,11 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_none_can_be_makes_a_stranger() {
+    fn a_datagram_with_an_impossible_count_is_foreign() {
         let mut format = Nuttcp::new(true, 1024);
-        assert_eq!(format.read(&counted(7u64.to_ne_bytes(), 1024)), Read::Stranger);
-        assert_eq!(format.read(&[b' '; 20]), Read::Stranger);
-        assert_eq!(Nuttcp::new(true, 0).read(&counted([0xff; 8], 40)), Read::Stranger);
+        assert_eq!(format.read(&counted(7u64.to_ne_bytes(), 1024)), Read::Foreign);
+        assert_eq!(format.read(&[b' '; 20]), Read::Foreign);
+        assert_eq!(Nuttcp::new(true, 0).read(&counted([0xff; 8], 40)), Read::Foreign);
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! Packets of strangers, as a capture has them, and the blocks in which the kernel hands them over.
+//! Untrusted packets, as a capture has them, and the blocks in which the kernel hands them over.
 
 use goodput_capture::{Packet, block};
 

@@ -1,4 +1,4 @@
-//! Nonsense, strangers and dying peers: a clear message and the documented exit code.
+//! Nonsense, foreign servers and dying peers: a clear message and the documented exit code.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -32,14 +32,14 @@ fn a_refused_port_is_named() {
 fn against(greeting: &'static [u8]) -> Output {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let address = listener.local_addr().expect("it is bound").to_string();
-    let stranger = std::thread::spawn(move || {
+    let server = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("goodput connects");
         stream.write_all(greeting).expect("goodput listens");
         // Until goodput hangs up.
         let _ = stream.read_to_end(&mut Vec::new());
     });
     let output = Home::new().run(&["test", &address, "--no-store"]);
-    stranger.join().expect("the stranger does not panic");
+    server.join().expect("the server does not panic");
     output
 }
 
@@ -54,9 +54,9 @@ fn a_peer_that_is_not_goodput_is_recognised() {
 fn a_peer_that_hangs_up_at_once_is_reported() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let stranger = std::thread::spawn(move || drop(listener.accept().unwrap()));
+    let server = std::thread::spawn(move || drop(listener.accept().unwrap()));
     let output = Home::new().run(&["test", &address, "--no-store"]);
-    stranger.join().unwrap();
+    server.join().unwrap();
     fails(&output, 2, &["closed the connection without an answer", "--deny", "try again later"]);
     assert!(!stderr(&output).contains("another protocol"), "{}", stderr(&output));
 }
@@ -283,7 +283,7 @@ fn a_plan_beyond_the_servers_limits_is_refused_in_words() {
 fn garbage_and_idle_connections_disturb_nobody() {
     let home = Home::new();
     let mut server = Server::start(&home, &[]);
-    let mut strangers = Vec::new();
+    let mut clients = Vec::new();
     for n in 0..200u8 {
         let mut stream = TcpStream::connect(&server.address).unwrap();
         // Some say nothing, some a part of the preamble, some garbage.
@@ -293,7 +293,7 @@ fn garbage_and_idle_connections_disturb_nobody() {
             2 => stream.write_all(b"goodputc\xff\xff\xff\xff\xff"),
             _ => stream.write_all(&[n; 512]),
         };
-        strangers.push(stream);
+        clients.push(stream);
     }
     record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));
     assert!(server.is_alive());

@@ -159,7 +159,7 @@ fn values_out_of_range_are_refused_with_the_range() {
 fn each_way_not_to_get_in_has_its_own_words() {
     let Some(host) = Host::start() else { return };
     for (at, code, words) in [
-        ("ssh://stranger", 2, "host key is unknown"),
+        ("ssh://unknown", 2, "host key is unknown"),
         ("ssh://changed", 2, "host key is another one than before"),
         ("ssh://locked", 3, "without a password"),
         ("ssh://gone", 2, "refused"),

@@ -91,7 +91,7 @@ impl Tally {
         (self.batch, self.bytes, self.begins) = (0, 0, false);
     }
 
-    /// Counts one datagram. Datagrams of other flows are strangers, and count nothing.
+    /// Counts one datagram. Foreign datagrams, those of other flows, do not count.
     pub(crate) fn count(&mut self, arrival: &Arrival<'_>) {
         self.came += arrival.datagram.len() as u64;
         match self.datagrams.read(arrival.datagram) {
@@ -119,7 +119,7 @@ impl Tally {
                     self.ended = true;
                 }
             }
-            Read::Stranger => {}
+            Read::Foreign => {}
         }
     }
 

@@ -212,7 +212,7 @@ fn is_name(text: &str, longest: usize) -> bool {
     !text.is_empty() && text.len() <= longest && text.chars().all(plain)
 }
 
-/// Shortens a stranger's text to the length that an answer needs.
+/// Shortens an untrusted text to the length that an answer needs.
 fn short(text: &str) -> String {
     text.chars().take(2 * MAX_CONGESTION_NAME_BYTES).collect()
 }

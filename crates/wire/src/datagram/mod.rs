@@ -65,7 +65,7 @@ pub enum DatagramReply {
     Nothing,
 }
 
-/// Challenges strangers without keeping state for them.
+/// Challenges unknown addresses without keeping state for them.
 pub struct Challenger {
     keyed: Hmac<Sha256>,
 }

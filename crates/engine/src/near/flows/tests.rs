@@ -159,8 +159,8 @@ fn the_first_datagram_opens_a_flow_and_stays_for_its_mover() {
     let mut from = None;
     let tickets = [ticket(0, goodput_framing::nuttcp(false), b"")];
     let opened = taken("127.0.0.5", &udp(), &tickets, |at| {
-        let stranger = UdpSocket::bind("127.0.0.2:0").unwrap();
-        stranger.send_to(b"me", at).unwrap();
+        let other = UdpSocket::bind("127.0.0.2:0").unwrap();
+        other.send_to(b"me", at).unwrap();
         let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
         peer.send_to(b"BOD0", at).unwrap();
         from = Some(peer.local_addr().unwrap());

@@ -141,7 +141,7 @@ fn sink_names(
         let words = "several flows can't be written to standard output; name a file";
         return Err(words.to_string().into());
     }
-    // A file that a stranger names is not even looked up, unless it is in the directory for sinks.
+    // A file that a client names is not even looked up, unless it is in the directory for sinks.
     let keeps_all_apart = match reach {
         FileAccess::User => is_device(&sink.name),
         FileAccess::Served(_) => sink.name == NULL,

@@ -170,7 +170,7 @@ fn a_server_writes_only_in_its_directory() {
 
 /// If the file were looked up, the answer for an existing one would differ.
 #[test]
-fn a_stranger_learns_nothing_of_what_a_host_has() {
+fn a_client_learns_nothing_of_what_a_host_has() {
     let directory = Directory::new("nosy");
     let served = directory.served();
     for reach in [&served, &FileAccess::Served(ServedFiles::default())] {

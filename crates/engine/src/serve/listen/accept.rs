@@ -8,8 +8,8 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use tokio::sync::mpsc;
 
+use super::incoming;
 use super::reserve::{self, Reserve};
-use super::stranger;
 use crate::serve::Shared;
 use crate::serve::address::plain;
 use crate::serve::listen::endpoint::Endpoint;
@@ -17,7 +17,7 @@ use crate::serve::listen::endpoint::Endpoint;
 /// Pause after a failed accept (mostly for lack of descriptors), so that the loop does not spin.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// Time between two warnings about a failed accept, because strangers may cause it many times a second.
+/// Time between two warnings about a failed accept, because any client may cause it many times a second.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// A task keeps this for as long as it lives.
@@ -104,7 +104,7 @@ pub async fn accept(
                     warned = Some(Instant::now());
                 }
                 if let Some(why) = lacking(&cause)
-                    && !reserve::turn_away(&listener, &mut reserve, &endpoint, &shared, &why).await
+                    && !reserve::refuse(&listener, &mut reserve, &endpoint, &shared, &why).await
                 {
                     shared.tickets.fail(&why);
                 }
@@ -149,7 +149,7 @@ fn welcome(
     };
     let (endpoint, shared, alive) = (Arc::clone(endpoint), Arc::clone(shared), alive.clone());
     tokio::spawn(async move {
-        stranger::meet(stream, peer, &endpoint, &shared, permit).await;
+        incoming::serve(stream, peer, &endpoint, &shared, permit).await;
         drop(alive);
     });
 }

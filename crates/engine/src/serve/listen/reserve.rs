@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-use super::stranger;
+use super::incoming;
 use crate::serve::Shared;
 use crate::serve::address::plain;
 use crate::serve::listen::endpoint::Endpoint;
 
 /// How long a refused client may take to send its first bytes and to read the reason, while others at the same port
 /// wait. The first bytes come with the connection, or right behind it.
-const HEARING_TIMEOUT: Duration = Duration::from_millis(250);
+const REFUSAL_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long the connection that could not be accepted may take; it may be gone.
 const ACCEPT_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A placeholder for a connection's descriptor. Each port has its own, so that a stranger at one port keeps nobody
+/// A placeholder for a connection's descriptor. Each port has its own, so that a client at one port keeps nobody
 /// waiting at another.
 #[derive(Default)]
 pub struct Reserve(Option<OwnedFd>);
@@ -31,7 +31,7 @@ impl Reserve {
 
 /// Accepts one connection with the reserved descriptor and reports `why` it is refused. `false` if there was no
 /// reserve.
-pub async fn turn_away(
+pub async fn refuse(
     listener: &TcpListener,
     reserve: &mut Reserve,
     endpoint: &Endpoint,
@@ -44,9 +44,9 @@ pub async fn turn_away(
             tokio::time::timeout(ACCEPT_TIMEOUT, listener.accept()).await
         && shared.config.access.allows(plain(peer).ip())
     {
-        let refused = stranger::turn_away(stream, plain(peer), endpoint, shared, why);
+        let refused = incoming::refuse(stream, plain(peer), endpoint, shared, why);
         // A client that does not read gets no answer.
-        let _ = tokio::time::timeout(HEARING_TIMEOUT, refused).await;
+        let _ = tokio::time::timeout(REFUSAL_TIMEOUT, refused).await;
     }
     reserve.fill(listener);
     spent

@@ -25,8 +25,8 @@ use crate::control::conversation::Conversation;
 use crate::serve::Shared;
 use crate::serve::address::plain;
 use crate::serve::listen::endpoint::Endpoint;
-use crate::serve::session::caller::Caller;
-use crate::serve::session::client;
+use crate::serve::session::client::ClientInfo;
+use crate::serve::session::served_client;
 use crate::serve::session::tickets::{Arrival, Sign, Ticket};
 
 /// Buffer for a datagram of the proof: longer than any of them, so that longer datagrams are recognised.
@@ -41,7 +41,7 @@ const MIN_QUIET_TIME: Duration = Duration::from_secs(1);
 /// Longest time for which its datagrams are discarded.
 const MAX_DISCARD_TIME: Duration = Duration::from_secs(30);
 
-/// Answers strangers and hands flows over, until the future is dropped.
+/// Answers clients and hands flows over, until the future is dropped.
 pub async fn answer(socket: UdpSocket, endpoint: Arc<Endpoint>, shared: Arc<Shared>, alive: Alive) {
     let challenger = Arc::new(Challenger::new(rand::random()));
     let port_socket = match PortSocket::new(socket) {
@@ -223,10 +223,10 @@ impl Demultiplexer {
         };
         early.insert(0, datagram.clone());
         let local = socket.local_addr().map_or(self.endpoint.local, plain);
-        let caller = Caller { protocol, peer, local };
+        let client = ClientInfo { protocol, peer, local };
         let (shared, alive) = (Arc::clone(&self.shared), alive.clone());
         tokio::spawn(async move {
-            let config = shared.session_config(&caller, Transport::Udp);
+            let config = shared.session_config(&client, Transport::Udp);
             let session = (protocol.server)(Instant::now(), config);
             let mut conversation = Conversation::new(session, None);
             let received = datagram.len();
@@ -238,7 +238,8 @@ impl Demultiplexer {
             }
             let rest = socket.try_clone();
             let own = (socket.into(), EarlyPayload { bytes: 0, datagrams: early });
-            let measured = client::serve_client(conversation, caller, Some(own), &shared).await;
+            let measured =
+                served_client::serve_client(conversation, client, Some(own), &shared).await;
             drop(alive);
             if let (0, Ok(rest)) = (measured, rest) {
                 tokio::select! {

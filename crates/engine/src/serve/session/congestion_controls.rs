@@ -4,7 +4,7 @@ use goodput_model::{EndName, SettingRef};
 use rustix::thread::{CapabilitySet, capabilities};
 
 /// Refuses a congestion control that this process may not choose, or that is not loaded: requesting it by
-/// setsockopt(TCP_CONGESTION) with CAP_NET_ADMIN would load a kernel module at a stranger's wish.
+/// setsockopt(TCP_CONGESTION) with CAP_NET_ADMIN would load a kernel module at any client's wish.
 pub fn known_congestion_control(name: Option<&str>) -> Result<(), String> {
     let Some(name) = name else { return Ok(()) };
     let privileged =

@@ -12,7 +12,7 @@ use goodput_wire::ticket::{FlowSetup, FlowTicket};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::caller::Caller;
+use super::client::ClientInfo;
 use super::congestion_controls::known_congestion_control;
 use super::connect::{self, Connecting};
 use super::flow_deadline::until;
@@ -74,30 +74,30 @@ pub struct Gathering {
 pub type Preparing = Pin<Box<dyn Future<Output = Result<Box<Awaiting>, String>> + Send>>;
 
 /// Prepares for the flows of a wish, or says why that can't be done. Dropping it forgets the wish.
-pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) -> Preparing {
+pub fn prepare(wish: Wish, permit: Permit, client: ClientInfo, shared: Arc<Shared>) -> Preparing {
     Box::pin(async move {
-        check(&wish, &caller)?;
+        check(&wish, &client)?;
         // Before anything is created or tried for it.
-        let (from, wants) = (caller.peer.ip(), Wants::Flows(&wish.plan));
+        let (from, wants) = (client.peer.ip(), Wants::Flows(&wish.plan));
         let place = shared.admission.admit(permit, from, wants, wish.can_wait()).await?;
         let movers = Movers::of(&wish.plan, EndName::Far)?;
-        let context = Context::towards(caller.peer);
+        let context = Context::towards(client.peer);
         let affinity = Affinity::of(&wish.plan, EndName::Far, &context).await?;
         let Wish { plan, tickets, flow_setup, .. } = wish;
-        let connect = targets(&tickets, &flow_setup, &caller)?;
-        not_our_own(connect.as_deref().unwrap_or_default(), &plan, &caller, &shared)?;
+        let connect = targets(&tickets, &flow_setup, &client)?;
+        not_our_own(connect.as_deref().unwrap_or_default(), &plan, &client, &shared)?;
         let (plan, stores) = open_files(plan, &shared).await?;
-        let signs = signs(&plan, &tickets, &flow_setup, &caller)?;
+        let signs = signs(&plan, &tickets, &flow_setup, &client)?;
         let locks =
             shared.sign_locks.lock(signs.iter().map(|(sign, _)| sign.clone()).collect()).await;
-        let opened = open_ports(&signs, &caller, &shared).await?;
+        let opened = open_ports(&signs, &client, &shared).await?;
         let (to, arrivals) = mpsc::unbounded_channel();
         let since = Instant::now();
         let reserved = signs.iter().any(|(sign, _)| sign.is_ambiguous());
         let expected = shared.tickets.expect(signs, &plan.socket, &to);
-        let own = flow_setup == FlowSetup::Arrive && makes_cookies(caller.protocol);
+        let own = flow_setup == FlowSetup::Arrive && makes_cookies(client.protocol);
         let own_port = (own && needs_own_port(&plan))
-            .then(|| shared.ports.open_own(caller.local, &plan.socket, Arc::clone(&shared)))
+            .then(|| shared.ports.open_own(client.local, &plan.socket, Arc::clone(&shared)))
             .transpose()?;
         let gathering = Gathering {
             connect,
@@ -113,7 +113,7 @@ pub fn prepare(wish: Wish, permit: Permit, caller: Caller, shared: Arc<Shared>) 
             _opened: opened,
             _locks: locks,
         };
-        let (end, observes) = (EndName::Far, plan.observe && may_observe(&shared, caller.protocol));
+        let (end, observes) = (EndName::Far, plan.observe && may_observe(&shared, client.protocol));
         let own = Prepared { plan, end, stores, affinity, movers, context, observes };
         Ok(Box::new(Awaiting { own, gathering, arrivals, place }))
     })
@@ -153,9 +153,9 @@ impl Gathering {
     }
 
     /// Begins to connect the flows that this end connects, now that the client expects them.
-    pub fn connect(&mut self, plan: &Plan, caller: &Caller) {
+    pub fn connect(&mut self, plan: &Plan, client: &ClientInfo) {
         if let Some(targets) = self.connect.take() {
-            self._connecting = Some(connect::start(targets, plan, caller.local, self.to.clone()));
+            self._connecting = Some(connect::start(targets, plan, client.local, self.to.clone()));
         }
     }
 
@@ -214,7 +214,7 @@ fn needs_own_port(plan: &Plan) -> bool {
         && (socket.congestion.is_some() || socket.rcvbuf_bytes.is_some() || socket.mptcp)
 }
 
-fn check(wish: &Wish, caller: &Caller) -> Result<(), String> {
+fn check(wish: &Wish, client: &ClientInfo) -> Result<(), String> {
     let Wish { plan, tickets, .. } = wish;
     known_congestion_control(plan.socket.congestion.as_deref())?;
     let sends = tickets.iter().any(|ticket| ticket.is_sender(EndName::Far));
@@ -222,8 +222,8 @@ fn check(wish: &Wish, caller: &Caller) -> Result<(), String> {
         return Err(format!(
             "{} does not prove the client's address, so {} could be sent unwanted datagrams; let the client send, use \
              TCP, or serve with --allow-unproven-udp",
-            caller.protocol.id,
-            caller.peer.ip()
+            client.protocol.id,
+            client.peer.ip()
         ));
     }
     Ok(())
@@ -234,9 +234,9 @@ fn signs<'a>(
     plan: &Plan,
     tickets: &'a [FlowTicket],
     flow_setup: &FlowSetup,
-    caller: &Caller,
+    client: &ClientInfo,
 ) -> Result<Vec<(Sign, &'a FlowTicket)>, String> {
-    let from = caller.peer.ip();
+    let from = client.peer.ip();
     let own = usize::from(matches!(flow_setup, FlowSetup::ThisConnection { .. }));
     let coming = tickets.iter().skip(own).filter(|ticket| ticket.shares.is_none());
     let udp = plan.transport == Transport::Udp;
@@ -250,12 +250,12 @@ fn signs<'a>(
             })
             .collect::<Result<_, String>>()?,
         FlowSetup::Arrive | FlowSetup::ThisConnection { .. }
-            if udp && !makes_cookies(caller.protocol) =>
+            if udp && !makes_cookies(client.protocol) =>
         {
-            coming.map(|ticket| (Sign::Opens(caller.protocol.id, from), ticket)).collect()
+            coming.map(|ticket| (Sign::Opens(client.protocol.id, from), ticket)).collect()
         }
         FlowSetup::Arrive | FlowSetup::ThisConnection { .. } => coming
-            .map(|ticket| (Sign::of_proof(caller.protocol, &ticket.proof, from), ticket))
+            .map(|ticket| (Sign::of_proof(client.protocol, &ticket.proof, from), ticket))
             .collect(),
     })
 }
@@ -269,7 +269,7 @@ fn port_of(first: u16, number: usize, apart: u16) -> Result<u16, String> {
 /// Opens the ports at which flows are awaited, unless they are open already.
 async fn open_ports(
     signs: &[(Sign, &FlowTicket)],
-    caller: &Caller,
+    client: &ClientInfo,
     shared: &Arc<Shared>,
 ) -> Result<Vec<OpenPort>, String> {
     let mut opened = Vec::new();
@@ -277,7 +277,7 @@ async fn open_ports(
         let Sign::Reserved(port, transport, _) = *sign else { continue };
         match shared.endpoints.iter().find(|endpoint| endpoint.port() == port) {
             None => {
-                let mut local = caller.local;
+                let mut local = client.local;
                 local.set_port(port);
                 opened.push(shared.ports.open(local, transport, shared).await?);
             }
@@ -295,10 +295,10 @@ async fn open_ports(
 fn targets(
     tickets: &[FlowTicket],
     flow_setup: &FlowSetup,
-    caller: &Caller,
+    client: &ClientInfo,
 ) -> Result<Option<Vec<(std::net::SocketAddr, FlowTicket)>>, String> {
     let (own, first, apart) = match *flow_setup {
-        FlowSetup::Connect { port, apart } => (0, port.unwrap_or(caller.peer.port()), apart),
+        FlowSetup::Connect { port, apart } => (0, port.unwrap_or(client.peer.port()), apart),
         FlowSetup::ThisConnection { back: Some(port), .. } => (1, port, 0),
         FlowSetup::Arrive | FlowSetup::Listen { .. } | FlowSetup::ThisConnection { .. } => {
             return Ok(None);
@@ -307,7 +307,7 @@ fn targets(
     let coming = tickets.iter().skip(own).filter(|ticket| ticket.shares.is_none());
     let target = |(number, ticket): (usize, &FlowTicket)| {
         let port = port_of(first, number, apart)?;
-        Ok((connect::target(caller.peer, port)?, ticket.clone()))
+        Ok((connect::target(client.peer, port)?, ticket.clone()))
     };
     coming.enumerate().map(target).collect::<Result<_, String>>().map(Some)
 }
@@ -317,10 +317,10 @@ fn targets(
 fn not_our_own(
     targets: &[(std::net::SocketAddr, FlowTicket)],
     plan: &Plan,
-    caller: &Caller,
+    client: &ClientInfo,
     shared: &Shared,
 ) -> Result<(), String> {
-    let here = plan.transport == Transport::Tcp && caller.peer.ip() == caller.local.ip();
+    let here = plan.transport == Transport::Tcp && client.peer.ip() == client.local.ip();
     let is_own = |port: u16| shared.endpoints.iter().any(|endpoint| endpoint.port() == port);
     match targets.iter().find(|(target, _)| here && is_own(target.port())) {
         None => Ok(()),
@@ -338,9 +338,9 @@ mod tests {
     use goodput_wire::protocols::{iperf2, nuttcp};
     use goodput_wire::ticket::Proof;
 
-    fn caller(protocol: &'static Protocol) -> Caller {
+    fn client(protocol: &'static Protocol) -> ClientInfo {
         let address = |text: &str| text.parse().unwrap();
-        Caller { protocol, peer: address("192.0.2.1:999"), local: address("192.0.2.9:5000") }
+        ClientInfo { protocol, peer: address("192.0.2.1:999"), local: address("192.0.2.9:5000") }
     }
 
     fn plan(direction: Direction, flows: u16) -> Plan {
@@ -362,7 +362,7 @@ mod tests {
             let plan = Plan { chunk_bytes: Transport::Udp.standard_chunk(), ..plan(direction, 1) };
             let tickets = tickets(&plan, None);
             let wish = Wish { plan, tickets, flow_setup: here.clone(), proven };
-            check(&wish, &caller(&iperf2::PROTOCOL))
+            check(&wish, &client(&iperf2::PROTOCOL))
         };
         assert_eq!(outcome(Direction::Send, false), Ok(()));
         assert!(outcome(Direction::Reverse, false).unwrap_err().contains("--allow-unproven-udp"));
@@ -375,21 +375,21 @@ mod tests {
         let (plan, flow_setup) =
             (plan(Direction::Send, 2), FlowSetup::Listen { first_port: 65_535 });
         let (alone, shared) = (tickets(&plan, None), tickets(&plan, Some(0)));
-        let caller = caller(&nuttcp::PROTOCOL);
-        let one = signs(&plan, &shared, &flow_setup, &caller).unwrap();
+        let client = client(&nuttcp::PROTOCOL);
+        let one = signs(&plan, &shared, &flow_setup, &client).unwrap();
         let sign = Sign::Reserved(65_535, Transport::Udp, [192, 0, 2, 1].into());
         assert_eq!(one.into_iter().map(|(sign, _)| sign).collect::<Vec<_>>(), [sign]);
-        assert!(signs(&plan, &alone, &flow_setup, &caller).is_err(), "there is no port 65536");
+        assert!(signs(&plan, &alone, &flow_setup, &client).is_err(), "there is no port 65536");
     }
 
     #[test]
     fn only_user_ports_of_the_client_itself_are_connected_to() {
         let plan = plan(Direction::Reverse, 2);
         let tickets = tickets(&plan, None);
-        let caller = caller(&nuttcp::PROTOCOL);
+        let client = client(&nuttcp::PROTOCOL);
         let to = |port, apart| {
             let flow_setup = FlowSetup::Connect { port: Some(port), apart };
-            let found = targets(&tickets, &flow_setup, &caller).ok()??;
+            let found = targets(&tickets, &flow_setup, &client).ok()??;
             Some(found.iter().map(|(target, _)| target.to_string()).collect::<Vec<_>>())
         };
         assert_eq!(to(5001, 1).unwrap(), ["192.0.2.1:5001", "192.0.2.1:5002"]);

@@ -10,7 +10,7 @@ use goodput_wire::network::Network;
 use goodput_wire::session::{Protocol, ThirdPartyTest};
 use tokio::sync::mpsc;
 
-use super::caller::Caller;
+use super::client::ClientInfo;
 use super::shown::turned;
 use crate::control::target::split_port;
 use crate::interrupt::{Interrupt, Raise, interrupt};
@@ -123,18 +123,18 @@ impl ThirdPartyRun {
     }
 }
 
-/// Begins a measurement for a client, the `caller`, or says why it is not made.
+/// Begins a measurement for a client, or says why it is not made.
 pub async fn begin(
     test: ThirdPartyTest,
     permit: Permit,
-    caller: Caller,
+    client: ClientInfo,
     third_party: Option<&ThirdParty>,
     admission: &Admission,
 ) -> Result<ThirdPartyRun, String> {
-    let ThirdParty { run, .. } = allowed(&test, caller.protocol, third_party)?;
+    let ThirdParty { run, .. } = allowed(&test, client.protocol, third_party)?;
     let run = Arc::clone(run);
     let seen_here = turned(&test.plan);
-    let (from, wants) = (caller.peer.ip(), Wants::ThirdParty(&seen_here));
+    let (from, wants) = (client.peer.ip(), Wants::ThirdParty(&seen_here));
     let place = admission.admit(permit, from, wants, false).await?;
     let cap = place.cap();
     let (stop, interrupt) = interrupt();
@@ -187,7 +187,7 @@ mod tests {
     async fn what_is_measured_for_a_client_takes_its_share_and_keeps_to_its_rates() {
         let admission = a_small_host_at(BitRate(5e6));
         let [peer, local] = ["192.0.2.1:40000", "192.0.2.2:5000"].map(|a| a.parse().unwrap());
-        let client = Caller { protocol: &PROTOCOL, peer, local };
+        let client = ClientInfo { protocol: &PROTOCOL, peer, local };
         let held = admission.admit(Permit::any(), client.peer.ip(), Wants::Conversation, false);
         let held = held.await.unwrap();
         let own = held.cap();

@@ -38,7 +38,7 @@ const UNANSWERED_ENDS: u64 = 5;
 /// The position of the number of flows in a client's settings (`numThreads`; 2.2 has other bits above it).
 const FLOWS_AT: usize = 4;
 const FLOWS_BITS: u32 = 0xf_ffff;
-/// How long a server has no socket for a stranger after each flow that it accepts, nanoseconds: not long in 2.1.8
+/// How long a server has no socket for a new client after each flow that it accepts, nanoseconds: not long in 2.1.8
 /// (`Listener::udp_accept`), up to a second in 2.2.1 (the wait for `receiving`).
 const TAKING_UP_NS: u64 = 1_000_000_000;
 /// After this time without a datagram, nanoseconds, the receiver gives the sender up, because no control connection
@@ -205,12 +205,12 @@ impl Datagrams for Iperf2 {
     }
 
     fn read(&mut self, datagram: &[u8]) -> Read {
-        let Some((number, is_end)) = self.number(datagram) else { return Read::Stranger };
+        let Some((number, is_end)) = self.number(datagram) else { return Read::Foreign };
         if number >= NUMBER_BOUND {
-            return Read::Stranger;
+            return Read::Foreign;
         }
         let base = self.base(number);
-        let Some(index) = number.checked_sub(base) else { return Read::Stranger };
+        let Some(index) = number.checked_sub(base) else { return Read::Foreign };
         if !is_end {
             self.highest = self.highest.max(number);
             let sent_ns = time_at(datagram, 4);
@@ -349,8 +349,8 @@ mod tests {
     #[test]
     fn numbers_that_nobody_sends_are_refused() {
         let mut format = Iperf2::new(Vec::new(), true);
-        assert_eq!(read(&mut format, 0, 0x8000_0000, b"\x48\x01\x00\x98"), Read::Stranger);
-        assert_eq!(read(&mut format, 0, 0x7000_0000, b"\x48\x01\x00\x98"), Read::Stranger);
+        assert_eq!(read(&mut format, 0, 0x8000_0000, b"\x48\x01\x00\x98"), Read::Foreign);
+        assert_eq!(read(&mut format, 0, 0x7000_0000, b"\x48\x01\x00\x98"), Read::Foreign);
     }
 
     proptest! {

@@ -136,7 +136,7 @@ impl Talk {
         while let Some(output) = self.session.poll() {
             match output {
                 Output::Do(Action::Greeted { secured, .. }) => self.secured = secured,
-                Output::Do(Action::Setting(_)) => assert!(self.secured, "changed by a stranger"),
+                Output::Do(Action::Setting(_)) => assert!(self.secured, "changed without a credential"),
                 Output::Close => self.ended = true,
                 Output::Send(_) | Output::Do(_) | Output::EndSending => {}
             }

@@ -6,7 +6,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use super::stranger::{Stranger, host};
+use super::raw_peer::{RawPeer, host};
 use crate::common::{Home, stderr, stdout};
 
 /// Runs `goodput test` with `arguments` against a server that behaves so.
@@ -15,7 +15,7 @@ fn against(arguments: &[&str], behave: fn(&mut Far)) -> Output {
     let address = listener.local_addr().expect("it is bound");
     let server = std::thread::spawn(move || {
         let (stream, _) = listener.accept().expect("goodput connects");
-        behave(&mut Far { control: Stranger::on(stream, address), listener });
+        behave(&mut Far { control: RawPeer::on(stream, address), listener });
     });
     let address = address.to_string();
     let mut all = vec!["test", &address, "--no-store"];
@@ -29,7 +29,7 @@ fn against(arguments: &[&str], behave: fn(&mut Far)) -> Output {
 
 /// A server under the test's control.
 struct Far {
-    control: Stranger,
+    control: RawPeer,
     listener: TcpListener,
 }
 

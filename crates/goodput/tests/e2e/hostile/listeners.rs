@@ -1,4 +1,4 @@
-//! Strangers at the ports of every protocol: silent, slow, lost, forged, or after what is another's.
+//! Bad clients at the ports of every protocol: silent, slow, lost, forged, or after what is another's.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -168,10 +168,10 @@ fn datagrams_that_nobody_awaits_get_nothing_back() {
     for address in listeners.all() {
         // Requests of iperf3 in both byte orders, markers of nuttcp and ttcp, garbage.
         let forged = [&b"9876"[..], b"6789", b"BOD0", b"EOD1", b" !\"#", &[0xee; 1400]];
-        let strangers = forged.map(|datagram| {
-            let stranger = socket();
-            stranger.send_to(datagram, address).unwrap();
-            stranger
+        let clients = forged.map(|datagram| {
+            let client = socket();
+            client.send_to(datagram, address).unwrap();
+            client
         });
         let honest = socket();
         honest.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -180,9 +180,9 @@ fn datagrams_that_nobody_awaits_get_nothing_back() {
         let (length, _) = honest.recv_from(&mut reply).unwrap();
         assert!(reply[..length].starts_with(b"goodputq"), "{:?}", &reply[..length]);
         // They were looked at before.
-        for stranger in strangers {
-            stranger.set_nonblocking(true).unwrap();
-            let got = stranger.recv_from(&mut reply).map_err(|cause| cause.kind());
+        for client in clients {
+            client.set_nonblocking(true).unwrap();
+            let got = client.recv_from(&mut reply).map_err(|cause| cause.kind());
             assert_eq!(got, Err(ErrorKind::WouldBlock), "{address}");
         }
     }

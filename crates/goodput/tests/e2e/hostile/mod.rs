@@ -1,11 +1,11 @@
-//! Every client of `goodput serve` is a stranger, and so is every server that answers `goodput test`:
+//! Neither a client of `goodput serve` nor a server that answers `goodput test` is trusted:
 //! bounded in time, memory and number, and unable to disturb others or to forge what is shown.
 
 mod absurd;
 mod far;
 mod listeners;
+mod raw_peer;
 mod shares;
-mod stranger;
 
 use std::io::Read;
 use std::net::UdpSocket;
@@ -17,7 +17,7 @@ use goodput_model::{Bytes, Direction, Length, Plan};
 use goodput_testing::{PATIENCE, wait_for};
 use serde_json::json;
 
-use self::stranger::Stranger;
+use self::raw_peer::RawPeer;
 use crate::common::{Home, Server, record};
 
 /// Threads and descriptors of a process.
@@ -65,7 +65,7 @@ fn one_that_never_listens_is_hung_up_on() {
     let server = Server::start(&home, &[]);
     let before = resident_mib(&server);
     let question = json!({ "setting": { "id": 1, "request": "restore" } });
-    let ended = Stranger::greet(&server.address).flood(&question, limit);
+    let ended = RawPeer::greet(&server.address).flood(&question, limit);
     assert!(ended.is_some(), "the server answers on and on");
     assert!(resident_mib(&server) < before + 24, "{before} MiB before");
 }
@@ -75,9 +75,8 @@ fn a_flood_ends_the_connection_and_disturbs_nobody() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
     let address = server.address.clone();
-    let flood = std::thread::spawn(move || {
-        Stranger::greet(&address).flood(&json!({ "ping": {} }), 1 << 30)
-    });
+    let flood =
+        std::thread::spawn(move || RawPeer::greet(&address).flood(&json!({ "ping": {} }), 1 << 30));
     record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));
     assert!(flood.join().unwrap().is_some(), "a gigabyte of pings was taken");
 }
@@ -86,11 +85,11 @@ fn a_flood_ends_the_connection_and_disturbs_nobody() {
 fn long_messages_are_taken_only_during_a_measurement() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
-    let mut stranger = Stranger::greet(&server.address);
-    assert!(stranger.propose(1, &seconds(1.0))["accept"].is_object());
-    stranger.say(&json!({ "refuse": { "measurement": 1, "why": "changed my mind" } }));
-    stranger.send(&(1u32 << 20).to_be_bytes());
-    let goodbye = stranger.hear_of(&["goodbye"]);
+    let mut peer = RawPeer::greet(&server.address);
+    assert!(peer.propose(1, &seconds(1.0))["accept"].is_object());
+    peer.say(&json!({ "refuse": { "measurement": 1, "why": "changed my mind" } }));
+    peer.send(&(1u32 << 20).to_be_bytes());
+    let goodbye = peer.hear_of(&["goodbye"]);
     assert!(goodbye["goodbye"]["why"].as_str().unwrap().contains("65536"), "{goodbye}");
 }
 
@@ -102,21 +101,21 @@ fn frames_that_are_none_end_with_a_reason() {
     let frames: [&[u8]; 6] =
         [b"", b"null", b"{\"d\\nance\":{}}", b"\xff\xfe", b"{\"ping\":{},\"ping\":{}}", &deep];
     for body in frames {
-        let mut stranger = Stranger::greet(&server.address);
-        stranger.send(&stranger::frame(body));
-        let said = stranger.hear_of(&["goodbye"]);
+        let mut peer = RawPeer::greet(&server.address);
+        peer.send(&raw_peer::frame(body));
+        let said = peer.hear_of(&["goodbye"]);
         assert_eq!(said["goodbye"]["code"], "protocol", "{said}");
     }
-    let mut stranger = Stranger::greet(&server.address);
-    stranger.send(&[0xff; 4]);
-    assert!(stranger.hear_of(&["goodbye"])["goodbye"]["why"].is_string());
+    let mut peer = RawPeer::greet(&server.address);
+    peer.send(&[0xff; 4]);
+    assert!(peer.hear_of(&["goodbye"])["goodbye"]["why"].is_string());
 }
 
 #[test]
 fn absurd_plans_are_refused_in_words() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
-    let mut stranger = Stranger::greet(&server.address);
+    let mut peer = RawPeer::greet(&server.address);
     let standard = Plan::standard();
     let plans = [
         Plan { flows: 65_535, ..standard.clone() },
@@ -129,7 +128,7 @@ fn absurd_plans_are_refused_in_words() {
         seconds(-1.0),
     ];
     for (number, plan) in (1..).zip(&plans) {
-        let said = stranger.propose(number, plan);
+        let said = peer.propose(number, plan);
         let why = said["refuse"]["why"].as_str().unwrap_or_else(|| panic!("{plan:?}: {said}"));
         assert!(why.len() < 2000, "{why}");
     }
@@ -139,14 +138,14 @@ fn absurd_plans_are_refused_in_words() {
 fn a_cookie_is_good_once() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
-    let mut stranger = Stranger::greet(&server.address);
-    let accepted = stranger.propose(1, &Plan { flows: 2, ..seconds(1.0) });
+    let mut peer = RawPeer::greet(&server.address);
+    let accepted = peer.propose(1, &Plan { flows: 2, ..seconds(1.0) });
     let cookies = &accepted["accept"]["cookies"];
-    let _first = stranger.flow(&cookies[0]);
-    let mut again = stranger.flow(&cookies[0]);
+    let _first = peer.flow(&cookies[0]);
+    let mut again = peer.flow(&cookies[0]);
     assert_eq!(again.read(&mut [0; 8]).unwrap_or(0), 0, "the server hangs up");
-    let _second = stranger.flow(&cookies[1]);
-    assert!(stranger.hear_of(&["flows-ready"])["flows-ready"].is_object());
+    let _second = peer.flow(&cookies[1]);
+    assert!(peer.hear_of(&["flows-ready"])["flows-ready"].is_object());
 }
 
 #[test]
@@ -155,11 +154,11 @@ fn flows_that_neither_read_nor_write_end_at_the_servers_deadline() {
     let server = Server::start(&home, &[]);
     let before = held(&server);
     let plan = Plan { direction: Direction::Both, flows: 2, ..seconds(0.1) };
-    let mut stranger = Stranger::greet(&server.address);
-    let flows = stranger.begin(&plan);
-    assert!(stranger.hear_of(&["finish"])["finish"]["why"].is_string());
-    assert!(stranger.hear_of(&["report"])["report"].is_object());
-    drop((stranger, flows));
+    let mut peer = RawPeer::greet(&server.address);
+    let flows = peer.begin(&plan);
+    assert!(peer.hear_of(&["finish"])["finish"]["why"].is_string());
+    assert!(peer.hear_of(&["report"])["report"].is_object());
+    drop((peer, flows));
     wait_for("all is given back", || held(&server).1 <= before.1);
 }
 
@@ -194,12 +193,12 @@ fn clients_that_die_in_the_middle_leave_nothing_behind() {
 fn a_name_cannot_forge_a_line_of_the_log() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
-    let mut stranger = Stranger::connect_from([127, 0, 0, 1].into(), &server.address);
+    let mut peer = RawPeer::connect_from([127, 0, 0, 1].into(), &server.address);
     let name = "evil\nERROR forged \u{1b}[2J";
-    stranger.send(b"goodputc");
-    stranger.say(&json!({ "hello": { "version": 1, "host": stranger::host(name) } }));
-    stranger.preamble();
-    stranger.hear();
+    peer.send(b"goodputc");
+    peer.say(&json!({ "hello": { "version": 1, "host": raw_peer::host(name) } }));
+    peer.preamble();
+    peer.hear();
     let log = || std::fs::read_to_string(home.path().join("server.log")).unwrap();
     wait_for("the log names it", || log().contains("evil"));
     assert!(!log().lines().any(|line| line.starts_with("ERROR")), "{}", log());
@@ -227,12 +226,12 @@ fn datagrams_that_prove_nothing_get_no_more_than_they_bring() {
 }
 
 #[test]
-fn one_off_serves_the_first_real_client_after_strangers() {
+fn one_off_serves_the_first_real_client_after_others() {
     let home = Home::new();
     let mut server = Server::start(&home, &["--one-off"]);
-    let silent = Stranger::connect_from([127, 0, 0, 1].into(), &server.address);
-    let greeted = Stranger::greet(&server.address);
-    let mut begins = Stranger::greet(&server.address);
+    let silent = RawPeer::connect_from([127, 0, 0, 1].into(), &server.address);
+    let greeted = RawPeer::greet(&server.address);
+    let mut begins = RawPeer::greet(&server.address);
     drop(begins.begin(&seconds(60.0)));
     begins.vanish();
     record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));
@@ -245,7 +244,7 @@ fn a_signal_ends_measurements_and_the_server() {
     let home = Home::new();
     // Without the signal they would last for longer than anybody waits.
     let mut server = Server::start(&home, &["--max-duration", "3600"]);
-    let mut silent = Stranger::greet(&server.address);
+    let mut silent = RawPeer::greet(&server.address);
     let flows = silent.begin(&Plan { direction: Direction::Both, flows: 4, ..seconds(3600.0) });
     let asked = Instant::now();
     assert!(server.stop("-TERM").success());
@@ -262,16 +261,16 @@ fn ten_thousand_idle_connections_leave_room_for_a_test() {
     let before = resident_mib(&server);
     let from = |n: usize| [127, 0, 1, (n / 1000) as u8].into();
     let idle: Vec<_> =
-        (0..count).map(|n| Stranger::connect_from(from(n), &server.address)).collect();
+        (0..count).map(|n| RawPeer::connect_from(from(n), &server.address)).collect();
     // It answers once it has taken all of them; how long that takes is not what is asked here.
-    drop(Stranger::greet(&server.address));
+    drop(RawPeer::greet(&server.address));
     record(&home.run(&["test", &server.address, "--json", "--no-store", "-n", "1M"]));
     assert!(resident_mib(&server) < before + 120, "{before} MiB before {count} connections");
     drop(idle);
 }
 
 #[test]
-fn datagrams_of_strangers_take_no_time_of_the_control_connections() {
+fn datagrams_of_others_take_no_time_of_the_control_connections() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port is free");

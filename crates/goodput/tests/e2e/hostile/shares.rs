@@ -9,12 +9,12 @@ use goodput_testing::{PATIENCE, wait_for};
 use serde_json::Value;
 
 use super::listeners::log;
+use super::raw_peer::RawPeer;
 use super::seconds;
-use super::stranger::Stranger;
 use crate::common::{Home, Server, record};
 
-fn from(last: u8, server: &Server) -> Stranger {
-    Stranger::greet_from([127, 0, last, 1].into(), &server.address)
+fn from(last: u8, server: &Server) -> RawPeer {
+    RawPeer::greet_from([127, 0, last, 1].into(), &server.address)
 }
 
 fn is_taken(answer: &Value) -> bool {
@@ -126,9 +126,9 @@ fn bounced(last: u8, server: &Server) -> std::io::Result<usize> {
     let mut message = [0; 48];
     message[..4].copy_from_slice(&0x0080_0000_u32.to_be_bytes());
     message[4..8].copy_from_slice(&48_u32.to_be_bytes());
-    let mut stranger = Stranger::connect_from([127, 0, last, 1].into(), &server.address);
-    stranger.send(&message);
-    stranger.stream.read(&mut message)
+    let mut peer = RawPeer::connect_from([127, 0, last, 1].into(), &server.address);
+    peer.send(&message);
+    peer.stream.read(&mut message)
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn networks_that_are_denied_are_not_talked_to() {
     let home = Home::new();
     let options = ["--allow", "127.0.0.0/8", "--deny", "127.0.9.0/24,::/0"];
     let mut server = Server::start(&home, &options);
-    let mut denied = Stranger::connect_from([127, 0, 9, 1].into(), &server.address);
+    let mut denied = RawPeer::connect_from([127, 0, 9, 1].into(), &server.address);
     // It may be closed before it has said a word.
     let _ = denied.stream.write_all(b"goodputc");
     assert_eq!(denied.stream.read(&mut [0; 8]).unwrap_or(0), 0, "closed without a word");

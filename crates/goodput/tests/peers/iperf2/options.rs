@@ -102,7 +102,7 @@ fn datagrams_back() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Any address might be forged, and strangers behind a proxy on this host come from loopback.
+/// Any address might be forged, and clients behind a proxy on this host come from loopback.
 fn unproven() -> Result<(), Failed> {
     ["192.0.2.1", "127.0.0.1"].into_iter().try_for_each(sends_nothing_to)
 }

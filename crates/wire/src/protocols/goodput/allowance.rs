@@ -26,7 +26,7 @@ pub(super) struct Allowance {
 }
 
 impl Allowance {
-    /// The allowance of a stranger.
+    /// The allowance of an unauthenticated client.
     pub(super) fn new(now: Instant) -> Self {
         Self {
             left: QUIET_BURST_BYTES as f64,
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_has_little_before_a_measurement_and_after_it() {
+    fn a_client_without_credential_has_little_before_a_measurement_and_after_it() {
         let mut allowance = Allowance::new(origin());
         assert_eq!(allowance.take(origin(), QUIET_BURST_BYTES), Ok(()));
         assert!(allowance.take(origin(), 1).is_err());

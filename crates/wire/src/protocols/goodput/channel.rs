@@ -12,7 +12,7 @@ use crate::frame::{self, Decoder};
 use crate::outbox::Outbox;
 use crate::session::Action;
 
-/// Longest message of a greeting, bytes: the most that a stranger can make this end hold.
+/// Longest message of a greeting, bytes: the most that an unauthenticated peer can make this end hold.
 const MAX_GREETING_BYTES: usize = 4 * 1024;
 
 /// Longest message while no measurement is in progress, bytes.

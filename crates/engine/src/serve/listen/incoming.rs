@@ -21,20 +21,20 @@ use crate::serve::address::plain;
 use crate::serve::admit::admission::ConnectionPermit;
 use crate::serve::admit::attempts::Attempts;
 use crate::serve::listen::endpoint::Endpoint;
-use crate::serve::session::caller::{Caller, log_doubts};
-use crate::serve::session::client;
+use crate::serve::session::client::{ClientInfo, log_doubts};
+use crate::serve::session::served_client;
 use crate::serve::session::tickets::{Sign, Ticket};
 
-/// How long a stranger may take to say what it wants.
+/// How long a new connection may take to send its first request.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a new connection turned out to be.
-enum Is {
+/// What a new connection is for.
+enum Purpose {
     Conversation(&'static Protocol),
     Flow(Ticket),
-    /// Nothing for us; the reason in words.
+    /// Nothing that is served here; the reason in words.
     Nothing(String),
-    /// It hung up without a word, like a client that only times how long it takes to connect.
+    /// It closed without a byte, like a client that only times how long it takes to connect.
     Silent,
 }
 
@@ -50,7 +50,7 @@ fn let_through(stream: &TcpStream, peer: SocketAddr) {
 }
 
 /// Finds out what a new connection is and serves it.
-pub async fn meet(
+pub async fn serve(
     mut stream: TcpStream,
     peer: SocketAddr,
     endpoint: &Endpoint,
@@ -58,15 +58,15 @@ pub async fn meet(
     permit: ConnectionPermit,
 ) {
     let mut first = Vec::new();
-    let is = tokio::select! {
-        is = find_out(&mut stream, peer, endpoint, shared, &mut first) => is,
+    let purpose = tokio::select! {
+        purpose = find_out(&mut stream, peer, endpoint, shared, &mut first) => purpose,
         () = shared.stopping() => return,
     };
-    match is {
-        Is::Flow(ticket) => join_flow(stream, peer, &ticket),
-        Is::Conversation(protocol) => {
+    match purpose {
+        Purpose::Flow(ticket) => join_flow(stream, peer, &ticket),
+        Purpose::Conversation(protocol) => {
             let local = plain(stream.local_addr().unwrap_or(endpoint.local));
-            let caller = Caller { protocol, peer, local };
+            let client = ClientInfo { protocol, peer, local };
             let admitted = tokio::select! {
                 admitted = Admitted::of(first, peer, &shared.handshakes) => admitted,
                 () = shared.stopping() => return,
@@ -78,11 +78,13 @@ pub async fn meet(
                     return;
                 }
             };
-            let conversation = begin(stream, &caller, first, shared);
-            client::serve_client(conversation, caller, None, shared).await;
+            let conversation = begin(stream, &client, first, shared);
+            served_client::serve_client(conversation, client, None, shared).await;
         }
-        Is::Silent => tracing::debug!(%peer, "it closed the connection without sending anything"),
-        Is::Nothing(why) => tracing::info!(%peer, "rejected: {why}"),
+        Purpose::Silent => {
+            tracing::debug!(%peer, "it closed the connection without sending anything")
+        }
+        Purpose::Nothing(why) => tracing::info!(%peer, "rejected: {why}"),
     }
     // A connection counts against its address until it is done, or until a flow has proven itself.
     drop(permit);
@@ -110,19 +112,19 @@ impl Admitted {
     }
 }
 
-/// Begins to speak the protocol of the caller, whose `first` bytes were already read.
+/// Begins to speak the protocol of the client, whose `first` bytes were already read.
 fn begin(
     stream: TcpStream,
-    caller: &Caller,
+    client: &ClientInfo,
     Admitted(first): Admitted,
     shared: &Shared,
 ) -> Conversation {
-    let protocol = caller.protocol;
-    let session = (protocol.server)(Instant::now(), shared.session_config(caller, Transport::Tcp));
+    let protocol = client.protocol;
+    let session = (protocol.server)(Instant::now(), shared.session_config(client, Transport::Tcp));
     if protocol.has_control {
-        let_through(&stream, caller.peer);
+        let_through(&stream, client.peer);
     }
-    let budget = shared.hearing.of(caller.peer.ip());
+    let budget = shared.hearing.of(client.peer.ip());
     let mut conversation = Conversation::new(session, Some(stream)).within(budget);
     conversation.feed(Input::Received(first));
     conversation
@@ -130,7 +132,7 @@ fn begin(
 
 /// Recognises the protocol of a new connection and refuses the connection in that protocol. If it is a flow, its
 /// session gets the reason.
-pub async fn turn_away(
+pub async fn refuse(
     mut stream: TcpStream,
     peer: SocketAddr,
     endpoint: &Endpoint,
@@ -139,12 +141,13 @@ pub async fn turn_away(
 ) {
     let mut first = Vec::new();
     match find_out(&mut stream, peer, endpoint, shared, &mut first).await {
-        Is::Flow(ticket) => drop(ticket.to.send(Err(why.into()))),
-        Is::Conversation(protocol) => {
+        Purpose::Flow(ticket) => drop(ticket.to.send(Err(why.into()))),
+        Purpose::Conversation(protocol) => {
             let local = plain(stream.local_addr().unwrap_or(endpoint.local));
             // A client that may have no handshake gets no answer.
             let Ok(first) = Admitted::at_once(first, peer, &shared.handshakes) else { return };
-            let mut conversation = begin(stream, &Caller { protocol, peer, local }, first, shared);
+            let mut conversation =
+                begin(stream, &ClientInfo { protocol, peer, local }, first, shared);
             while let Ok(Some(action)) = conversation.next().await {
                 let why = why.into();
                 conversation.feed(match action {
@@ -155,7 +158,7 @@ pub async fn turn_away(
                 });
             }
         }
-        Is::Silent | Is::Nothing(_) => {}
+        Purpose::Silent | Purpose::Nothing(_) => {}
     }
 }
 
@@ -165,32 +168,31 @@ async fn find_out(
     endpoint: &Endpoint,
     shared: &Shared,
     first: &mut Vec<u8>,
-) -> Is {
+) -> Purpose {
     let reserved = Sign::Reserved(endpoint.port(), Transport::Tcp, peer.ip());
     if let Some(ticket) = shared.tickets.redeem(&reserved) {
-        return Is::Flow(ticket);
+        return Purpose::Flow(ticket);
     }
     let opening =
         tokio::time::timeout(GREETING_TIMEOUT, read_opening(stream, endpoint, first)).await;
     let rest = endpoint.rest().filter(|_| !first.is_empty());
     match (opening, rest) {
-        (Ok(Ok(Opening::Control(protocol))), _) => Is::Conversation(protocol),
+        (Ok(Ok(Opening::Control(protocol))), _) => Purpose::Conversation(protocol),
         (Ok(Ok(Opening::Data(proof))), _) => awaited(&proof, peer, endpoint, shared).map_or_else(
-            || Is::Nothing("a data connection with an unknown cookie".into()),
-            Is::Flow,
+            || Purpose::Nothing("a data connection with an unknown cookie".into()),
+            Purpose::Flow,
         ),
-        (Ok(Ok(Opening::Either(protocol, proof))), _) => {
-            awaited(&proof, peer, endpoint, shared).map_or(Is::Conversation(protocol), Is::Flow)
-        }
+        (Ok(Ok(Opening::Either(protocol, proof))), _) => awaited(&proof, peer, endpoint, shared)
+            .map_or(Purpose::Conversation(protocol), Purpose::Flow),
         // Too few bytes for any other protocol, or none of theirs.
-        (_, Some(rest)) => Is::Conversation(rest),
-        (Ok(Ok(_)), None) => Is::Nothing(foreign::client(first)),
-        (Ok(Err(_)), None) if first.is_empty() => Is::Silent,
-        (Ok(Err(cause)), None) => Is::Nothing(format!("it closed the connection: {cause}")),
+        (_, Some(rest)) => Purpose::Conversation(rest),
+        (Ok(Ok(_)), None) => Purpose::Nothing(foreign::client(first)),
+        (Ok(Err(_)), None) if first.is_empty() => Purpose::Silent,
+        (Ok(Err(cause)), None) => Purpose::Nothing(format!("it closed the connection: {cause}")),
         (Err(_), None) if first.is_empty() => {
-            Is::Nothing(format!("it sent nothing for {} s", GREETING_TIMEOUT.as_secs()))
+            Purpose::Nothing(format!("it sent nothing for {} s", GREETING_TIMEOUT.as_secs()))
         }
-        (Err(_), None) => Is::Nothing(format!(
+        (Err(_), None) => Purpose::Nothing(format!(
             "it sent no valid request in {} s: {}",
             GREETING_TIMEOUT.as_secs(),
             foreign::client(first)

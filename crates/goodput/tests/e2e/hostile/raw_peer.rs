@@ -1,4 +1,4 @@
-//! The control connection written by hand, for either role: what a stranger would say, not what
+//! The control connection written by hand, for either role: what any peer might say, not what
 //! goodput would let it say.
 
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 
 /// One control connection.
-pub struct Stranger {
+pub struct RawPeer {
     pub stream: TcpStream,
     address: SocketAddr,
 }
@@ -26,12 +26,12 @@ pub fn message(message: &Value) -> Vec<u8> {
     frame(message.to_string().as_bytes())
 }
 
-/// What a stranger says of its machine.
+/// What the peer says about its host.
 pub fn host(name: &str) -> Value {
     json!({ "name": name, "kernel": "Linux 6", "goodput": "0.1.0", "cpus": 1 })
 }
 
-impl Stranger {
+impl RawPeer {
     /// Connects from `local` and says nothing.
     pub fn connect_from(local: IpAddr, address: &str) -> Self {
         let address: SocketAddr = address.parse().expect("a server says where it listens");
@@ -54,12 +54,12 @@ impl Stranger {
     }
 
     pub fn greet_from(local: IpAddr, address: &str) -> Self {
-        let mut stranger = Self::connect_from(local, address);
-        stranger.send(b"goodputc");
-        stranger.say(&json!({ "hello": { "version": 1, "host": host("stranger") } }));
-        stranger.preamble();
-        assert!(stranger.hear()["hello"].is_object());
-        stranger
+        let mut peer = Self::connect_from(local, address);
+        peer.send(b"goodputc");
+        peer.say(&json!({ "hello": { "version": 1, "host": host("peer") } }));
+        peer.preamble();
+        assert!(peer.hear()["hello"].is_object());
+        peer
     }
 
     pub fn send(&mut self, bytes: &[u8]) {

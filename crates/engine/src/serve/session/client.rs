@@ -1,19 +1,38 @@
 //! Who a client is, what it may do here, and the conversation with it.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use goodput_model::{EndName, Plan};
-use goodput_wire::session::{Credential, Input, Limits, SettingRefusal, SettingRequest};
+use goodput_wire::session::{Credential, Input, Limits, Protocol, SettingRefusal, SettingRequest};
 
 use crate::control::conversation::Conversation;
 use crate::serve::Shared;
 use crate::serve::admit::gate::Permit;
-use crate::serve::session::caller::Caller;
 
-/// A client that is here.
-pub(super) struct Visitor {
+/// What the connection shows of a client: its protocol and both addresses.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientInfo {
+    /// The client's protocol.
+    pub protocol: &'static Protocol,
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// The address to which it connected.
+    pub local: SocketAddr,
+}
+
+/// Logs the options of a flow that came too late for the handshake. goodput's own plans have a listener for them; other
+/// protocols can't report them to the client.
+pub fn log_doubts(peer: SocketAddr, flow: u16, doubts: &[String]) {
+    for doubt in doubts {
+        tracing::info!(%peer, "flow {flow}: {doubt}");
+    }
+}
+
+/// A connected client.
+pub(super) struct Client {
     pub(super) conversation: Conversation,
-    pub(super) caller: Caller,
+    pub(super) info: ClientInfo,
     pub(super) shared: Arc<Shared>,
     /// Whether this address may be forged.
     pub(super) forgeable: bool,
@@ -21,15 +40,15 @@ pub(super) struct Visitor {
     credential: Option<Credential>,
 }
 
-impl Visitor {
+impl Client {
     /// A client that has proven nothing.
     pub(super) fn new(
         conversation: Conversation,
-        caller: Caller,
+        info: ClientInfo,
         shared: Arc<Shared>,
         forgeable: bool,
     ) -> Self {
-        Self { conversation, caller, shared, forgeable, credential: None }
+        Self { conversation, info, shared, forgeable, credential: None }
     }
 
     /// Gives the client's session an input.
@@ -39,7 +58,7 @@ impl Visitor {
 
     /// The client has proven this about itself.
     pub(super) fn prove(&mut self, credential: Credential) {
-        let Caller { peer, protocol, .. } = self.caller;
+        let ClientInfo { peer, protocol, .. } = self.info;
         tracing::info!(%peer, "{}: authenticated: {credential}", protocol.id);
         self.credential = Some(credential);
     }
@@ -56,7 +75,7 @@ impl Visitor {
 
     /// The permit to use this host's resources for the client, if it may measure. Otherwise the client gets the reason.
     pub(super) fn permit(&mut self) -> Option<Permit> {
-        let Caller { peer, protocol, .. } = self.caller;
+        let ClientInfo { peer, protocol, .. } = self.info;
         let renewed = self.renew();
         let permit =
             renewed.and_then(|()| self.shared.gate().may_measure(self.credential.as_ref()));
@@ -69,10 +88,10 @@ impl Visitor {
         None
     }
 
-    /// Looks up the client's key again: its key may be withdrawn, or its role changed, while the client is here.
+    /// Looks up the client's key again: its key may be withdrawn, or its role changed, while the client is connected.
     pub(super) fn renew(&mut self) -> Result<(), String> {
         if let (Some(Credential::Key(key)), Some(keys)) = (&self.credential, self.shared.keys()) {
-            let known = keys.again(key, self.caller.peer.ip())?;
+            let known = keys.again(key, self.info.peer.ip())?;
             self.credential = Some(Credential::Key(known));
         }
         Ok(())
@@ -82,7 +101,7 @@ impl Visitor {
     pub(super) fn may_ask(&self, request: &SettingRequest) -> Result<(), SettingRefusal> {
         let may = self.shared.gate().may_ask(self.credential.as_ref(), request);
         may.inspect_err(|refusal| {
-            let (peer, by) = (self.caller.peer, self.who());
+            let (peer, by) = (self.info.peer, self.who());
             tracing::warn!(%peer, "setting: {request} by {by}: denied: {}", refusal.why);
         })
     }
@@ -103,7 +122,7 @@ impl Visitor {
 
     /// Whether the client reads this end's samples and its report.
     pub(super) fn reads_reports(&self) -> bool {
-        self.caller.protocol.far_end.reports && !self.shared.config.private
+        self.info.protocol.far_end.reports && !self.shared.config.private
     }
 
     /// Whether the client needs the hash of this end's card to choose its ports, and may have it; or why not. The hash

@@ -13,7 +13,6 @@ use goodput_wire::ticket::{FlowSetup, FlowTicket};
 use super::OwnFlow;
 use super::far_run::{FarRun, Reported};
 use super::log_line::{in_short, missed};
-use super::visitor::Visitor;
 use crate::error::EngineError;
 use crate::run::end_run::Seen;
 use crate::run::source_ports;
@@ -22,7 +21,7 @@ use crate::run::watched::Failure;
 use crate::serve::AUDIT;
 use crate::serve::admit::admission::{Place, Wants};
 use crate::serve::admit::echoes::Echoing;
-use crate::serve::session::caller::{Caller, log_doubts};
+use crate::serve::session::client::{Client, ClientInfo, log_doubts};
 use crate::serve::session::gather::{Awaiting, Preparing, Wish, prepare};
 use crate::serve::session::shown::{Shown, turned};
 use crate::serve::session::third_party::{self, Said};
@@ -117,26 +116,26 @@ impl Measuring {
     /// Continues after something has happened.
     pub(super) async fn happened(
         &mut self,
-        visitor: &mut Visitor,
+        client: &mut Client,
         happened: Happened,
     ) -> Result<(), EngineError> {
         let outcome = match happened {
-            Happened::Admitted(place) => self.converse_at(visitor, place),
-            Happened::Prepared(prepared) => self.prepared(visitor, prepared, None).await,
-            Happened::Run(Reported::Arrived(arrival)) => self.arrived(visitor, arrival).await,
-            Happened::Run(Reported::Seen(seen)) => self.seen(visitor, seen).await,
+            Happened::Admitted(place) => self.converse_at(client, place),
+            Happened::Prepared(prepared) => self.prepared(client, prepared, None).await,
+            Happened::Run(Reported::Arrived(arrival)) => self.arrived(client, arrival).await,
+            Happened::Run(Reported::Seen(seen)) => self.seen(client, seen).await,
             Happened::ThirdParty(said) => {
-                self.third_party_said(visitor, said);
+                self.third_party_said(client, said);
                 Ok(())
             }
         };
-        self.settle(visitor, outcome)
+        self.settle(client, outcome)
     }
 
     /// Refuses a measurement that does not go on; only a broken conversation is an error.
     fn settle(
         &mut self,
-        visitor: &mut Visitor,
+        client: &mut Client,
         outcome: Result<(), Stop>,
     ) -> Result<(), EngineError> {
         match outcome {
@@ -144,9 +143,9 @@ impl Measuring {
             Err(Stop::Broken(error)) => Err(error),
             Err(Stop::Refused(why)) => {
                 self.forget();
-                let Caller { peer, protocol, .. } = visitor.caller;
+                let ClientInfo { peer, protocol, .. } = client.info;
                 tracing::info!(%peer, "{}: refused: {why}", protocol.id);
-                visitor.feed(Input::FlowsFailed(why));
+                client.feed(Input::FlowsFailed(why));
                 Ok(())
             }
         }
@@ -168,23 +167,23 @@ impl Measuring {
     /// Prepares for the flows of a plan.
     pub(super) async fn expect(
         &mut self,
-        visitor: &mut Visitor,
+        client: &mut Client,
         plan: Plan,
         tickets: Vec<FlowTicket>,
         flow_setup: FlowSetup,
     ) -> Result<(), EngineError> {
-        let Some(permit) = visitor.permit() else { return Ok(()) };
+        let Some(permit) = client.permit() else { return Ok(()) };
         let taken = match flow_setup {
             FlowSetup::ThisConnection { taken_bytes, .. } => Some(taken_bytes),
             _ => None,
         };
-        let wish = Wish { plan, tickets, flow_setup, proven: visitor.is_proven() };
-        let preparing = prepare(wish, permit, visitor.caller, Arc::clone(&visitor.shared));
+        let wish = Wish { plan, tickets, flow_setup, proven: client.is_proven() };
+        let preparing = prepare(wish, permit, client.info, Arc::clone(&client.shared));
         if taken.is_some() {
             // Nothing more may be read as conversation, so the preparation can't run beside it.
             let prepared = preparing.await;
-            let outcome = self.prepared(visitor, prepared, taken).await;
-            return self.settle(visitor, outcome);
+            let outcome = self.prepared(client, prepared, taken).await;
+            return self.settle(client, outcome);
         }
         self.run = Run::Preparing(preparing);
         Ok(())
@@ -194,43 +193,43 @@ impl Measuring {
     /// this number of its payload bytes was already read.
     async fn prepared(
         &mut self,
-        visitor: &mut Visitor,
+        client: &mut Client,
         prepared: Result<Box<Awaiting>, String>,
         taken: Option<u64>,
     ) -> Result<(), Stop> {
         let mut run = Box::new(FarRun::new(*prepared?));
         // Its turn may have taken a while to come, and its key may be gone.
-        visitor.renew()?;
-        let Caller { peer, protocol, .. } = visitor.caller;
+        client.renew()?;
+        let ClientInfo { peer, protocol, .. } = client.info;
         let what = in_short(run.plan());
-        match visitor.credential() {
+        match client.credential() {
             Some(by) => {
                 tracing::info!(target: AUDIT, %peer, %by, "{}: measures: {what}", protocol.id);
             }
             None => tracing::info!(%peer, by = %"nobody", "{}: measures: {what}", protocol.id),
         }
         if run.plan().socket.spread_ports {
-            let hash = match visitor.may_know_hash(run.plan()) {
+            let hash = match client.may_know_hash(run.plan()) {
                 Ok(()) => source_ports::own(run.plan(), run.context()).await,
                 Err(why) => Known::missing(why),
             };
-            visitor.feed(Input::ReceiveHash(hash));
+            client.feed(Input::ReceiveHash(hash));
         }
-        self.echoing = self.echo.take().map(|cookie| visitor.shared.echoes.expect(cookie));
+        self.echoing = self.echo.take().map(|cookie| client.shared.echoes.expect(cookie));
         let data_port = run.expecting();
-        visitor.feed(Input::Expecting { data_port });
-        run.connect(visitor);
+        client.feed(Input::Expecting { data_port });
+        run.connect(client);
         if let Some(bytes) = taken {
-            let own = self.own_flow(visitor, bytes, &run.plan().socket).await?;
+            let own = self.own_flow(client, bytes, &run.plan().socket).await?;
             run.take_own(own)?;
         }
-        self.start_when_complete(visitor, run).await
+        self.start_when_complete(client, run).await
     }
 
     /// The conversation's own connection as a flow.
     async fn own_flow(
         &mut self,
-        visitor: &mut Visitor,
+        client: &mut Client,
         bytes: u64,
         options: &SocketOptions,
     ) -> Result<OwnFlow, String> {
@@ -238,44 +237,44 @@ impl Measuring {
             apply_datagram(&socket, options).map_err(|e| e.to_string())?;
             return Ok((socket, early));
         }
-        let stream = visitor.conversation.take_stream().await;
+        let stream = client.conversation.take_stream().await;
         let stream = stream.ok_or("its connection is gone, or it does not read its messages")?;
         let stream = stream.into_std().map_err(|e| e.to_string())?;
         let doubts = apply_accepted(&stream, options).map_err(|e| e.to_string())?;
-        log_doubts(visitor.caller.peer, 0, &doubts);
+        log_doubts(client.info.peer, 0, &doubts);
         Ok((stream.into(), EarlyPayload { bytes, datagrams: Vec::new() }))
     }
 
-    async fn arrived(&mut self, visitor: &mut Visitor, arrival: Arrival) -> Result<(), Stop> {
+    async fn arrived(&mut self, client: &mut Client, arrival: Arrival) -> Result<(), Stop> {
         let Run::Going(mut run) = std::mem::replace(&mut self.run, Run::None) else {
             return Ok(());
         };
         run.arrived(arrival)?;
-        self.start_when_complete(visitor, run).await
+        self.start_when_complete(client, run).await
     }
 
     async fn start_when_complete(
         &mut self,
-        visitor: &mut Visitor,
+        client: &mut Client,
         mut run: Box<FarRun>,
     ) -> Result<(), Stop> {
-        if let Some(flows) = run.complete(visitor) {
+        if let Some(flows) = run.complete(client) {
             let before = run.look().await?;
-            self.show(visitor, run.plan(), &flows);
+            self.show(client, run.plan(), &flows);
             let echoes = self.echoing.as_ref().map(Echoing::last_heard).unwrap_or_default();
-            run.start(flows, before, visitor, echoes).map_err(|why| why.to_string())?;
-            visitor.feed(Input::FlowsReady);
+            run.start(flows, before, client, echoes).map_err(|why| why.to_string())?;
+            client.feed(Input::FlowsReady);
         }
         self.run = Run::Going(run);
         Ok(())
     }
 
     /// Begins to show the measurement, if anyone watches.
-    fn show(&mut self, visitor: &Visitor, plan: &Plan, flows: &[Connected]) {
-        let Some(watcher) = &visitor.shared.config.watcher else { return };
-        let number = visitor.shared.shown.fetch_add(1, Ordering::Relaxed);
+    fn show(&mut self, client: &Client, plan: &Plan, flows: &[Connected]) {
+        let Some(watcher) = &client.shared.config.watcher else { return };
+        let number = client.shared.shown.fetch_add(1, Ordering::Relaxed);
         let (watcher, connections) = (watcher.clone(), connections(flows));
-        self.shown = Some(Shown::begin(watcher, number, visitor.caller.peer, plan, connections));
+        self.shown = Some(Shown::begin(watcher, number, client.info.peer, plan, connections));
     }
 
     /// The measurement as an observer sees it, if anyone watches.
@@ -284,10 +283,10 @@ impl Measuring {
     }
 
     /// Lets the payload move.
-    pub(super) fn begin(&mut self, visitor: &mut Visitor) -> Result<(), EngineError> {
+    pub(super) fn begin(&mut self, client: &mut Client) -> Result<(), EngineError> {
         let Run::Going(run) = &mut self.run else { return Ok(()) };
-        let outcome = run.begin(visitor).map_err(|why| Stop::Refused(why.to_string()));
-        self.settle(visitor, outcome)
+        let outcome = run.begin(client).map_err(|why| Stop::Refused(why.to_string()));
+        self.settle(client, outcome)
     }
 
     /// Ends the payload: senders stop, receivers read to the end.
@@ -297,44 +296,40 @@ impl Measuring {
         }
     }
 
-    async fn seen(
-        &mut self,
-        visitor: &mut Visitor,
-        seen: Result<Seen, Failure>,
-    ) -> Result<(), Stop> {
+    async fn seen(&mut self, client: &mut Client, seen: Result<Seen, Failure>) -> Result<(), Stop> {
         match seen {
-            Ok(Seen::Sample(sample)) => self.sampled(visitor, sample),
+            Ok(Seen::Sample(sample)) => self.sampled(client, sample),
             // The client's plan has its own end, and the session has another.
             Ok(Seen::Limit) => {}
             Err(failure) => return Err(Stop::Refused(failure.why)),
-            Ok(Seen::Ended { last, .. }) => self.ended(visitor, last).await?,
+            Ok(Seen::Ended { last, .. }) => self.ended(client, last).await?,
         }
         Ok(())
     }
 
     /// Sends the client a sample, or as much of it as the path can take. Other protocols' sessions take what they need
     /// of each, and report no more than their protocol demands.
-    fn sampled(&mut self, visitor: &mut Visitor, sample: Box<Sample>) {
+    fn sampled(&mut self, client: &mut Client, sample: Box<Sample>) {
         if let Some(shown) = &mut self.shown {
             shown.sampled(&sample);
         }
         let Run::Going(run) = &mut self.run else { return };
         run.moved(&sample);
-        let far_end = &visitor.caller.protocol.far_end;
-        let to_send = match (far_end.reports, visitor.shared.config.private) {
+        let far_end = &client.info.protocol.far_end;
+        let to_send = match (far_end.reports, client.shared.config.private) {
             (true, true) => None,
-            (true, false) => run.shed(sample, visitor.conversation.unsent_bytes()),
+            (true, false) => run.shed(sample, client.conversation.unsent_bytes()),
             (false, _) => Some(sample),
         };
         if let Some(sample) = to_send {
-            visitor.feed(Input::Sampled(sample));
+            client.feed(Input::Sampled(sample));
         }
     }
 
     /// All flows have ended: reports to the client what this end saw.
-    async fn ended(&mut self, visitor: &mut Visitor, last: Box<Sample>) -> Result<(), EngineError> {
+    async fn ended(&mut self, client: &mut Client, last: Box<Sample>) -> Result<(), EngineError> {
         let Run::Going(run) = std::mem::replace(&mut self.run, Run::None) else { return Ok(()) };
-        let Caller { peer, protocol, .. } = visitor.caller;
+        let ClientInfo { peer, protocol, .. } = client.info;
         let (what, held) = run.in_short(&last);
         tracing::info!(%peer, "{}: measured: {what}: received {} bytes{}, sent {} bytes in {:.3} s{held}",
             protocol.id, last.received_bytes, missed(&last), last.sent_bytes, last.at_s);
@@ -342,36 +337,36 @@ impl Measuring {
         if let Some(shown) = &mut self.shown {
             shown.ended(&last);
         }
-        if visitor.reads_reports() {
+        if client.reads_reports() {
             for sample in run.left_out(&last) {
-                visitor.feed(Input::Sampled(Box::new(sample)));
+                client.feed(Input::Sampled(Box::new(sample)));
             }
         }
-        visitor.feed(Input::Ended(last));
-        if visitor.shared.config.private {
+        client.feed(Input::Ended(last));
+        if client.shared.config.private {
             let why = "the far end reports none of its facts (--private)";
-            visitor.feed(Input::Report(Known::missing(why)));
+            client.feed(Input::Report(Known::missing(why)));
             return Ok(());
         }
         let Some(end) = run.into_end().await? else { return Ok(()) };
         if let Some(shown) = &mut self.shown {
             shown.observed(end.before.clone(), end.after.clone());
         }
-        visitor.feed(Input::Report(Known::Value(Box::new(end))));
+        client.feed(Input::Report(Known::Value(Box::new(end))));
         Ok(())
     }
 
     /// The client has reported: its last message. A measurement that was broken off in the middle does not count.
-    pub(super) fn reported(&mut self, visitor: &Visitor) {
+    pub(super) fn reported(&mut self, client: &Client) {
         self.shown = None;
         self.echoing = None;
-        self.count += u32::from(visitor.caller.protocol.far_end.measures_again);
+        self.count += u32::from(client.info.protocol.far_end.measures_again);
     }
 
     /// Asks for a place for a conversation that is itself a measurement.
-    pub(super) fn ask_to_converse(&mut self, visitor: &mut Visitor) {
-        let Some(permit) = visitor.permit() else { return };
-        let (shared, from) = (Arc::clone(&visitor.shared), visitor.caller.peer.ip());
+    pub(super) fn ask_to_converse(&mut self, client: &mut Client) {
+        let Some(permit) = client.permit() else { return };
+        let (shared, from) = (Arc::clone(&client.shared), client.info.peer.ip());
         self.run = Run::Asking(Box::pin(async move {
             shared.admission.admit(permit, from, Wants::Conversation, true).await
         }));
@@ -379,49 +374,49 @@ impl Measuring {
 
     fn converse_at(
         &mut self,
-        visitor: &mut Visitor,
+        client: &mut Client,
         place: Result<Place, String>,
     ) -> Result<(), Stop> {
         let place = place?;
-        let Caller { peer, protocol, .. } = visitor.caller;
-        tracing::info!(%peer, by = %visitor.who(), "{}: converses", protocol.id);
+        let ClientInfo { peer, protocol, .. } = client.info;
+        tracing::info!(%peer, by = %client.who(), "{}: converses", protocol.id);
         let [sent, received] = [Role::Sender, Role::Receiver].map(|role| place.rates(role));
-        visitor.conversation.keep_to(sent, received);
+        client.conversation.keep_to(sent, received);
         self.run = Run::Conversing { _place: Box::new(place) };
-        visitor.feed(Input::Expecting { data_port: None });
+        client.feed(Input::Expecting { data_port: None });
         Ok(())
     }
 
     /// Begins a measurement with a third party.
     pub(super) async fn measure_with_third_party(
         &mut self,
-        visitor: &mut Visitor,
+        client: &mut Client,
         test: ThirdPartyTest,
     ) -> Result<(), EngineError> {
-        let Some(permit) = visitor.permit() else { return Ok(()) };
-        let Caller { peer, protocol, .. } = visitor.caller;
-        let by = visitor.shared.config.third_party.as_ref();
+        let Some(permit) = client.permit() else { return Ok(()) };
+        let ClientInfo { peer, protocol, .. } = client.info;
+        let by = client.shared.config.third_party.as_ref();
         let what = format!("{}:{}: {}", test.host, test.port, in_short(&turned(&test.plan)));
-        let begun = third_party::begin(test, permit, visitor.caller, by, &visitor.shared.admission);
+        let begun = third_party::begin(test, permit, client.info, by, &client.shared.admission);
         let outcome = begun.await.map(|running| {
             tracing::info!(%peer, "{}: measures for it with {what}", protocol.id);
             self.run = Run::ThirdParty(Box::new(running));
-            visitor.feed(Input::Expecting { data_port: None });
+            client.feed(Input::Expecting { data_port: None });
         });
-        self.settle(visitor, outcome.map_err(Stop::Refused))
+        self.settle(client, outcome.map_err(Stop::Refused))
     }
 
     /// Handles the outcome of a measurement with a third party.
-    fn third_party_said(&mut self, visitor: &mut Visitor, said: Said) {
+    fn third_party_said(&mut self, client: &mut Client, said: Said) {
         match said {
-            Said::Lines(lines) => visitor.feed(Input::ThirdPartyOutput(lines)),
+            Said::Lines(lines) => client.feed(Input::ThirdPartyOutput(lines)),
             Said::Over(outcome) => {
                 self.run = Run::None;
                 match &outcome {
                     Ok(()) => self.count += 1,
-                    Err(why) => tracing::info!(peer = %visitor.caller.peer, "failed: {why}"),
+                    Err(why) => tracing::info!(peer = %client.info.peer, "failed: {why}"),
                 }
-                visitor.feed(Input::ThirdPartyDone(outcome));
+                client.feed(Input::ThirdPartyDone(outcome));
             }
         }
     }

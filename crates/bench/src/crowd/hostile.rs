@@ -16,16 +16,16 @@ use serde_json::json;
 
 /// How often an idle connection shows a sign of life; a silent one is closed after 15 s (docs/protocol.md).
 const PING_INTERVAL: Duration = Duration::from_secs(8);
-/// How long one stranger waits for an answer.
+/// How long one of the clients waits for an answer.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Pause of a hostile client between two proposals.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Number of source addresses of datagrams.
 const SOURCE_COUNT: usize = 256;
-/// Stack of a stranger's thread, bytes.
+/// Stack of a client's thread, bytes.
 const STACK_BYTES: usize = 128 << 10;
 
-/// The strangers' network (RFC 1918), in the syntax of `ip route`.
+/// The hostile clients' network (RFC 1918), in the syntax of `ip route`.
 pub const NETWORK: &str = "10.77.0.0/16";
 
 /// The size of each group.
@@ -56,7 +56,7 @@ impl Crowd {
         let mut spawn = |work: Box<dyn FnOnce(&AtomicBool) + Send>| -> Result<()> {
             let gone = Arc::clone(&gone);
             let thread = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || work(&gone));
-            threads.push(thread.context("start a stranger")?);
+            threads.push(thread.context("start a hostile client")?);
             Ok(())
         };
         spawn(Box::new(move |gone| stay(idle, server, gone)))?;
@@ -78,7 +78,7 @@ impl Drop for Crowd {
     }
 }
 
-/// The address of a stranger. Only every eighth is in another /24 network.
+/// The address of a hostile client. Only every eighth is in another /24 network.
 fn address(number: usize) -> Ipv4Addr {
     let (net, host) = ((number / 8) % (250 * 20), number % 8);
     Ipv4Addr::new(10, 77, (net % 250) as u8, (net / 250 * 8 + host + 1) as u8)
@@ -111,7 +111,7 @@ fn hear(mut stream: &TcpStream) -> io::Result<serde_json::Value> {
 fn greeted(from: Ipv4Addr, server: SocketAddrV4) -> io::Result<TcpStream> {
     let stream = connect(from, server)?;
     (&stream).write_all(b"goodputc")?;
-    let host = json!({ "name": "stranger", "kernel": "", "goodput": "", "cpus": 1 });
+    let host = json!({ "name": "hostile", "kernel": "", "goodput": "", "cpus": 1 });
     say(&stream, &json!({ "hello": { "version": 1, "host": host } }))?;
     Ok(stream)
 }
@@ -221,7 +221,7 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn strangers_have_addresses_of_their_own() {
+    fn clients_have_addresses_of_their_own() {
         let all: HashSet<_> = (0..40_000).map(address).collect();
         assert_eq!(all.len(), 40_000);
         assert!(all.iter().all(|address| address.octets()[..2] == [10, 77]));

@@ -5,7 +5,6 @@ mod host_settings;
 mod log_line;
 mod measuring;
 mod sample_shedding;
-mod visitor;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -16,8 +15,7 @@ use goodput_wire::session::{Action, Input, SettingRequest};
 
 use self::host_settings::HostSettings;
 use self::measuring::{Happened, Measuring};
-use self::visitor::Visitor;
-use super::caller::Caller;
+use super::client::{Client, ClientInfo};
 use crate::control::conversation::Conversation;
 use crate::error::EngineError;
 use crate::serve::Shared;
@@ -28,26 +26,26 @@ pub type OwnFlow = (OwnedFd, EarlyPayload);
 /// Serves one client until it leaves, breaks the protocol, or the server stops. Returns how many measurements it made.
 pub async fn serve_client(
     conversation: Conversation,
-    caller: Caller,
+    info: ClientInfo,
     own: Option<OwnFlow>,
     shared: &Arc<Shared>,
 ) -> u32 {
-    let visitor = Visitor::new(conversation, caller, Arc::clone(shared), own.is_some());
-    let settings = HostSettings::new(&visitor);
-    let mut client = ServedClient { visitor, measuring: Measuring::new(own), settings };
+    let client = Client::new(conversation, info, Arc::clone(shared), own.is_some());
+    let settings = HostSettings::new(&client);
+    let mut served = ServedClient { client, measuring: Measuring::new(own), settings };
     let outcome = tokio::select! {
-        outcome = client.converse() => outcome,
+        outcome = served.converse() => outcome,
         () = shared.stopping() => {
-            let conversation = &mut client.visitor.conversation;
+            let conversation = &mut served.client.conversation;
             conversation.feed(Input::Leave("the server is stopping".into()));
             // Lets the goodbye out; the client's answer no longer matters.
             let _ = tokio::time::timeout(Duration::from_secs(1), conversation.next()).await;
             Ok(())
         }
     };
-    client.measuring.forget();
-    client.settings.put_back(caller).await;
-    let (peer, id, measurements) = (caller.peer, caller.protocol.id, client.measuring.count());
+    served.measuring.forget();
+    served.settings.put_back(info).await;
+    let (peer, id, measurements) = (info.peer, info.protocol.id, served.measuring.count());
     match outcome {
         Ok(()) => tracing::info!(%peer, "{id}: disconnected after {measurements} measurements"),
         Err(why) => tracing::info!(%peer, "{id}: ended: {why}"),
@@ -59,7 +57,7 @@ pub async fn serve_client(
 }
 
 struct ServedClient {
-    visitor: Visitor,
+    client: Client,
     measuring: Measuring,
     settings: HostSettings,
 }
@@ -73,10 +71,10 @@ enum Woken {
 impl ServedClient {
     async fn converse(&mut self) -> Result<(), EngineError> {
         loop {
-            let Self { visitor, measuring, .. } = self;
-            visitor.conversation.set_measuring(measuring.has_flows());
+            let Self { client, measuring, .. } = self;
+            client.conversation.set_measuring(measuring.has_flows());
             let woken = tokio::select! {
-                action = visitor.conversation.next() => Woken::Action(action.map_err(|failure| {
+                action = client.conversation.next() => Woken::Action(action.map_err(|failure| {
                     EngineError::Wire { target: "client".into(), failure }
                 })?),
                 happened = measuring.next() => Woken::Happened(happened),
@@ -84,27 +82,27 @@ impl ServedClient {
             match woken {
                 Woken::Action(None) => return Ok(()),
                 Woken::Action(Some(action)) => self.act(action).await?,
-                Woken::Happened(happened) => measuring.happened(visitor, happened).await?,
+                Woken::Happened(happened) => measuring.happened(client, happened).await?,
             }
         }
     }
 
     async fn act(&mut self, action: Action) -> Result<(), EngineError> {
-        let Self { visitor, measuring, .. } = self;
-        let Caller { peer, protocol, .. } = visitor.caller;
+        let Self { client, measuring, .. } = self;
+        let ClientInfo { peer, protocol, .. } = client.info;
         match action {
-            Action::Proven(credential) => visitor.prove(credential),
-            Action::Converse => measuring.ask_to_converse(visitor),
+            Action::Proven(credential) => client.prove(credential),
+            Action::Converse => measuring.ask_to_converse(client),
             Action::ExpectFlows { plan, tickets, flow_setup } => {
-                measuring.expect(visitor, *plan, tickets, flow_setup).await?;
+                measuring.expect(client, *plan, tickets, flow_setup).await?;
             }
             // For the measurement that the client proposes next, if it is admitted.
             Action::Echo(cookie) => measuring.echo(cookie),
             Action::MeasureWithThirdParty(test) => {
-                measuring.measure_with_third_party(visitor, *test).await?;
+                measuring.measure_with_third_party(client, *test).await?;
             }
             Action::CheckLogin(token) => self.check_login(token).await,
-            Action::Begin => measuring.begin(visitor)?,
+            Action::Begin => measuring.begin(client)?,
             Action::Finish => measuring.finish(false),
             Action::FinishSoon => measuring.finish(true),
             Action::Abandon => measuring.forget(),
@@ -113,7 +111,7 @@ impl ServedClient {
                     shown.reported(*totals);
                 }
             }
-            Action::PeerReported(_) => measuring.reported(visitor),
+            Action::PeerReported(_) => measuring.reported(client),
             Action::Setting(request) => self.set(request).await,
             Action::Greeted { peer: host, .. } => {
                 tracing::info!(%peer, "{}: connected: {}", protocol.id, host.name);
@@ -133,23 +131,23 @@ impl ServedClient {
     }
 
     async fn set(&mut self, request: SettingRequest) {
-        let peer = self.visitor.caller.peer;
-        if let Err(why) = self.visitor.renew() {
+        let peer = self.client.info.peer;
+        if let Err(why) = self.client.renew() {
             tracing::warn!(%peer, "setting: {request}: denied: {why}");
-            self.visitor.feed(Input::Denied(why));
+            self.client.feed(Input::Denied(why));
             return;
         }
-        let (may, by) = (self.visitor.may_ask(&request), self.visitor.who());
+        let (may, by) = (self.client.may_ask(&request), self.client.who());
         let answer = match may {
             Ok(()) => self.settings.answer(peer, &by, request).await,
             Err(refusal) => Err(refusal),
         };
-        self.visitor.feed(Input::SettingDone(answer));
+        self.client.feed(Input::SettingDone(answer));
     }
 
     /// Finds out whose login it is. If it is nobody's, only this end's log says why.
     async fn check_login(&mut self, token: String) {
-        let Visitor { caller: Caller { peer, protocol, .. }, shared, .. } = &self.visitor;
+        let Client { info: ClientInfo { peer, protocol, .. }, shared, .. } = &self.client;
         let user = match &shared.config.accounts {
             Some(accounts) => shared.logins.check(accounts, token, peer.ip()).await,
             None => Err("this server has no users".into()),
@@ -157,6 +155,6 @@ impl ServedClient {
         if let Err(why) = &user {
             tracing::warn!(%peer, "{}: not logged in: {why}", protocol.id);
         }
-        self.visitor.feed(Input::LoginChecked(user.ok()));
+        self.client.feed(Input::LoginChecked(user.ok()));
     }
 }

@@ -11,7 +11,6 @@ use tokio::sync::mpsc;
 use super::OwnFlow;
 use super::log_line::{held, in_short};
 use super::sample_shedding::SampleShedding;
-use super::visitor::Visitor;
 use crate::error::EngineError;
 use crate::run::end_run::{EndRun, Seen};
 use crate::run::length::longest;
@@ -78,9 +77,9 @@ impl FarRun {
     }
 
     /// Connects the flows that this end has to connect.
-    pub(super) fn connect(&mut self, visitor: &Visitor) {
+    pub(super) fn connect(&mut self, client: &Client) {
         if let Stage::Gathering(gathering) = &mut self.stage {
-            gathering.connect(&self.own.plan, &visitor.caller);
+            gathering.connect(&self.own.plan, &client.info);
         }
     }
 
@@ -117,10 +116,10 @@ impl FarRun {
     }
 
     /// All flows, once they are there.
-    pub(super) fn complete(&mut self, visitor: &Visitor) -> Option<Vec<Connected>> {
+    pub(super) fn complete(&mut self, client: &Client) -> Option<Vec<Connected>> {
         let Stage::Gathering(gathering) = &mut self.stage else { return None };
         let flows = gathering.complete()?;
-        if visitor.forgeable {
+        if client.forgeable {
             self.place.begun()
         } else {
             self.place.fulfilled()
@@ -138,10 +137,10 @@ impl FarRun {
         &mut self,
         flows: Vec<Connected>,
         before: Snapshot,
-        visitor: &Visitor,
+        client: &Client,
         echoes: LastHeard,
     ) -> Result<(), EngineError> {
-        let control = visitor.conversation.control();
+        let control = client.conversation.control();
         let cap = self.place.cap();
         let mut run = EndRun::start(Arc::clone(&self.own), flows, &cap, control, echoes)?;
         run.set_before(before);
@@ -150,12 +149,12 @@ impl FarRun {
     }
 
     /// Lets the payload move, within the plan's or the client's time.
-    pub(super) fn begin(&mut self, visitor: &Visitor) -> Result<(), EngineError> {
+    pub(super) fn begin(&mut self, client: &Client) -> Result<(), EngineError> {
         let Stage::Running { run, progress } = &mut self.stage else { return Ok(()) };
-        *progress = Progress::from_now(visitor.shared.config.min_progress, run.plan());
-        let most = Duration::try_from_secs_f64(visitor.limits().duration_s);
+        *progress = Progress::from_now(client.shared.config.min_progress, run.plan());
+        let most = Duration::try_from_secs_f64(client.limits().duration_s);
         // The session ends payload before that, and says why; what may hold the session up does not delay this limit.
-        let ends_as_planned = visitor.caller.protocol.far_end.ends_as_planned;
+        let ends_as_planned = client.info.protocol.far_end.ends_as_planned;
         let planned = longest(run.plan()).filter(|_| ends_as_planned);
         let longest = planned.unwrap_or(most.unwrap_or(Duration::MAX / 2));
         run.begin(Some(longest + END_ALLOWANCE)).map(drop)

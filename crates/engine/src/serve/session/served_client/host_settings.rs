@@ -4,9 +4,8 @@ use std::net::SocketAddr;
 
 use goodput_wire::session::{SettingRefusal, SettingRequest};
 
-use super::visitor::Visitor;
 use crate::serve::AUDIT;
-use crate::serve::session::caller::Caller;
+use crate::serve::session::client::{Client, ClientInfo};
 use crate::serve::session::settings::SessionSettings;
 use crate::threads::blocking;
 
@@ -17,10 +16,10 @@ pub(super) struct HostSettings {
 }
 
 impl HostSettings {
-    /// Nothing is changed yet for the client of this `visitor`.
-    pub(super) fn new(visitor: &Visitor) -> Self {
-        let helper = visitor.shared.config.settings_helper.clone();
-        Self { session: Some(SessionSettings::new(helper, visitor.caller.peer)) }
+    /// Nothing is changed yet for the client of this session.
+    pub(super) fn new(client: &Client) -> Self {
+        let helper = client.shared.config.settings_helper.clone();
+        Self { session: Some(SessionSettings::new(helper, client.info.peer)) }
     }
 
     /// Answers a request that `by` may make.
@@ -64,7 +63,7 @@ impl HostSettings {
     }
 
     /// Puts back what the client has changed.
-    pub(super) async fn put_back(&mut self, Caller { peer, .. }: Caller) {
+    pub(super) async fn put_back(&mut self, ClientInfo { peer, .. }: ClientInfo) {
         let Some(mut settings) = self.session.take() else { return };
         match blocking(move || settings.restore()).await {
             Ok(Ok(_)) => {}
