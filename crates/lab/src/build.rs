@@ -53,7 +53,9 @@ fn lay(built: &mut Built, number: usize, cable: &Cable, seed: u64) -> Result<(),
     let (near, far) = (&mut before[number], &mut after[0]);
     let (near_port, far_port) = (port(far.name(), number, 1), port(near.name(), number, 2));
     match cable.relay {
-        Some(ways) => relays.push(relay(near, far, &near_port, &far_port, cable, ways, seed)?),
+        Some(directions) => {
+            relays.push(relay(near, far, &near_port, &far_port, cable, directions, seed)?)
+        }
         None => veth(near, far, &near_port, &far_port)?,
     }
     for (host, port) in [(near, near_port), (far, far_port)] {
@@ -99,18 +101,18 @@ fn relay(
     Ok(Relay::start(near_tun, far_tun, devices, forward, back)?)
 }
 
-fn shape(way: &LinkDirection, mtu: u32, seed: u64) -> Shape {
+fn shape(direction: &LinkDirection, mtu: u32, seed: u64) -> Shape {
     Shape {
-        rate_bits_per_s: way.rate.map(|rate| rate.0),
-        delay_ns: way.delay.as_nanos() as u64,
-        jitter_ns: way.jitter.as_nanos() as u64,
-        loss: way.loss_percent / 100.0,
-        loss_run: way.loss_run,
-        mark: way.mark_percent / 100.0,
-        largest_bytes: way.largest.map_or(u64::MAX, u64::from),
-        reorder: way.reorder_percent / 100.0,
-        displace_ns: way.displace.as_nanos() as u64,
-        queue_bytes: way.queue_bytes(mtu),
+        rate_bits_per_s: direction.rate.map(|rate| rate.0),
+        delay_ns: direction.delay.as_nanos() as u64,
+        jitter_ns: direction.jitter.as_nanos() as u64,
+        loss: direction.loss_percent / 100.0,
+        loss_run: direction.loss_run,
+        mark: direction.mark_percent / 100.0,
+        largest_bytes: direction.largest.map_or(u64::MAX, u64::from),
+        reorder: direction.reorder_percent / 100.0,
+        displace_ns: direction.displace.as_nanos() as u64,
+        queue_bytes: direction.queue_bytes(mtu),
         seed,
     }
 }
@@ -168,10 +170,10 @@ fn forward(router: &Host) -> Result<(), LabError> {
 }
 
 /// Gives a port of the router the queue that the scenario's link requires.
-fn queue(router: &Host, port: &Port, way: &LinkDirection, mtu: u32) -> Result<(), LabError> {
-    let make: &(dyn Fn(u32) -> Qdisc + Sync) = if way.is_emulated() {
-        &|index| netem::qdisc(index, way, mtu)
-    } else if let Some(tbf) = token_bucket(way, mtu) {
+fn queue(router: &Host, port: &Port, direction: &LinkDirection, mtu: u32) -> Result<(), LabError> {
+    let make: &(dyn Fn(u32) -> Qdisc + Sync) = if direction.is_emulated() {
+        &|index| netem::qdisc(index, direction, mtu)
+    } else if let Some(tbf) = token_bucket(direction, mtu) {
         &move |index| Qdisc::root_tbf(index, tbf.clone())
     } else {
         return Ok(());
@@ -183,11 +185,11 @@ fn queue(router: &Host, port: &Port, way: &LinkDirection, mtu: u32) -> Result<()
 }
 
 /// A bucket of 1 ms, and at least two super-packets: deep enough that only the rate has an effect.
-fn token_bucket(way: &LinkDirection, mtu: u32) -> Option<Tbf> {
+fn token_bucket(direction: &LinkDirection, mtu: u32) -> Option<Tbf> {
     const MIN_BURST_BYTES: u64 = 140_000;
-    let rate = way.rate?;
+    let rate = direction.rate?;
     let burst = (rate.bytes_in(0.001) as u64).max(MIN_BURST_BYTES);
     let fit = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
-    let limit = burst.saturating_add(way.queue_bytes(mtu));
+    let limit = burst.saturating_add(direction.queue_bytes(mtu));
     Some(Tbf::new((rate.0 / 8.0).max(1.0) as u64, fit(burst), fit(limit)))
 }

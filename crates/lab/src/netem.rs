@@ -17,14 +17,14 @@ const TCA_NETEM_JITTER64: u16 = 11;
 /// Packets that may be in flight if no rate bounds them.
 const UNBOUNDED_PACKETS: u32 = 200_000;
 
-/// A netem qdisc at the root of link `index` that treats packets as `way` says.
-pub(crate) fn qdisc(index: u32, way: &LinkDirection, mtu: u32) -> Qdisc {
+/// A netem qdisc at the root of link `index` that treats packets as `direction` says.
+pub(crate) fn qdisc(index: u32, direction: &LinkDirection, mtu: u32) -> Qdisc {
     Qdisc {
         index,
         handle: 0,
         parent: Qdisc::ROOT,
         kind: "netem".into(),
-        options: QdiscOptions::Other(options(way, mtu)),
+        options: QdiscOptions::Other(options(direction, mtu)),
         stats: QdiscStats::default(),
     }
 }
@@ -42,21 +42,21 @@ pub(crate) fn is_available() -> bool {
 
 /// The content of `TCA_OPTIONS`: `struct tc_netem_qopt`, then attributes. Times are sent as 64-bit attributes, in
 /// nanoseconds, which override those of the structure.
-fn options(way: &LinkDirection, mtu: u32) -> Vec<u8> {
-    let gap = u32::from(way.reorder_percent > 0.0);
+fn options(direction: &LinkDirection, mtu: u32) -> Vec<u8> {
+    let gap = u32::from(direction.reorder_percent > 0.0);
     let mut bytes = Vec::new();
     // latency, limit, loss, gap, duplicate, jitter
-    for word in [0, limit_packets(way, mtu), probability(way.loss_percent), gap, 0, 0] {
+    for word in [0, limit_packets(direction, mtu), probability(direction.loss_percent), gap, 0, 0] {
         bytes.extend(word.to_ne_bytes());
     }
-    bytes.extend(attribute(TCA_NETEM_LATENCY64, &nanoseconds(way.delay).to_ne_bytes()));
-    bytes.extend(attribute(TCA_NETEM_JITTER64, &nanoseconds(way.jitter).to_ne_bytes()));
-    if way.reorder_percent > 0.0 {
+    bytes.extend(attribute(TCA_NETEM_LATENCY64, &nanoseconds(direction.delay).to_ne_bytes()));
+    bytes.extend(attribute(TCA_NETEM_JITTER64, &nanoseconds(direction.jitter).to_ne_bytes()));
+    if direction.reorder_percent > 0.0 {
         // struct tc_netem_reorder: probability, correlation
-        let words = [probability(way.reorder_percent), 0].map(u32::to_ne_bytes);
+        let words = [probability(direction.reorder_percent), 0].map(u32::to_ne_bytes);
         bytes.extend(attribute(TCA_NETEM_REORDER, words.as_flattened()));
     }
-    if let Some(rate) = way.rate {
+    if let Some(rate) = direction.rate {
         bytes.extend(rate_attributes((rate.0 / 8.0) as u64));
     }
     bytes
@@ -73,11 +73,11 @@ fn rate_attributes(bytes_per_s: u64) -> Vec<u8> {
 }
 
 /// netem counts delayed packets as queued, so both need room.
-fn limit_packets(way: &LinkDirection, mtu: u32) -> u32 {
-    let Some(rate) = way.rate else { return UNBOUNDED_PACKETS };
+fn limit_packets(direction: &LinkDirection, mtu: u32) -> u32 {
+    let Some(rate) = direction.rate else { return UNBOUNDED_PACKETS };
     let packet = u64::from(mtu) + 14;
-    let under_way = rate.bytes_in((way.delay + way.jitter).as_secs_f64()) as u64;
-    let packets = (way.queue_bytes(mtu) + under_way).div_ceil(packet).max(1);
+    let under_way = rate.bytes_in((direction.delay + direction.jitter).as_secs_f64()) as u64;
+    let packets = (direction.queue_bytes(mtu) + under_way).div_ceil(packet).max(1);
     u32::try_from(packets).unwrap_or(u32::MAX)
 }
 
@@ -105,22 +105,23 @@ mod tests {
 
     #[test]
     fn the_bytes_are_those_of_tc() {
-        let way = LinkDirection {
+        let direction = LinkDirection {
             rate: Some(BitRate(1e8)),
             loss_percent: 1.0,
             reorder_percent: 3.0,
             queue: Some(Queue::Packets(1234)),
             ..LinkDirection::default()
         };
-        let bytes = options(&way, 1500);
+        let bytes = options(&direction, 1500);
         assert!(bytes.starts_with(TC_HEAD), "{bytes:x?}");
         assert!(bytes.ends_with(TC_TAIL), "{bytes:x?}");
     }
 
     #[test]
     fn times_follow_as_nanoseconds() {
-        let way = LinkDirection { delay: Duration::from_millis(20), ..LinkDirection::default() };
-        let bytes = options(&way, 1500);
+        let direction =
+            LinkDirection { delay: Duration::from_millis(20), ..LinkDirection::default() };
+        let bytes = options(&direction, 1500);
         let mut expected = vec![12, 0, TCA_NETEM_LATENCY64 as u8, 0];
         expected.extend(20_000_000i64.to_ne_bytes());
         assert_eq!(bytes[24..36], expected);
@@ -128,21 +129,21 @@ mod tests {
 
     #[test]
     fn a_rate_beyond_32_bits_goes_as_64() {
-        let way = LinkDirection { rate: Some(BitRate(40e9)), ..LinkDirection::default() };
-        let bytes = options(&way, 1500);
+        let direction = LinkDirection { rate: Some(BitRate(40e9)), ..LinkDirection::default() };
+        let bytes = options(&direction, 1500);
         let wanted = 5_000_000_000u64.to_ne_bytes();
         assert!(bytes.windows(8).any(|window| window == wanted), "{bytes:x?}");
     }
 
     #[test]
     fn packets_under_way_need_room_beside_the_queue() {
-        let way = LinkDirection {
+        let direction = LinkDirection {
             rate: Some(BitRate(1514.0 * 8.0 * 1000.0)),
             delay: Duration::from_millis(20),
             queue: Some(Queue::Packets(10)),
             ..LinkDirection::default()
         };
-        assert_eq!(limit_packets(&way, 1500), 30);
+        assert_eq!(limit_packets(&direction, 1500), 30);
         assert_eq!(limit_packets(&LinkDirection::default(), 1500), UNBOUNDED_PACKETS);
     }
 }

@@ -57,7 +57,7 @@ impl Wiring {
     fn routed(links: &[Link; 2], emulator: Emulator) -> Self {
         let mut middle = (LinkDirection::default(), LinkDirection::default());
         for link in links.iter().filter(|link| !is_relayed(link, emulator)) {
-            let (forward, back) = link.ways();
+            let (forward, back) = link.directions();
             middle = (middle.0.then(&forward), middle.1.then(&back));
         }
         Self {
@@ -74,7 +74,7 @@ fn is_relayed(link: &Link, emulator: Emulator) -> bool {
 
 /// Without a relay, something between the ends has to hold the queue.
 fn needs_a_middle(link: &Link, emulator: Emulator) -> bool {
-    let (forward, back) = link.ways();
+    let (forward, back) = link.directions();
     let limited = forward.rate.is_some() || back.rate.is_some();
     !is_relayed(link, emulator) && (limited || link.is_emulated())
 }
@@ -86,7 +86,11 @@ fn cable(link: &Link, emulator: Emulator) -> Cable {
     } else {
         link.segmentation != Some(Switch::Off)
     };
-    Cable { mtu: link.mtu(), relay: is_relayed(link, emulator).then(|| link.ways()), segmentation }
+    Cable {
+        mtu: link.mtu(),
+        relay: is_relayed(link, emulator).then(|| link.directions()),
+        segmentation,
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::known::Known;
 use crate::latency::Latency;
 use crate::mount::MountUse;
 use crate::nfs::ReadTable;
+use crate::path_steps::Step;
 use crate::plan::Plan;
 use crate::rate_search::RateSearch;
 use crate::shaping::ShapingTest;
@@ -28,7 +29,6 @@ use crate::transfers::Transfers;
 use crate::tuning::Tuning;
 use crate::units::BitRate;
 use crate::verdict::Verdict;
-use crate::way::Step;
 
 /// Version of the record's format. It increases if a reader of the old format would misread the new one.
 pub const FORMAT: u32 = 1;
@@ -275,8 +275,8 @@ pub struct DirectionResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageResult>,
     /// Steps of the path in order, with what passed and what was dropped at each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub way: Vec<Step>,
+    #[serde(rename = "way", default, skip_serializing_if = "Vec::is_empty")]
+    pub path_steps: Vec<Step>,
 }
 
 /// Why an old record lacks a newer field.

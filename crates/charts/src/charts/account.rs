@@ -3,7 +3,7 @@
 use goodput_model::{Account, Record};
 
 use super::rate::account;
-use super::{Chart, direction};
+use super::{Chart, direction_words};
 use crate::figure::{Figure, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
@@ -18,9 +18,9 @@ pub const CHART: Chart =
 
 fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
     let mut figures = Vec::new();
-    for way in &record.result.directions {
-        let Some(account) = account(record, way.sender) else { continue };
-        let (id, of) = direction(record, way.sender);
+    for direction in &record.result.directions {
+        let Some(account) = account(record, direction.sender) else { continue };
+        let (id, of) = direction_words(record, direction.sender);
         let table = table(account);
         let alt = table.rows.iter().map(|row| row.join(" ")).collect::<Vec<_>>().join("; ");
         figures.push(Figure {

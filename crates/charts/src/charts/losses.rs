@@ -2,7 +2,7 @@
 
 use goodput_model::{End, Record, Role, Sample};
 
-use super::{Chart, direction};
+use super::{Chart, direction_words};
 use crate::clip::Point;
 use crate::figure::{Figure, Table};
 use crate::palette;
@@ -19,12 +19,12 @@ pub const CHART: Chart =
 
 fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
     let mut figures = Vec::new();
-    for way in &record.result.directions {
-        let ends = [(way.sender, Role::Sender), (way.sender.other(), Role::Receiver)];
+    for direction in &record.result.directions {
+        let ends = [(direction.sender, Role::Sender), (direction.sender.other(), Role::Receiver)];
         let lost = ends.into_iter().find_map(|(name, role)| lost(end(record, name)?, role));
         let Some((what, counts)) = lost else { continue };
         let total = counts.last().map_or(0.0, |(_, count)| *count);
-        let (id, of) = direction(record, way.sender);
+        let (id, of) = direction_words(record, direction.sender);
         let alt = format!("{total:.0} {what} in {}.", words::seconds(last([&counts[..]])));
         let bars = bars(&counts);
         let svg = if total > 0.0 { Some(plot(&bars).svg(&alt)?) } else { None };

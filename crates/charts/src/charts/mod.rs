@@ -8,10 +8,10 @@ mod factors;
 mod gaps;
 mod latency;
 mod losses;
+mod path_steps;
 mod rate;
 mod round_trip;
 mod shaper;
-mod way;
 mod window;
 
 use goodput_model::Record;
@@ -43,11 +43,11 @@ pub const ALL: &[Chart] = &[
     window::CHART,
     losses::CHART,
     cpu::CHART,
-    way::CHART,
+    path_steps::CHART,
 ];
 
 /// The part of an id or a title that names the direction; nothing if there is only one.
-fn direction(record: &Record, sender: goodput_model::EndName) -> (String, String) {
+fn direction_words(record: &Record, sender: goodput_model::EndName) -> (String, String) {
     match record.result.directions.len() {
         0 | 1 => (String::new(), String::new()),
         _ => (format!("-from-{sender}"), format!(", sent by the {sender} host")),

@@ -2,7 +2,7 @@
 
 use goodput_model::{Account, DirectionResult, End, EndName, Limiter, Record, Role, Verdict};
 
-use super::{Chart, direction};
+use super::{Chart, direction_words};
 use crate::clip::Point;
 use crate::figure::{Figure, Table};
 use crate::palette;
@@ -25,26 +25,31 @@ pub const CHART: Chart = Chart {
 };
 
 fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
-    record.result.directions.iter().filter_map(|way| figure(record, way).transpose()).collect()
+    record
+        .result
+        .directions
+        .iter()
+        .filter_map(|direction| figure(record, direction).transpose())
+        .collect()
 }
 
-fn figure(record: &Record, way: &DirectionResult) -> Result<Option<Figure>, PlotError> {
-    let total = total(record, way);
+fn figure(record: &Record, direction: &DirectionResult) -> Result<Option<Figure>, PlotError> {
+    let total = total(record, direction);
     if total.is_empty() {
         return Ok(None);
     }
-    let (id, of) = direction(record, way.sender);
-    let goodput = way.goodput_bits_per_s;
+    let (id, of) = direction_words(record, direction.sender);
+    let goodput = direction.goodput_bits_per_s;
     let alt = format!(
         "Goodput: {goodput} on average{} in the {} that count; over the whole run between {} and {}.",
         precision(record).map_or(String::new(), |p| format!(" ± {}", words::percent(p))),
-        words::seconds(way.window_s.unwrap_or(record.result.duration_s)),
+        words::seconds(direction.window_s.unwrap_or(record.result.duration_s)),
         words::rate(total.iter().map(|(_, rate)| *rate).fold(f64::INFINITY, f64::min).max(0.0)),
         words::rate(highest([&total[..]])),
     );
-    let flows = each_flow(record, way.sender);
-    let svg = plot(record, way, &total, &flows).svg(&alt)?;
-    let table = table(record, way.sender);
+    let flows = each_flow(record, direction.sender);
+    let svg = plot(record, direction, &total, &flows).svg(&alt)?;
+    let table = table(record, direction.sender);
     let title = format!("Goodput over time{of}");
     Ok(Some(Figure { id: format!("rate{id}"), title, alt, svg: Some(svg), table }))
 }
@@ -55,8 +60,13 @@ fn precision(record: &Record) -> Option<f64> {
     record.result.precision_percent.value().copied().filter(|_| one)
 }
 
-fn plot(record: &Record, way: &DirectionResult, total: &[Point], flows: &[Vec<Point>]) -> Plot {
-    let goodput = way.goodput_bits_per_s.0;
+fn plot(
+    record: &Record,
+    direction: &DirectionResult,
+    total: &[Point],
+    flows: &[Vec<Point>],
+) -> Plot {
+    let goodput = direction.goodput_bits_per_s.0;
     let ceiling = record.result.ceiling_bits_per_s.value().map(|rate| rate.0);
     let top = highest([total]).max(goodput) * 1.25;
     let ceiling =
@@ -78,7 +88,7 @@ fn plot(record: &Record, way: &DirectionResult, total: &[Point], flows: &[Vec<Po
     if let Some(ceiling) = ceiling {
         layers.push(Layer::named("ceiling", palette::ORANGE, Shape::Dashed(level(ceiling))));
     }
-    if let Some(account) = account(record, way.sender) {
+    if let Some(account) = account(record, direction.sender) {
         layers.extend(band(account, -BAND_SHARE * top));
     }
     let x = Axis { title: "", range: 0.0..until, label: words::seconds };
@@ -114,13 +124,13 @@ pub fn account(record: &Record, sender: EndName) -> Option<&Account> {
 }
 
 /// The goodput of a direction by the receiver's samples; by the shown intervals if it kept none.
-fn total(record: &Record, way: &DirectionResult) -> Vec<Point> {
-    let samples = end(record, way.sender.other()).map_or(&[][..], |end| &end.samples);
+fn total(record: &Record, direction: &DirectionResult) -> Vec<Point> {
+    let samples = end(record, direction.sender.other()).map_or(&[][..], |end| &end.samples);
     let line = growth(thinned(samples), |sample| Some(sample.received_bytes as f64 * 8.0));
     if line.iter().any(|(_, rate)| *rate > 0.0) {
         return line;
     }
-    let of_sender = record.intervals.iter().filter(|interval| interval.sender == way.sender);
+    let of_sender = record.intervals.iter().filter(|interval| interval.sender == direction.sender);
     of_sender
         .filter_map(|interval| Some((interval.to_s, interval.goodput_bits_per_s.value()?.0)))
         .collect()

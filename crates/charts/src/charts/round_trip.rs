@@ -2,7 +2,7 @@
 
 use goodput_model::{Record, Role};
 
-use super::{Chart, direction};
+use super::{Chart, direction_words};
 use crate::figure::{Figure, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
@@ -18,8 +18,8 @@ pub const CHART: Chart =
 
 fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
     let mut figures = Vec::new();
-    for way in &record.result.directions {
-        let Some(sender) = end(record, way.sender) else { continue };
+    for direction in &record.result.directions {
+        let Some(sender) = end(record, direction.sender) else { continue };
         let microseconds = |us: Option<u64>| us.filter(|us| *us > 0).map(|us| us as f64 / 1e6);
         let lines: Vec<_> = flows(sender, Role::Sender)
             .into_iter()
@@ -30,9 +30,9 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         if lines.is_empty() {
             continue;
         }
-        let least = way.min_rtt_us.value().map(|us| us / 1e6);
-        let (id, of) = direction(record, way.sender);
-        let alt = alt(way.rtt_us.value().map(|us| us / 1e6), least);
+        let least = direction.min_rtt_us.value().map(|us| us / 1e6);
+        let (id, of) = direction_words(record, direction.sender);
+        let alt = alt(direction.rtt_us.value().map(|us| us / 1e6), least);
         let svg = plot(&lines, least).svg(&alt)?;
         let mut table = Table::new(["flow", "shortest seen", "longest"]);
         for (flow, line) in &lines {

@@ -2,7 +2,7 @@
 
 use goodput_model::{End, Record, Role, TcpInfo};
 
-use super::{Chart, direction};
+use super::{Chart, direction_words};
 use crate::clip::Point;
 use crate::figure::{Figure, Table};
 use crate::palette;
@@ -19,14 +19,14 @@ pub const CHART: Chart = Chart {
 
 fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
     let mut figures = Vec::new();
-    for way in &record.result.directions {
-        let Some(sender) = end(record, way.sender) else { continue };
+    for direction in &record.result.directions {
+        let Some(sender) = end(record, direction.sender) else { continue };
         let Some(flow) = flows(sender, Role::Sender).first().copied() else { continue };
         let lines = lines(sender, flow);
         if lines.iter().all(|(_, line)| line.is_empty()) {
             continue;
         }
-        let (id, of) = direction(record, way.sender);
+        let (id, of) = direction_words(record, direction.sender);
         let mut table = Table::new(["", "least", "most"]);
         for (name, line) in lines.iter().filter(|(_, line)| !line.is_empty()) {
             let least = line.iter().map(|(_, y)| *y).fold(f64::INFINITY, f64::min);

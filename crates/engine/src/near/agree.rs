@@ -108,8 +108,8 @@ pub async fn flows(
     let FlowOrder { mut tickets, mut flow_setup, mut heard } = order;
     let hashes = hashes(client, plan, &mut heard).await;
     let (opened, Beside { log, scratch, mount }) = loop {
-        let ways = hashes.as_ref();
-        let failure = match open(client, plan, tickets, flow_setup, ways, &mut heard).await {
+        let hashes = hashes.as_ref();
+        let failure = match open(client, plan, tickets, flow_setup, hashes, &mut heard).await {
             Ok(opened) => break opened,
             Err(failure) => failure,
         };

@@ -10,7 +10,7 @@ use crate::result::joined::Joined;
 
 /// The intervals of each direction, and where they come from.
 pub struct LiveIntervals {
-    ways: Vec<DirectionIntervals>,
+    directions: Vec<DirectionIntervals>,
     without_far: Series,
     stopped: bool,
 }
@@ -44,12 +44,12 @@ impl LiveIntervals {
             _ => Series::Sent,
         };
         let near = if far_reports { Series::Received } else { without_far };
-        let way = |sender: &EndName| {
+        let direction = |sender: &EndName| {
             let series = if *sender == EndName::Near { near } else { Series::Received };
             DirectionIntervals::new(*sender, series, plan.interval_s)
         };
         Self {
-            ways: plan.direction.senders().iter().map(way).collect(),
+            directions: plan.direction.senders().iter().map(direction).collect(),
             without_far,
             stopped: false,
         }
@@ -61,11 +61,11 @@ impl LiveIntervals {
         if self.stopped {
             return;
         }
-        for way in &mut self.ways {
-            if way.is_cut_from(at)
-                && let Some(interval) = way.push(sample)
+        for direction in &mut self.directions {
+            if direction.is_cut_from(at)
+                && let Some(interval) = direction.push(sample)
             {
-                way.show(interval, listener);
+                direction.show(interval, listener);
             }
         }
     }
@@ -79,21 +79,22 @@ impl LiveIntervals {
     /// from the near end's `samples` so far.
     pub fn do_without_far(&mut self, samples: &[Sample], listener: &mut Listener<'_>) {
         let without_far = self.without_far;
-        let received_there = |way: &&mut DirectionIntervals| {
-            way.sender == EndName::Near && way.series == Series::Received
+        let received_there = |direction: &&mut DirectionIntervals| {
+            direction.sender == EndName::Near && direction.series == Series::Received
         };
-        for way in self.ways.iter_mut().filter(received_there) {
-            let kept = std::mem::take(&mut way.kept);
+        for direction in self.directions.iter_mut().filter(received_there) {
+            let kept = std::mem::take(&mut direction.kept);
             let reported_s = kept.until_s();
-            *way = DirectionIntervals {
+            *direction = DirectionIntervals {
                 kept,
-                ..DirectionIntervals::new(way.sender, without_far, way.every_s)
+                ..DirectionIntervals::new(direction.sender, without_far, direction.every_s)
             };
-            for interval in samples.iter().filter_map(|sample| way.push(sample)).collect::<Vec<_>>()
+            for interval in
+                samples.iter().filter_map(|sample| direction.push(sample)).collect::<Vec<_>>()
             {
                 // Both ends cut at their own samples: an interval that is mostly new is the next one.
                 if interval.to_s - reported_s > reported_s - interval.from_s {
-                    way.show(interval, listener);
+                    direction.show(interval, listener);
                 }
             }
         }
@@ -107,14 +108,19 @@ impl LiveIntervals {
         far: &[Sample],
         listener: &mut Listener<'_>,
     ) -> (Vec<Interval>, Option<f64>) {
-        for way in &mut self.ways {
-            let samples = if way.is_cut_from(EndName::Near) { near } else { far };
-            if let Some(interval) = way.close(samples) {
-                way.show(interval, listener);
+        for direction in &mut self.directions {
+            let samples = if direction.is_cut_from(EndName::Near) { near } else { far };
+            if let Some(interval) = direction.close(samples) {
+                direction.show(interval, listener);
             }
         }
-        let every_s = self.ways.iter().filter_map(|way| way.kept.every_s()).reduce(f64::max);
-        let kept = self.ways.into_iter().flat_map(|way| way.kept.into_intervals());
+        let every_s = self
+            .directions
+            .iter()
+            .filter_map(|direction| direction.kept.every_s())
+            .reduce(f64::max);
+        let kept =
+            self.directions.into_iter().flat_map(|direction| direction.kept.into_intervals());
         let mut intervals: Vec<_> = kept.collect();
         intervals.sort_by(|a, b| a.to_s.total_cmp(&b.to_s));
         (intervals, every_s)

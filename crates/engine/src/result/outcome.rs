@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use goodput_diagnose::ceiling::PathCeiling;
-use goodput_diagnose::{View, way};
+use goodput_diagnose::{View, path_steps};
 use goodput_model::{
     BitRate, DatagramCounts, DirectionResult, End, EndName, EndResult, FlowSample, FlowTotals,
     Known, Measured, Missing, Outcome, Role, Snapshot, TcpInfo, Transport, median,
@@ -86,7 +86,10 @@ fn direction(
         stalled_us: sending.sum(|f| Ok(datagrams(f)?.stalled_us)),
         sent_bytes,
         storage: storage::of(measurement, sender),
-        way: measurement.evidence(sender).map(|e| way(&View::new(&e))).unwrap_or_default(),
+        path_steps: measurement
+            .evidence(sender)
+            .map(|e| path_steps(&View::new(&e)))
+            .unwrap_or_default(),
     }
 }
 

@@ -12,7 +12,7 @@ use ratatui::widgets::{
 
 use super::controls::{Controls, KEYS};
 use super::series::{Lines, SHOWN_S, Series};
-use super::state::{Phase, State, Way};
+use super::state::{DirectionState, Phase, State};
 use crate::report::progress::Progress;
 
 /// Rows of the band that shows who limited when, with its legend.
@@ -40,11 +40,11 @@ pub fn whole(frame: &mut Frame, state: &State, controls: Controls) {
             .areas(frame.area());
     frame.render_widget(title(state, controls), head);
     let areas = Layout::vertical(
-        state.ways.iter().map(|_| Constraint::Fill(2)).chain([Constraint::Fill(1)]),
+        state.directions.iter().map(|_| Constraint::Fill(2)).chain([Constraint::Fill(1)]),
     )
     .split(body);
-    for (way, area) in state.ways.iter().zip(areas.iter()) {
-        self::way(frame, *area, way, state, controls);
+    for (direction, area) in state.directions.iter().zip(areas.iter()) {
+        self::direction(frame, *area, direction, state, controls);
     }
     if let Some(rest) = areas.last() {
         below(frame, *rest, state, controls);
@@ -75,8 +75,14 @@ fn title(state: &State, controls: Controls) -> Line<'static> {
 }
 
 /// One direction: its rate, who limits, and three smaller graphs if there is room.
-fn way(frame: &mut Frame, area: Rect, way: &Way, state: &State, controls: Controls) {
-    let (lines, of) = shown(way, state, controls);
+fn direction(
+    frame: &mut Frame,
+    area: Rect,
+    direction: &DirectionState,
+    state: &State,
+    controls: Controls,
+) {
+    let (lines, of) = shown(direction, state, controls);
     let has_room = area.height >= RATE_ROWS + BAND_ROWS + GRAPH_ROWS;
     let [rate, band, graphs] = Layout::vertical([
         Constraint::Min(RATE_ROWS),
@@ -85,12 +91,12 @@ fn way(frame: &mut Frame, area: Rect, way: &Way, state: &State, controls: Contro
     ])
     .areas(area);
     let (series, which) = lines.rate();
-    let direction = if way.sender == EndName::Near { "near → far" } else { "far → near" };
-    let title = format!("{which} {direction}{of}");
+    let arrow = if direction.sender == EndName::Near { "near → far" } else { "far → near" };
+    let title = format!("{which} {arrow}{of}");
     let span_s = span_s(state);
     let line = [(series, Color::Cyan)];
     graph(frame, rate, &title, span_s, &line, |value| spoken(value, controls));
-    limits(frame, band, way);
+    limits(frame, band, direction);
     if has_room {
         details(frame, graphs, span_s, lines);
     }
@@ -113,12 +119,16 @@ fn span_s(state: &State) -> f64 {
 }
 
 /// The selected flow if it is of this direction, otherwise all flows.
-fn shown<'a>(way: &'a Way, state: &State, controls: Controls) -> (&'a Lines, String) {
+fn shown<'a>(
+    direction: &'a DirectionState,
+    state: &State,
+    controls: Controls,
+) -> (&'a Lines, String) {
     let selected = controls.selected.and_then(|at| state.flows().nth(at));
-    let flow = selected.filter(|(sender, _)| *sender == way.sender).map(|(_, flow)| flow);
-    match flow.and_then(|flow| Some((flow, way.moved.flows.get(&flow)?))) {
+    let flow = selected.filter(|(sender, _)| *sender == direction.sender).map(|(_, flow)| flow);
+    match flow.and_then(|flow| Some((flow, direction.moved.flows.get(&flow)?))) {
         Some((flow, lines)) => (lines, format!(", flow {flow}")),
-        None => (&way.moved.all, String::new()),
+        None => (&direction.moved.all, String::new()),
     }
 }
 
@@ -151,8 +161,8 @@ fn graph(
 }
 
 /// A cell for each second of the last minute, and the shares of the whole time so far.
-fn limits(frame: &mut Frame, area: Rect, way: &Way) {
-    let limits = &way.limits;
+fn limits(frame: &mut Frame, area: Rect, direction: &DirectionState) {
+    let limits = &direction.limits;
     let room = usize::from(area.width);
     let steps = limits.steps.iter().skip(limits.steps.len().saturating_sub(room));
     let cells = steps.map(|step| match step.held_by {
@@ -189,7 +199,7 @@ fn below(frame: &mut Frame, area: Rect, state: &State, controls: Controls) {
     }
     let [left, right] =
         Layout::horizontal([Constraint::Length(TABLE_COLUMNS), Constraint::Min(0)]).areas(area);
-    let rows = state.ways.iter().flat_map(|way| flow_rows(way, controls));
+    let rows = state.directions.iter().flat_map(|direction| flow_rows(direction, controls));
     let widths = FLOW_COLUMNS.map(Constraint::Length);
     let head = Row::new(["flow", "rate", "round trip", "window", "sent again"]).dim();
     let table = Table::new(rows, widths)
@@ -201,8 +211,8 @@ fn below(frame: &mut Frame, area: Rect, state: &State, controls: Controls) {
     frame.render_widget(newest_first, right);
 }
 
-fn flow_rows(way: &Way, controls: Controls) -> impl Iterator<Item = Row<'static>> {
-    way.moved.flows.iter().map(move |(flow, lines)| {
+fn flow_rows(direction: &DirectionState, controls: Controls) -> impl Iterator<Item = Row<'static>> {
+    direction.moved.flows.iter().map(move |(flow, lines)| {
         let unknown = || String::from("unknown");
         Row::new([
             flow.to_string(),

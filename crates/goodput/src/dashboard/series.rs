@@ -77,7 +77,7 @@ impl Lines {
 
 /// One direction: all its flows together, and each.
 #[derive(Debug, Clone, Default)]
-pub struct Direction {
+pub struct DirectionSeries {
     /// All flows.
     pub all: Lines,
     /// Each flow by its number.
@@ -85,7 +85,7 @@ pub struct Direction {
     before: BTreeMap<EndName, Sample>,
 }
 
-impl Direction {
+impl DirectionSeries {
     /// Takes what `end` has counted; `role` is its part in this direction.
     pub fn enter(&mut self, end: EndName, role: Role, sample: &Sample) {
         let before = self.before.get(&end);
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn rates_are_what_was_counted_in_between() {
-        let mut direction = Direction::default();
+        let mut direction = DirectionSeries::default();
         for (at_s, bytes) in [(0.0, 0), (0.05, 1), (0.1, 1000), (0.2, 5000)] {
             direction.enter(EndName::Near, Role::Sender, &sample(at_s, bytes));
         }

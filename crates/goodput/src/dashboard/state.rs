@@ -6,7 +6,7 @@ use goodput_engine::Event;
 use goodput_model::{EndName, Length, Plan, Role, Sample};
 
 use super::limits::Limits;
-use super::series::Direction;
+use super::series::DirectionSeries;
 use crate::report::progress::Progress;
 
 /// Lines that are kept to be shown.
@@ -24,7 +24,7 @@ pub struct State {
     /// Time since payload began to move, seconds, by the near end's clock.
     pub at_s: f64,
     /// Each direction with the end that sends in it.
-    pub ways: Vec<Way>,
+    pub directions: Vec<DirectionState>,
     /// The newest lines of the plain output.
     pub lines: VecDeque<String>,
     /// What runs and what is decided, of a run of several measurements.
@@ -44,11 +44,11 @@ pub enum Phase {
 
 /// One direction.
 #[derive(Debug, Clone)]
-pub struct Way {
+pub struct DirectionState {
     /// The end that sends.
     pub sender: EndName,
     /// What it did.
-    pub moved: Direction,
+    pub moved: DirectionSeries,
     /// What limited it.
     pub limits: Limits,
 }
@@ -61,7 +61,7 @@ impl State {
             plan: plan.clone(),
             phase: Phase::Connecting,
             at_s: 0.0,
-            ways: ways(plan),
+            directions: directions(plan),
             lines: VecDeque::new(),
             progress: None,
         }
@@ -78,7 +78,7 @@ impl State {
             // Each run of a comparison counts from its own start.
             Event::Began | Event::TrialBegan { .. } => {
                 self.phase = Phase::Running;
-                self.ways = ways(&self.plan);
+                self.directions = directions(&self.plan);
             }
             Event::Sampled { end, sample } => self.sampled(*end, sample),
             Event::Ended => self.phase = Phase::Gathering,
@@ -97,26 +97,28 @@ impl State {
 
     /// The flows that have moved something, each with the end that sends on it.
     pub fn flows(&self) -> impl Iterator<Item = (EndName, u16)> {
-        self.ways.iter().flat_map(|way| way.moved.flows.keys().map(|flow| (way.sender, *flow)))
+        self.directions.iter().flat_map(|direction| {
+            direction.moved.flows.keys().map(|flow| (direction.sender, *flow))
+        })
     }
 
     fn sampled(&mut self, end: EndName, sample: &Sample) {
         if end == EndName::Near {
             self.at_s = sample.at_s;
         }
-        for way in &mut self.ways {
-            let role = if end == way.sender { Role::Sender } else { Role::Receiver };
-            way.moved.enter(end, role, sample);
-            way.limits.enter(end, sample);
+        for direction in &mut self.directions {
+            let role = if end == direction.sender { Role::Sender } else { Role::Receiver };
+            direction.moved.enter(end, role, sample);
+            direction.limits.enter(end, sample);
         }
     }
 }
 
-fn ways(plan: &Plan) -> Vec<Way> {
-    let way = |sender: &EndName| Way {
+fn directions(plan: &Plan) -> Vec<DirectionState> {
+    let direction = |sender: &EndName| DirectionState {
         sender: *sender,
-        moved: Direction::default(),
+        moved: DirectionSeries::default(),
         limits: Limits::new(plan.clone(), *sender),
     };
-    plan.direction.senders().iter().map(way).collect()
+    plan.direction.senders().iter().map(direction).collect()
 }

@@ -7,8 +7,8 @@ use goodput_model::{
 
 use super::labelled::{line, lines, undecided};
 use super::{
-    account, bar, captured, datagrams, fetches, latency, losses, mounts, movers, mptcp, peer,
-    placement, remedy, storage, style, thinned, way,
+    account, bar, captured, datagrams, fetches, latency, losses, mounts, movers, mptcp, path_steps,
+    peer, placement, remedy, storage, style, thinned,
 };
 use crate::args::MeasureArgs;
 use crate::shell;
@@ -50,7 +50,7 @@ pub fn text(record: &Record, detail: Detail) -> String {
     }
     contributing(&mut out, record);
     probes(&mut out, record);
-    ways(&mut out, record, detail.verbose);
+    lost(&mut out, record, detail.verbose);
     record.capture.iter().for_each(|own| lines(&mut out, "capture", captured::lines(own)));
     record.thinned.iter().for_each(|thinned| line(&mut out, "detail", &thinned::phrase(thinned)));
     doubts(&mut out, record, detail.failure_is_reported);
@@ -103,7 +103,7 @@ fn number(out: &mut String, record: &Record) {
 }
 
 /// The direction in which `sender` sends.
-fn way(sender: EndName) -> &'static str {
+fn direction_name(sender: EndName) -> &'static str {
     match sender {
         EndName::Near => "near → far",
         EndName::Far => "far → near",
@@ -111,7 +111,7 @@ fn way(sender: EndName) -> &'static str {
 }
 
 fn direction(out: &mut String, direction: &DirectionResult) {
-    let label = way(direction.sender);
+    let label = direction_name(direction.sender);
     let text = format!("{}   {}", direction.goodput_bits_per_s, transfer(direction));
     line(out, label, text.trim_end());
 }
@@ -136,7 +136,7 @@ fn datagrams(out: &mut String, record: &Record, with_pace: bool) {
     for direction in directions.iter().filter(|_| record.plan.transport == Transport::Udp) {
         let name = match directions.len() {
             1 => String::new(),
-            _ => format!("{}   ", way(direction.sender)),
+            _ => format!("{}   ", direction_name(direction.sender)),
         };
         for (label, text) in datagrams::lines(&record.plan, direction, with_pace) {
             line(out, label, &format!("{name}{text}"));
@@ -168,12 +168,13 @@ fn verdict(out: &mut String, record: &Record, verdict: &Verdict, verbose: bool) 
         Place::Path => "on the path",
     };
     // A single direction needs no name; with two, each verdict names its direction.
-    let way = record.verdict_reverse.as_ref().map(|_| format!("   {}", way(verdict.sender)));
-    let way = way.unwrap_or_default();
+    let name =
+        record.verdict_reverse.as_ref().map(|_| format!("   {}", direction_name(verdict.sender)));
+    let name = name.unwrap_or_default();
     if verdict.limit == Verdict::NO_LIMIT {
-        line(out, "limit", &format!("{limit}{way}"));
+        line(out, "limit", &format!("{limit}{name}"));
     } else {
-        line(out, "limited by", &format!("{limit}      {host}{way}"));
+        line(out, "limited by", &format!("{limit}      {host}{name}"));
     }
     if let Known::Value(account) = &verdict.account {
         line(out, "  time", &bar::bar(account));
@@ -239,19 +240,21 @@ fn also(cause: &Finding, places: &[Place]) -> String {
     format!("{} ({}, {})", cause.summary, places.join(" and "), cause.rule)
 }
 
-fn ways(out: &mut String, record: &Record, every_step: bool) {
-    let ways = record.result.directions.iter().filter(|d| !d.way.is_empty());
-    let steps: Vec<_> = ways.clone().map(|d| &d.way[..]).collect();
-    if let (false, false, Some(text)) = (every_step, steps.is_empty(), way::nothing_lost(&steps)) {
+fn lost(out: &mut String, record: &Record, every_step: bool) {
+    let directions = record.result.directions.iter().filter(|d| !d.path_steps.is_empty());
+    let steps: Vec<_> = directions.clone().map(|d| &d.path_steps[..]).collect();
+    if let (false, false, Some(text)) =
+        (every_step, steps.is_empty(), path_steps::nothing_lost(&steps))
+    {
         return line(out, "lost", &text);
     }
-    for direction in ways {
-        let (label, way) = ("lost", way::lines(&direction.way, every_step));
+    for direction in directions {
+        let (label, table) = ("lost", path_steps::lines(&direction.path_steps, every_step));
         match record.result.directions.len() {
-            1 => lines(out, label, way),
+            1 => lines(out, label, table),
             _ => {
                 let sender = format!("of what the {} host sent:", direction.sender);
-                lines(out, label, [sender].into_iter().chain(way));
+                lines(out, label, [sender].into_iter().chain(table));
             }
         }
     }

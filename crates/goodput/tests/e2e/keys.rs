@@ -281,8 +281,8 @@ fn a_key_has_limits_of_its_own() {
     assert!(stderr(&long(&[])).contains("refused"));
     // From the server, because what a receiver leaves in its buffers still comes after the end.
     let measured = record(&long(&["--key", &ann, "--reverse"]));
-    let way = &measured.result.directions[0];
-    let bytes = way.received_bytes.value().copied().expect("this end knows");
+    let direction = &measured.result.directions[0];
+    let bytes = direction.received_bytes.value().copied().expect("this end knows");
     assert!(moved(&measured) && bytes < 20_000_000 / 8 * 4, "{bytes} bytes in 2 s");
     // A plan of bytes names no time, and the key's own holds for it as well: this takes about 7 s.
     let sized = ["test", &server.address, "--json", "--no-store", "-n", "16M", "--key", &ann, "-R"];

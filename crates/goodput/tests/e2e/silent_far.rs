@@ -78,9 +78,9 @@ fn a_far_end_that_never_reports_costs_its_half_only() {
     assert!(record.doubts.iter().any(|doubt| doubt.contains("no report")), "{:?}", record.doubts);
     let near = record.ends.near.value().expect("this end is known");
     assert!(near.samples.last().is_some_and(|last| last.sent_bytes > 0));
-    let way = &record.result.directions[0];
-    assert!(way.sent_bytes.value().is_some_and(|bytes| *bytes > 0), "{way:?}");
-    assert!(matches!(way.received_bytes, Known::Missing(_)), "{way:?}");
+    let direction = &record.result.directions[0];
+    assert!(direction.sent_bytes.value().is_some_and(|bytes| *bytes > 0), "{direction:?}");
+    assert!(matches!(direction.received_bytes, Known::Missing(_)), "{direction:?}");
     assert!(!record.verdict.summary.is_empty());
     assert!(server.is_alive(), "it goes on once it may");
 }
@@ -97,8 +97,8 @@ fn a_report_that_comes_late_is_waited_for() {
     let record = record(lines);
     assert!(child.wait().expect("it was a child").success());
     assert_eq!(record.incomplete, None);
-    let way = &record.result.directions[0];
-    assert_eq!(way.received_bytes.value(), way.sent_bytes.value(), "all of it came");
+    let direction = &record.result.directions[0];
+    assert_eq!(direction.received_bytes.value(), direction.sent_bytes.value(), "all of it came");
 }
 
 /// Bytes have no end of their own on a path that carries nothing more.

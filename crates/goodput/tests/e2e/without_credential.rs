@@ -86,8 +86,8 @@ fn nobody_measures(home: &Home, target: &str, options: &[&str]) {
 /// Bytes of payload that arrived, as far as anyone knows: a sender of datagrams may never hear that nobody
 /// takes them.
 fn received(record: &Record) -> u64 {
-    let ways = record.result.directions.iter();
-    ways.filter_map(|way| way.received_bytes.value()).sum()
+    let directions = record.result.directions.iter();
+    directions.filter_map(|direction| direction.received_bytes.value()).sum()
 }
 
 /// Bytes that come back of a bounceback message, the one measurement without flows.

@@ -112,7 +112,7 @@ impl Link {
     }
 
     /// Near to far, and far to near.
-    pub fn ways(&self) -> (LinkDirection, LinkDirection) {
+    pub fn directions(&self) -> (LinkDirection, LinkDirection) {
         let back = self.back.as_deref().cloned().unwrap_or_default();
         let merged = Self {
             rate: back.rate.or(self.rate),
@@ -127,10 +127,10 @@ impl Link {
             queue: back.queue.or(self.queue),
             ..Self::default()
         };
-        (self.way(), merged.way())
+        (self.direction(), merged.direction())
     }
 
-    fn way(&self) -> LinkDirection {
+    fn direction(&self) -> LinkDirection {
         let time = |time: Option<Time>| time.map_or(Duration::ZERO, |time| time.0);
         let share = |share: Option<Percent>| share.map_or(0.0, |share| share.0);
         LinkDirection {
@@ -149,19 +149,19 @@ impl Link {
 
     /// Whether the link needs more than the kernel's own cable and token bucket.
     pub fn is_emulated(&self) -> bool {
-        let (forward, back) = self.ways();
+        let (forward, back) = self.directions();
         self.segmentation.is_some() || [forward, back].iter().any(LinkDirection::is_emulated)
     }
 
     /// Whether only our own relay can emulate it: netem neither marks nor drops by size.
     pub fn needs_relay(&self) -> bool {
-        let (forward, back) = self.ways();
+        let (forward, back) = self.directions();
         [forward, back].iter().any(LinkDirection::needs_relay)
     }
 
     /// What is wrong with the link, if anything, as a phrase that follows its name.
     pub fn problem(&self) -> Option<String> {
-        let (forward, back) = self.ways();
+        let (forward, back) = self.directions();
         let differs = self.back.as_deref();
         if self.mtu.is_some_and(|mtu| !(1280..=65_535).contains(&mtu)) {
             return Some("mtu must be 1280 to 65535".into());
@@ -171,7 +171,7 @@ impl Link {
             return Some("back can't have a back, an mtu or a segmentation of its own".into());
         }
         let whole = self.segmentation == Some(Switch::On);
-        [forward, back].iter().find_map(|way| way.problem(whole))
+        [forward, back].iter().find_map(|direction| direction.problem(whole))
     }
 }
 
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn back_differs_only_where_it_says_so() {
         let text = "rate = \"100mbit\"\ndelay = \"10ms\"\nback = { rate = \"10mbit\" }";
-        let (forward, back) = toml::from_str::<Link>(text).unwrap().ways();
+        let (forward, back) = toml::from_str::<Link>(text).unwrap().directions();
         assert_eq!(forward.rate, Some(BitRate(1e8)));
         assert_eq!(back, LinkDirection { rate: Some(BitRate(1e7)), ..forward });
     }

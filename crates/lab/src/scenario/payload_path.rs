@@ -30,8 +30,8 @@ impl Scenario {
             return None;
         }
         let is_reverse = self.has("--reverse");
-        let (ways, mtu) = self.ways();
-        let (there, back) = if is_reverse { (ways.1, ways.0) } else { ways };
+        let (directions, mtu) = self.directions();
+        let (there, back) = if is_reverse { (directions.1, directions.0) } else { directions };
         // Faults are described for the direction from near to far.
         let faults =
             self.faults.iter().filter(|_| !is_reverse).map(|planned| planned.fault.limits());
@@ -50,11 +50,11 @@ impl Scenario {
     }
 
     /// All links as one, from near to far and back, and the smallest MTU.
-    fn ways(&self) -> ((LinkDirection, LinkDirection), u32) {
+    fn directions(&self) -> ((LinkDirection, LinkDirection), u32) {
         match self.topology() {
-            Topology::Pair(link) => (link.ways(), link.mtu()),
+            Topology::Pair(link) => (link.directions(), link.mtu()),
             Topology::Routed(near, far) => {
-                let ((there, back), (next, before)) = (near.ways(), far.ways());
+                let ((there, back), (next, before)) = (near.directions(), far.directions());
                 ((there.then(&next), before.then(&back)), near.mtu().min(far.mtu()))
             }
         }

@@ -55,7 +55,7 @@ fn a_whole_scenario_is_read() {
     let scenario: Scenario = text.parse().unwrap();
     let Topology::Routed(near, far) = scenario.topology() else { panic!("no router") };
     assert_eq!(near.mtu(), 9000);
-    let (forward, back) = far.ways();
+    let (forward, back) = far.directions();
     assert_eq!((forward.delay.as_millis(), back.delay.as_millis()), (10, 5));
     assert_eq!((forward.loss_percent, back.reorder_percent), (0.5, 1.0));
     assert_eq!(scenario.faults[0].kind.id, "sysctl");

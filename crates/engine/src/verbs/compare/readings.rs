@@ -89,7 +89,7 @@ fn drops_per_gb(record: &Record, watched: &[Watched]) -> Option<f64> {
     let directions = &record.result.directions;
     let received: u64 =
         directions.iter().map(|d| d.received_bytes.value().copied()).sum::<Option<u64>>()?;
-    let steps = directions.iter().flat_map(|direction| &direction.way);
+    let steps = directions.iter().flat_map(|direction| &direction.path_steps);
     let counted = steps.filter(|step| step.unit != StepUnit::Bytes);
     let of_steps = counted.filter_map(|step| step.dropped.value().copied());
     let unseen = |host: &&Watched| host.end == EndName::Far && record.ends.far.value().is_none();

@@ -52,8 +52,9 @@ fn arriving_segment(samples: &[Sample]) -> Result<u64, Missing> {
 /// sender's retransmissions.
 fn dropped(record: &Record) -> Result<u64, Missing> {
     let of_host = [StepName::Device, StepName::Backlog];
-    let received = record.result.directions.iter().filter(|way| way.sender == EndName::Far);
-    let steps = received.flat_map(|direction| &direction.way);
+    let received =
+        record.result.directions.iter().filter(|direction| direction.sender == EndName::Far);
+    let steps = received.flat_map(|direction| &direction.path_steps);
     let own = steps.filter(|step| step.place == Place::Near && of_host.contains(&step.name));
     let counts: Result<Vec<u64>, Missing> = own.map(|step| step.dropped.get().copied()).collect();
     let counts = counts?;

@@ -92,7 +92,7 @@ pub(super) enum PayloadDirection {
 pub(super) struct Header {
     pub(super) flags: u32,
     pub(super) upper: u16,
-    pub(super) way: PayloadDirection,
+    pub(super) direction: PayloadDirection,
     /// Bytes of one write or datagram; 0 if the client does not say.
     pub(super) buffer: u32,
     /// Bytes of the client's socket buffer; 0 if the client does not say.
@@ -114,7 +114,7 @@ impl Header {
     /// stream without it as broken, and crashes (2.1.8, Server.cpp).
     pub(super) fn wants_times(&self) -> bool {
         self.upper & TRIP_TIMES != 0
-            && matches!(self.way, PayloadDirection::Reverse | PayloadDirection::FullDuplex)
+            && matches!(self.direction, PayloadDirection::Reverse | PayloadDirection::FullDuplex)
     }
 }
 
@@ -219,7 +219,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Header> {
     Some(Header {
         flags,
         upper,
-        way: way(flags, upper, port),
+        direction: direction(flags, upper, port),
         buffer: word(bytes, 12)?,
         window: word(bytes, 16).filter(|window| *window != NO_WINDOW).unwrap_or(0),
         length: length(word(bytes, 20)?.cast_signed()),
@@ -230,7 +230,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Header> {
     })
 }
 
-fn way(flags: u32, upper: u16, port: u16) -> PayloadDirection {
+fn direction(flags: u32, upper: u16, port: u16) -> PayloadDirection {
     match () {
         () if flags & VERSION2 != 0 && upper & FULL_DUPLEX != 0 => PayloadDirection::FullDuplex,
         () if flags & VERSION2 != 0 && upper & REVERSE != 0 => PayloadDirection::Reverse,

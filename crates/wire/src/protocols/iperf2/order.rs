@@ -54,7 +54,7 @@ fn read_datagram(config: &ServerConfig, first: &[u8]) -> Result<ClientRequest, W
         Extent::Whole(length) => header::read(&first[at..at + length]),
         _ => None,
     };
-    let refused = header.as_ref().is_some_and(|header| is_refused(config, header.way));
+    let refused = header.as_ref().is_some_and(|header| is_refused(config, header.direction));
     let answer = if refused { end_of_nothing(first) } else { Vec::new() };
     wish(config, header, first.len() as u32, answer)
 }
@@ -76,13 +76,14 @@ fn wish(
     answer: Vec<u8>,
 ) -> Result<ClientRequest, WireError> {
     let program = header.as_ref().and_then(|h| h.version).map_or("iperf2".into(), program);
-    let (way, notes) = allowed(config, header.as_ref().map_or(PayloadDirection::Normal, |h| h.way));
+    let (direction, notes) =
+        allowed(config, header.as_ref().map_or(PayloadDirection::Normal, |h| h.direction));
     let made = Maker { config, header: header.as_ref(), taken };
     let here = |back| FlowSetup::ThisConnection { taken_bytes: made.taken_bytes(), back };
-    let orders = match way {
+    let orders = match direction {
         PayloadDirection::Normal => vec![made.order(Direction::Send, false, here(None))],
         // The client has nothing to send.
-        PayloadDirection::Reverse if is_refused(config, way) => Vec::new(),
+        PayloadDirection::Reverse if is_refused(config, direction) => Vec::new(),
         PayloadDirection::Reverse => vec![made.order(Direction::Reverse, false, here(None))],
         PayloadDirection::FullDuplex => vec![made.order(Direction::Both, true, here(None))],
         PayloadDirection::Dual(port) => vec![made.order(Direction::Both, false, here(Some(port)))],
@@ -102,21 +103,21 @@ fn wish(
 
 /// The part of the request that is allowed. Over UDP nothing is sent to an address that may be
 /// forged, unless the operator permits this; payload from this address still counts.
-fn allowed(config: &ServerConfig, way: PayloadDirection) -> (PayloadDirection, Vec<String>) {
-    if !is_refused(config, way) {
-        return (way, Vec::new());
+fn allowed(config: &ServerConfig, direction: PayloadDirection) -> (PayloadDirection, Vec<String>) {
+    if !is_refused(config, direction) {
+        return (direction, Vec::new());
     }
     let why = "it requests UDP payload, but nothing proves its address, so only what it sends is measured; serve with --allow-unproven-udp to send to it";
     (
-        if way == PayloadDirection::Reverse { way } else { PayloadDirection::Normal },
+        if direction == PayloadDirection::Reverse { direction } else { PayloadDirection::Normal },
         vec![why.into()],
     )
 }
 
-fn is_refused(config: &ServerConfig, way: PayloadDirection) -> bool {
+fn is_refused(config: &ServerConfig, direction: PayloadDirection) -> bool {
     config.transport == Transport::Udp
         && !config.limits.unproven_udp
-        && way != PayloadDirection::Normal
+        && direction != PayloadDirection::Normal
 }
 
 /// "iperf 2.1.8" (include/version.h: the release is in the upper half of its word).

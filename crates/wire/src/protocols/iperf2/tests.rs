@@ -239,7 +239,7 @@ fn a_header_of_2_0_14_is_one_though_no_flag_says_that_it_is_extended() {
         assert!(matches!(detect::recognises(&first[..cut]), First::Short { .. }), "{cut}");
     }
     let header = header::read(&first).unwrap();
-    assert_eq!(header.way, PayloadDirection::Reverse);
+    assert_eq!(header.direction, PayloadDirection::Reverse);
     assert_eq!(header.length, Some(Length::Bytes(Bytes(1_000_003))));
     assert_eq!(header.version, Some((0x0002_0000, 0x000e_0000)));
 }
@@ -270,7 +270,7 @@ fn both_ways_share_their_connections() {
     let tickets = ticket::tickets(&plan).unwrap();
     let shares: Vec<_> = tickets.iter().map(|t| (t.shares, t.proof.0.len())).collect();
     assert_eq!(shares, [(None, 60), (None, 60), (Some(0), 0), (Some(1), 0)]);
-    assert_eq!(header::read(&tickets[0].proof.0).unwrap().way, PayloadDirection::FullDuplex);
+    assert_eq!(header::read(&tickets[0].proof.0).unwrap().direction, PayloadDirection::FullDuplex);
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn header(plan: &Plan, flow: FlowPlan) -> Result<Header, String> {
     Ok(Header {
         flags,
         upper,
-        way: PayloadDirection::Normal,
+        direction: PayloadDirection::Normal,
         buffer: u32::try_from(plan.chunk_bytes.0).unwrap_or(0),
         window: 0,
         length: length(plan, flow)?,

@@ -150,18 +150,18 @@ fn where_clients_have_keys_the_token_is_for_measuring() {
 
 #[test]
 fn every_truncation_and_every_changed_byte_ends_it() {
-    type Way = fn(&mut Pair) -> &mut Link;
-    let ways: [Way; 2] = [|pair| &mut pair.to_client, |pair| &mut pair.to_server];
+    type Side = fn(&mut Pair) -> &mut Link;
+    let sides: [Side; 2] = [|pair| &mut pair.to_client, |pair| &mut pair.to_server];
     let mut whole = known(vec![measure()]);
     whole.run();
     // Encryption is slow in test builds; a prime step reaches all kinds of positions, and more of the handshake.
     let handshake = 8 + 2 + 96 + 2 + 64 + 2;
-    for (way, length) in ways.into_iter().zip([whole.to_client.sent, whole.to_server.sent]) {
+    for (side, length) in sides.into_iter().zip([whole.to_client.sent, whole.to_server.sent]) {
         let later = (handshake..length).step_by(397);
         for at in (0..handshake).step_by(11).chain(later) {
             for spoil in 0..3 {
                 let mut pair = known(vec![measure()]);
-                let link = way(&mut pair);
+                let link = side(&mut pair);
                 match spoil {
                     0 => link.cut = Some((at, Cut::Silence)),
                     1 => link.cut = Some((at, Cut::Close)),

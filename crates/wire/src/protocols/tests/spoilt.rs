@@ -16,9 +16,9 @@ const DEADLINE: Duration = Duration::from_secs(120);
 const DEADLINE_CHANGED: Duration = Duration::from_secs(600 + 120);
 
 /// Selects a direction of a pair.
-type Way = fn(&mut Pair) -> &mut Link;
+type Side = fn(&mut Pair) -> &mut Link;
 
-const WAYS: [Way; 2] = [|pair| &mut pair.to_client, |pair| &mut pair.to_server];
+const SIDES: [Side; 2] = [|pair| &mut pair.to_client, |pair| &mut pair.to_server];
 
 fn whole_lengths(protocol: &Protocol, token: Option<&str>) -> [usize; 2] {
     let mut pair = joined(protocol, token, vec![measure()]);
@@ -33,9 +33,9 @@ fn went_wrong(pair: &Pair) -> bool {
 }
 
 /// Cuts one direction after `at` bytes.
-fn cut(protocol: &Protocol, token: Option<&str>, way: Way, at: usize, how: Cut) {
+fn cut(protocol: &Protocol, token: Option<&str>, side: Side, at: usize, how: Cut) {
     let mut pair = joined(protocol, token, vec![measure()]);
-    way(&mut pair).cut = Some((at, how));
+    side(&mut pair).cut = Some((at, how));
     pair.run();
     let case = format!("{} cut after {at} bytes: {how:?}", protocol.id);
     // The driver reports a flow that is cut short, not the session.
@@ -47,10 +47,10 @@ fn cut(protocol: &Protocol, token: Option<&str>, way: Way, at: usize, how: Cut) 
 fn every_truncation_ends_with_an_error_by_its_deadline() {
     for protocol in ALL {
         let lengths = whole_lengths(protocol, None);
-        for (way, length) in WAYS.into_iter().zip(lengths) {
+        for (side, length) in SIDES.into_iter().zip(lengths) {
             for at in 0..length {
-                cut(protocol, None, way, at, Cut::Silence);
-                cut(protocol, None, way, at, Cut::Close);
+                cut(protocol, None, side, at, Cut::Silence);
+                cut(protocol, None, side, at, Cut::Close);
             }
         }
     }
@@ -60,11 +60,11 @@ fn every_truncation_ends_with_an_error_by_its_deadline() {
 fn truncations_of_an_encrypted_conversation_end_with_an_error_as_well() {
     for protocol in observing() {
         let lengths = whole_lengths(protocol, TOKENS[1]);
-        for (way, length) in WAYS.into_iter().zip(lengths) {
+        for (side, length) in SIDES.into_iter().zip(lengths) {
             // Encryption is slow in test builds; a prime step reaches all kinds of positions.
             for at in (0..length).step_by(23) {
-                cut(protocol, TOKENS[1], way, at, Cut::Silence);
-                cut(protocol, TOKENS[1], way, at, Cut::Close);
+                cut(protocol, TOKENS[1], side, at, Cut::Silence);
+                cut(protocol, TOKENS[1], side, at, Cut::Close);
             }
         }
     }
@@ -74,10 +74,10 @@ fn truncations_of_an_encrypted_conversation_end_with_an_error_as_well() {
 fn a_changed_byte_of_an_encrypted_conversation_ends_it() {
     for protocol in observing() {
         let lengths = whole_lengths(protocol, TOKENS[1]);
-        for (way, length) in WAYS.into_iter().zip(lengths) {
+        for (side, length) in SIDES.into_iter().zip(lengths) {
             for at in (0..length).step_by(29) {
                 let mut pair = joined(protocol, TOKENS[1], vec![measure()]);
-                way(&mut pair).flip = Some((at, 0x10));
+                side(&mut pair).flip = Some((at, 0x10));
                 pair.run();
                 assert!(went_wrong(&pair), "byte {at}");
             }
@@ -193,7 +193,7 @@ proptest! {
     ) {
         for protocol in ALL {
             let mut pair = joined(protocol, None, vec![measure()]);
-            WAYS[usize::from(!to_client)](&mut pair).flip = Some((at, bits));
+            SIDES[usize::from(!to_client)](&mut pair).flip = Some((at, bits));
             pair.run();
             prop_assert!(pair.elapsed() < DEADLINE_CHANGED);
         }

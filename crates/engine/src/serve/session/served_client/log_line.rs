@@ -39,7 +39,7 @@ fn limit(held: &HeldTo) -> String {
 
 /// What a plan moves and where, for one log line.
 pub(super) fn in_short(plan: &Plan) -> String {
-    let way = match plan.direction {
+    let direction = match plan.direction {
         Direction::Send => "to here",
         Direction::Reverse => "from here",
         Direction::Both => "both ways",
@@ -49,7 +49,7 @@ pub(super) fn in_short(plan: &Plan) -> String {
         Transport::Udp => "UDP",
     };
     let flows = plan.flow_plans().len();
-    format!("{transport}, {flows} flow{}, {way}", if flows == 1 { "" } else { "s" })
+    format!("{transport}, {flows} flow{}, {direction}", if flows == 1 { "" } else { "s" })
 }
 
 /// How many datagrams did not arrive, if this end received any.

@@ -8,24 +8,25 @@ use super::labelled;
 use super::table::Table;
 
 /// The part of the path to show.
-pub fn lines(way: &[Step], every_step: bool) -> Vec<String> {
-    match nothing_lost(&[way]) {
+pub fn lines(steps: &[Step], every_step: bool) -> Vec<String> {
+    match nothing_lost(&[steps]) {
         Some(text) if !every_step => vec![text],
-        _ => table(way),
+        _ => table(steps),
     }
 }
 
 /// One line, if no counter shows a loss on any of these paths; counters that could not be read prove nothing.
-pub fn nothing_lost(ways: &[&[Step]]) -> Option<String> {
-    let mut steps = ways.iter().flat_map(|way| way.iter());
+pub fn nothing_lost(paths: &[&[Step]]) -> Option<String> {
+    let mut steps = paths.iter().flat_map(|steps| steps.iter());
     if steps.any(|step| step.dropped.value().is_some_and(|count| *count > 0)) {
         return None;
     }
-    let unseen_of = |way: &&[Step]| {
-        let unseen = way.iter().filter(|step| drops(step, way) && step.dropped.value().is_none());
+    let unseen_of = |steps: &&[Step]| {
+        let unseen =
+            steps.iter().filter(|step| drops(step, steps) && step.dropped.value().is_none());
         unseen.map(Step::label).collect::<Vec<_>>()
     };
-    let unseen: BTreeSet<_> = ways.iter().flat_map(unseen_of).collect();
+    let unseen: BTreeSet<_> = paths.iter().flat_map(unseen_of).collect();
     Some(match unseen.is_empty() {
         true => "nothing, according to every counter on the path".into(),
         false => {
@@ -37,8 +38,8 @@ pub fn nothing_lost(ways: &[&[Step]]) -> Option<String> {
 
 /// Whether a step can drop anything. Programs can't. The sender's socket, at the end where the path begins, waits
 /// instead.
-fn drops(step: &Step, way: &[Step]) -> bool {
-    let at_sender = way.first().is_some_and(|first| first.place == step.place);
+fn drops(step: &Step, steps: &[Step]) -> bool {
+    let at_sender = steps.first().is_some_and(|first| first.place == step.place);
     match step.name {
         StepName::Application => false,
         StepName::Socket => !at_sender,
@@ -46,16 +47,16 @@ fn drops(step: &Step, way: &[Step]) -> bool {
     }
 }
 
-fn table(way: &[Step]) -> Vec<String> {
+fn table(steps: &[Step]) -> Vec<String> {
     let mut table = Table::new(&["", "in", "out", "lost", "of", "counted by"]);
-    for (at, step) in way.iter().enumerate() {
-        let dropped = match drops(step, way) {
+    for (at, step) in steps.iter().enumerate() {
+        let dropped = match drops(step, steps) {
             true => step.unit.amount(&step.dropped),
             false => String::new(),
         };
         // The payload begins at the first step and ends at the last one.
         let entered = if at == 0 { String::new() } else { step.unit.amount(&step.entered) };
-        let is_last = at + 1 == way.len();
+        let is_last = at + 1 == steps.len();
         let left = if is_last { String::new() } else { step.unit.amount(&step.left) };
         let lost = step.dropped.value();
         let by = if lost.is_some() { counter(step) } else { "" };
@@ -91,19 +92,19 @@ mod tests {
         Step { place: Place::Near, name, unit, entered: Known::missing("-"), left, dropped }
     }
 
-    fn plain(way: &[Step], every_step: bool) -> String {
-        anstream::adapter::strip_str(&lines(way, every_step).join("\n")).to_string()
+    fn plain(steps: &[Step], every_step: bool) -> String {
+        anstream::adapter::strip_str(&lines(steps, every_step).join("\n")).to_string()
     }
 
     #[test]
     fn a_loss_shows_every_step_with_its_unit_and_counter() {
         let unseen = || Known::missing("not seen");
-        let way = [
+        let steps = [
             made(StepName::Application, StepUnit::Bytes, Known::Value(1_200_000_000), unseen()),
             made(StepName::Qdisc, StepUnit::Packets, unseen(), unseen()),
             made(StepName::Device, StepUnit::Packets, Known::Value(829_000), Known::Value(3)),
         ];
-        let text = plain(&way, false);
+        let text = plain(&steps, false);
         let row = |name: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
             line.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn without_a_loss_one_line_says_what_is_unknown() {
-        let way = |dropped| {
+        let steps = |dropped| {
             let unseen = || Known::missing("not seen");
             [
                 made(StepName::Application, StepUnit::Bytes, Known::Value(5), unseen()),
@@ -124,11 +125,11 @@ mod tests {
             ]
         };
         assert_eq!(
-            plain(&way(Known::Value(0)), false),
+            plain(&steps(Known::Value(0)), false),
             "nothing, according to every counter on the path"
         );
-        let unseen = plain(&way(Known::missing("no qdisc")), false);
+        let unseen = plain(&steps(Known::missing("no qdisc")), false);
         assert_eq!(unseen, "nothing that was counted; unknown: near qdisc");
-        assert!(plain(&way(Known::Value(0)), true).lines().count() > 2, "-v shows all");
+        assert!(plain(&steps(Known::Value(0)), true).lines().count() > 2, "-v shows all");
     }
 }

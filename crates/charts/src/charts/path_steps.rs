@@ -2,7 +2,7 @@
 
 use goodput_model::{DirectionResult, Record, Step};
 
-use super::{Chart, direction};
+use super::{Chart, direction_words};
 use crate::figure::{Figure, Table};
 use crate::plot::PlotError;
 
@@ -14,25 +14,25 @@ pub const CHART: Chart = Chart {
 };
 
 fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
-    let seen = record.result.directions.iter().filter(|way| !way.way.is_empty());
-    Ok(seen.map(|way| figure(record, way)).collect())
+    let seen = record.result.directions.iter().filter(|direction| !direction.path_steps.is_empty());
+    Ok(seen.map(|direction| figure(record, direction)).collect())
 }
 
-fn figure(record: &Record, way: &DirectionResult) -> Figure {
+fn figure(record: &Record, direction: &DirectionResult) -> Figure {
     let mut table = Table::new(["step", "in", "out", "lost", "of"]);
-    for step in &way.way {
+    for step in &direction.path_steps {
         let [entered, left, dropped] =
             [&step.entered, &step.left, &step.dropped].map(|known| step.unit.amount(known));
         table.row([step.label(), entered, left, dropped, step.unit.to_string()]);
     }
-    let lost: Vec<_> = way.way.iter().filter_map(lost).collect();
-    let counted = way.way.iter().any(|step| step.dropped.value().is_some());
+    let lost: Vec<_> = direction.path_steps.iter().filter_map(lost).collect();
+    let counted = direction.path_steps.iter().any(|step| step.dropped.value().is_some());
     let alt = match &lost[..] {
-        _ if !counted => "No counter on the way could be read.".into(),
-        [] => "No counter on the way counted a loss.".into(),
+        _ if !counted => "No counter on the path could be read.".into(),
+        [] => "No counter on the path counted a loss.".into(),
         some => format!("Lost: {}.", some.join(", ")),
     };
-    let (id, of) = direction(record, way.sender);
+    let (id, of) = direction_words(record, direction.sender);
     let title = format!("From application to application{of}");
     Figure { id: format!("way{id}"), title, alt, svg: None, table }
 }

@@ -1,4 +1,4 @@
-//! Where payload was lost: the way from the sender's application to the receiver's, with the
+//! Where payload was lost: the path from the sender's application to the receiver's, with the
 //! counts of each step.
 //!
 //! Sockets count the flows' own segments; devices and queues count every packet of the host. So the
@@ -13,7 +13,7 @@ use crate::names;
 use crate::view::{Side, View};
 
 /// The steps, in the order in which the payload passes them.
-pub fn way(view: &View) -> Vec<Step> {
+pub fn path_steps(view: &View) -> Vec<Step> {
     let (from, to) = (&view.sender, &view.receiver);
     let mut steps = vec![
         application(from),
@@ -31,7 +31,7 @@ pub fn way(view: &View) -> Vec<Step> {
     steps
 }
 
-/// Takes back each count that contradicts an earlier one. Both can't be right about this way, and the earlier count
+/// Takes back each count that contradicts an earlier one. Both can't be right about this path, and the earlier count
 /// comes from its own counter.
 fn remove_contradictions(steps: &mut [Step]) {
     for at in 0..steps.len() {
@@ -147,9 +147,9 @@ fn queue(side: &Side) -> Step {
     packets(side, StepName::Qdisc, both(&sent, &dropped), sent, dropped)
 }
 
-fn device(side: &Side, way: &str, drops: &[&str]) -> Step {
-    let passed = side.grown(&format!("link.{way}_packets"));
-    let lost = drops.iter().map(|kind| side.grown(&format!("link.{way}_{kind}")));
+fn device(side: &Side, rx_or_tx: &str, drops: &[&str]) -> Step {
+    let passed = side.grown(&format!("link.{rx_or_tx}_packets"));
+    let lost = drops.iter().map(|kind| side.grown(&format!("link.{rx_or_tx}_{kind}")));
     let dropped = lost.into_iter().try_fold(0u64, |sum, one| Ok(sum.saturating_add(one?)));
     packets(side, StepName::Device, both(&passed, &dropped), passed, dropped)
 }
@@ -279,7 +279,7 @@ mod tests {
     use goodput_model::Transport;
 
     fn dropped(case: Case) -> Vec<Known<u64>> {
-        way(&View::new(&case.evidence())).into_iter().map(|step| step.dropped).collect()
+        path_steps(&View::new(&case.evidence())).into_iter().map(|step| step.dropped).collect()
     }
 
     fn datagrams(lost: f64) -> Case {
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn nine_steps_from_application_to_application() {
-        let steps = way(&View::new(&Case::healthy().evidence()));
+        let steps = path_steps(&View::new(&Case::healthy().evidence()));
         assert_eq!(steps.len(), 9);
         assert_eq!((steps[0].name, steps[8].name), (StepName::Application, StepName::Application));
         assert!(steps[0].left.value().is_some_and(|bytes| *bytes > 0));
@@ -390,7 +390,7 @@ mod tests {
         /// Whatever the counts, the numbers add up within each step and from one step to the next.
         #[test]
         fn what_came_in_less_what_was_dropped_goes_on(losses in Losses::any()) {
-            let steps = way(&View::new(&losses.case().evidence()));
+            let steps = path_steps(&View::new(&losses.case().evidence()));
             for step in &steps {
                 let counts = (step.entered.value(), step.dropped.value(), step.left.value());
                 if let (Some(entered), Some(dropped), Some(left)) = counts {
@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn what_the_socket_dropped_came_in_and_did_not_go_on() {
-        let steps = way(&View::new(&datagrams(0.1).dropped(0.01).evidence()));
+        let steps = path_steps(&View::new(&datagrams(0.1).dropped(0.01).evidence()));
         let socket = &steps[7];
         let [entered, dropped, left] = [&socket.entered, &socket.dropped, &socket.left]
             .map(|count| *count.value().expect("it is counted"));
