@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use goodput_engine::{Credentials, EngineError, OwnKey, Servers, Target};
 use goodput_wire::WireError;
 use goodput_wire::keys::KeyFile;
-use goodput_wire::login::{Accounts, Login, Padding};
+use goodput_wire::login::{Login, Padding, Users};
 use goodput_wire::session::{ServerIs, Token};
 use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
@@ -104,21 +104,17 @@ pub fn token(file: Option<&Path>) -> Result<Option<Token>> {
 }
 
 /// The users that a server accepts, and the key for which their passwords are encrypted.
-pub fn accounts(
-    users: Option<&Path>,
+pub fn users(
+    list: Option<&Path>,
     private_key: Option<&Path>,
     pkcs1_padding: bool,
-) -> Result<Option<Accounts>> {
-    let (Some(users), Some(key)) = (users, private_key) else { return Ok(None) };
+) -> Result<Option<Users>> {
+    let (Some(list), Some(key)) = (list, private_key) else { return Ok(None) };
     let private_key = secret_file::read(key, "the private key")?;
-    let accounts = Accounts::new(
-        &private_key,
-        &secret_file::read_open(users, "the list of users")?,
-        padding(pkcs1_padding),
-    );
-    let accounts = accounts
-        .with_context(|| format!("the key {} and the users {}", key.display(), users.display()))?;
-    Ok(Some(accounts))
+    let lines = secret_file::read_open(list, "the list of users")?;
+    let users = Users::new(&private_key, &lines, padding(pkcs1_padding))
+        .with_context(|| format!("the key {} and the users {}", key.display(), list.display()))?;
+    Ok(Some(users))
 }
 
 fn login(username: &str, key: &Path, args: &CredentialArgs) -> Result<Login> {

@@ -17,7 +17,7 @@ use crate::far_end::FarEnd;
 use crate::greeting::Greeted;
 use crate::keys::{AuthorizedKey, KeyAuthorization, KeyRole, PrivateKey, PublicKey};
 pub use crate::limits::Limits;
-use crate::login::{Accounts, Login};
+use crate::login::{Login, Users};
 use crate::ticket::{FlowSetup, FlowTicket, Proof};
 
 /// One conversation on a control connection, seen from one end.
@@ -134,7 +134,7 @@ pub struct ServerConfig {
     /// reveals less about this host.
     pub credential_required: bool,
     /// Users with passwords, for protocols that support them. A client that names none of these users is refused.
-    pub accounts: Option<Accounts>,
+    pub users: Option<Users>,
     /// What one client may ask for.
     pub limits: Limits,
     /// The client's address.
@@ -340,7 +340,7 @@ pub struct Words {
     pub key_values: bool,
     /// With a line for each interval.
     pub intervals: bool,
-    /// With each end's account of itself.
+    /// With each end's report about itself.
     pub verbose: bool,
 }
 
@@ -448,7 +448,7 @@ pub enum Action {
     Finish,
     /// The same, but receivers wait only briefly for payload in flight.
     FinishSoon,
-    /// The account that a peer other than goodput gave of itself. [`Action::PeerReported`] follows, with the reason
+    /// The report of a peer other than goodput about itself. [`Action::PeerReported`] follows, with the reason
     /// why it reports no more.
     PeerTotals(Box<Totals>),
     /// The peer's report on the measurement, or why it doesn't report.

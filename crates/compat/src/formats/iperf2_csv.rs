@@ -5,7 +5,7 @@
 use goodput_engine::Event;
 use goodput_model::{Connection, EndName, Record, Role, Transport};
 
-use super::account::{self, FlowAccount, Side};
+use super::counts::{self, FlowCounts, Side};
 use super::csv::{Addresses, row};
 use super::cut::{IntervalCutter, Span};
 use super::{Context, Format, Intervals, Writer};
@@ -44,10 +44,10 @@ impl Writer for Csv {
 
     fn finish(&mut self, record: &Record) -> String {
         let rest = self.cutter.close();
-        let flows = account::flows(record);
+        let flows = counts::flows(record);
         let mut text = self.interval(rest);
         flows.iter().for_each(|flow| text += &self.own(flow));
-        for direction in account::directions(record, &flows) {
+        for direction in counts::directions(record, &flows) {
             let own: Vec<_> = flows.iter().filter(|f| f.sender == direction.sender).collect();
             // For several flows a sum, as 2.0.13 and 2.2 print it; for none, all that is known.
             if own.iter().filter(|flow| !self.own(flow).is_empty()).count() != 1 {
@@ -92,7 +92,7 @@ impl Csv {
     }
 
     /// This end's row of a flow; if it sent UDP, also the receiver's row, as 2.0.13 prints it.
-    fn own(&self, flow: &FlowAccount) -> String {
+    fn own(&self, flow: &FlowCounts) -> String {
         let addresses = Addresses::of(flow.connection.as_ref(), flow.sender);
         match flow.sender {
             EndName::Far => self.side(addresses, id(flow.flow), &flow.received, true),
@@ -128,6 +128,6 @@ fn id(flow: u16) -> i32 {
 }
 
 fn udp(jitter_ms: f64, lost: u64, total: u64, reordered: u64) -> String {
-    let percent = account::percent(lost, total).unwrap_or(0.0);
+    let percent = counts::percent(lost, total).unwrap_or(0.0);
     format!(",{jitter_ms:.3},{lost},{total},{percent:.3},{reordered}")
 }

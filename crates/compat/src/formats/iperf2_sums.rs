@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use goodput_model::{EndName, Record, Transport};
 
-use super::account;
+use super::counts;
 use super::iperf2_text::{HEADER, line};
 
 /// The clients being served.
@@ -52,9 +52,9 @@ impl Sums {
 
 impl Client {
     fn add(&mut self, record: &Record) {
-        let flows = account::flows(record);
+        let flows = counts::flows(record);
         // If both ends send, the client's direction comes last.
-        let directions = account::directions(record, &flows);
+        let directions = counts::directions(record, &flows);
         let Some(direction) = directions.last() else { return };
         let side = match direction.sender {
             EndName::Near => &direction.sent,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use goodput_engine::{Event, Target};
 use goodput_model::{Connection, Direction, EndName, Record, Role, Transport};
 
-use super::account::{self, FlowAccount, Side};
+use super::counts::{self, FlowCounts, Side};
 use super::cut::{IntervalCutter, Span};
 use super::text::{in_units, rate, two_digits};
 use super::{Context, Format, Intervals, Writer};
@@ -44,10 +44,10 @@ impl Writer for Text {
 
     fn finish(&mut self, record: &Record) -> String {
         let rest = self.cutter.close();
-        let flows = account::flows(record);
+        let flows = counts::flows(record);
         let mut text = self.interval(rest);
         flows.iter().for_each(|flow| text += &self.own(flow));
-        for direction in account::directions(record, &flows) {
+        for direction in counts::directions(record, &flows) {
             let own = flows.iter().filter(|flow| flow.sender == direction.sender);
             if own.filter(|flow| !self.own(flow).is_empty()).count() != 1 {
                 let side = match direction.sender {
@@ -135,7 +135,7 @@ impl Text {
         text
     }
 
-    fn own(&self, flow: &FlowAccount) -> String {
+    fn own(&self, flow: &FlowCounts) -> String {
         if flow.sender == EndName::Far && self.serves() {
             return self.side(&self.name(flow.flow, Role::Sender), &flow.received, true);
         }
@@ -181,6 +181,6 @@ fn loss(jitter_ms: f64, lost: u64, total: u64) -> String {
 }
 
 pub(super) fn lost_of(lost: u64, total: u64) -> String {
-    let percent = two_digits(account::percent(lost, total).unwrap_or(0.0));
+    let percent = two_digits(counts::percent(lost, total).unwrap_or(0.0));
     format!("{lost}/{total} ({percent}%)")
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use goodput_engine::{Event, Target};
 use goodput_model::{Connection, Direction, EndName, Plan, Record, Role, Transport};
 
-use super::account::{self, DirectionAccount, Side};
+use super::counts::{self, DirectionCounts, Side};
 use super::cut::{Datagrams, IntervalCutter, Span};
 use super::iperf3::socket;
 use super::iperf3::spans::cwnd_bytes;
@@ -196,16 +196,16 @@ impl Text {
             (false, true, Direction::Reverse) => "",
             (false, ..) => "         Retr",
         };
-        let flows = account::flows(record);
+        let flows = counts::flows(record);
         let mut text = format!("{SEPARATOR}{}", self.header(columns));
-        let mut directions = account::directions(record, &flows);
+        let mut directions = counts::directions(record, &flows);
         if self.serves() {
             directions.reverse();
         }
         for sums in directions {
             let own: Vec<_> = flows.iter().filter(|flow| flow.sender == sums.sender).collect();
             for flow in &own {
-                let one = DirectionAccount {
+                let one = DirectionCounts {
                     sender: flow.sender,
                     sent: flow.sent.clone(),
                     received: flow.received.clone(),
@@ -220,17 +220,17 @@ impl Text {
     }
 
     /// The two lines of a stream or of all streams.
-    fn ends(&self, id: Option<u16>, account: &DirectionAccount) -> String {
-        let sends = account.sender == EndName::Near;
+    fn ends(&self, id: Option<u16>, counts: &DirectionCounts) -> String {
+        let sends = counts.sender == EndName::Near;
         let role = self.role(sends);
         // A server prints its own line only.
         match (self.serves(), sends) {
-            (true, true) => return self.end(id, role, &account.sent, "sender"),
-            (true, false) => return self.end(id, role, &account.received, "receiver"),
+            (true, true) => return self.end(id, role, &counts.sent, "sender"),
+            (true, false) => return self.end(id, role, &counts.received, "receiver"),
             (false, _) => {}
         }
-        self.end(id, role, &account.sent, "sender")
-            + &self.end(id, role, &account.received, "receiver")
+        self.end(id, role, &counts.sent, "sender")
+            + &self.end(id, role, &counts.received, "receiver")
     }
 
     fn end(&self, id: Option<u16>, role: &str, side: &Side, who: &str) -> String {
@@ -271,7 +271,7 @@ fn name(id: Option<u16>) -> String {
 
 fn loss(datagrams: &Datagrams) -> String {
     let Datagrams { count, lost, jitter_ms, .. } = datagrams;
-    let percent = two_digits(account::percent(*lost, *count).unwrap_or(0.0));
+    let percent = two_digits(counts::percent(*lost, *count).unwrap_or(0.0));
     format!("  {jitter_ms:5.3} ms  {lost}/{count} ({percent}%)")
 }
 

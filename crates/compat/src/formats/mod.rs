@@ -4,7 +4,7 @@
 //! An unknown value is left out if the format allows that. Otherwise it is what the real program prints
 //! when it does not know, and the code says so.
 
-mod account;
+mod counts;
 mod csv;
 mod cut;
 pub mod iperf2_csv;

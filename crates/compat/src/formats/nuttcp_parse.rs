@@ -1,7 +1,7 @@
 //! nuttcp's `-fparse`: the same line as `key=value` (nuttcp-6.1.2.c, P_PERF_FMT_BRIEF and its kin).
 
 use super::Format;
-use super::nuttcp::account::{Lines, Numbers, Spelling};
+use super::nuttcp::lines::{Lines, Numbers, Spelling};
 
 /// The format.
 pub const FORMAT: Format = Format {

@@ -1,8 +1,8 @@
 //! nuttcp's `-v`: what each end reports about itself, this end first.
 
 use super::Format;
-use super::nuttcp::account::Lines;
 use super::nuttcp::classic::CLASSIC;
+use super::nuttcp::lines::Lines;
 use super::nuttcp::verbose::Verbose;
 
 /// The format.

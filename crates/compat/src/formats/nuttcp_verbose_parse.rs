@@ -1,7 +1,7 @@
 //! nuttcp's `-v -fparse`: what each end reports about itself, as keys with values.
 
 use super::Format;
-use super::nuttcp::account::Lines;
+use super::nuttcp::lines::Lines;
 use super::nuttcp::verbose::Verbose;
 
 /// The format.

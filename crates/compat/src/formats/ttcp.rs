@@ -6,7 +6,7 @@ use std::fmt::Write;
 use goodput_engine::{Event, Target};
 use goodput_model::{Direction, EndName, Length, Record, Role, Transport};
 
-use super::account::{self, Side};
+use super::counts::{self, Side};
 use super::{Context, Format, Writer};
 
 /// The format.
@@ -29,9 +29,9 @@ impl Writer for Ttcp {
     }
 
     fn finish(&mut self, record: &Record) -> String {
-        let flows = account::flows(record);
+        let flows = counts::flows(record);
         let mut text = String::new();
-        for direction in account::directions(record, &flows) {
+        for direction in counts::directions(record, &flows) {
             let (prefix, side) = match direction.sender {
                 EndName::Near => ("ttcp-t", &direction.sent),
                 EndName::Far => ("ttcp-r", &direction.received),

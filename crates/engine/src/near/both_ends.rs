@@ -9,9 +9,9 @@ use goodput_model::{
 use goodput_wire::session::{Action, Input};
 
 use super::client::{Client, REASON_TIMEOUT, unexpected};
-use super::far_account::FarAccount;
 use super::kept_samples::KeptSamples;
 use super::progress::Progress;
+use super::reported_totals::ReportedTotals;
 use super::starts::Starts;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
@@ -34,7 +34,7 @@ pub struct BothEnds<'a> {
     pub(super) run: EndRun,
     pub(super) kept: KeptSamples,
     far_report: Option<Known<End>>,
-    account: FarAccount,
+    reported: ReportedTotals,
     /// When the far end last got a sign of life, by this end's samples.
     life_shown_s: f64,
     /// When both ends began, as far as this is known during the run.
@@ -55,14 +55,14 @@ impl<'a> BothEnds<'a> {
         connections: Vec<Connection>,
         doubts: Vec<String>,
     ) -> Self {
-        let account = FarAccount::of(&client.peer, client.far_end());
+        let reported = ReportedTotals::of(&client.peer, client.far_end());
         let kept = KeptSamples::new(run.plan(), client.far_end().reports);
         Self {
             client,
             run,
             kept,
             far_report: None,
-            account,
+            reported,
             life_shown_s: 0.0,
             starts: Starts::default(),
             connections,
@@ -161,7 +161,7 @@ impl<'a> BothEnds<'a> {
             Seen::Limit => {}
             Seen::Ended { last, totals } => {
                 self.client.conversation.feed(Input::Ended(last));
-                self.account.came_on_flows(totals);
+                self.reported.came_on_flows(totals);
             }
         }
         Ok(())
@@ -192,7 +192,7 @@ impl<'a> BothEnds<'a> {
                 self.starts.heard(Instant::now(), sample.at_s);
                 self.kept.take(EndName::Far, *sample, listener);
             }
-            Action::PeerTotals(totals) => self.account.came(*totals),
+            Action::PeerTotals(totals) => self.reported.came(*totals),
             Action::PeerReported(report) => self.far_report = Some(report.map(|end| *end)),
             Action::Note(text) => {
                 self.doubts.push(text.clone());
@@ -318,7 +318,7 @@ impl<'a> BothEnds<'a> {
             near: Arc::new(near),
             far: far.map(Arc::new),
             connections: self.connections,
-            far_totals: self.account.into_totals(),
+            far_totals: self.reported.into_totals(),
             intervals: kept.intervals,
             thinned: kept.thinned,
             steady_samples: kept.steady_samples,

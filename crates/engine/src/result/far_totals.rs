@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use goodput_model::{End, FlowTotals, Known, Missing, Role, Totals};
 
-/// The flows of a far end's account in one role.
+/// The flows of a far end's report in one role.
 pub struct FarCounts<'a>(Result<Vec<&'a FlowTotals>, Missing>);
 
 impl<'a> FarCounts<'a> {

@@ -13,7 +13,7 @@ use goodput_model::{BitRate, Transport};
 use goodput_mover::run_promptly;
 use goodput_settings::allowlist::AllowedSettings;
 use goodput_settings::helper::Helper;
-use goodput_wire::login::Accounts;
+use goodput_wire::login::Users;
 use goodput_wire::session::{HostClock, Limits, Protocol, ServerConfig, Token};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
@@ -23,7 +23,6 @@ use crate::clock::host_clock;
 use crate::error::EngineError;
 pub use crate::run::storage::{ServedFiles, Sinks};
 pub use admit::access::Access;
-use admit::accounts::Limit;
 use admit::admission::Admission;
 pub use admit::admission::{Exclusive, ServerLimits};
 use admit::attempts::{Attempts, Pace};
@@ -34,6 +33,7 @@ use admit::hearing::Hearing;
 pub use admit::host::{Buffers, Host};
 pub use admit::keys::Keys;
 use admit::logins::Logins;
+use admit::quotas::Limit;
 use listen::endpoint::Endpoint;
 use listen::event_thread::EventThread;
 use listen::listeners::OpenedPorts;
@@ -72,10 +72,10 @@ pub struct Config {
     /// What clients may read and change here, if their credentials permit changing settings.
     pub settings: AllowedSettings,
     /// Whether clients without a credential are refused, whatever their protocol. The token, a key and a user name of
-    /// `accounts` are credentials.
+    /// `users` are credentials.
     pub credential_required: bool,
     /// Users with passwords, for protocols that support them.
-    pub accounts: Option<Accounts>,
+    pub users: Option<Users>,
     /// Report nothing of this host to clients, neither its facts nor its counters.
     pub private: bool,
     /// What clients may read and write.
@@ -143,7 +143,7 @@ impl Shared {
             // Other protocols don't support keys.
             keys: self.keys().filter(|_| client.protocol.far_end.knows_keys).map(Keys::known),
             credential_required: self.config.credential_required,
-            accounts: self.config.accounts.clone(),
+            users: self.config.users.clone(),
             limits: self.limits(),
             peer,
             local,

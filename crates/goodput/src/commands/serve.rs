@@ -152,7 +152,7 @@ fn config(args: &ServeArgs, state: &Path, known: Option<&KnownClients>) -> Resul
         settings: AllowedSettings::new(args.clients.allow_settings.clone()),
         token: credentials::token(args.clients.token_file.as_deref())?,
         keys: known.map(KnownClients::keys),
-        accounts: credentials::accounts(users, key, args.clients.pkcs1_padding)?,
+        users: credentials::users(users, key, args.clients.pkcs1_padding)?,
         private: args.clients.private,
         files: served_files(&args.files),
         settings_helper: settings_helper(args, state)?,

@@ -14,9 +14,9 @@ pub fn lines(record: &Record) -> Vec<String> {
     let Some(totals) = &record.far_totals else { return Vec::new() };
     let silent = if totals.flows.is_empty() { " because the far end reports nothing" } else { "" };
     let who = format!("{}; only this end is observed{silent}", totals.program);
-    let accounts = record.result.directions.iter().map(|direction| direction.sender);
-    let accounts = accounts.filter_map(|sender| account(record, totals, sender));
-    std::iter::once(who).chain(accounts).collect()
+    let senders = record.result.directions.iter().map(|direction| direction.sender);
+    let counts = senders.filter_map(|sender| counts(record, totals, sender));
+    std::iter::once(who).chain(counts).collect()
 }
 
 /// The source of the goodput of this end's payload.
@@ -32,7 +32,7 @@ pub fn counted(record: &Record) -> &'static str {
 
 /// The far end's own count of what `sender` sent over TCP, if it differs from this end's. Over UDP the difference is
 /// the loss, which is reported elsewhere.
-fn account(record: &Record, totals: &Totals, sender: EndName) -> Option<String> {
+fn counts(record: &Record, totals: &Totals, sender: EndName) -> Option<String> {
     // If a warm-up is left out, the far end's counts cover a different time.
     if record.plan.transport != Transport::Tcp || record.plan.omit_s > 0.0 {
         return None;

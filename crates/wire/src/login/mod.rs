@@ -59,7 +59,7 @@ pub struct Login {
 
 /// Who may measure with a server. Never printed.
 #[derive(Clone)]
-pub struct Accounts(Arc<Inner>);
+pub struct Users(Arc<Inner>);
 
 struct Inner {
     key: PrivateDecryptingKey,
@@ -84,7 +84,7 @@ impl Login {
     }
 }
 
-impl Accounts {
+impl Users {
     /// The server's private key, in PEM, and the users: a name, a comma and a hash on each line; lines that begin with
     /// `#` are comments. All clients must use this padding: if a server tried both, its timing would show which one
     /// matched.
@@ -156,8 +156,8 @@ impl fmt::Debug for Login {
     }
 }
 
-impl fmt::Debug for Accounts {
+impl fmt::Debug for Users {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Accounts(…)")
+        f.write_str("Users(…)")
     }
 }

@@ -8,7 +8,7 @@ use aws_lc_rs::rsa::{
 use base64ct::{Base64, Encoding};
 use sha2::{Digest, Sha256};
 
-use super::{Accounts, Login, Padding};
+use super::{Login, Padding, Users};
 
 /// How far a client's time of day may be off, seconds (`--time-skew-threshold`).
 const SKEW_S: u64 = 10;
@@ -41,10 +41,10 @@ fn sealed(login: &Login, text: &[u8]) -> Result<Vec<u8>, Unspecified> {
     Ok(buffer)
 }
 
-fn opened(accounts: &Accounts, sealed: &[u8]) -> Result<Vec<u8>, Unspecified> {
-    let mut buffer = vec![0; accounts.key().key_size_bytes()];
-    let key = accounts.key().clone();
-    let length = match accounts.padding() {
+fn opened(users: &Users, sealed: &[u8]) -> Result<Vec<u8>, Unspecified> {
+    let mut buffer = vec![0; users.key().key_size_bytes()];
+    let key = users.key().clone();
+    let length = match users.padding() {
         Padding::Oaep => {
             let key = OaepPrivateDecryptingKey::new(key)?;
             key.decrypt(&OAEP_SHA1_MGF1SHA1, sealed, &mut buffer, None)?.len()
@@ -94,19 +94,19 @@ pub enum LoginMismatch {
 /// A client may send slightly changed copies of a captured token, and learn the token's content from the answers and
 /// their timing (Bleichenbacher, CRYPTO 1998; Manger, CRYPTO 2001). So the operation takes the same time for every
 /// result. The caller gives the same answer to every wrong token, at a time that does not depend on the result.
-pub fn check(accounts: &Accounts, token: &str, unix_s: u64) -> Result<Checked, LoginMismatch> {
+pub fn check(users: &Users, token: &str, unix_s: u64) -> Result<Checked, LoginMismatch> {
     let token = token.trim_end();
     if token.is_empty() || token.len() > MAX_TOKEN_BYTES {
         return Err(LoginMismatch::Absent);
     }
     let sealed = Base64::decode_vec(token).map_err(|_| LoginMismatch::Absent)?;
-    let undecipherable = match accounts.padding() {
+    let undecipherable = match users.padding() {
         Padding::Oaep => LoginMismatch::NotOaep,
         Padding::Pkcs1 => LoginMismatch::NotPkcs1,
     };
-    let text = opened(accounts, &sealed).map_err(|Unspecified| undecipherable)?;
+    let text = opened(users, &sealed).map_err(|Unspecified| undecipherable)?;
     let login = Decrypted::read(&text).ok_or(undecipherable)?;
-    if !accounts.knows(&login.username, &login.password) {
+    if !users.knows(&login.username, &login.password) {
         return Err(LoginMismatch::Unknown);
     }
     if login.unix_s.abs_diff(unix_s) > SKEW_S {
@@ -135,12 +135,12 @@ impl Decrypted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pair::{accounts, login};
+    use crate::pair::{login, users};
 
     const NOW: u64 = 1_700_000_000;
 
     fn checked(login: &Login, padding: Padding, at: u64) -> Result<String, LoginMismatch> {
-        check(&accounts(padding), &token(login, at).unwrap(), NOW).map(|checked| checked.user)
+        check(&users(padding), &token(login, at).unwrap(), NOW).map(|checked| checked.user)
     }
 
     #[test]
@@ -172,19 +172,19 @@ mod tests {
             let login = login(name, password, Padding::Oaep);
             assert_eq!(checked(&login, Padding::Oaep, NOW), Err(LoginMismatch::Unknown), "{name}");
         }
-        let accounts = accounts(Padding::Oaep);
+        let users = users(Padding::Oaep);
         for token in ["", "not base64!", "AAAA", &"A".repeat(344), &"A".repeat(100_000)] {
-            assert!(check(&accounts, token, NOW).is_err());
+            assert!(check(&users, token, NOW).is_err());
         }
     }
 
     #[test]
     fn tokens_of_the_same_words_differ_and_so_do_their_fingerprints() {
         let login = login("mario", "rossi", Padding::Oaep);
-        let accounts = accounts(Padding::Oaep);
+        let users = users(Padding::Oaep);
         let [one, other] = [(); 2].map(|()| token(&login, NOW).unwrap());
         assert_ne!(one, other);
-        assert_eq!(check(&accounts, &one, NOW), check(&accounts, &one, NOW));
-        assert_ne!(check(&accounts, &one, NOW), check(&accounts, &other, NOW));
+        assert_eq!(check(&users, &one, NOW), check(&users, &one, NOW));
+        assert_ne!(check(&users, &one, NOW), check(&users, &other, NOW));
     }
 }

@@ -1,6 +1,6 @@
 //! A key pair and a user for tests of logins. The key protects nothing.
 
-use crate::login::{Accounts, Login, Padding};
+use crate::login::{Login, Padding, Users};
 
 const PRIVATE: &str = "\
 -----BEGIN PRIVATE KEY-----\n\
@@ -51,8 +51,8 @@ mario,bf7a49a846d44b454a5d11e7acfaf13d138bbe0b7483aa3e050879700572709b\n\
 ";
 
 /// A server that knows one user.
-pub fn accounts(padding: Padding) -> Accounts {
-    Accounts::new(PRIVATE, USERS, padding).expect("the keys and users of the tests are whole")
+pub fn users(padding: Padding) -> Users {
+    Users::new(PRIVATE, USERS, padding).expect("the keys and users of the tests are whole")
 }
 
 /// A login with that server's key.

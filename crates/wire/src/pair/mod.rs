@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 #[cfg(test)]
 pub(crate) use self::alone::Alone;
 pub use self::link::{Cut, Link};
-pub use self::login::{accounts, login};
+pub use self::login::{login, users};
 pub use self::samples::{
     BOOTED_NS, FAR_AHEAD_US, client_config, client_key, end, host, key, knows, limits, origin,
     sample, server_config, token,

@@ -94,7 +94,7 @@ pub fn server_config(text: Option<&str>) -> ServerConfig {
         token: text.map(token),
         keys: None,
         credential_required: false,
-        accounts: None,
+        users: None,
         limits: limits(),
         peer: ([192, 0, 2, 1], 50_000).into(),
         local: ([192, 0, 2, 2], 5_000).into(),

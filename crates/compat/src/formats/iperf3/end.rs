@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::counts::Counts;
 use super::socket;
 use super::spans::cwnd_bytes;
-use crate::formats::account::{self, DirectionAccount, FlowAccount, Side};
+use crate::formats::counts::{self, DirectionCounts, FlowCounts, Side};
 
 /// `end`.
 #[derive(Debug, Default, Serialize)]
@@ -78,12 +78,12 @@ pub struct Cpu {
 
 /// The end of a record.
 pub fn end(record: &Record) -> End {
-    let flows = account::flows(record);
-    let directions = account::directions(record, &flows);
+    let flows = counts::flows(record);
+    let directions = counts::directions(record, &flows);
     let main = directions.first();
     let reverse = directions.get(1);
     let udp = record.plan.transport == Transport::Udp;
-    let datagrams = |d: Option<&DirectionAccount>| d.filter(|_| udp).map(datagram_sum);
+    let datagrams = |d: Option<&DirectionCounts>| d.filter(|_| udp).map(datagram_sum);
     End {
         streams: Some(flows.iter().map(|flow| stream(record, flow)).collect()),
         sum: datagrams(main),
@@ -110,12 +110,12 @@ fn counts(side: &Side, sender: bool) -> Counts {
     }
 }
 
-fn stream(record: &Record, flow: &FlowAccount) -> Stream {
+fn stream(record: &Record, flow: &FlowCounts) -> Stream {
     let socket = Some(socket(flow.flow));
     // iperf3 reports in both objects whether this host sent.
     let near = flow.sender == EndName::Near;
     if record.plan.transport == Transport::Udp {
-        let one = DirectionAccount {
+        let one = DirectionCounts {
             sender: flow.sender,
             sent: flow.sent.clone(),
             received: flow.received.clone(),
@@ -142,7 +142,7 @@ fn stream(record: &Record, flow: &FlowAccount) -> Stream {
 }
 
 /// The sender's kernel statistics of a flow while it ran.
-fn windows<'a>(record: &'a Record, flow: &FlowAccount) -> Vec<&'a TcpInfo> {
+fn windows<'a>(record: &'a Record, flow: &FlowCounts) -> Vec<&'a TcpInfo> {
     let sending = match flow.sender {
         EndName::Near => record.ends.near.value(),
         EndName::Far => record.ends.far.value(),
@@ -160,8 +160,8 @@ fn mean(values: impl Iterator<Item = u64>) -> Option<u64> {
 }
 
 /// UDP's single object: the sender's payload and the receiver's losses.
-fn datagram_sum(direction: &DirectionAccount) -> Counts {
-    let DirectionAccount { sender, sent, received } = direction;
+fn datagram_sum(direction: &DirectionCounts) -> Counts {
+    let DirectionCounts { sender, sent, received } = direction;
     let side = if sent.bytes.is_some() { sent } else { received };
     Counts {
         jitter_ms: received.jitter_ms,
@@ -172,7 +172,7 @@ fn datagram_sum(direction: &DirectionAccount) -> Counts {
     }
 }
 
-fn sent(direction: &DirectionAccount, udp: bool) -> Counts {
+fn sent(direction: &DirectionCounts, udp: bool) -> Counts {
     let sums = counts(&direction.sent, direction.sender == EndName::Near);
     if !udp {
         return Counts { retransmits: direction.sent.retransmits, ..sums };
@@ -188,7 +188,7 @@ fn sent(direction: &DirectionAccount, udp: bool) -> Counts {
     }
 }
 
-fn received(direction: &DirectionAccount) -> Counts {
+fn received(direction: &DirectionCounts) -> Counts {
     let side = &direction.received;
     let udp = side.packets.is_some();
     Counts {
@@ -243,7 +243,7 @@ fn share_of(
 /// default.
 fn congestion(
     record: &Record,
-    direction: Option<&DirectionAccount>,
+    direction: Option<&DirectionCounts>,
     of: fn(EndName) -> EndName,
 ) -> Option<String> {
     let at = of(direction?.sender);

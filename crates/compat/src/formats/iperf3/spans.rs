@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::counts::Counts;
 use super::socket;
-use crate::formats::account::percent;
+use crate::formats::counts::percent;
 use crate::formats::cut::{FlowSpan, Span};
 
 /// One of `intervals[]`.

@@ -1,6 +1,6 @@
 //! How nuttcp 6.1.2 spells its one line.
 
-use super::account::{Numbers, Spelling};
+use super::lines::{Numbers, Spelling};
 
 /// The formats of nuttcp-6.1.2.c, PERF_FMT_BRIEF to RTT_FMT_BRIEF and their _INTERVAL kin.
 pub const CLASSIC: Spelling = Spelling { interval, total };

@@ -1,15 +1,15 @@
 //! nuttcp's one line, as version 6.1.2 prints it without `-v`, and lines for intervals if requested
 //! (`-i`). 8.x adds the congestion window, which scripts for 6.1.2 do not expect.
 
-pub mod account;
 pub mod classic;
+pub mod lines;
 pub mod verbose;
 
 use goodput_engine::Event;
 use goodput_model::Record;
 
-use self::account::Lines;
 use self::classic::CLASSIC;
+use self::lines::Lines;
 use super::{Format, Writer};
 
 /// The format.

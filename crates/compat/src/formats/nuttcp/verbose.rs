@@ -5,8 +5,8 @@
 use goodput_engine::Event;
 use goodput_model::{End, EndName, FlowSample, Length, Record, Role, Transport};
 
-use super::account::Lines;
-use crate::formats::account::{self, DirectionAccount};
+use super::lines::Lines;
+use crate::formats::counts::{self, DirectionCounts};
 use crate::formats::{Context, Intervals, Writer};
 
 /// A layout is used if the line has all of its keys; the first match wins.
@@ -56,9 +56,9 @@ impl Writer for Verbose {
     }
 
     fn finish(&mut self, record: &Record) -> String {
-        let flows = account::flows(record);
+        let flows = counts::flows(record);
         let mut texts = Vec::new();
-        for direction in account::directions(record, &flows) {
+        for direction in counts::directions(record, &flows) {
             for end in [EndName::Near, EndName::Far] {
                 let reported = record.far_totals.as_ref().filter(|_| end == EndName::Far);
                 let own =
@@ -136,7 +136,7 @@ fn loss(value: &str) -> String {
 struct EndLine<'a> {
     record: &'a Record,
     context: &'a Context,
-    direction: &'a DirectionAccount,
+    direction: &'a DirectionCounts,
     end: EndName,
 }
 

@@ -6,7 +6,7 @@ mod shape;
 
 use goodput_model::{Direction, Known, Transport};
 
-use super::account::directions;
+use super::counts::directions;
 use super::{ALL, Intervals, Style, find, print};
 use made_up::{Far, Made, all_kinds};
 
@@ -66,9 +66,9 @@ fn each_side_counted_as_long_as_its_own_end() {
     let mut record = Made::plain().record();
     let Known::Value(far) = &mut record.ends.far else { panic!("it is seen") };
     far.samples.last_mut().unwrap().at_s = 5.0;
-    let account = &directions(&record, &[])[0];
-    assert_eq!((account.sent.seconds, account.received.seconds), (Some(2.0), Some(5.0)));
+    let counts = &directions(&record, &[])[0];
+    assert_eq!((counts.sent.seconds, counts.received.seconds), (Some(2.0), Some(5.0)));
     record.ends.near = Known::missing("made up");
-    let account = &directions(&record, &[])[0];
-    assert_eq!((account.sent.seconds, account.received.seconds), (Some(5.0), Some(5.0)));
+    let counts = &directions(&record, &[])[0];
+    assert_eq!((counts.sent.seconds, counts.received.seconds), (Some(5.0), Some(5.0)));
 }

@@ -7,9 +7,9 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::accounts::{Account, Limit, Whose, whose};
+use super::quotas::{Limit, Quota, Whose, whose};
 
-/// Most accounts that are remembered at the same time. Beyond them no new one is added.
+/// Most quotas that are remembered at the same time. Beyond them no new one is added.
 const MAX_ACCOUNTS: usize = 65_536;
 
 /// Limits on attempts.
@@ -32,22 +32,22 @@ pub struct Pace {
 impl Pace {
     fn refusal(&self, whose: Whose) -> String {
         let (burst, then) = self.of(whose);
-        let (what, account) = (self.what, Account { whose, unproven: false });
+        let (what, quota) = (self.what, Quota { whose, unproven: false });
         let period_s = self.period.as_secs_f64();
-        format!("more than {burst} {what} at once, or {then} in {period_s} s, come from {account}")
+        format!("more than {burst} {what} at once, or {then} in {period_s} s, come from {quota}")
     }
 
     /// Number of attempts at once, and number in each period after those.
     fn of(&self, whose: Whose) -> (u32, u64) {
         let burst = if whose == Whose::All { self.burst_of_all } else { self.burst };
-        (burst, self.then.most(&Account { whose, unproven: false }).max(1))
+        (burst, self.then.most(&Quota { whose, unproven: false }).max(1))
     }
 }
 
 /// The attempts of all clients.
 pub struct Attempts {
     pace: Pace,
-    /// When each account will have all its attempts again.
+    /// When each quota will have all its attempts again.
     whole: Mutex<HashMap<Whose, Instant>>,
 }
 

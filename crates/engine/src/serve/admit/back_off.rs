@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
 
-use super::accounts::client_of;
+use super::quotas::client_of;
 
 /// A proposal that is given up sooner has not blocked anyone.
 const MIN_HARMFUL_TIME: Duration = Duration::from_secs(2);

@@ -4,7 +4,7 @@ use goodput_model::{Arrival, EndName, MAX_ARRIVALS, Plan, Role, SocketOptions, S
 use goodput_mover::{Needs, most_needs};
 
 use super::host::Buffers;
-use super::ledger::{Amounts, Resource};
+use super::usage::{Amounts, Resource};
 
 /// What a flow takes besides its mover's memory and its socket buffers, bytes: a thread with the touched part of its
 /// stack and the kernel's own 16 KiB of it (`THREAD_SIZE`, arch/x86/include/asm), a socket with its file, counters, and

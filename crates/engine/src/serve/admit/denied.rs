@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
 
-use super::accounts::site_of;
+use super::quotas::site_of;
 
 /// Shortest time between two log lines of a network.
 pub const LOG_INTERVAL: Duration = Duration::from_secs(60);

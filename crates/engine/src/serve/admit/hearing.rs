@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
-use super::accounts::client_of;
+use super::quotas::client_of;
 use crate::control::budget::Budget;
 
 /// The budgets of all clients with a connection.

@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use goodput_wire::login::{Accounts, Checked, check};
+use goodput_wire::login::{Checked, Users, check};
 use tokio::sync::Semaphore;
 
-use super::accounts::Limit;
 use super::attempts::{Attempts, Pace};
+use super::quotas::Limit;
 use crate::clock::host_clock;
 use crate::threads::blocking;
 
@@ -52,7 +52,7 @@ impl Logins {
     /// are checked wait.
     pub async fn check(
         &self,
-        accounts: &Accounts,
+        users: &Users,
         token: String,
         client: IpAddr,
     ) -> Result<String, String> {
@@ -61,9 +61,9 @@ impl Logins {
         let turn = tokio::time::timeout(LOGIN_WAIT_TIME, self.looked_at.acquire()).await;
         let turn = turn.map_err(|_| "too many logins wait at once")?;
         let _only = turn.map_err(|closed| closed.to_string())?;
-        let accounts = accounts.clone();
+        let users = users.clone();
         let unix_s = host_clock().unix_us / 1_000_000;
-        let checked = blocking(move || check(&accounts, &token, unix_s)).await;
+        let checked = blocking(move || check(&users, &token, unix_s)).await;
         let checked = checked.map_err(|why| why.to_string())?.map_err(|why| why.to_string())?;
         self.let_in(checked, Instant::now())
     }

@@ -1,7 +1,6 @@
 //! Who is let in, and how much of this host each may take.
 
 pub mod access;
-pub mod accounts;
 pub mod admission;
 pub mod attempts;
 pub mod back_off;
@@ -12,7 +11,8 @@ pub mod gate;
 pub mod hearing;
 pub mod host;
 pub mod keys;
-pub mod ledger;
 pub mod logins;
 pub mod progress;
+pub mod quotas;
 pub mod rates;
+pub mod usage;

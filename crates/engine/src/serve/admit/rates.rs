@@ -9,7 +9,7 @@ use goodput_model::{BitRate, RateLimit, Role};
 use goodput_mover::SharedRate;
 use goodput_wire::keys::{AuthorizedKey, PublicKey};
 
-use super::accounts::{Account, Limit, Whose, whose};
+use super::quotas::{Limit, Quota, Whose, whose};
 use crate::run::cap::SharedLimit;
 
 /// The rates of all measuring clients.
@@ -18,7 +18,7 @@ pub struct Rates {
     limit: Limit,
     /// Where the rate of one client comes from.
     of_client: RateLimit,
-    accounts: Mutex<HashMap<Whose, Weak<Both>>>,
+    quotas: Mutex<HashMap<Whose, Weak<Both>>>,
     keys: Mutex<HashMap<PublicKey, Weak<Both>>>,
 }
 
@@ -38,15 +38,15 @@ pub struct Share {
 impl Rates {
     /// Rates within this limit; one client's comes from `of_client`.
     pub fn new(limit: Limit, of_client: RateLimit) -> Self {
-        Self { limit, of_client, accounts: Mutex::default(), keys: Mutex::default() }
+        Self { limit, of_client, quotas: Mutex::default(), keys: Mutex::default() }
     }
 
-    /// The rates for a measurement of this client, shared with all others of the same accounts.
+    /// The rates for a measurement of this client, shared with all others of the same quotas.
     pub fn of(&self, client: IpAddr, key: Option<&AuthorizedKey>) -> Share {
         let of_key = key.and_then(|key| self.of_key(key.key, key.max_rate?));
         let has_own = |whose: &Whose| of_key.is_some() && matches!(whose, Whose::Client(_));
-        let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
-        accounts.retain(|_, both| both.strong_count() > 0);
+        let mut quotas = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
+        quotas.retain(|_, both| both.strong_count() > 0);
         let others = whose(client).into_iter().filter(|whose| !has_own(whose));
         let both = others.filter_map(|whose| {
             let limit = match whose {
@@ -54,17 +54,17 @@ impl Rates {
                 Whose::Around(..) => RateLimit::NetworkShare,
                 Whose::All => RateLimit::Total,
             };
-            if let Some(both) = accounts.get(&whose).and_then(Weak::upgrade) {
+            if let Some(both) = quotas.get(&whose).and_then(Weak::upgrade) {
                 return Some((limit, both));
             }
-            let most = self.limit.most(&Account { whose, unproven: false });
+            let most = self.limit.most(&Quota { whose, unproven: false });
             let limited = match whose {
                 Whose::Client(_) => self.limit.client < u64::MAX,
                 Whose::Around(..) | Whose::All => self.limit.all < u64::MAX,
             };
             let both = limited.then(|| Both::new(BitRate(most as f64))).flatten();
             let both = Arc::new(both?);
-            accounts.insert(whose, Arc::downgrade(&both));
+            quotas.insert(whose, Arc::downgrade(&both));
             Some((limit, both))
         });
         let of_address = both.collect();
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(same(&one, &share(&rates, "198.51.100.1")), [false, false, true]);
         drop((one, again));
         share(&rates, "192.0.2.1");
-        assert_eq!(rates.accounts.lock().expect("nobody panicked").len(), 3, "the rest is gone");
+        assert_eq!(rates.quotas.lock().expect("nobody panicked").len(), 3, "the rest is gone");
     }
 
     #[test]

@@ -251,8 +251,8 @@ fn join_flow(stream: TcpStream, peer: SocketAddr, ticket: &Ticket) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::admit::accounts::Limit;
     use crate::serve::admit::attempts::Pace;
+    use crate::serve::admit::quotas::Limit;
 
     #[tokio::test]
     async fn who_asks_for_handshakes_without_end_is_turned_away_and_nobody_else() {

@@ -220,9 +220,9 @@ fn ours(record: &Record) -> Result<Ours, Failed> {
     Ok((last.sent_bytes, last.received_bytes, missed))
 }
 
-/// The server's account in our record is the one that it prints.
+/// The server's report in our record is the one that it prints.
 fn tells_what_it_prints(record: &Record, printed: &Counts) -> Result<(), Failed> {
-    let totals = record.far_totals.as_ref().ok_or("the record has no account of the server")?;
+    let totals = record.far_totals.as_ref().ok_or("the record has no report of the server")?;
     let bytes: Option<u64> = totals.flows.iter().map(|flow| flow.bytes.value().copied()).sum();
     let lost: Option<u64> = totals.flows.iter().map(|flow| known(&flow.lost)).sum();
     let printed = (Some(printed.received_bytes), printed.lost.map(|(lost, _)| lost));

@@ -129,12 +129,12 @@ fn we_connect(case: &Case) -> Result<Found, Failed> {
     });
     let record = space.test(&arguments)?;
     let printed: Value = serde_json::from_str(&server.finish()?.stdout)?;
-    let totals = record.far_totals.as_ref().ok_or("the record has no account of the server")?;
+    let totals = record.far_totals.as_ref().ok_or("the record has no report of the server")?;
     reports_what_it_prints(totals, &printed["end"], case)?;
     Found::new(&space, directions(case, &record, totals)?)
 }
 
-/// The server's account in our record is the one that it prints, but for a last block of a sender.
+/// The server's report in our record is the one that it prints, but for a last block of a sender.
 fn reports_what_it_prints(totals: &Totals, end: &Value, case: &Case) -> Result<(), Failed> {
     let streams = end["streams"].as_array().ok_or("the server prints no streams")?;
     if streams.len() != totals.flows.len() {

@@ -84,7 +84,7 @@ fn our_warm_up() -> Result<(), Failed> {
     for more in [&[][..], &["--reverse"], &["--udp"]] {
         arguments.extend(more);
         let record = space.test(&arguments)?;
-        let totals = record.far_totals.as_ref().ok_or("there is no account of the server")?;
+        let totals = record.far_totals.as_ref().ok_or("there is no report of the server")?;
         let text = totals.text.as_deref().unwrap_or_default();
         check(text.contains("(omitted)"), format!("{more:?}: the server printed {text:?}"))?;
         // A busy host holds no rate, so only a shortfall can be checked.

@@ -90,7 +90,7 @@ fn counts(record: &Record) -> Result<Counts, Failed> {
     let samples = record.ends.near.value().map(|near| &near.samples);
     let last = samples.and_then(|samples| samples.last()).ok_or("this end has no samples")?;
     let totals = record.far_totals.as_ref().and_then(|totals| totals.flows.first());
-    let totals = totals.ok_or("the record has no account of the server")?;
+    let totals = totals.ok_or("the record has no report of the server")?;
     let [direction] = &record.result.directions[..] else {
         return Err("there are not one but several directions".into());
     };

@@ -284,18 +284,18 @@ fn wrong_server() -> Result<(), Failed> {
 fn our_options() -> Result<(), Failed> {
     let space = Space::new()?;
     let _server = serve(&space, &[])?;
-    let account = |arguments: &[&str]| -> Result<String, Failed> {
+    let report = |arguments: &[&str]| -> Result<String, Failed> {
         let record = space.test(&[&[TARGET], arguments].concat())?;
         let totals = record.far_totals.ok_or("nuttcp reported nothing")?;
         check(matches!(totals.cpu_percent, Known::Value(_)), "no CPU was reported")?;
         Ok(totals.text.unwrap_or_default())
     };
     let reverse = ["-n", "1M", "--reverse", "--chunk", "8192", "--rate", "100mbit"];
-    let said = account(&reverse)?;
+    let said = report(&reverse)?;
     for words in ["buflen=8192 nbuf=128 ", "rate_limit=100.000 ", "rate_mode=instantaneous"] {
         check(said.contains(words), format!("{words:?} is not in {said}"))?;
     }
-    let said = account(&["-t", "1", "--dscp", "46", "--rcvbuf", "100000"])?;
+    let said = report(&["-t", "1", "--dscp", "46", "--rcvbuf", "100000"])?;
     for words in ["tos=0xB8", "receive_window_size=200000"] {
         check(said.contains(words), format!("{words:?} is not in {said}"))?;
     }

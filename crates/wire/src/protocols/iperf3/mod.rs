@@ -9,16 +9,16 @@
 //! control  states and JSON over bytes         errors   iperf3's numbers, in words
 //! params   what a client asks for             number   numbers as JSON has them
 //! agree    parameters to a plan (server)      express  a plan to parameters (client)
-//! account  our counts for the peer            results  the same on the wire, and the peer's
+//! counts   our counts for the peer            results  the same on the wire, and the peer's
 //! output   the output of an iperf3 server
 //! client   the connecting side                server   the answering side
 //! ```
 
-mod account;
 mod agree;
 mod client;
 mod control;
 mod cookie;
+mod counts;
 mod errors;
 mod express;
 mod number;

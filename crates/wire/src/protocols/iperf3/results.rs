@@ -61,7 +61,7 @@ pub fn stream_id(flow: u16) -> u16 {
     if flow == 0 { 1 } else { flow + 2 }
 }
 
-/// A peer's account of itself. `program` names the peer.
+/// A peer's report about itself. `program` names the peer.
 pub fn read(json: &Value, plan: &Plan, peer: EndName, program: &str) -> Result<Totals, String> {
     let streams = json.get("streams").and_then(Value::as_array).ok_or("there are no streams")?;
     let flows = plan.flow_plans();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_account_of_a_3_12_server_is_read() {
+    fn the_report_of_a_3_12_server_is_read() {
         let json = r#"{"cpu_util_total":12.5,"cpu_util_user":1,"cpu_util_system":11.5,
             "sender_has_retransmits":18446744073709551615,"congestion_used":"bbr","streams":[{"id":1,
             "bytes":2048,"retransmits":18446744073709551615,"jitter":0,"errors":0,"packets":0,

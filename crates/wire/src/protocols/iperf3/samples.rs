@@ -1,4 +1,4 @@
-//! Samples for tests of iperf3's accounts.
+//! Samples for tests of iperf3's counts.
 
 use goodput_model::{DatagramCounts, FlowSample, Role, Sample};
 

@@ -13,14 +13,13 @@
 //! ```
 //!
 //! ```text
-//! version     features of versions          lines       bounded lines of text
-//! parameters  reads and writes the line     plan        the line and a plan
-//! client      the connecting side           account     a server's report about itself
-//! server      the answering side            report      our server's report
-//! intervals   its lines while it runs             third party a measurement with another server
+//! version     features of versions          lines          bounded lines of text
+//! parameters  reads and writes the line     plan           the line and a plan
+//! client      the connecting side           report         our server's report
+//! server      the answering side            server_report  a server's report about itself
+//! intervals   its lines while it runs       third_party    a measurement with another server
 //! ```
 
-mod account;
 mod client;
 mod intervals;
 mod lines;
@@ -28,6 +27,7 @@ mod parameters;
 mod plan;
 mod report;
 mod server;
+mod server_report;
 mod third_party;
 mod version;
 

@@ -9,14 +9,14 @@ use goodput_model::{BitRate, Plan, RateLimit, Role};
 use goodput_mover::SharedRate;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::accounts::Limit;
 use super::back_off::BackOff;
 use super::cost;
 use super::gate::Permit;
 use super::host::Host;
 use super::keys::{KeyBook, KeyPlace};
-use super::ledger::{Amounts, Ledger, Resource, Ticket};
+use super::quotas::Limit;
 use super::rates::{Rates, Share};
+use super::usage::{Amounts, Resource, Ticket, Usage};
 use crate::run::cap::Cap;
 
 /// What happens to a measurement while another one runs.
@@ -65,7 +65,7 @@ pub enum Wants<'a> {
 
 /// Admits clients, or says why not.
 pub struct Admission {
-    ledger: Ledger,
+    usage: Usage,
     rates: Rates,
     client_rate: Option<BitRate>,
     host: Host,
@@ -98,7 +98,7 @@ impl Admission {
     /// No client is here yet.
     pub fn new(allowed: &ServerLimits, exclusive: Option<Exclusive>, host: Host) -> Self {
         Self {
-            ledger: Ledger::new(&limits(allowed, &host)),
+            usage: Usage::new(&limits(allowed, &host)),
             rates: Rates::new(rate_limit(allowed), allowed.limit_of_a_client()),
             client_rate: allowed.rate_of_a_client(),
             host,
@@ -113,7 +113,7 @@ impl Admission {
     pub fn connection(&self, address: IpAddr) -> Result<ConnectionPermit, String> {
         let takes =
             Amounts::default().with(Resource::Connections, 1).with(Resource::Descriptors, 1);
-        self.ledger.charge(address, true, takes).map_err(|why| why.to_string())
+        self.usage.charge(address, true, takes).map_err(|why| why.to_string())
     }
 
     /// Admits a conversation over UDP whose `address` may be forged.
@@ -123,7 +123,7 @@ impl Admission {
             .with(Resource::Conversations, 1)
             .with(Resource::Descriptors, 2)
             .with(Resource::Memory, CONVERSATION_BYTES);
-        self.ledger.charge(address, false, takes).map_err(|why| why.to_string())
+        self.usage.charge(address, false, takes).map_err(|why| why.to_string())
     }
 
     /// Lets a client do what it wants and has a permit for. If only one client measures at a time and it `can_wait`, it
@@ -155,7 +155,7 @@ impl Admission {
             lock(&self.waiting).may_propose(client, Instant::now())?;
         }
         let of_key = permit.key().map(|key| self.keys.take(key)).transpose()?;
-        let charged = self.ledger.charge(client, !awaits_flows, takes);
+        let charged = self.usage.charge(client, !awaits_flows, takes);
         let ticket = charged.map_err(|why| why.to_string())?;
         let waiting = Arc::clone(&self.waiting);
         let share = self.rates.of(client, permit.key());

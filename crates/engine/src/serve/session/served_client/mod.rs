@@ -148,8 +148,8 @@ impl ServedClient {
     /// Finds out whose login it is. If it is nobody's, only this end's log says why.
     async fn check_login(&mut self, token: String) {
         let Client { info: ClientInfo { peer, protocol, .. }, shared, .. } = &self.client;
-        let user = match &shared.config.accounts {
-            Some(accounts) => shared.logins.check(accounts, token, peer.ip()).await,
+        let user = match &shared.config.users {
+            Some(users) => shared.logins.check(users, token, peer.ip()).await,
             None => Err("this server has no users".into()),
         };
         if let Err(why) = &user {

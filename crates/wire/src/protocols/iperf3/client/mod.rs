@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use goodput_model::{EndName, Host, Known, Plan, Sample, Totals};
 
 use self::stage::State;
-use super::account::Account;
 use super::control::{Control, MAX_RESULTS_BYTES, broken};
 use super::cookie::{cookie, text};
+use super::counts::Counts;
 use super::errors;
 use super::express;
 use super::results;
@@ -76,7 +76,7 @@ impl StateMachine for ClientSession {
             Input::Begin => self.begin(now),
             Input::Sampled(sample) => {
                 if let State::Running(run) = &mut self.state {
-                    run.account.sampled(&sample);
+                    run.counts.sampled(&sample);
                 }
             }
             Input::Finish(_) => self.finish(now),
@@ -240,7 +240,7 @@ impl ClientSession {
 
     fn begin(&mut self, now: Instant) {
         let State::Ready(plan) = &self.state else { return };
-        let run = stage::Run::new(plan.clone(), Account::new(EndName::Near, plan.omit_s));
+        let run = stage::Run::new(plan.clone(), Counts::new(EndName::Near, plan.omit_s));
         let longest = check::duration_s(&run.plan).map(Duration::from_secs_f64);
         self.control.act(Action::Begin);
         self.enter(State::Running(run), longest.map(|longest| now + longest + GRACE_TIME));
@@ -257,7 +257,7 @@ impl ClientSession {
     /// Our flows have ended. If they ended on their own, this end must announce the end of the test.
     fn flows_ended(&mut self, now: Instant, last: Sample) -> Result<(), WireError> {
         if let State::Running(run) | State::Ending { run, .. } = &mut self.state {
-            run.account.ended(last);
+            run.counts.ended(last);
         }
         self.finish(now);
         self.send_results()
@@ -283,8 +283,8 @@ impl ClientSession {
     /// Called once the server asks for our results and our flows have ended.
     fn send_results(&mut self) -> Result<(), WireError> {
         match std::mem::replace(&mut self.state, State::Over) {
-            State::Ending { run, asked: true } if run.account.is_complete() => {
-                self.control.send_json(&run.account.results(&run.plan, None))?;
+            State::Ending { run, asked: true } if run.counts.is_complete() => {
+                self.control.send_json(&run.counts.results(&run.plan, None))?;
                 self.state = State::Listening(run);
             }
             other => self.state = other,

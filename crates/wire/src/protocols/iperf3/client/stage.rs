@@ -2,7 +2,7 @@
 
 use goodput_model::Plan;
 
-use super::super::account::Account;
+use super::super::counts::Counts;
 
 /// The state of the conversation.
 pub enum State {
@@ -47,13 +47,13 @@ pub struct Run {
     /// The plan.
     pub plan: Box<Plan>,
     /// What this end counts.
-    pub account: Account,
+    pub counts: Counts,
 }
 
 impl Run {
     /// It begins.
-    pub fn new(plan: Box<Plan>, account: Account) -> Self {
-        Self { plan, account }
+    pub fn new(plan: Box<Plan>, counts: Counts) -> Self {
+        Self { plan, counts }
     }
 }
 

@@ -11,8 +11,8 @@ use std::net::SocketAddr;
 use goodput_model::{EndName, FlowSample, Plan, Role, Sample, Transport};
 
 use self::line::{Count, Line};
-use super::account::packets;
 use super::agree::Agreed;
+use super::counts::packets;
 use super::results::{Results, StreamResult};
 
 /// Longest text, bytes; a longer text is cut, with a note.
@@ -210,8 +210,8 @@ impl Printout {
 
 #[cfg(test)]
 mod tests {
-    use super::super::account::Account;
     use super::super::agree::agree;
+    use super::super::counts::Counts;
     use super::super::params::Params;
     use super::super::samples::{detailed, udp};
     use super::*;
@@ -220,16 +220,16 @@ mod tests {
     fn printed(json: &str, samples: &[Sample]) -> String {
         let params = Params::read(&serde_json::from_str(json).unwrap());
         let agreed = agree(&params, &limits()).unwrap();
-        let mut account = Account::new(EndName::Far, agreed.omit_s);
+        let mut counts = Counts::new(EndName::Far, agreed.omit_s);
         let mut printout = Printout::new(&agreed, ([127, 0, 0, 1], 34_966).into());
         for sample in samples {
-            account.sampled(sample);
+            counts.sampled(sample);
             printout.sampled(sample);
         }
         let last = samples.last().unwrap();
-        account.ended(last.clone());
+        counts.ended(last.clone());
         printout.ended(last);
-        printout.text(&account.results(&agreed.plan, None))
+        printout.text(&counts.results(&agreed.plan, None))
     }
 
     #[test]

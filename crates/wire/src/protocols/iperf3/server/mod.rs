@@ -201,7 +201,7 @@ impl ServerSession {
 
     /// Checks the login, if this server has users.
     fn proposed(&mut self, now: Instant, mut params: Params) {
-        if self.config.accounts.is_none() {
+        if self.config.users.is_none() {
             return self.allowed(now, &params);
         }
         let token = params.authtoken.take().unwrap_or_default();

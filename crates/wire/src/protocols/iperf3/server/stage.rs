@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use goodput_model::{EndName, Sample};
 
 use super::super::PROGRAM;
-use super::super::account::Account;
 use super::super::agree::Agreed;
+use super::super::counts::Counts;
 use super::super::errors::number;
 use super::super::output::Printout;
 use super::super::params::Params;
@@ -40,7 +40,7 @@ pub enum Stage {
 pub struct Run {
     /// The client's request.
     pub agreed: Agreed,
-    account: Account,
+    counts: Counts,
     output: Option<Printout>,
 }
 
@@ -48,8 +48,8 @@ impl Run {
     /// No counts yet.
     pub fn new(agreed: Agreed, peer: SocketAddr) -> Self {
         let output = agreed.wants_output.then(|| Printout::new(&agreed, peer));
-        let account = Account::new(EndName::Far, agreed.omit_s);
-        Self { agreed, account, output }
+        let counts = Counts::new(EndName::Far, agreed.omit_s);
+        Self { agreed, counts, output }
     }
 
     /// The client's program, as reported by the client.
@@ -62,7 +62,7 @@ impl Run {
 
     /// Takes a sample of this end.
     pub fn sampled(&mut self, sample: &Sample) {
-        self.account.sampled(sample);
+        self.counts.sampled(sample);
         if let Some(output) = &mut self.output {
             output.sampled(sample);
         }
@@ -73,17 +73,17 @@ impl Run {
         if let Some(output) = &mut self.output {
             output.ended(&last);
         }
-        self.account.ended(last);
+        self.counts.ended(last);
     }
 
     /// Whether the last sample is there.
     pub fn is_complete(&self) -> bool {
-        self.account.is_complete()
+        self.counts.is_complete()
     }
 
     /// This end's results for the client.
     pub fn results(&self) -> Results {
-        let results = self.account.results(&self.agreed.plan, None);
+        let results = self.counts.results(&self.agreed.plan, None);
         let text = self.output.as_ref().map(|output| output.text(&results));
         Results { server_output_text: text, ..results }
     }

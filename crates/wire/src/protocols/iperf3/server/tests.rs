@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::login::Padding;
-use crate::pair::{Alone, accounts, origin, sample, server_config};
+use crate::pair::{Alone, origin, sample, server_config, users};
 use crate::session::ServerConfig;
 
 /// From a capture of 3.12: `iperf3 -c 127.0.0.1 -n 4K -l 1K`.
@@ -144,7 +144,7 @@ fn a_test_that_lasts_far_too_long_is_ended() {
 }
 
 fn with_users() -> ServerConfig {
-    ServerConfig { accounts: Some(accounts(Padding::Oaep)), ..server_config(None) }
+    ServerConfig { users: Some(users(Padding::Oaep)), ..server_config(None) }
 }
 
 /// A client that has sent `params` to a server with users.

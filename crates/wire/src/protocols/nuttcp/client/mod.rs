@@ -13,9 +13,9 @@ use std::time::Instant;
 
 use goodput_model::{Direction, Host, Known, Length, Plan, Sample, Transport};
 
-use super::account::Account;
 use super::lines::Lines;
 use super::plan::{parameters_of, unspoken};
+use super::server_report::ServerReport;
 use super::version::{HELO, Version};
 use super::{
     ACCEPT_TIMEOUT, BEGIN_TIMEOUT, DATA_PORT, DRAIN_TIMEOUT, FLOWS_TIMEOUT, GRACE_TIME,
@@ -51,8 +51,8 @@ pub struct ClientSession {
     early_plan: Option<Box<Plan>>,
     /// The server's version.
     theirs: Version,
-    /// The server's account of itself.
-    account: Account,
+    /// The server's report about itself.
+    report: ServerReport,
     /// Whether the driver has received all results.
     reported: bool,
 }
@@ -69,7 +69,7 @@ enum State {
     Refusing(String),
     /// The driver observes, then begins.
     Ready(Box<Plan>),
-    /// Payload moves, or the server's account of it is awaited.
+    /// Payload moves, or the server's report is awaited.
     Running(Transfer),
     /// The one measurement is over.
     Over,
@@ -182,7 +182,7 @@ impl ClientSession {
             deadline: Some(now + GREETING_TIMEOUT),
             early_plan: None,
             theirs: OURS,
-            account: Account::default(),
+            report: ServerReport::default(),
             reported: false,
         }
     }
@@ -213,7 +213,7 @@ impl ClientSession {
                 }
                 Ok(())
             }
-            State::Running(_) | State::Ready(_) => self.account.hear(line),
+            State::Running(_) | State::Ready(_) => self.report.hear(line),
             State::Idle | State::Over => Ok(()),
         }
     }
@@ -318,7 +318,7 @@ impl ClientSession {
         let State::Agreeing(agreement) = &mut self.state else { return Ok(()) };
         if agreement.accepted {
             // A server of 6.1.2 accepts before it has its ports, and complains later.
-            return self.account.hear(line);
+            return self.report.hear(line);
         }
         if line.starts_with("KO") {
             self.enter(State::Refusing(String::new()), Some(now + ACCEPT_TIMEOUT));
@@ -409,7 +409,7 @@ impl ClientSession {
         else {
             return;
         };
-        let totals = self.account.totals(plan, self.theirs, last);
+        let totals = self.report.totals(plan, self.theirs, last);
         self.out.act(Action::PeerTotals(Box::new(totals)));
         self.out.act(Action::PeerReported(Known::missing(UNREPORTED)));
         self.be_over();
@@ -445,7 +445,7 @@ impl ClientSession {
                 return Ok(());
             }
             State::Agreeing(_) | State::Ready(_) => "before the measurement began",
-            State::Running(running) if self.account.is_complete() => {
+            State::Running(running) if self.report.is_complete() => {
                 running.reported = true;
                 self.conclude();
                 return Ok(());
@@ -453,7 +453,7 @@ impl ClientSession {
             State::Running(_) => "before it reported all its counts",
             State::Over => return Ok(()),
         };
-        Err(WireError::Closed(match self.account.complaint() {
+        Err(WireError::Closed(match self.report.complaint() {
             Some(complaint) => format!("{when}; it reported: {complaint}"),
             None => when.into(),
         }))

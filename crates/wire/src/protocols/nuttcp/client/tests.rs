@@ -54,7 +54,7 @@ fn seconds(seconds: f64) -> Plan {
 }
 
 /// The last lines of a receiving server, as 6.1.2 prints them with `-fparse`.
-const ACCOUNT: &str = "nuttcp-r: megabytes=2.4375 real_seconds=1.02 rate_KBps=2438.62 \
+const REPORT: &str = "nuttcp-r: megabytes=2.4375 real_seconds=1.02 rate_KBps=2438.62 \
     rate_Mbps=19.9772\nnuttcp-r: stats=cpu user=0.0 system=0.0 elapsed=0:01 cpu=3% memory=0i+0d\n";
 
 #[test]
@@ -149,10 +149,10 @@ fn what_has_no_words_is_refused_before_anything_is_said() {
 }
 
 #[test]
-fn an_account_ends_the_measurement_when_both_ends_have_ended() {
+fn a_report_ends_the_measurement_when_both_ends_have_ended() {
     let mut asking = Asking::begun(&seconds(1.0));
     asking.feed(Input::Finish(None)).unwrap();
-    asking.hear(ACCOUNT).unwrap();
+    asking.hear(REPORT).unwrap();
     asking.feed(Input::Closed).unwrap();
     assert!(!asking.did.iter().any(|action| matches!(action, Action::PeerTotals(_))));
     asking.feed(Input::Ended(Box::new(sample(1.0, 2_555_904)))).unwrap();
@@ -166,10 +166,10 @@ fn an_account_ends_the_measurement_when_both_ends_have_ended() {
 }
 
 #[test]
-fn half_an_account_is_an_error_with_the_servers_complaint() {
+fn half_a_report_is_an_error_with_the_servers_complaint() {
     let mut asking = Asking::begun(&seconds(1.0));
     asking.hear("nuttcp-r: v6.1.2: Error: bind: Address already in use\n").unwrap();
-    asking.hear(ACCOUNT.lines().next().unwrap()).unwrap();
+    asking.hear(REPORT.lines().next().unwrap()).unwrap();
     let why = asking.feed(Input::Closed).unwrap_err().to_string();
     assert!(why.contains("all its counts; it reported: nuttcp-r: v6.1.2: Error: bind"), "{why}");
 }

@@ -3,7 +3,7 @@
 use goodput_engine::Event;
 use goodput_model::{EndName, EndResult, FlowSample, Interval, Record, Role, Sample, Transport};
 
-use crate::formats::account::{self, DirectionAccount, percent};
+use crate::formats::counts::{self, DirectionCounts, percent};
 use crate::formats::cut::{FlowSpan, grown};
 use crate::formats::{Context, Intervals};
 
@@ -136,17 +136,17 @@ impl Lines {
 
     /// The last lines, one for each direction.
     pub fn total(&self, record: &Record) -> String {
-        let flows = account::flows(record);
+        let flows = counts::flows(record);
         let mut text = if self.printed { "\n".to_string() } else { String::new() };
-        for direction in account::directions(record, &flows) {
+        for direction in counts::directions(record, &flows) {
             let numbers = self.direction(record, &direction);
             text += &self.line(&(self.spelling.total)(&numbers));
         }
         text
     }
 
-    fn direction(&self, record: &Record, direction: &DirectionAccount) -> Numbers {
-        let DirectionAccount { sender, sent, received } = direction;
+    fn direction(&self, record: &Record, direction: &DirectionCounts) -> Numbers {
+        let DirectionCounts { sender, sent, received } = direction;
         let counted = if received.bytes.is_some() { received } else { sent };
         let rtt = record.result.directions.iter().find(|d| d.sender == *sender);
         Numbers {

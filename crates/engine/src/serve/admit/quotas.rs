@@ -1,4 +1,4 @@
-//! Which accounts a resource is charged to, and their limits: a client, the networks around it, everyone; once in
+//! The quotas that a charge counts against, and their limits: a client, the networks around it, everyone; once in
 //! total, and once for clients that have proven nothing.
 
 use std::fmt;
@@ -26,12 +26,12 @@ impl Limit {
         Self { all, client: part(all, percent), unproven_percent: 50 }
     }
 
-    /// The most that may be booked on an account.
-    pub fn most(&self, account: &Account) -> u64 {
-        let percent = if account.unproven { self.unproven_percent } else { 100 };
+    /// The most that may be booked on a quota.
+    pub fn most(&self, quota: &Quota) -> u64 {
+        let percent = if quota.unproven { self.unproven_percent } else { 100 };
         let all = part(self.all, percent);
         let client = part(self.client, percent).min(all);
-        match account.whose {
+        match quota.whose {
             Whose::All => all,
             Whose::Client(_) => client,
             Whose::Around(_, left) => client + (all - client) / left,
@@ -44,16 +44,16 @@ fn part(all: u64, percent: u64) -> u64 {
     u64::try_from((u128::from(all) * u128::from(percent)).div_ceil(100)).unwrap_or(u64::MAX)
 }
 
-/// An account for charges.
+/// What a charge counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Account {
+pub struct Quota {
     /// Its owner.
     pub whose: Whose,
     /// Whether only charges of unproven clients are booked here.
     pub unproven: bool,
 }
 
-/// Who has an account.
+/// Whose quota it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Whose {
     /// One client.
@@ -95,7 +95,7 @@ pub fn whose(address: IpAddr) -> Vec<Whose> {
     all
 }
 
-impl fmt::Display for Account {
+impl fmt::Display for Quota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.whose {
             Whose::Client(_) => f.write_str("one client"),

@@ -1,7 +1,7 @@
-//! A ledger of the server's resources. Each resource has a limit for all clients together, a smaller one for each
+//! What clients use of the server's resources. Each resource has a limit for all clients together, a smaller one for each
 //! client and for the networks around it, and one for clients that have proven nothing.
 //!
-//! A charge is booked on all the accounts that it concerns, or on none. Dropping its ticket takes it back.
+//! A charge is booked on all quotas that it concerns, or on none. Dropping its ticket takes it back.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_model::Bytes;
 
-use super::accounts::{Account, Limit, whose};
+use super::quotas::{Limit, Quota, whose};
 
 /// What clients share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Amounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
     resource: Resource,
-    account: Account,
+    quota: Quota,
     wanted: u64,
     in_use: u64,
     most: u64,
@@ -110,39 +110,39 @@ pub struct Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { resource, account, wanted, in_use, most } = *self;
+        let Self { resource, quota, wanted, in_use, most } = *self;
         let (wants, has) = (resource.amount(wanted), resource.number(most));
         let (used, advice) = (resource.number(in_use), resource.advice());
-        let when = if account.unproven { " before its flows have come" } else { "" };
+        let when = if quota.unproven { " before its flows have come" } else { "" };
         if wanted > most {
-            return write!(f, "this takes {wants}, and {account} may have {has}{when}; {advice}");
+            return write!(f, "this takes {wants}, and {quota} may have {has}{when}; {advice}");
         }
         write!(
             f,
-            "busy: this takes {wants}, and {account} may have {has}{when}, of which {used} {} in use; \
+            "busy: this takes {wants}, and {quota} may have {has}{when}, of which {used} {} in use; \
              try again later, or {advice}",
             if in_use == 1 { "is" } else { "are" }
         )
     }
 }
 
-type Book = HashMap<Account, Amounts>;
+type Book = HashMap<Quota, Amounts>;
 
-/// The book.
-pub struct Ledger {
+/// What is in use, by quota.
+pub struct Usage {
     limits: [Limit; Resource::ALL.len()],
     book: Arc<Mutex<Book>>,
 }
 
 /// A charge; dropping it takes it back.
 pub struct Ticket {
-    accounts: Vec<Account>,
+    quotas: Vec<Quota>,
     amounts: Amounts,
     book: Arc<Mutex<Book>>,
 }
 
-impl Ledger {
-    /// A ledger with these limits; other resources have no limit.
+impl Usage {
+    /// Nothing is used yet, with these limits; other resources have no limit.
     pub fn new(limits: &[(Resource, Limit)]) -> Self {
         let mut all = [Limit::NONE; Resource::ALL.len()];
         limits.iter().for_each(|(resource, limit)| all[*resource as usize] = *limit);
@@ -162,28 +162,28 @@ impl Ledger {
         amounts: Amounts,
     ) -> Result<Ticket, Refusal> {
         let whose = whose(address);
-        let on = |unproven| whose.iter().map(move |whose| Account { whose: *whose, unproven });
-        let accounts: Vec<_> =
+        let on = |unproven| whose.iter().map(move |whose| Quota { whose: *whose, unproven });
+        let quotas: Vec<_> =
             if proven { on(false).collect() } else { on(true).chain(on(false)).collect() };
         let mut book = lock(&self.book);
-        // An account without bookings does not exist.
-        let accounts = if amounts == Amounts::default() { Vec::new() } else { accounts };
-        for account in &accounts {
-            self.fits(&book, account, &amounts)?;
+        // A quota without bookings does not exist.
+        let quotas = if amounts == Amounts::default() { Vec::new() } else { quotas };
+        for quota in &quotas {
+            self.fits(&book, quota, &amounts)?;
         }
-        for account in &accounts {
-            book.entry(*account).or_default().add(&amounts);
+        for quota in &quotas {
+            book.entry(*quota).or_default().add(&amounts);
         }
-        Ok(Ticket { accounts, amounts, book: Arc::clone(&self.book) })
+        Ok(Ticket { quotas, amounts, book: Arc::clone(&self.book) })
     }
 
-    fn fits(&self, book: &Book, account: &Account, amounts: &Amounts) -> Result<(), Refusal> {
-        let used = book.get(account).copied().unwrap_or_default();
+    fn fits(&self, book: &Book, quota: &Quota, amounts: &Amounts) -> Result<(), Refusal> {
+        let used = book.get(quota).copied().unwrap_or_default();
         for resource in Resource::ALL {
             let (wanted, in_use) = (amounts.of(resource), used.of(resource));
-            let most = self.limit(resource).most(account);
+            let most = self.limit(resource).most(quota);
             if wanted > 0 && in_use.checked_add(wanted).is_none_or(|sum| sum > most) {
-                return Err(Refusal { resource, account: *account, wanted, in_use, most });
+                return Err(Refusal { resource, quota: *quota, wanted, in_use, most });
             }
         }
         Ok(())
@@ -193,19 +193,19 @@ impl Ledger {
 impl Ticket {
     /// The client has proven that it is serious: from now on only its share as a proven client is charged.
     pub fn prove(&mut self) {
-        self.take_back(|account| account.unproven);
+        self.take_back(|quota| quota.unproven);
     }
 
-    fn take_back(&mut self, which: impl Fn(&Account) -> bool) {
+    fn take_back(&mut self, which: impl Fn(&Quota) -> bool) {
         let mut book = lock(&self.book);
-        self.accounts.retain(|account| {
-            if !which(account) {
+        self.quotas.retain(|quota| {
+            if !which(quota) {
                 return true;
             }
-            if let Some(used) = book.get_mut(account) {
+            if let Some(used) = book.get_mut(quota) {
                 used.remove(&self.amounts);
                 if *used == Amounts::default() {
-                    book.remove(account);
+                    book.remove(quota);
                 }
             }
             false

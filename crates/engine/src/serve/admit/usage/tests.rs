@@ -6,8 +6,8 @@ use super::*;
 
 const ALL: u64 = 100;
 
-fn ledger() -> Ledger {
-    Ledger::new(&[(Memory, Limit::shared(ALL, 40)), (Threads, Limit::shared(50, 60))])
+fn usage() -> Usage {
+    Usage::new(&[(Memory, Limit::shared(ALL, 40)), (Threads, Limit::shared(50, 60))])
 }
 
 fn address(text: &str) -> IpAddr {
@@ -18,38 +18,38 @@ fn memory(amount: u64) -> Amounts {
     Amounts::default().with(Memory, amount)
 }
 
-fn refused(ledger: &Ledger, from: &str, amount: u64) -> String {
-    ledger.charge(address(from), true, memory(amount)).err().expect("it is refused").to_string()
+fn refused(usage: &Usage, from: &str, amount: u64) -> String {
+    usage.charge(address(from), true, memory(amount)).err().expect("it is refused").to_string()
 }
 
 #[test]
 fn a_client_gets_its_share_and_leaves_the_rest_to_others() {
-    let ledger = ledger();
-    let first = ledger.charge(address("192.0.2.1"), true, memory(40)).unwrap();
-    let why = refused(&ledger, "192.0.2.1", 1);
+    let usage = usage();
+    let first = usage.charge(address("192.0.2.1"), true, memory(40)).unwrap();
+    let why = refused(&usage, "192.0.2.1", 1);
     let expected = "busy: this takes 1 B of memory, and one client may have 40 B, of which 40 B are in use; \
                 try again later, or use fewer flows";
     assert!(why.starts_with(expected), "{why}");
-    let other = ledger.charge(address("192.0.2.2"), true, memory(30)).unwrap();
-    let why = refused(&ledger, "192.0.2.3", 1);
+    let other = usage.charge(address("192.0.2.2"), true, memory(30)).unwrap();
+    let why = refused(&usage, "192.0.2.3", 1);
     assert!(why.contains("the network 192.0.2.0/24 may have 70 B"), "{why}");
-    let third = ledger.charge(address("198.51.100.1"), true, memory(30)).unwrap();
-    assert!(refused(&ledger, "203.0.113.1", 1).contains("all clients together"));
+    let third = usage.charge(address("198.51.100.1"), true, memory(30)).unwrap();
+    assert!(refused(&usage, "203.0.113.1", 1).contains("all clients together"));
     drop((first, other, third));
-    assert!(ledger.charge(address("203.0.113.1"), true, memory(40)).is_ok());
+    assert!(usage.charge(address("203.0.113.1"), true, memory(40)).is_ok());
 }
 
 #[test]
 fn what_never_fits_is_not_called_busy() {
-    let why = refused(&ledger(), "192.0.2.1", 41);
+    let why = refused(&usage(), "192.0.2.1", 41);
     let expected = "this takes 41 B of memory, and one client may have 40 B; ";
     assert!(why.starts_with(expected), "{why}");
 }
 
 #[test]
 fn the_addresses_of_an_ipv6_network_are_one_client_and_its_neighbours_share() {
-    let ledger = ledger();
-    let take = |text: &str, amount| ledger.charge(address(text), true, memory(amount));
+    let usage = usage();
+    let take = |text: &str, amount| usage.charge(address(text), true, memory(amount));
     let _one = take("2001:db8:0:0::1", 30).unwrap();
     assert!(take("2001:db8:0:0:ffff::2", 11).is_err(), "of the same 64 bits");
     let _two = take("2001:db8:0:1::1", 25).unwrap();
@@ -62,27 +62,27 @@ fn the_addresses_of_an_ipv6_network_are_one_client_and_its_neighbours_share() {
 
 #[test]
 fn who_has_proven_nothing_leaves_half_to_others() {
-    let ledger = ledger();
-    let take = |last, amount| ledger.charge([192, last, 2, 1].into(), false, memory(amount));
+    let usage = usage();
+    let take = |last, amount| usage.charge([192, last, 2, 1].into(), false, memory(amount));
     let mut first = take(1, 20).unwrap();
     let why = take(1, 1).err().unwrap().to_string();
     assert!(why.contains("one client may have 20 B before its flows have come"), "{why}");
     let _others = [take(2, 20).unwrap(), take(3, 10).unwrap()];
     assert!(take(4, 1).is_err(), "half of all");
-    assert!(ledger.charge(address("198.51.100.1"), true, memory(40)).is_ok());
+    assert!(usage.charge(address("198.51.100.1"), true, memory(40)).is_ok());
     first.prove();
     let _fourth = take(4, 10).unwrap();
-    assert!(ledger.charge(address("192.1.2.1"), true, memory(21)).is_err(), "it still counts");
+    assert!(usage.charge(address("192.1.2.1"), true, memory(21)).is_err(), "it still counts");
     drop(first);
-    assert!(ledger.charge(address("192.1.2.1"), true, memory(21)).is_ok());
+    assert!(usage.charge(address("192.1.2.1"), true, memory(21)).is_ok());
 }
 
 #[test]
 fn without_a_limit_there_is_none() {
-    let ledger = Ledger::new(&[]);
-    let _much = ledger.charge(address("::1"), false, memory(u64::MAX)).unwrap();
-    assert!(ledger.charge(address("::1"), false, memory(1)).is_err(), "what no number holds");
-    assert!(ledger.charge(address("::1"), false, Amounts::default().with(Threads, 1)).is_ok());
+    let usage = Usage::new(&[]);
+    let _much = usage.charge(address("::1"), false, memory(u64::MAX)).unwrap();
+    assert!(usage.charge(address("::1"), false, memory(1)).is_err(), "what no number holds");
+    assert!(usage.charge(address("::1"), false, Amounts::default().with(Threads, 1)).is_ok());
 }
 
 /// Actions of a random crowd: a charge from one of few addresses, a proof, or a departure.
@@ -108,12 +108,12 @@ fn crowd() -> impl Strategy<Value = Vec<Does>> {
 }
 
 /// Carries out the actions and returns who is left.
-fn carry_out(ledger: &Ledger, crowd: &[Does]) -> Vec<Ticket> {
+fn carry_out(usage: &Usage, crowd: &[Does]) -> Vec<Ticket> {
     let mut here: Vec<Ticket> = Vec::new();
     for does in crowd {
         match does {
             Does::Charge(from, proven, amounts) => {
-                here.extend(ledger.charge(*from, *proven, *amounts));
+                here.extend(usage.charge(*from, *proven, *amounts));
             }
             Does::Prove(at) if !here.is_empty() => {
                 let at = at % here.len();
@@ -122,10 +122,10 @@ fn carry_out(ledger: &Ledger, crowd: &[Does]) -> Vec<Ticket> {
             Does::Leave(at) if !here.is_empty() => drop(here.swap_remove(at % here.len())),
             _ => {}
         }
-        for (account, used) in lock(&ledger.book).iter() {
+        for (quota, used) in lock(&usage.book).iter() {
             for resource in [Memory, Threads] {
-                let most = ledger.limit(resource).most(account);
-                assert!(used.of(resource) <= most, "{resource:?} of {account}");
+                let most = usage.limit(resource).most(quota);
+                assert!(used.of(resource) <= most, "{resource:?} of {quota}");
             }
         }
     }
@@ -135,25 +135,25 @@ fn carry_out(ledger: &Ledger, crowd: &[Does]) -> Vec<Ticket> {
 proptest! {
     #[test]
     fn no_limit_is_ever_exceeded_and_all_is_given_back(crowd in crowd()) {
-        let ledger = ledger();
-        drop(carry_out(&ledger, &crowd));
-        prop_assert!(lock(&ledger.book).is_empty());
+        let usage = usage();
+        drop(carry_out(&usage, &crowd));
+        prop_assert!(lock(&usage.book).is_empty());
     }
 
     #[test]
     fn the_order_in_which_charges_leave_does_not_matter(crowd in crowd(), seed in any::<u64>()) {
-        let ledger = ledger();
-        let mut here = carry_out(&ledger, &crowd);
-        let before = lock(&ledger.book).clone();
-        let added = carry_out(&ledger, &crowd[..crowd.len() / 2]);
+        let usage = usage();
+        let mut here = carry_out(&usage, &crowd);
+        let before = lock(&usage.book).clone();
+        let added = carry_out(&usage, &crowd[..crowd.len() / 2]);
         drop(added);
-        prop_assert_eq!(&before, &*lock(&ledger.book), "who comes and leaves has changed nothing");
+        prop_assert_eq!(&before, &*lock(&usage.book), "who comes and leaves has changed nothing");
         let mut turn = seed;
         while !here.is_empty() {
             turn = turn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             drop(here.swap_remove((turn >> 33) as usize % here.len()));
         }
-        prop_assert!(lock(&ledger.book).is_empty());
+        prop_assert!(lock(&usage.book).is_empty());
     }
 
     #[test]
@@ -163,7 +163,7 @@ proptest! {
             for unproven in [false, true] {
                 let most: Vec<_> = whose(address)
                     .into_iter()
-                    .map(|whose| limit.most(&Account { whose, unproven }))
+                    .map(|whose| limit.most(&Quota { whose, unproven }))
                     .collect();
                 prop_assert!(most.is_sorted(), "{:?}", most);
                 prop_assert!(*most.last().unwrap() <= all);

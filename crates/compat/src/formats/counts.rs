@@ -9,7 +9,7 @@ use super::cut::{FlowSpan, grown};
 
 /// One flow, from both ends.
 #[derive(Debug, Clone)]
-pub struct FlowAccount {
+pub struct FlowCounts {
     /// Number of the flow in the plan.
     pub flow: u16,
     /// The end that sent.
@@ -62,16 +62,16 @@ pub fn percent(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// Every flow of a record in the order of the plan.
-pub fn flows(record: &Record) -> Vec<FlowAccount> {
+pub fn flows(record: &Record) -> Vec<FlowCounts> {
     let plans = record.plan.flow_plans();
-    let accounts = plans.into_iter().map(|flow| account(record, flow));
-    let known = |a: &FlowAccount| a.sent.bytes.is_some() || a.received.bytes.is_some();
-    accounts.filter(known).collect()
+    let counts = plans.into_iter().map(|flow| counts(record, flow));
+    let known = |a: &FlowCounts| a.sent.bytes.is_some() || a.received.bytes.is_some();
+    counts.filter(known).collect()
 }
 
 /// The flows of one direction, taken together.
 #[derive(Debug, Clone)]
-pub struct DirectionAccount {
+pub struct DirectionCounts {
     /// The end that sent.
     pub sender: EndName,
     /// The senders' counts.
@@ -81,15 +81,15 @@ pub struct DirectionAccount {
 }
 
 /// Every direction of a record, the near sender's first.
-pub fn directions(record: &Record, flows: &[FlowAccount]) -> Vec<DirectionAccount> {
+pub fn directions(record: &Record, flows: &[FlowCounts]) -> Vec<DirectionCounts> {
     let mut senders: Vec<_> = record.plan.flow_plans().iter().map(|flow| flow.sender).collect();
     senders.dedup();
     senders.into_iter().map(|sender| direction(record, flows, sender)).collect()
 }
 
-fn direction(record: &Record, flows: &[FlowAccount], sender: EndName) -> DirectionAccount {
+fn direction(record: &Record, flows: &[FlowCounts], sender: EndName) -> DirectionCounts {
     let own: Vec<_> = flows.iter().filter(|flow| flow.sender == sender).collect();
-    let mut sum = DirectionAccount {
+    let mut sum = DirectionCounts {
         sender,
         sent: together(own.iter().map(|flow| &flow.sent)),
         received: together(own.iter().map(|flow| &flow.received)),
@@ -115,7 +115,7 @@ fn run_s(record: &Record, end: EndName) -> f64 {
 }
 
 /// Fills in from the record's own result what no flow reports. The sender and the receiver counted for these `seconds`.
-fn fill(sum: &mut DirectionAccount, result: &DirectionResult, seconds: [f64; 2]) {
+fn fill(sum: &mut DirectionCounts, result: &DirectionResult, seconds: [f64; 2]) {
     let or =
         |known: Option<u64>, other: &goodput_model::Known<u64>| known.or(other.value().copied());
     sum.sent.bytes = or(sum.sent.bytes, &result.sent_bytes);
@@ -146,7 +146,7 @@ fn together<'a>(sides: impl Iterator<Item = &'a Side> + Clone) -> Side {
     }
 }
 
-fn account(record: &Record, flow: FlowPlan) -> FlowAccount {
+fn counts(record: &Record, flow: FlowPlan) -> FlowCounts {
     let side = |at: EndName, role: Role| {
         let seen = match at {
             EndName::Near => record.ends.near.value(),
@@ -166,7 +166,7 @@ fn account(record: &Record, flow: FlowPlan) -> FlowAccount {
         received.packets = received.packets.or(sent.packets.filter(|_| received.lost.is_some()));
     }
     let connection = record.connections.iter().find(|c| c.flow == flow.id).copied();
-    FlowAccount { flow: flow.id, sender: flow.sender, connection, sent, received }
+    FlowCounts { flow: flow.id, sender: flow.sender, connection, sent, received }
 }
 
 /// What one end counted, starting with the first detailed sample after the warm-up.

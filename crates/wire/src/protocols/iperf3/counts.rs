@@ -5,7 +5,7 @@ use goodput_model::{EndName, FlowSample, Plan, Role, Sample, Transport};
 use super::results::{NOT_COUNTED, Results, StreamResult, stream_id};
 
 /// The counts of this end, from the samples that its driver reports.
-pub struct Account {
+pub struct Counts {
     end: EndName,
     omit_s: f64,
     /// The first detailed sample after the warm-up. All counts and the time begin with this sample, so that rates are
@@ -20,8 +20,8 @@ struct Counted<'a> {
     warm: Option<&'a FlowSample>,
 }
 
-impl Account {
-    /// The account of `end`, which leaves the warm-up out.
+impl Counts {
+    /// The counts of `end`, which leave the warm-up out.
     pub fn new(end: EndName, omit_s: f64) -> Self {
         Self { end, omit_s, warm: None, last: None }
     }
@@ -143,12 +143,12 @@ mod tests {
 
     #[test]
     fn counts_begin_with_the_first_sample_after_the_warm_up_and_so_does_the_time() {
-        let mut account = Account::new(EndName::Far, 1.0);
+        let mut counts = Counts::new(EndName::Far, 1.0);
         for (at_s, bytes) in [(0.9, 900), (1.1, 1100), (1.2, 1200)] {
-            account.sampled(&detailed(at_s, Role::Receiver, &[bytes]));
+            counts.sampled(&detailed(at_s, Role::Receiver, &[bytes]));
         }
-        account.ended(detailed(3.1, Role::Receiver, &[3100]));
-        let stream = &account.results(&Plan::standard(), None).streams[0];
+        counts.ended(detailed(3.1, Role::Receiver, &[3100]));
+        let stream = &counts.results(&Plan::standard(), None).streams[0];
         assert_eq!((stream.bytes, stream.end_time), (2000, 2.0));
         assert_eq!(stream.retransmits, NOT_COUNTED);
     }
@@ -156,10 +156,10 @@ mod tests {
     #[test]
     fn datagrams_are_reported_with_the_warm_up_and_that_apart() {
         let plan = Plan { transport: Transport::Udp, ..Plan::standard() };
-        let mut account = Account::new(EndName::Far, 1.0);
-        account.sampled(&udp(1.0, 100, 90, 10));
-        account.ended(udp(2.0, 300, 270, 30));
-        let results = account.results(&plan, None);
+        let mut counts = Counts::new(EndName::Far, 1.0);
+        counts.sampled(&udp(1.0, 100, 90, 10));
+        counts.ended(udp(2.0, 300, 270, 30));
+        let results = counts.results(&plan, None);
         let stream = &results.streams[0];
         assert_eq!((stream.packets, stream.omitted_packets), (300, 100));
         assert_eq!((stream.errors, stream.omitted_errors), (30, 10));
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn every_stream_is_reported_even_where_nothing_was_counted() {
         let plan = Plan { direction: Direction::Both, flows: 2, ..Plan::standard() };
-        let results = Account::new(EndName::Near, 0.0).results(&plan, None);
+        let results = Counts::new(EndName::Near, 0.0).results(&plan, None);
         let ids: Vec<_> = results.streams.iter().map(|stream| stream.id).collect();
         assert_eq!((ids, results.sender_has_retransmits), (vec![1, 3, 4, 5], 1));
     }

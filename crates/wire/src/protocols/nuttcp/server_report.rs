@@ -35,7 +35,7 @@ const UNREPORTED: &str = "a nuttcp server does not report it";
 
 /// The report so far.
 #[derive(Debug, Default)]
-pub struct Account {
+pub struct ServerReport {
     text: String,
     megabytes: Option<f64>,
     seconds: Option<f64>,
@@ -44,7 +44,7 @@ pub struct Account {
     complaint: Option<String>,
 }
 
-impl Account {
+impl ServerReport {
     /// Takes a line.
     pub fn hear(&mut self, line: &str) -> Result<(), WireError> {
         let line = phrase(line);
@@ -96,7 +96,7 @@ impl Account {
         self.complaint.as_deref()
     }
 
-    /// A server's account of a measurement of `plan`. `theirs` is the server's version, `ours` the last sample of this
+    /// A server's report of a measurement of `plan`. `theirs` is the server's version, `ours` the last sample of this
     /// end.
     pub fn totals(&self, plan: &Plan, theirs: Version, ours: &Sample) -> Totals {
         let flows = plan.flow_plans();
@@ -183,18 +183,18 @@ mod tests {
         "nuttcp-t: stats=cpu user=0.0 system=0.0 elapsed=0:01 cpu=7% memory=0i+0d-764maxrss io=0+15pf swaps=40+1csw",
     ];
 
-    fn account_of(lines: &[&str]) -> Account {
-        let mut account = Account::default();
-        lines.iter().for_each(|line| account.hear(line).unwrap());
-        account
+    fn report_of(lines: &[&str]) -> ServerReport {
+        let mut report = ServerReport::default();
+        lines.iter().for_each(|line| report.hear(line).unwrap());
+        report
     }
 
     #[test]
     fn a_senders_account_is_read() {
-        let account = account_of(&LINES);
-        assert!(account.is_complete());
+        let report = report_of(&LINES);
+        assert!(report.is_complete());
         let plan = Plan { direction: Direction::Reverse, ..Plan::standard() };
-        let totals = account.totals(&plan, Version::new(6, 1, 2), &sample(1.0, 0));
+        let totals = report.totals(&plan, Version::new(6, 1, 2), &sample(1.0, 0));
         assert_eq!(
             (totals.program.as_str(), totals.cpu_percent),
             ("nuttcp 6.1.2", Known::Value(7.0))
@@ -211,16 +211,16 @@ mod tests {
 
     #[test]
     fn a_time_that_the_rate_belies_is_taken_as_reported() {
-        let account = account_of(&["nuttcp-r: megabytes=2.4375 real_seconds=1.02 rate_Mbps=7.0"]);
-        assert_eq!(account.seconds, Some(1.02));
-        let short = account_of(&["nuttcp-r: megabytes=0.0039 real_seconds=0.00 rate_Mbps=163.84"]);
+        let report = report_of(&["nuttcp-r: megabytes=2.4375 real_seconds=1.02 rate_Mbps=7.0"]);
+        assert_eq!(report.seconds, Some(1.02));
+        let short = report_of(&["nuttcp-r: megabytes=0.0039 real_seconds=0.00 rate_Mbps=163.84"]);
         assert!(short.seconds.is_some_and(|s| s > 1.9e-4 && s < 2.1e-4), "{:?}", short.seconds);
     }
 
     #[test]
     fn it_is_complete_only_with_its_last_line() {
         for lines in 0..LINES.len() {
-            assert!(!account_of(&LINES[..lines]).is_complete(), "{lines}");
+            assert!(!report_of(&LINES[..lines]).is_complete(), "{lines}");
         }
     }
 
@@ -228,17 +228,16 @@ mod tests {
     fn datagrams_are_counted_exactly_although_bytes_are_rounded() {
         let perf = "nuttcp-r: megabytes=0.0401 real_seconds=1.02 rate_KBps=2438.62 rate_Mbps=19.9";
         let plan = Plan { transport: Transport::Udp, chunk_bytes: Bytes(1400), ..Plan::standard() };
-        let totals = account_of(&[perf]).totals(&plan, Version::new(8, 2, 2), &sample(1.0, 0));
+        let totals = report_of(&[perf]).totals(&plan, Version::new(8, 2, 2), &sample(1.0, 0));
         assert_eq!(totals.flows[0].bytes, Known::Value(42_000));
     }
 
     #[test]
     fn what_this_end_has_sent_is_what_was_received_where_it_prints_alike() {
-        let account =
-            account_of(&["nuttcp-r: megabytes=0.9537 real_seconds=0.01 rate_Mbps=1815.7"]);
+        let report = report_of(&["nuttcp-r: megabytes=0.9537 real_seconds=0.01 rate_Mbps=1815.7"]);
         let bytes = |sent| {
             let totals =
-                account.totals(&Plan::standard(), Version::new(8, 2, 2), &sample(1.0, sent));
+                report.totals(&Plan::standard(), Version::new(8, 2, 2), &sample(1.0, sent));
             totals.flows[0].bytes.clone()
         };
         assert_eq!(bytes(1_000_000), Known::Value(1_000_000));
@@ -247,21 +246,20 @@ mod tests {
 
     #[test]
     fn a_servers_text_is_made_plain_and_its_complaint_remembered() {
-        let account =
-            account_of(&["nuttcp-r: v6.1.2: \x1b[31mError: bind: Address already in use"]);
-        let complaint = account.complaint().unwrap();
+        let report = report_of(&["nuttcp-r: v6.1.2: \x1b[31mError: bind: Address already in use"]);
+        let complaint = report.complaint().unwrap();
         assert!(complaint.ends_with("Address already in use") && !complaint.contains('\x1b'));
         let flood = "x".repeat(1000);
-        let mut account = Account::default();
-        assert!((0..100).any(|_| account.hear(&flood).is_err()));
+        let mut report = ServerReport::default();
+        assert!((0..100).any(|_| report.hear(&flood).is_err()));
     }
 
     proptest! {
         #[test]
         fn any_line_is_taken(line in "(nuttcp-r: )?(megabytes=.{0,9} real_seconds=.{0,9})?.{0,80}") {
-            let mut account = Account::default();
-            prop_assert!(account.hear(&line).is_ok());
-            let _ = account.totals(&Plan::standard(), Version::new(6, 1, 2), &sample(1.0, 0));
+            let mut report = ServerReport::default();
+            prop_assert!(report.hear(&line).is_ok());
+            let _ = report.totals(&Plan::standard(), Version::new(6, 1, 2), &sample(1.0, 0));
         }
     }
 }

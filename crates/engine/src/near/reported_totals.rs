@@ -3,11 +3,11 @@
 use goodput_model::{FlowTotals, Host, Known, Totals};
 use goodput_wire::far_end::FarEnd;
 
-/// The account of a far end as it comes in.
-pub struct FarAccount(Option<Totals>);
+/// The totals of a far end as they come in.
+pub struct ReportedTotals(Option<Totals>);
 
-impl FarAccount {
-    /// Only the far end's identity so far; a far end that reports needs no account.
+impl ReportedTotals {
+    /// Only the far end's identity so far; a far end with a whole report needs no totals.
     pub fn of(peer: &Host, far_end: &FarEnd) -> Self {
         let totals = Totals {
             program: peer.name.clone(),
@@ -38,7 +38,7 @@ impl FarAccount {
         self.0 = Some(Totals { flows, ..totals });
     }
 
-    /// The whole account.
+    /// All of them.
     pub fn into_totals(self) -> Option<Totals> {
         self.0
     }
