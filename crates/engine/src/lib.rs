@@ -30,7 +30,7 @@ pub use near::kept_samples;
 pub use near::measure::{measure, measure_whole};
 pub use result::conclude::{self, Conclusion, conclude, conclude_at_least};
 pub use result::measurement::{self, Incomplete, Measurement};
-pub use run::cap::Cap;
+pub use run::rate_limits::RateLimits;
 pub use verbs::attach::{AttachRequest, AttachTo, attach};
 pub use verbs::ceiling::{CeilingFacts, CeilingRequest, ceiling_facts};
 pub use verbs::check::check;

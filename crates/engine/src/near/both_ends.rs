@@ -9,17 +9,17 @@ use goodput_model::{
 use goodput_wire::session::{Action, Input};
 
 use super::client::{Client, REASON_TIMEOUT, unexpected};
+use super::far_start::FarStart;
 use super::kept_samples::KeptSamples;
 use super::progress::Progress;
 use super::reported_totals::ReportedTotals;
-use super::starts::Starts;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::result::measurement::{Incomplete, Measurement};
 use crate::run::end_run::{EndRun, Seen};
+use crate::run::flow_events::Failure;
 use crate::run::length::longest;
-use crate::run::watched::Failure;
 
 /// How often this end sends a sign of life to a far end that sends datagrams, seconds: several times within the 15 s
 /// after which it stops.
@@ -38,7 +38,7 @@ pub struct BothEnds<'a> {
     /// When the far end last got a sign of life, by this end's samples.
     life_shown_s: f64,
     /// When both ends began, as far as this is known during the run.
-    pub(super) starts: Starts,
+    pub(super) far_start: FarStart,
     pub(super) connections: Vec<Connection>,
     /// Whether anything more is expected from the far end.
     pub(super) hears: bool,
@@ -64,7 +64,7 @@ impl<'a> BothEnds<'a> {
             far_report: None,
             reported,
             life_shown_s: 0.0,
-            starts: Starts::default(),
+            far_start: FarStart::default(),
             connections,
             hears: true,
             incomplete: None,
@@ -78,7 +78,7 @@ impl<'a> BothEnds<'a> {
             plan: self.run.plan(),
             far_end: self.client.far_end(),
             kept: &self.kept,
-            starts: &self.starts,
+            far_start: &self.far_start,
             limit_reached: self.run.limit_reached(),
             near_ended: self.run.has_ended(),
             far_reported: self.far_report.is_some(),
@@ -92,7 +92,7 @@ impl<'a> BothEnds<'a> {
         listener: &mut Listener<'_>,
     ) -> Result<(), EngineError> {
         let began = self.run.begin(longest(self.run.plan()))?;
-        self.starts.began(began);
+        self.far_start.began(began);
         listener(Event::Opened { connections: self.connections.clone() });
         listener(Event::Began);
         while !self.progress().is_enough() {
@@ -189,7 +189,7 @@ impl<'a> BothEnds<'a> {
     ) -> Result<(), EngineError> {
         match action {
             Action::PeerSampled(sample) => {
-                self.starts.heard(Instant::now(), sample.at_s);
+                self.far_start.heard(Instant::now(), sample.at_s);
                 self.kept.take(EndName::Far, *sample, listener);
             }
             Action::PeerTotals(totals) => self.reported.came(*totals),

@@ -17,8 +17,8 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::clocks::pings::Pings;
-use crate::near::own_part;
-use crate::run::cap::Cap;
+use crate::near::own_check;
+use crate::run::rate_limits::RateLimits;
 
 /// How long a far end that serves one client at a time may take between two clients.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -39,7 +39,7 @@ pub struct Client {
     pub peer: Host,
     secured: bool,
     /// Rates that this end keeps to in addition to each plan's rate.
-    pub(crate) cap: Cap,
+    pub(crate) rate_limits: RateLimits,
     /// Comparisons of the clocks over the control connection.
     pub(crate) pings: Pings,
     /// How the peer's time of day differs from this host's, if the peer reported it.
@@ -62,7 +62,7 @@ impl Client {
         interrupt: &Interrupt,
         listener: &mut Listener<'_>,
     ) -> Result<Self, EngineError> {
-        own_part::check(target, plan).await?;
+        own_check::check(target, plan).await?;
         let client = tokio::select! {
             client = Self::greet(target, &plan.socket, credentials, Duration::ZERO) => client?,
             () = interrupt.raised() => return Err(EngineError::Interrupted),
@@ -131,7 +131,7 @@ impl Client {
                         local,
                         peer,
                         secured,
-                        cap: Cap::default(),
+                        rate_limits: RateLimits::default(),
                         clock,
                     });
                 }
@@ -173,13 +173,13 @@ impl Client {
         self.conversation.hang_up().await;
         let greeted = Self::greet(&self.target, &self.options, &self.credentials, IDLE_TIMEOUT);
         let greeted = greeted.await?;
-        *self = Self { cap: std::mem::take(&mut self.cap), ..greeted };
+        *self = Self { rate_limits: std::mem::take(&mut self.rate_limits), ..greeted };
         Ok(())
     }
 
     /// Limits all further measurements of this end to these rates.
-    pub fn keep_to(&mut self, cap: Cap) {
-        self.cap = cap;
+    pub fn keep_to(&mut self, rate_limits: RateLimits) {
+        self.rate_limits = rate_limits;
     }
 
     /// Reads or changes a setting of the far end. Returns the effective value.

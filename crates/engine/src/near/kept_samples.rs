@@ -4,14 +4,14 @@ use goodput_model::{EndName, Interval, Plan, Sample, Thinned};
 
 use crate::events::{Event, Listener};
 use crate::near::live_intervals::LiveIntervals;
-use crate::result::kept::Kept;
 use crate::result::silence::Silence;
+use crate::result::thinned_samples::ThinnedSamples;
 use crate::result::window::steady;
 
 /// Samples of both ends, thinned as they age, and the intervals cut from them, joined if there are many.
 pub struct KeptSamples {
-    near: Kept,
-    far: Kept,
+    near: ThinnedSamples,
+    far: ThinnedSamples,
     live: LiveIntervals,
     /// Whether flows ran until they were stopped; the samples until then are marked.
     was_steady: bool,
@@ -36,8 +36,8 @@ impl KeptSamples {
     /// For a plan with a far end that does or does not report what it receives.
     pub fn new(plan: &Plan, far_reports: bool) -> Self {
         Self {
-            near: Kept::default(),
-            far: Kept::default(),
+            near: ThinnedSamples::default(),
+            far: ThinnedSamples::default(),
             live: LiveIntervals::new(plan, far_reports),
             was_steady: false,
         }
@@ -76,14 +76,14 @@ impl KeptSamples {
 
     /// Whether the far end's reports end well before the senders were to stop.
     pub fn is_far_silent(&self) -> bool {
-        let marked = |kept: &Kept| self.was_steady.then(|| kept.marked().unwrap_or(0));
+        let marked = |kept: &ThinnedSamples| self.was_steady.then(|| kept.marked().unwrap_or(0));
         let (near, far) = (marked(&self.near), marked(&self.far));
         Silence::of(steady(&self.near, near), steady(&self.far, far), 0.0).is_some()
     }
 
     /// The measurement is over. `far_reports` says whether the far end finally reported what it received.
     pub fn close(mut self, far_reports: bool, listener: &mut Listener<'_>) -> KeptMeasurement {
-        let marked = |kept: &Kept| kept.marked().unwrap_or(0);
+        let marked = |kept: &ThinnedSamples| kept.marked().unwrap_or(0);
         let steady_samples = self.was_steady.then(|| (marked(&self.near), marked(&self.far)));
         let (near, far) = steady_samples.unzip();
         let (steady_near, steady_far) = (steady(&self.near, near), steady(&self.far, far));

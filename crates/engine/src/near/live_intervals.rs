@@ -6,7 +6,7 @@ use goodput_model::{EndName, Interval, Plan, Sample, Transport};
 use crate::events::{Event, Listener};
 use crate::result::acknowledged::acknowledged;
 use crate::result::intervals::{Counts, IntervalMaker};
-use crate::result::joined::Joined;
+use crate::result::joined_intervals::JoinedIntervals;
 
 /// The intervals of each direction, and where they come from.
 pub struct LiveIntervals {
@@ -21,7 +21,7 @@ struct DirectionIntervals {
     series: Series,
     maker: IntervalMaker,
     every_s: f64,
-    kept: Joined,
+    kept: JoinedIntervals,
 }
 
 /// What the intervals of a direction are cut from.
@@ -131,7 +131,7 @@ impl DirectionIntervals {
     fn new(sender: EndName, series: Series, every_s: f64) -> Self {
         let counts = if series == Series::Sent { Counts::Sent } else { Counts::Received };
         let maker = IntervalMaker::new(sender, counts, every_s);
-        Self { sender, series, maker, every_s, kept: Joined::default() }
+        Self { sender, series, maker, every_s, kept: JoinedIntervals::default() }
     }
 
     fn show(&mut self, interval: Interval, listener: &mut Listener<'_>) {

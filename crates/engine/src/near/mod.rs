@@ -1,13 +1,14 @@
 //! One measurement seen from the near end: agree, open the flows, watch, stop, gather.
 
 pub mod agree;
+mod await_reports;
 mod both_ends;
 pub mod capture;
 pub mod client;
 pub mod clocks;
+pub mod far_start;
 pub mod fetch;
 pub mod flows;
-mod gather;
 pub mod host_before;
 pub mod kept_samples;
 pub mod latency;
@@ -15,10 +16,9 @@ pub mod live_intervals;
 pub mod measure;
 mod mounted;
 mod near_run;
-mod notes;
-pub mod own_part;
+pub mod own_check;
 pub mod patience;
 mod probes;
 pub mod progress;
 pub mod reported_totals;
-pub mod starts;
+mod storage_notes;

@@ -8,15 +8,15 @@ use goodput_model::{EndName, Missing, Plan, Snapshot};
 use goodput_wire::session::Input;
 
 use super::agree::{self, Concluding, Removal};
+use super::await_reports::await_reports;
 use super::both_ends::BothEnds;
 use super::client::Client;
 use super::clocks::{self, Comparing};
-use super::gather::gather;
+use super::far_start::FarStart;
 use super::host_before::{HostBefore, affinity, path};
 use super::latency::{self, Prober, Probing};
-use super::own_part;
+use super::own_check;
 use super::probes::{Probes, compared, probed};
-use super::starts::Starts;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
@@ -41,7 +41,7 @@ pub struct NearRun<'a> {
 impl<'a> NearRun<'a> {
     /// Proposes the plan, opens the flows and takes the snapshot before.
     pub async fn agree(client: &'a mut Client, plan: &Plan) -> Result<Self, EngineError> {
-        let (plan, movers) = own_part::movers(&client.target, plan)?;
+        let (plan, movers) = own_check::movers(&client.target, plan)?;
         let (plan, stores) = agree::files(client, &plan).await?;
         let affinity = affinity(client, &plan).await?;
         let proposed = movers::for_peer(&plan, client.far_end().chooses_movers)?;
@@ -67,7 +67,7 @@ impl<'a> NearRun<'a> {
         let own = Arc::new(own);
         let control = client.conversation.control();
         let (flows, log, scratch) = (agreed.opened.flows, agreed.log, agreed.scratch);
-        let mut run = EndRun::start(Arc::clone(&own), flows, &client.cap, control, echoes)?;
+        let mut run = EndRun::start(Arc::clone(&own), flows, &client.rate_limits, control, echoes)?;
         doubts.extend(agree::ready(client, agreed.heard).await?);
         doubts.extend(clocks::doubt(client.clock));
         let mut before = match early {
@@ -94,7 +94,7 @@ impl<'a> NearRun<'a> {
         let Self { scratch, log, mut probes, mut ends } = self;
         let idle = probes.idle(&mut ends, interrupt, listener).await?;
         probes.first_exchanges(&mut ends, listener).await?;
-        ends.starts = Starts::asked(Instant::now());
+        ends.far_start = FarStart::asked(Instant::now());
         ends.client.conversation.feed(Input::Begin);
         let loaded = probes.start();
         if let Err(why) = ends.move_payload(interrupt, listener).await {
@@ -107,7 +107,7 @@ impl<'a> NearRun<'a> {
         ends.finish(interrupt.is_raised() || !ends.hears);
         loaded.iter().for_each(Probing::finish);
         listener(Event::Ended);
-        gather(&mut ends, interrupt, listener).await;
+        await_reports(&mut ends, interrupt, listener).await;
         // Before anything that takes time without moving payload.
         let fetches = log.map(|conclude| {
             let (fetches, doubt) = conclude();

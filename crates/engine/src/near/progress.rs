@@ -4,8 +4,8 @@ use goodput_experiment::steady::is_precise_enough;
 use goodput_model::{Bytes, EndName, Length, Plan, Sample};
 use goodput_wire::far_end::FarEnd;
 
+use super::far_start::FarStart;
 use super::kept_samples::KeptSamples;
-use super::starts::Starts;
 use crate::result::acknowledged::acknowledged;
 use crate::result::window::measure;
 
@@ -18,7 +18,7 @@ pub struct Progress<'a> {
     /// The samples of both ends so far.
     pub kept: &'a KeptSamples,
     /// When both ends began, as far as known.
-    pub starts: &'a Starts,
+    pub far_start: &'a FarStart,
     /// Whether the flows have reached their time limit.
     pub limit_reached: bool,
     /// Whether every flow of this end has ended.
@@ -74,8 +74,8 @@ impl Progress<'_> {
         };
         // Slow start is certainly over by then, whenever the far end began.
         let later_s = match sender {
-            EndName::Near => -self.starts.earliest_s(),
-            EndName::Far => self.starts.latest_s(),
+            EndName::Near => -self.far_start.earliest_s(),
+            EndName::Far => self.far_start.latest_s(),
         };
         let omit_s = self.plan.omit_s;
         let long_enough = receiving.last().is_some_and(|last| last.at_s >= min_s + omit_s);

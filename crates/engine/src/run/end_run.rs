@@ -11,11 +11,11 @@ use goodput_model::{
 use goodput_mover::LastHeard;
 
 use crate::error::EngineError;
-use crate::run::cap::Cap;
+use crate::run::flow_events::{EndedFlows, Failure, FlowsEvent};
 use crate::run::observe::{usage_after, usage_before};
 use crate::run::prepared::Prepared;
+use crate::run::rate_limits::RateLimits;
 use crate::run::traffic::{Connected, Traffic};
-use crate::run::watched::{EndedFlows, Failure, FlowsEvent};
 
 /// The run of one end whose flows exist.
 pub struct EndRun {
@@ -32,7 +32,7 @@ pub struct EndRun {
     /// The clock of the samples, once they have ended.
     clock: Option<OwnClock>,
     /// The rates that its flows keep to.
-    cap: Cap,
+    rate_limits: RateLimits,
     /// The limits that held the flows back, once these have ended.
     held_to: Option<Vec<HeldTo>>,
     /// Sockets that this end has read, kept open until the run is over.
@@ -60,11 +60,11 @@ impl EndRun {
     pub fn start(
         own: Arc<Prepared>,
         flows: Vec<Connected>,
-        cap: &Cap,
+        rate_limits: &RateLimits,
         control: Option<OwnedFd>,
         echoes: LastHeard,
     ) -> Result<Self, EngineError> {
-        let traffic = Traffic::start(&own, flows, cap)?;
+        let traffic = Traffic::start(&own, flows, rate_limits)?;
         traffic.watch_peer(&own.plan, control, echoes)?;
         Ok(Self {
             own,
@@ -76,7 +76,7 @@ impl EndRun {
             placement: None,
             arrivals: Vec::new(),
             clock: None,
-            cap: cap.clone(),
+            rate_limits: rate_limits.clone(),
             held_to: None,
             sockets: Vec::new(),
         })
@@ -118,7 +118,7 @@ impl EndRun {
                 let EndedFlows { last, totals, arrivals, placement, held, clock, sockets } =
                     outcome?;
                 self.arrivals = arrivals;
-                self.held_to = Some(held.to(&self.cap));
+                self.held_to = Some(held.to(&self.rate_limits));
                 (self.placement, self.clock) = (Some(placement), Some(clock));
                 self.sockets = sockets;
                 Ok(Seen::Ended { last, totals })
@@ -208,7 +208,8 @@ mod tests {
             bodies: None,
             file: None,
         }];
-        EndRun::start(Arc::new(own), flows, &Cap::default(), None, LastHeard::default()).unwrap()
+        EndRun::start(Arc::new(own), flows, &RateLimits::default(), None, LastHeard::default())
+            .unwrap()
     }
 
     async fn last(run: &mut EndRun) -> Sample {

@@ -12,8 +12,8 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
 use crate::run::affinity::Affinity;
-use crate::run::left_behind::given_up;
-use crate::run::watched::{EndedFlows, FlowsEvent, Held, Limit};
+use crate::run::flow_events::{EndedFlows, FlowsEvent, Held, Limit};
+use crate::run::stuck_flows::given_up;
 
 /// Time between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);

@@ -13,10 +13,10 @@ use goodput_mover::{
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
-use crate::run::cap::Cap;
+use crate::run::flow_events::{Failure, FlowsEvent, Limit};
 use crate::run::prepared::Prepared;
+use crate::run::rate_limits::RateLimits;
 use crate::run::sampler;
-use crate::run::watched::{Failure, FlowsEvent, Limit};
 
 /// How long receivers keep reading after the senders were stopped. What is still on its way then is given up and shows
 /// as the difference between both ends' counts.
@@ -64,9 +64,13 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Starts a thread for each flow; nothing moves before [`Traffic::begin`]. `cap` bounds this end's rate in addition
-    /// to the plan's own rate.
-    pub fn start(own: &Prepared, flows: Vec<Connected>, cap: &Cap) -> Result<Self, EngineError> {
+    /// Starts a thread for each flow; nothing moves before [`Traffic::begin`]. `rate_limits` bounds this end's
+    /// rate in addition to the plan's own rate.
+    pub fn start(
+        own: &Prepared,
+        flows: Vec<Connected>,
+        rate_limits: &RateLimits,
+    ) -> Result<Self, EngineError> {
         let stop = Stop::new().map_err(EngineError::io("make the stop signal of the flows"))?;
         let (report, watched) = mpsc::unbounded_channel();
         let mut traffic = Self {
@@ -78,15 +82,20 @@ impl Traffic {
             report,
         };
         for flow in flows {
-            traffic.add(own, cap, flow)?;
+            traffic.add(own, rate_limits, flow)?;
         }
         Ok(traffic)
     }
 
-    fn add(&mut self, own: &Prepared, cap: &Cap, connected: Connected) -> Result<(), EngineError> {
+    fn add(
+        &mut self,
+        own: &Prepared,
+        rate_limits: &RateLimits,
+        connected: Connected,
+    ) -> Result<(), EngineError> {
         let Connected { flow, socket, framing, early, bodies, file } = connected;
         let plan = &own.plan;
-        let config = flow_config(plan, own.end, cap, flow);
+        let config = flow_config(plan, own.end, rate_limits, flow);
         // Datagrams sent at full speed would leave the others behind without bound.
         let keeps_step = plan.transport == Transport::Tcp || config.rate.is_some();
         let in_turn = framing.is_read_in_turn() && keeps_step && plan.flows > 1;
@@ -184,15 +193,16 @@ impl Drop for Traffic {
     }
 }
 
-fn flow_config(plan: &Plan, end: EndName, cap: &Cap, flow: FlowPlan) -> FlowConfig {
+fn flow_config(plan: &Plan, end: EndName, rate_limits: &RateLimits, flow: FlowPlan) -> FlowConfig {
     let role = if flow.sender == end { Role::Sender } else { Role::Receiver };
     let own = plan.rate_per_flow();
     // A receiver keeps only to shared rates: what a path has held up comes faster afterwards.
     let rate = match role {
         Role::Receiver => None,
-        Role::Sender => own.into_iter().chain(cap.rate).min_by(|a, b| a.0.total_cmp(&b.0)),
+        Role::Sender => own.into_iter().chain(rate_limits.rate).min_by(|a, b| a.0.total_cmp(&b.0)),
     };
-    let shared: Vec<_> = cap.shared(role).iter().map(|shared| Arc::clone(&shared.rate)).collect();
+    let shared: Vec<_> =
+        rate_limits.shared(role).iter().map(|shared| Arc::clone(&shared.rate)).collect();
     let narrowest = shared.iter().map(|shared| shared.rate()).min_by(|a, b| a.0.total_cmp(&b.0));
     let size = plan.chunk_bytes.0 as usize;
     FlowConfig {
@@ -224,7 +234,7 @@ pub fn byte_limit(plan: &Plan, id: u16, unit: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::cap::SharedLimit;
+    use crate::run::rate_limits::SharedLimit;
     use goodput_model::{BitRate, RateLimit};
     use goodput_model::{Bytes, Length};
     use goodput_mover::SharedRate;
@@ -248,17 +258,20 @@ mod tests {
             let rate = SharedRate::new(BitRate(rate)).map(Arc::new).unwrap();
             vec![SharedLimit { rate, limit: RateLimit::Client }]
         };
-        let cap =
-            |rate| Cap { rate: Some(BitRate(rate)), sent: shared(3.0), received: shared(4.0) };
-        let rates = |end, cap: &Cap| {
-            let config = flow_config(&plan, end, cap, flow);
+        let rate_limits = |rate| RateLimits {
+            rate: Some(BitRate(rate)),
+            sent: shared(3.0),
+            received: shared(4.0),
+        };
+        let rates = |end, rate_limits: &RateLimits| {
+            let config = flow_config(&plan, end, rate_limits, flow);
             let shared = config.shared_rates.iter().map(|shared| shared.rate().0).collect();
             (config.rate.map(|rate| rate.0), config.rate_is_shared, shared)
         };
-        assert_eq!(rates(EndName::Near, &Cap::default()), (Some(5e5), false, vec![]));
-        assert_eq!(rates(EndName::Near, &cap(2e5)), (Some(2e5), true, vec![3.0]));
-        assert_eq!(rates(EndName::Near, &cap(2e6)), (Some(5e5), false, vec![3.0]));
-        assert_eq!(rates(EndName::Far, &Cap::default()), (None, false, vec![]));
-        assert_eq!(rates(EndName::Far, &cap(2e5)), (None, false, vec![4.0]));
+        assert_eq!(rates(EndName::Near, &RateLimits::default()), (Some(5e5), false, vec![]));
+        assert_eq!(rates(EndName::Near, &rate_limits(2e5)), (Some(2e5), true, vec![3.0]));
+        assert_eq!(rates(EndName::Near, &rate_limits(2e6)), (Some(5e5), false, vec![3.0]));
+        assert_eq!(rates(EndName::Far, &RateLimits::default()), (None, false, vec![]));
+        assert_eq!(rates(EndName::Far, &rate_limits(2e5)), (None, false, vec![4.0]));
     }
 }

@@ -29,11 +29,11 @@ use admit::attempts::{Attempts, Pace};
 use admit::denied::{self, Denied};
 use admit::echoes::Echoes;
 use admit::gate::Gate;
-use admit::hearing::Hearing;
 pub use admit::host::{Buffers, Host};
 pub use admit::keys::Keys;
 use admit::logins::Logins;
 use admit::quotas::Limit;
+use admit::read_budgets::ReadBudgets;
 use listen::endpoint::Endpoint;
 use listen::event_thread::EventThread;
 use listen::listeners::OpenedPorts;
@@ -114,7 +114,7 @@ struct Shared {
     logins: Logins,
     /// Handshakes, which take CPU time from the control connections.
     handshakes: Attempts,
-    hearing: Hearing,
+    read_budgets: ReadBudgets,
     /// Datagrams from excluded networks.
     denied: Denied,
     sign_locks: SignLocks,
@@ -230,7 +230,7 @@ pub async fn serve(
         echoes: Echoes::default(),
         logins: Logins::default(),
         handshakes: Attempts::new(HANDSHAKES),
-        hearing: Hearing::default(),
+        read_budgets: ReadBudgets::default(),
         denied: Denied::default(),
         sign_locks: SignLocks::default(),
         stopping,

@@ -13,7 +13,7 @@ use crate::near::client::Client;
 use crate::near::measure::measure_whole;
 use crate::result::conclude::conclude;
 use crate::verbs::compare::Arm;
-use crate::verbs::compare::near_far::Appliers;
+use crate::verbs::compare::appliers::Appliers;
 
 /// Most probes that are run.
 const MAX_PROBES: usize = 3;

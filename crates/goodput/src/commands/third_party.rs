@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use goodput_engine::serve::ThirdParty;
-use goodput_engine::{Cap, Client, Credentials, EngineError, Interrupt, Target, conclude};
+use goodput_engine::{Client, Credentials, EngineError, Interrupt, RateLimits, Target, conclude};
 use goodput_wire::protocols::nuttcp::PROTOCOL;
 use goodput_wire::session::ThirdPartyTest;
 
@@ -19,16 +19,16 @@ pub fn runner(args: &ServeArgs) -> Option<ThirdParty> {
 
 fn run(
     test: &ThirdPartyTest,
-    cap: Cap,
+    rate_limits: RateLimits,
     interrupt: &Interrupt,
     say: &mut dyn FnMut(String),
 ) -> Result<(), String> {
-    measure(test, cap, interrupt, say).map_err(|error| exit::in_words(&error))
+    measure(test, rate_limits, interrupt, say).map_err(|error| exit::in_words(&error))
 }
 
 fn measure(
     test: &ThirdPartyTest,
-    cap: Cap,
+    rate_limits: RateLimits,
     interrupt: &Interrupt,
     say: &mut dyn FnMut(String),
 ) -> anyhow::Result<()> {
@@ -62,7 +62,7 @@ fn measure(
     let measuring = async {
         let credentials = Credentials::default();
         let mut client = Client::connect(&target, plan, &credentials, interrupt, listener).await?;
-        client.keep_to(cap);
+        client.keep_to(rate_limits);
         let measured = goodput_engine::measure_whole(&mut client, plan, interrupt, listener).await;
         client.leave().await;
         Ok(measured?)

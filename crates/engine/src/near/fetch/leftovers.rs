@@ -11,7 +11,7 @@ use super::removal::{self, Patience, Removal};
 use crate::control::target::Target;
 use crate::error::EngineError;
 use crate::near::mounted;
-use crate::near::notes::{Meeting, Note};
+use crate::near::storage_notes::{Meeting, StorageNote};
 
 /// A file that a dead run has left at a server or on a mount, and what became of it.
 #[derive(Debug)]
@@ -26,8 +26,8 @@ pub struct LeftUpload {
 /// run that reached the server by another way may have reached another machine: this one's word means nothing then.
 pub fn settle(asker: &Asker, place: &Place, notes: &Path) -> Vec<String> {
     let met = asker.target.file.as_ref().and_then(|file| Meeting::of(file).ok());
-    let (Ok(left), Some(met)) = (Note::<Place>::left(notes), met) else { return Vec::new() };
-    let is_here = |note: &Note<Place>| {
+    let (Ok(left), Some(met)) = (StorageNote::<Place>::left(notes), met) else { return Vec::new() };
+    let is_here = |note: &StorageNote<Place>| {
         note.met.leads_where(&met) && note.places.iter().any(|noted| is_same(noted, place))
     };
     let mut words = Vec::new();
@@ -57,7 +57,7 @@ pub fn undo_uploads(
     for (path, removed) in mounted::undo(notes, forget).map_err(&read)? {
         all.push(LeftUpload { place: path.display().to_string(), removed });
     }
-    for mut note in Note::<Place>::left(notes).map_err(&read)? {
+    for mut note in StorageNote::<Place>::left(notes).map_err(&read)? {
         let removal = undo(&mut note, &meet);
         let files = removal.files.into_iter();
         all.extend(files.map(|(place, removed)| LeftUpload { place: place.to_string(), removed }));
@@ -70,7 +70,7 @@ pub fn undo_uploads(
 
 /// Removes what one note names.
 fn undo(
-    note: &mut Note,
+    note: &mut StorageNote,
     meet: &impl Fn(&Place, &Meeting) -> Result<Target, EngineError>,
 ) -> Removal {
     let Some(first) = note.places.first() else {

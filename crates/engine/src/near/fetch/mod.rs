@@ -32,7 +32,7 @@ use connections::PastConnections;
 use dialler::Addresses;
 use warm_up::{Patient, WarmUp};
 
-pub use super::notes::Meeting;
+pub use super::storage_notes::Meeting;
 pub use log::FetchLog;
 pub use scratch::Scratch;
 

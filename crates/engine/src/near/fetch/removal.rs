@@ -8,7 +8,7 @@ use goodput_files::{Conversation, FileError, Place, Ready, Wait};
 
 use super::asker::Asker;
 use super::warm_up::wait_at_most;
-use crate::near::notes::Note;
+use crate::near::storage_notes::StorageNote;
 
 /// When a server says that files are not there, it is asked again after this time: it may not have carried out yet what
 /// a closed connection had requested.
@@ -48,13 +48,13 @@ pub struct Removal {
 
 impl Removal {
     /// No noted file could be removed.
-    pub fn failed(note: &Note, why: &str) -> Self {
+    pub fn failed(note: &StorageNote, why: &str) -> Self {
         let files = note.places.iter().map(|place| (place.clone(), Err(why.to_owned())));
         Self { files: files.collect(), noted: Ok(()) }
     }
 
     /// Records the outcome for one file. A file that is gone is no longer noted.
-    fn concludes(&mut self, note: &mut Note, place: Place, outcome: Result<bool, String>) {
+    fn concludes(&mut self, note: &mut StorageNote, place: Place, outcome: Result<bool, String>) {
         if outcome.is_ok()
             && let Err(cause) = note.is_gone(&place)
         {
@@ -85,7 +85,7 @@ impl Removal {
 
 /// Removes the files of a note, which forgets each file that is gone. Files that the server does not find are requested
 /// once more after all others; without the time for that they stay noted.
-pub fn remove(asker: &Asker, note: &mut Note, patience: Patience) -> Removal {
+pub fn remove(asker: &Asker, note: &mut StorageNote, patience: Patience) -> Removal {
     let until = Instant::now() + patience.all;
     let mut removal = Removal { files: Vec::new(), noted: Ok(()) };
     let Some(first) = note.places.first() else { return removal };
@@ -181,7 +181,7 @@ mod tests {
     use super::super::dialler::Addresses;
     use super::*;
     use crate::control::target::Target;
-    use crate::near::notes::Meeting;
+    use crate::near::storage_notes::Meeting;
 
     /// An FTP server that answers requests to delete as `delete` says. Returns what it received, and who asks it.
     fn serve(delete: fn(&str) -> &'static str) -> (Asker, Receiver<String>) {
@@ -211,10 +211,10 @@ mod tests {
         (Asker::new(target, addresses, SocketOptions::default(), options).unwrap(), said)
     }
 
-    fn noted(asker: &Asker, folder: &Path) -> Note {
+    fn noted(asker: &Asker, folder: &Path) -> StorageNote {
         let place =
             |number| asker.own(schemes::parse(&format!("{}{number}", asker.target.text)).unwrap());
-        Note::write(folder, "1", Meeting::default(), (0..3).map(place).collect()).unwrap()
+        StorageNote::write(folder, "1", Meeting::default(), (0..3).map(place).collect()).unwrap()
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
         let trouble: Vec<_> = removal.trouble().collect();
         assert!(trouble.len() == 1 && trouble[0].contains("550"), "{trouble:?}");
         drop(note);
-        let left = Note::<Place>::left(folder.path()).unwrap();
+        let left = StorageNote::<Place>::left(folder.path()).unwrap();
         assert_eq!(left[0].places.len(), 1, "{left:?}");
         assert!(left[0].places[0].to_string().ends_with("/in/0"), "{left:?}");
     }
@@ -266,6 +266,6 @@ mod tests {
         let short = Patience { all: RETRY_DELAY, one: RETRY_DELAY };
         assert_eq!(remove(&asker, &mut note, short).trouble().count(), 3);
         drop(note);
-        assert_eq!(Note::<Place>::left(folder.path()).unwrap()[0].places.len(), 3);
+        assert_eq!(StorageNote::<Place>::left(folder.path()).unwrap()[0].places.len(), 3);
     }
 }

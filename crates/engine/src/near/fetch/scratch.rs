@@ -14,7 +14,7 @@ use super::removal::{self, Patience};
 use super::warm_up::Patient;
 use crate::control::target::FileTarget;
 use crate::error::EngineError;
-use crate::near::notes::{Meeting, Note};
+use crate::near::storage_notes::{Meeting, StorageNote};
 
 /// How long a write in the trial waits for room.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,7 +22,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Files that are stored at a server; dropping it removes them.
 pub struct Scratch {
     asker: Asker,
-    note: Option<Note>,
+    note: Option<StorageNote>,
 }
 
 impl Scratch {
@@ -104,12 +104,12 @@ fn write_note(
     reached: Option<IpAddr>,
     id: &str,
     places: Vec<Place>,
-) -> Result<Note, EngineError> {
+) -> Result<StorageNote, EngineError> {
     let folder: &Path = target.notes.as_deref().ok_or_else(|| {
         EngineError::Flow("there is no place for the note of what is stored at the server: name one by --state-dir".into())
     })?;
     let met = Meeting::of(target).map(|met| Meeting { reached, ..met });
-    let written = met.and_then(|met| Note::write(folder, id, met, places));
+    let written = met.and_then(|met| StorageNote::write(folder, id, met, places));
     let folder = folder.display();
     written.map_err(EngineError::io(format!(
         "note in {folder} what is about to be stored at the server"

@@ -11,7 +11,7 @@ use goodput_files::{path_of_url, url_of_path};
 
 use super::place::cannot;
 use crate::error::EngineError;
-use crate::near::notes::{Meeting, Note, Noted};
+use crate::near::storage_notes::{Meeting, Noted, StorageNote};
 
 /// Bytes of the file that each flow writes repeatedly: the same as of an upload to a server.
 const FILE_BYTES: u64 = 64 << 20;
@@ -41,7 +41,7 @@ fn is_scratch(path: &Path) -> bool {
 
 /// Files of a measurement; dropping it removes them.
 pub struct ScratchFiles {
-    note: Option<Note<PathBuf>>,
+    note: Option<StorageNote<PathBuf>>,
 }
 
 impl ScratchFiles {
@@ -54,7 +54,8 @@ impl ScratchFiles {
         })?;
         let id = format!("{:016x}", rand::random::<u64>());
         let path = |flow| folder.join(format!("{NAME}{id}-{flow}"));
-        let noted = Note::write(notes, &id, Meeting::default(), (0..flows).map(path).collect());
+        let noted =
+            StorageNote::write(notes, &id, Meeting::default(), (0..flows).map(path).collect());
         let noted = noted.map_err(EngineError::io(format!(
             "note in {} what is about to be written",
             notes.display()
@@ -104,7 +105,7 @@ struct Removal {
 }
 
 /// Removes what a note names, which forgets each file that is gone.
-fn remove_noted(note: &mut Note<PathBuf>) -> Removal {
+fn remove_noted(note: &mut StorageNote<PathBuf>) -> Removal {
     let mut removal = Removal { files: Vec::new(), noted: Ok(()) };
     for path in note.places.clone() {
         let outcome = remove(&path).map_err(|cause| cause.to_string());
@@ -117,7 +118,7 @@ fn remove_noted(note: &mut Note<PathBuf>) -> Removal {
 }
 
 /// The same, within bounds. `None`: it took too long.
-fn remove_in_time(mut note: Note<PathBuf>) -> Option<Removal> {
+fn remove_in_time(mut note: StorageNote<PathBuf>) -> Option<Removal> {
     let (say, said) = channel();
     std::thread::spawn(move || {
         // Nobody waits any more if it took too long.
@@ -157,9 +158,10 @@ fn kept(path: &Path, why: &str) -> String {
 
 /// Removes what dead runs have left in a folder. Returns in words what was done.
 pub fn settle(folder: &Path, notes: &Path) -> Vec<String> {
-    let Ok(left) = Note::<PathBuf>::left(notes) else { return Vec::new() };
-    let is_here = |note: &Note<PathBuf>| note.places.iter().any(|p| p.parent() == Some(folder));
-    let done = |note: Note<PathBuf>| match remove_in_time(note) {
+    let Ok(left) = StorageNote::<PathBuf>::left(notes) else { return Vec::new() };
+    let is_here =
+        |note: &StorageNote<PathBuf>| note.places.iter().any(|p| p.parent() == Some(folder));
+    let done = |note: StorageNote<PathBuf>| match remove_in_time(note) {
         Some(removal) => {
             let removed = removal.files.iter().filter(|(_, outcome)| *outcome == Ok(true));
             let removed = removed.map(|(path, _)| {
@@ -176,7 +178,7 @@ pub fn settle(folder: &Path, notes: &Path) -> Vec<String> {
 /// With `forget`, a file that can't be removed is no longer noted.
 pub fn undo(notes: &Path, forget: bool) -> io::Result<Vec<(PathBuf, Result<bool, String>)>> {
     let mut all = Vec::new();
-    for mut note in Note::<PathBuf>::left(notes)? {
+    for mut note in StorageNote::<PathBuf>::left(notes)? {
         let removal = remove_noted(&mut note);
         // A run that died before it had named anything left an empty note.
         let is_empty = removal.files.is_empty();

@@ -10,7 +10,7 @@ use goodput_mover::SharedRate;
 use goodput_wire::keys::{AuthorizedKey, PublicKey};
 
 use super::quotas::{Limit, Quota, Whose, whose};
-use crate::run::cap::SharedLimit;
+use crate::run::rate_limits::SharedLimit;
 
 /// The rates of all measuring clients.
 pub struct Rates {

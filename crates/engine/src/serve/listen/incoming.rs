@@ -124,7 +124,7 @@ fn begin(
     if protocol.has_control {
         let_through(&stream, client.peer);
     }
-    let budget = shared.hearing.of(client.peer.ip());
+    let budget = shared.read_budgets.of(client.peer.ip());
     let mut conversation = Conversation::new(session, Some(stream)).within(budget);
     conversation.feed(Input::Received(first));
     conversation

@@ -14,7 +14,7 @@ use super::client::ClientInfo;
 use super::shown::turned;
 use crate::control::target::split_port;
 use crate::interrupt::{Interrupt, Raise, interrupt};
-use crate::run::cap::Cap;
+use crate::run::rate_limits::RateLimits;
 use crate::serve::admit::admission::{Admission, Wants};
 use crate::serve::admit::gate::Permit;
 use crate::threads::can_start_thread;
@@ -28,7 +28,7 @@ pub struct ThirdParty {
 
 /// Makes the measurement within these rates and reports its lines, or why it failed, on a thread that may block. Ends
 /// as soon as the interrupt is raised.
-type Run = dyn Fn(&ThirdPartyTest, Cap, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String>
+type Run = dyn Fn(&ThirdPartyTest, RateLimits, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String>
     + Send
     + Sync;
 
@@ -36,7 +36,12 @@ impl ThirdParty {
     /// Measurements with the allowed servers, by `run`.
     pub fn new(
         allowed: Vec<Allowed>,
-        run: impl Fn(&ThirdPartyTest, Cap, &Interrupt, &mut dyn FnMut(String)) -> Result<(), String>
+        run: impl Fn(
+            &ThirdPartyTest,
+            RateLimits,
+            &Interrupt,
+            &mut dyn FnMut(String),
+        ) -> Result<(), String>
         + Send
         + Sync
         + 'static,
@@ -136,14 +141,15 @@ pub async fn begin(
     let seen_here = turned(&test.plan);
     let (from, wants) = (client.peer.ip(), Wants::ThirdParty(&seen_here));
     let place = admission.admit(permit, from, wants, false).await?;
-    let cap = place.cap();
+    let rate_limits = place.rate_limits();
     let (stop, interrupt) = interrupt();
     let (to, said) = mpsc::unbounded_channel();
     can_start_thread().map_err(|cause| cause.to_string())?;
     // The task ends at the interrupt, which dropping the returned value raises. It keeps its place until then.
     tokio::task::spawn_blocking(move || {
         let _place = place;
-        let outcome = run(&test, cap, &interrupt, &mut |text| drop(to.send(Said::Lines(text))));
+        let outcome =
+            run(&test, rate_limits, &interrupt, &mut |text| drop(to.send(Said::Lines(text))));
         // The client may be gone.
         let _ = to.send(Said::Over(outcome));
     });
@@ -172,7 +178,7 @@ fn allowed<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::cap::SharedLimit;
+    use crate::run::rate_limits::SharedLimit;
     use crate::serve::admit::admission::tests::a_small_host_at;
     use goodput_model::{BitRate, Plan};
     use goodput_wire::protocols::nuttcp::PROTOCOL;
@@ -190,20 +196,23 @@ mod tests {
         let client = ClientInfo { protocol: &PROTOCOL, peer, local };
         let held = admission.admit(Permit::any(), client.peer.ip(), Wants::Conversation, false);
         let held = held.await.unwrap();
-        let own = held.cap();
+        let own = held.rate_limits();
         let (done, lingers) = std::sync::mpsc::channel::<()>();
         let lingers = std::sync::Mutex::new(lingers);
-        let run =
-            move |_: &ThirdPartyTest, cap: Cap, _: &Interrupt, say: &mut dyn FnMut(String)| {
-                let same = |a: &[SharedLimit], b: &[SharedLimit]| {
-                    !a.is_empty() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(&a.rate, &b.rate))
-                };
-                let shared = same(&own.sent, &cap.sent) && same(&own.received, &cap.received);
-                say(format!("{shared} {:?}", cap.rate));
-                // The measurement ignores the interrupt and ends only with this test.
-                let _ = lingers.lock().unwrap().recv();
-                Ok(())
+        let run = move |_: &ThirdPartyTest,
+                        rate_limits: RateLimits,
+                        _: &Interrupt,
+                        say: &mut dyn FnMut(String)| {
+            let same = |a: &[SharedLimit], b: &[SharedLimit]| {
+                !a.is_empty() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(&a.rate, &b.rate))
             };
+            let shared =
+                same(&own.sent, &rate_limits.sent) && same(&own.received, &rate_limits.received);
+            say(format!("{shared} {:?}", rate_limits.rate));
+            // The measurement ignores the interrupt and ends only with this test.
+            let _ = lingers.lock().unwrap().recv();
+            Ok(())
+        };
         let third_party = ThirdParty::new(vec!["::1".parse().unwrap()], run);
         let third_party = Some(&third_party);
         let begun = begin(test(), Permit::any(), client, third_party, &admission).await;

@@ -1,16 +1,15 @@
 //! A comparison: the same measurement under several arms, interleaved, each on fresh connections or in turns within
 //! one. Every setting is put back at the end.
 
+pub(crate) mod appliers;
 mod arms;
-mod beside;
-mod book;
+mod copy_cost;
 mod costs;
-pub(crate) mod near_far;
-mod outlook;
+mod nfs_reads;
 mod pace;
-mod polled;
-mod readings;
-mod reads;
+mod polled_runs;
+mod run_log;
+mod run_responses;
 mod turns;
 mod watch;
 mod winner;
@@ -32,13 +31,12 @@ use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
 use crate::near::measure::measure_whole;
-use crate::near::own_part;
+use crate::near::own_check;
 use crate::result::conclude::conclude;
 use crate::verbs::retry::{PAUSES, may_pass};
-pub(crate) use book::Compared;
-use book::{Aborted, Run, RunLog};
-use near_far::{Appliers, planned};
-use outlook::outlook;
+use appliers::{Appliers, planned};
+pub(crate) use run_log::Compared;
+use run_log::{Aborted, Run, RunLog};
 use turns::{Alternation, Blocks, Pattern};
 use watch::Watch;
 
@@ -149,25 +147,25 @@ async fn run(
         ..Design::default()
     };
     let change = rehearse(request, client, appliers).await?;
-    let mut book = RunLog::new(request);
-    book.doubts = appliers.forget_metrics(client, &request.plan, arms).await;
-    let mut runs = Runs { request, client, appliers, interrupt, book };
+    let mut log = RunLog::new(request);
+    log.doubts = appliers.forget_metrics(client, &request.plan, arms).await;
+    let mut runs = Runs { request, client, appliers, interrupt, log };
     let mut broken = None;
     let stopped = loop {
         if let Some(Aborted { why, .. }) = &broken {
             break why.clone();
         }
-        match design.next(&runs.book.trials, runs.book.time_left()) {
+        match design.next(&runs.log.trials, runs.log.time_left()) {
             Step::Stop(why) => break why.to_string(),
             _ if interrupt.is_raised() => break "it was interrupted".into(),
             Step::RunBlock { block, order, warm_up } => {
-                listener(Event::BlockBegan(outlook(&design, &runs.book, block)));
+                listener(Event::BlockBegan(runs.log.outlook(&design, block)));
                 broken = match request.turns {
                     // Separate runs show what limits, and so what to expect of the arms.
                     Some(counted) if !warm_up => {
                         let pattern = Pattern::new(counted, change);
-                        let left = runs.book.time_left_for(pattern);
-                        let mut blocks = design.up_to_look(&runs.book.trials, left, block, &order);
+                        let left = runs.log.time_left_for(pattern);
+                        let mut blocks = design.up_to_look(&runs.log.trials, left, block, &order);
                         blocks.truncate((pattern.most_turns() / order.len()).max(1));
                         runs.in_turns(pattern, &blocks, listener).await
                     }
@@ -176,15 +174,15 @@ async fn run(
             }
         }
     };
-    let Runs { book, appliers, .. } = runs;
-    book.close(request, &design, &stopped, broken, appliers)
+    let Runs { log, appliers, .. } = runs;
+    log.close(request, &design, &stopped, broken, appliers)
 }
 
 /// Refuses an arm that this end can't measure, before anything is sent.
 async fn check_arms(request: &CompareRequest) -> Result<(), EngineError> {
     for arm in &request.arms {
         let plan = planned(arm, &request.plan)?;
-        own_part::check(&request.target, &plan).await.map_err(|why| {
+        own_check::check(&request.target, &plan).await.map_err(|why| {
             let settings = arm.0.iter().map(|(setting, value)| format!("{setting}={value}"));
             let named: Vec<_> = settings.collect();
             EngineError::Flow(format!("{} makes no sense: {why}", named.join(" ")))
@@ -215,7 +213,7 @@ struct Runs<'a> {
     client: &'a mut Client,
     appliers: &'a mut Appliers,
     interrupt: &'a Interrupt,
-    book: RunLog,
+    log: RunLog,
 }
 
 impl Runs<'_> {
@@ -233,7 +231,7 @@ impl Runs<'_> {
                 return broken;
             }
         }
-        self.book.pace.end_block();
+        self.log.pace.end_block();
         None
     }
 
@@ -255,15 +253,15 @@ impl Runs<'_> {
             }
             let cause = match run {
                 Ok(run) => {
-                    self.book.pace.run(began.elapsed());
+                    self.log.pace.run(began.elapsed());
                     let discarded = warm_up.then_some(WARM_UP);
-                    self.book.enter(block, arm, discarded, run, listener);
+                    self.log.enter(block, arm, discarded, run, listener);
                     return None;
                 }
                 Err(cause) => cause,
             };
-            self.book.fail(block, arm, &cause.to_string(), listener);
-            let lasts = !may_pass(&cause) && !self.book.has_run(arm)
+            self.log.fail(block, arm, &cause.to_string(), listener);
+            let lasts = !may_pass(&cause) && !self.log.has_run(arm)
                 || cause.not_permitted()
                 || cause.has_lost_host();
             let Some(pause) = PAUSES.get(failures - 1).filter(|_| !lasts) else {
@@ -296,13 +294,13 @@ impl Runs<'_> {
             let cause = match alternation.run(blocks, listener).await {
                 Ok(turns) if turns.is_empty() && !interrupt.is_raised() => no_turn(),
                 Ok(turns) => {
-                    turns.into_iter().for_each(|turn| self.book.take_turn(turn, listener));
+                    turns.into_iter().for_each(|turn| self.log.take_turn(turn, listener));
                     return None;
                 }
                 Err(_) if self.interrupt.is_raised() => return None,
                 Err(cause) => cause,
             };
-            self.book.doubts.push(format!("a connection on which arms took turns failed: {cause}"));
+            self.log.doubts.push(format!("a connection on which arms took turns failed: {cause}"));
             let Some(pause) = pause.filter(|_| may_pass(&cause)) else {
                 return Some(Aborted { why: format!("a run failed: {cause}"), cause });
             };
@@ -320,17 +318,17 @@ impl Runs<'_> {
             // What the far end had changed for the earlier conversation went with it.
             let doubts =
                 self.appliers.forget_metrics(self.client, &request.plan, &request.arms).await;
-            let new = doubts.into_iter().filter(|doubt| !self.book.doubts.contains(doubt));
+            let new = doubts.into_iter().filter(|doubt| !self.log.doubts.contains(doubt));
             let new: Vec<_> = new.collect();
-            self.book.doubts.extend(new);
+            self.log.doubts.extend(new);
         }
         let plan = self.appliers.apply(self.client, &request.arms[arm], &request.plan).await?;
         let quietly = &mut |event| quiet(event, listener);
-        let before = beside::copy_s_per_gb().await;
+        let before = copy_cost::copy_s_per_gb().await;
         let watch = Watch::begin(self.appliers, &request.arms).await?;
         let measurement = measure_whole(self.client, &plan, self.interrupt, quietly).await?;
         let watched = watch.end(self.appliers).await?;
-        let copy_s_per_gb = beside::mean(before, beside::copy_s_per_gb().await);
+        let copy_s_per_gb = copy_cost::mean(before, copy_cost::copy_s_per_gb().await);
         let conclusion = conclude(measurement, &request.target.text, &request.started)?;
         Ok(Run { conclusion, copy_s_per_gb, watched })
     }

@@ -10,7 +10,7 @@ use goodput_model::{BitRate, EndName, Interval, Known, Length, Plan};
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-use super::near_far::Appliers;
+use super::appliers::Appliers;
 use super::{Arm, CompareRequest};
 use crate::control::target::Target;
 use crate::error::EngineError;

@@ -6,8 +6,8 @@ use goodput_model::{EndName, Known, Record};
 use goodput_remote::{Counted, Counters, PollingRates};
 
 use super::Arm;
-use super::near_far::Appliers;
-use super::polled::Bound;
+use super::appliers::Appliers;
+use super::polled_runs::PolledRun;
 use crate::error::EngineError;
 
 /// A watched run.
@@ -69,9 +69,9 @@ impl Watch {
 }
 
 impl Watched {
-    /// How close the host came to the limit of polling, if its card is polled.
-    pub(super) fn bound(&self) -> Option<Bound> {
-        Some(Bound {
+    /// The run of a host whose card is polled; `None` if no card is polled.
+    pub(super) fn polled_run(&self) -> Option<PolledRun> {
+        Some(PolledRun {
             device: self.device.clone()?,
             rates: self.polling?,
             packets_per_s: self.counted.packets_per_s.value().copied(),

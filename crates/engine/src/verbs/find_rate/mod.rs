@@ -1,6 +1,6 @@
 //! The trials of a search for the highest rate without loss. `experiment` decides what to try.
 
-mod seen;
+mod trial_counts;
 
 use goodput_experiment::rate_search::{
     Next, RateSearch as Search, SearchState, TrialResult, TrialVerdict,
@@ -18,7 +18,7 @@ use crate::near::client::Client;
 use crate::result::conclude::conclude;
 use crate::result::measurement::Measurement;
 use crate::verbs::retry;
-use seen::{Counts, TrialCounts};
+use trial_counts::{Counts, TrialCounts};
 
 /// How many times longer a confirming trial is than the others.
 const CONFIRMING_LENGTH_FACTOR: f64 = 3.0;

@@ -1,7 +1,7 @@
 //! Whether a shaper delivers its rate: a train of datagrams shows what it does, then TCP shows what its users have.
 
 mod prove;
-mod seen;
+mod sender_facts;
 mod train;
 
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ use crate::near::measure::measure;
 use crate::result::conclude::conclude;
 pub use prove::ProveRequest;
 use prove::prove;
-use seen::{sender, tcp_rate, timers};
+use sender_facts::{sender, tcp_rate, timers};
 use train::{Sent, send_train, train_length_s};
 
 /// All traffic together, seconds.

@@ -11,7 +11,7 @@ use goodput_settings::at_both_ends;
 use goodput_shaping::{Question, Questions, proof, questions};
 
 use super::ShapingRequest;
-use super::seen::sender;
+use super::sender_facts::sender;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;

@@ -17,7 +17,7 @@ use super::keys::{KeyBook, KeyPlace};
 use super::quotas::Limit;
 use super::rates::{Rates, Share};
 use super::usage::{Amounts, Resource, Ticket, Usage};
-use crate::run::cap::Cap;
+use crate::run::rate_limits::RateLimits;
 
 /// What happens to a measurement while another one runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -260,9 +260,9 @@ impl Place {
     }
 
     /// The rates that its flows keep to.
-    pub fn cap(&self) -> Cap {
+    pub fn rate_limits(&self) -> RateLimits {
         let [sent, received] = [Role::Sender, Role::Receiver].map(|role| self.share.of(role));
-        Cap { rate: self.share.key_rate().or(self.client_rate), sent, received }
+        RateLimits { rate: self.share.key_rate().or(self.client_rate), sent, received }
     }
 
     /// The rates for flows in which this end has `role`, together with all other flows that share them.

@@ -223,7 +223,7 @@ fn a_client_with_a_key_has_the_places_of_its_key() {
         admission.place(permit, address(from), Wants::Flows(&plan), None)
     };
     let first = place("192.0.2.1").unwrap();
-    assert_eq!(first.cap().rate, Some(BitRate(5e6)));
+    assert_eq!(first.rate_limits().rate, Some(BitRate(5e6)));
     assert!(place("2001:db8::1").is_err_and(|why| why.contains("key ann")), "wherever it is");
     drop(first);
     assert!(place("2001:db8::1").is_ok());

@@ -13,10 +13,10 @@ use super::log_line::{held, in_short};
 use super::sample_shedding::SampleShedding;
 use crate::error::EngineError;
 use crate::run::end_run::{EndRun, Seen};
+use crate::run::flow_events::Failure;
 use crate::run::length::longest;
 use crate::run::prepared::Prepared;
 use crate::run::traffic::Connected;
-use crate::run::watched::Failure;
 use crate::serve::admit::admission::Place;
 use crate::serve::admit::progress::Progress;
 use crate::serve::session::gather::{Awaiting, Gathering};
@@ -141,8 +141,8 @@ impl FarRun {
         echoes: LastHeard,
     ) -> Result<(), EngineError> {
         let control = client.conversation.control();
-        let cap = self.place.cap();
-        let mut run = EndRun::start(Arc::clone(&self.own), flows, &cap, control, echoes)?;
+        let rate_limits = self.place.rate_limits();
+        let mut run = EndRun::start(Arc::clone(&self.own), flows, &rate_limits, control, echoes)?;
         run.set_before(before);
         self.stage = Stage::Running { run: Box::new(run), progress: None };
         Ok(())

@@ -10,7 +10,11 @@ use crate::interrupt::Interrupt;
 
 /// Waits until this end's flows have ended, and until the far end has reported or there is no more reason to wait
 /// for its report.
-pub async fn gather(ends: &mut BothEnds<'_>, interrupt: &Interrupt, listener: &mut Listener<'_>) {
+pub async fn await_reports(
+    ends: &mut BothEnds<'_>,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) {
     let was_raised = interrupt.is_raised();
     let mut patience = patience_with(ends, was_raised);
     while !ends.run.has_ended() || ends.awaits_report() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use goodput_model::Role;
 use goodput_mover::RunningFlow;
 
-use crate::run::watched::Failure;
+use crate::run::flow_events::Failure;
 
 /// How long a call may go on after its flow was to end.
 const CALL_TIME: Duration = Duration::from_secs(5);

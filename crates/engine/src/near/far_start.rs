@@ -6,13 +6,13 @@ use std::time::Instant;
 
 /// Bounds for the far end's beginning, seconds after this end's.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Starts {
+pub struct FarStart {
     /// When the far end was asked to begin, and when this end began.
     near: Option<(Instant, Instant)>,
     latest_s: Option<f64>,
 }
 
-impl Starts {
+impl FarStart {
     /// The far end is being asked now.
     pub fn asked(now: Instant) -> Self {
         Self { near: Some((now, now)), latest_s: None }
@@ -58,27 +58,27 @@ mod tests {
     #[test]
     fn the_beginning_lies_between_what_was_asked_and_the_fastest_sample() {
         let asked = Instant::now();
-        let mut starts = Starts::asked(asked);
-        starts.began(asked + ms(5));
-        assert_eq!(starts.earliest_s(), -0.005);
+        let mut start = FarStart::asked(asked);
+        start.began(asked + ms(5));
+        assert_eq!(start.earliest_s(), -0.005);
         // Began 40 ms after this end; its samples take 20 ms, the second 300 ms.
         for (at_ms, takes_ms) in [(100, 20), (200, 300), (300, 20)] {
-            starts.heard(asked + ms(5 + 40 + at_ms + takes_ms), at_ms as f64 / 1e3);
+            start.heard(asked + ms(5 + 40 + at_ms + takes_ms), at_ms as f64 / 1e3);
         }
-        assert!((starts.latest_s() - 0.06).abs() < 1e-9, "{starts:?}");
-        assert!((starts.earliest_s()..=starts.latest_s()).contains(&0.04));
+        assert!((start.latest_s() - 0.06).abs() < 1e-9, "{start:?}");
+        assert!((start.earliest_s()..=start.latest_s()).contains(&0.04));
     }
 
     #[test]
     fn a_far_end_that_makes_its_times_up_is_held_to_what_is_possible() {
         let asked = Instant::now();
-        let mut starts = Starts::asked(asked);
-        starts.began(asked);
+        let mut start = FarStart::asked(asked);
+        start.began(asked);
         for at_s in [1e9, f64::INFINITY, f64::NAN] {
-            starts.heard(asked + ms(10), at_s);
-            assert!(starts.latest_s().is_finite(), "{at_s} {starts:?}");
+            start.heard(asked + ms(10), at_s);
+            assert!(start.latest_s().is_finite(), "{at_s} {start:?}");
         }
-        assert_eq!((starts.earliest_s(), starts.latest_s()), (0.0, 0.0));
-        assert_eq!(Starts::default().latest_s(), 0.0);
+        assert_eq!((start.earliest_s(), start.latest_s()), (0.0, 0.0));
+        assert_eq!(FarStart::default().latest_s(), 0.0);
     }
 }

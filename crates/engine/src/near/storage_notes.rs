@@ -87,7 +87,7 @@ impl Noted for Place {
 
 /// A note, which nobody else settles while this lives.
 #[derive(Debug)]
-pub struct Note<P = Place> {
+pub struct StorageNote<P = Place> {
     /// Locked.
     file: File,
     path: PathBuf,
@@ -97,7 +97,7 @@ pub struct Note<P = Place> {
     pub places: Vec<P>,
 }
 
-impl<P: Noted> Note<P> {
+impl<P: Noted> StorageNote<P> {
     /// Writes a note to disk, in a folder that only this user can write to.
     pub fn write(folder: &Path, id: &str, met: Meeting, places: Vec<P>) -> io::Result<Self> {
         make_own_folder(folder)?;
@@ -194,7 +194,7 @@ mod tests {
     fn a_note_is_found_once_its_owner_is_dead_and_gone_once_it_is_forgotten() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("uploads");
-        assert!(Note::<Place>::left(&folder).unwrap().is_empty(), "no folder is no note");
+        assert!(StorageNote::<Place>::left(&folder).unwrap().is_empty(), "no folder is no note");
         let met = Meeting {
             authorities: Some("/a b/ca.pem".into()),
             insecure: true,
@@ -202,15 +202,15 @@ mod tests {
             addresses: vec!["2001:db8::1".parse().unwrap()],
             reached: Some("2001:db8::1".parse().unwrap()),
         };
-        let note = Note::write(&folder, "1", met.clone(), vec![place(0)]).unwrap();
-        assert!(Note::<Place>::left(&folder).unwrap().is_empty(), "its owner lives");
+        let note = StorageNote::write(&folder, "1", met.clone(), vec![place(0)]).unwrap();
+        assert!(StorageNote::<Place>::left(&folder).unwrap().is_empty(), "its owner lives");
         drop(note);
         let mode = fs::metadata(folder.join("1.upload")).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let left = Note::<Place>::left(&folder).unwrap();
+        let left = StorageNote::<Place>::left(&folder).unwrap();
         assert_eq!((&left[0].places, &left[0].met), (&vec![place(0)], &met));
         left.into_iter().for_each(|note| note.forget().unwrap());
-        assert!(Note::<Place>::left(&folder).unwrap().is_empty());
+        assert!(StorageNote::<Place>::left(&folder).unwrap().is_empty());
     }
 
     #[test]
@@ -229,10 +229,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("uploads");
         let all = (0..3).map(place).collect();
-        let mut note = Note::write(&folder, "1", Meeting::default(), all).unwrap();
+        let mut note = StorageNote::write(&folder, "1", Meeting::default(), all).unwrap();
         note.is_gone(&place(1)).unwrap();
         drop(note);
-        let mut left = Note::<Place>::left(&folder).unwrap();
+        let mut left = StorageNote::<Place>::left(&folder).unwrap();
         assert_eq!(left[0].places, [place(0), place(2)]);
         left[0].is_gone(&place(0)).unwrap();
         left[0].is_gone(&place(2)).unwrap();
@@ -252,10 +252,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("uploads");
         let all = (0..3).map(place).collect();
-        let note = Note::write(&folder, "1", Meeting::default(), all).unwrap();
+        let note = StorageNote::write(&folder, "1", Meeting::default(), all).unwrap();
         (&note.file).write_all(b"gone http://me@n").unwrap();
         drop(note);
-        Note::left(&folder).unwrap()[0].is_gone(&place(1)).unwrap();
-        assert_eq!(Note::<Place>::left(&folder).unwrap()[0].places, [place(0), place(2)]);
+        StorageNote::left(&folder).unwrap()[0].is_gone(&place(1)).unwrap();
+        assert_eq!(StorageNote::<Place>::left(&folder).unwrap()[0].places, [place(0), place(2)]);
     }
 }

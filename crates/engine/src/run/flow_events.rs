@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use goodput_model::{FlowArrivals, FlowTotals, HeldTo, OwnClock, Placement, Role, Sample};
 use goodput_mover::{MoveError, Stop};
 
-use crate::run::cap::Cap;
+use crate::run::rate_limits::RateLimits;
 
 /// What happened to the flows.
 pub enum FlowsEvent {
@@ -96,10 +96,10 @@ impl Held {
     }
 
     /// The same for a report, by the limits that were in force. Limits that held nothing back are left out.
-    pub fn to(&self, cap: &Cap) -> Vec<HeldTo> {
+    pub fn to(&self, rate_limits: &RateLimits) -> Vec<HeldTo> {
         let roles = [(Role::Sender, &self.sent_us), (Role::Receiver, &self.received_us)];
         let held = roles.into_iter().flat_map(|(role, held_us)| {
-            cap.shared(role).iter().zip(held_us).map(move |(shared, held_us)| HeldTo {
+            rate_limits.shared(role).iter().zip(held_us).map(move |(shared, held_us)| HeldTo {
                 role,
                 rate_bits_per_s: shared.rate.rate(),
                 limit: shared.limit,
@@ -130,7 +130,7 @@ impl From<&MoveError> for Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::cap::SharedLimit;
+    use crate::run::rate_limits::SharedLimit;
     use goodput_model::{BitRate, RateLimit};
     use goodput_mover::SharedRate;
 
@@ -141,7 +141,7 @@ mod tests {
             SharedLimit { rate, limit }
         };
         let limits = || vec![shared(5e7, RateLimit::Client), shared(1e9, RateLimit::Total)];
-        let cap = Cap { rate: None, sent: limits(), received: limits() };
+        let rate_limits = RateLimits { rate: None, sent: limits(), received: limits() };
         let mut held = Held::default();
         held.add(Role::Receiver, &[30, 0]);
         held.add(Role::Receiver, &[40, 0]);
@@ -151,10 +151,11 @@ mod tests {
             limit: RateLimit::Client,
             held_us: 70,
         };
-        assert_eq!(held.to(&cap), [expected]);
+        assert_eq!(held.to(&rate_limits), [expected]);
         held.add(Role::Sender, &[0, 9]);
-        let limits: Vec<_> = held.to(&cap).iter().map(|held| (held.role, held.limit)).collect();
+        let limits: Vec<_> =
+            held.to(&rate_limits).iter().map(|held| (held.role, held.limit)).collect();
         assert_eq!(limits[0], (Role::Sender, RateLimit::Total));
-        assert_eq!(Held::default().to(&cap), []);
+        assert_eq!(Held::default().to(&rate_limits), []);
     }
 }

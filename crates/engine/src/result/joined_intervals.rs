@@ -9,7 +9,7 @@ const MAX_INTERVALS: usize = 4096;
 /// Intervals in order. If there are too many, neighbours are joined in pairs, and later intervals are joined in the
 /// same number: bytes add up, so the kept intervals stay exact and are only less detailed.
 #[derive(Debug)]
-pub struct Joined {
+pub struct JoinedIntervals {
     intervals: Vec<Interval>,
     /// How many shown intervals become one kept interval.
     each: usize,
@@ -17,13 +17,13 @@ pub struct Joined {
     open: usize,
 }
 
-impl Default for Joined {
+impl Default for JoinedIntervals {
     fn default() -> Self {
         Self { intervals: Vec::new(), each: 1, open: 0 }
     }
 }
 
-impl Joined {
+impl JoinedIntervals {
     /// Takes the next interval.
     pub fn push(&mut self, next: Interval) {
         match self.intervals.last_mut().filter(|_| self.open < self.each) {
@@ -115,8 +115,8 @@ mod tests {
         }
     }
 
-    fn joined(seconds: u64) -> Joined {
-        let mut joined = Joined::default();
+    fn joined(seconds: u64) -> JoinedIntervals {
+        let mut joined = JoinedIntervals::default();
         (0..seconds).for_each(|second| joined.push(interval(second)));
         joined
     }

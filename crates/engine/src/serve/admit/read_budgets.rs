@@ -10,9 +10,9 @@ use crate::control::budget::Budget;
 
 /// The budgets of all clients with a connection.
 #[derive(Default)]
-pub struct Hearing(Mutex<HashMap<IpAddr, Weak<Budget>>>);
+pub struct ReadBudgets(Mutex<HashMap<IpAddr, Weak<Budget>>>);
 
-impl Hearing {
+impl ReadBudgets {
     /// The budget of a client, which all its connections share.
     pub fn of(&self, client: IpAddr) -> Arc<Budget> {
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,13 +34,13 @@ mod tests {
 
     #[test]
     fn connections_of_one_client_share_and_clients_that_are_gone_are_forgotten() {
-        let hearing = Hearing::default();
+        let budgets = ReadBudgets::default();
         let [one, other, far] = ["2001:db8::1", "2001:db8::2", "2001:db8:1::1"]
-            .map(|text| hearing.of(text.parse().expect("an address")));
+            .map(|text| budgets.of(text.parse().expect("an address")));
         assert!(Arc::ptr_eq(&one, &other) && !Arc::ptr_eq(&one, &far));
         for number in 0..10_000_u32 {
-            hearing.of(IpAddr::V4(number.into()));
+            budgets.of(IpAddr::V4(number.into()));
         }
-        assert!(hearing.0.lock().expect("nobody panicked").len() < 100);
+        assert!(budgets.0.lock().expect("nobody panicked").len() < 100);
     }
 }

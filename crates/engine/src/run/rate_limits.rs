@@ -7,7 +7,7 @@ use goodput_mover::SharedRate;
 
 /// The rates that this end keeps to whatever the plan says; usually none.
 #[derive(Clone, Default)]
-pub struct Cap {
+pub struct RateLimits {
     /// Highest rate of one flow, which makes it even.
     pub rate: Option<BitRate>,
     /// Limits that all sending flows here share. The first is `rate`, if there is one.
@@ -25,7 +25,7 @@ pub struct SharedLimit {
     pub limit: RateLimit,
 }
 
-impl Cap {
+impl RateLimits {
     /// The limits shared by the flows in which this end has `role`.
     pub fn shared(&self, role: Role) -> &[SharedLimit] {
         match role {

@@ -12,7 +12,7 @@ const NEAR_THE_BOUND: f64 = 0.9;
 
 /// A run in which a card was polled.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Bound {
+pub(super) struct PolledRun {
     /// The card.
     pub device: String,
     /// How often the card is polled, and how much each time.
@@ -22,8 +22,8 @@ pub(super) struct Bound {
 }
 
 /// Notes about these runs: for each card and way to poll it, the run that received most.
-pub(super) fn notes(runs: &[Bound]) -> Vec<String> {
-    let mut most: Vec<&Bound> = Vec::new();
+pub(super) fn notes(runs: &[PolledRun]) -> Vec<String> {
+    let mut most: Vec<&PolledRun> = Vec::new();
     for run in runs {
         let same = most.iter_mut().find(|of| of.device == run.device && of.rates == run.rates);
         match same {
@@ -38,8 +38,8 @@ pub(super) fn notes(runs: &[Bound]) -> Vec<String> {
     most.iter().filter_map(|run| note(run)).chain(slow).collect()
 }
 
-fn note(run: &Bound) -> Option<String> {
-    let Bound { device, rates, packets_per_s } = run;
+fn note(run: &PolledRun) -> Option<String> {
+    let PolledRun { device, rates, packets_per_s } = run;
     let mut note = rates.bound(device)?;
     let most = rates.packets_per_s() as f64;
     if let Some(goodput) = goodput_of(*rates) {
@@ -75,9 +75,9 @@ fn goodput_of(rates: PollingRates) -> Option<BitRate> {
 mod tests {
     use super::*;
 
-    fn run(hz: u64, packets_per_s: Option<f64>) -> Bound {
+    fn run(hz: u64, packets_per_s: Option<f64>) -> PolledRun {
         let rates = PollingRates { hz, burst_max: 150, idle_poll: false };
-        Bound { device: "em0".into(), rates, packets_per_s }
+        PolledRun { device: "em0".into(), rates, packets_per_s }
     }
 
     #[test]

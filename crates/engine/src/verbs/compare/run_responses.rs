@@ -8,7 +8,7 @@ use super::Arm;
 use super::watch::Watched;
 
 /// Responses from the record or from the hosts reached by SSH. `changed` are the ends whose hosts the arms change.
-pub fn readings(
+pub fn run_responses(
     record: &Record,
     changed: &[EndName],
     watched: &[Watched],

@@ -21,7 +21,7 @@ const HEAD_DIVISOR: usize = 4;
 /// new one is kept from then on. The rest are evenly spaced by a power of two. Counters are cumulative, so sums and
 /// rates between any two remaining samples stay the same. The first, the last and the marked one stay.
 #[derive(Debug)]
-pub struct Kept {
+pub struct ThinnedSamples {
     samples: Vec<Sample>,
     details: usize,
     /// After the beginning, one of this many samples is kept.
@@ -31,13 +31,13 @@ pub struct Kept {
     marked_s: Option<f64>,
 }
 
-impl Default for Kept {
+impl Default for ThinnedSamples {
     fn default() -> Self {
         Self { samples: Vec::new(), details: 0, stride: 1, since: 0, marked_s: None }
     }
 }
 
-impl Kept {
+impl ThinnedSamples {
     /// Takes the next sample.
     pub fn push(&mut self, sample: Sample) {
         let replaced = self.samples.last().is_some_and(|last| {
@@ -122,7 +122,7 @@ impl Kept {
     }
 }
 
-impl Deref for Kept {
+impl Deref for ThinnedSamples {
     type Target = [Sample];
 
     fn deref(&self) -> &[Sample] {
@@ -148,13 +148,13 @@ mod tests {
         Sample { at_s: tenth as f64 / 10.0, sent_bytes: 0, received_bytes, flows }
     }
 
-    fn kept(tenths: u64, flows: u16) -> Kept {
-        let mut kept = Kept::default();
+    fn kept(tenths: u64, flows: u16) -> ThinnedSamples {
+        let mut kept = ThinnedSamples::default();
         (0..=tenths).for_each(|tenth| kept.push(sample(tenth, flows)));
         kept
     }
 
-    fn bytes(kept: &Kept) -> usize {
+    fn bytes(kept: &ThinnedSamples) -> usize {
         let details: usize = kept.iter().map(|sample| sample.flows.capacity()).sum();
         kept.len() * size_of::<Sample>() + details * size_of::<FlowSample>()
     }
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn details_that_follow_their_totals_take_their_place() {
-        let mut kept = Kept::default();
+        let mut kept = ThinnedSamples::default();
         kept.push(sample(1, 2));
         kept.push(Sample { flows: Vec::new(), ..sample(2, 2) });
         kept.push(sample(2, 2));

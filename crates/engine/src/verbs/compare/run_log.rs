@@ -3,20 +3,22 @@
 use std::time::{Duration, Instant};
 
 use goodput_experiment::conditions::REFERENCE_COPY;
-use goodput_experiment::{Design, TimeLeft};
-use goodput_model::{EndName, FilesAlone, Kind, Known, Length, Record, SettingRef, Trial};
+use goodput_experiment::{ArmAnalysis, Design, TimeLeft, analyse};
+use goodput_model::{
+    EndName, FilesAlone, Judgement, Kind, Known, Length, Record, SettingRef, Trial,
+};
 
+use super::appliers::Appliers;
 use super::costs::{self, RunCost};
-use super::near_far::Appliers;
+use super::nfs_reads::{self, ReadRun};
 use super::pace::Pace;
-use super::polled::{self, Bound};
-use super::readings::{changed_ends, readings};
-use super::reads::{self, ReadRun};
+use super::polled_runs::{self, PolledRun};
+use super::run_responses::{changed_ends, run_responses};
 use super::turns::{self, Pattern, Turn};
 use super::watch::{self, Watched};
 use super::{Arm, CompareRequest, winner};
 use crate::error::EngineError;
-use crate::events::{Event, Listener};
+use crate::events::{Decided, Event, Listener, Outlook};
 use crate::near::latency::IDLE_PHASE_TIME;
 use crate::result::conclude::Conclusion;
 
@@ -67,8 +69,8 @@ pub struct RunLog {
     /// Whether only the first runs show how long a run takes.
     tries: bool,
     pub doubts: Vec<String>,
-    /// How close each run of a polled card came to the limit of polling.
-    bound: Vec<Bound>,
+    /// Runs with a polled card.
+    polled: Vec<PolledRun>,
 }
 
 impl RunLog {
@@ -96,7 +98,7 @@ impl RunLog {
             pace: Pace::new(Duration::from_secs_f64(run)),
             tries: !is_known,
             doubts: Vec::new(),
-            bound: Vec::new(),
+            polled: Vec::new(),
         }
     }
 
@@ -129,7 +131,7 @@ impl RunLog {
         let Run { conclusion: Conclusion { mut record, witnesses, .. }, copy_s_per_gb, watched } =
             run;
         watch::complete(&mut record, &watched);
-        self.bound.extend(watched.iter().filter_map(Watched::bound));
+        self.polled.extend(watched.iter().filter_map(Watched::polled_run));
         let spent = RunCost::of(&record);
         let limiting = record.findings.iter().find(|finding| finding.rule == record.verdict.limit);
         let predicted = limiting.and_then(|finding| finding.predicted_bits_per_s.value());
@@ -140,7 +142,7 @@ impl RunLog {
             files_alone: files_alone(&record),
             limit: record.verdict.limit.clone(),
             witnesses,
-            responses: readings(&record, &self.changed, &watched),
+            responses: run_responses(&record, &self.changed, &watched),
             conditions: copy.into_iter().collect(),
             predicted_bits_per_s: predicted.copied(),
             discarded: discarded.map(Into::into),
@@ -189,6 +191,38 @@ impl RunLog {
             .any(|trial| trial.arm == arm && trial.goodput_bits_per_s.value().is_some())
     }
 
+    /// How far the comparison has got before `block` begins, and how long it may take.
+    pub fn outlook(&self, design: &Design, block: u32) -> Outlook {
+        let arms = analyse(design, &self.trials);
+        let candidates = || arms.iter().enumerate().skip(1);
+        let open: Vec<_> = candidates().filter(|(_, arm)| arm.settled.is_none()).collect();
+        let decided = candidates().filter_map(|(number, arm)| {
+            let judgement = arm.settled.and_then(|_| judgement(arm))?;
+            Some(Decided { values: self.values[number].clone(), judgement })
+        });
+        let looks = design.looks();
+        // An arm that lost runs is judged later; this is the first look at any arm.
+        let made = open.iter().map(|(_, arm)| arm.n as u32).max().unwrap_or(0);
+        let warm_up = u32::from(block == 0);
+        let blocks_until = |due: u32| due - made + warm_up;
+        let runs_a_block = open.len() as u32 + 1;
+        let time_s = |blocks: u32| self.pace.time_s(blocks * runs_a_block);
+        let next = looks.next_after(made).map(blocks_until);
+        let is_paced = self.knows_pace();
+        let left_s = self.left().as_secs_f64();
+        Outlook {
+            block,
+            judged_after_block: next.map(|blocks| block + blocks - 1),
+            judged_in_s: next.map(time_s).filter(|look_s| is_paced && *look_s <= left_s),
+            at_most_s: match is_paced {
+                true => time_s(blocks_until(looks.last().max(made))).min(left_s),
+                false => left_s,
+            },
+            open: open.len(),
+            decided: decided.collect(),
+        }
+    }
+
     fn note(&mut self, trial: Trial, listener: &mut Listener<'_>) {
         let (values, shown) = (self.values[trial.arm].clone(), Box::new(trial.clone()));
         listener(Event::TrialEnded { values, trial: shown });
@@ -227,17 +261,21 @@ impl RunLog {
             .chain(self.doubts)
             .chain(doubts)
             .chain(no_baseline)
-            .chain(polled::notes(&self.bound))
+            .chain(polled_runs::notes(&self.polled))
             .collect();
         let files = request.plan.storage.source.is_some();
         let table = files.then(|| costs::table(&request.plan, &comparison, &self.costs));
         let transfers = table.into_iter().collect();
-        let nfs_reads = reads::table(&comparison, &self.reads);
+        let nfs_reads = nfs_reads::table(&comparison, &self.reads);
         let comparison = Some(comparison);
         let kind = Kind::Compare;
         let record = Record { kind, comparison, transfers, nfs_reads, incomplete, doubts, ..first };
         Ok(Compared { record, challenger, not_put_back: None })
     }
+}
+
+fn judgement(arm: &ArmAnalysis) -> Option<Judgement> {
+    arm.responses.first()?.against.as_ref().map(|effect| effect.judgement)
 }
 
 /// The rates of a run's files without the network.
