@@ -33,7 +33,7 @@ const COLUMNS: &str = "| goodput's part | transport | direction | flows | counts
                        |---|---|---|---|---|\n";
 
 /// Parts of a case's name: protocol, goodput's part, transport, direction, flows.
-const PARTS: usize = 5;
+const NAME_PARTS: usize = 5;
 
 /// Runs the matrix and writes the page, even if a case failed.
 pub fn run(_: &Options) -> Result<()> {
@@ -84,7 +84,7 @@ fn cases() -> Result<Vec<String>> {
         .with_context(|| format!("cargo builds no test of {}", source.display()))?;
     let listed = capture(Command::new(tests).arg("--list"))?;
     let names = listed.lines().filter_map(|line| line.strip_suffix(": test"));
-    Ok(names.filter(|name| name.split('/').count() == PARTS).map(Into::into).collect())
+    Ok(names.filter(|name| name.split('/').count() == NAME_PARTS).map(Into::into).collect())
 }
 
 fn page(cases: &[String], folder: &Path) -> Result<String> {

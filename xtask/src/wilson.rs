@@ -1,7 +1,7 @@
 //! The confidence interval of a share.
 
 /// 97.5 % quantile of the normal distribution.
-const Z: f64 = 1.959_964;
+const Z_OF_95_PERCENT: f64 = 1.959_964;
 
 /// The 95 % interval of a share, seen as `hits` of `n`; both ends are 0 to 1 (E. B. Wilson,
 /// "Probable inference, the law of succession, and statistical inference", JASA 22, 1927). Also good at
@@ -11,9 +11,10 @@ pub fn interval(hits: usize, n: usize) -> Option<(f64, f64)> {
         return None;
     }
     let (share, n) = (hits as f64 / n as f64, n as f64);
-    let middle = share + Z * Z / (2.0 * n);
-    let half = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-    let whole = 1.0 + Z * Z / n;
+    let middle = share + Z_OF_95_PERCENT * Z_OF_95_PERCENT / (2.0 * n);
+    let half = Z_OF_95_PERCENT
+        * (share * (1.0 - share) / n + Z_OF_95_PERCENT * Z_OF_95_PERCENT / (4.0 * n * n)).sqrt();
+    let whole = 1.0 + Z_OF_95_PERCENT * Z_OF_95_PERCENT / n;
     Some((((middle - half) / whole).max(0.0), ((middle + half) / whole).min(1.0)))
 }
 

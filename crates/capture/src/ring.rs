@@ -31,7 +31,7 @@ const STATUS_OFFSET: usize = 8;
 pub(crate) const HANDED_OVER_MS: u32 = 50;
 const BLOCK_BYTES: usize = 512 * 1024;
 /// 32 MiB: at 150 bytes for each packet, a quarter of a second at 800 000 packets per second.
-const BLOCKS: usize = 64;
+const RING_BLOCKS: usize = 64;
 /// Blocks are no longer divided into frames of one size; a power of two that holds the longest head.
 const FRAME_BYTES: usize = 2048;
 
@@ -85,9 +85,9 @@ impl Ring {
         set(&socket, VERSION, &VERSION_3).map_err(refused("choose the form of the ring"))?;
         let request = Request {
             block_bytes: BLOCK_BYTES as c_uint,
-            blocks: BLOCKS as c_uint,
+            blocks: RING_BLOCKS as c_uint,
             frame_bytes: FRAME_BYTES as c_uint,
-            frames: (BLOCK_BYTES / FRAME_BYTES * BLOCKS) as c_uint,
+            frames: (BLOCK_BYTES / FRAME_BYTES * RING_BLOCKS) as c_uint,
             handed_over_ms: HANDED_OVER_MS,
             private_bytes: 0,
             features: 0,
@@ -121,7 +121,7 @@ impl Ring {
     /// Gives the next block to `take`, if the kernel has handed it over, and then back to the kernel.
     #[expect(unsafe_code, reason = "the kernel shares its memory")]
     pub(crate) fn next<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        // SAFETY: `next` is below BLOCKS, so that the block is within the mapping, which lives as long as this.
+        // SAFETY: `next` is below RING_BLOCKS, so that the block is within the mapping, which lives as long as this.
         let block = unsafe { self.start.as_ptr().cast::<u8>().add(self.next * BLOCK_BYTES) };
         // SAFETY: a block begins with words, at a multiple of a page.
         let status = unsafe { AtomicU32::from_ptr(block.add(STATUS_OFFSET).cast()) };
@@ -131,7 +131,7 @@ impl Ring {
         // SAFETY: the kernel writes nothing there until the block is given back; its status is only read through the slice.
         let taken = take(unsafe { std::slice::from_raw_parts(block, BLOCK_BYTES) });
         status.store(KERNEL, Ordering::Release);
-        self.next = (self.next + 1) % BLOCKS;
+        self.next = (self.next + 1) % RING_BLOCKS;
         Some(taken)
     }
 
@@ -158,7 +158,7 @@ impl Drop for Ring {
     #[expect(unsafe_code, reason = "it owns the mapping")]
     fn drop(&mut self) {
         // SAFETY: nothing else refers to the mapping.
-        let _ = unsafe { munmap(self.start.as_ptr(), BLOCK_BYTES * BLOCKS) };
+        let _ = unsafe { munmap(self.start.as_ptr(), BLOCK_BYTES * RING_BLOCKS) };
     }
 }
 
@@ -178,7 +178,7 @@ fn map(socket: &Socket) -> io::Result<NonNull<c_void>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: the kernel chooses the place, so that nothing is mapped over.
     let start = unsafe {
-        mmap(ptr::null_mut(), BLOCK_BYTES * BLOCKS, access, MapFlags::SHARED, socket, 0)?
+        mmap(ptr::null_mut(), BLOCK_BYTES * RING_BLOCKS, access, MapFlags::SHARED, socket, 0)?
     };
     NonNull::new(start).ok_or_else(|| io::Error::other("the kernel mapped it at 0"))
 }

@@ -16,7 +16,7 @@ use crate::palette;
 use crate::words::plain;
 
 /// Width of every picture, in its own pixels; a page scales it.
-const WIDTH: u32 = 760;
+const WIDTH_PIXELS: u32 = 760;
 
 /// Size of text.
 const TEXT_SIZE: u32 = 13;
@@ -113,7 +113,8 @@ impl Plot {
             return Err(PlotError("the numbers span no range that an axis could have".into()));
         }
         let mut svg = String::new();
-        let canvas = SVGBackend::with_string(&mut svg, (WIDTH, self.height)).into_drawing_area();
+        let canvas =
+            SVGBackend::with_string(&mut svg, (WIDTH_PIXELS, self.height)).into_drawing_area();
         self.draw(&canvas)?;
         drop(canvas);
         Ok(accessible(&svg, alt))
@@ -238,7 +239,7 @@ fn lines_of<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Vec<(i32, i32)>> {
     let mut x = LEFT_PIXELS;
     for name in names {
         let width = 34 + CHARACTER_PIXELS * name.chars().count() as i32;
-        if x > LEFT_PIXELS && x + width > WIDTH as i32 {
+        if x > LEFT_PIXELS && x + width > WIDTH_PIXELS as i32 {
             rows.push(Vec::new());
             x = LEFT_PIXELS;
         }
@@ -300,7 +301,7 @@ mod tests {
     fn a_long_legend_has_several_rows() {
         let rows = lines_of(["a name of a line"; 12].into_iter());
         assert!(rows.len() > 1 && rows.iter().map(Vec::len).sum::<usize>() == 12, "{rows:?}");
-        assert!(rows.iter().flatten().all(|(x, _)| *x < WIDTH as i32 - 100), "{rows:?}");
+        assert!(rows.iter().flatten().all(|(x, _)| *x < WIDTH_PIXELS as i32 - 100), "{rows:?}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::pairs::{Runs, goodput};
 const MIN_VALUES: usize = 3;
 
 /// Candidate knees, evenly spaced in the logarithm, ends included.
-const KNEES: u32 = 400;
+const CANDIDATE_KNEES: u32 = 400;
 
 /// The curve through the medians of the arms of `doses`, each with its value. `None` if there are fewer than three
 /// different values, or if one of these arms has no goodput.
@@ -25,8 +25,8 @@ pub(crate) fn curve(runs: &Runs, doses: &[(usize, f64)]) -> Option<DoseCurve> {
     points.dedup_by(|a, b| a.0 == b.0);
     let (lowest, highest) = (points.first()?.0, points.last()?.0);
     (points.len() >= MIN_VALUES).then(|| {
-        let step = (highest / lowest).ln() / f64::from(KNEES);
-        let knees = (0..=KNEES).map(|n| (n, lowest * (f64::from(n) * step).exp()));
+        let step = (highest / lowest).ln() / f64::from(CANDIDATE_KNEES);
+        let knees = (0..=CANDIDATE_KNEES).map(|n| (n, lowest * (f64::from(n) * step).exp()));
         let fits = knees.map(|(n, knee)| (n, knee, fit(&points, knee)));
         let (n, knee, (asymptote, misfit)) = fits
             .min_by(|a, b| a.2.1.total_cmp(&b.2.1))
@@ -39,7 +39,7 @@ pub(crate) fn curve(runs: &Runs, doses: &[(usize, f64)]) -> Option<DoseCurve> {
 fn described(n: u32, knee: f64, asymptote: BitRate, misfit: f64, rises: Known<bool>) -> DoseCurve {
     let (knee, asymptote_bits_per_s) = match n {
         0 => (Known::missing("the smallest value is enough"), Known::Value(asymptote)),
-        KNEES => {
+        CANDIDATE_KNEES => {
             let why = "the largest value is not enough";
             (Known::missing(why), Known::missing(why))
         }

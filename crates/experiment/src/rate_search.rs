@@ -7,7 +7,7 @@
 //! receiving socket is repeated. A receiver that drops time after time is slower than the path, and is then the limit.
 
 /// Width of the bracket at which the search ends, as a share of its upper end.
-pub const RESOLUTION: f64 = 0.01;
+pub const RESOLUTION_SHARE: f64 = 0.01;
 
 /// Most trials, confirmations included: halving a bracket to a hundredth takes seven, and twice as many again if
 /// confirmations fail.
@@ -113,7 +113,7 @@ impl RateSearch {
             }
             (Some(low), None) => self.sender_limited(done, low),
             (Some(low), Some(_)) if self.falls_short_now(done) => self.sender_limited(done, low),
-            (Some(low), Some(high)) if high - low.sent <= RESOLUTION * high => {
+            (Some(low), Some(high)) if high - low.sent <= RESOLUTION_SHARE * high => {
                 match self.confirmed(done, low) {
                     None => Next::Try { rate: Some(low.sent), confirms: true },
                     Some(_) if self.failures_near(done, high) < FAILURES_THAT_DECIDE => {
@@ -150,7 +150,7 @@ impl RateSearch {
         let Some(failed) = self.slowest_failure(done) else { return Vec::new() };
         let passed = done.iter().filter(|t| self.passes(t)).copied();
         passed
-            .filter(|t| t.sent > failed.failed_at() * (1.0 + RESOLUTION))
+            .filter(|t| t.sent > failed.failed_at() * (1.0 + RESOLUTION_SHARE))
             .map(|t| (t, failed))
             .collect()
     }
@@ -184,9 +184,9 @@ impl RateSearch {
         let (mut passed, mut failed) = (0, 0);
         for vote in votes {
             if self.passes(vote) {
-                passed += usize::from(vote.sent >= rate * (1.0 - RESOLUTION / 2.0));
+                passed += usize::from(vote.sent >= rate * (1.0 - RESOLUTION_SHARE / 2.0));
             } else if self.fails(done, vote) {
-                failed += usize::from(vote.failed_at() <= rate * (1.0 + RESOLUTION / 2.0));
+                failed += usize::from(vote.failed_at() <= rate * (1.0 + RESOLUTION_SHARE / 2.0));
             }
         }
         passed > failed
@@ -205,7 +205,7 @@ impl RateSearch {
 
     /// How many trials failed at about `high`.
     fn failures_near(&self, done: &[TrialResult], high: f64) -> usize {
-        self.failures(done).filter(|t| t.failed_at() <= high * (1.0 + RESOLUTION)).count()
+        self.failures(done).filter(|t| t.failed_at() <= high * (1.0 + RESOLUTION_SHARE)).count()
     }
 
     /// The fastest trial that passed below the slowest failure; only longer trials, if only they count.
@@ -222,8 +222,9 @@ impl RateSearch {
 
     /// The rate of the confirming trial that passed at `low`, if there was one.
     fn confirmed(&self, done: &[TrialResult], low: TrialResult) -> Option<f64> {
-        let same =
-            |t: &&TrialResult| t.sent >= low.sent * (1.0 - RESOLUTION / 2.0) && t.sent <= low.sent;
+        let same = |t: &&TrialResult| {
+            t.sent >= low.sent * (1.0 - RESOLUTION_SHARE / 2.0) && t.sent <= low.sent
+        };
         let mut passed = done.iter().filter(|t| t.confirms && self.passes(t));
         passed.find(same).map(|t| t.sent)
     }
@@ -240,7 +241,7 @@ impl RateSearch {
         let best = confirmed.clone().filter(|sent| *sent <= low.sent).reduce(f64::max);
         match best {
             Some(best)
-                if best >= low.sent * (1.0 - RESOLUTION)
+                if best >= low.sent * (1.0 - RESOLUTION_SHARE)
                     || confirmed.count() >= REPEATS_THAT_DECIDE =>
             {
                 Next::Done(SearchState::Sender(best))
@@ -253,7 +254,7 @@ impl RateSearch {
     fn refuted(&self, done: &[TrialResult], longer: bool) -> usize {
         let had_passed = |t: &TrialResult, before: &[TrialResult]| {
             let mut passed = before.iter().filter(|b| self.passes(b) && (b.confirms || !longer));
-            passed.any(|b| b.sent >= t.sent * (1.0 - RESOLUTION / 2.0))
+            passed.any(|b| b.sent >= t.sent * (1.0 - RESOLUTION_SHARE / 2.0))
         };
         let failed = |t: &TrialResult| self.fails(done, t) && !self.is_outvoted(done, t);
         let trials = done.iter().enumerate().filter(|(_, t)| t.confirms && failed(t));
@@ -266,13 +267,17 @@ impl RateSearch {
         let middle = low.midpoint(high);
         let through = self.came_through(done, high);
         let last_two = done.iter().rev().take(2).filter(|t| self.fails(done, t)).count();
-        let is_inside =
-            through > low * (1.0 + RESOLUTION) && through < high * (1.0 - RESOLUTION / 2.0);
+        let is_inside = through > low * (1.0 + RESOLUTION_SHARE)
+            && through < high * (1.0 - RESOLUTION_SHARE / 2.0);
         if last_two < 2 && is_inside {
             return through;
         }
-        let small_step = low * (1.0 + 0.9 * RESOLUTION);
-        if (through / low - 1.0).abs() <= RESOLUTION { small_step.min(middle) } else { middle }
+        let small_step = low * (1.0 + 0.9 * RESOLUTION_SHARE);
+        if (through / low - 1.0).abs() <= RESOLUTION_SHARE {
+            small_step.min(middle)
+        } else {
+            middle
+        }
     }
 
     /// The rate that came through in the slowest failed trial, bits per second.
@@ -283,14 +288,15 @@ impl RateSearch {
     /// Nothing has passed below `high`: go to the rate that came through, or below the slowest failure by steps that
     /// double.
     fn descend(&self, done: &[TrialResult], high: f64, confirms: bool) -> Next {
-        if high <= self.lowest * (1.0 + RESOLUTION) {
+        if high <= self.lowest * (1.0 + RESOLUTION_SHARE) {
             return Next::Done(SearchState::LossEverywhere(
                 self.slowest_failure(done).map_or(0.0, |t| t.lost),
             ));
         }
         let failed = done.iter().rev().filter(|t| self.passes(t) || self.fails(done, t));
         let failed = failed.take_while(|t| !self.passes(t) && (confirms || !t.confirms)).count();
-        let step = (RESOLUTION * 2_f64.powi(failed.saturating_sub(1).min(10) as i32)).min(0.9);
+        let step =
+            (RESOLUTION_SHARE * 2_f64.powi(failed.saturating_sub(1).min(10) as i32)).min(0.9);
         let rate = self.came_through(done, high).min(high * (1.0 - step));
         Next::Try { rate: Some(rate.max(self.lowest)), confirms }
     }
@@ -299,7 +305,7 @@ impl RateSearch {
 impl TrialResult {
     /// Whether the sender did not hold the requested rate.
     pub fn falls_short(&self) -> bool {
-        self.asked.is_some_and(|asked| self.sent < asked * (1.0 - RESOLUTION))
+        self.asked.is_some_and(|asked| self.sent < asked * (1.0 - RESOLUTION_SHARE))
     }
 
     /// The rate at which a trial failed: a sender that stalled sent at its own rate in between, and this rate was too

@@ -8,9 +8,9 @@ use crate::mser::{INTERVALS_PER_BATCH, steady_from};
 /// Batches into which the window is divided. Ten to thirty suffice for any length of the run, because a few long
 /// batches are less correlated than many short ones (Schmeiser, "Batch size effects in the analysis of simulation
 /// output", Operations Research, 1982).
-const BATCHES: usize = 10;
+const WINDOW_BATCHES: usize = 10;
 
-/// 97.5 % quantile of Student's t with `BATCHES - 1` degrees of freedom.
+/// 97.5 % quantile of Student's t with `WINDOW_BATCHES - 1` degrees of freedom.
 const STUDENT_T_QUANTILE: f64 = 2.262_157;
 
 /// Intervals that must remain, whatever is left out: one batch of MSER-5. The mean of fewer would lose more than the
@@ -64,10 +64,10 @@ pub fn is_precise_enough(measured: &Measured, percent: f64) -> bool {
 /// measured), and long batches nearly are. Any remaining positive correlation widens the interval by n_eff = n (1 - r)
 /// / (1 + r). Negative correlation doesn't narrow it, because the r of ten batches is too uncertain.
 fn precision(window: &Curve) -> Known<f64> {
-    let width = window.seconds() / BATCHES as f64;
-    if window.intervals() < BATCHES || window.longest_gap() > width {
+    let width = window.seconds() / WINDOW_BATCHES as f64;
+    if window.intervals() < WINDOW_BATCHES || window.longest_gap() > width {
         return Known::missing(format!(
-            "{} samples in {:.2} s, up to {:.2} s apart, are too few for {BATCHES} batches",
+            "{} samples in {:.2} s, up to {:.2} s apart, are too few for {WINDOW_BATCHES} batches",
             window.intervals(),
             window.seconds(),
             window.longest_gap()
@@ -76,8 +76,8 @@ fn precision(window: &Curve) -> Known<f64> {
     if window.bytes() == 0 {
         return Known::missing("nothing arrived in the window");
     }
-    let rates = window.batch_rates(BATCHES);
-    let n = BATCHES as f64;
+    let rates = window.batch_rates(WINDOW_BATCHES);
+    let n = WINDOW_BATCHES as f64;
     let mean = rates.iter().sum::<f64>() / n;
     let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
     let correlation = lag_1_correlation(&rates, mean, squares).max(0.0);

@@ -19,11 +19,11 @@ impl ReceiveHash {
     /// Bytes of the key that the longest input of addresses and ports needs: 36 bytes and a word.
     pub const KEY_BYTES: usize = 40;
     /// Longest key and longest table that a peer may report.
-    pub const LONGEST: (usize, usize) = (256, 4096);
+    pub const MAX_KEY_AND_TABLE_LENGTHS: (usize, usize) = (256, 4096);
 
     /// Whether the key and the table are complete enough to compute the hash.
     pub fn is_sound(&self) -> bool {
-        let (key, table) = Self::LONGEST;
+        let (key, table) = Self::MAX_KEY_AND_TABLE_LENGTHS;
         (Self::KEY_BYTES..=key).contains(&self.key.len())
             && self.table.len().is_power_of_two()
             && self.table.len() <= table

@@ -31,7 +31,7 @@ use crate::units::BitRate;
 use crate::verdict::Verdict;
 
 /// Version of the record's format. It increases if a reader of the old format would misread the new one.
-pub const FORMAT: u32 = 1;
+pub const FORMAT_VERSION: u32 = 1;
 
 /// One result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -271,6 +271,9 @@ fn instant(at_ns: u64) -> Instant {
 }
 
 fn timespec(nanoseconds: u64) -> Timespec {
-    const SECOND: u64 = 1_000_000_000;
-    Timespec { tv_sec: (nanoseconds / SECOND) as i64, tv_nsec: (nanoseconds % SECOND) as i64 }
+    const NS_PER_SECOND: u64 = 1_000_000_000;
+    Timespec {
+        tv_sec: (nanoseconds / NS_PER_SECOND) as i64,
+        tv_nsec: (nanoseconds % NS_PER_SECOND) as i64,
+    }
 }

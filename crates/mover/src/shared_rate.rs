@@ -148,7 +148,7 @@ mod tests {
     use crate::socket;
     use proptest::prelude::*;
 
-    const SECOND: u64 = 1_000_000_000;
+    const NS_PER_SECOND: u64 = 1_000_000_000;
 
     /// 1 byte per microsecond.
     fn shared() -> SharedRate {
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn nothing_is_saved_before_the_first_piece() {
         let shared = shared();
-        let now = shared.began_ns + 10 * SECOND;
+        let now = shared.began_ns + 10 * NS_PER_SECOND;
         let turns = [0; 2].map(|_| shared.take_turn_at(1000, Saved::Lateness, now) - now);
         assert_eq!(turns, [0, 1_000_000]);
     }
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn of_what_came_before_only_as_much_counts_as_could_wait_in_a_socket() {
         let shared = shared();
-        let now = shared.began_ns + SECOND;
+        let now = shared.began_ns + NS_PER_SECOND;
         let admitted = (0..1000).filter(|_| shared.admit_at(1000, now)).count();
         assert_eq!(admitted, 51, "50 ms of 1 MB/s, and the piece of now");
         assert_eq!(
@@ -210,7 +210,7 @@ mod tests {
         let gap_ns = (size as f64 * 8e9 / (2.0 * rate.0)) as u64;
         let take = |at| shared.take_turn_at(size, Saved::Lateness, at);
         let (mut queued, mut counted, mut turn) = (0, 0, take(from));
-        for at in (0..2 * SECOND).step_by(gap_ns as usize).map(|after| from + after) {
+        for at in (0..2 * NS_PER_SECOND).step_by(gap_ns as usize).map(|after| from + after) {
             while turn <= at && queued >= size {
                 (queued, counted, turn) = (queued - size, counted + size, take(at));
             }
@@ -260,7 +260,7 @@ mod tests {
         let made_up = |saved| {
             let shared = shared();
             shared.take_turn_at(0, Saved::Nothing, shared.began_ns);
-            let now = shared.began_ns + 10 * SECOND;
+            let now = shared.began_ns + 10 * NS_PER_SECOND;
             (0..).take_while(|_| shared.take_turn_at(1000, saved, now) <= now).count()
         };
         assert_eq!(made_up(Saved::Stall), 301, "300 ms of 1 MB/s, and the piece of now");
@@ -273,10 +273,10 @@ mod tests {
     fn a_stream_that_stalls_once_a_second_keeps_its_rate() {
         let shared = shared();
         let (mut now, mut moved) = (shared.began_ns, 0);
-        while now < shared.began_ns + 10 * SECOND {
+        while now < shared.began_ns + 10 * NS_PER_SECOND {
             now = now.max(shared.take_turn_at(1000, Saved::Stall, now));
-            if (now - shared.began_ns) % SECOND < SECOND / 5 {
-                now += SECOND / 5;
+            if (now - shared.began_ns) % NS_PER_SECOND < NS_PER_SECOND / 5 {
+                now += NS_PER_SECOND / 5;
             }
             moved += 1000;
         }
@@ -290,7 +290,7 @@ mod tests {
         shared.take_turn_at(size, Saved::Nothing, shared.began_ns);
         for piece in 1..10 {
             // Two arrive together, with twice their time between arrivals.
-            let now = shared.began_ns + piece / 2 * SECOND / 2;
+            let now = shared.began_ns + piece / 2 * NS_PER_SECOND / 2;
             let turn = shared.take_turn_at(size, Saved::Lateness, now);
             assert!(piece < 4 || turn <= now, "{piece}: {} ns", turn - now);
         }
@@ -300,7 +300,7 @@ mod tests {
     fn a_pause_is_made_up_for_but_not_without_bound() {
         let (shared, mut moved) = (shared(), 0);
         shared.take_turn_at(0, Saved::Lateness, shared.began_ns);
-        let now = shared.began_ns + 10 * SECOND;
+        let now = shared.began_ns + 10 * NS_PER_SECOND;
         while shared.take_turn_at(1000, Saved::Lateness, now) <= now {
             moved += 1000;
         }
@@ -317,7 +317,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_time_has_more_than_the_rate_and_what_was_saved(
-            pieces in proptest::collection::vec((1usize..20_000, 0u64..SECOND), 1..200),
+            pieces in proptest::collection::vec((1usize..20_000, 0u64..NS_PER_SECOND), 1..200),
         ) {
             let shared = shared();
             let (mut now, mut sent) = (shared.began_ns, Vec::new());

@@ -18,10 +18,10 @@ use crate::ssh::Access;
 const SUFFIX: &str = ".remote.jsonl";
 
 /// The version of the format that is written.
-const FORMAT: u32 = 2;
+const FORMAT_VERSION: u32 = 2;
 
 /// The versions that can be read. The first had neither the machine nor the values that a change under way can leave.
-const KNOWN_FORMATS: std::ops::RangeInclusive<u32> = 1..=FORMAT;
+const KNOWN_FORMATS: std::ops::RangeInclusive<u32> = 1..=FORMAT_VERSION;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub(crate) enum Line {
 /// Which host was changed, from where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owner {
-    /// [`FORMAT`] of the writer.
+    /// [`FORMAT_VERSION`] of the writer.
     pub(crate) format: u32,
     /// Process id of the run here, for people.
     pub(crate) pid: u32,
@@ -166,7 +166,7 @@ impl Journal {
                 break journal;
             }
         };
-        let begun = journal.append(&Line::Begin(owner(FORMAT, pid)));
+        let begun = journal.append(&Line::Begin(owner(FORMAT_VERSION, pid)));
         let synced = begun.and_then(|()| File::open(state_dir)?.sync_all());
         match synced {
             Ok(()) => Ok(journal),
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn damage_is_reported_and_a_torn_line_is_none() {
-        let line = serde_json::to_string(&Line::Begin(owner(FORMAT, 1))).unwrap();
+        let line = serde_json::to_string(&Line::Begin(owner(FORMAT_VERSION, 1))).unwrap();
         assert_eq!(Contents::parse(format!("{line}\n{{\"li").as_bytes()).problem(), None);
         assert!(
             Contents::parse(format!("{line}\nx\n").as_bytes()).problem().unwrap().contains("2")

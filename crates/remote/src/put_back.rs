@@ -14,10 +14,10 @@ use crate::system::System;
 
 /// How often an unrestored value is written: a value may drag others along, and a device that restarts refuses for a
 /// moment.
-const ROUNDS: u32 = 6;
+const MAX_WRITE_ATTEMPTS: u32 = 6;
 
 /// Pause before a value is written again after a failed attempt.
-const PAUSE: Duration = Duration::from_millis(300);
+const RETRY_PAUSE: Duration = Duration::from_millis(300);
 
 /// How we judge a value.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,13 +53,13 @@ pub(crate) fn put_back(
     let mut sheets = judge(system, shell, entries);
     let mut failures = BTreeMap::new();
     let mut before = Vec::new();
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_WRITE_ATTEMPTS {
         let wrong = wrong(system, shell, &mut sheets);
         if wrong.is_empty() {
             break;
         }
         if wrong == before {
-            sleep(PAUSE);
+            sleep(RETRY_PAUSE);
         }
         for index in wrong.iter().copied() {
             let sheet = &mut sheets[index];

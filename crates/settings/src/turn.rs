@@ -11,7 +11,7 @@ use crate::journal::{self, Asker, JournalFile};
 use crate::place::Place;
 
 /// How long a run waits for another one: setting a value takes less.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TURN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time between two attempts.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -43,7 +43,7 @@ pub(crate) fn take(
     place: &Place,
     asker: Asker,
 ) -> Result<JournalFile, SettingError> {
-    let patience = if asker == Asker::User { PATIENCE } else { Duration::ZERO };
+    let patience = if asker == Asker::User { TURN_TIMEOUT } else { Duration::ZERO };
     let began = Instant::now();
     loop {
         match journal::begin(state_dir, place, asker) {

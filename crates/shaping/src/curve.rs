@@ -5,11 +5,12 @@ use goodput_model::CurvePoint;
 use crate::trace::Trace;
 
 /// Points of a curve at most.
-const POINTS: usize = 200;
+const MAX_CURVE_POINTS: usize = 200;
 
 pub(crate) fn curve(trace: &Trace) -> Vec<CurvePoint> {
     let count = trace.came.len();
-    let places = (0..POINTS.min(count)).map(|n| n * (count - 1) / (POINTS.min(count) - 1).max(1));
+    let places = (0..MAX_CURVE_POINTS.min(count))
+        .map(|n| n * (count - 1) / (MAX_CURVE_POINTS.min(count) - 1).max(1));
     let point = |place: usize| CurvePoint {
         at_s: trace.came[place].came_s,
         bytes: trace.bytes_with(place) as u64,

@@ -8,7 +8,7 @@ use crate::rough::Rough;
 use crate::trace::Trace;
 
 /// Parts of the train that are looked at apart, so that their spread gives the error.
-const BLOCKS: usize = 10;
+const TRAIN_PARTS: usize = 10;
 /// 97.5 % quantile of Student's t with one degree of freedom less than there are blocks.
 const T_QUANTILE: f64 = 2.262;
 /// Frames that have to pass in these times, at least.
@@ -88,7 +88,7 @@ fn spread(stretches: &[Stretch], seconds: f64) -> Spread {
     for stretch in stretches {
         part.seconds += stretch.seconds;
         part.bytes += stretch.bytes;
-        if part.seconds >= seconds / BLOCKS as f64 * (1.0 - f64::EPSILON * 1e3) {
+        if part.seconds >= seconds / TRAIN_PARTS as f64 * (1.0 - f64::EPSILON * 1e3) {
             rates.push(part.bytes / part.seconds);
             part = Stretch { seconds: 0.0, bytes: 0.0 };
         }

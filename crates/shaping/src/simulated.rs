@@ -8,10 +8,10 @@ use crate::{Sizes, Train, shaping};
 const SIZES: Sizes = Sizes { payload: 1472, packet: 1500, frame: 1514 };
 
 /// How many times the rate a train is sent at. No whole number, so that it does not beat with the bucket.
-const TIMES: f64 = 4.3;
+const OFFERED_TO_BUCKET_RATE: f64 = 4.3;
 
 /// Buckets that are drawn, each from its own seed.
-const CASES: u64 = 60;
+const SIMULATED_BUCKETS: u64 = 60;
 
 /// What holds the rate.
 #[derive(Debug, Clone, Copy)]
@@ -127,17 +127,17 @@ fn drawn(seed: u64) -> Option<(Bucket, Train)> {
     let seconds = (60_000.0 * 1514.0 / (4.0 * rate)).min(4.0);
     let jitter_s = (0.2 * 1514.0 / rate).min(20e-6);
     let is_enough = depth / (3.0 * rate) < 0.5 * seconds && seconds * rate > 600.0 * 1514.0;
-    is_enough.then(|| (bucket, train(bucket, TIMES, seconds, jitter_s, 0.0, seed)))
+    is_enough.then(|| (bucket, train(bucket, OFFERED_TO_BUCKET_RATE, seconds, jitter_s, 0.0, seed)))
 }
 
 #[test]
 fn any_bucket_is_found() {
     let mut found = 0;
-    for (bucket, train) in (0..CASES).filter_map(drawn) {
+    for (bucket, train) in (0..SIMULATED_BUCKETS).filter_map(drawn) {
         check(bucket, &shaping(&train).unwrap());
         found += 1;
     }
-    assert!(found > CASES / 2, "{found}");
+    assert!(found > SIMULATED_BUCKETS / 2, "{found}");
 }
 
 proptest! {
@@ -157,7 +157,7 @@ const RATE: f64 = 100e6 / 8.0;
 fn a_sender_that_stalls_wastes_tokens_and_not_the_estimate() {
     for queue in [None, Some(100_000.0)] {
         let bucket = Bucket { rate: RATE, depth: 30_000.0, queue };
-        let train = train(bucket, TIMES, 4.0, 10e-6, 2e-3, 5);
+        let train = train(bucket, OFFERED_TO_BUCKET_RATE, 4.0, 10e-6, 2e-3, 5);
         check(bucket, &shaping(&train).unwrap());
     }
 }
@@ -175,7 +175,7 @@ fn nothing_in_the_way_is_none() {
 #[test]
 fn a_full_queue_is_measured_and_drops_at_its_tail() {
     let bucket = Bucket { rate: RATE, depth: 15_140.0, queue: Some(151_400.0) };
-    let seen = shaping(&train(bucket, TIMES, 2.0, 5e-6, 0.0, 9)).unwrap();
+    let seen = shaping(&train(bucket, OFFERED_TO_BUCKET_RATE, 2.0, 5e-6, 0.0, 9)).unwrap();
     let queue = seen.queue.value().unwrap();
     assert!(is_near(queue.bytes.0 as f64, 151_400.0, 0.05, 0.0), "{queue:?}");
     assert!(is_near(queue.longest_wait_s, 151_400.0 / RATE, 0.05, 0.0), "{queue:?}");

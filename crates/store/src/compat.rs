@@ -4,7 +4,7 @@
 //! format stay in `tests/golden/` for good.
 
 use goodput_model::Record;
-use goodput_model::record::FORMAT;
+use goodput_model::record::FORMAT_VERSION;
 use serde::Deserialize;
 
 use crate::error::RecordError;
@@ -21,8 +21,8 @@ struct Head {
 pub fn read_record(json: &str) -> Result<Record, RecordError> {
     let head: Head = serde_json::from_str(json)?;
     match head.format {
-        ..=FORMAT => Ok(Record::from_json(json)?),
-        found => Err(RecordError::Newer { found, known: FORMAT }),
+        ..=FORMAT_VERSION => Ok(Record::from_json(json)?),
+        found => Err(RecordError::Newer { found, known: FORMAT_VERSION }),
     }
 }
 

@@ -20,10 +20,10 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const OTHERS_WRITE: u32 = 0o022;
 
 /// In a directory with this bit only a file's owner may rename it (inode(7)).
-const STICKY: u32 = 0o1000;
+const STICKY_BIT: u32 = 0o1000;
 
 /// How many records of a kind and target are searched.
-const SEARCHED: u32 = 50;
+const MAX_SEARCHED_RECORDS: u32 = 50;
 
 /// The history, open.
 #[derive(Debug)]
@@ -130,7 +130,9 @@ impl Store {
             "SELECT id FROM records WHERE kind = ?1 AND target = ?2 ORDER BY id DESC LIMIT ?3";
         let read = || -> rusqlite::Result<Vec<i64>> {
             let mut found = self.db.prepare(select)?;
-            found.query_map(params![kind, target, SEARCHED], |row| row.get(0))?.collect()
+            found
+                .query_map(params![kind, target, MAX_SEARCHED_RECORDS], |row| row.get(0))?
+                .collect()
         };
         for id in read().map_err(|source| self.failed("read", source))? {
             let record = self.get(id)?;
@@ -158,7 +160,7 @@ fn trust_directory(path: &Path) -> Result<(), StoreError> {
     let metadata = fs::metadata(directory);
     let metadata = metadata.map_err(|source| StoreError::io("look at", directory, source))?;
     let ours = [0, rustix::process::geteuid().as_raw()].contains(&metadata.uid());
-    let shared = metadata.mode() & OTHERS_WRITE != 0 && metadata.mode() & STICKY == 0;
+    let shared = metadata.mode() & OTHERS_WRITE != 0 && metadata.mode() & STICKY_BIT == 0;
     if ours && !shared {
         return Ok(());
     }

@@ -17,4 +17,4 @@ pub use namespace::in_namespace;
 pub use outcome::{FILE, Kind, Outcome, everything_required, not_judged, skip};
 pub use running::{as_test, running_test};
 pub use sshd::Sshd;
-pub use wait::{PATIENCE, wait_for};
+pub use wait::{WAIT_TIMEOUT, wait_for};

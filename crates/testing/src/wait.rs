@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// How long anything may take: longer than on the slowest usable machine. Only a failing test waits this long.
-pub const PATIENCE: Duration = Duration::from_secs(300);
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Shortest time between two checks. A check that takes longer is followed by a pause as long as itself: waiting leaves
 /// the machine to what is waited for.
@@ -14,17 +14,17 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 ///
 /// # Panics
 ///
-/// If it does not within [`PATIENCE`]; `what` describes the missing condition.
+/// If it does not within [`WAIT_TIMEOUT`]; `what` describes the missing condition.
 #[track_caller]
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_TIMEOUT;
     loop {
         let began = Instant::now();
         if holds() {
             return;
         }
         let now = Instant::now();
-        assert!(now < deadline, "waited {PATIENCE:?} in vain: {what}");
+        assert!(now < deadline, "waited {WAIT_TIMEOUT:?} in vain: {what}");
         sleep((now - began).max(POLL_INTERVAL));
     }
 }

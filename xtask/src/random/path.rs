@@ -9,7 +9,7 @@ use rand::seq::IndexedRandom;
 const MAX_FLIGHT_BYTES: f64 = 1.5e6;
 
 /// Share of paths that are a cable with no rate of its own.
-const CABLES: f64 = 0.15;
+const CABLE_SHARE: f64 = 0.15;
 
 /// One path and the load on it.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +40,7 @@ impl Path {
     }
 
     fn any(rng: &mut Xoshiro256PlusPlus) -> Self {
-        let cable = rng.random_bool(CABLES);
+        let cable = rng.random_bool(CABLE_SHARE);
         let far_away = !cable && rng.random_bool(0.9);
         Self {
             rate: (!cable).then(|| between(rng, 0.3e6, 1e9)),

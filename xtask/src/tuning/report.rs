@@ -10,7 +10,7 @@ use crate::wilson;
 use xtask::shell::machine;
 
 /// Share of the healthy path's goodput that tuning should reach.
-const REACHED: f64 = 0.95;
+const REACHED_SHARE: f64 = 0.95;
 
 /// Longest that tuning may take, seconds; bringing the hosts up is in it.
 const LONGEST_S: f64 = 180.0;
@@ -64,7 +64,7 @@ fn is_costly(tuned: &&Tuned) -> bool {
 }
 
 fn reaches(tuned: &Tuned) -> bool {
-    tuned.reached().is_some_and(|reached| reached >= REACHED)
+    tuned.reached().is_some_and(|reached| reached >= REACHED_SHARE)
 }
 
 /// The whole page.

@@ -1,7 +1,7 @@
 //! The median, with an interval that assumes nothing about the distribution.
 
 /// Minimum confidence of an interval, percent.
-pub const CONFIDENCE: f64 = 95.0;
+pub const MIN_CONFIDENCE_PERCENT: f64 = 95.0;
 
 /// A median and its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +36,7 @@ fn rank(n: usize) -> Option<usize> {
     let mut found = None;
     for k in 1..=n / 2 {
         below += probability;
-        if 2.0 * below > 1.0 - CONFIDENCE / 100.0 {
+        if 2.0 * below > 1.0 - MIN_CONFIDENCE_PERCENT / 100.0 {
             break;
         }
         found = Some(k);

@@ -19,7 +19,7 @@ const PING_INTERVAL: Duration = Duration::from_secs(8);
 /// How long one of the clients waits for an answer.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 /// Pause of a hostile client between two proposals.
-const PAUSE: Duration = Duration::from_millis(100);
+const PROPOSAL_PAUSE: Duration = Duration::from_millis(100);
 /// Number of source addresses of datagrams.
 const SOURCE_COUNT: usize = 256;
 /// Stack of a client's thread, bytes.
@@ -154,7 +154,7 @@ fn propose(from: Ipv4Addr, server: SocketAddrV4, gone: &AtomicBool, accepted: &A
         });
         // Whatever the outcome, it tries again.
         let _ = proposed;
-        sleep(PAUSE);
+        sleep(PROPOSAL_PAUSE);
     }
 }
 

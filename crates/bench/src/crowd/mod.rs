@@ -57,7 +57,7 @@ pub struct Options {
 }
 
 /// Where the server listens.
-pub const PORT: u16 = 5999;
+pub const SERVER_PORT: u16 = 5999;
 /// Where the other server listens.
 const OTHER_PORT: u16 = 5998;
 /// The protocols of both servers: the ports of other protocols can't be used twice, and every port recognizes their
@@ -94,8 +94,8 @@ pub fn run(options: &Options) -> Result<()> {
     let program =
         fs::canonicalize(&program).with_context(|| format!("there is no {}", program.display()))?;
     let other = Server::start(&net, &program, OTHER_PORT, ONLY_OWN)?;
-    let mut server = Server::start(&net, &program, PORT, ONLY_OWN)?;
-    net.wait_for_listener(Place::Veth, server.child(), PORT)?;
+    let mut server = Server::start(&net, &program, SERVER_PORT, ONLY_OWN)?;
+    net.wait_for_listener(Place::Veth, server.child(), SERVER_PORT)?;
     let all = Servers { program: &program, own: &server, other: &other };
     let rounds = (0..options.rounds).map(|_| all.round(options)).collect::<Result<Vec<_>>>()?;
     report(&rounds);
@@ -142,7 +142,7 @@ impl Servers<'_> {
         let (port, server) = match arm {
             Arm::Alone => return measure(options, self.program),
             Arm::Elsewhere => (OTHER_PORT, self.other),
-            Arm::Beside => (PORT, self.own),
+            Arm::Beside => (SERVER_PORT, self.own),
         };
         let sizes = Sizes {
             idle: options.idle as usize,
@@ -168,7 +168,7 @@ impl Servers<'_> {
 }
 
 fn measure(options: &Options, program: &Path) -> Result<MeasuredClient> {
-    let target = format!("{}:{PORT}", address(Place::Veth));
+    let target = format!("{}:{SERVER_PORT}", address(Place::Veth));
     let seconds = options.seconds.to_string();
     let mut client = Net::at_client(Place::Veth, &program.to_string_lossy());
     client.args(["test", &target, "--json", "--no-store", "--latency", "-t", &seconds]);

@@ -10,7 +10,7 @@ use rand::seq::IndexedRandom;
 
 use crate::bench::net::{Net, address};
 use crate::bench::place::Place;
-use crate::crowd::PORT;
+use crate::crowd::SERVER_PORT;
 
 /// The target schemes that they use.
 const TARGETS: &[&str] = &["", "goodput://", "iperf2://", "iperf3://", "nuttcp://", "ttcp://"];
@@ -85,7 +85,7 @@ impl Clients<'_> {
         let options = OPTIONS.choose(&mut random).copied().unwrap_or_default();
         // Foreign protocols have their own ports.
         let port = if scheme.len() < 2 || scheme.starts_with("goodput") {
-            format!(":{PORT}")
+            format!(":{SERVER_PORT}")
         } else {
             String::new()
         };

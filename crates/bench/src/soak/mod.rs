@@ -19,7 +19,7 @@ use crate::bench::net::{NEAR, Net, address};
 use crate::bench::place::Place;
 use crate::crowd::hostile::{Crowd, NETWORK, Sizes};
 use crate::crowd::server::Server;
-use crate::crowd::{PORT, need_open_files};
+use crate::crowd::{SERVER_PORT, need_open_files};
 use clients::Clients;
 use trend::Trend;
 use xtask::shell::{cargo, command, root, run as run_command};
@@ -79,14 +79,15 @@ pub fn run(options: &Options) -> Result<()> {
     let program =
         fs::canonicalize(&program).with_context(|| format!("there is no {}", program.display()))?;
     let protocols = ["--protocols", "goodput,iperf2,iperf3,nuttcp,ttcp"];
-    let mut server = Server::start(&net, &program, PORT, &protocols)?;
-    net.wait_for_listener(Place::Veth, server.child(), PORT)?;
+    let mut server = Server::start(&net, &program, SERVER_PORT, &protocols)?;
+    net.wait_for_listener(Place::Veth, server.child(), SERVER_PORT)?;
     let began = Instant::now();
     let until = began + Duration::from_secs(options.minutes * 60);
     let mut quiet = Vec::new();
     println!("minute  memory  descriptors  threads  measured  failed  killed");
     while Instant::now() < until {
-        let crowd = Crowd::come(SocketAddrV4::new(address(Place::Veth).parse()?, PORT), SIZES)?;
+        let crowd =
+            Crowd::come(SocketAddrV4::new(address(Place::Veth).parse()?, SERVER_PORT), SIZES)?;
         let came = Clients { program: &program, workers: options.clients }.come(CYCLE_TIME);
         drop(crowd);
         sleep(SETTLE_TIME);

@@ -10,7 +10,7 @@ use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
 use crate::words;
 
 /// Points of the curve.
-const STEPS: u32 = 100;
+const CURVE_POINTS: u32 = 100;
 /// Room beside the outermost values, in powers of ten.
 const MARGIN_DECADES: f64 = 0.1;
 
@@ -87,9 +87,9 @@ fn plot(doses: &[Dose<'_>], curve: &DoseCurve) -> Plot {
         [first, .., last] => (x(first), x(last)),
         _ => (0.0, 1.0),
     };
-    let at = |step: u32| from + (to - from) * f64::from(step) / f64::from(STEPS);
-    let fitted =
-        (0..=STEPS).filter_map(|step| Some((at(step), curve.goodput_at(10_f64.powf(at(step)))?)));
+    let at = |step: u32| from + (to - from) * f64::from(step) / f64::from(CURVE_POINTS);
+    let fitted = (0..=CURVE_POINTS)
+        .filter_map(|step| Some((at(step), curve.goodput_at(10_f64.powf(at(step)))?)));
     let fitted: Vec<Point> = fitted.collect();
     let top = dots.iter().chain(&fitted).map(|(_, rate)| *rate).fold(0.0, f64::max);
     let layers = vec![

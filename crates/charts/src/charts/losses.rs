@@ -11,7 +11,7 @@ use crate::series::{end, highest, last};
 use crate::words;
 
 /// Bars of the picture.
-const BARS: u32 = 80;
+const MAX_BARS: u32 = 80;
 
 /// The chart.
 pub const CHART: Chart =
@@ -68,11 +68,11 @@ fn lost(end: &End, role: Role) -> Option<(&'static str, Vec<Point>)> {
 /// may have become less.
 fn bars(counts: &[Point]) -> Vec<[Point; 2]> {
     let until = last([counts]);
-    let edge = |bar: u32| until * f64::from(bar) / f64::from(BARS);
+    let edge = |bar: u32| until * f64::from(bar) / f64::from(MAX_BARS);
     let before = |time: f64| {
         counts.iter().rev().find(|(at, _)| *at <= time).map_or(0.0, |(_, count)| *count)
     };
-    (0..BARS)
+    (0..MAX_BARS)
         .map(|bar| {
             let (from, to) = (edge(bar), edge(bar + 1));
             [(from, 0.0), (to, before(to) - before(from))]

@@ -4,10 +4,10 @@ use goodput_model::TcpInfo;
 
 use super::interval::Control;
 
-/// BBR's pipe is full once the rate grew by less than this for [`ROUNDS`] round trips (net/ipv4/tcp_bbr.c,
+/// BBR's pipe is full once the rate grew by less than this for [`FULL_AFTER_ROUND_TRIPS`] round trips (net/ipv4/tcp_bbr.c,
 /// `bbr_full_bw_thresh`, `bbr_full_bw_cnt`).
 const GROWTH_RATIO: f64 = 1.25;
-const ROUNDS: f64 = 3.0;
+const FULL_AFTER_ROUND_TRIPS: f64 = 3.0;
 
 /// Follows one flow from its start.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub struct FullPipe {
 impl FullPipe {
     /// What the control did in an interval of this length that ended with `tcp`.
     pub fn after(&mut self, tcp: &TcpInfo, duration_us: f64) -> Control {
-        if self.rounds >= ROUNDS {
+        if self.rounds >= FULL_AFTER_ROUND_TRIPS {
             return Control::Modelled;
         }
         let rate = tcp.delivery_rate_bytes_per_s.unwrap_or(0) as f64;

@@ -7,15 +7,15 @@ use super::interval::{Control, Interval, account};
 use super::share::Seat;
 use super::work::Work;
 
-const MS: f64 = 1000.0;
-const SEGMENT: u64 = 1000;
+const US_PER_MS: f64 = 1000.0;
+const SEGMENT_BYTES: u64 = 1000;
 
 /// A connection in which 100 segments may be in flight, at a sample 100 ms after another at which all counters were 0.
 fn tcp(busy_ms: f64, window_ms: f64, buffer_ms: f64) -> TcpInfo {
     TcpInfo {
-        snd_mss_bytes: Some(SEGMENT),
+        snd_mss_bytes: Some(SEGMENT_BYTES),
         snd_cwnd_segments: Some(100),
-        snd_wnd_bytes: Some(1_000 * SEGMENT),
+        snd_wnd_bytes: Some(1_000 * SEGMENT_BYTES),
         sacked_segments: Some(0),
         lost_segments: Some(0),
         retrans_out_segments: Some(0),
@@ -30,9 +30,9 @@ fn tcp(busy_ms: f64, window_ms: f64, buffer_ms: f64) -> TcpInfo {
         delivery_rate_app_limited: Some(0),
         total_retrans_segments: Some(0),
         data_segs_out: Some(1_000),
-        busy_us: Some((busy_ms * MS) as u64),
-        rwnd_limited_us: Some((window_ms * MS) as u64),
-        sndbuf_limited_us: Some((buffer_ms * MS) as u64),
+        busy_us: Some((busy_ms * US_PER_MS) as u64),
+        rwnd_limited_us: Some((window_ms * US_PER_MS) as u64),
+        sndbuf_limited_us: Some((buffer_ms * US_PER_MS) as u64),
         ..TcpInfo::default()
     }
 }
@@ -44,12 +44,12 @@ fn hungry(tcp: TcpInfo) -> TcpInfo {
 
 /// The congestion window is full.
 fn full(tcp: TcpInfo) -> TcpInfo {
-    TcpInfo { unacked_segments: Some(100), notsent_bytes: Some(50 * SEGMENT), ..tcp }
+    TcpInfo { unacked_segments: Some(100), notsent_bytes: Some(50 * SEGMENT_BYTES), ..tcp }
 }
 
 /// The peer's window of 50 segments is full.
 fn closed(tcp: TcpInfo) -> TcpInfo {
-    TcpInfo { snd_wnd_bytes: Some(50 * SEGMENT), unacked_segments: Some(50), ..full(tcp) }
+    TcpInfo { snd_wnd_bytes: Some(50 * SEGMENT_BYTES), unacked_segments: Some(50), ..full(tcp) }
 }
 
 /// The same connection 100 ms before.
@@ -89,7 +89,8 @@ impl Example {
     }
 
     fn writer(self, blocked_ms: f64, paced_ms: f64, ran_ms: f64) -> Self {
-        let (blocked_us, paced_us, ran_us) = (blocked_ms * MS, paced_ms * MS, ran_ms * MS);
+        let (blocked_us, paced_us, ran_us) =
+            (blocked_ms * US_PER_MS, paced_ms * US_PER_MS, ran_ms * US_PER_MS);
         Self { writer: Work { blocked_us, paced_us, ran_us, ..Work::default() }, ..self }
     }
 
@@ -100,9 +101,9 @@ impl Example {
     /// Milliseconds of each limiter that holds 0.1 ms or more.
     fn account(&self) -> Result<Vec<(Limiter, Seat, f64)>, Missing> {
         let seen = Interval {
-            duration_us: 100.0 * MS,
+            duration_us: 100.0 * US_PER_MS,
             tcp: [&self.tcp[0], &self.tcp[1]],
-            busy_us: Busy::default().within(&self.tcp[0], &self.tcp[1], 100.0 * MS)?,
+            busy_us: Busy::default().within(&self.tcp[0], &self.tcp[1], 100.0 * US_PER_MS)?,
             losses_fill: false,
             writer: Ok(self.writer),
             behind: self.behind,
@@ -112,8 +113,8 @@ impl Example {
             control: self.control,
         };
         let ledger = account(&seen)?;
-        assert!((ledger.sum() - 100.0 * MS).abs() < 1e-6, "{ledger:?}");
-        let parts = ledger.entries().map(|((limiter, seat), us)| (limiter, seat, us / MS));
+        assert!((ledger.sum() - 100.0 * US_PER_MS).abs() < 1e-6, "{ledger:?}");
+        let parts = ledger.entries().map(|((limiter, seat), us)| (limiter, seat, us / US_PER_MS));
         Ok(parts.filter(|(_, _, ms)| *ms >= 0.1).collect())
     }
 
@@ -150,8 +151,12 @@ fn a_writer_that_paces_itself_is_the_program_however_long_the_round_trip() {
 
 #[test]
 fn a_reader_that_is_throttled_is_its_host_whatever_the_window_says() {
-    let reader =
-        Work { waited_us: 5.0 * MS, throttled_us: 80.0 * MS, ran_us: 15.0 * MS, ..Work::default() };
+    let reader = Work {
+        waited_us: 5.0 * US_PER_MS,
+        throttled_us: 80.0 * US_PER_MS,
+        ran_us: 15.0 * US_PER_MS,
+        ..Work::default()
+    };
     let example = Example { behind: Some(reader), ..Example::new(full(tcp(100.0, 2.0, 0.0))) };
     example.is(&[(Host, Receiver, 100.0)]);
 }

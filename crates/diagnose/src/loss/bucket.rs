@@ -8,11 +8,11 @@ use super::level::split;
 use super::series::Step;
 
 /// Rates that are tried, over what passed between the first and the last loss.
-const RATES: [f64; 7] = [0.94, 0.96, 0.98, 1.0, 1.02, 1.04, 1.06];
+const RATE_RATIOS: [f64; 7] = [0.94, 0.96, 0.98, 1.0, 1.02, 1.04, 1.06];
 /// Depths that are tried, segments: twice as many each time.
-const DEPTHS: std::ops::Range<i32> = 0..16;
+const DEPTH_EXPONENTS: std::ops::Range<i32> = 0..16;
 /// Rate, depth, a chance with tokens and one without, and how much the number varies.
-const FREE: f64 = 5.0;
+const FREE_PARAMETERS: f64 = 5.0;
 
 /// A bucket that fills at a rate up to a depth, and drops what finds no token. Of one flow only: of several, each step
 /// sees a part of what the bucket sees.
@@ -20,15 +20,15 @@ pub fn bucket(flows: &[&[Step]]) -> Option<Fit> {
     let [steps] = flows else { return None };
     let passed = passed_between_losses(steps)?;
     let mut tried = Vec::new();
-    for rate in RATES.map(|ratio| ratio * passed) {
-        for depth in DEPTHS.map(|power| 2f64.powi(power)) {
+    for rate in RATE_RATIOS.map(|ratio| ratio * passed) {
+        for depth in DEPTH_EXPONENTS.map(|power| 2f64.powi(power)) {
             tried.extend(nats(steps, rate, depth).map(|nats| (rate, depth, nats)));
         }
     }
     let best = tried.iter().max_by(|a, b| a.2.total_cmp(&b.2))?;
     let rates = tried.iter().filter(|one| one.1 == best.1).map(|one| (one.0, one.2));
     let depths = tried.iter().filter(|one| one.0 == best.0).map(|one| (one.1, one.2));
-    Fit::new(LossModel::Bucket, FREE, best.2, steps.len())
+    Fit::new(LossModel::Bucket, FREE_PARAMETERS, best.2, steps.len())
         .with("rate_segments_per_s", best.0, interval(rates))
         .with("depth_segments", best.1, interval(depths))
         .sound()

@@ -3,7 +3,7 @@
 use goodput_model::{Loss, LossModel, Missing};
 
 use super::fit::{Fit, sums};
-use super::level::FREE;
+use super::level::FREE_PARAMETERS;
 use super::series::Step;
 
 /// How far the best explanation by chance and the best by a limit must lie apart, in the information criterion: 1 to 7
@@ -73,7 +73,7 @@ fn would_show(flows: &[&[Step]]) -> bool {
         }
         steps += flow.len();
     }
-    2.0 * nats >= (FREE - 1.0) * (steps.max(1) as f64).ln() + MIN_APART
+    2.0 * nats >= (FREE_PARAMETERS - 1.0) * (steps.max(1) as f64).ln() + MIN_APART
 }
 
 fn is_chance(model: LossModel) -> bool {

@@ -68,11 +68,11 @@ pub fn step_nats(step: &Step, share: f64, excess: f64) -> f64 {
 /// Log-likelihood that `least` segments are lost or more: a run of losses that takes all that is in flight would have taken
 /// more. Nothing is left out.
 fn at_least_nats(least: f64, mean: f64, excess: f64) -> f64 {
-    const NEGLIGIBLE: f64 = 1e-9;
+    const NEGLIGIBLE_SHARE: f64 = 1e-9;
     let first = nats(least, mean, excess) - libm::lgamma(least + 1.0);
     let (mut sum, mut chance, mut lost) = (0.0, 1.0, least);
     // Each chance over the first.
-    while chance > NEGLIGIBLE * sum || lost < mean {
+    while chance > NEGLIGIBLE_SHARE * sum || lost < mean {
         sum += chance;
         chance *= match excess > 0.0 {
             true => (lost + mean / excess) / (lost + 1.0) * excess / (1.0 + excess),

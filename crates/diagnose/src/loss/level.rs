@@ -10,7 +10,7 @@ const SHARES: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// Share of the steps, by what passed, that show the rate of a queue that is never empty.
 const FULL_SHARE: f64 = 0.2;
 /// A chance below and one above the level, the level, and how much the number varies.
-pub const FREE: f64 = 4.0;
+pub const FREE_PARAMETERS: f64 = 4.0;
 
 /// From a certain amount in flight on, in each flow.
 pub fn flight(flows: &[&[Step]]) -> Option<Fit> {
@@ -84,7 +84,7 @@ impl Found {
     }
 
     fn fit(&self, model: LossModel) -> Option<Fit> {
-        Fit::new(model, FREE, self.nats, self.steps).sound()
+        Fit::new(model, FREE_PARAMETERS, self.nats, self.steps).sound()
     }
 }
 

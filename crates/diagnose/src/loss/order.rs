@@ -11,7 +11,7 @@ const NEEDLESS_IF_LOST: f64 = 0.02;
 /// By how much one explanation must be ahead of the other, nats: 50 to 1.
 const MIN_AHEAD_NATS: f64 = 4.0;
 /// From here to both sides a share of a count of segments holds with 90 %, in standard deviations.
-const DEVIATIONS: f64 = 1.645;
+const DEVIATIONS_OF_90_PERCENT: f64 = 1.645;
 
 /// What became of the segments that were sent again.
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +62,7 @@ impl Order {
         if !self.repeats_the_late() && self.late <= self.lost || self.sent <= 0.0 || late <= 0.0 {
             return None;
         }
-        let (share, off) = (late / self.sent, DEVIATIONS * late.sqrt() / self.sent);
+        let (share, off) = (late / self.sent, DEVIATIONS_OF_90_PERCENT * late.sqrt() / self.sent);
         let parameter = |name: &str, value: f64, least: f64, most: f64| LossParameter {
             name: name.into(),
             value,

@@ -99,8 +99,8 @@ fn loss(path: Path, seed: u64) -> Loss {
 /// How often each is reported as chance, as a limit, and not at all.
 fn verdicts(make: impl Fn(f64) -> Path) -> [usize; 3] {
     let mut counts = [0; 3];
-    for seed in 0..RUNS {
-        let explanation = loss(make(seed as f64 / (RUNS - 1) as f64), seed).explanation;
+    for seed in 0..SIMULATED_RUNS {
+        let explanation = loss(make(seed as f64 / (SIMULATED_RUNS - 1) as f64), seed).explanation;
         counts[match explanation.get() {
             Ok(LossModel::Random | LossModel::Runs) => 0,
             Ok(_) => 1,
@@ -110,7 +110,7 @@ fn verdicts(make: impl Fn(f64) -> Path) -> [usize; 3] {
     counts
 }
 
-const RUNS: u64 = 50;
+const SIMULATED_RUNS: u64 = 50;
 
 /// Between two, by factors.
 fn between(at: f64, least: f64, most: f64) -> f64 {
@@ -154,7 +154,7 @@ fn parameter(loss: &Loss, model: LossModel, name: &str) -> (f64, f64, f64) {
 
 #[test]
 fn parameters_come_out_near_what_was_simulated() {
-    let held = (0..RUNS).filter(|seed| {
+    let held = (0..SIMULATED_RUNS).filter(|seed| {
         let of = loss(Path::Random(0.01), *seed);
         let (least, _, most) = parameter(&of, LossModel::Random, "lost_share");
         least <= 0.01 && 0.01 <= most

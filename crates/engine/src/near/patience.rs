@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use goodput_model::{FlowSample, Known};
 
-    const S: Duration = Duration::from_secs(1);
+    const SECOND: Duration = Duration::from_secs(1);
 
     fn sent(at_s: f64, sent_bytes: u64, queued_bytes: u64) -> Sample {
         let queued_bytes = Known::Value(queued_bytes);
@@ -109,7 +109,7 @@ mod tests {
         let (now, plan) = (Instant::now(), Plan::standard());
         let ends = |samples: &[Sample]| Patience::new(now, &plan, samples).ends() - now;
         assert_eq!(ends(&[]), MAX_STANDSTILL);
-        assert_eq!(ends(&[sent(10.0, 1_000_000, 500_000)]), MAX_STANDSTILL + 5 * S);
+        assert_eq!(ends(&[sent(10.0, 1_000_000, 500_000)]), MAX_STANDSTILL + 5 * SECOND);
         assert_eq!(ends(&[sent(10.0, 1, u64::MAX)]), MAX_STANDSTILL + MAX_QUEUE_TIME);
     }
 
@@ -118,10 +118,10 @@ mod tests {
         let now = Instant::now();
         let mut patience = Patience::hurried(now);
         assert_eq!(patience.ends(), now + HURRIED_STANDSTILL, "whatever is queued");
-        patience.hear(now + 2 * S, 5000, 0.0);
-        assert_eq!(patience.ends(), now + 2 * S + HURRIED_STANDSTILL);
+        patience.hear(now + 2 * SECOND, 5000, 0.0);
+        assert_eq!(patience.ends(), now + 2 * SECOND + HURRIED_STANDSTILL);
         for tick in 3..100u32 {
-            patience.hear(now + tick * S, 5000, f64::from(tick));
+            patience.hear(now + tick * SECOND, 5000, f64::from(tick));
         }
         assert_eq!(patience.ends(), now + HURRIED_STANDSTILL + HURRIED_PROGRESS_TIME);
     }
@@ -132,7 +132,7 @@ mod tests {
         let name = String::from("file");
         plan.storage.sink = Some(goodput_model::Sink { name, direct: false, fsync: true });
         let patience = Patience::new(Instant::now(), &plan, &[sent(10.0, 4_000_000_000, 0)]);
-        assert_eq!(patience.still, MAX_STANDSTILL + 400 * S);
+        assert_eq!(patience.still, MAX_STANDSTILL + 400 * SECOND);
     }
 
     #[test]
@@ -140,17 +140,17 @@ mod tests {
         let (now, plan) = (Instant::now(), Plan::standard());
         let mut patience = Patience::new(now, &plan, &[]);
         for tick in 1..=14 {
-            patience.hear(now + tick * S, u64::from(tick) * 20, 0.0);
+            patience.hear(now + tick * SECOND, u64::from(tick) * 20, 0.0);
         }
         assert_eq!(patience.ends(), now + MAX_STANDSTILL, "pings");
-        patience.hear(now + 14 * S, 5000, 0.0);
-        assert_eq!(patience.ends(), now + 14 * S + MAX_STANDSTILL, "a part of a report");
-        patience.hear(now + 20 * S, 5100, 3.5);
-        assert_eq!(patience.ends(), now + 20 * S + MAX_STANDSTILL, "a newer sample");
-        patience.hear(now + 30 * S, 5200, 3.5);
-        assert_eq!(patience.ends(), now + 20 * S + MAX_STANDSTILL, "the same sample again");
+        patience.hear(now + 14 * SECOND, 5000, 0.0);
+        assert_eq!(patience.ends(), now + 14 * SECOND + MAX_STANDSTILL, "a part of a report");
+        patience.hear(now + 20 * SECOND, 5100, 3.5);
+        assert_eq!(patience.ends(), now + 20 * SECOND + MAX_STANDSTILL, "a newer sample");
+        patience.hear(now + 30 * SECOND, 5200, 3.5);
+        assert_eq!(patience.ends(), now + 20 * SECOND + MAX_STANDSTILL, "the same sample again");
         for tick in 31..1000u32 {
-            patience.hear(now + tick * S, 5200, f64::from(tick));
+            patience.hear(now + tick * SECOND, 5200, f64::from(tick));
         }
         assert_eq!(patience.ends(), now + MAX_STANDSTILL + MAX_PROGRESS_TIME, "not for ever");
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use goodput_diagnose::ceiling::PathCeiling;
 use goodput_diagnose::{Diagnosis, diagnose};
-use goodput_model::record::{Ends, FORMAT};
+use goodput_model::record::{Ends, FORMAT_VERSION};
 use goodput_model::{EndName, Finding, Kind, Known, Place, Record, Transport, Verdict};
 use goodput_settings::permanent;
 
@@ -65,7 +65,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
     }
     findings.iter_mut().for_each(keep_for_good);
     let record = Record {
-        format: FORMAT,
+        format: FORMAT_VERSION,
         kind: Kind::Test,
         started: started.into(),
         target: target.into(),

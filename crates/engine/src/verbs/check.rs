@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use goodput_diagnose::check::{HostView, check as ask};
 use goodput_kernel::Context;
-use goodput_model::record::FORMAT;
+use goodput_model::record::FORMAT_VERSION;
 use goodput_model::{CheckReport, Known, Snapshot};
 
 use crate::error::EngineError;
@@ -44,7 +44,7 @@ pub fn check(
         .collect();
     let checked = ask(&views);
     Ok(CheckReport {
-        format: FORMAT,
+        format: FORMAT_VERSION,
         started: started.into(),
         host: goodput_kernel::host(),
         watched_s: match watch {

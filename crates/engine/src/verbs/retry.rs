@@ -12,7 +12,7 @@ use crate::result::measurement::Measurement;
 
 /// Pauses after consecutive failures: together long enough for a far end to notice that a connection is dead (15 s),
 /// and to put back what it had changed for it. One failure more is too many.
-pub const PAUSES: [Duration; 3] =
+pub const RETRY_PAUSES: [Duration; 3] =
     [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(16)];
 
 /// Whether another try may succeed: the failure is temporary, not a matter of the plan or this host.
@@ -35,7 +35,7 @@ pub async fn measure(
     plan: &Plan,
     interrupt: &Interrupt,
 ) -> Result<Option<Measurement>, EngineError> {
-    let mut pauses = PAUSES.iter();
+    let mut pauses = RETRY_PAUSES.iter();
     loop {
         let measured = measure_whole(client, plan, interrupt, &mut |_| {}).await;
         // A run that was cut short is unlike the others.

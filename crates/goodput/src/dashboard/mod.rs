@@ -27,7 +27,7 @@ use controls::{Asked, Controls};
 use state::State;
 
 /// Time between two pictures: ten a second.
-const FRAME: Duration = Duration::from_millis(100);
+const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How long the end waits for a terminal that takes nothing.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -114,7 +114,7 @@ fn draw_until_closed(shared: &Shared, terminal: &mut DefaultTerminal) -> io::Res
             Some(state) => draw::whole(frame, state, controls),
             None => draw::whole(frame, &shared.state(), controls),
         })?;
-        if event::poll(FRAME)?
+        if event::poll(FRAME_INTERVAL)?
             && let Input::Key(key) = event::read()?
         {
             let flows = shared.state().flows().count();

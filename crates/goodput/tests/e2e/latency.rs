@@ -117,7 +117,7 @@ fn nobody_else_has_an_echo() {
     let server = Server::start(&home, &[]);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(&server.address).unwrap();
-    socket.set_read_timeout(Some(goodput_testing::PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(goodput_testing::WAIT_TIMEOUT)).unwrap();
     let datagram = |kind: u8, parts: &[&[u8]]| {
         let mut datagram = [b"goodput".as_slice(), &[kind], &parts.concat()].concat();
         datagram.resize(64, 0);

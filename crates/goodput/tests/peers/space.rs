@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use goodput_model::{Record, Transport};
 use goodput_netlink::{Netlink, namespace};
-use goodput_testing::PATIENCE;
+use goodput_testing::WAIT_TIMEOUT;
 use libtest_mimic::Failed;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -166,7 +166,7 @@ impl Space {
                 .filter_map(|name| read(name).ok())
                 .any(|table| table.lines().skip(1).any(|line| is_listening(line, state, port)))
         };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         while !self.within(listens)? {
             if Instant::now() > deadline {
                 return Err(format!("nothing listens on port {port}").into());
@@ -222,7 +222,7 @@ impl Running {
         has_it: impl Fn(&str) -> bool,
         what: &str,
     ) -> Result<(), Failed> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         loop {
             // In this order: what it wrote just before its end counts.
             let has_ended = self.child.try_wait()?.is_some();
@@ -244,13 +244,15 @@ impl Running {
 
     /// Waits for its end.
     pub fn finish(mut self) -> Result<Finished, Failed> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         let status = loop {
             match self.child.try_wait()? {
                 Some(status) => break status,
                 None if Instant::now() > deadline => {
                     let said = self.stderr()?;
-                    return Err(format!("{} did not end in {PATIENCE:?}: {said}", self.what).into());
+                    return Err(
+                        format!("{} did not end in {WAIT_TIMEOUT:?}: {said}", self.what).into()
+                    );
                 }
                 None => std::thread::sleep(LOOK_AGAIN),
             }

@@ -110,7 +110,7 @@ fn receiver() -> Result<(), Failed> {
 fn markers() -> Result<(), Failed> {
     let space = Space::new()?;
     let socket = space.within(|| UdpSocket::bind(("127.0.0.1", PORT)))??;
-    socket.set_read_timeout(Some(goodput_testing::PATIENCE))?;
+    socket.set_read_timeout(Some(goodput_testing::WAIT_TIMEOUT))?;
     let arguments = ["--udp", "--bytes", "10000", "--chunk", "1000", "--rate", "1mbit"];
     let arguments = [&["test", "ttcp://127.0.0.1", "--no-store"][..], &arguments].concat();
     let ours = space.start(exe(), &arguments)?;

@@ -34,7 +34,7 @@ const CONFIRM_OPENINGS: u32 = 5;
 const CHECK_BYTES: usize = 48 << 10;
 
 /// How often the surroundings of a setting are noted again if others change them meanwhile.
-const NOTES: u32 = 3;
+const MAX_NOTE_ATTEMPTS: u32 = 3;
 
 /// The values of every entry: its own, then its surroundings. `None`: it can't be read.
 type Values = Vec<Vec<Option<String>>>;
@@ -240,7 +240,7 @@ impl RemoteChanges {
     /// Announces to both hosts what is about to change; returns all values right after that.
     fn note(&mut self, index: usize, to: &str) -> Result<Values, RemoteError> {
         let mut seen = self.look()?;
-        for _ in 0..NOTES {
+        for _ in 0..MAX_NOTE_ATTEMPTS {
             self.expect_change(index, to, &seen[index])?;
             let Some(open) = &mut self.open else { return Err(RemoteError::Closed) };
             let entry = &mut self.entries[index];

@@ -12,7 +12,7 @@ use crate::address::Address;
 use crate::error::RemoteError;
 
 /// Interval of a session's heartbeat. The dead-man hears it well before its patience ends.
-const BEAT: Duration = Duration::from_secs(3);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(3);
 
 /// Pieces of output that may wait to be read. Beyond that the host waits.
 const MAX_PIECES: usize = 16;
@@ -82,7 +82,7 @@ impl Client {
         }
         let input = child.stdin.take().map(|stdin| {
             let (input, inputs) = mpsc::channel();
-            thread::spawn(move || write(stdin, &inputs, BEAT));
+            thread::spawn(move || write(stdin, &inputs, HEARTBEAT_INTERVAL));
             input
         });
         Ok(Self { child, input, output })

@@ -12,7 +12,7 @@ use crate::bench::quantity::Values;
 use crate::bench::stage::Stage;
 
 /// How long each is measured.
-const TIME: Duration = Duration::from_millis(200);
+const MEASURING_TIME: Duration = Duration::from_millis(200);
 
 /// Copying a chunk that stays in the caches, like payload that is sent from the same buffer.
 pub const COPY_IN_CACHE: Entry =
@@ -26,15 +26,15 @@ pub const COPY_IN_MEMORY: Entry =
 pub const CALLS: Entry = Entry { name: "empty system calls alone", kind: Kind::Measured(calls) };
 
 fn copy_in_cache(_: &Stage<'_>, load: &Load) -> Result<Values> {
-    Ok(rate(copy_speed(load.chunk_bytes.into(), TIME).bytes_per_s))
+    Ok(rate(copy_speed(load.chunk_bytes.into(), MEASURING_TIME).bytes_per_s))
 }
 
 fn copy_in_memory(_: &Stage<'_>, _: &Load) -> Result<Values> {
-    Ok(rate(copy_speed(beyond_cache_bytes(), TIME).bytes_per_s))
+    Ok(rate(copy_speed(beyond_cache_bytes(), MEASURING_TIME).bytes_per_s))
 }
 
 fn calls(_: &Stage<'_>, load: &Load) -> Result<Values> {
-    let call_s = call_cost(TIME).nanoseconds / 1e9;
+    let call_s = call_cost(MEASURING_TIME).nanoseconds / 1e9;
     Ok(rate(f64::from(load.chunk_bytes) / call_s))
 }
 

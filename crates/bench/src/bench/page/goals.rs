@@ -12,7 +12,7 @@ use crate::bench::quantity::Quantity;
 use crate::bench::stats::{Estimate, estimate};
 
 /// Digits after the decimal point of a ratio or a difference.
-const DIGITS: usize = 3;
+const DECIMAL_PLACES: usize = 3;
 
 /// The goals of a contest.
 pub fn table(page: &mut String, kept: &Kept, contest: &Contest, place: Place) -> Result<()> {
@@ -56,7 +56,7 @@ fn judged(kept: &Kept, contest: &Contest, place: Place, goal: &Goal) -> String {
         (bound, 0) => bound.met(value),
         (_, failed) => format!("no: it failed in {failed} of {} rounds", kept.rounds()),
     };
-    format!("{} | {} | {met}", shown(value, DIGITS), goal.bound.words())
+    format!("{} | {} | {met}", shown(value, DECIMAL_PLACES), goal.bound.words())
 }
 
 /// The compared value of a goal, in one round. `None` if one of the two operands is missing.
@@ -122,7 +122,11 @@ impl Bound {
             (false, Some(false)) => ", but the interval reaches it",
             (_, None) => ", by too few rounds",
         };
-        if met { format!("yes{doubt}") } else { format!("no: {:.DIGITS$}{doubt}", value.median) }
+        if met {
+            format!("yes{doubt}")
+        } else {
+            format!("no: {:.DECIMAL_PLACES$}{doubt}", value.median)
+        }
     }
 }
 

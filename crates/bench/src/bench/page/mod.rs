@@ -12,7 +12,7 @@ use super::kept::{Kept, RunOutcome, RunRecord};
 use super::machine::Machine;
 use super::place::Place;
 use super::quantity::Quantity;
-use super::stats::{CONFIDENCE, Estimate};
+use super::stats::{Estimate, MIN_CONFIDENCE_PERCENT};
 
 /// The whole page.
 pub fn page(kept: &Kept, contests: &[&'static Contest]) -> Result<String> {
@@ -97,7 +97,7 @@ fn head(kept: &Kept) -> Result<String> {
          order. A ratio is always of two runs of one round; the best peer is the one that was best in that \
          round. Throughput is what the receiver counted. CPU is the user and system time of both processes \
          from start to end. A GB is 10^9 bytes of received payload. The tables have medians, and in brackets \
-         the order-statistic interval of at least {CONFIDENCE} % confidence, which needs six rounds.",
+         the order-statistic interval of at least {MIN_CONFIDENCE_PERCENT} % confidence, which needs six rounds.",
         kept.rounds(),
     )?;
     Ok(head)

@@ -19,7 +19,7 @@ pub static IPERF: Program = Program {
 };
 
 /// More than any host sends. iperf 2 has no way to request an unlimited rate of datagrams.
-const UNLIMITED: u64 = 1_000_000_000_000;
+const UNLIMITED_BITS_PER_S: u64 = 1_000_000_000_000;
 
 fn server(job: &Job<'_>) -> Vec<String> {
     let mut arguments = arguments!["--server", "--port", job.port, "--bind", job.address];
@@ -33,7 +33,7 @@ fn client(job: &Job<'_>) -> Vec<String> {
     arguments.extend(arguments!["--len", job.load.chunk_bytes, "--time", job.seconds]);
     arguments.extend(arguments!["--parallel", job.load.flows, "--reportstyle", "C"]);
     if job.is_udp() {
-        let rate = job.load.rate_bits_per_s.unwrap_or(UNLIMITED);
+        let rate = job.load.rate_bits_per_s.unwrap_or(UNLIMITED_BITS_PER_S);
         arguments.extend(arguments!["--udp", "--bandwidth", rate]);
     }
     arguments

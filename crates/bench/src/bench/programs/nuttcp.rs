@@ -20,7 +20,7 @@ pub static NUTTCP: Program = Program {
 };
 
 /// nuttcp's megabyte, bytes.
-const MEGABYTE: f64 = 1_048_576.0;
+const MEGABYTE_BYTES: f64 = 1_048_576.0;
 
 fn client(job: &Job<'_>) -> Vec<String> {
     let data_port = job.port + 1;
@@ -46,7 +46,7 @@ fn count(job: &Job<'_>, said: &ProgramOutputs) -> Result<Counted> {
         false => None,
     };
     Ok(Counted {
-        bytes: number("megabytes=")? * MEGABYTE,
+        bytes: number("megabytes=")? * MEGABYTE_BYTES,
         bits_per_s: number("rate_Mbps=")? * 1e6,
         lost_percent,
     })

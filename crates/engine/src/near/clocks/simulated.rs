@@ -6,9 +6,9 @@ use goodput_model::{ClockRelation, Exchange, Missing};
 use goodput_wire::clock_questions::ClockQuestions;
 use proptest::prelude::*;
 
-const MS: u64 = 1_000_000;
+const NS_PER_MS: u64 = 1_000_000;
 /// When payload begins and ends by the near clock, nanoseconds.
-const LOADED: (u64, u64) = (1000 * MS, 5000 * MS);
+const LOADED: (u64, u64) = (1000 * NS_PER_MS, 5000 * NS_PER_MS);
 
 /// A path and a far clock.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +49,7 @@ impl SimulatedPath {
             let back_ns = answered_ns + self.ways_ns.1 + back;
             let exchange = questions.compared(number, times, back_ns);
             // The network may deliver it twice.
-            assert_eq!(questions.compared(number, times, back_ns + MS), None);
+            assert_eq!(questions.compared(number, times, back_ns + NS_PER_MS), None);
             exchange
         };
         at.filter_map(exchange).collect()
@@ -57,8 +57,8 @@ impl SimulatedPath {
 
     /// The questions that go over UDP: before, while and after payload moves.
     fn compared(&self, spoil: impl Fn(u64) -> Option<u64>) -> Vec<Exchange> {
-        let idle = |from_ms: u64| (0..16).map(move |n| (from_ms + 4 * n) * MS);
-        let loaded = (1000..5000).step_by(50).map(|ms| ms * MS);
+        let idle = |from_ms: u64| (0..16).map(move |n| (from_ms + 4 * n) * NS_PER_MS);
+        let loaded = (1000..5000).step_by(50).map(|ms| ms * NS_PER_MS);
         self.asked(idle(700).chain(loaded).chain(idle(5500)), spoil)
     }
 
@@ -73,8 +73,8 @@ impl SimulatedPath {
 }
 
 fn world() -> impl Strategy<Value = SimulatedPath> {
-    let way = 10_000u64..80 * MS;
-    let queue = 0..200 * MS;
+    let way = 10_000u64..80 * NS_PER_MS;
+    let queue = 0..200 * NS_PER_MS;
     (0i64..1 << 50, -400.0f64..400.0, (way.clone(), way), (queue.clone(), queue)).prop_map(
         |(ahead_ns, ppm, ways_ns, queues_ns)| SimulatedPath { ahead_ns, ppm, ways_ns, queues_ns },
     )
@@ -94,7 +94,7 @@ proptest! {
     #[test]
     fn lost_and_late_answers_leave_the_bound_true(
         world in world(),
-        fates in proptest::collection::vec(proptest::option::of(0..1000 * MS), 112),
+        fates in proptest::collection::vec(proptest::option::of(0..1000 * NS_PER_MS), 112),
     ) {
         let exchanges = world.compared(|number| fates[number as usize - 1]);
         if let Ok(found) = relation(&exchanges, false) {
@@ -111,12 +111,12 @@ proptest! {
     #[test]
     fn a_few_pings_bound_the_clock_and_both_idle_ways(world in world()) {
         let world = SimulatedPath { ppm: world.ppm / 4.0, ..world };
-        let times = |from: u64| (0..8).map(move |n| (from + 2 * n) * MS);
+        let times = |from: u64| (0..8).map(move |n| (from + 2 * n) * NS_PER_MS);
         let exchanges = world.asked(times(700).chain(times(5500)), |_| Some(0));
         let found = relation(&exchanges, false).unwrap();
         prop_assert!(world.is_within(&found), "{found:?}");
         let idle = Idle::of(&exchanges, LOADED, &found).unwrap();
-        let sent_ns = 3000 * MS;
+        let sent_ns = 3000 * NS_PER_MS;
         let arrived_ns = sent_ns + world.ways_ns.0 + world.queues_ns.0;
         let there_s = idle.waited_there_s(sent_ns, world.far_ns(arrived_ns));
         let off_s = (there_s - world.queues_ns.0 as f64 / 1e9).abs();
@@ -135,15 +135,15 @@ proptest! {
         let exchanges: Vec<_> = times
             .iter()
             .filter_map(|times| {
-                let number = questions.ask(questions.last() * MS);
-                questions.compared(number, *times, number * MS)
+                let number = questions.ask(questions.last() * NS_PER_MS);
+                questions.compared(number, *times, number * NS_PER_MS)
             })
             .collect();
         prop_assert_eq!(exchanges.len(), times.len());
         let found: Result<_, Missing> = relation(&exchanges, one_clock);
         if let Ok(found) = found {
             prop_assert!(found.error_ns.is_finite() && found.drift_ppm.is_finite());
-            if let Ok(idle) = Idle::of(&exchanges, (5 * MS, 9 * MS), &found) {
+            if let Ok(idle) = Idle::of(&exchanges, (5 * NS_PER_MS, 9 * NS_PER_MS), &found) {
                 prop_assert!(idle.waited_there_s(0, u64::MAX).is_finite());
                 prop_assert!(!idle.error_there_s().is_nan() && !idle.error_back_s().is_nan());
             }

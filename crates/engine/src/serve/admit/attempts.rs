@@ -104,14 +104,14 @@ impl Attempts {
 mod tests {
     use super::*;
 
-    const REFILL: Duration = Duration::from_secs(1);
+    const REFILL_TIME: Duration = Duration::from_secs(1);
     const PACE: Pace = Pace {
         what: "logins",
         burst: 10,
         burst_of_all: 1000,
         then: Limit { all: 1000, client: 1, unproven_percent: 100 },
-        period: REFILL,
-        patience: REFILL.saturating_mul(4),
+        period: REFILL_TIME,
+        patience: REFILL_TIME.saturating_mul(4),
     };
 
     fn address(text: &str) -> IpAddr {
@@ -128,10 +128,13 @@ mod tests {
         let same = address("2001:db8::2");
         let waits: Vec<_> = (0..5).map(|_| attempts.take(same, now).ok()).collect();
         let patience = Some(PACE.patience);
-        assert_eq!(waits, [Some(REFILL), Some(REFILL * 2), Some(REFILL * 3), patience, None]);
+        assert_eq!(
+            waits,
+            [Some(REFILL_TIME), Some(REFILL_TIME * 2), Some(REFILL_TIME * 3), patience, None]
+        );
         assert_eq!(attempts.take(address("2001:db8:1::2"), now), at_once, "another network");
-        assert_eq!(attempts.take(client, now + REFILL * 5), at_once, "what waited is over");
-        let later = now + REFILL * 1000;
+        assert_eq!(attempts.take(client, now + REFILL_TIME * 5), at_once, "what waited is over");
+        let later = now + REFILL_TIME * 1000;
         let all = (0..100).filter(|_| attempts.take(client, later) == at_once);
         assert_eq!(all.count(), PACE.burst as usize);
     }
@@ -180,7 +183,7 @@ mod tests {
         for _ in 0..100 {
             assert!(attempts.take_at_once(client, now).is_err());
         }
-        assert_eq!(attempts.take(client, now), Ok(REFILL), "who waits is the first in turn");
+        assert_eq!(attempts.take(client, now), Ok(REFILL_TIME), "who waits is the first in turn");
     }
 
     #[test]
@@ -203,7 +206,7 @@ mod tests {
             attempts.take(IpAddr::V4(number.into()), now).expect("there is room");
         }
         assert!(attempts.take(address("2001:db8::1"), now).is_err());
-        assert!(attempts.take(address("2001:db8::1"), now + REFILL).is_ok());
+        assert!(attempts.take(address("2001:db8::1"), now + REFILL_TIME).is_ok());
         assert_eq!(attempts.whole.lock().expect("nobody panicked").len(), 1);
     }
 }

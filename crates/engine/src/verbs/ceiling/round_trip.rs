@@ -10,7 +10,7 @@ use goodput_model::Missing;
 use super::CeilingFacts;
 
 /// Number of handshakes; the shortest counts.
-const HANDSHAKES: usize = 3;
+const TIMED_HANDSHAKES: usize = 3;
 /// How long one handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -44,7 +44,7 @@ fn shortest(sockets: &[ForeignSocket], address: SocketAddr) -> Option<f64> {
 /// The shortest of a few handshakes, microseconds. A refusal is an answer too.
 fn handshakes(address: SocketAddr) -> Result<f64, Missing> {
     let mut times = Vec::new();
-    for _ in 0..HANDSHAKES {
+    for _ in 0..TIMED_HANDSHAKES {
         let began = Instant::now();
         match TcpStream::connect_timeout(&address, HANDSHAKE_TIMEOUT) {
             Err(error) if error.kind() != ErrorKind::ConnectionRefused => {

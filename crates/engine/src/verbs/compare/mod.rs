@@ -33,7 +33,7 @@ use crate::near::client::Client;
 use crate::near::measure::measure_whole;
 use crate::near::own_check;
 use crate::result::conclude::conclude;
-use crate::verbs::retry::{PAUSES, may_pass};
+use crate::verbs::retry::{RETRY_PAUSES, may_pass};
 use appliers::{Appliers, planned};
 pub(crate) use run_log::Compared;
 use run_log::{Aborted, Run, RunLog};
@@ -264,7 +264,7 @@ impl Runs<'_> {
             let lasts = !may_pass(&cause) && !self.log.has_run(arm)
                 || cause.not_permitted()
                 || cause.has_lost_host();
-            let Some(pause) = PAUSES.get(failures - 1).filter(|_| !lasts) else {
+            let Some(pause) = RETRY_PAUSES.get(failures - 1).filter(|_| !lasts) else {
                 let runs = if failures == 1 {
                     "a run".into()
                 } else {
@@ -287,7 +287,7 @@ impl Runs<'_> {
         blocks: &Blocks,
         listener: &mut Listener<'_>,
     ) -> Option<Aborted> {
-        for pause in PAUSES.iter().map(Some).chain([None]) {
+        for pause in RETRY_PAUSES.iter().map(Some).chain([None]) {
             let Self { request, interrupt, .. } = *self;
             let (client, appliers) = (&mut *self.client, &mut *self.appliers);
             let alternation = Alternation { request, pattern, client, appliers, interrupt };

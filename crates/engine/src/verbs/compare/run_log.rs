@@ -159,7 +159,9 @@ impl RunLog {
     /// How many turns fit into the time. A connection begins with something that is no turn; separate runs take longer.
     pub fn time_left_for(&mut self, pattern: Pattern) -> TimeLeft {
         self.pace = Pace::new(Duration::from_secs_f64(pattern.turn_s()));
-        TimeLeft { runs: self.pace.runs(self.left().saturating_sub(turns::BEGINNING)) }
+        TimeLeft {
+            runs: self.pace.runs(self.left().saturating_sub(turns::CONNECTION_OVERHEAD_TIME)),
+        }
     }
 
     /// Records a turn of an arm. Only its goodput is its own.

@@ -30,11 +30,11 @@ const LAST_S: f64 = 0.1;
 /// Time for slow start before the first turn.
 const LEAD_IN_S: f64 = 1.0;
 /// Time that a connection takes before and after its turns; enough on most paths.
-pub const BEGINNING: Duration = Duration::from_secs(2);
+pub const CONNECTION_OVERHEAD_TIME: Duration = Duration::from_secs(2);
 /// Receivers report in intervals, so one interval at each side of a turn may be lost.
 const MIN_COUNTED_SHARE: f64 = 0.5;
 /// Turns and changes may take this many times their usual time: a busy host reports late.
-const PATIENCE: f64 = 2.0;
+const MAX_TIMES_USUAL: f64 = 2.0;
 /// Longest planned connection. Servers bound the length of a test: goodput's servers to 60 s by default.
 const MAX_CONNECTION_S: f64 = 40.0;
 
@@ -76,12 +76,12 @@ impl Pattern {
 
     /// The longest time for this many turns.
     fn longest_s(self, turns: usize) -> f64 {
-        LEAD_IN_S + PATIENCE * turns as f64 * self.turn_s()
+        LEAD_IN_S + MAX_TIMES_USUAL * turns as f64 * self.turn_s()
     }
 
     /// The most turns on one connection.
     pub fn most_turns(self) -> usize {
-        ((MAX_CONNECTION_S - LEAD_IN_S) / (PATIENCE * self.turn_s())) as usize
+        ((MAX_CONNECTION_S - LEAD_IN_S) / (MAX_TIMES_USUAL * self.turn_s())) as usize
     }
 
     /// What the receivers counted in a turn.
@@ -244,7 +244,7 @@ impl Changing<'_> {
         });
         tokio::select! {
             _ = enough => false,
-            ended = self.ended_within((PATIENCE - 1.0) * unchanged_s) => ended,
+            ended = self.ended_within((MAX_TIMES_USUAL - 1.0) * unchanged_s) => ended,
         }
     }
 

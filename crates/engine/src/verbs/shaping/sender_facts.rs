@@ -14,7 +14,7 @@ use super::ShapingRequest;
 use crate::threads::blocking;
 
 /// How long timers of each length are watched: at 1 Gbit/s, some hundreds that run as long as a super-packet takes.
-const WATCHED: Duration = Duration::from_millis(500);
+const TIMER_WATCH_TIME: Duration = Duration::from_millis(500);
 
 /// How late timers of this host are that run as long as the shaper's, if it is the one that sends.
 pub(super) async fn timers(request: &ShapingRequest) -> Result<Timers, Missing> {
@@ -41,7 +41,7 @@ pub(super) async fn timers(request: &ShapingRequest) -> Result<Timers, Missing> 
 /// How long a shaper sleeps before it sends this many bytes: as long as they take at its rate. A timer that is longer than
 /// the watch itself is watched as far as that goes.
 fn timer(bytes: f64, rate: BitRate) -> Duration {
-    Duration::from_secs_f64((bytes * 8.0 / rate.0).min(WATCHED.as_secs_f64()))
+    Duration::from_secs_f64((bytes * 8.0 / rate.0).min(TIMER_WATCH_TIME.as_secs_f64()))
 }
 
 /// A queueing discipline's timers don't wait for other threads; so this one waits as little as it may.
@@ -53,7 +53,7 @@ fn watch_both(frame: Duration, super_packet: Duration) -> std::io::Result<Timers
 }
 
 fn watch(timer: Duration) -> std::io::Result<Watched> {
-    let late = goodput_kernel::timer_latenesses(timer, WATCHED)?;
+    let late = goodput_kernel::timer_latenesses(timer, TIMER_WATCH_TIME)?;
     let latenesses_s = late.iter().map(Duration::as_secs_f64).collect();
     Ok(Watched { timer_s: timer.as_secs_f64(), latenesses_s })
 }

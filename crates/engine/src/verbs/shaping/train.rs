@@ -26,7 +26,7 @@ const MAX_TRAIN_S: f64 = 2.5;
 /// Datagrams that must arrive from a train, if there is time: ten parts of them show how the rate spreads.
 const WANTED_ARRIVALS: f64 = 10_000.0;
 /// Pause before a train: the bucket fills.
-pub(super) const PAUSE: Duration = Duration::from_secs(1);
+pub(super) const BUCKET_FILL_TIME: Duration = Duration::from_secs(1);
 /// Largest share of the datagrams that the receiving socket may drop: more would look like a policer.
 const MAX_DROPPED_SHARE: f64 = 0.005;
 /// Rate from which datagrams are joined for the way through the kernel, bits per second: a program that sends them one
@@ -66,12 +66,12 @@ pub(super) async fn send_train(
     listener(Event::Note {
         text: format!(
             "waits {} s for the bucket to fill, then sends datagrams at {}",
-            PAUSE.as_secs(),
+            BUCKET_FILL_TIME.as_secs(),
             plan.rate_bits_per_s.unwrap_or(request.configured.rate)
         ),
     });
     tokio::select! {
-        () = tokio::time::sleep(PAUSE) => {}
+        () = tokio::time::sleep(BUCKET_FILL_TIME) => {}
         () = interrupt.raised() => return Err(EngineError::Interrupted),
     }
     let measurement = measure_whole(client, &plan, interrupt, &mut |_| {}).await?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::interrupt::{Interrupt, interrupt};
 
 /// How long work may take to end once it is asked to, for example after an interrupt.
-const GRACE: Duration = Duration::from_secs(2);
+const MAX_ENDING_TIME: Duration = Duration::from_secs(2);
 
 /// Interrupts `work` if `outer` is raised, or at `until`. If it has not ended soon after `until`, gives up: `None`.
 pub async fn within<T>(
@@ -24,7 +24,7 @@ pub async fn within<T>(
     }
     tokio::select! {
         done = &mut work => Some(done),
-        () = async { until.await; tokio::time::sleep(GRACE).await } => None,
+        () = async { until.await; tokio::time::sleep(MAX_ENDING_TIME).await } => None,
     }
 }
 

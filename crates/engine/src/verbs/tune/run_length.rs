@@ -8,7 +8,7 @@ const USUAL_S: f64 = 1.0;
 
 /// How many times as long as slow start a run must be so that all of slow start is left out of its rates: what is left
 /// out is at most half of a run (`result/window.rs`).
-const STARTUPS: f64 = 2.0;
+const RUN_LENGTH_IN_STARTUPS: f64 = 2.0;
 
 /// Length of a run, seconds, after the first measurement: its slow start fits into a run twice, if a run of that
 /// length is no longer than `longest_s`. In runs that are mostly slow start, only changes of slow start would help.
@@ -19,7 +19,7 @@ pub fn run_s(start: &Record, longest_s: f64) -> f64 {
 }
 
 fn past(startup_s: f64, longest_s: f64) -> f64 {
-    (STARTUPS * startup_s).min(longest_s).max(USUAL_S)
+    (RUN_LENGTH_IN_STARTUPS * startup_s).min(longest_s).max(USUAL_S)
 }
 
 /// For how long a measurement moved payload, seconds.

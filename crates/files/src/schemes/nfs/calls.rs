@@ -10,7 +10,7 @@ use crate::error::FileError;
 pub const HANDLE_BYTES: usize = 64;
 
 /// How long an answer may take if nothing is read or written.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long an answer may take if a directory or a file is changed.
 const CHANGE_PATIENCE: Duration = Duration::from_secs(30);
 /// How long flushing a file to disk may take.
@@ -28,16 +28,16 @@ pub const fn of(
 const MOUNT_3: (u32, u32) = (100_005, 3);
 const NFS_3: (u32, u32) = (100_003, 3);
 
-pub const MNT: Procedure = of(MOUNT_3, 1, "MNT", PATIENCE);
-pub const UMNT: Procedure = of(MOUNT_3, 3, "UMNT", PATIENCE);
-pub const GETATTR: Procedure = of(NFS_3, 1, "GETATTR", PATIENCE);
+pub const MNT: Procedure = of(MOUNT_3, 1, "MNT", ANSWER_TIMEOUT);
+pub const UMNT: Procedure = of(MOUNT_3, 3, "UMNT", ANSWER_TIMEOUT);
+pub const GETATTR: Procedure = of(NFS_3, 1, "GETATTR", ANSWER_TIMEOUT);
 pub const SETATTR: Procedure = of(NFS_3, 2, "SETATTR", CHANGE_PATIENCE);
-pub const LOOKUP: Procedure = of(NFS_3, 3, "LOOKUP", PATIENCE);
-pub const READ: Procedure = of(NFS_3, 6, "READ", PATIENCE);
+pub const LOOKUP: Procedure = of(NFS_3, 3, "LOOKUP", ANSWER_TIMEOUT);
+pub const READ: Procedure = of(NFS_3, 6, "READ", ANSWER_TIMEOUT);
 pub const WRITE: Procedure = of(NFS_3, 7, "WRITE", CHANGE_PATIENCE);
 pub const CREATE: Procedure = of(NFS_3, 8, "CREATE", CHANGE_PATIENCE);
 pub const REMOVE: Procedure = of(NFS_3, 12, "REMOVE", CHANGE_PATIENCE);
-pub const FSINFO: Procedure = of(NFS_3, 19, "FSINFO", PATIENCE);
+pub const FSINFO: Procedure = of(NFS_3, 19, "FSINFO", ANSWER_TIMEOUT);
 pub const COMMIT: Procedure = of(NFS_3, 21, "COMMIT", COMMIT_PATIENCE);
 
 /// `NFS3ERR_JUKEBOX`: the call can't be carried out in time, and must be repeated (RFC 1813 section 2.6).

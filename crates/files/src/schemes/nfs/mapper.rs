@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use rustix::net::getpeername;
 
-use super::calls::{PATIENCE, of};
+use super::calls::{ANSWER_TIMEOUT, of};
 use super::dialogue::Dialogue;
 use super::rpc::Procedure;
 use super::xdr::{Reader, Unread, broken, put, put_opaque};
@@ -12,8 +12,8 @@ use crate::error::FileError;
 use crate::link::{Dial, Wait};
 
 const PORT: u16 = 111;
-const GETPORT: Procedure = of((100_000, 2), 3, "GETPORT", PATIENCE);
-const GETADDR: Procedure = of((100_000, 4), 3, "GETADDR", PATIENCE);
+const GETPORT: Procedure = of((100_000, 2), 3, "GETPORT", ANSWER_TIMEOUT);
+const GETADDR: Procedure = of((100_000, 4), 3, "GETADDR", ANSWER_TIMEOUT);
 
 const IPPROTO_TCP: u32 = 6;
 /// TCP over IPv6, among the transports of a program (RFC 5665 section 5.1.1).

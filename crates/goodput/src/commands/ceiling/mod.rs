@@ -4,7 +4,7 @@ mod series;
 
 use anyhow::{Result, bail};
 use goodput_engine::{CeilingFacts, CeilingRequest};
-use goodput_model::record::FORMAT;
+use goodput_model::record::FORMAT_VERSION;
 use goodput_model::{CeilingInputs, CeilingReport, CeilingUnread, Transport};
 
 use crate::args::{CeilingArgs, asks_for_something, with_defaults};
@@ -52,7 +52,7 @@ fn computed(args: &CeilingArgs) -> Result<CeilingReport> {
     let ceiling = goodput_ceiling::ceiling(&inputs);
     let doubts = question.measured.map(|measured| ceiling.doubts(measured)).unwrap_or_default();
     Ok(CeilingReport {
-        format: FORMAT,
+        format: FORMAT_VERSION,
         limit: ceiling.lowest().map(|(bound, _)| bound.id.clone()).into(),
         ceiling_bits_per_s: ceiling.rate(),
         transfer_s: inputs.transfer_bytes.and_then(|bytes| ceiling.transfer_s(bytes)),

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 
 use socket2::{Domain, Socket, Type};
 
-use goodput_testing::{PATIENCE, wait_for};
+use goodput_testing::{WAIT_TIMEOUT, wait_for};
 
 use super::held;
 use crate::common::{Home, Server, record, unused_ports};
@@ -46,7 +46,7 @@ fn connect_from(last: u8, address: &str) -> TcpStream {
         .expect("all of 127/8 is this host");
     socket.connect(&address.into()).expect("the server listens");
     let stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(PATIENCE)).expect("a time that is not zero");
+    stream.set_read_timeout(Some(WAIT_TIMEOUT)).expect("a time that is not zero");
     stream
 }
 
@@ -174,7 +174,7 @@ fn datagrams_that_nobody_awaits_get_nothing_back() {
             client
         });
         let honest = socket();
-        honest.set_read_timeout(Some(PATIENCE)).unwrap();
+        honest.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
         honest.send_to(&hello, address).unwrap();
         let mut reply = [0; 2000];
         let (length, _) = honest.recv_from(&mut reply).unwrap();

@@ -14,7 +14,7 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use goodput_model::{Bytes, Direction, Length, Plan};
-use goodput_testing::{PATIENCE, wait_for};
+use goodput_testing::{WAIT_TIMEOUT, wait_for};
 use serde_json::json;
 
 use self::raw_peer::RawPeer;
@@ -211,7 +211,7 @@ fn datagrams_that_prove_nothing_get_no_more_than_they_bring() {
     let server = Server::start(&home, &[]);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(&server.address).unwrap();
-    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    socket.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
     let hello = [&b"goodputh"[..], &[7; 16], &[0; 40]].concat();
     for silent in [&b""[..], b"goodputh", &hello[..63], b"goodputa", &[9; 1400]] {
         socket.send(silent).unwrap();
@@ -248,7 +248,7 @@ fn a_signal_ends_measurements_and_the_server() {
     let flows = silent.begin(&Plan { direction: Direction::Both, flows: 4, ..seconds(3600.0) });
     let asked = Instant::now();
     assert!(server.stop("-TERM").success());
-    assert!(asked.elapsed() < PATIENCE, "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < WAIT_TIMEOUT, "{:?}", asked.elapsed());
     drop((silent, flows));
 }
 
@@ -280,7 +280,7 @@ fn datagrams_of_others_take_no_time_of_the_control_connections() {
     let before = spent();
     let flooded = Instant::now();
     while spent().0 - before.0 < 100_000_000 {
-        assert!(flooded.elapsed() < PATIENCE, "nobody reads the datagrams");
+        assert!(flooded.elapsed() < WAIT_TIMEOUT, "nobody reads the datagrams");
         for _ in 0..1000 {
             // An answer that nobody reads may be reported here.
             let _ = socket.send_to(&hello, &server.address);

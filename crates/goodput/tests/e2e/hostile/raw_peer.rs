@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use goodput_model::Plan;
-use goodput_testing::PATIENCE;
+use goodput_testing::WAIT_TIMEOUT;
 use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 
@@ -43,8 +43,8 @@ impl RawPeer {
 
     /// Takes over a connection that was accepted.
     pub fn on(stream: TcpStream, address: SocketAddr) -> Self {
-        stream.set_read_timeout(Some(PATIENCE)).expect("a time that is not zero");
-        stream.set_write_timeout(Some(PATIENCE)).expect("a time that is not zero");
+        stream.set_read_timeout(Some(WAIT_TIMEOUT)).expect("a time that is not zero");
+        stream.set_write_timeout(Some(WAIT_TIMEOUT)).expect("a time that is not zero");
         Self { stream, address }
     }
 
@@ -123,7 +123,7 @@ impl RawPeer {
         let digits = cookie.as_str().expect("a cookie is text");
         let bytes = u128::from_str_radix(digits, 16).expect("of hexadecimal digits").to_be_bytes();
         let mut flow = TcpStream::connect(self.address).expect("the server listens");
-        flow.set_read_timeout(Some(PATIENCE)).expect("a time that is not zero");
+        flow.set_read_timeout(Some(WAIT_TIMEOUT)).expect("a time that is not zero");
         flow.write_all(&[&b"goodputd"[..], &bytes].concat()).expect("the server listens");
         flow
     }

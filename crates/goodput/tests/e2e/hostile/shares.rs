@@ -5,7 +5,7 @@ use std::net::{TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use goodput_model::{BitRate, Bytes, Plan};
-use goodput_testing::{PATIENCE, wait_for};
+use goodput_testing::{WAIT_TIMEOUT, wait_for};
 use serde_json::Value;
 
 use super::listeners::log;
@@ -155,7 +155,7 @@ fn networks_that_are_denied_are_not_talked_to() {
     let hello = [&b"goodputh"[..], &[7; 16], &[0; 40]].concat();
     let ask = |from: &str| {
         let socket = UdpSocket::bind((from, 0)).expect("all of 127/8 is this host");
-        socket.set_read_timeout(Some(PATIENCE)).expect("a time that is not zero");
+        socket.set_read_timeout(Some(WAIT_TIMEOUT)).expect("a time that is not zero");
         socket.send_to(&hello, &server.address).expect("it is this host");
         socket
     };

@@ -24,9 +24,9 @@ use xtask::shell::{capture, command, run};
 /// Length of the file, bytes: it has no blocks on the disk, and is in the server's page cache after the first fetch.
 const FILE_BYTES: u64 = 1 << 30;
 /// How often it is fetched afterwards.
-const FETCHES: u32 = 4;
+const LATER_FETCHES: u32 = 4;
 /// The same with the warm-up.
-const ALL_FETCHES: u64 = FETCHES as u64 + 1;
+const ALL_FETCHES: u64 = LATER_FETCHES as u64 + 1;
 
 pub static HTTP: Contest = contest(
     "http-fetch",
@@ -157,7 +157,7 @@ const fn beside(
 
 fn goodput(stage: &Stage<'_>, server: &FileServer, more: &[&str]) -> Result<Values> {
     let serving = Serving::start(stage, server)?;
-    let bytes = (FILE_BYTES * u64::from(FETCHES)).to_string();
+    let bytes = (FILE_BYTES * u64::from(LATER_FETCHES)).to_string();
     let mut client = Net::at_client(stage.place, &stage.goodput.to_string_lossy());
     client.args(["test", &serving.url, "--json", "--no-store", "-n", &bytes]);
     client.args(serving.trust()).args(more);
@@ -174,7 +174,7 @@ fn curl(stage: &Stage<'_>, server: &FileServer) -> Result<Values> {
     let mut client = Net::at_client(stage.place, "curl");
     client.args(["--silent", "--write-out", "%{size_download} %{time_total}\\n"]);
     client.args(serving.trust());
-    for _ in 0..=FETCHES {
+    for _ in 0..=LATER_FETCHES {
         client.args(["--output", "/dev/null", &serving.url]);
     }
     let before = children_cpu_s()?;
@@ -197,7 +197,7 @@ fn libnfs(stage: &Stage<'_>, slots: u32) -> Result<Values> {
     run(compiler.current_dir(serving.folder.path()))?;
     let mut client = Net::at_client(stage.place, &program.to_string_lossy());
     let url = libnfs_url(stage, &serving);
-    client.args([url, slots.to_string(), (FETCHES + 1).to_string()]);
+    client.args([url, slots.to_string(), (LATER_FETCHES + 1).to_string()]);
     let before = children_cpu_s()?;
     values(rate_of(&capture(&mut client)?)?, ALL_FETCHES, before)
 }
@@ -212,8 +212,8 @@ fn nfs_cat(stage: &Stage<'_>) -> Result<Values> {
     let before = children_cpu_s()?;
     read()?;
     let began = Instant::now();
-    (0..FETCHES).try_for_each(|_| read())?;
-    let bits = (FILE_BYTES * u64::from(FETCHES)) as f64 * 8.0;
+    (0..LATER_FETCHES).try_for_each(|_| read())?;
+    let bits = (FILE_BYTES * u64::from(LATER_FETCHES)) as f64 * 8.0;
     values(bits / began.elapsed().as_secs_f64(), ALL_FETCHES, before)
 }
 
