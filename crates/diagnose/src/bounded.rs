@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Mul, Sub};
 
-use goodput_model::Missing;
+use goodput_model::{Missing, median};
 
 /// The fewest values whose extremes enclose the median with 95 % (1 − 2·2⁻ⁿ).
 const MIN_VALUES: usize = 6;
@@ -26,16 +26,16 @@ impl Bounded {
     /// ranks n/2 ± 0.98 √n enclose it (Conover, "Practical Nonparametric Statistics", section 3.2).
     pub fn median(mut values: Vec<f64>, what: &str) -> Result<Self, Missing> {
         let count = values.len();
-        if count < MIN_VALUES {
-            return Err(Missing::because(format!(
-                "{what} was seen {count} times in the window; {MIN_VALUES} are needed"
-            )));
-        }
+        let value =
+            median(values.iter().copied()).filter(|_| count >= MIN_VALUES).ok_or_else(|| {
+                Missing::because(format!(
+                    "{what} was seen {count} times in the window; {MIN_VALUES} are needed"
+                ))
+            })?;
         values.sort_by(f64::total_cmp);
         let (middle, reach) = (count as f64 / 2.0, 0.98 * (count as f64).sqrt());
         let below = values[(middle - reach).max(0.0) as usize];
         let above = values[((middle + reach) as usize).min(count - 1)];
-        let value = values[count / 2];
         Ok(Self::new(value, (value - below).max(above - value)))
     }
 
