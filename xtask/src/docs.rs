@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use xtask::shell::{capture, cargo, command, root, run as run_command};
+use goodput_tools::shell::{capture, cargo, command, root, run as run_command};
 
 /// Options of `cargo xtask docs`.
 #[derive(clap::Args)]

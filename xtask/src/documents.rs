@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::rust_source;
-use xtask::shell::root;
+use goodput_tools::shell::root;
 
 /// Pages that stand in the root and in `crates`.
 const PAGES: &[&str] = &["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "crates/README.md"];

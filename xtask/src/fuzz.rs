@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use goodput_testing::seeds;
 
-use xtask::shell::{capture, command, root, run as run_command};
+use goodput_tools::shell::{capture, command, root, run as run_command};
 
 /// Options of `cargo xtask fuzz`.
 #[derive(clap::Args)]

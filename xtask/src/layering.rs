@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::rust_source::{RustFile, names};
 use crate::{entries_apart, method_circles, module_circles, module_layers};
-use xtask::shell::{capture, cargo, root};
+use goodput_tools::shell::{capture, cargo, root};
 
 /// What one crate of the workspace may do.
 struct Layer {
@@ -34,6 +34,7 @@ const fn near_kernel(name: &'static str, may_use: &'static [&'static str]) -> La
 }
 
 const TESTING: &str = "goodput-testing";
+const TOOLS: &str = "goodput-tools";
 const MODEL: &str = "goodput-model";
 const CEILING: &str = "goodput-ceiling";
 const FRAMING: &str = "goodput-framing";
@@ -102,10 +103,12 @@ const LAYERS: &[Layer] = &[
             SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT, CHARTS,
         ],
     ),
-    // It counts what tests leave behind.
-    layer("xtask", &[TESTING]),
-    // It compares its measurements with what one CPU copies, and is started by `xtask`.
-    layer("goodput-bench", &[MOVER, "xtask"]),
+    // The developers' programs, which share how they start others. `xtask` counts what tests leave behind, and starts the
+    // other two. The bench compares its measurements with what one CPU copies.
+    layer(TOOLS, &[]),
+    layer("xtask", &[TESTING, TOOLS]),
+    layer("goodput-bench", &[MODEL, MOVER, TOOLS]),
+    layer("goodput-campaigns", &[MODEL, TOOLS]),
 ];
 
 /// Libraries whose purpose is I/O; not for pure crates.

@@ -2,39 +2,32 @@
 //! advisories | fuzz | kernel | kills`.
 #![forbid(unsafe_code)]
 
-mod bench;
-mod corpus;
 mod docs;
 mod documents;
 mod entries_apart;
 mod failures;
 mod fuzz;
 mod kernel;
-mod kills;
-mod lab_program;
 mod layering;
 mod method_circles;
 mod module_circles;
 mod module_layers;
 mod module_uses;
 mod new;
+mod other_programs;
 mod peers;
-mod random;
 mod rust_source;
-mod same;
 mod supply;
 mod tally;
 mod test;
 mod test_binaries;
 mod tidy;
 mod transcript;
-mod truth;
-mod tuning;
-mod wilson;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use other_programs::{Arguments, BENCH, CAMPAIGNS};
 
 /// What developers and CI run.
 #[derive(Parser)]
@@ -52,21 +45,25 @@ enum Task {
     Docs(docs::Options),
     /// Measures goodput side by side with its peers and writes docs/performance.md.
     #[command(disable_help_flag = true)]
-    Bench(bench::Arguments),
+    Bench(Arguments),
     /// Measures what a crowd of hostile clients leaves to an honest client.
     #[command(disable_help_flag = true)]
-    Crowd(bench::Arguments),
+    Crowd(Arguments),
     /// Lets clients come and go for a while, and says whether the server grows.
     #[command(disable_help_flag = true)]
-    Soak(bench::Arguments),
+    Soak(Arguments),
     /// Runs the lab's scenarios and says how often the diagnosis is right.
-    Truth(truth::Options),
+    #[command(disable_help_flag = true)]
+    Truth(Arguments),
     /// Judges the kept runs of random faults again, and writes docs/corpus.md.
-    Corpus(corpus::Options),
+    #[command(disable_help_flag = true)]
+    Corpus(Arguments),
     /// Tunes paths with faults and healthy ones in the lab, and says how often that came out right.
-    Tuning(tuning::Options),
+    #[command(disable_help_flag = true)]
+    Tuning(Arguments),
     /// Compares what is the same, and says how often that came out as different.
-    Same(same::Options),
+    #[command(disable_help_flag = true)]
+    Same(Arguments),
     /// Measures with every program whose protocol goodput speaks, and writes docs/peers.md.
     Peers(peers::Options),
     /// Adds an entry to a registry: the file, and its two lines in mod.rs.
@@ -78,7 +75,8 @@ enum Task {
     /// Runs a command under the kernel of a Debian package, in a virtual machine with this host's files.
     Kernel(kernel::Options),
     /// Kills runs that change settings, and compares the whole network namespace each time.
-    Kills(kills::Options),
+    #[command(disable_help_flag = true)]
+    Kills(Arguments),
 }
 
 fn main() -> ExitCode {
@@ -88,19 +86,19 @@ fn main() -> ExitCode {
         Task::Layering => test::run(&test::Options::only("layering")),
         Task::Supply => test::run(&test::Options::only("supply")),
         Task::Docs(options) => docs::run(&options),
-        Task::Bench(options) => bench::run("bench", &options),
-        Task::Crowd(options) => bench::run("crowd", &options),
-        Task::Soak(options) => bench::run("soak", &options),
-        Task::Truth(options) => truth::run(&options),
-        Task::Corpus(options) => corpus::run(&options),
-        Task::Tuning(options) => tuning::run(&options),
-        Task::Same(options) => same::run(&options),
+        Task::Bench(arguments) => other_programs::run(BENCH, "bench", &arguments),
+        Task::Crowd(arguments) => other_programs::run(BENCH, "crowd", &arguments),
+        Task::Soak(arguments) => other_programs::run(BENCH, "soak", &arguments),
+        Task::Truth(arguments) => other_programs::run(CAMPAIGNS, "truth", &arguments),
+        Task::Corpus(arguments) => other_programs::run(CAMPAIGNS, "corpus", &arguments),
+        Task::Tuning(arguments) => other_programs::run(CAMPAIGNS, "tuning", &arguments),
+        Task::Same(arguments) => other_programs::run(CAMPAIGNS, "same", &arguments),
         Task::Peers(options) => peers::run(&options),
         Task::New(options) => new::run(&options),
         Task::Advisories(options) => supply::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Kernel(options) => kernel::run(&options),
-        Task::Kills(options) => kills::run(&options),
+        Task::Kills(arguments) => other_programs::run(CAMPAIGNS, "kills", &arguments),
     };
-    xtask::exit(outcome)
+    goodput_tools::exit(outcome)
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::test_binaries;
-use xtask::shell::{capture, cargo, root, run as run_command};
+use goodput_tools::shell::{capture, cargo, root, run as run_command};
 
 /// Options of `cargo xtask peers`.
 #[derive(clap::Args)]

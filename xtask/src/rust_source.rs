@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use syn::Attribute;
 
-use xtask::shell::root;
+use goodput_tools::shell::root;
 
 /// One Rust file.
 pub struct RustFile {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use serde_json::Value;
 
-use xtask::shell::{capture, cargo};
+use goodput_tools::shell::{capture, cargo};
 
 /// Every test binary with the source of its root module; builds missing binaries.
 pub fn all() -> Result<Vec<(PathBuf, String)>> {

@@ -27,5 +27,5 @@ fn main() -> ExitCode {
         Task::Crowd(options) => crowd::run(&options),
         Task::Soak(options) => soak::run(&options),
     };
-    xtask::exit(outcome)
+    goodput_tools::exit(outcome)
 }

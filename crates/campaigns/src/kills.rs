@@ -3,7 +3,7 @@
 
 use anyhow::Result;
 
-use xtask::shell;
+use goodput_tools::shell;
 
 /// How many kills, and of what.
 #[derive(clap::Args)]

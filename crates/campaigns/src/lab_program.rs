@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use xtask::shell::{capture, cargo, root, run};
+use goodput_tools::shell::{capture, cargo, root, run};
 
 /// The program.
 pub struct LabProgram {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::lab_program::LabProgram;
 use crate::random::{self, Which};
 use crate::wilson;
-use xtask::shell::root;
+use goodput_tools::shell::root;
 
 /// Two values that no queue of the drawn paths distinguishes: none of them has bands.
 const SAME: &str = "socket.priority=0,1";

@@ -1,13 +1,10 @@
-//! Code shared by the developers' programs: `xtask` itself, and `goodput-bench`.
+//! What the developers' programs share: `xtask`, `goodput-bench` and `goodput-campaigns`.
 #![forbid(unsafe_code)]
 
-mod median;
 pub mod packages;
 pub mod shell;
 
 use std::process::ExitCode;
-
-pub use median::median;
 
 /// Ends a program, and prints its error if there is one.
 pub fn exit(outcome: anyhow::Result<()>) -> ExitCode {

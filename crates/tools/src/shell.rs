@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 /// The root of the repository.
 pub fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_path_buf()
+    here.ancestors().nth(2).unwrap_or(here).to_path_buf()
 }
 
 /// A command that starts in the root of the repository and has no stdin.

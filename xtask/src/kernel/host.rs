@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use xtask::shell::{capture, command, has_program};
+use goodput_tools::shell::{capture, command, has_program};
 
 /// Programs that a guest needs on this machine.
 const PROGRAMS: [&str; 9] = [

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow};
 use super::host;
 use super::job::Job;
 use super::package::Kernel;
-use xtask::shell::{capture, command, run};
+use goodput_tools::shell::{capture, command, run};
 
 /// First process of the guest: overlays the host's files with a layer of memory to form the root.
 const INIT: &str = include_str!("init.sh");

@@ -51,7 +51,7 @@ pub fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xtask::shell::capture;
+    use goodput_tools::shell::capture;
 
     #[test]
     fn a_command_arrives_word_by_word() {

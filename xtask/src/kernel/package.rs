@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use xtask::shell::{capture, command, root, run};
+use goodput_tools::shell::{capture, command, root, run};
 
 /// An unpacked kernel.
 pub struct Kernel {

@@ -17,7 +17,7 @@ use super::package::Kernel;
 use crate::tally::Tally;
 use crate::test::transcribe;
 use crate::test_binaries;
-use xtask::shell::root;
+use goodput_tools::shell::root;
 
 /// The kernel that everything runs under.
 const KERNEL: &str = "debian";

@@ -9,8 +9,8 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 
+use goodput_tools::shell::{command, root};
 use registry::REGISTRIES;
-use xtask::shell::{command, root};
 
 pub use registry::BLANK;
 

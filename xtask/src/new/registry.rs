@@ -201,7 +201,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
-    use xtask::shell::root;
+    use goodput_tools::shell::root;
 
     fn id(registry: &Registry) -> String {
         ["very", "new"].join(&registry.separator.to_string())

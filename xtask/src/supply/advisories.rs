@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::packages::{self, Package};
 use super::policy::Policy;
-use xtask::shell::{capture, command, root};
+use goodput_tools::shell::{capture, command, root};
 
 /// Where the list comes from.
 const ORIGIN: &str = "https://github.com/RustSec/advisory-db";

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use semver::Version;
 use serde::Deserialize;
 
-use xtask::shell::{capture, cargo};
+use goodput_tools::shell::{capture, cargo};
 
 /// One version of one package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use spdx::{Expression, ParseMode};
 
 use super::packages::Package;
-use xtask::shell::root;
+use goodput_tools::shell::root;
 
 /// The parts of cargo-deny's file that are used here. Anything else in it is an error, because it
 /// would be ignored.

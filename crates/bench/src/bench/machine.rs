@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 use super::programs::{ALL, GOODPUT};
-use xtask::shell::{capture, command};
+use goodput_tools::shell::{capture, command};
 
 /// The facts at the head of the page.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

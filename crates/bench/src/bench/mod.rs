@@ -27,11 +27,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use contest::Contest;
+use goodput_tools::packages;
+use goodput_tools::shell::{cargo, command, root, run as run_command};
 use kept::{Kept, ResultLog};
 use machine::Machine;
 use schedule::Schedule;
-use xtask::packages;
-use xtask::shell::{cargo, command, root, run as run_command};
 
 /// Options of `cargo xtask bench`.
 #[derive(clap::Args)]

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use goodput_mover::allowed_cpus;
 
 use super::place::Place;
-use xtask::shell::{command, run};
+use goodput_tools::shell::{command, run};
 
 /// Address of the far end (TEST-NET-1, RFC 5737).
 const FAR: &str = "192.0.2.2";

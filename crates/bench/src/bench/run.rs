@@ -185,7 +185,7 @@ pub fn children_cpu_s() -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use xtask::shell::command;
+    use goodput_tools::shell::command;
 
     #[test]
     fn a_program_that_fails_says_why() {

@@ -23,9 +23,9 @@ use serde_json::Value;
 use crate::bench::net::{NEAR, Net, address};
 use crate::bench::place::Place;
 use crate::bench::stats::{Estimate, estimate};
+use goodput_tools::shell::{cargo, command, root, run as run_command};
 use hostile::{Crowd, NETWORK, Sizes};
 use server::Server;
-use xtask::shell::{cargo, command, root, run as run_command};
 
 /// Options of `cargo xtask crowd`.
 #[derive(clap::Args)]

@@ -21,8 +21,8 @@ use crate::crowd::hostile::{Crowd, NETWORK, Sizes};
 use crate::crowd::server::Server;
 use crate::crowd::{SERVER_PORT, need_open_files};
 use clients::Clients;
+use goodput_tools::shell::{cargo, command, root, run as run_command};
 use trend::Trend;
-use xtask::shell::{cargo, command, root, run as run_command};
 
 /// Options of `cargo xtask soak`.
 #[derive(clap::Args)]

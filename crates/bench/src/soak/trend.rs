@@ -1,6 +1,6 @@
 //! Whether a series grows, by statistics that are robust against a few outliers.
 
-use xtask::median;
+use goodput_model::median;
 
 /// The line through a series (Sen, Journal of the American Statistical Association 63, 1968), and the probability of
 /// such an order of its values by chance (Mann, Econometrica 13, 1945).

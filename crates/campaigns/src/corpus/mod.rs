@@ -12,7 +12,7 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 
 use crate::truth::Ran;
-use xtask::shell::{self, cargo, command, root};
+use goodput_tools::shell::{self, cargo, command, root};
 
 /// Options of `cargo xtask corpus`.
 #[derive(clap::Args)]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use lzma_rust2::{XzOptions, XzReader, XzWriter};
 
-use xtask::shell::root;
+use goodput_tools::shell::root;
 
 /// xz's preset, 0 to 9: its window of 8 MiB covers the records of several runs, which repeat each other's names.
 const XZ_PRESET: u32 = 6;

@@ -16,9 +16,9 @@ use anyhow::{Context, Result, bail};
 use crate::lab_program::LabProgram;
 use crate::random::{self, Which};
 pub use case::{Came, Planted, Ran};
+use goodput_tools::shell::root;
 pub use score::score;
 pub use twin::LEAST_COST;
-use xtask::shell::root;
 
 /// Options of `cargo xtask truth`.
 #[derive(clap::Args)]

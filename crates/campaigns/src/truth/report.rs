@@ -8,8 +8,8 @@ use anyhow::Result;
 use super::case::{Came, Planted, Ran, Verdict};
 use super::score::{Score, score};
 use crate::wilson;
-use xtask::median;
-use xtask::shell::machine;
+use goodput_model::median;
+use goodput_tools::shell::machine;
 
 /// One run on one line.
 pub fn one_line(ran: &Ran) -> String {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::lab_program::LabProgram;
-use xtask::median;
+use goodput_model::median;
 
 /// Runs of the healthy path of each length before tuning, and the same number after.
 const TWIN_RUNS: usize = 2;

@@ -13,7 +13,7 @@ use anyhow::{Context, Result, bail};
 use crate::lab_program::LabProgram;
 use crate::random::{self, Which};
 use case::{Kind, Tuned, TunedPath};
-use xtask::shell::root;
+use goodput_tools::shell::root;
 
 /// Options of `cargo xtask tuning`.
 #[derive(clap::Args)]

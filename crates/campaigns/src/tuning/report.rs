@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::case::{Kind, Tuned};
 use crate::truth::LEAST_COST;
 use crate::wilson;
-use xtask::shell::machine;
+use goodput_tools::shell::machine;
 
 /// Share of the healthy path's goodput that tuning should reach.
 const REACHED_SHARE: f64 = 0.95;

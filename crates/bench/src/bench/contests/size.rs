@@ -11,7 +11,7 @@ use crate::bench::quantity::STRIPPED;
 use crate::bench::quantity::Values;
 use crate::bench::stage::Stage;
 use crate::bench::watch::Watch;
-use xtask::shell::{capture, command};
+use goodput_tools::shell::{capture, command};
 
 pub static CONTEST: Contest = Contest {
     id: "size",

@@ -18,8 +18,8 @@ use crate::bench::quantity::{CPU, Quantity, RATE};
 use crate::bench::run::children_cpu_s;
 use crate::bench::stage::Stage;
 use crate::bench::watch::Watch;
+use goodput_tools::shell::{capture, command, run};
 use servers::{FileServer, GANESHA, NGINX, NGINX_TLS, Serving, VSFTPD, mount_port};
-use xtask::shell::{capture, command, run};
 
 /// Length of the file, bytes: it has no blocks on the disk, and is in the server's page cache after the first fetch.
 const FILE_BYTES: u64 = 1 << 30;

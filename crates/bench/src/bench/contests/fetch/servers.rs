@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::FILE_BYTES;
 use crate::bench::net::address;
 use crate::bench::stage::Stage;
-use xtask::shell::{command, run};
+use goodput_tools::shell::{command, run};
 
 /// A program that serves files.
 pub struct FileServer {

@@ -1,0 +1,43 @@
+//! Measures how often goodput is right: `goodput-campaigns truth | corpus | tuning | same | kills`, which `cargo xtask`
+//! starts under the same names.
+#![forbid(unsafe_code)]
+
+mod corpus;
+mod kills;
+mod lab_program;
+mod random;
+mod same;
+mod truth;
+mod tuning;
+mod wilson;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Measures how often goodput is right.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+enum Task {
+    /// Runs the lab's scenarios and says how often the diagnosis is right.
+    Truth(truth::Options),
+    /// Judges the kept runs of random faults again, and writes docs/corpus.md.
+    Corpus(corpus::Options),
+    /// Tunes paths with faults and healthy ones in the lab, and says how often that came out right.
+    Tuning(tuning::Options),
+    /// Compares what is the same, and says how often that came out as different.
+    Same(same::Options),
+    /// Kills runs that change settings, and compares the whole network namespace each time.
+    Kills(kills::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Task::parse() {
+        Task::Truth(options) => truth::run(&options),
+        Task::Corpus(options) => corpus::run(&options),
+        Task::Tuning(options) => tuning::run(&options),
+        Task::Same(options) => same::run(&options),
+        Task::Kills(options) => kills::run(&options),
+    };
+    goodput_tools::exit(outcome)
+}
