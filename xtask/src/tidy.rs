@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use syn::spanned::Spanned;
-use syn::visit::{self, Visit};
+use syn::visit::Visit;
 
 use crate::documents;
 use crate::new::BLANK;
@@ -15,8 +15,6 @@ use goodput_tools::shell::root;
 const MAX_FILE_LINES: usize = 600;
 /// Most files must be shorter than this.
 const USUAL_FILE_LINES: usize = 150;
-/// Longest function, from its signature to its closing brace.
-const MAX_FUNCTION_LINES: usize = 80;
 /// Lints that hide unused code.
 const LINTS: &[&str] = &["dead_code", "unused"];
 
@@ -98,26 +96,9 @@ impl Breaches<'_> {
     fn add(&mut self, line: usize, rule: impl AsRef<str>) {
         self.found.push(format!("{}:{line}: {}", self.path.display(), rule.as_ref()));
     }
-
-    fn check_length(&mut self, name: &syn::Ident, block: &syn::Block) {
-        let (from, to) = (name.span().start().line, block.span().end().line);
-        if to - from + 1 > MAX_FUNCTION_LINES {
-            self.add(from, format!("`{name}` has more than {MAX_FUNCTION_LINES} lines"));
-        }
-    }
 }
 
 impl<'ast> Visit<'ast> for Breaches<'_> {
-    fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
-        self.check_length(&function.sig.ident, &function.block);
-        visit::visit_item_fn(self, function);
-    }
-
-    fn visit_impl_item_fn(&mut self, function: &'ast syn::ImplItemFn) {
-        self.check_length(&function.sig.ident, &function.block);
-        visit::visit_impl_item_fn(self, function);
-    }
-
     fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
         if attribute.path().is_ident("ignore") {
             self.add(attribute.span().start().line, "a test that can't run here calls `skip`");
@@ -139,21 +120,15 @@ mod tests {
         problems_of(&RustFile::parse("src/x.rs", text.into()).unwrap())
     }
 
-    fn long_function(lines: usize) -> String {
-        format!("//! x\nfn long() {{\n{}}}\n", "    ();\n".repeat(lines - 2))
-    }
-
     #[test]
     fn a_tidy_file_has_no_problem() {
         assert_eq!(check("//! Owns x.\n\nfn f() {}\n"), Vec::<String>::new());
-        assert_eq!(check(&long_function(MAX_FUNCTION_LINES)), Vec::<String>::new());
     }
 
     #[test]
     fn each_rule_can_be_broken() {
         let broken = [
             ("fn f() {}\n".into(), "src/x.rs:1: starts with"),
-            (long_function(MAX_FUNCTION_LINES + 1), "src/x.rs:2: `long` has more"),
             (format!("//! x\n{}", "//\n".repeat(MAX_FILE_LINES)), "a file has at most"),
             ("//! x\n#[ignore]\nfn f() {}\n".into(), "src/x.rs:2: a test that can't run"),
             ("//! x\n#[allow(dead_code)]\nfn f() {}\n".into(), "src/x.rs:2: unused code"),
