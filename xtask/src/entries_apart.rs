@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use crate::module_uses::{CratePath, Uses, module_of};
-use crate::rust_source::{RustFile, files};
+use crate::rust_source::{RustFile, files, names};
 
 /// The folder of a registry.
 struct Registry {
@@ -31,10 +31,13 @@ pub fn problems() -> Result<Vec<String>> {
 
 impl Registry {
     fn problems(&self, files: &[RustFile]) -> Vec<String> {
+        let list = self.module_of(Path::new(self.path));
+        let is_list = |file: &&RustFile| self.module_of(&file.path) == list;
         let entries: Vec<_> = files
             .iter()
-            .map(|file| self.module_of(&file.path))
-            .filter(|m| self.is_entry(m))
+            .filter(is_list)
+            .flat_map(|file| declared(&file.tree))
+            .map(|name| [&list[..], &[name]].concat())
             .collect();
         let mut problems = Vec::new();
         for file in files {
@@ -55,20 +58,23 @@ impl Registry {
         let of_entry = entries.iter().find(|entry| is_within(used, entry));
         match of_entry {
             Some(entry) => !is_within(user, entry) && *user != list,
-            None => is_within(used, &list) && self.is_entry(user),
+            None => is_within(used, &list) && entries.contains(user),
         }
-    }
-
-    /// Whether a module is a file beside the list; conformance tests are none.
-    fn is_entry(&self, module: &CratePath) -> bool {
-        let list = self.module_of(Path::new(self.path));
-        let name = module.strip_prefix(list.as_slice());
-        name.is_some_and(|name| name.len() == 1 && name[0] != "conformance")
     }
 
     fn module_of(&self, file: &Path) -> CratePath {
         module_of(Path::new(self.sources), file)
     }
+}
+
+/// The modules that a file declares, without its tests.
+fn declared(file: &syn::File) -> impl Iterator<Item = String> {
+    file.items.iter().filter_map(|item| match item {
+        syn::Item::Mod(module) if !module.attrs.iter().any(|a| names(a, "cfg", "test")) => {
+            Some(module.ident.to_string())
+        }
+        _ => None,
+    })
 }
 
 #[cfg(test)]
@@ -78,10 +84,14 @@ mod tests {
     const REGISTRY: Registry = Registry { path: "c/src/rules", sources: "c/src" };
 
     fn count(file: &str, text: &str) -> usize {
-        let empty = ["lib", "fact", "rules/mod", "rules/one", "rules/two"]
-            .map(|name| RustFile::parse(format!("c/src/{name}.rs"), String::new()).unwrap());
-        let mut all: Vec<_> = empty.into();
-        all.push(RustFile::parse(format!("c/src/{file}"), text.into()).unwrap());
+        let list = "mod one; mod two; #[cfg(test)] mod conformance;";
+        let others =
+            [("rules/mod.rs", list), ("lib.rs", ""), ("fact.rs", ""), ("rules/two.rs", "")];
+        let others = others.into_iter().filter(|(name, _)| *name != file);
+        let parsed = |(name, text): (&str, &str)| {
+            RustFile::parse(format!("c/src/{name}"), text.into()).unwrap()
+        };
+        let all: Vec<_> = others.chain([(file, text)]).map(parsed).collect();
         REGISTRY.problems(&all).len()
     }
 
@@ -91,6 +101,7 @@ mod tests {
         assert_eq!(count("rules/mod.rs", "mod one; const ALL: &[&R] = &[&self::one::RULE];"), 0);
         assert_eq!(count("lib.rs", "use crate::rules::ALL;"), 0);
         assert_eq!(count("rules/one.rs", "mod tests { use super::super::two::RULE; }"), 0);
+        assert_eq!(count("rules/conformance.rs", "use super::ALL;"), 0);
     }
 
     #[test]

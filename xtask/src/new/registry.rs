@@ -198,9 +198,12 @@ fn capitalised(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::path::Path;
 
     use super::*;
+    use crate::module_uses::{CratePath, Uses, module_of};
+    use crate::rust_source::{RustFile, files};
     use goodput_tools::shell::root;
 
     fn id(registry: &Registry) -> String {
@@ -235,47 +238,52 @@ mod tests {
         }
     }
 
-    /// The names at the ends of an import.
-    fn leaves(tree: &syn::UseTree) -> Vec<String> {
-        match tree {
-            syn::UseTree::Path(path) => leaves(&path.tree),
-            syn::UseTree::Name(name) => vec![name.ident.to_string()],
-            syn::UseTree::Rename(renamed) => vec![renamed.ident.to_string()],
-            syn::UseTree::Group(group) => group.items.iter().flat_map(leaves).collect(),
-            syn::UseTree::Glob(_) => Vec::new(),
+    /// What each module of a crate has: its items, and what it has by `use`.
+    fn names_by_module(sources: &Path) -> BTreeMap<CratePath, BTreeSet<String>> {
+        let mut all: BTreeMap<CratePath, BTreeSet<String>> = BTreeMap::new();
+        for path in files(sources, "rs").expect("a crate's sources") {
+            let (file, module) = (RustFile::read(&path).unwrap(), module_of(sources, &path));
+            let used = Uses::with_tests(&file, module.clone()).passed_on.into_keys();
+            let own = file.tree.items.iter().filter_map(name_of).map(ToString::to_string);
+            all.entry(module).or_default().extend(own.chain(used));
+        }
+        all
+    }
+
+    fn name_of(item: &syn::Item) -> Option<&syn::Ident> {
+        match item {
+            syn::Item::Const(item) => Some(&item.ident),
+            syn::Item::Enum(item) => Some(&item.ident),
+            syn::Item::Fn(item) => Some(&item.sig.ident),
+            syn::Item::Macro(item) => item.ident.as_ref(),
+            syn::Item::Mod(item) => Some(&item.ident),
+            syn::Item::Static(item) => Some(&item.ident),
+            syn::Item::Struct(item) => Some(&item.ident),
+            syn::Item::Trait(item) => Some(&item.ident),
+            syn::Item::Type(item) => Some(&item.ident),
+            _ => None,
         }
     }
 
-    /// What a file imports from its own crate.
-    fn own_imports(file: &syn::File) -> Vec<String> {
-        let own = |tree: &syn::UseTree| matches!(tree, syn::UseTree::Path(path) if path.ident == "crate" || path.ident == "super");
-        let uses = file.items.iter().filter_map(|item| match item {
-            syn::Item::Use(item) => Some(&item.tree),
-            _ => None,
-        });
-        uses.filter(|tree| own(tree)).flat_map(leaves).filter(|name| name != "self").collect()
-    }
-
-    /// A template is not part of any crate, so nothing else notices if a name that it imports is gone.
+    /// A template is not part of any crate, so nothing else notices if a path that it imports is gone.
     #[test]
-    fn every_name_that_a_template_imports_is_defined_in_its_crate() {
+    fn every_path_that_a_template_imports_exists_in_its_crate() {
         for registry in REGISTRIES.iter().filter(|registry| registry.list().ends_with("mod.rs")) {
-            let (sources, _) = registry.folder.split_once("/src").expect("a crate's sources");
-            let paths = crate::rust_source::files(Path::new(sources), "rs").expect(sources);
-            let read = |path: &PathBuf| std::fs::read_to_string(root().join(path)).unwrap();
-            let text: String = paths.iter().map(read).collect();
-            let template = syn::parse_file(&registry.text(&id(registry))).expect(registry.kind);
-            for name in own_imports(&template) {
-                let kinds = ["fn", "struct", "enum", "trait", "const", "static", "type", "mod"];
-                let ends = [' ', '(', '<', '{', ';', ':', '\n'];
-                let is_defined = |kind: &&str| {
-                    ends.iter().any(|end| text.contains(&format!("{kind} {name}{end}")))
-                };
-                assert!(
-                    kinds.iter().any(is_defined),
-                    "the template of a {} imports {name}",
-                    registry.kind
-                );
+            let (folder, _) = registry.folder.split_once("/src").expect("a crate's sources");
+            let sources = Path::new(folder).join("src");
+            let names = names_by_module(&sources);
+            let exists = |path: &CratePath| {
+                let module =
+                    (0..=path.len()).rev().find(|length| names.contains_key(&path[..*length]));
+                let (module, rest) = path.split_at(module.expect("the root is a module"));
+                rest.first().is_none_or(|name| name == "self" || names[module].contains(name))
+            };
+            let template =
+                RustFile::parse(registry.file(&id(registry)), registry.text(&id(registry)));
+            let template = template.expect(registry.kind);
+            let module = module_of(&sources, &template.path);
+            for path in Uses::with_tests(&template, module).passed_on.values() {
+                assert!(exists(path), "the template of a {} imports {path:?}", registry.kind);
             }
         }
     }
