@@ -6,7 +6,7 @@ use goodput_model::{Account, Confidence, Evidence, Finding, Known, Place, Undeci
 
 use crate::account::account;
 use crate::ceiling::PathCeiling;
-use crate::held::Held;
+use crate::held_shares::HeldShares;
 use crate::loss::loss;
 use crate::probes::doubt;
 use crate::rank::{drop_explained, drop_what_held_nothing, rank};
@@ -43,7 +43,7 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
         }
     }
     doubt_what_was_inferred(&view, &mut findings);
-    let held = Held::of(&view);
+    let held = HeldShares::of(&view);
     drop_what_held_nothing(held, &mut findings);
     drop_explained(held, &mut findings);
     rank(&view, held, &mut findings);
@@ -78,7 +78,7 @@ fn witnesses(view: &View) -> BTreeMap<String, f64> {
 
 fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdict {
     let (account, sender) = (account(view), view.sender.name);
-    let held = Held::of(view);
+    let held = HeldShares::of(view);
     match findings.first().filter(|finding| held.may_limit(&finding.rule)) {
         Some(first) => Verdict {
             limit: first.rule.clone(),

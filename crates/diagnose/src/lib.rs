@@ -23,7 +23,7 @@ mod elimination;
 mod filled_buffer;
 mod finding;
 pub mod framing;
-mod held;
+mod held_shares;
 mod htb;
 mod known_rate;
 mod link_file;

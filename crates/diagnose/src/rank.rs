@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use goodput_model::{Confidence, Finding, Place};
 
-use crate::held::Held;
+use crate::held_shares::HeldShares;
 use crate::rule::{Depth, Rule, Stage};
 use crate::rules;
 use crate::thresholds::MIN_WORTHWHILE_RATE_RATIO;
@@ -18,12 +18,12 @@ const AGREED_BY_BOTH: [&str; 4] = ["receive-window", "send-buffer", "line-rate",
 const REACHING_ACROSS: [&str; 1] = ["waiting-for-answers"];
 
 /// Puts the most limiting finding first.
-pub fn rank(view: &View, held: Held, findings: &mut [Finding]) {
+pub fn rank(view: &View, held: HeldShares, findings: &mut [Finding]) {
     findings.sort_by(|a, b| key(view, held, a).order(&key(view, held, b)));
 }
 
 /// Removes findings that name a part of the account which took next to no time.
-pub fn drop_what_held_nothing(held: Held, findings: &mut Vec<Finding>) {
+pub fn drop_what_held_nothing(held: HeldShares, findings: &mut Vec<Finding>) {
     let names = |finding: &Finding| {
         rules::find(&finding.rule).is_some_and(|rule| rule.depth == Depth::Limiter)
     };
@@ -33,7 +33,7 @@ pub fn drop_what_held_nothing(held: Held, findings: &mut Vec<Finding>) {
 /// Removes findings whose reason is another finding, as [`crate::Rule::explains`] says. A merely
 /// possible reason explains only findings that are merely possible themselves, and a reason for what took no time only
 /// findings of the same kind.
-pub fn drop_explained(held: Held, findings: &mut Vec<Finding>) {
+pub fn drop_explained(held: HeldShares, findings: &mut Vec<Finding>) {
     let reasons = findings.clone();
     let is_vain = |reason: &Finding, effect: &Finding| {
         held.is_nothing(&reason.rule) && !held.is_nothing(&effect.rule)
@@ -85,7 +85,7 @@ impl Key {
     }
 }
 
-fn key(view: &View, held: Held, finding: &Finding) -> Key {
+fn key(view: &View, held: HeldShares, finding: &Finding) -> Key {
     let goodput = view.goodput_or_zero();
     let stage = rules::find(&finding.rule).map_or(Stage::Path, |rule| rule.stage);
     let predicted = finding.predicted_bits_per_s.value().map_or(0.0, |rate| rate.0);

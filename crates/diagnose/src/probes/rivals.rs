@@ -3,7 +3,7 @@
 use goodput_model::{Confidence, Finding, Known, Place, Record, Undecided, Verdict, Witness};
 
 use super::{Probe, splitting};
-use crate::held::Held;
+use crate::held_shares::HeldShares;
 use crate::rules;
 
 /// Causes whose rules can't always exclude each other, though only one of them fires: both lose packets
@@ -22,14 +22,14 @@ pub struct Rivals {
 
 /// The rivals of a test's findings, as its record has them.
 pub fn rivals_in(record: &Record) -> Option<Rivals> {
-    let held = Held::in_verdict(&record.verdict, record.plan.transport);
+    let held = HeldShares::in_verdict(&record.verdict, record.plan.transport);
     rivals(&record.findings, &record.undecided, held)
 }
 
 /// Causes that the kernel's counters do not distinguish: the best two findings if a probe does and
 /// neither is certain; else a merely possible first finding and a rule that could not decide; else
 /// the first finding's known look-alikes. What took no time is nobody's rival.
-fn rivals(findings: &[Finding], undecided: &[Undecided], held: Held) -> Option<Rivals> {
+fn rivals(findings: &[Finding], undecided: &[Undecided], held: HeldShares) -> Option<Rivals> {
     let first = findings.first().filter(|first| first.confidence < Confidence::Certain)?;
     let may_limit = |rule: &&str| held.may_limit(rule);
     may_limit(&first.rule.as_str()).then_some(())?;
@@ -66,7 +66,7 @@ pub fn names_rival(advice: &str) -> bool {
 }
 
 /// Notes in the first finding what it may be confused with, and the probe that would decide.
-pub fn doubt(findings: &mut [Finding], undecided: &[Undecided], held: Held) {
+pub fn doubt(findings: &mut [Finding], undecided: &[Undecided], held: HeldShares) {
     let Some(rivals) = rivals(findings, undecided, held) else { return };
     if let (Some(first), Some((second, probe))) = (findings.first_mut(), rivals.splits.first()) {
         first.advice.push(format!(
@@ -143,8 +143,8 @@ mod tests {
         }
     }
 
-    fn unknown(verdict: &Verdict) -> Held<'_> {
-        Held::in_verdict(verdict, Transport::Tcp)
+    fn unknown(verdict: &Verdict) -> HeldShares<'_> {
+        HeldShares::in_verdict(verdict, Transport::Tcp)
     }
 
     #[test]
@@ -158,8 +158,8 @@ mod tests {
             timeline: Vec::new(),
         };
         let verdict = Verdict { account: Known::Value(account), ..verdict() };
-        let held = Held::in_verdict(&verdict, Transport::Tcp);
-        let names = |first: &str, second: &str, held: Held| {
+        let held = HeldShares::in_verdict(&verdict, Transport::Tcp);
+        let names = |first: &str, second: &str, held: HeldShares| {
             let both = [finding(first, Confidence::Likely), finding(second, Confidence::Possible)];
             let found = rivals(&both, &[], held).map_or_else(Vec::new, |rivals| rivals.splits);
             found.into_iter().any(|(rule, _)| rule == second)

@@ -33,7 +33,7 @@ use crate::finding::{Draft, percent};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
-use crate::view::{Held, Side, View, first_of};
+use crate::view::{HeldToLimits, Side, View, first_of};
 
 /// Share of a rate from which the goodput reaches it: a receiver misses what was lost, and the first and the last
 /// piece.
@@ -96,7 +96,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
 }
 
 /// How long it waited, in words.
-fn waited(held: &Held, option: &str) -> String {
+fn waited(held: &HeldToLimits, option: &str) -> String {
     let share = percent(held.share);
     match held.limits {
         1 => format!("the server waited {share} of the time to keep to {option}"),

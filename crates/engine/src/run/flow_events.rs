@@ -21,13 +21,13 @@ pub enum FlowsEvent {
 
 /// The longest time that payload moves. The thread that watches the flows enforces it, even if whoever takes its
 /// reports is held up.
-pub struct Limit {
+pub struct TimeLimit {
     after: Option<Duration>,
     stop: Arc<Stop>,
     drain: Duration,
 }
 
-impl Limit {
+impl TimeLimit {
     /// `stop` ends the flows `after` the beginning; their receivers keep reading for `drain`.
     pub fn new(after: Option<Duration>, stop: &Arc<Stop>, drain: Duration) -> Self {
         Self { after, stop: Arc::clone(stop), drain }

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
 use crate::run::affinity::Affinity;
-use crate::run::flow_events::{EndedFlows, FlowsEvent, Held, Limit};
+use crate::run::flow_events::{EndedFlows, FlowsEvent, Held, TimeLimit};
 use crate::run::stuck_flows::given_up;
 
 /// Time between two samples.
@@ -66,7 +66,7 @@ pub fn watch(
     flows: Vec<RunningFlow>,
     began: Instant,
     cadence: Cadence,
-    mut limit: Limit,
+    mut limit: TimeLimit,
     affinity: &Affinity,
     report: &UnboundedSender<FlowsEvent>,
 ) {
@@ -158,7 +158,7 @@ fn stays_open(flow: &RunningFlow) -> bool {
 fn beginning(
     flows: &[RunningFlow],
     gate: Instant,
-    limit: &mut Limit,
+    limit: &mut TimeLimit,
     report: &UnboundedSender<FlowsEvent>,
 ) -> Instant {
     let announces = |flow: &RunningFlow| {
@@ -348,7 +348,7 @@ mod tests {
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
         let affinity = Affinity::free(String::new());
         let thread = std::thread::spawn(move || {
-            watch(flows, Instant::now(), cadence, Limit::none(), &affinity, &report);
+            watch(flows, Instant::now(), cadence, TimeLimit::none(), &affinity, &report);
         });
         sender.write_all(&[0; 6000]).unwrap();
         let Some(FlowsEvent::Sample(sample)) = watched.blocking_recv() else { panic!("no sample") };
@@ -366,7 +366,7 @@ mod tests {
         let flows = vec![receiver(listener.accept().unwrap().0, &stop)];
         let day = Duration::from_secs(86_400);
         let cadence = Cadence { period: day, detail: None, enough: None };
-        let limit = Limit::new(Some(Duration::from_millis(20)), &stop, Duration::ZERO);
+        let limit = TimeLimit::new(Some(Duration::from_millis(20)), &stop, Duration::ZERO);
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
         let affinity = Affinity::free(String::new());
         watch(flows, Instant::now(), cadence, limit, &affinity, &report);

@@ -13,7 +13,7 @@ use goodput_mover::{
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
-use crate::run::flow_events::{Failure, FlowsEvent, Limit};
+use crate::run::flow_events::{Failure, FlowsEvent, TimeLimit};
 use crate::run::prepared::Prepared;
 use crate::run::rate_limits::RateLimits;
 use crate::run::sampler;
@@ -148,7 +148,7 @@ impl Traffic {
         let _ = self.report.send(first);
         let (report, began) = (self.report.clone(), Instant::now());
         let affinity = own.affinity.clone();
-        let limit = Limit::new(longest, &self.stop, DRAIN_TIME);
+        let limit = TimeLimit::new(longest, &self.stop, DRAIN_TIME);
         std::thread::Builder::new()
             .name("sampler".into())
             .spawn(move || sampler::watch(flows, began, cadence, limit, &affinity, &report))

@@ -25,7 +25,7 @@ pub use crate::run::storage::{ServedFiles, Sinks};
 pub use admit::access::Access;
 use admit::admission::Admission;
 pub use admit::admission::{Exclusive, ServerLimits};
-use admit::attempts::{Attempts, Pace};
+use admit::attempts::{AttemptLimits, Attempts};
 use admit::denied::{self, Denied};
 use admit::echoes::Echoes;
 use admit::gate::Gate;
@@ -92,7 +92,7 @@ pub struct Config {
 /// EPYC, opt-level s, median), one with a token 0.08 ms. So one client gets less than a hundredth of a CPU, and as
 /// large a burst as a fleet behind one address needs. All clients together get a thirteenth, and no smaller burst than
 /// one client: 128 handshakes delay the others' conversations by 24 ms.
-const HANDSHAKES: Pace = Pace {
+const HANDSHAKES: AttemptLimits = AttemptLimits {
     what: "handshakes",
     burst: 128,
     burst_of_all: 128,

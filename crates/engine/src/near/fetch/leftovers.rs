@@ -7,7 +7,7 @@ use goodput_model::SocketOptions;
 
 use super::asker::Asker;
 use super::dialler::Addresses;
-use super::removal::{self, Patience, Removal};
+use super::removal::{self, Removal, RemovalTime};
 use crate::control::target::Target;
 use crate::error::EngineError;
 use crate::near::mounted;
@@ -33,7 +33,7 @@ pub fn settle(asker: &Asker, place: &Place, notes: &Path) -> Vec<String> {
     let mut words = Vec::new();
     for mut note in left.into_iter().filter(is_here) {
         let removal = match asker.at(note.met.reached) {
-            Ok(asker) => removal::remove(&asker, &mut note, Patience::BESIDE_A_RUN),
+            Ok(asker) => removal::remove(&asker, &mut note, RemovalTime::BESIDE_A_RUN),
             Err(why) => Removal::failed(&note, &why),
         };
         words.extend(removal.removed().map(|place| {
@@ -84,7 +84,7 @@ fn undo(
         asker.at(note.met.reached).map_err(EngineError::Target)
     });
     match asker {
-        Ok(asker) => removal::remove(&asker, note, Patience::ON_REQUEST),
+        Ok(asker) => removal::remove(&asker, note, RemovalTime::ON_REQUEST),
         Err(why) => Removal::failed(note, &why.to_string()),
     }
 }

@@ -21,14 +21,14 @@ const UNSEEN: &str =
 
 /// How long a removal may take.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct RemovalTime {
     /// All files together, including the login before the first.
     all: Duration,
     /// One file.
     one: Duration,
 }
 
-impl Patience {
+impl RemovalTime {
     /// The person who ended a measurement, or begins one, waits for something else.
     pub const BESIDE_A_RUN: Self =
         Self { all: Duration::from_secs(10), one: Duration::from_secs(5) };
@@ -85,7 +85,7 @@ impl Removal {
 
 /// Removes the files of a note, which forgets each file that is gone. Files that the server does not find are requested
 /// once more after all others; without the time for that they stay noted.
-pub fn remove(asker: &Asker, note: &mut StorageNote, patience: Patience) -> Removal {
+pub fn remove(asker: &Asker, note: &mut StorageNote, patience: RemovalTime) -> Removal {
     let until = Instant::now() + patience.all;
     let mut removal = Removal { files: Vec::new(), noted: Ok(()) };
     let Some(first) = note.places.first() else { return removal };
@@ -222,7 +222,7 @@ mod tests {
         let (asker, said) = serve(|_| "250 gone");
         let folder = tempfile::tempdir().unwrap();
         let mut note = noted(&asker, folder.path());
-        let removal = remove(&asker, &mut note, Patience::ON_REQUEST);
+        let removal = remove(&asker, &mut note, RemovalTime::ON_REQUEST);
         assert_eq!((removal.removed().count(), removal.trouble().count()), (3, 0));
         let said: Vec<_> = said.try_iter().collect();
         let count = |word: &str| said.iter().filter(|line| line.starts_with(word)).count();
@@ -239,7 +239,7 @@ mod tests {
         let (asker, _said) = serve(delete);
         let folder = tempfile::tempdir().unwrap();
         let mut note = noted(&asker, folder.path());
-        let removal = remove(&asker, &mut note, Patience::ON_REQUEST);
+        let removal = remove(&asker, &mut note, RemovalTime::ON_REQUEST);
         let trouble: Vec<_> = removal.trouble().collect();
         assert!(trouble.len() == 1 && trouble[0].contains("550"), "{trouble:?}");
         drop(note);
@@ -253,7 +253,7 @@ mod tests {
         let (asker, said) = serve(|_| "550 No such file.");
         let folder = tempfile::tempdir().unwrap();
         let mut note = noted(&asker, folder.path());
-        remove(&asker, &mut note, Patience::ON_REQUEST);
+        remove(&asker, &mut note, RemovalTime::ON_REQUEST);
         let said: Vec<_> = said.try_iter().filter(|line| line.starts_with("DELE")).collect();
         assert!(said.len() == 6 && said[..3] == said[3..], "{said:?}");
     }
@@ -263,7 +263,7 @@ mod tests {
         let (asker, _said) = serve(|_| "550 No such file.");
         let folder = tempfile::tempdir().unwrap();
         let mut note = noted(&asker, folder.path());
-        let short = Patience { all: RETRY_DELAY, one: RETRY_DELAY };
+        let short = RemovalTime { all: RETRY_DELAY, one: RETRY_DELAY };
         assert_eq!(remove(&asker, &mut note, short).trouble().count(), 3);
         drop(note);
         assert_eq!(StorageNote::<Place>::left(folder.path()).unwrap()[0].places.len(), 3);

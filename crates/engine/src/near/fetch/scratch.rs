@@ -10,7 +10,7 @@ use goodput_files::{Conversation, FileError, Place, Ready, Wait};
 use goodput_mover::Awaited;
 
 use super::asker::Asker;
-use super::removal::{self, Patience};
+use super::removal::{self, RemovalTime};
 use super::warm_up::Patient;
 use crate::control::target::FileTarget;
 use crate::error::EngineError;
@@ -77,7 +77,7 @@ impl Scratch {
 
     fn clean_up(&mut self) -> Vec<String> {
         let Some(mut note) = self.note.take() else { return Vec::new() };
-        removal::remove(&self.asker, &mut note, Patience::BESIDE_A_RUN).trouble().collect()
+        removal::remove(&self.asker, &mut note, RemovalTime::BESIDE_A_RUN).trouble().collect()
     }
 }
 

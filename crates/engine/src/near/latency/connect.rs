@@ -9,10 +9,10 @@ use goodput_model::{Missing, SocketOptions};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::SockRef;
 
-use super::schedule::{Halt, Probes, Waiting};
+use super::schedule::{Halt, PhaseProbes, Waiting};
 
 /// Connects repeatedly until the halt. Fails if not even the first attempt can begin.
-pub fn probe(to: SocketAddr, options: &SocketOptions, halt: &Halt) -> Result<Probes, Missing> {
+pub fn probe(to: SocketAddr, options: &SocketOptions, halt: &Halt) -> Result<PhaseProbes, Missing> {
     let mut waiting: Waiting<'_, OwnedFd> = Waiting::new(halt);
     let mut begun = false;
     while waiting.goes_on() {
@@ -61,7 +61,7 @@ mod tests {
     use std::sync::Arc;
 
     /// Probes until `is_enough` returns.
-    fn probed(to: SocketAddr, is_enough: impl FnOnce()) -> Result<Probes, Missing> {
+    fn probed(to: SocketAddr, is_enough: impl FnOnce()) -> Result<PhaseProbes, Missing> {
         let halt = Arc::new(Halt::default());
         let (of_thread, options) = (Arc::clone(&halt), SocketOptions::default());
         let thread = std::thread::spawn(move || probe(to, &options, &of_thread));

@@ -9,7 +9,7 @@ use goodput_wire::datagram::echo::{echo, echoed};
 use goodput_wire::datagram::{Nonce, ServerReply, from_server, hello};
 use goodput_wire::session::Cookie;
 
-use super::schedule::{ANSWER_TIMEOUT, Halt, Probes, Waiting};
+use super::schedule::{ANSWER_TIMEOUT, Halt, PhaseProbes, Waiting};
 
 /// Time after which a hello is repeated.
 const REPEAT_INTERVAL: Duration = Duration::from_millis(200);
@@ -20,7 +20,7 @@ pub fn probe(
     cookie: Cookie,
     options: &SocketOptions,
     halt: &Halt,
-) -> Result<Probes, Missing> {
+) -> Result<PhaseProbes, Missing> {
     let failed = |cause: std::io::Error| Missing::because(format!("echo at {to}: {cause}"));
     let socket = goodput_mover::socket::udp_socket(None, to, options, false);
     let socket: UdpSocket = socket.map_err(|why| Missing::because(why.to_string()))?.into();
@@ -40,7 +40,7 @@ fn exchange(
     cookie: &Cookie,
     nonce: &Nonce,
     halt: &Halt,
-) -> std::io::Result<Probes> {
+) -> std::io::Result<PhaseProbes> {
     let mut waiting = Waiting::new(halt);
     let mut number = 0;
     while waiting.goes_on() {

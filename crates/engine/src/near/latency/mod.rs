@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use crate::error::EngineError;
 use crate::near::client::Client;
 use crate::threads::blocking;
-use schedule::{Halt, Probes};
+use schedule::{Halt, PhaseProbes};
 
 pub use sum::latency;
 
@@ -25,7 +25,7 @@ pub use sum::latency;
 pub const IDLE_PHASE_TIME: Duration = Duration::from_secs(1);
 
 /// The result of one way to probe, or why it has none.
-type ProbesResult = Result<Probes, Missing>;
+type ProbesResult = Result<PhaseProbes, Missing>;
 
 /// The results of all probes of one phase.
 pub struct Phase {

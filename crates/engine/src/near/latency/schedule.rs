@@ -46,7 +46,7 @@ impl Halt {
 
 /// The outcome of one phase's probes.
 #[derive(Debug)]
-pub struct Probes {
+pub struct PhaseProbes {
     /// Times to the answers, microseconds, in order: each `of_every`-th.
     pub us: Vec<f64>,
     /// `us` has one of this many answers.
@@ -59,14 +59,14 @@ pub struct Probes {
     pub lost: u64,
 }
 
-impl Default for Probes {
+impl Default for PhaseProbes {
     fn default() -> Self {
         let range_us = (f64::INFINITY, 0.0);
         Self { us: Vec::new(), of_every: 1, answered: 0, range_us, lost: 0 }
     }
 }
 
-impl Probes {
+impl PhaseProbes {
     /// A probe was answered after this many microseconds.
     pub fn take(&mut self, us: f64) {
         self.range_us = (self.range_us.0.min(us), self.range_us.1.max(us));
@@ -87,7 +87,7 @@ impl Probes {
 
 /// Probes that wait for their answer, the oldest first; `T` identifies a probe.
 pub struct Waiting<'a, T> {
-    probes: Probes,
+    probes: PhaseProbes,
     out: Vec<(T, Instant)>,
     next: Instant,
     halt: &'a Halt,
@@ -96,7 +96,7 @@ pub struct Waiting<'a, T> {
 impl<'a, T> Waiting<'a, T> {
     /// No probe yet; the first is due now.
     pub fn new(halt: &'a Halt) -> Self {
-        Self { probes: Probes::default(), out: Vec::new(), next: Instant::now(), halt }
+        Self { probes: PhaseProbes::default(), out: Vec::new(), next: Instant::now(), halt }
     }
 
     /// Whether a probe is due now. After a stall one is due, not all that were missed.
@@ -172,7 +172,7 @@ impl<'a, T> Waiting<'a, T> {
     }
 
     /// The outcome of all probes.
-    pub fn into_probes(self) -> Probes {
+    pub fn into_probes(self) -> PhaseProbes {
         self.probes
     }
 }
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_long_phase_is_shown_by_as_many_spread_over_all_of_it() {
-        let mut probes = Probes::default();
+        let mut probes = PhaseProbes::default();
         let day = 24 * 60 * 60 * 50_u32;
         (0..day).for_each(|number| probes.take(f64::from(number)));
         assert!(

@@ -154,7 +154,7 @@ fn waits_us(series: &[(f64, u64, u64)]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schedule::Probes;
+    use super::super::schedule::PhaseProbes;
     use super::*;
 
     fn phase(tcp: &[f64], udp: ProbesResult) -> Phase {
@@ -163,8 +163,8 @@ mod tests {
         phase
     }
 
-    fn probes(us: &[f64], lost: u64) -> Probes {
-        let mut probes = Probes { lost, ..Probes::default() };
+    fn probes(us: &[f64], lost: u64) -> PhaseProbes {
+        let mut probes = PhaseProbes { lost, ..PhaseProbes::default() };
         us.iter().for_each(|us| probes.take(*us));
         probes
     }

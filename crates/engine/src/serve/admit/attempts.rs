@@ -14,7 +14,7 @@ const MAX_ACCOUNTS: usize = 65_536;
 
 /// Limits on attempts.
 #[derive(Debug, Clone, Copy)]
-pub struct Pace {
+pub struct AttemptLimits {
     /// What is attempted.
     pub what: &'static str,
     /// Attempts that a client has at once, and so has a network.
@@ -29,7 +29,7 @@ pub struct Pace {
     pub patience: Duration,
 }
 
-impl Pace {
+impl AttemptLimits {
     fn refusal(&self, whose: Whose) -> String {
         let (burst, then) = self.of(whose);
         let (what, quota) = (self.what, Quota { whose, unproven: false });
@@ -46,14 +46,14 @@ impl Pace {
 
 /// The attempts of all clients.
 pub struct Attempts {
-    pace: Pace,
+    pace: AttemptLimits,
     /// When each quota will have all its attempts again.
     whole: Mutex<HashMap<Whose, Instant>>,
 }
 
 impl Attempts {
     /// Attempts at this pace.
-    pub fn new(pace: Pace) -> Self {
+    pub fn new(pace: AttemptLimits) -> Self {
         Self { pace, whole: Mutex::default() }
     }
 
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     const REFILL_TIME: Duration = Duration::from_secs(1);
-    const PACE: Pace = Pace {
+    const PACE: AttemptLimits = AttemptLimits {
         what: "logins",
         burst: 10,
         burst_of_all: 1000,
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn many_addresses_together_have_no_more_than_all_may_have() {
         let then = Limit { all: 100, client: 1, unproven_percent: 100 };
-        let pace = Pace { burst: 1000, burst_of_all: 20, then, ..PACE };
+        let pace = AttemptLimits { burst: 1000, burst_of_all: 20, then, ..PACE };
         let (attempts, now) = (Attempts::new(pace), Instant::now());
         // Each in a network of its own.
         let apart = |from: u32| (from..from + 1000).map(|number| number << 8);
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn a_network_of_many_addresses_leaves_others_their_part() {
         let then = Limit { all: 101, client: 1, unproven_percent: 100 };
-        let pace = Pace { burst: 20, burst_of_all: 20, then, ..PACE };
+        let pace = AttemptLimits { burst: 20, burst_of_all: 20, then, ..PACE };
         let (attempts, now) = (Attempts::new(pace), Instant::now());
         let [at_once, waited, refused] = outcomes(&attempts, 0..256, now);
         // A client's own and half of what is left: 51 a second, for 4 s.
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn clients_that_are_gone_are_forgotten() {
         let endless = Limit { all: u64::MAX, client: 1, unproven_percent: 100 };
-        let pace = Pace { burst_of_all: u32::MAX, then: endless, ..PACE };
+        let pace = AttemptLimits { burst_of_all: u32::MAX, then: endless, ..PACE };
         let (attempts, now) = (Attempts::new(pace), Instant::now());
         for number in 0..MAX_ACCOUNTS as u32 {
             attempts.take(IpAddr::V4(number.into()), now).expect("there is room");

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use goodput_wire::login::{Checked, Users, check};
 use tokio::sync::Semaphore;
 
-use super::attempts::{Attempts, Pace};
+use super::attempts::{AttemptLimits, Attempts};
 use super::quotas::Limit;
 use crate::clock::host_clock;
 use crate::threads::blocking;
 
 /// How often a client may try to log in. All clients wait for each other (`looked_at`).
-const PACE: Pace = Pace {
+const PACE: AttemptLimits = AttemptLimits {
     what: "logins",
     burst: 10,
     burst_of_all: u32::MAX,

@@ -11,7 +11,7 @@ const PROGRESS_WINDOW: Duration = Duration::from_secs(30);
 
 /// What has moved, and since when.
 #[derive(Debug)]
-pub struct Progress {
+pub struct MinProgress {
     /// Bytes that must move within the window.
     least_bytes: u64,
     moved: u64,
@@ -19,7 +19,7 @@ pub struct Progress {
     until: Instant,
 }
 
-impl Progress {
+impl MinProgress {
     /// Starts now and demands at least `least` on average; half of the plan's own rate, if that is less. `None` if
     /// nothing is demanded.
     pub fn from_now(least: BitRate, plan: &Plan) -> Option<Self> {
@@ -64,7 +64,7 @@ mod tests {
 
     /// Whether it ends before this many windows have passed, each of which moved these bytes.
     async fn ends(plan: &Plan, each: u64, windows: u32) -> bool {
-        let Some(mut progress) = Progress::from_now(BitRate(1000.0), plan) else { return false };
+        let Some(mut progress) = MinProgress::from_now(BitRate(1000.0), plan) else { return false };
         for window in 1..=windows {
             progress.sampled(0, each * u64::from(window));
             let wait = tokio::time::timeout(PROGRESS_WINDOW, progress.lacking());
@@ -93,9 +93,9 @@ mod tests {
     #[test]
     fn nothing_is_asked_where_the_disk_is_waited_for_or_no_rate_is_set() {
         let mut plan = Plan::standard();
-        assert!(Progress::from_now(BitRate(0.0), &plan).is_none());
+        assert!(MinProgress::from_now(BitRate(0.0), &plan).is_none());
         let name = "x".into();
         plan.storage.sink = Some(goodput_model::Sink { name, direct: false, fsync: true });
-        assert!(Progress::from_now(BitRate(1000.0), &plan).is_none());
+        assert!(MinProgress::from_now(BitRate(1000.0), &plan).is_none());
     }
 }

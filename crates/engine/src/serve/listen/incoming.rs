@@ -251,12 +251,12 @@ fn join_flow(stream: TcpStream, peer: SocketAddr, ticket: &Ticket) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::serve::admit::attempts::Pace;
+    use crate::serve::admit::attempts::AttemptLimits;
     use crate::serve::admit::quotas::Limit;
 
     #[tokio::test]
     async fn who_asks_for_handshakes_without_end_is_turned_away_and_nobody_else() {
-        let pace = Pace {
+        let pace = AttemptLimits {
             what: "handshakes",
             burst: 2,
             burst_of_all: 100,

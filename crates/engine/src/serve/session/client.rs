@@ -30,7 +30,7 @@ pub fn log_doubts(peer: SocketAddr, flow: u16, doubts: &[String]) {
 }
 
 /// A connected client.
-pub(super) struct Client {
+pub(super) struct ConnectedClient {
     pub(super) conversation: Conversation,
     pub(super) info: ClientInfo,
     pub(super) shared: Arc<Shared>,
@@ -40,7 +40,7 @@ pub(super) struct Client {
     credential: Option<Credential>,
 }
 
-impl Client {
+impl ConnectedClient {
     /// A client that has proven nothing.
     pub(super) fn new(
         conversation: Conversation,

@@ -18,7 +18,7 @@ use crate::near::client::Client;
 use crate::result::conclude::conclude;
 use crate::result::measurement::Measurement;
 use crate::verbs::retry;
-use trial_counts::{Counts, TrialCounts};
+use trial_counts::{SampleCounts, TrialCounts};
 
 /// How many times longer a confirming trial is than the others.
 const CONFIRMING_LENGTH_FACTOR: f64 = 3.0;
@@ -146,7 +146,7 @@ impl Trials {
         confirms: bool,
         listener: &mut Listener<'_>,
     ) -> Result<(), EngineError> {
-        let counts = Counts::of(&measured);
+        let counts = SampleCounts::of(&measured);
         let record = conclude(measured, &request.target.text, &request.started)?.record;
         let seen = TrialCounts::of(&counts, &record)?;
         // A first trial at the highest rate that the user allows is asked for that rate.

@@ -27,7 +27,7 @@ pub(super) struct TrialCounts {
 
 impl TrialCounts {
     /// From the ends' counts, and the conclusions from them.
-    pub(super) fn of(counts: &Counts, record: &Record) -> Result<Self, EngineError> {
+    pub(super) fn of(counts: &SampleCounts, record: &Record) -> Result<Self, EngineError> {
         let lost = lost(record)?;
         let (sent_bytes, seconds) = counts.sent.unwrap_or_else(|| {
             let (rate, seconds) = (record.result.goodput_bits_per_s.0, record.result.duration_s);
@@ -64,7 +64,7 @@ impl TrialCounts {
 }
 
 /// What only the samples show, not the record; taken before they become the record.
-pub(super) struct Counts {
+pub(super) struct SampleCounts {
     /// Bytes and seconds by the sending end's own counters, if it reports them.
     sent: Option<(f64, f64)>,
     fastest: Option<f64>,
@@ -72,7 +72,7 @@ pub(super) struct Counts {
     dropped: Known<f64>,
 }
 
-impl Counts {
+impl SampleCounts {
     pub(super) fn of(measured: &Measurement) -> Self {
         let sender = measured.senders().first().copied().unwrap_or(EndName::Near);
         let sent = measured.steady(sender);

@@ -1,11 +1,11 @@
 //! Tuning: measure, try what the findings propose one by one, keep what is proven to help, and prove all kept changes
 //! against the start. Every setting is put back in the end.
 
-mod budget;
 mod deadline;
 mod gain;
 mod run_length;
 mod search;
+mod time_budget;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -28,11 +28,11 @@ use crate::result::conclude::conclude;
 use crate::threads::blocking;
 use crate::verbs::check::check;
 use crate::verbs::compare::{Arm, CompareRequest, Compared, compare_whole};
-use budget::Budget;
 use deadline::within;
 use gain::{gains, is_needless, reached_first_look, responses, ways_to_win};
 use run_length::{moved_s, payload_s, run_s};
 use search::{Candidate, Search};
+use time_budget::TimeBudget;
 
 /// What to tune, and for how long.
 #[derive(Clone)]
@@ -76,7 +76,7 @@ pub async fn tune(
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
     let _turn = take_turn(request).await?;
-    let mut budget = Budget::new(request.max_time, ways_to_win(request.purpose));
+    let mut budget = TimeBudget::new(request.max_time, ways_to_win(request.purpose));
     let until = budget.end();
     let measured =
         within(until, interrupt, async |interrupt| measure(request, interrupt, listener).await);
@@ -192,7 +192,7 @@ struct Tuner<'a> {
     request: &'a TuneRequest,
     interrupt: &'a Interrupt,
     run_length: Length,
-    budget: Budget,
+    budget: TimeBudget,
     search: Search,
     steps: Vec<TuningStep>,
     /// Why nothing more may be compared, if that is so.

@@ -10,7 +10,7 @@ use crate::args::values::path::path;
 /// Which hosts are changed by SSH in the place of the two ends.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Hosts without goodput")]
-pub struct HostArgs {
+pub struct SshHostArgs {
     /// Change settings without far: on this host by SSH, like ssh://root@a
     ///
     /// goodput still measures from here, but changes the settings of another host on this side of the path, such as a
@@ -27,7 +27,7 @@ pub struct HostArgs {
     pub access: AccessArgs,
 }
 
-impl HostArgs {
+impl SshHostArgs {
     /// The hosts.
     pub fn hosts(&self) -> Hosts {
         Hosts { near: self.near.clone(), far: self.far.clone(), access: self.access.access() }

@@ -29,7 +29,7 @@ pub use direction::DirectionArgs;
 pub use files::StorageArgs;
 pub use find_rate::FindRateArgs;
 pub use format::{FormatArgs, ServedFormatArgs, parser as format_parser};
-pub use hosts::{AccessArgs, HostArgs};
+pub use hosts::{AccessArgs, SshHostArgs};
 pub use length::LengthArgs;
 pub use load::LoadArgs;
 pub use nfs::NfsArgs;

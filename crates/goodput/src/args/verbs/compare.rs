@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use goodput_model::{Bytes, Response};
 
-use crate::args::options::{HostArgs, MeasureArgs, OutputArgs};
+use crate::args::options::{MeasureArgs, OutputArgs, SshHostArgs};
 use crate::args::values::number::whole;
 use crate::args::values::{percent, time};
 
@@ -42,7 +42,7 @@ pub struct CompareArgs {
     #[command(flatten)]
     pub comparison: ComparisonArgs,
     #[command(flatten)]
-    pub hosts: HostArgs,
+    pub hosts: SshHostArgs,
     #[command(flatten)]
     pub measure: MeasureArgs,
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use clap::Args;
 use goodput_model::Purpose;
 
-use crate::args::options::{HostArgs, MeasureArgs, OutputArgs};
+use crate::args::options::{MeasureArgs, OutputArgs, SshHostArgs};
 use crate::args::values::number::whole;
 use crate::args::values::{percent, time};
 
@@ -37,7 +37,7 @@ pub struct TuneArgs {
     #[command(flatten)]
     pub tuning: TuningArgs,
     #[command(flatten)]
-    pub hosts: HostArgs,
+    pub hosts: SshHostArgs,
     #[command(flatten)]
     pub measure: MeasureArgs,
     #[command(flatten)]

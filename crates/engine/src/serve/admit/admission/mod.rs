@@ -16,7 +16,7 @@ use super::host::Host;
 use super::keys::{KeyBook, KeyPlace};
 use super::quotas::Limit;
 use super::rates::{Rates, Share};
-use super::usage::{Amounts, Resource, Ticket, Usage};
+use super::usage::{Amounts, Charge, Resource, Usage};
 use crate::run::rate_limits::RateLimits;
 
 /// What happens to a measurement while another one runs.
@@ -77,11 +77,11 @@ pub struct Admission {
 }
 
 /// An admitted connection; dropping it frees its place.
-pub type ConnectionPermit = Ticket;
+pub type ConnectionPermit = Charge;
 
 /// What was admitted; dropping it frees its place.
 pub struct Place {
-    ticket: Ticket,
+    charge: Charge,
     share: Share,
     client: IpAddr,
     /// Highest rate of a client whose key sets none.
@@ -156,11 +156,11 @@ impl Admission {
         }
         let of_key = permit.key().map(|key| self.keys.take(key)).transpose()?;
         let charged = self.usage.charge(client, !awaits_flows, takes);
-        let ticket = charged.map_err(|why| why.to_string())?;
+        let charge = charged.map_err(|why| why.to_string())?;
         let waiting = Arc::clone(&self.waiting);
         let share = self.rates.of(client, permit.key());
         Ok(Place {
-            ticket,
+            charge,
             share,
             client,
             client_rate: self.client_rate,
@@ -240,7 +240,7 @@ impl Place {
 
     /// Every flow has come, each from an address that is its client's own.
     pub fn fulfilled(&mut self) {
-        self.ticket.prove();
+        self.charge.prove();
         self.begun();
     }
 

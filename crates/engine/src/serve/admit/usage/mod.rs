@@ -1,7 +1,7 @@
 //! What clients use of the server's resources. Each resource has a limit for all clients together, a smaller one for each
 //! client and for the networks around it, and one for clients that have proven nothing.
 //!
-//! A charge is booked on all quotas that it concerns, or on none. Dropping its ticket takes it back.
+//! A charge is booked on all quotas that it concerns, or on none. Dropping it takes it back.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -135,7 +135,7 @@ pub struct Usage {
 }
 
 /// A charge; dropping it takes it back.
-pub struct Ticket {
+pub struct Charge {
     quotas: Vec<Quota>,
     amounts: Amounts,
     book: Arc<Mutex<Book>>,
@@ -160,7 +160,7 @@ impl Usage {
         address: IpAddr,
         proven: bool,
         amounts: Amounts,
-    ) -> Result<Ticket, Refusal> {
+    ) -> Result<Charge, Refusal> {
         let whose = whose(address);
         let on = |unproven| whose.iter().map(move |whose| Quota { whose: *whose, unproven });
         let quotas: Vec<_> =
@@ -174,7 +174,7 @@ impl Usage {
         for quota in &quotas {
             book.entry(*quota).or_default().add(&amounts);
         }
-        Ok(Ticket { quotas, amounts, book: Arc::clone(&self.book) })
+        Ok(Charge { quotas, amounts, book: Arc::clone(&self.book) })
     }
 
     fn fits(&self, book: &Book, quota: &Quota, amounts: &Amounts) -> Result<(), Refusal> {
@@ -190,7 +190,7 @@ impl Usage {
     }
 }
 
-impl Ticket {
+impl Charge {
     /// The client has proven that it is serious: from now on only its share as a proven client is charged.
     pub fn prove(&mut self) {
         self.take_back(|quota| quota.unproven);
@@ -213,7 +213,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for Charge {
     fn drop(&mut self) {
         self.take_back(|_| true);
     }

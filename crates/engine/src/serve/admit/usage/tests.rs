@@ -108,8 +108,8 @@ fn crowd() -> impl Strategy<Value = Vec<Does>> {
 }
 
 /// Carries out the actions and returns who is left.
-fn carry_out(usage: &Usage, crowd: &[Does]) -> Vec<Ticket> {
-    let mut here: Vec<Ticket> = Vec::new();
+fn carry_out(usage: &Usage, crowd: &[Does]) -> Vec<Charge> {
+    let mut here: Vec<Charge> = Vec::new();
     for does in crowd {
         match does {
             Does::Charge(from, proven, amounts) => {

@@ -18,7 +18,8 @@ use crate::run::length::longest;
 use crate::run::prepared::Prepared;
 use crate::run::traffic::Connected;
 use crate::serve::admit::admission::Place;
-use crate::serve::admit::progress::Progress;
+use crate::serve::admit::progress::MinProgress;
+use crate::serve::session::client::ConnectedClient;
 use crate::serve::session::gather::{Awaiting, Gathering};
 use crate::serve::session::tickets::Arrival;
 
@@ -38,7 +39,7 @@ enum Stage {
     /// Data connections are arriving.
     Gathering(Gathering),
     /// All flows are there; payload moves, or will.
-    Running { run: Box<EndRun>, progress: Option<Progress> },
+    Running { run: Box<EndRun>, progress: Option<MinProgress> },
 }
 
 /// What a measurement has to report.
@@ -77,7 +78,7 @@ impl FarRun {
     }
 
     /// Connects the flows that this end has to connect.
-    pub(super) fn connect(&mut self, client: &Client) {
+    pub(super) fn connect(&mut self, client: &ConnectedClient) {
         if let Stage::Gathering(gathering) = &mut self.stage {
             gathering.connect(&self.own.plan, &client.info);
         }
@@ -116,7 +117,7 @@ impl FarRun {
     }
 
     /// All flows, once they are there.
-    pub(super) fn complete(&mut self, client: &Client) -> Option<Vec<Connected>> {
+    pub(super) fn complete(&mut self, client: &ConnectedClient) -> Option<Vec<Connected>> {
         let Stage::Gathering(gathering) = &mut self.stage else { return None };
         let flows = gathering.complete()?;
         if client.forgeable {
@@ -137,7 +138,7 @@ impl FarRun {
         &mut self,
         flows: Vec<Connected>,
         before: Snapshot,
-        client: &Client,
+        client: &ConnectedClient,
         echoes: LastHeard,
     ) -> Result<(), EngineError> {
         let control = client.conversation.control();
@@ -149,9 +150,9 @@ impl FarRun {
     }
 
     /// Lets the payload move, within the plan's or the client's time.
-    pub(super) fn begin(&mut self, client: &Client) -> Result<(), EngineError> {
+    pub(super) fn begin(&mut self, client: &ConnectedClient) -> Result<(), EngineError> {
         let Stage::Running { run, progress } = &mut self.stage else { return Ok(()) };
-        *progress = Progress::from_now(client.shared.config.min_progress, run.plan());
+        *progress = MinProgress::from_now(client.shared.config.min_progress, run.plan());
         let most = Duration::try_from_secs_f64(client.limits().duration_s);
         // The session ends payload before that, and says why; what may hold the session up does not delay this limit.
         let ends_as_planned = client.info.protocol.far_end.ends_as_planned;

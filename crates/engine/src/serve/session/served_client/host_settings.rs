@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use goodput_wire::session::{SettingRefusal, SettingRequest};
 
 use crate::serve::AUDIT;
-use crate::serve::session::client::{Client, ClientInfo};
+use crate::serve::session::client::{ClientInfo, ConnectedClient};
 use crate::serve::session::settings::SessionSettings;
 use crate::threads::blocking;
 
@@ -17,7 +17,7 @@ pub(super) struct HostSettings {
 
 impl HostSettings {
     /// Nothing is changed yet for the client of this session.
-    pub(super) fn new(client: &Client) -> Self {
+    pub(super) fn new(client: &ConnectedClient) -> Self {
         let helper = client.shared.config.settings_helper.clone();
         Self { session: Some(SessionSettings::new(helper, client.info.peer)) }
     }

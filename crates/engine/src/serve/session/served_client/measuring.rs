@@ -21,7 +21,7 @@ use crate::run::traffic::{Connected, connections};
 use crate::serve::AUDIT;
 use crate::serve::admit::admission::{Place, Wants};
 use crate::serve::admit::echoes::Echoing;
-use crate::serve::session::client::{Client, ClientInfo, log_doubts};
+use crate::serve::session::client::{ClientInfo, ConnectedClient, log_doubts};
 use crate::serve::session::gather::{Awaiting, Preparing, Wish, prepare};
 use crate::serve::session::shown::{Shown, turned};
 use crate::serve::session::third_party::{self, Said};
@@ -116,7 +116,7 @@ impl Measuring {
     /// Continues after something has happened.
     pub(super) async fn happened(
         &mut self,
-        client: &mut Client,
+        client: &mut ConnectedClient,
         happened: Happened,
     ) -> Result<(), EngineError> {
         let outcome = match happened {
@@ -135,7 +135,7 @@ impl Measuring {
     /// Refuses a measurement that does not go on; only a broken conversation is an error.
     fn settle(
         &mut self,
-        client: &mut Client,
+        client: &mut ConnectedClient,
         outcome: Result<(), Stop>,
     ) -> Result<(), EngineError> {
         match outcome {
@@ -167,7 +167,7 @@ impl Measuring {
     /// Prepares for the flows of a plan.
     pub(super) async fn expect(
         &mut self,
-        client: &mut Client,
+        client: &mut ConnectedClient,
         plan: Plan,
         tickets: Vec<FlowTicket>,
         flow_setup: FlowSetup,
@@ -193,7 +193,7 @@ impl Measuring {
     /// this number of its payload bytes was already read.
     async fn prepared(
         &mut self,
-        client: &mut Client,
+        client: &mut ConnectedClient,
         prepared: Result<Box<Awaiting>, String>,
         taken: Option<u64>,
     ) -> Result<(), Stop> {
@@ -229,7 +229,7 @@ impl Measuring {
     /// The conversation's own connection as a flow.
     async fn own_flow(
         &mut self,
-        client: &mut Client,
+        client: &mut ConnectedClient,
         bytes: u64,
         options: &SocketOptions,
     ) -> Result<OwnFlow, String> {
@@ -245,7 +245,11 @@ impl Measuring {
         Ok((stream.into(), EarlyPayload { bytes, datagrams: Vec::new() }))
     }
 
-    async fn arrived(&mut self, client: &mut Client, arrival: Arrival) -> Result<(), Stop> {
+    async fn arrived(
+        &mut self,
+        client: &mut ConnectedClient,
+        arrival: Arrival,
+    ) -> Result<(), Stop> {
         let Run::Going(mut run) = std::mem::replace(&mut self.run, Run::None) else {
             return Ok(());
         };
@@ -255,7 +259,7 @@ impl Measuring {
 
     async fn start_when_complete(
         &mut self,
-        client: &mut Client,
+        client: &mut ConnectedClient,
         mut run: Box<FarRun>,
     ) -> Result<(), Stop> {
         if let Some(flows) = run.complete(client) {
@@ -270,7 +274,7 @@ impl Measuring {
     }
 
     /// Begins to show the measurement, if anyone watches.
-    fn show(&mut self, client: &Client, plan: &Plan, flows: &[Connected]) {
+    fn show(&mut self, client: &ConnectedClient, plan: &Plan, flows: &[Connected]) {
         let Some(watcher) = &client.shared.config.watcher else { return };
         let number = client.shared.shown.fetch_add(1, Ordering::Relaxed);
         let (watcher, connections) = (watcher.clone(), connections(flows));
@@ -283,7 +287,7 @@ impl Measuring {
     }
 
     /// Lets the payload move.
-    pub(super) fn begin(&mut self, client: &mut Client) -> Result<(), EngineError> {
+    pub(super) fn begin(&mut self, client: &mut ConnectedClient) -> Result<(), EngineError> {
         let Run::Going(run) = &mut self.run else { return Ok(()) };
         let outcome = run.begin(client).map_err(|why| Stop::Refused(why.to_string()));
         self.settle(client, outcome)
@@ -296,7 +300,11 @@ impl Measuring {
         }
     }
 
-    async fn seen(&mut self, client: &mut Client, seen: Result<Seen, Failure>) -> Result<(), Stop> {
+    async fn seen(
+        &mut self,
+        client: &mut ConnectedClient,
+        seen: Result<Seen, Failure>,
+    ) -> Result<(), Stop> {
         match seen {
             Ok(Seen::Sample(sample)) => self.sampled(client, sample),
             // The client's plan has its own end, and the session has another.
@@ -309,7 +317,7 @@ impl Measuring {
 
     /// Sends the client a sample, or as much of it as the path can take. Other protocols' sessions take what they need
     /// of each, and report no more than their protocol demands.
-    fn sampled(&mut self, client: &mut Client, sample: Box<Sample>) {
+    fn sampled(&mut self, client: &mut ConnectedClient, sample: Box<Sample>) {
         if let Some(shown) = &mut self.shown {
             shown.sampled(&sample);
         }
@@ -327,7 +335,11 @@ impl Measuring {
     }
 
     /// All flows have ended: reports to the client what this end saw.
-    async fn ended(&mut self, client: &mut Client, last: Box<Sample>) -> Result<(), EngineError> {
+    async fn ended(
+        &mut self,
+        client: &mut ConnectedClient,
+        last: Box<Sample>,
+    ) -> Result<(), EngineError> {
         let Run::Going(run) = std::mem::replace(&mut self.run, Run::None) else { return Ok(()) };
         let ClientInfo { peer, protocol, .. } = client.info;
         let (what, held) = run.in_short(&last);
@@ -357,14 +369,14 @@ impl Measuring {
     }
 
     /// The client has reported: its last message. A measurement that was broken off in the middle does not count.
-    pub(super) fn reported(&mut self, client: &Client) {
+    pub(super) fn reported(&mut self, client: &ConnectedClient) {
         self.shown = None;
         self.echoing = None;
         self.count += u32::from(client.info.protocol.far_end.measures_again);
     }
 
     /// Asks for a place for a conversation that is itself a measurement.
-    pub(super) fn ask_to_converse(&mut self, client: &mut Client) {
+    pub(super) fn ask_to_converse(&mut self, client: &mut ConnectedClient) {
         let Some(permit) = client.permit() else { return };
         let (shared, from) = (Arc::clone(&client.shared), client.info.peer.ip());
         self.run = Run::Asking(Box::pin(async move {
@@ -374,7 +386,7 @@ impl Measuring {
 
     fn converse_at(
         &mut self,
-        client: &mut Client,
+        client: &mut ConnectedClient,
         place: Result<Place, String>,
     ) -> Result<(), Stop> {
         let place = place?;
@@ -390,7 +402,7 @@ impl Measuring {
     /// Begins a measurement with a third party.
     pub(super) async fn measure_with_third_party(
         &mut self,
-        client: &mut Client,
+        client: &mut ConnectedClient,
         test: ThirdPartyTest,
     ) -> Result<(), EngineError> {
         let Some(permit) = client.permit() else { return Ok(()) };
@@ -407,7 +419,7 @@ impl Measuring {
     }
 
     /// Handles the outcome of a measurement with a third party.
-    fn third_party_said(&mut self, client: &mut Client, said: Said) {
+    fn third_party_said(&mut self, client: &mut ConnectedClient, said: Said) {
         match said {
             Said::Lines(lines) => client.feed(Input::ThirdPartyOutput(lines)),
             Said::Over(outcome) => {

@@ -15,7 +15,7 @@ use goodput_wire::session::{Action, Input, SettingRequest};
 
 use self::host_settings::HostSettings;
 use self::measuring::{Happened, Measuring};
-use super::client::{Client, ClientInfo};
+use super::client::{ClientInfo, ConnectedClient};
 use crate::control::conversation::Conversation;
 use crate::error::EngineError;
 use crate::serve::Shared;
@@ -30,7 +30,7 @@ pub async fn serve_client(
     own: Option<OwnFlow>,
     shared: &Arc<Shared>,
 ) -> u32 {
-    let client = Client::new(conversation, info, Arc::clone(shared), own.is_some());
+    let client = ConnectedClient::new(conversation, info, Arc::clone(shared), own.is_some());
     let settings = HostSettings::new(&client);
     let mut served = ServedClient { client, measuring: Measuring::new(own), settings };
     let outcome = tokio::select! {
@@ -57,7 +57,7 @@ pub async fn serve_client(
 }
 
 struct ServedClient {
-    client: Client,
+    client: ConnectedClient,
     measuring: Measuring,
     settings: HostSettings,
 }
@@ -147,7 +147,7 @@ impl ServedClient {
 
     /// Finds out whose login it is. If it is nobody's, only this end's log says why.
     async fn check_login(&mut self, token: String) {
-        let Client { info: ClientInfo { peer, protocol, .. }, shared, .. } = &self.client;
+        let ConnectedClient { info: ClientInfo { peer, protocol, .. }, shared, .. } = &self.client;
         let user = match &shared.config.users {
             Some(users) => shared.logins.check(users, token, peer.ip()).await,
             None => Err("this server has no users".into()),

@@ -12,7 +12,7 @@ const USUAL_COMPARISONS: f64 = 4.0;
 const MAX_TIME_SHARE_OF_A_CHANGE: f64 = 1.0 / 3.0;
 
 /// The total time, and the time that a comparison takes.
-pub struct Budget {
+pub struct TimeBudget {
     began: Instant,
     all: Duration,
     run_s: f64,
@@ -23,7 +23,7 @@ pub struct Budget {
     first_look: u32,
 }
 
-impl Budget {
+impl TimeBudget {
     /// Starts now. `ways_to_win` is as in the design of each comparison.
     pub fn new(all: Duration, ways_to_win: usize) -> Self {
         let first_look = Design { ways_to_win, ..Design::default() }.looks().first();
@@ -100,7 +100,7 @@ mod tests {
     fn a_guess_keeps_nothing_from_being_tried() {
         assert_eq!(for_the_first(170.0, 20.0), 50.0);
         assert_eq!(for_the_first(170.0, 120.0), 85.0);
-        let mut budget = Budget::new(Duration::from_secs(180), 1);
+        let mut budget = TimeBudget::new(Duration::from_secs(180), 1);
         budget.expect(8.0);
         assert!(budget.for_a_change().is_some(), "it may be the fault that takes the time");
         budget.took(Duration::from_secs(28), 14);
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn four_comparisons_of_the_longest_runs_fit() {
-        let budget = Budget::new(Duration::from_secs(140), 1);
+        let budget = TimeBudget::new(Duration::from_secs(140), 1);
         // 7 blocks of two runs each, and a quarter more.
         assert!((1.99..=2.0).contains(&budget.longest_run_s()), "{}", budget.longest_run_s());
     }

@@ -10,12 +10,12 @@ use crate::view::View;
 
 /// What an account says of the rules. A datagram that gets lost takes no time, so of datagrams it says too little.
 #[derive(Debug, Clone, Copy)]
-pub struct Held<'a> {
+pub struct HeldShares<'a> {
     account: Option<&'a Account>,
     sender: EndName,
 }
 
-impl<'a> Held<'a> {
+impl<'a> HeldShares<'a> {
     /// By the account of `view`.
     pub fn of(view: &'a View) -> Self {
         let account = account(view).ok().filter(|_| view.is_tcp());

@@ -10,7 +10,7 @@ const MAX_EXCESS_WAIT_SHARE: f64 = 0.05;
 
 /// The limits that held one side's flows.
 #[derive(Debug, Clone, Copy)]
-pub struct Held<'a> {
+pub struct HeldToLimits<'a> {
     /// The limit that held the flows longest.
     pub longest: &'a HeldTo,
     /// Number of limits that held them.
@@ -21,7 +21,7 @@ pub struct Held<'a> {
 
 impl<'a> Side<'a> {
     /// The limits that held the `flows` of this side; `None` if none did.
-    pub fn held_to(&self, flows: u16) -> Result<Option<Held<'a>>, Missing> {
+    pub fn held_to(&self, flows: u16) -> Result<Option<HeldToLimits<'a>>, Missing> {
         let end = self.end()?;
         let unreported =
             || Missing::because(format!("the {} end does not report its limits", self.name));
@@ -40,6 +40,6 @@ impl<'a> Side<'a> {
                 self.name
             )));
         }
-        Ok(Some(Held { longest, limits: own.len(), share: share.min(1.0) }))
+        Ok(Some(HeldToLimits { longest, limits: own.len(), share: share.min(1.0) }))
     }
 }
