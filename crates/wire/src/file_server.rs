@@ -3,7 +3,8 @@
 
 use goodput_model::{Direction, Plan, Transport};
 
-use crate::direct::{Connecting, Dialect, PLAIN_MOVER, out_of_reach};
+use crate::check::PLAIN_MOVER;
+use crate::direct::{Connecting, Dialect, out_of_reach};
 use crate::file_target::{self, OPENING_TIMEOUT};
 use crate::session::Protocol;
 use crate::ticket::FlowTicket;

@@ -83,7 +83,7 @@ fn refused(setting: &SettingRef, value: &str, what: &str, cause: std::io::Error)
         Some(libc::EINVAL | libc::ERANGE) => sysctl_range::of(setting)
             .map(|range| format!("this kernel takes {} to {}", range.start(), range.end())),
         // The parameter is there, so the kernel does not know what the value names.
-        Some(libc::ENOENT) if Path::new(what).exists() => Some(offered(what)),
+        Some(libc::ENOENT) if Path::new(what).exists() => Some(offered(Path::new(what))),
         _ => None,
     };
     let operation = format!("change it to {value:?}");
@@ -95,11 +95,14 @@ fn refused(setting: &SettingRef, value: &str, what: &str, cause: std::io::Error)
     }
 }
 
-/// What a parameter can name, if the kernel lists it in a file beside it.
-fn offered(what: &str) -> String {
-    let list = what.replace("/tcp_congestion_control", "/tcp_available_congestion_control");
-    match fs::read_to_string(&list) {
-        Ok(names) if list != what => format!("this kernel offers {}", one_space(&names)),
+/// Parameters that hold a name, each with the file beside it in which the kernel lists the names.
+const LISTED: [(&str, &str); 1] = [("tcp_congestion_control", "tcp_available_congestion_control")];
+
+/// What a parameter can name, if the kernel lists that.
+fn offered(parameter: &Path) -> String {
+    let row = LISTED.iter().find(|(name, _)| parameter.ends_with(name));
+    match row.map(|(_, list)| fs::read_to_string(parameter.with_file_name(list))) {
+        Some(Ok(names)) => format!("this kernel offers {}", one_space(&names)),
         _ => "this kernel has nothing of this name".into(),
     }
 }

@@ -9,7 +9,7 @@ use goodput_model::{BitRate, Direction, EndName, Length, Pin, Plan, Transport};
 use crate::protocols::goodput::times::MAX_PLAN_S;
 use crate::session::Limits;
 
-pub(crate) use options::{only_in_goodput, own_options};
+pub(crate) use options::{PLAIN_MOVER, far_options, not_carried};
 pub use pace::{few, too_slow};
 
 /// Bytes of the header in front of every UDP payload datagram of goodput's own protocol.

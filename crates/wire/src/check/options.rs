@@ -38,20 +38,22 @@ fn of_tcp_alone(options: &SocketOptions) -> [(bool, &'static str); 2] {
     ]
 }
 
-/// An option that may matter at the far end, and that only goodput's own protocol carries. Older servers don't know
-/// this option.
-pub(crate) struct OwnOption {
+/// The mover that the driver proposes for a far end if the user has chosen none.
+pub(crate) const PLAIN_MOVER: &str = "copy";
+
+/// An option that may matter at the far end, so that a protocol has to carry it there.
+pub(crate) struct FarOption {
     /// Whether the plan sets this option.
     pub(crate) given: bool,
     /// Which end sends if the option matters at the far end.
     sender: EndName,
-    /// Its name in the plan.
-    pub(crate) name: &'static str,
     /// What the user typed.
     pub(crate) option: &'static str,
+    /// Its name in the plan, if servers of goodput that know only the first options don't know it.
+    pub(crate) newer: Option<&'static str>,
 }
 
-impl OwnOption {
+impl FarOption {
     /// Whether the far end has to do it.
     pub(crate) fn is_asked_of_far_end(&self, plan: &Plan) -> bool {
         self.given && plan.direction.senders().contains(&self.sender)
@@ -59,23 +61,33 @@ impl OwnOption {
 }
 
 /// A row for each such option.
-pub(crate) fn own_options(plan: &Plan) -> [OwnOption; 4] {
+pub(crate) fn far_options(plan: &Plan) -> [FarOption; 12] {
     let options = &plan.socket;
-    let row = |given, sender, name, option| OwnOption { given, sender, name, option };
+    let of_sender = |given, option| FarOption { given, sender: EndName::Far, option, newer: None };
+    let newer =
+        |given, sender, name, option| FarOption { given, sender, option, newer: Some(name) };
     let (near, far) = (EndName::Near, EndName::Far);
     let notsent = options.notsent_lowat_bytes.is_some();
     [
-        row(options.quickack.is_some(), near, "quickack", "--quickack"),
-        row(notsent, far, "notsent_lowat_bytes", "--notsent-lowat"),
-        row(options.busy_poll_us.is_some(), near, "busy_poll_us", "--busy-poll"),
-        row(options.priority.is_some(), far, "priority", "--priority"),
+        of_sender(options.sndbuf_bytes.is_some(), "--sndbuf"),
+        of_sender(options.congestion.is_some(), "--congestion"),
+        of_sender(options.nodelay, "--nodelay"),
+        of_sender(options.cork, "--cork"),
+        of_sender(options.max_pacing_bits_per_s.is_some(), "--max-pacing"),
+        of_sender(plan.burst_bytes.is_some(), "--burst"),
+        of_sender(options.dont_fragment, "--dont-fragment"),
+        of_sender(plan.mover != PLAIN_MOVER, "--mover"),
+        newer(options.quickack.is_some(), near, "quickack", "--quickack"),
+        newer(notsent, far, "notsent_lowat_bytes", "--notsent-lowat"),
+        newer(options.busy_poll_us.is_some(), near, "busy_poll_us", "--busy-poll"),
+        newer(options.priority.is_some(), far, "priority", "--priority"),
     ]
 }
 
-/// The plan's options that another protocol can't carry to the far end.
-pub(crate) fn only_in_goodput(plan: &Plan) -> Vec<&'static str> {
-    let options = own_options(plan).into_iter();
-    options.filter(|own| own.is_asked_of_far_end(plan)).map(|own| own.option).collect()
+/// The plan's options that the far end has to do, except those that a protocol has `carried` there.
+pub(crate) fn not_carried(plan: &Plan, carried: &[&str]) -> Vec<&'static str> {
+    let asked = far_options(plan).into_iter().filter(|option| option.is_asked_of_far_end(plan));
+    asked.map(|asked| asked.option).filter(|option| !carried.contains(option)).collect()
 }
 
 /// What may be wrong with each of a plan's options alone.
@@ -153,14 +165,16 @@ mod tests {
 
     #[test]
     fn other_protocols_lose_what_matters_at_the_far_end_only() {
-        let lost = |direction| {
-            only_in_goodput(&with(|plan| {
+        let lost = |direction, carried: &[&str]| {
+            let plan = with(|plan| {
                 plan.direction = direction;
+                plan.socket.cork = true;
                 (plan.socket.quickack, plan.socket.priority) = (Some(true), Some(6));
-            }))
+            });
+            not_carried(&plan, carried)
         };
-        assert_eq!(lost(Direction::Send), ["--quickack"]);
-        assert_eq!(lost(Direction::Reverse), ["--priority"]);
-        assert_eq!(lost(Direction::Both), ["--quickack", "--priority"]);
+        assert_eq!(lost(Direction::Send, &[]), ["--quickack"]);
+        assert_eq!(lost(Direction::Reverse, &[]), ["--cork", "--priority"]);
+        assert_eq!(lost(Direction::Both, &["--cork"]), ["--quickack", "--priority"]);
     }
 }

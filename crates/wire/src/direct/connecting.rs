@@ -137,8 +137,9 @@ impl Connecting {
         match check::sense(&plan).and_then(|()| (self.dialect.tickets)(&plan)) {
             Err(why) => self.outbox.act(Action::Refused(why)),
             Ok(tickets) => {
-                if plan.direction == Direction::Both && !at_one_end(&plan).is_empty() {
-                    let options = at_one_end(&plan).join(", ");
+                let lost = check::not_carried(&plan, &[]);
+                if plan.direction == Direction::Both && !lost.is_empty() {
+                    let options = lost.join(", ");
                     let far = self.dialect.program;
                     self.outbox.act(Action::Note(format!(
                         "{far} can't be given {options}: it sends without"
@@ -160,30 +161,10 @@ impl Connecting {
     }
 }
 
-/// The mover that the driver proposes for a far end if the user has chosen none.
-pub(crate) const PLAIN_MOVER: &str = "copy";
-
 /// Whether a plan names a way to receive that only the far end could take.
 pub(crate) fn names_far_receiver(plan: &Plan) -> bool {
-    let named = plan.receive_mover.as_ref().is_some_and(|mover| mover != PLAIN_MOVER);
+    let named = plan.receive_mover.as_ref().is_some_and(|mover| mover != check::PLAIN_MOVER);
     named && plan.direction == Direction::Send
-}
-
-/// The options of a plan that matter at the sender, and that this protocol can't carry to a far end.
-fn at_one_end(plan: &Plan) -> Vec<&'static str> {
-    let options = &plan.socket;
-    let mut lost = named(&[
-        (options.sndbuf_bytes.is_some(), "--sndbuf"),
-        (options.congestion.is_some(), "--congestion"),
-        (options.nodelay, "--nodelay"),
-        (options.cork, "--cork"),
-        (options.max_pacing_bits_per_s.is_some(), "--max-pacing"),
-        (plan.burst_bytes.is_some(), "--burst"),
-        (options.dont_fragment, "--dont-fragment"),
-        (plan.mover != PLAIN_MOVER, "--mover"),
-    ]);
-    lost.extend(check::only_in_goodput(plan));
-    lost
 }
 
 fn named(options: &[(bool, &'static str)]) -> Vec<&'static str> {
@@ -203,9 +184,9 @@ pub(crate) fn out_of_reach(plan: &Plan) -> Vec<&'static str> {
     let one_way = match plan.direction {
         Direction::Send => {
             let buffer = named(&[(plan.socket.rcvbuf_bytes.is_some(), "--rcvbuf")]);
-            [buffer, check::only_in_goodput(plan)].concat()
+            [buffer, check::not_carried(plan, &[])].concat()
         }
-        Direction::Reverse => at_one_end(plan),
+        Direction::Reverse => check::not_carried(plan, &[]),
         Direction::Both => Vec::new(),
     };
     [never, one_way].concat()

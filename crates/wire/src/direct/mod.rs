@@ -12,7 +12,7 @@ mod connecting;
 use std::time::Duration;
 
 pub(crate) use answering::{Answering, ClientRequest, Order};
-pub(crate) use connecting::{Connecting, Dialect, PLAIN_MOVER, names_far_receiver, out_of_reach};
+pub(crate) use connecting::{Connecting, Dialect, names_far_receiver, out_of_reach};
 
 /// From the first byte to a complete request.
 const GREETING_TIMEOUT: Duration = Duration::from_secs(5);

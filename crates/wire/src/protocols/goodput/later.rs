@@ -35,11 +35,13 @@ struct Part {
 }
 
 fn parts(plan: &Plan) -> Vec<Part> {
-    let options = check::own_options(plan).into_iter().map(|own| Part {
-        given: own.given,
-        at_far_end: own.is_asked_of_far_end(plan),
-        name: own.name,
-        words: own.option,
+    let options = check::far_options(plan).into_iter().filter_map(|option| {
+        Some(Part {
+            given: option.given,
+            at_far_end: option.is_asked_of_far_end(plan),
+            name: option.newer?,
+            words: option.option,
+        })
     });
     let alone = plan.storage.sink_alone;
     let sink = Part {

@@ -5,12 +5,15 @@ use goodput_model::{Direction, Length, Pin, Plan, Transport};
 
 use super::agree::UDP_BLOCK;
 use super::params::Params;
-use crate::check;
-use crate::direct::PLAIN_MOVER;
+use crate::check::{self, PLAIN_MOVER};
 
 /// iperf3's longest duration, seconds. The client ends a test itself, so a longer test only needs a server that
 /// permits it.
 const MAX_TIME_S: f64 = 86_400.0;
+
+/// The options of a sender that iperf3 has too; [`far_sends_by_sendfile`] says which movers.
+const CARRIED: [&str; 6] =
+    ["--sndbuf", "--congestion", "--nodelay", "--max-pacing", "--dont-fragment", "--mover"];
 
 /// Most streams of each direction (3.12, `MAX_STREAMS` in `iperf.h`).
 const MAX_STREAMS: u16 = 128;
@@ -25,14 +28,8 @@ pub fn express(plan: &Plan) -> Result<Params, String> {
     if plan.data_port.is_some() {
         return Err("iperf3 uses one port for all connections; leave out --data-port".into());
     }
-    if let [first, ..] = check::only_in_goodput(plan)[..] {
+    if let [first, ..] = check::not_carried(plan, &CARRIED)[..] {
         return Err(format!("an iperf3 server can't be given {first}; leave it out"));
-    }
-    if plan.burst_bytes.is_some() && plan.direction != Direction::Send {
-        return Err("the burst size of an iperf3 that sends can't be set (--burst)".into());
-    }
-    if socket.cork && plan.direction != Direction::Send {
-        return Err("an iperf3 that sends has no TCP_CORK; leave out --cork".into());
     }
     let bandwidth = plan.rate_per_flow().map(|rate| rate.0.round() as u64);
     if bandwidth == Some(0) {

@@ -7,7 +7,7 @@ use super::parameters::{NO_LIMIT, NO_RATE, Parameters, format};
 use super::version::Version;
 use super::{MAX_STREAMS, OURS};
 use crate::check;
-use crate::direct::{PLAIN_MOVER, names_far_receiver};
+use crate::direct::names_far_receiver;
 use crate::session::Limits;
 
 /// A client's request, and its plan.
@@ -145,13 +145,16 @@ fn socket(asked: &Parameters) -> Result<SocketOptions, String> {
     })
 }
 
+/// The options of a sender that nuttcp has too.
+const CARRIED: [&str; 2] = ["--sndbuf", "--nodelay"];
+
 /// What of a plan the protocol can't express, if anything.
 pub fn unspoken(plan: &Plan) -> Option<String> {
     let far_sends = plan.direction == Direction::Reverse;
     let odd_rate = plan.rate_bits_per_s.is_some_and(|rate| rate.0 < 1000.0);
     let last = |port: u16| u32::from(port) + u32::from(plan.flows.saturating_sub(1));
     let bad_port = |port: u16| u64::from(port) < MIN_PORT || last(port) > u16::MAX.into();
-    if let [first, ..] = check::only_in_goodput(plan)[..] {
+    if let [first, ..] = check::not_carried(plan, &CARRIED)[..] {
         return Some(format!("a nuttcp server can't be given {first}; leave it out"));
     }
     let refusals = [
@@ -161,14 +164,8 @@ pub fn unspoken(plan: &Plan) -> Option<String> {
         (plan.data_port.is_some_and(bad_port), "ports below 1024 or above 65535 (--data-port)"),
         (plan.pin.far != Pin::None, "the CPUs of the far end (--pin far:)"),
         (plan.flows > MAX_STREAMS, "more than 128 flows (--flows)"),
-        (far_sends && plan.burst_bytes.is_some(), "bursts of the far end (--burst)"),
         (far_sends && odd_rate, "a rate below 1 kbit/s (--rate)"),
         (plan.chunk_bytes.0 > NO_LIMIT, "a chunk of more than 2 GiB (--chunk)"),
-        (far_sends && plan.socket.congestion.is_some(), "the congestion control of the far end"),
-        (far_sends && plan.socket.max_pacing_bits_per_s.is_some(), "the pacing of the far end"),
-        (far_sends && plan.socket.cork, "full segments from the far end (--cork)"),
-        (far_sends && plan.socket.dont_fragment, "unfragmented datagrams from the far end"),
-        (far_sends && plan.mover != PLAIN_MOVER, "how the far end sends (--mover)"),
         (names_far_receiver(plan), "how the far end receives (--receive-mover)"),
     ];
     let what = refusals.iter().find(|(is_so, _)| *is_so).map(|(_, what)| what)?;
