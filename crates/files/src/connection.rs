@@ -15,11 +15,14 @@ use crate::tls_words;
 
 /// Bytes that are examined at once.
 const LOOK_BYTES: usize = 16 << 10;
+/// Encrypted bytes that are read at once: sixteen records of the largest size (RFC 8446 section 5.2).
+const READ_AHEAD_BYTES: usize = 256 << 10;
 
 /// A connection.
 pub(crate) struct Connection {
     socket: OwnedFd,
     tls: Option<Box<ClientConnection>>,
+    ahead: ReadAhead,
     /// Whether incoming data is acknowledged at once.
     prompt: bool,
     /// Decrypted data after the requested text.
@@ -82,12 +85,46 @@ impl Write for Raw<'_> {
     }
 }
 
+/// Encrypted bytes that were read but not yet decrypted. `rustls` reads 4 KiB at a time; without this, a record would take
+/// five system calls.
+#[derive(Default)]
+struct ReadAhead {
+    bytes: Vec<u8>,
+    taken: usize,
+}
+
+/// The encrypted bytes of a connection.
+struct Encrypted<'a>(&'a mut ReadAhead, &'a OwnedFd);
+
+impl ReadAhead {
+    fn of<'a>(&'a mut self, socket: &'a OwnedFd) -> Encrypted<'a> {
+        Encrypted(self, socket)
+    }
+}
+
+impl Read for Encrypted<'_> {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let Self(ReadAhead { bytes, taken }, socket) = self;
+        if *taken == bytes.len() {
+            bytes.clear();
+            *taken = 0;
+            bytes.reserve(READ_AHEAD_BYTES);
+            recv(socket, rustix::buffer::spare_capacity(bytes), RecvFlags::empty())?;
+        }
+        let mut left = &bytes[*taken..];
+        let count = left.read(room)?;
+        *taken += count;
+        Ok(count)
+    }
+}
+
 impl Connection {
     /// Wraps a connected socket, and makes it non-blocking.
     pub(crate) fn new(socket: OwnedFd) -> Result<Self, FileError> {
         rustix::io::ioctl_fionbio(&socket, true)
             .map_err(|cause| FileError::io("make a connection non-blocking")(cause.into()))?;
-        Ok(Self { socket, tls: None, prompt: false, pending: Vec::new() })
+        let (ahead, pending) = (ReadAhead::default(), Vec::new());
+        Ok(Self { socket, tls: None, ahead, prompt: false, pending })
     }
 
     /// Acknowledges incoming data at once. A server that sends two messages in a row holds back the second until the
@@ -123,7 +160,7 @@ impl Connection {
             let done = if session.wants_write() {
                 session.write_tls(&mut Raw(&self.socket, SendFlags::empty()))
             } else {
-                session.read_tls(&mut Raw(&self.socket, SendFlags::empty()))
+                session.read_tls(&mut self.ahead.of(&self.socket))
             };
             let ready = if session.wants_write() { Ready::Write } else { Ready::Read };
             match done {
@@ -409,7 +446,7 @@ impl Connection {
                 Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
                 outcome => return outcome,
             }
-            session.read_tls(&mut Raw(&self.socket, SendFlags::empty()))?;
+            session.read_tls(&mut self.ahead.of(&self.socket))?;
             session.process_new_packets().map_err(|why| {
                 let why = tls_words::of_tls(&why);
                 io::Error::other(format!("what the server sends by TLS can't be read: {why}"))
