@@ -69,6 +69,7 @@ fn responsiveness(latency: &Latency) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{examples, labelled::line};
     use super::*;
     use goodput_model::Missing;
 
@@ -115,5 +116,33 @@ mod tests {
                 "1500 round trips per minute under load, 290000 idle",
             ]
         );
+    }
+
+    #[test]
+    fn the_page_shows_it_as_it_is_printed() {
+        let trips = |n, p50_us, p99_us| {
+            let (p90_us, max_us) = (p99_us, p99_us);
+            let lost = Known::Value(0);
+            let (min_us, of_every) = (p50_us, None);
+            Known::Value(RoundTrips { n, lost, min_us, p50_us, p90_us, p99_us, max_us, of_every })
+        };
+        let why = Missing::because("the flows are UDP");
+        let latency = Latency {
+            tcp_connect: IdleAndLoaded {
+                idle: trips(51, 72.0, 202.0),
+                loaded: trips(101, 16_700.0, 22_400.0),
+            },
+            udp_echo: IdleAndLoaded {
+                idle: trips(50, 132.0, 3_990.0),
+                loaded: trips(100, 16_500.0, 22_300.0),
+            },
+            tcp_rtt: IdleAndLoaded::missing(&why),
+            unsent: Known::Missing(why),
+            loaded_rpm: Known::Value(3706.0),
+            idle_rpm: Known::Value(463_154.0),
+        };
+        let mut report = String::new();
+        lines(&latency).iter().for_each(|(label, text)| line(&mut report, label, text));
+        examples::assert_shown("docs/latency.md", "goodput test HOST --udp --latency", &report);
     }
 }

@@ -12,6 +12,8 @@ mod datagrams;
 mod delay;
 pub mod difference;
 mod effect;
+#[cfg(test)]
+mod examples;
 mod explained;
 mod fetches;
 pub mod file_parts;

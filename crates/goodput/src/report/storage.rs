@@ -54,14 +54,15 @@ fn words(slowest: Slowest) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{examples, labelled::line};
     use super::*;
     use goodput_model::BitRate;
 
     #[test]
-    fn a_source_is_reported_with_its_own_rate_and_what_was_slower() {
+    fn the_page_shows_a_source_as_it_is_printed() {
         let storage = StorageResult {
-            source: Some("big".into()),
-            source_bytes: Known::Value(64_000_000),
+            source: Some("big.iso".into()),
+            source_bytes: Known::Value(4_290_000_000),
             cache: Known::Value("cold".into()),
             resident_percent: Known::Value(0.0),
             alone_bits_per_s: Known::Value(BitRate(1.1e9)),
@@ -72,14 +73,12 @@ mod tests {
             network_wait_percent: Known::Value(12.0),
             slowest: Known::Value(Slowest::Source),
         };
-        let lines = lines(&storage);
-        assert_eq!(lines[0].0, "source");
-        let text = &lines[0].1;
-        assert!(
-            text.contains("cold, 0 % of it in the page cache, 1.10 Gbit/s read alone"),
-            "{text}"
+        let mut report = String::new();
+        lines(&storage).iter().for_each(|(label, text)| line(&mut report, label, text));
+        examples::assert_shown(
+            "docs/files.md",
+            "goodput test HOST --source big.iso --cold",
+            &report,
         );
-        assert!(text.ends_with("waited for 71 % of the time"), "{text}");
-        assert!(lines[1].1.starts_with("the source:"), "{lines:?}");
     }
 }

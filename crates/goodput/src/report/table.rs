@@ -79,7 +79,7 @@ impl Table {
     }
 
     /// The lines, within `columns` if given. Only a longer word makes a longer line.
-    fn within(self, columns: Option<usize>) -> String {
+    pub fn within(self, columns: Option<usize>) -> String {
         match self.widths(columns) {
             Some(widths) => self.side_by_side(&widths),
             None => self.stacked(columns),

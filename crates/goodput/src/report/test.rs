@@ -279,6 +279,7 @@ fn doubts(out: &mut String, record: &Record, but_failure: bool) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::examples;
     use super::*;
 
     #[test]
@@ -299,16 +300,11 @@ mod tests {
         }
     }
 
-    /// README.md must show a report exactly as the program prints it.
     #[test]
     fn the_readme_shows_a_report_as_it_is_printed() {
         let record: Record =
             serde_json::from_str(include_str!("example/record.json")).expect("a record");
-        let report = anstream::adapter::strip_str(&text(&record, Detail::default())).to_string();
-        let readme = include_str!("../../../../README.md");
-        let (_, example) =
-            readme.split_once("<!-- example: goodput test nas -->\n```text\n").unwrap();
-        let (example, _) = example.split_once("```\n<!-- end of example -->").unwrap();
-        assert_eq!(example, report, "README.md should show:\n{report}");
+        let report = text(&record, Detail::default());
+        examples::assert_shown("README.md", "goodput test nas", &report);
     }
 }

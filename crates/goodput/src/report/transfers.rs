@@ -15,8 +15,8 @@ const HEADINGS: [[&str; 2]; 9] = [
     ["", "n"],
     ["", "time"],
     ["", "goodput"],
-    ["CPU s/GB, user+system", "near"],
-    ["", "far"],
+    ["CPU s/GB,", "near"],
+    ["user+system", "far"],
     ["calls/MB", "near+far"],
     ["", "segments"],
     ["bytes a", "segment"],
@@ -38,6 +38,12 @@ pub fn one_of_several(transfers: &Transfers) -> String {
 pub fn text(transfers: &Transfers) -> String {
     let title = title(transfers.size_bytes, transfers.clients);
     let mut out = format!("\n{}\n", style::strong(title));
+    out += &table(transfers).text();
+    let _ = writeln!(out, "{}", sentence(transfers));
+    out
+}
+
+fn table(transfers: &Transfers) -> Table {
     let settings = &transfers.comparison.settings;
     let names = settings.iter().map(|setting| (String::new(), setting.to_string()));
     let numbers = HEADINGS.iter().map(|[upper, lower]| (upper.to_string(), lower.to_string()));
@@ -47,9 +53,7 @@ pub fn text(transfers: &Transfers) -> String {
         let cells = cells(method);
         table.row(&cells.iter().map(String::as_str).collect::<Vec<_>>());
     }
-    out += &table.text();
-    let _ = writeln!(out, "{}", sentence(transfers));
-    out
+    table
 }
 
 /// `9.44 MB, 16 clients at once`.
@@ -189,6 +193,7 @@ fn cost(transfers: &Transfers) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::examples;
     use super::*;
     use Judgement::{Better, Inconclusive, NoDifference};
     use goodput_model::{BitRate, Trial};
@@ -233,7 +238,7 @@ mod tests {
         Trial { limit: limit.into(), ..Trial::new(1, 0, Known::Value(BitRate(1e9))) }
     }
 
-    fn table(goodput: Option<Effect>, cpu: Option<Effect>, limits: &[&str]) -> Transfers {
+    fn transfers(goodput: Option<Effect>, cpu: Option<Effect>, limits: &[&str]) -> Transfers {
         let comparison = Comparison {
             settings: vec!["mover".parse().unwrap()],
             arms: vec![arm("copy", None, None), arm("sendfile", goodput, cpu)],
@@ -252,8 +257,7 @@ mod tests {
     #[test]
     fn it_ends_in_what_limits_and_what_costs_least() {
         let limits = ["line-rate", "line-rate", "none", "sender-cpu"];
-        let table = table(effect(0.2, NoDifference), effect(-60.0, Better), &limits);
-        let text = text(&table);
+        let text = text(&transfers(effect(0.2, NoDifference), effect(-60.0, Better), &limits));
         let last = text.trim_end().lines().last().unwrap();
         assert!(last.starts_with("All are as fast as mover=copy, within 3 %. Limits: line-rate ("));
         assert!(
@@ -269,13 +273,47 @@ mod tests {
 
     #[test]
     fn it_says_no_more_than_was_shown() {
-        let said = sentence(&table(effect(90.0, Better), effect(-9.0, Inconclusive), &["none"]));
+        let fastest = transfers(effect(90.0, Better), effect(-9.0, Inconclusive), &["none"]);
+        let said = sentence(&fastest);
         assert!(
             said.starts_with("Fastest: mover=sendfile, +90 % against mover=copy. Limits: none"),
             "{said}"
         );
         assert!(said.contains("none is shown to cost less than mover=copy, 1.00 s"), "{said}");
-        let said = sentence(&table(effect(9.0, Inconclusive), None, &[]));
+        let said = sentence(&transfers(effect(9.0, Inconclusive), None, &[]));
         assert!(said.starts_with("The runs are too few"), "{said}");
+    }
+
+    #[test]
+    fn the_page_shows_a_table_as_it_is_printed() {
+        let end = |user, system, calls, megabytes: f64| EndCost {
+            user_s_per_gb: Known::Value(user),
+            system_s_per_gb: Known::Value(system),
+            calls_per_mb: Known::Value(calls),
+            peak_memory_bytes: Known::Value(megabytes * 1e6),
+        };
+        let copy = Method {
+            n: 26,
+            time_s: Known::Value(0.0151),
+            goodput_bits_per_s: Known::Value(BitRate(85.6e9)),
+            near: end(0.01, 0.11, 15.4, 16.9),
+            far: end(0.01, 0.08, 4.4, 15.4),
+            segments: Known::Value(3350.0),
+            payload_per_segment_bytes: Known::Value(45_140.0),
+            ..method("copy", 0.0)
+        };
+        let sendfile = Method {
+            n: 26,
+            time_s: Known::Value(0.0113),
+            goodput_bits_per_s: Known::Value(BitRate(112.5e9)),
+            near: end(0.01, 0.04, 7.7, 16.9),
+            far: end(0.00, 0.09, 4.3, 15.5),
+            segments: Known::Value(3352.0),
+            payload_per_segment_bytes: Known::Value(45_397.0),
+            ..method("sendfile", 0.0)
+        };
+        let transfers = Transfers { methods: vec![copy, sendfile], ..transfers(None, None, &[]) };
+        let shown = table(&transfers).within(Some(examples::COLUMNS));
+        examples::assert_shown("docs/files.md", "a table of two movers", &shown);
     }
 }
