@@ -1,4 +1,4 @@
-//! Where a limit sits.
+//! Where something is on the measured path.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::end_name::EndName;
 
-/// Where a limit sits.
+/// Where something is on the measured path: at one of the hosts, or between them.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// At this host.
+    /// This host.
     Near,
-    /// At the target.
+    /// The target.
     Far,
-    /// Between the two.
+    /// Between the two hosts.
     Path,
 }
 
