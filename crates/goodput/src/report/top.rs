@@ -86,7 +86,7 @@ fn limited_by(connection: &ConnectionActivity) -> String {
     }
 }
 
-/// What limited the connections, and which peers had most.
+/// What limited the connections, and the busiest peers.
 pub fn summary(summary: &Summary) -> String {
     let mut by_limiter = Table::new(&["limited by", "share of time", "connections", "rate"]);
     for group in summary.by_limiter() {

@@ -4,6 +4,7 @@
 
 use std::fmt::Display;
 
+pub mod address;
 pub mod calendar;
 pub mod frequency;
 pub mod local;

@@ -6,36 +6,36 @@ use clap::{Args, ValueEnum};
 use goodput_engine::WantedConnections;
 
 use crate::args::values::number::whole;
-use crate::args::values::time;
+use crate::args::values::{address, time};
 
 /// `goodput top`
 #[derive(Debug, Args)]
 pub struct TopArgs {
-    /// Only connections with this peer
-    #[arg(long, value_name = "ADDRESS")]
+    /// Show only connections with this peer
+    #[arg(long, value_name = "ADDRESS", value_parser = address::ip)]
     pub peer: Option<IpAddr>,
-    /// Only connections with this port at either end
+    /// Show only connections with this port at either end
     #[arg(long, value_name = "PORT", value_parser = whole("a port", 1..=u16::MAX))]
     pub port: Option<u16>,
-    /// Only connections of this process, by its id or name
+    /// Show only connections of this process, by its id or name
     #[arg(long, value_name = "PROCESS")]
     pub process: Option<String>,
     /// Order of the connections, the largest first
     #[arg(long, value_name = "COLUMN", value_enum, default_value = "rate")]
     pub sort: Order,
-    /// Time between two looks
+    /// Time between two readings
     #[arg(long, value_name = "TIME", value_parser = time::refresh, default_value = "1s")]
     pub every: f64,
-    /// End after the first comparison of two looks
+    /// Print one table, then end
     #[arg(long)]
     pub once: bool,
-    /// Show what limits connections, and which peers have most, over the last minute
+    /// Sum up the last minute: limits, and the busiest peers
     #[arg(long, conflicts_with = "json")]
     pub summary: bool,
     /// Also show idle connections
     #[arg(long)]
     pub idle: bool,
-    /// Print one JSON document for each comparison of two looks
+    /// Print one JSON document for each table
     #[arg(long)]
     pub json: bool,
 }
@@ -46,7 +46,7 @@ pub enum Order {
     /// Payload per second in both directions
     #[default]
     Rate,
-    /// Round trip time
+    /// Round-trip time
     RoundTrip,
     /// Retransmitted share of the sent segments
     Retransmitted,
