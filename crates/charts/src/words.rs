@@ -1,6 +1,6 @@
 //! How values on axes and in tables are written.
 
-use goodput_model::{BitRate, Bytes, Confidence, Seconds};
+use goodput_model::{BitRate, Bytes, Confidence, Seconds, is_plain};
 
 /// A rate in bits per second; nothing below zero, where a chart may have room for something else.
 pub fn rate(bits_per_s: f64) -> String {
@@ -33,11 +33,7 @@ pub fn short(value: f64) -> String {
 
 /// Text without characters that control a terminal, a parser or the direction of writing; a peer may have chosen it.
 pub fn plain(text: &str) -> String {
-    let controls = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if controls(c) { ' ' } else { c }).collect()
+    text.chars().map(|c| if is_plain(c) { c } else { ' ' }).collect()
 }
 
 /// How sure a finding is.

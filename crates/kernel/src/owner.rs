@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
 
-use goodput_model::Missing;
+use goodput_model::{Missing, plain_char};
 
 use crate::foreign::socket_inodes_of;
 use crate::parse::process::{parse_cpu, parse_state};
@@ -18,7 +18,7 @@ const MAX_THREADS: usize = 512;
 pub struct Owner {
     /// Its process id.
     pub pid: u32,
-    /// Its name, which the kernel cuts to 15 bytes.
+    /// Its name, which the kernel cuts to 15 bytes; what can't be printed is replaced.
     pub name: String,
 }
 
@@ -38,9 +38,16 @@ pub struct Thread {
 impl Owner {
     /// The process `pid`, if there is one.
     pub fn of(pid: u32) -> Option<Self> {
-        let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-        Some(Self { pid, name: name.trim_end().to_owned() })
+        let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+        Some(Self { pid, name: printable(&name) })
     }
+}
+
+/// A process's name on one line. Any user may put anything into it, such as control sequences of a terminal (prctl(2),
+/// `PR_SET_NAME`).
+fn printable(name: &[u8]) -> String {
+    let text = String::from_utf8_lossy(name.strip_suffix(b"\n").unwrap_or(name));
+    text.chars().map(plain_char).collect()
 }
 
 /// The process that holds each socket of `inodes`, as far as permitted: without root, other users' processes are hidden.
@@ -114,6 +121,12 @@ mod tests {
         assert!(owner.pid == me && !owner.name.is_empty(), "{owner:?}");
         assert!(!threads_of(me).unwrap().is_empty());
         assert_eq!(shares_network_namespace(me), Ok(true));
+    }
+
+    #[test]
+    fn a_name_is_text_on_one_line() {
+        assert_eq!(printable(b"nginx: worker\n"), "nginx: worker");
+        assert_eq!(printable(b"a\x1b[2J\nb\xff\n"), "a\u{fffd}[2J\u{fffd}b\u{fffd}");
     }
 
     #[test]

@@ -1,28 +1,18 @@
 //! A host's text, made safe for a screen: nothing in it can forge a line, repaint the screen or reverse the writing
 //! direction.
 
+use goodput_model::plain_char;
+
 /// Lines of a host's output, without anything that a terminal would act on. Line breaks and tabs stay.
 pub(crate) fn lines(text: &str) -> String {
-    text.chars().map(|c| if c == '\n' { c } else { plain(c) }).collect()
+    text.chars().map(|c| if c == '\n' { c } else { plain_char(c) }).collect()
 }
 
 /// The same on one line, for a message. Lines that only draw a frame are left out.
 pub(crate) fn one_line(text: &str) -> String {
     let lines = text.split(['\n', '\r']).map(str::trim);
     let lines = lines.filter(|line| line.chars().any(char::is_alphanumeric));
-    lines.collect::<Vec<_>>().join(" ").chars().map(plain).collect()
-}
-
-fn plain(c: char) -> char {
-    let is_invisible = matches!(
-        c,
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-    );
-    match c {
-        '\t' => c,
-        c if c.is_control() || is_invisible => char::REPLACEMENT_CHARACTER,
-        c => c,
-    }
+    lines.collect::<Vec<_>>().join(" ").chars().map(plain_char).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Any text of a peer may end up in a log or on a screen. A line break could forge a log line, an escape sequence
 //! could rewrite the screen, and a bidirectional control character could make the text look different.
 
-use goodput_model::{End, Host};
+use goodput_model::{End, Host, plain_char};
 
 /// Longest name of a host, a kernel or a release, characters; Linux allows 64 for a host name (`HOST_NAME_MAX`,
 /// limits.h).
@@ -55,25 +55,18 @@ pub fn short(text: &str, longest: usize) -> String {
 }
 
 fn plain(text: &str, longest: usize) -> String {
-    let mut plain: String = text.chars().take(longest).map(plain_char).collect();
+    let mut plain: String = text.chars().take(longest).map(on_one_line).collect();
     if plain.len() < text.len() && text.chars().nth(longest).is_some() {
         plain.push('…');
     }
     plain
 }
 
-/// Tabs stay: the kernel separates the numbers of a setting with tabs.
-fn plain_char(c: char) -> char {
+/// A line break separates words.
+fn on_one_line(c: char) -> char {
     match c {
-        '\t' => c,
         '\n' | '\r' | '\u{2028}' | '\u{2029}' => ' ',
-        // Direction marks, joiners and other invisible characters.
-        '\u{200b}'..='\u{200f}'
-        | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' => char::REPLACEMENT_CHARACTER,
-        c if c.is_control() => char::REPLACEMENT_CHARACTER,
-        c => c,
+        c => plain_char(c),
     }
 }
 

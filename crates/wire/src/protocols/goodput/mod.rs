@@ -102,7 +102,7 @@ mod tests {
             format!("nothing came for {} is", seconds(times::SILENCE_TIMEOUT)),
             format!("on a `setting` after {}", seconds(times::SETTING_TIMEOUT)),
             format!("more than {} MiB a second", allowance::BYTES_PER_S >> 20),
-            format!("more than {} KiB a second", allowance::QUIET_BYTES_PER_S >> 10),
+            format!("or {} KiB a second otherwise", allowance::QUIET_BYTES_PER_S >> 10),
         ] {
             assert!(page.contains(&number), "{number:?} is not in docs/protocol.md");
         }
