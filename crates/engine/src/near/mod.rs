@@ -17,7 +17,6 @@ pub mod measure;
 mod mounted;
 mod near_run;
 pub mod own_check;
-pub mod patience;
 mod probes;
 pub mod progress;
 pub mod reported_totals;
