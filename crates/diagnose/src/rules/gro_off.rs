@@ -6,10 +6,10 @@
 //! of the rate.
 //!
 //! # How it is seen
-//! GRO is off at the receiver's device, the packets that arrive carry one full segment each, over
-//! 20 000 of them a second, and the receiver's CPU is full, from its reader or from softirqs.
-//! Between virtual devices of one machine, where GRO is off by default, packets arrive as long as
-//! they were sent, so there is nothing to join.
+//! GRO is off at the receiver's device. The packets that arrive carry one full segment each, over
+//! 20 000 of them a second. The receiver's CPU is full, from its reader or from softirqs. Between
+//! virtual devices of one machine, where GRO is off by default, packets arrive as long as they were
+//! sent, so there is nothing to join.
 //!
 //! # What to try
 //! Switch it on.

@@ -14,10 +14,10 @@
 //! because it doubles the window. It lost many packets at once, although larger windows passed
 //! later, grown step by step. So the rate was not full, and random loss takes no such share. Or
 //! losses meet the window at the same level again and again, and the rate falls below 95 % of its
-//! best in between. Three weaker signs make the finding possible: the window, cut by such a burst,
-//! has been full ever since; losses keep coming several at once; or a limit on what is in flight or
-//! in the queue explains them clearly better than chance. Losses must hold the flows for at least
-//! half of the time.
+//! best in between. Three weaker signs make the finding possible. The window, cut by such a burst,
+//! has been full ever since. Losses keep coming several at once. Or a limit on what is in flight or
+//! in the queue explains the losses clearly better than chance. Losses must hold the flows for at
+//! least half of the time.
 //!
 //! # What to try
 //! A queue of one round trip plus 10 ms at the shaper's rate, at least two batches of segmentation

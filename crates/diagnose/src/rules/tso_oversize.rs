@@ -1,7 +1,7 @@
 //! # What it means
 //! Something on the path treats the super-packets of segmentation offload as packets that are too
-//! long, and drops them: a filter by length, a policer or a queue that doesn't expect
-//! super-packets, an old shaper.
+//! long, and drops them. It may be a filter by length, a policer or queue that doesn't expect
+//! super-packets, or an old shaper.
 //!
 //! # Why it limits
 //! With segmentation offload TCP hands over up to 64 KiB as one packet. If an element checks its

@@ -69,13 +69,13 @@ pub static FTP: Contest = contest(
 pub static NFS: Contest = contest(
     "nfs-fetch",
     "A file of an NFS server (nfs-ganesha)",
-    "A file of 1 GiB is read to nothing, once as a warm-up and then four times; the rate is that of the four. \
-     goodput has 16 READs of 1 MiB in flight, or one. So has a small program that calls libnfs (nfs_pread_async) and looks \
-     at nothing of what comes. nfs-cat, of libnfs too, asks for 1 MiB after the other and writes to /dev/null; the \
-     milliseconds in which it starts and mounts are in its rate. The CPU time is that of the client alone, over all \
+    "A file of 1 GiB is read and thrown away, once as a warm-up and then four times; the rate is that of the four. \
+     goodput has 16 READs of 1 MiB in flight, or one. So has a small program that calls libnfs (nfs_pread_async) and \
+     ignores what arrives. nfs-cat, also of libnfs, requests one MiB after the other and writes to /dev/null. Its rate \
+     includes the milliseconds in which it starts and mounts. The CPU time is that of the client alone, over all \
      five. For all of them, glibc keeps the server's memory (MALLOC_MMAP_THRESHOLD_=16M, \
-     MALLOC_TRIM_THRESHOLD_=1G, MALLOC_TOP_PAD_=64M): otherwise ganesha maps and unmaps the buffer of each READ, and the \
-     page faults of several at a time are what is measured.",
+     MALLOC_TRIM_THRESHOLD_=1G, MALLOC_TOP_PAD_=64M). Otherwise ganesha maps and unmaps the buffer of each READ, and \
+     the contest would measure the page faults of several READs at a time.",
     &NFS_GOALS,
     &[
         Entry { name: "goodput", kind: Kind::Measured(|stage, _| goodput(stage, &GANESHA, &[])) },
