@@ -54,7 +54,7 @@ fn check(points: &[(f64, BitRate)]) -> Result<(), Missing> {
     clocks.dedup();
     match clocks.len() {
         0..MIN_POINTS => Err(Missing::because(format!(
-            "two constants take at least {MIN_POINTS} different clocks to fit and check; there are {}",
+            "a fit needs at least {MIN_POINTS} different clocks; there are {}",
             clocks.len()
         ))),
         _ => Ok(()),

@@ -97,7 +97,7 @@ impl fmt::Display for StopReason {
                 write!(f, "the last of the planned {blocks} blocks was run")
             }
             Self::MaxBlocks { run } => write!(f, "the maximum of {run} blocks was run"),
-            Self::OutOfTime => f.write_str("the time was up"),
+            Self::OutOfTime => f.write_str("the time limit was reached"),
             Self::NothingToCompare => f.write_str("there was only one arm, nothing to compare"),
         }
     }

@@ -45,9 +45,9 @@ fn known_limit(id: &str) -> Result<String, String> {
     if known.clone().any(|known| known == id) {
         return Ok(id.into());
     }
-    let near = goodput_model::nearest(id, known);
-    let near = near.first().map_or(Verdict::NO_LIMIT, String::as_str);
-    Err(format!("there is no rule {id:?}; did you mean {near:?}?"))
+    let help = goodput_model::meant(id, known)
+        .unwrap_or_else(|| "write none, or a name that `goodput list rules` lists".into());
+    Err(format!("there is no rule {id:?}; {help}"))
 }
 
 impl Expectation {
@@ -89,6 +89,8 @@ mod tests {
     fn a_misspelt_rule_is_answered_with_the_nearest() {
         let error = "limit=path-los".parse::<Expectation>().unwrap_err();
         assert!(error.contains("path-loss"), "{error}");
+        let far = "limit=nosuchrule".parse::<Expectation>().unwrap_err();
+        assert!(far.ends_with("write none, or a name that `goodput list rules` lists"), "{far}");
         assert!("900mbit".parse::<Expectation>().is_err());
     }
 }

@@ -93,7 +93,7 @@ pub use latency::{ArmLatency, IdleAndLoaded, Latency, LoadedTimes, RoundTrips};
 pub use loss::{Loss, LossCandidate, LossModel, LossParameter};
 pub use median::median;
 pub use mount::{MountCalls, MountPlan, MountReach, MountUse};
-pub use nearest::nearest;
+pub use nearest::{meant, nearest};
 pub use nfs::{NfsPlan, ReadArm, ReadTable, Rpcs};
 pub use path_steps::{Step, StepName, StepUnit};
 pub use place::Place;

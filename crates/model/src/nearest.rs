@@ -16,6 +16,11 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Vec
     scored.into_iter().take(MAX_SHOWN_NAMES).map(|(_, candidate)| candidate.to_owned()).collect()
 }
 
+/// `did you mean NAME?`, with the most similar of `candidates`; `None` if none is similar.
+pub fn meant<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+    nearest(name, candidates).first().map(|nearest| format!("did you mean {nearest:?}?"))
+}
+
 /// Compares the whole names, and also the candidate's last word: `congestion` should find
 /// `socket.congestion`.
 fn similarity(name: &str, candidate: &str) -> f64 {

@@ -82,8 +82,8 @@ fn lacks_role(id: &str, transport: Transport, role: Role) -> Unsupported {
 fn unknown(id: &str) -> Unsupported {
     Unsupported {
         mover: id.into(),
-        why: "there is no mover with this name".into(),
-        needs: format!("choose one of {AUTO}, {}", names(|_| true)),
+        why: "no mover has this name".into(),
+        needs: format!("write {AUTO}, {}", names(|_| true)),
     }
 }
 
@@ -147,7 +147,7 @@ mod tests {
     fn what_cannot_run_says_what_would() {
         let why = |plan: &Plan| check_plan(plan).unwrap_err().to_string();
         let typo = why(&plan("sendfil", Transport::Tcp, 1400));
-        let start = "mover sendfil can't be used: there is no mover with this name; choose one of auto, copy, ";
+        let start = "mover sendfil can't be used: no mover has this name; write auto, copy, ";
         assert!(typo.starts_with(start), "{typo}");
         let udp = why(&plan("sendfile", Transport::Udp, 1400));
         assert!(udp.contains("choose one of datagram"), "{udp}");

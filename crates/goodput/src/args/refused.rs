@@ -2,8 +2,10 @@
 
 use std::error::Error as _;
 
-use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Error};
+
+use super::Cli;
 
 /// The error in one sentence, and where the help has more.
 pub fn in_words(error: &Error) -> String {
@@ -53,17 +55,22 @@ impl Parts<'_> {
         match self.0.kind() {
             ErrorKind::UnknownArgument => {
                 let what = if shown.starts_with('-') { "option" } else { "argument" };
-                let meant = self.meant(ContextKind::SuggestedArg);
-                format!("`{}` takes no {what} {shown:?}{meant}", self.command())
+                let unknown = format!("`{}` takes no {what} {shown:?}", self.command());
+                let options = self.definition(Cli::whole());
+                let longs = options.iter().flat_map(clap::Command::get_arguments).filter_map(long);
+                with_meant(unknown, &shown, longs)
             }
             ErrorKind::InvalidSubcommand => {
                 let typed = self.texts(ContextKind::InvalidSubcommand).concat();
-                let meant = self.meant(ContextKind::SuggestedSubcommand);
-                format!("`{}` has no command {typed:?}{meant}", self.command())
+                let unknown = format!("`{}` has no command {typed:?}", self.command());
+                let parent = self.definition(Cli::whole());
+                let known = parent.iter().flat_map(clap::Command::get_subcommands);
+                with_meant(unknown, &typed, known.map(|verb| verb.get_name().to_string()))
             }
-            ErrorKind::MissingRequiredArgument => {
-                format!("{shown} is missing; write `{}`", self.usage())
-            }
+            ErrorKind::MissingRequiredArgument => match self.needing(&argument) {
+                Some(option) => format!("{option} needs {}", needed(&argument)),
+                None => format!("{shown} is missing; write `{}`", self.usage()),
+            },
             ErrorKind::ArgumentConflict => {
                 let other = self.texts(ContextKind::PriorArg);
                 match other.is_empty() || other == argument {
@@ -80,10 +87,29 @@ impl Parts<'_> {
         }
     }
 
-    /// What the user probably meant.
-    fn meant(&self, kind: ContextKind) -> String {
-        let near = self.texts(kind);
-        near.first().map_or_else(String::new, |near| format!("; did you mean {near:?}?"))
+    /// The typed option that needs what is missing: alone, it misses the same options.
+    fn needing(&self, missing: &[String]) -> Option<String> {
+        let missing: Vec<_> = missing.iter().filter(|name| is_option(name)).collect();
+        let misses_them = |option: &&Arg| {
+            let command = self.command();
+            let words = command.split(' ').map(String::from).chain([alone(option)]);
+            let outcome = with_any_values(Cli::whole()).try_get_matches_from(words);
+            let misses = outcome.err().map(|why| Parts(&why).texts(ContextKind::InvalidArg));
+            misses.is_some_and(|misses| missing.iter().all(|name| misses.contains(name)))
+        };
+        let usage = self.usage();
+        let is_typed = |option: &&Arg| {
+            long(option).is_some_and(|long| usage.split([' ', '[']).any(|word| word == long))
+        };
+        let verb = self.definition(Cli::whole()).filter(|_| !missing.is_empty())?;
+        verb.get_arguments().filter(is_typed).find(misses_them).and_then(long)
+    }
+
+    /// The verb, as `whole` defines it.
+    fn definition(&self, whole: clap::Command) -> Option<clap::Command> {
+        let path = self.command();
+        let step = |command: clap::Command, name| command.find_subcommand(name).cloned();
+        path.split(' ').skip(1).try_fold(whole, step)
     }
 
     /// The name of the option, or of what stands in its place on the command line.
@@ -115,6 +141,49 @@ impl Parts<'_> {
             _ => Vec::new(),
         }
     }
+}
+
+/// `--NAME`
+fn long(option: &Arg) -> Option<String> {
+    option.get_long().map(|name| format!("--{name}"))
+}
+
+/// An option as it is typed, with some value if it takes one.
+fn alone(option: &Arg) -> String {
+    let name = long(option).unwrap_or_default();
+    if option.get_action().takes_values() { name + "=x" } else { name }
+}
+
+/// Lets every option take any value.
+fn with_any_values(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| match arg.get_action().takes_values() {
+        true => arg.value_parser(clap::builder::OsStringValueParser::new()),
+        false => arg,
+    });
+    command.mut_subcommands(with_any_values)
+}
+
+/// With what the user probably meant.
+fn with_meant(said: String, typed: &str, known: impl Iterator<Item = String>) -> String {
+    let known: Vec<_> = known.collect();
+    match goodput_model::meant(typed, known.iter().map(String::as_str)) {
+        Some(meant) => format!("{said}; {meant}"),
+        None => said,
+    }
+}
+
+/// The options among all that is missing. One of several is written `<--a|--b>`.
+fn needed(missing: &[String]) -> String {
+    let options = missing.iter().filter(|name| is_option(name));
+    let options = options.map(|name| match name.strip_prefix('<').and_then(|n| n.strip_suffix('>')) {
+        Some(several) => several.replace('|', " or "),
+        None => name.clone(),
+    });
+    options.collect::<Vec<_>>().join(" and ")
+}
+
+fn is_option(name: &str) -> bool {
+    name.trim_start_matches('<').starts_with('-')
 }
 
 /// `a, b or c`
@@ -224,6 +293,17 @@ mod tests {
                 "goodput settings get",
                 "<SETTING> is missing; write `goodput settings get <SETTING>`",
             ),
+            ("goodput tset nas", "`goodput` has no command \"tset\"; did you mean \"test\"?"),
+            (
+                "goodput explain --probe x",
+                "`goodput explain` takes no option \"--probe\"; `goodput explain --help`",
+            ),
+            (
+                "goodput test nas -P 4 --max-loss 1",
+                "--max-loss needs --udp and --find-rate; `goodput test --help`",
+            ),
+            ("goodput test --burst 8K", "--burst needs --rate <RATE> and --udp; "),
+            ("goodput serve --allow-settings", "--allow-settings needs --token-file <FILE> or --"),
             ("goodput key x", "`goodput key` takes no argument \"x\"; `goodput key --help`"),
             ("goodput list x", "<WHAT>: \"x\" is unknown; write rules, checks,"),
         ] {

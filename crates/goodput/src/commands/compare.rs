@@ -28,6 +28,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let hosts = args.hosts.hosts();
     let factors = args.factors.iter().map(|f| factor(f, &hosts)).collect::<Result<Vec<_>>>()?;
     each_once(&factors)?;
+    factors.iter().try_for_each(|factor| check_here(factor, &hosts))?;
     let responses = responses(&args.comparison.response, &factors)?;
     let arms = arms(&factors, &args.comparison);
     let tables = args.comparison.sizes.len().max(1) * args.comparison.clients.len().max(1);
@@ -137,8 +138,17 @@ fn text(record: &Record) -> String {
     }
 }
 
+/// Reads a setting of this host, before anything runs or changes.
+fn check_here(Factor { setting, .. }: &Factor, hosts: &Hosts) -> Result<()> {
+    let is_here = setting.end == EndName::Near && hosts.at(setting.end).is_none();
+    if is_here && !goodput_settings::find_for(setting)?.is_plan() {
+        goodput_settings::read(setting)?;
+    }
+    Ok(())
+}
+
 /// `NAME=A,B`: a known setting and at least two values.
-fn factor(text: &str, hosts: &Hosts) -> Result<Factor> {
+pub(super) fn factor(text: &str, hosts: &Hosts) -> Result<Factor> {
     let Some((setting, values)) = text.split_once('=') else {
         bail!("{text:?} has no values; write SETTING=A,B like mover=copy,sendfile");
     };
@@ -157,12 +167,8 @@ fn factor(text: &str, hosts: &Hosts) -> Result<Factor> {
              compares the baseline with itself"
         );
     }
-    if let Some(known) = known {
-        // Before anything runs or changes.
+    if known.is_some() {
         values.iter().try_for_each(|value| goodput_settings::check_value(&setting, value))?;
-        if !known.is_plan() && setting.end == EndName::Near {
-            goodput_settings::read(&setting)?;
-        }
     }
     Ok(Factor { setting, values })
 }

@@ -54,10 +54,9 @@ fn of_kind(kind: &str, page: &str) -> String {
 
 fn suggestion(name: &str) -> String {
     let names = registries::ALL.iter().flat_map(|registry| (registry.names)());
-    goodput_model::nearest(name, names).first().map_or_else(
-        || "`goodput list --help` names the lists of everything that has a page".into(),
-        |nearest| format!("did you mean {nearest:?}?"),
-    )
+    goodput_model::meant(name, names).unwrap_or_else(|| {
+        "`goodput list --help` names the lists of everything that has a page".into()
+    })
 }
 
 #[cfg(test)]

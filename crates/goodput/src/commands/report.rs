@@ -97,7 +97,7 @@ fn write_picture(results: &[(&Record, Vec<Figure>)], path: &Path) -> Result<()> 
 
 /// Writes a file and reports its name.
 fn put(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("write {}", path.display()))?;
+    fs::write(path, text).with_context(|| format!("can't write {}", path.display()))?;
     screen::say(format_args!("{}", path.display()));
     Ok(())
 }

@@ -4,7 +4,7 @@ use goodput_model::{Difference, Known, Record};
 
 use super::table::Table;
 
-/// The differences between two records, with a warning that one run of each proves nothing.
+/// The differences between two records, with a warning that single runs prove nothing.
 pub fn text(a: &Record, b: &Record) -> String {
     let mut table = Table::new(&["", "first", "second"]);
     let mut row = |label: &str, value: fn(&Record) -> String| {
@@ -34,7 +34,7 @@ fn change(a: &Record, b: &Record) -> String {
         return "the first result received nothing, so there is no ratio".into();
     }
     format!(
-        "goodput {}; one run of each proves nothing, `goodput compare` does",
+        "goodput {}; single runs prove nothing; use `goodput compare`",
         Difference((to / from - 1.0) * 100.0)
     )
 }

@@ -15,7 +15,7 @@ fn a_result_is_kept_and_shown_again() {
     let shown = stdout(&home.run(&["history", "1"]));
     assert!(shown.contains("limit"), "{shown}");
     let compared = stdout(&home.run(&["history", "1", "2"]));
-    assert!(compared.contains("one run of each proves nothing"), "{compared}");
+    assert!(compared.contains("single runs prove nothing"), "{compared}");
     record(&home.run(&["history", "2", "--json"]));
     let unknown = home.run(&["history", "99"]);
     assert_eq!(unknown.status.code(), Some(2), "{}", stderr(&unknown));

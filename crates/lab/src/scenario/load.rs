@@ -51,9 +51,12 @@ impl File {
         let (fitting, others): (Vec<_>, Vec<_>) = self.cases.into_iter().partition(fits);
         if fitting.is_empty() {
             let names: Vec<_> = others.iter().map(|case| case.name.as_str()).collect();
+            let write = match names.is_empty() {
+                true => "the scenario has only one: leave it out".into(),
+                false => format!("write {}", names.join(", ")),
+            };
             let wanted = chosen.join("/");
-            let there = if names.is_empty() { "it is one".into() } else { names.join(", ") };
-            return Err(broken(&self.origin, format!("there is no case {wanted}; {there}")));
+            return Err(broken(&self.origin, format!("there is no case {wanted:?}; {write}")));
         }
         self.cases = fitting;
         Ok(self)
@@ -134,8 +137,5 @@ fn find(name: &str) -> Result<&'static Builtin, LabError> {
 
 fn hint(name: &str) -> String {
     let names = scenarios::builtin().iter().map(|builtin| builtin.name);
-    match goodput_model::nearest(name, names).first() {
-        Some(nearest) => format!("; did you mean {nearest:?}?"),
-        None => String::new(),
-    }
+    goodput_model::meant(name, names).map_or_else(String::new, |meant| format!("; {meant}"))
 }

@@ -185,7 +185,7 @@ async fn check_arms(request: &CompareRequest) -> Result<(), EngineError> {
         own_check::check(&request.target, &plan).await.map_err(|why| {
             let settings = arm.0.iter().map(|(setting, value)| format!("{setting}={value}"));
             let named: Vec<_> = settings.collect();
-            EngineError::Flow(format!("{} makes no sense: {why}", named.join(" ")))
+            EngineError::Flow(format!("{}: {why}", named.join(" ")))
         })?;
     }
     Ok(())

@@ -155,7 +155,7 @@ fn silent(request: &TuneRequest) -> EngineError {
 /// A comparison did not end in time, although it was asked to.
 fn cut_off() -> EngineError {
     EngineError::Incomplete {
-        why: "the time was up and the far end did not answer any more".into(),
+        why: "the time limit was reached, and the far end no longer answered".into(),
         not_permitted: false,
     }
 }

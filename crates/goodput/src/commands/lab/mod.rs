@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use goodput_lab::{Expectation, Failed, LabError, Observed, Scenario};
 use goodput_model::Record;
+use goodput_remote::Hosts;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -77,6 +78,8 @@ fn run_all(names: &[String], full: bool, json: bool) -> Result<Exit> {
 
 /// Compares the change in a fresh lab of the same case; returns the record of `goodput compare`.
 fn compare(name: &str, factor: &str, json: bool) -> Result<Exit> {
+    // A wrong setting is refused before the hosts are made.
+    super::compare::factor(factor, &Hosts::default())?;
     let stage = ChangeStage::of(name)?;
     let compared = goodput_lab::compare(&stage.scenario, &stage.exe, factor, stage.folder.path());
     if json {
@@ -134,7 +137,11 @@ impl ChangeStage {
 
     fn record(&self, what: &str, changed: Changed) -> Result<Record> {
         let case = &self.scenario.case;
-        changed?.map_err(|failed| anyhow!("the {what} in {case} failed: {}", failed.stderr.trim()))
+        changed?.map_err(|failed| {
+            // What a second goodput said.
+            let why = failed.stderr.trim().trim_start_matches("goodput: ");
+            anyhow!("the {what} in {case} failed: {why}")
+        })
     }
 }
 
