@@ -67,21 +67,20 @@ pub fn print_data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::R
 /// Columns if neither the terminal nor `COLUMNS` says how many there are.
 const USUAL_COLUMNS: u16 = 80;
 
-/// Columns of a list for people, also in a file or pipe.
-pub fn table_columns() -> usize {
-    columns().unwrap_or(USUAL_COLUMNS.into())
+/// Columns of a text for people.
+pub fn columns() -> u16 {
+    known_columns().unwrap_or(USUAL_COLUMNS)
 }
 
-/// Columns of a line: those of the terminal, or `COLUMNS` (environ(7)). `None` if neither is known: then lines are not
-/// wrapped, for grep and awk.
-pub fn columns() -> Option<usize> {
-    let named = || std::env::var("COLUMNS").ok()?.parse().ok();
-    terminal_columns().map(usize::from).or_else(named).filter(|columns| *columns > 0)
+/// Columns of the terminal; in a file or pipe, those of `COLUMNS` (environ(7)).
+pub fn known_columns() -> Option<u16> {
+    let named = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0);
+    terminal_columns().or_else(named)
 }
 
 /// A text for people, in lines that fit the screen.
 pub fn fitted(text: &str) -> String {
-    fit(text, columns())
+    fit(text, Some(columns().into()))
 }
 
 /// Prints a text for people, in lines that fit the screen.
@@ -116,11 +115,6 @@ pub fn can_redraw() -> bool {
     let out = io::stdout();
     let plain = anstream::AutoStream::choice(&out) == anstream::ColorChoice::Never;
     out.is_terminal() && !plain && !TAKEN.load(Ordering::Relaxed)
-}
-
-/// Width of the terminal on standard output.
-pub fn width_columns() -> u16 {
-    terminal_columns().unwrap_or(USUAL_COLUMNS)
 }
 
 /// A terminal of unknown size reports 0 (ioctl_tty(2)).

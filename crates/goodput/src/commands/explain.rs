@@ -14,10 +14,7 @@ pub fn run(name: &str) -> Result<Exit> {
         bail!("there is no page for {name:?}; {}", suggestion(name));
     }
     let page = found.concat();
-    match screen::columns() {
-        Some(_) => screen::print_fitted(&with_whole_paragraphs(page.trim_start()))?,
-        None => screen::print(page.trim_start())?,
-    }
+    screen::print_fitted(&with_whole_paragraphs(page.trim_start()))?;
     Ok(Exit::Fine)
 }
 

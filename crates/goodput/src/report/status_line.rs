@@ -130,7 +130,7 @@ impl ProgressTracker for Line {
     fn reset(&mut self, _: &ProgressState, _: Instant) {}
 
     fn write(&self, state: &ProgressState, out: &mut dyn fmt::Write) {
-        let columns = usize::from(screen::width_columns()).saturating_sub(SPINNER_COLUMNS);
+        let columns = usize::from(screen::columns()).saturating_sub(SPINNER_COLUMNS);
         // If it can't be drawn now, the next tick draws it.
         let _ = out.write_str(&self.within(columns, state.elapsed()));
     }
@@ -151,7 +151,7 @@ impl Screen {
 
 impl TermLike for Screen {
     fn width(&self) -> u16 {
-        screen::width_columns()
+        screen::columns()
     }
 
     fn move_cursor_up(&self, n: usize) -> io::Result<()> {

@@ -1,5 +1,4 @@
-//! Plain columns. On a terminal they fit its width; elsewhere each row is one line, for grep and awk, unless the table is
-//! a short list for people.
+//! Plain columns that fit the screen, or with each row in one line, for grep and awk.
 //!
 //! Lines are wrapped only between words, and never between a number and its unit. If the longest words of all columns
 //! don't fit side by side, each cell gets a line of its own, after its heading.
@@ -58,24 +57,24 @@ impl Table {
         self.rows.push(Row { cells: cells.iter().map(ToString::to_string).collect(), paint });
     }
 
-    /// Prints the table, in a file or pipe within the usual width.
+    /// Prints the table.
     pub fn print(self) -> io::Result<()> {
-        screen::print(&self.within(Some(screen::table_columns())))
+        screen::print(&self.text())
     }
 
     /// Prints the table, in a file or pipe with each row in one line.
     pub fn print_whole(self) -> io::Result<()> {
-        screen::print(&self.text())
+        screen::print(&self.within(screen::known_columns().map(usize::from)))
     }
 
     /// The lines, at most as wide as the screen.
     pub fn text(self) -> String {
-        self.within(screen::columns())
+        self.beside(0)
     }
 
     /// The lines beside a label of this width.
     pub fn beside(self, label_columns: usize) -> String {
-        self.within(screen::columns().map(|columns| columns.saturating_sub(label_columns)))
+        self.within(Some(usize::from(screen::columns()).saturating_sub(label_columns)))
     }
 
     /// The lines, within `columns` if given. Only a longer word makes a longer line.

@@ -73,6 +73,8 @@ impl Home {
             .env_remove("GOODPUT_TOKEN_FILE")
             .env_remove("GOODPUT_KEY_FILE")
             .env_remove("RUST_LOG")
+            // A phrase that a test looks for is in one line.
+            .env("COLUMNS", "1000")
             .stdin(Stdio::null());
         command
     }

@@ -38,5 +38,7 @@ fn at_home(command: &mut Command) -> Result<Output, Failed> {
     let home = tempfile::tempdir()?;
     command.env("XDG_DATA_HOME", home.path()).env("XDG_CONFIG_HOME", home.path());
     command.env("GOODPUT_STATE_DIR", home.path().join("state")).stdin(Stdio::null());
+    // A phrase that a test looks for is in one line.
+    command.env("COLUMNS", "1000");
     Ok(command.output()?)
 }

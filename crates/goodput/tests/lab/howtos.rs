@@ -186,6 +186,8 @@ impl Shell {
         let mut command = Command::new("bash");
         command.current_dir(top).env("PATH", path).env("GOODPUT_STATE_DIR", own.path());
         command.env("XDG_CONFIG_HOME", own.path()).env("XDG_DATA_HOME", own.path());
+        // A line of a page is one line.
+        command.env("COLUMNS", "1000");
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().ok_or("stdout is piped")?);
