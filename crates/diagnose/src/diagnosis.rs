@@ -124,11 +124,7 @@ fn nothing_found(account: Option<&Account>, nothing_at_all: bool, undecided: usi
 fn largest_part(account: &Account) -> Option<String> {
     let part = account.parts.first()?;
     let share = part.seconds / account.flow_seconds * 100.0;
-    let end = match part.end {
-        Place::Path => String::new(),
-        host => format!(" ({host})"),
-    };
-    Some(format!("{}{end} took {share:.0} % of the time", part.limiter))
+    Some(format!("{} took {share:.0} % of the time", part.limiter.at(part.end)))
 }
 
 #[cfg(test)]

@@ -43,6 +43,14 @@ impl Limiter {
         Self::Startup,
         Self::Host,
     ];
+
+    /// The limiter and its host, as `receive window (far)`; on the path, the limiter alone.
+    pub fn at(self, place: Place) -> String {
+        match place {
+            Place::Path => self.to_string(),
+            host => format!("{self} ({host})"),
+        }
+    }
 }
 
 impl fmt::Display for Limiter {

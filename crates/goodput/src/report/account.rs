@@ -1,27 +1,19 @@
 //! Who limited when, for readers who want more than the verdict.
 
-use goodput_model::{Account, AccountSpan, Place};
+use goodput_model::{Account, AccountSpan};
 
 /// `0.0-0.4 s startup, 0.4-4.0 s receive window (far)`; nothing if one limiter held most of all the time.
 pub fn timeline(account: &Account) -> Option<String> {
     let span = |span: &AccountSpan| {
-        format!("{:.1}-{:.1} s {}{}", span.from_s, span.to_s, span.limiter, at(span.end))
+        format!("{:.1}-{:.1} s {}", span.from_s, span.to_s, span.limiter.at(span.end))
     };
     let spans: Vec<_> = account.timeline.iter().map(span).collect();
     (spans.len() > 1).then(|| spans.join(", "))
 }
 
-/// The end, if the place is one of the hosts.
-pub fn at(end: Place) -> String {
-    match end {
-        Place::Path => String::new(),
-        host => format!(" ({host})"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use goodput_model::Limiter;
+    use goodput_model::{Limiter, Place};
 
     use super::*;
 

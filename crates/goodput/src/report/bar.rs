@@ -2,8 +2,6 @@
 
 use goodput_model::Account;
 
-use super::account::at;
-
 /// Cells of the bar.
 const WIDTH_CHARS: usize = 40;
 /// What the parts are drawn with, the largest first; all further parts share the last.
@@ -17,7 +15,7 @@ fn parts(account: &Account) -> Vec<(String, char, f64)> {
     let named = account
         .parts
         .iter()
-        .map(|part| (format!("{}{}", part.limiter, at(part.end)), percent(part.seconds)));
+        .map(|part| (part.limiter.at(part.end), percent(part.seconds)));
     let signs = SIGNS.into_iter().chain(std::iter::repeat(SIGNS[SIGNS.len() - 1]));
     let parts = named.zip(signs).map(|((name, percent), sign)| (name, sign, percent));
     parts.chain([("unknown".to_owned(), ' ', percent(account.unknown_s))]).collect()

@@ -1,7 +1,6 @@
 //! What a capture at one of the ends adds.
 
-use goodput_ceiling::time;
-use goodput_model::{CapturedPayload, PacketCapture, Transport};
+use goodput_model::{CapturedPayload, PacketCapture, Seconds, Transport};
 
 use super::{Answer, Seen, say};
 
@@ -17,7 +16,7 @@ pub(super) fn bursts(seen: &Seen) -> Answer {
                 "the capture on {} shows TCP in bursts of {} every {}, with nothing between them",
                 capture.device,
                 rhythm.burst_bytes,
-                time((rhythm.period_s * 1e5).round() / 1e5)
+                Seconds(rhythm.period_s)
             ),
         )
     })

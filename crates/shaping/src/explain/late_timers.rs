@@ -2,8 +2,7 @@
 
 use goodput_ceiling::bucket::PLAUSIBLE_LATENESS_S;
 use goodput_ceiling::lateness::lost_share;
-use goodput_ceiling::time;
-use goodput_model::{Known, LocalShaper, TimerLateness};
+use goodput_model::{Known, LocalShaper, Seconds, TimerLateness};
 
 use super::bucket::{is_tbf, largest_super_packet};
 use super::timers::Watched;
@@ -90,7 +89,7 @@ fn explain(seen: &Seen, passing: &Passing, short: f64) -> Option<String> {
     let bridged_s = spare * 8.0 / rate.0;
     let timers = match passing.timers {
         Known::Value(timers) => {
-            format!("timers here were up to {} late", micros(timers.longest_us))
+            format!("timers here were up to {} late", Seconds::of_us(timers.longest_us))
         }
         Known::Missing(why) => format!("how late timers are there is unknown ({why})"),
     };
@@ -101,7 +100,7 @@ fn explain(seen: &Seen, passing: &Passing, short: f64) -> Option<String> {
     Some(format!(
         "the bucket of {burst:.0} bytes bridges timers that are up to {} late at {rate}; {timers}, and what comes in \
          while the bucket is full is lost: {:.1} % of the rate{}",
-        micros(bridged_s * 1e6),
+        Seconds(bridged_s),
         short * 100.0,
         passing.watched.and_then(cost).unwrap_or_default()
     ))
@@ -110,10 +109,4 @@ fn explain(seen: &Seen, passing: &Passing, short: f64) -> Option<String> {
 /// How long what passes takes at the rate, seconds.
 fn cycle_s(shaper: &LocalShaper, passing: &Passing) -> f64 {
     passing.bytes * 8.0 / shaper.rate_bits_per_s.0
-}
-
-/// Microseconds with three digits.
-fn micros(us: f64) -> String {
-    let digit = 10f64.powf(us.abs().max(1e-3).log10().floor() - 2.0);
-    time((us / digit).round() * digit / 1e6)
 }

@@ -1,8 +1,7 @@
 //! The queue and the policer behind a bucket, as TCP meets them.
 
 use goodput_ceiling::bucket::SUPER_PACKET_BYTES;
-use goodput_ceiling::time;
-use goodput_model::{Bytes, QueueDiscipline, ShapingKind};
+use goodput_model::{Bytes, QueueDiscipline, Seconds, ShapingKind};
 
 use super::{Answer, Seen, say};
 
@@ -21,9 +20,9 @@ pub(super) fn too_short(seen: &Seen) -> Answer {
             format!(
                 "{whose} holds {}, {} of the rate; TCP needs about {}: what is in flight in {}, and a super-packet",
                 Bytes(holds as u64),
-                time((holds * 8.0 / rate * 1e5).round() / 1e5),
+                Seconds(holds * 8.0 / rate),
                 Bytes(wanted as u64),
-                time((rtt_s * 1e6).round() / 1e6)
+                Seconds(rtt_s)
             ),
         )
     })
@@ -51,7 +50,7 @@ pub(super) fn too_long(seen: &Seen) -> Answer {
             format!(
                 "the shaper's queue lets packets wait for {}; while one transfer fills the queue, all traffic waits as \
                  long: a shorter limit, or fq_codel below the shaper, keeps this wait short",
-                time((queue.longest_wait_s * 1e3).round() / 1e3)
+                Seconds(queue.longest_wait_s)
             ),
         )
     })
