@@ -25,7 +25,9 @@ const DIALECT: Dialect = Dialect {
 /// The flows of a plan, or the parts of the plan that a file can't do.
 fn tickets(plan: &Plan) -> Result<Vec<FlowTicket>, String> {
     if plan.transport == Transport::Udp {
-        return Err("the file is read through its mount, so --udp has no effect: leave out --udp".into());
+        return Err(
+            "the file is read through its mount, so --udp has no effect: leave out --udp".into()
+        );
     }
     if plan.direction == Direction::Both {
         return Err(

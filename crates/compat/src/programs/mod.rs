@@ -28,7 +28,10 @@ pub const ALL: &[&Program] = &[&iperf3::PROGRAM, &iperf::PROGRAM, &nuttcp::PROGR
 pub fn find(name: &str) -> Result<&'static Program, String> {
     ALL.iter().copied().find(|program| program.name == name).ok_or_else(|| {
         let known: Vec<_> = ALL.iter().map(|program| program.name).collect();
-        format!("can't act as {name:?}: goodput doesn't know this program; write {}", known.join(", "))
+        format!(
+            "can't act as {name:?}: goodput doesn't know this program; write {}",
+            known.join(", ")
+        )
     })
 }
 

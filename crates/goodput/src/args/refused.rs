@@ -175,10 +175,11 @@ fn with_meant(said: String, typed: &str, known: impl Iterator<Item = String>) ->
 /// The options among all that is missing. One of several is written `<--a|--b>`.
 fn needed(missing: &[String]) -> String {
     let options = missing.iter().filter(|name| is_option(name));
-    let options = options.map(|name| match name.strip_prefix('<').and_then(|n| n.strip_suffix('>')) {
-        Some(several) => several.replace('|', " or "),
-        None => name.clone(),
-    });
+    let options =
+        options.map(|name| match name.strip_prefix('<').and_then(|n| n.strip_suffix('>')) {
+            Some(several) => several.replace('|', " or "),
+            None => name.clone(),
+        });
     options.collect::<Vec<_>>().join(" and ")
 }
 

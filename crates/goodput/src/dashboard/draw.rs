@@ -1,6 +1,6 @@
 //! The picture, from the state alone.
 
-use goodput_model::{BitRate, EndName, Limiter, Place};
+use goodput_model::{BitRate, Count, EndName, Limiter, Place, Seconds};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
@@ -11,6 +11,7 @@ use ratatui::widgets::{
 };
 
 use super::controls::{Controls, KEYS};
+use super::limits::{Limits, RunLimits};
 use super::series::{Lines, SHOWN_S, Series};
 use super::state::{DirectionState, Phase, State};
 use crate::report::progress::Progress;
@@ -34,7 +35,7 @@ const TABLE_COLUMNS: u16 = 52;
 const MAX_SHOWN_SHARES: usize = 3;
 
 /// The whole picture.
-pub fn whole(frame: &mut Frame, state: &State, controls: Controls) {
+pub fn whole(frame: &mut Frame, state: &State, limits: &RunLimits, controls: Controls) {
     let [head, body, foot] =
         Layout::vertical([Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)])
             .areas(frame.area());
@@ -43,8 +44,10 @@ pub fn whole(frame: &mut Frame, state: &State, controls: Controls) {
         state.directions.iter().map(|_| Constraint::Fill(2)).chain([Constraint::Fill(1)]),
     )
     .split(body);
-    for (direction, area) in state.directions.iter().zip(areas.iter()) {
-        self::direction(frame, *area, direction, state, controls);
+    for ((direction, limits), area) in
+        state.directions.iter().zip(&limits.directions).zip(areas.iter())
+    {
+        self::direction(frame, *area, (direction, limits), state, controls);
     }
     if let Some(rest) = areas.last() {
         below(frame, *rest, state, controls);
@@ -78,7 +81,7 @@ fn title(state: &State, controls: Controls) -> Line<'static> {
 fn direction(
     frame: &mut Frame,
     area: Rect,
-    direction: &DirectionState,
+    (direction, limits): (&DirectionState, &Limits),
     state: &State,
     controls: Controls,
 ) {
@@ -96,7 +99,7 @@ fn direction(
     let span_s = span_s(state);
     let line = [(series, Color::Cyan)];
     graph(frame, rate, &title, span_s, &line, |value| spoken(value, controls));
-    limits(frame, band, direction);
+    limited(frame, band, limits);
     if has_room {
         details(frame, graphs, span_s, lines);
     }
@@ -161,8 +164,7 @@ fn graph(
 }
 
 /// A cell for each second of the last minute, and the shares of the whole time so far.
-fn limits(frame: &mut Frame, area: Rect, direction: &DirectionState) {
-    let limits = &direction.limits;
+fn limited(frame: &mut Frame, area: Rect, limits: &Limits) {
     let room = usize::from(area.width);
     let steps = limits.steps.iter().skip(limits.steps.len().saturating_sub(room));
     let cells = steps.map(|step| match step.held_by {
@@ -182,11 +184,7 @@ fn limits(frame: &mut Frame, area: Rect, direction: &DirectionState) {
 }
 
 fn share((limiter, place, share): &(Limiter, Place, f64)) -> Span<'static> {
-    let at = match place {
-        Place::Path => String::new(),
-        host => format!(" ({host})"),
-    };
-    Span::styled(format!("{limiter}{at} {:.0} %  ", share * 100.0), colour(*limiter))
+    Span::styled(format!("{} {:.0} %  ", limiter.at(*place), share * 100.0), colour(*limiter))
 }
 
 /// The flows, beside the newest lines of the plain output.
@@ -246,11 +244,11 @@ fn spoken(bits_per_s: f64, controls: Controls) -> String {
 }
 
 fn milliseconds(ms: f64) -> String {
-    format!("{ms:.2} ms")
+    Seconds(ms / 1e3).to_string()
 }
 
 fn per_second(rate: f64) -> String {
-    format!("{rate:.0} seg/s")
+    format!("{} seg/s", Count(rate.round() as u64))
 }
 
 fn percent(percent: f64) -> String {
@@ -305,7 +303,9 @@ mod tests {
 
     fn drawn(state: &State, controls: Controls, (columns, rows): (u16, u16)) -> String {
         let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
-        terminal.draw(|frame| whole(frame, state, controls)).unwrap();
+        let mut limits = RunLimits::new(&state.plan, 0);
+        limits.judge(state.run, &state.plan, &state.recent);
+        terminal.draw(|frame| whole(frame, state, &limits, controls)).unwrap();
         terminal.backend().to_string()
     }
 

@@ -1,12 +1,13 @@
-//! Who limited when, second by second, while the measurement runs.
+//! Who limited when, second by second, while the measurement runs. The drawing thread judges, so that a run never waits
+//! for it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use goodput_diagnose::account_of;
 use goodput_model::{
-    AccountPart, BitRate, Clocks, End, EndName, Evidence, Host, Known, Limiter, Measured, Missing,
-    Place, Plan, Sample,
+    Account, AccountPart, BitRate, Clocks, End, EndName, Evidence, Host, Known, Limiter, Measured,
+    Missing, Place, Plan, Sample,
 };
 
 use super::series::SHOWN_S;
@@ -16,6 +17,65 @@ const STEP_S: f64 = 1.0;
 
 /// How far back the account looks to know what is usual, seconds.
 const LOOKS_BACK_S: f64 = 4.0;
+
+/// What each end has counted in the last seconds, oldest first.
+#[derive(Debug, Clone, Default)]
+pub struct Recent(BTreeMap<EndName, VecDeque<Arc<Sample>>>);
+
+impl Recent {
+    /// Takes what `end` has counted.
+    pub fn enter(&mut self, end: EndName, sample: &Sample) {
+        let samples = self.0.entry(end).or_default();
+        while samples.front().is_some_and(|first| first.at_s < sample.at_s - LOOKS_BACK_S) {
+            samples.pop_front();
+        }
+        samples.push_back(Arc::new(sample.clone()));
+    }
+
+    /// The time from the oldest to the newest sample of `end`, seconds.
+    fn span_s(&self, end: EndName) -> Option<(f64, f64)> {
+        let samples = self.0.get(&end)?;
+        Some((samples.front()?.at_s, samples.back()?.at_s))
+    }
+
+    /// Payload per second since `from_s`: what arrived, or else what `sender` sent.
+    fn goodput(&self, sender: EndName, from_s: f64) -> Option<BitRate> {
+        let arrived = self.0.get(&sender.other());
+        let samples = arrived.or_else(|| self.0.get(&sender))?;
+        let first = samples.iter().find(|sample| sample.at_s >= from_s)?;
+        let last = samples.back()?;
+        let bytes = |sample: &Sample| match arrived {
+            Some(_) => sample.received_bytes,
+            None => sample.sent_bytes,
+        };
+        BitRate::over(bytes(last).saturating_sub(bytes(first)), last.at_s - first.at_s)
+    }
+}
+
+/// The account of each direction of one run.
+#[derive(Debug, Clone)]
+pub struct RunLimits {
+    run: u32,
+    /// In the order of the plan's senders.
+    pub directions: Vec<Limits>,
+}
+
+impl RunLimits {
+    /// Of the run with this number.
+    pub fn new(plan: &Plan, run: u32) -> Self {
+        let senders = plan.direction.senders().iter();
+        let directions = senders.map(|sender| Limits::new(plan.clone(), *sender)).collect();
+        Self { run, directions }
+    }
+
+    /// Accounts for what `run` did since the last call, once a second.
+    pub fn judge(&mut self, run: u32, plan: &Plan, recent: &Recent) {
+        if self.run != run {
+            *self = Self::new(plan, run);
+        }
+        self.directions.iter_mut().for_each(|limits| limits.judge(recent));
+    }
+}
 
 /// What limited one step.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +91,6 @@ pub struct LimitedStep {
 pub struct Limits {
     plan: Plan,
     sender: EndName,
-    samples: BTreeMap<EndName, VecDeque<Sample>>,
     judged_until_s: Option<f64>,
     /// The steps of the last minute.
     pub steps: VecDeque<LimitedStep>,
@@ -43,11 +102,10 @@ pub struct Limits {
 
 impl Limits {
     /// Of the direction that `sender` sends in.
-    pub fn new(plan: Plan, sender: EndName) -> Self {
+    fn new(plan: Plan, sender: EndName) -> Self {
         Self {
             plan,
             sender,
-            samples: BTreeMap::new(),
             judged_until_s: None,
             steps: VecDeque::new(),
             held: Vec::new(),
@@ -56,17 +114,14 @@ impl Limits {
         }
     }
 
-    /// Takes what `end` has counted. Once a second, the time since then is accounted for.
-    pub fn enter(&mut self, end: EndName, sample: &Sample) {
-        let samples = self.samples.entry(end).or_default();
-        while samples.front().is_some_and(|first| first.at_s < sample.at_s - LOOKS_BACK_S) {
-            samples.pop_front();
-        }
-        samples.push_back(sample.clone());
-        let from_s = *self.judged_until_s.get_or_insert(sample.at_s);
-        if end == self.sender && sample.at_s >= from_s + STEP_S {
-            self.judge(from_s, sample.at_s);
-            self.judged_until_s = Some(sample.at_s);
+    /// Accounts for the time since the last step, if a step is over.
+    fn judge(&mut self, recent: &Recent) {
+        let Some((oldest_s, to_s)) = recent.span_s(self.sender) else { return };
+        let from_s = self.judged_until_s.map_or(oldest_s, |until_s| until_s.max(oldest_s));
+        if to_s >= from_s + STEP_S {
+            let account = self.evidence(recent, from_s, to_s).and_then(|seen| account_of(&seen));
+            self.step(to_s, account);
+            self.judged_until_s = Some(to_s);
         }
     }
 
@@ -79,8 +134,8 @@ impl Limits {
         shares
     }
 
-    fn judge(&mut self, from_s: f64, to_s: f64) {
-        let held_by = match account_of(&self.evidence(from_s, to_s)) {
+    fn step(&mut self, to_s: f64, account: Result<Account, Missing>) {
+        let held_by = match account {
             Ok(account) => {
                 self.unknown = None;
                 self.flow_seconds += account.flow_seconds;
@@ -106,30 +161,17 @@ impl Limits {
         }
     }
 
-    /// Payload per second of the step: what arrived, or else what was sent.
-    fn goodput(&self, from_s: f64) -> BitRate {
-        let receiver = self.samples.get(&self.sender.other()).map(|samples| (samples, true));
-        let counted = receiver.or_else(|| Some((self.samples.get(&self.sender)?, false)));
-        let rate = counted.and_then(|(samples, arrived)| {
-            let first = samples.iter().find(|sample| sample.at_s >= from_s)?;
-            let last = samples.back().filter(|last| last.at_s > first.at_s)?;
-            let bytes =
-                |sample: &Sample| if arrived { sample.received_bytes } else { sample.sent_bytes };
-            let moved = bytes(last).saturating_sub(bytes(first));
-            Some(moved as f64 * 8.0 / (last.at_s - first.at_s))
-        });
-        BitRate(rate.unwrap_or(0.0))
-    }
-
-    fn evidence(&self, from_s: f64, to_s: f64) -> Evidence {
-        let end = |name| match self.samples.get(&name) {
+    fn evidence(&self, recent: &Recent, from_s: f64, to_s: f64) -> Result<Evidence, Missing> {
+        let goodput = recent.goodput(self.sender, from_s);
+        let goodput = goodput.ok_or(Missing::because("too few samples for a rate"))?;
+        let end = |name| match recent.0.get(&name) {
             Some(samples) => Known::Value(Arc::new(End {
-                samples: samples.iter().cloned().collect(),
+                samples: samples.iter().map(|sample| Sample::clone(sample)).collect(),
                 ..End::unobserved(Host::foreign("not asked"))
             })),
             None => Known::missing("it has not reported yet"),
         };
-        Evidence {
+        Ok(Evidence {
             plan: self.plan.clone(),
             sender_end: self.sender,
             near: end(EndName::Near),
@@ -139,11 +181,11 @@ impl Limits {
             fetches: None,
             clocks: Clocks::not_compared(),
             measured: Measured {
-                goodput: self.goodput(from_s),
+                goodput,
                 from_s,
                 to_s,
                 precision_percent: Known::missing("the measurement still runs"),
             },
-        }
+        })
     }
 }

@@ -24,6 +24,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use crate::report::progress::Progress;
 use crate::screen;
 use controls::{Asked, Controls};
+use limits::{Recent, RunLimits};
 use state::State;
 
 /// Time between two pictures: ten a second.
@@ -96,6 +97,12 @@ impl Shared {
         // A panic in between leaves a state that can be shown.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The number of the run, and what both ends counted lately.
+    fn recent(&self) -> (u32, Recent) {
+        let state = self.state();
+        (state.run, state.recent.clone())
+    }
 }
 
 /// Draws until the dashboard is closed. The terminal is put back also after an error or a panic.
@@ -108,11 +115,15 @@ fn run(shared: &Shared) -> io::Result<()> {
 
 fn draw_until_closed(shared: &Shared, terminal: &mut DefaultTerminal) -> io::Result<()> {
     let mut controls = Controls::default();
-    let mut paused: Option<State> = None;
+    let plan = shared.state().plan.clone();
+    let mut limits = RunLimits::new(&plan, 0);
+    let mut paused: Option<(State, RunLimits)> = None;
     while !shared.closed.load(Ordering::Relaxed) {
+        let (run, recent) = shared.recent();
+        limits.judge(run, &plan, &recent);
         terminal.draw(|frame| match &paused {
-            Some(state) => draw::whole(frame, state, controls),
-            None => draw::whole(frame, &shared.state(), controls),
+            Some((state, limits)) => draw::whole(frame, state, limits, controls),
+            None => draw::whole(frame, &shared.state(), &limits, controls),
         })?;
         if event::poll(FRAME_INTERVAL)?
             && let Input::Key(key) = event::read()?
@@ -121,8 +132,8 @@ fn draw_until_closed(shared: &Shared, terminal: &mut DefaultTerminal) -> io::Res
             if controls.press(key, flows) == Asked::Quit {
                 quit();
             }
-            paused =
-                controls.paused.then(|| paused.take().unwrap_or_else(|| shared.state().clone()));
+            let now = || (shared.state().clone(), limits.clone());
+            paused = controls.paused.then(|| paused.take().unwrap_or_else(now));
         }
     }
     Ok(())

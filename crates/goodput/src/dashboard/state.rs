@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use goodput_engine::Event;
 use goodput_model::{EndName, Length, Plan, Role, Sample};
 
-use super::limits::Limits;
+use super::limits::Recent;
 use super::series::DirectionSeries;
 use crate::report::progress::Progress;
 
@@ -23,8 +23,12 @@ pub struct State {
     pub phase: Phase,
     /// Time since payload began to move, seconds, by the near end's clock.
     pub at_s: f64,
+    /// Number of runs that have begun.
+    pub run: u32,
     /// Each direction with the end that sends in it.
     pub directions: Vec<DirectionState>,
+    /// What both ends counted lately.
+    pub recent: Recent,
     /// The newest lines of the plain output.
     pub lines: VecDeque<String>,
     /// What runs and what is decided, of a run of several measurements.
@@ -49,8 +53,6 @@ pub struct DirectionState {
     pub sender: EndName,
     /// What it did.
     pub moved: DirectionSeries,
-    /// What limited it.
-    pub limits: Limits,
 }
 
 impl State {
@@ -61,7 +63,9 @@ impl State {
             plan: plan.clone(),
             phase: Phase::Connecting,
             at_s: 0.0,
+            run: 0,
             directions: directions(plan),
+            recent: Recent::default(),
             lines: VecDeque::new(),
             progress: None,
         }
@@ -78,7 +82,9 @@ impl State {
             // Each run of a comparison counts from its own start.
             Event::Began | Event::TrialBegan { .. } => {
                 self.phase = Phase::Running;
+                self.run += 1;
                 self.directions = directions(&self.plan);
+                self.recent = Recent::default();
             }
             Event::Sampled { end, sample } => self.sampled(*end, sample),
             Event::Ended => self.phase = Phase::Gathering,
@@ -109,16 +115,13 @@ impl State {
         for direction in &mut self.directions {
             let role = if end == direction.sender { Role::Sender } else { Role::Receiver };
             direction.moved.enter(end, role, sample);
-            direction.limits.enter(end, sample);
         }
+        self.recent.enter(end, sample);
     }
 }
 
 fn directions(plan: &Plan) -> Vec<DirectionState> {
-    let direction = |sender: &EndName| DirectionState {
-        sender: *sender,
-        moved: DirectionSeries::default(),
-        limits: Limits::new(plan.clone(), *sender),
-    };
+    let direction =
+        |sender: &EndName| DirectionState { sender: *sender, moved: DirectionSeries::default() };
     plan.direction.senders().iter().map(direction).collect()
 }

@@ -12,10 +12,7 @@ const MIN_NAMED_PERCENT: f64 = 0.5;
 /// The parts of an account, the largest first, and what is unknown last: name, character, percentage.
 fn parts(account: &Account) -> Vec<(String, char, f64)> {
     let percent = |seconds: f64| seconds / account.flow_seconds * 100.0;
-    let named = account
-        .parts
-        .iter()
-        .map(|part| (part.limiter.at(part.end), percent(part.seconds)));
+    let named = account.parts.iter().map(|part| (part.limiter.at(part.end), percent(part.seconds)));
     let signs = SIGNS.into_iter().chain(std::iter::repeat(SIGNS[SIGNS.len() - 1]));
     let parts = named.zip(signs).map(|((name, percent), sign)| (name, sign, percent));
     parts.chain([("unknown".to_owned(), ' ', percent(account.unknown_s))]).collect()

@@ -119,7 +119,8 @@ fn over(typed: CeilingInputs, read: CeilingInputs) -> CeilingInputs {
 
 fn fit(text: &str, json: bool) -> Result<Exit> {
     let points = series::read(text)?;
-    let fitted = goodput_ceiling::fit(&points).map_err(|why| anyhow::anyhow!("--fit: {text:?}: {why}"))?;
+    let fitted =
+        goodput_ceiling::fit(&points).map_err(|why| anyhow::anyhow!("--fit: {text:?}: {why}"))?;
     if json {
         screen::line(serde_json::to_string_pretty(&fitted)?)?;
     } else {
