@@ -11,7 +11,7 @@ pub(super) const BOUND: Bound = Bound {
     id: "polling",
     title: "packets per poll",
     source: "HZ × burst_max packets/s (FreeBSD, polling(4)) × payload of a packet × 8",
-    needs: "--hz and --burst-max, with what makes a packet",
+    needs: "--hz and --poll-burst, with what makes a packet",
     asked: |inputs| inputs.polls_per_s.is_some() || inputs.poll_packets.is_some(),
     work_out,
     beside: counts,

@@ -11,7 +11,7 @@ pub(super) const BOUND: Bound = Bound {
     id: "ring",
     title: "the receive buffer, once per gap",
     source: "frames that fit × payload × 8 / longest gap; of a burst of N frames, N - M are dropped if M fit",
-    needs: "--ring or --card-buffer, with --drain-gap, --burst and --link",
+    needs: "--ring or --card-buffer, with --drain-gap, --burst-frames and --link",
     asked: |inputs| inputs.ring_frames.is_some() || inputs.room_bytes.is_some(),
     work_out,
     beside: counts,

@@ -191,8 +191,8 @@ fn a_pace_that_cannot_be_held_is_refused_in_words() {
 fn a_limit_that_lets_nothing_through_is_refused() {
     let home = Home::new();
     for option in ["--max-rate", "--max-total-rate"] {
-        let output = home.run(&["serve", "--port", "0", option, "0"]);
-        fails(&output, 2, &[option, "at least 1 bit/s", "leave the option out"]);
+        let output = home.run(&["serve", "--port", "0", option, "0.5"]);
+        fails(&output, 2, &[option, "at least 1 bit/s", "or unlimited"]);
     }
     for option in ["--max-chunk", "--max-sink", "--max-sink-total"] {
         let output = home.run(&["serve", "--port", "0", option, "0"]);

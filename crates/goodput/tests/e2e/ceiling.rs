@@ -43,7 +43,7 @@ fn a_measurement_above_a_bound_is_a_problem_and_nothing_is_clipped() {
 
 #[test]
 fn what_becomes_of_a_burst_is_an_answer_without_a_rate() {
-    let text = computed(&["--card-buffer", "5K", "--burst", "6"], 0);
+    let text = computed(&["--card-buffer", "5K", "--burst-frames", "6"], 0);
     assert!(text.contains("5120 / 1514 bytes, whole ones = 3 frames"), "{text}");
     assert!(text.contains("= 3 frames") && text.contains("no longest gap"), "{text}");
 }
@@ -99,7 +99,7 @@ fn nonsense_is_refused_in_words() {
         (&["--window", "64K", "--rtt", "NaN"], "above 0"),
         (&["--loss", "100%", "--rtt", "1s"], "below 100"),
         (&["--bus", "pcie9x1"], "pcie1x1 to pcie7x32"),
-        (&["--hz", "1000"], "--burst-max"),
+        (&["--hz", "1000"], "--poll-burst"),
         (&["--packet-rate", "inf"], "packet rate"),
         (&["--ring", "1", "--card-buffer", "1"], "can't be used with"),
         (&["--here", "nosuch0"], "no device nosuch0"),

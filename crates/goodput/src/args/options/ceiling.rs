@@ -122,9 +122,9 @@ pub struct HostArgs {
           hide_short_help = true)]
     pub card_buffer: Option<Bytes>,
     /// Frames that arrive back to back
-    #[arg(long, value_name = "FRAMES", hide_short_help = true,
+    #[arg(long, alias = "burst", value_name = "FRAMES", hide_short_help = true,
           value_parser = whole("a number of frames", 1..=MAX_FRAMES))]
-    pub burst: Option<u64>,
+    pub burst_frames: Option<u64>,
     /// Longest time in which the host doesn't empty the card's buffer
     ///
     /// The time needs a unit, like 2ms.
@@ -134,13 +134,13 @@ pub struct HostArgs {
     #[arg(long, value_name = "N", value_parser = per_second::packets)]
     pub packet_rate: Option<f64>,
     /// Times per second that the card is polled (FreeBSD: HZ)
-    #[arg(long, value_name = "HZ", value_parser = frequency::hertz, requires = "burst_max",
+    #[arg(long, value_name = "HZ", value_parser = frequency::hertz, requires = "poll_burst",
           hide_short_help = true)]
     pub hz: Option<f64>,
     /// Packets that each poll takes (FreeBSD: kern.polling.burst_max)
-    #[arg(long, value_name = "PACKETS", requires = "hz", hide_short_help = true,
+    #[arg(long, alias = "burst-max", value_name = "PACKETS", requires = "hz", hide_short_help = true,
           value_parser = whole("a number of packets", 1..=MAX_FRAMES))]
-    pub burst_max: Option<u64>,
+    pub poll_burst: Option<u64>,
 }
 
 /// All of these groups.
@@ -189,11 +189,11 @@ impl CeilingInputArgs {
             pcie_payload_bytes: host.pcie_payload,
             ring_frames: host.ring,
             room_bytes: host.card_buffer.map(|Bytes(bytes)| bytes),
-            burst_frames: host.burst,
+            burst_frames: host.burst_frames,
             drain_gap_us: host.drain_gap.map(|seconds| seconds * 1e6),
             packets_per_s: host.packet_rate,
             polls_per_s: host.hz,
-            poll_packets: host.burst_max,
+            poll_packets: host.poll_burst,
             transfer_bytes: None,
         }
     }

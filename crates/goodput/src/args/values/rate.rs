@@ -41,15 +41,21 @@ pub fn positive(text: &str) -> Result<BitRate, String> {
     rate.filter(|rate| rate.0 > 0.0).ok_or_else(|| unfit(text, noun, LIKE))
 }
 
-/// A rate that others are held to: one bit per second at least.
+/// A rate that others are held to: one bit per second at least, or unlimited.
 ///
 /// # Errors
 /// A sentence that says what to write instead.
-pub fn limit(text: &str) -> Result<BitRate, String> {
-    let rate = positive(text).ok().filter(|rate| rate.0 >= 1.0);
-    let noun = "a rate of at least 1 bit/s and at most 1000 Tbit/s";
-    let write = format_args!("{LIKE}, or leave the option out for no limit");
-    rate.ok_or_else(|| unfit(text, noun, write))
+pub fn limit(text: &str) -> Result<Rate, String> {
+    match text.parse() {
+        Ok(Rate::Unlimited) => Ok(Rate::Unlimited),
+        Ok(Rate::Total(rate)) if (1.0..=MAX_RATE_BITS_PER_S).contains(&rate.0) => {
+            Ok(Rate::Total(rate))
+        }
+        _ => {
+            let noun = "a rate of at least 1 bit/s and at most 1000 Tbit/s";
+            Err(unfit(text, noun, format_args!("{LIKE}, or unlimited")))
+        }
+    }
 }
 
 /// A rate as it can be typed, with every digit.
@@ -153,11 +159,13 @@ mod tests {
 
     #[test]
     fn a_limit_lets_something_through() {
-        assert_eq!(limit("1"), Ok(BitRate(1.0)));
-        for nothing in ["0", "0mbit", "0.5"] {
-            assert!(limit(nothing).unwrap_err().contains("leave the option out"), "{nothing}");
+        assert_eq!(limit("1"), Ok(Rate::Total(BitRate(1.0))));
+        for all in ["0", "0mbit", "unlimited"] {
+            assert_eq!(limit(all), Ok(Rate::Unlimited), "{all}");
         }
-        assert!(limit("9999999tbit").is_err() && limit("-1").is_err());
+        for bad in ["0.5", "9999999tbit", "-1", "1mbit/flow", "fast"] {
+            assert!(limit(bad).unwrap_err().ends_with("or unlimited"), "{bad}");
+        }
     }
 
     #[test]

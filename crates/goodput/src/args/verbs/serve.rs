@@ -13,7 +13,8 @@ use crate::args::values::local::LocalAddress;
 use crate::args::values::number::whole;
 use crate::args::values::path::path;
 use crate::args::values::spoken::ServedProtocol;
-use crate::args::values::{rate, size, time};
+use crate::args::values::rate::{self, Rate};
+use crate::args::values::{size, time};
 
 /// `goodput serve`. The groups appear in the help in this order.
 #[derive(Debug, Args)]
@@ -155,14 +156,14 @@ pub struct LimitArgs {
     /// Longest measurement
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time::seconds)]
     pub max_duration: f64,
-    /// Highest rate of one client in each direction [default: unlimited]
+    /// Highest rate of one client in each direction
     ///
-    /// All measurements of a client share this rate.
-    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
-    pub max_rate: Option<BitRate>,
-    /// Highest rate of all clients together in each direction [default: unlimited]
-    #[arg(long, value_name = "RATE", value_parser = rate::limit)]
-    pub max_total_rate: Option<BitRate>,
+    /// All measurements of a client share this rate. 0 means unlimited.
+    #[arg(long, value_name = "RATE", default_value = "unlimited", value_parser = rate::limit)]
+    pub max_rate: Rate,
+    /// Highest rate of all clients together in each direction
+    #[arg(long, value_name = "RATE", default_value = "unlimited", value_parser = rate::limit)]
+    pub max_total_rate: Rate,
     /// Most measurements at the same time
     #[arg(long, value_name = "N", default_value_t = 512, value_parser = whole("a number of measurements", 1..=65536_u32))]
     pub max_clients: u32,

@@ -46,7 +46,7 @@ fn computed(args: &CeilingArgs) -> Result<CeilingReport> {
     if !asks_for_something(&inputs) && unread.is_empty() {
         bail!(
             "too little was given to compute a ceiling; give --link RATE, --window with --rtt, --loss with --rtt, \
-             --bus, --packet-rate, --hz with --burst-max, --ring with --drain-gap, or --here DEVICE"
+             --bus, --packet-rate, --hz with --poll-burst, --ring with --drain-gap, or --here DEVICE"
         );
     }
     let ceiling = goodput_ceiling::ceiling(&inputs);
