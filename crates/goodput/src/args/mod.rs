@@ -67,8 +67,9 @@ impl Cli {
     }
 
     /// The command line with all that is said of every command alike.
-    fn whole() -> clap::Command {
-        with_long_help_named(with_negative_numbers(Self::command()), "goodput")
+    pub fn whole() -> clap::Command {
+        let command = with_usage_of_own_options(Self::command(), "goodput");
+        with_long_help_named(with_negative_numbers(command), "goodput")
     }
 }
 
@@ -97,6 +98,19 @@ fn with_long_help_named(command: clap::Command, path: &str) -> clap::Command {
     command.after_help(short).after_long_help(long).mut_subcommands(|sub| {
         let path = format!("{path} {}", sub.get_name());
         with_long_help_named(sub, &path)
+    })
+}
+
+/// Leaves `[OPTIONS]` out of the usage of each command below `path` that takes only the global ones.
+fn with_usage_of_own_options(command: clap::Command, path: &str) -> clap::Command {
+    command.mut_subcommands(|sub| {
+        let path = format!("{path} {}", sub.get_name());
+        let sub = with_usage_of_own_options(sub, &path);
+        if !sub.get_arguments().all(Arg::is_positional) {
+            return sub;
+        }
+        let usage = sub.clone().bin_name(path).disable_help_flag(true).render_usage().to_string();
+        sub.override_usage(usage.trim_start_matches("Usage: ").to_string())
     })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 
 use crate::args::{Cli, GLOBAL};
 
@@ -15,7 +15,7 @@ A time without a unit is in seconds; --busy-poll, --rtt and --drain-gap need a u
 
 /// The page, below its first line.
 pub fn page() -> String {
-    let mut root = Cli::command();
+    let mut root = Cli::whole();
     root.build();
     let mut manual = Manual::default();
     manual.text += "# The command line\n\n`-h` after a command prints its most used options, `--help` all of them.\n";
@@ -24,7 +24,7 @@ pub fn page() -> String {
         &format!("\n## Values\n\n{VALUES}\n## Global options\n\nEvery command takes these.\n\n");
     let global = root.get_arguments().filter(|arg| heading(arg) == GLOBAL);
     manual.text.extend(global.map(option));
-    if let Some(codes) = root.get_after_help() {
+    if let Some(codes) = root.get_after_long_help() {
         manual.text += &format!("\n{}\n", codes.to_string().trim());
     }
     visible(&root).for_each(|verb| manual.command(verb, "##"));
@@ -64,6 +64,7 @@ impl Manual {
             |text: &&str| text.starts_with("Examples:") || text.starts_with("Exit codes:");
         let (last, before): (Vec<_>, Vec<_>) = after.trim().split("\n\n").partition(is_last);
         std::iter::once(rest).chain(before).for_each(|text| self.paragraph(text));
+        self.arguments(command);
         headings(command).into_iter().for_each(|heading| self.group(command, heading));
         last.into_iter().for_each(|text| self.paragraph(text));
         visible(command).for_each(|sub| self.command(sub, "###"));
@@ -80,10 +81,18 @@ impl Manual {
         }
     }
 
+    /// The arguments, which each command describes itself.
+    fn arguments(&mut self, command: &Command) {
+        let all: String = options(command).filter(|arg| arg.is_positional()).map(option).collect();
+        if !all.is_empty() {
+            let _ = write!(self.text, "\n**Arguments**\n\n{all}");
+        }
+    }
+
     /// The options of a command under one heading. Those of an earlier command are only named, or all of them together.
     fn group(&mut self, command: &Command, heading: &str) {
         let group: Vec<&Arg> =
-            options(command).filter(|arg| self::heading(arg) == heading).collect();
+            optional(command).filter(|arg| self::heading(arg) == heading).collect();
         let mut new = String::new();
         let mut known: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for arg in &group {
@@ -134,10 +143,15 @@ fn options(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(|arg| !arg.is_hide_set() && heading(arg) != GLOBAL)
 }
 
+/// The options without the arguments.
+fn optional(command: &Command) -> impl Iterator<Item = &Arg> {
+    options(command).filter(|arg| !arg.is_positional())
+}
+
 /// Each heading once, in the order of the options.
 fn headings(command: &Command) -> Vec<&str> {
     let mut headings = Vec::new();
-    for heading in options(command).map(heading) {
+    for heading in optional(command).map(heading) {
         if !headings.contains(&heading) {
             headings.push(heading);
         }
@@ -146,11 +160,7 @@ fn headings(command: &Command) -> Vec<&str> {
 }
 
 fn heading(arg: &Arg) -> &str {
-    match arg.get_help_heading() {
-        Some(heading) => heading,
-        None if arg.is_positional() => "Arguments",
-        None => "Options",
-    }
+    arg.get_help_heading().unwrap_or("Options")
 }
 
 /// ``- `-t, --time <TIME>`: what it does``
@@ -203,7 +213,7 @@ mod tests {
     #[test]
     fn every_visible_option_is_described_once_and_named_wherever_it_is_taken() {
         let page = page();
-        let mut root = Cli::command();
+        let mut root = Cli::whole();
         root.build();
         let mut next: Vec<&Command> = visible(&root).collect();
         while let Some(command) = next.pop() {
@@ -211,7 +221,7 @@ mod tests {
             let title = format!(" `{}`\n", name(command));
             let is_its = |part: &&str| part.trim_start_matches('#').starts_with(&title);
             let section = page.split("\n##").find(is_its).expect(&title);
-            for arg in options(command) {
+            for arg in optional(command) {
                 let described = option(arg);
                 // Another option may say the same first, and then more.
                 let longer = page.matches(&format!("{described}\n  ")).count();
@@ -221,6 +231,11 @@ mod tests {
                 assert!(places.iter().any(|text| section.contains(text)), "{title}{arg}");
             }
         }
+        let list = page.split("\n##").find(|part| part.contains(" lab list`\n")).unwrap();
+        let texts = ["goodput lab list [OPTIONS] [TEXT]", "**Arguments**\n\n- `[TEXT]`", "**Options**"];
+        let places = texts.map(|text| list.find(text).expect(text));
+        assert!(places.is_sorted(), "arguments come first, and each command describes its own: {list}");
+        assert!(page.contains("\n    goodput demo\n"), "it has no options of its own");
         assert_eq!(page.matches("- `--state-dir").count(), 1, "global options stand once");
         assert!(!page.contains("--no-observe"), "hidden options stay hidden");
     }
