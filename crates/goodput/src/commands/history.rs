@@ -26,7 +26,8 @@ pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
 }
 
 fn list(store: &Store, last: u32) -> Result<()> {
-    let mut table = Table::new(&["id", "started", "kind", "goodput", "limited by", "target"]);
+    let headings = ["id", "started", "kind", "goodput", "limit", "target"];
+    let mut table = Table::new(&headings).breaking_the_last_column();
     for entry in store.list(last)? {
         table.row(&[
             &entry.id.to_string(),

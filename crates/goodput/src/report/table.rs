@@ -12,6 +12,9 @@ use crate::screen;
 /// Columns between two cells.
 const GAP_COLUMNS: usize = 2;
 
+/// Fewest columns of a word that is broken.
+const MIN_BROKEN_COLUMNS: usize = 12;
+
 /// Colours a line.
 type Paint = fn(&str) -> String;
 
@@ -21,6 +24,8 @@ pub struct Table {
     rows: Vec<Row>,
     /// The first column of numbers; these columns are aligned to the right.
     numbers_from: usize,
+    /// Whether a word of the last column may be broken, so that the table keeps its columns.
+    breaks_last: bool,
 }
 
 struct Row {
@@ -40,7 +45,12 @@ impl Table {
     }
 
     fn with(headings: Vec<String>, numbers_from: usize) -> Self {
-        Self { headings, rows: Vec::new(), numbers_from }
+        Self { headings, rows: Vec::new(), numbers_from, breaks_last: false }
+    }
+
+    /// Breaks long words of the last column rather than giving each cell a line of its own.
+    pub fn breaking_the_last_column(self) -> Self {
+        Self { breaks_last: true, ..self }
     }
 
     /// Adds a row, with a cell for each heading.
@@ -91,6 +101,9 @@ impl Table {
         let wanted = self.columns_by(|cell| cell.lines().map(width).max().unwrap_or(0));
         let Some(columns) = columns else { return Some(wanted) };
         let mut widths = self.columns_by(longest_word_columns);
+        if let Some(last) = widths.last_mut().filter(|_| self.breaks_last) {
+            *last = (*last).min(MIN_BROKEN_COLUMNS);
+        }
         let gaps = GAP_COLUMNS * widths.len().saturating_sub(1);
         let least: usize = widths.iter().sum();
         let mut spare = columns.checked_sub(gaps + least)?;
@@ -132,7 +145,9 @@ impl Table {
         let wrapped: Vec<Vec<String>> = cells
             .iter()
             .zip(widths)
-            .map(|(cell, columns)| fit(cell, Some(*columns)).lines().map(Into::into).collect())
+            .map(|(cell, columns)| {
+                fit(cell, Some(*columns)).lines().flat_map(|line| broken(line, *columns)).collect()
+            })
             .collect();
         let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
         (0..height).map(|line| self.line(line, &wrapped, widths)).collect()
@@ -161,6 +176,15 @@ impl Table {
         };
         self.rows.iter().map(row).collect::<Vec<String>>().join("\n")
     }
+}
+
+/// A line in pieces of at most this width. Text in colours has no words that are too wide.
+fn broken(line: &str, columns: usize) -> Vec<String> {
+    if width(line) <= columns {
+        return vec![line.into()];
+    }
+    let letters: Vec<_> = line.chars().collect();
+    letters.chunks(columns.max(1)).map(|piece| piece.iter().collect()).collect()
 }
 
 /// `heading: cell`.
@@ -210,6 +234,14 @@ mod tests {
         let lines =
             ["change    outcome  why", "chunk=1M  kept     faster", "chunk=2M  dropped  slower"];
         assert_eq!(plain(&text).lines().collect::<Vec<_>>(), lines);
+    }
+
+    #[test]
+    fn a_long_word_of_the_last_column_is_broken_on_request() {
+        let mut table = Table::new(&["id", "target"]).breaking_the_last_column();
+        table.row(&["1", "http://nas/some/long/path"]);
+        let text = plain(&table.within(Some(20)));
+        assert_eq!(text, "id  target\n1   http://nas/some/\n    long/path\n");
     }
 
     #[test]
