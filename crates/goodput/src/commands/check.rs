@@ -11,10 +11,11 @@ use super::settings::warn_of_leftovers;
 use crate::args::CheckArgs;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
+use crate::report::test::Detail;
 use crate::{report, screen};
 
 /// Checks, reports, and returns whether anything was seen to do harm.
-pub fn run(args: &CheckArgs, state: Option<PathBuf>) -> Result<Exit> {
+pub fn run(args: &CheckArgs, state: Option<PathBuf>, verbose: bool) -> Result<Exit> {
     // A user without a home has no journals.
     if let Ok(state_dir) = state_dir(state) {
         warn_of_leftovers(&state_dir);
@@ -24,7 +25,8 @@ pub fn run(args: &CheckArgs, state: Option<PathBuf>) -> Result<Exit> {
     if args.json {
         screen::line(serde_json::to_string_pretty(&report)?)?;
     } else {
-        screen::print_fitted(&report::check::text(&report, args.undecided))?;
+        let detail = Detail { undecided: args.undecided, verbose, ..Detail::default() };
+        screen::print_fitted(&report::check::text(&report, detail))?;
     }
     Ok(if report.findings.iter().any(is_seen) { Exit::Problem } else { Exit::Fine })
 }

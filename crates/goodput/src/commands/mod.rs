@@ -47,7 +47,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Compare(args) => compare::run(*args, state_dir),
         Command::Tune(args) => tune::run(*args, state_dir),
         Command::Shaping(args) => shaping::run(&args, state_dir),
-        Command::Check(args) => check::run(&args, state_dir),
+        Command::Check(args) => check::run(&args, state_dir, verbose),
         Command::Top(args) => top::run(&args),
         Command::Ceiling(args) => ceiling::run(&args),
         Command::Settings(what) => settings::run(what, state_dir),

@@ -4,10 +4,11 @@ use goodput_diagnose::check::is_seen;
 use goodput_model::{CheckReport, Finding, Known, Seconds};
 
 use super::labelled::{line, undecided};
+use super::test::Detail;
 use super::{remedy, style};
 
 /// The whole report.
-pub fn text(report: &CheckReport, show_undecided: bool) -> String {
+pub fn text(report: &CheckReport, detail: Detail) -> String {
     let mut out = String::new();
     let host = &report.host;
     line(&mut out, "host", &format!("{}, {}, {} CPUs", host.name, host.kernel, host.cpus));
@@ -19,29 +20,34 @@ pub fn text(report: &CheckReport, show_undecided: bool) -> String {
     if let Known::Value(seconds) = report.watched_s {
         line(&mut out, "watched", &Seconds(seconds).to_string());
     }
-    report.findings.iter().for_each(|finding| one(&mut out, finding));
-    if show_undecided {
+    report.findings.iter().for_each(|finding| one(&mut out, finding, detail.verbose));
+    if detail.undecided {
         undecided(&mut out, &report.undecided);
     }
-    line(&mut out, "total", &summary(report, show_undecided));
+    line(&mut out, "total", &summary(report, detail));
     out
 }
 
-fn one(out: &mut String, finding: &Finding) {
+/// A finding with its first remedy, or with all of them and how to make the changes permanent.
+fn one(out: &mut String, finding: &Finding, every_remedy: bool) {
     let (label, summary) = match is_seen(finding) {
         true => ("found", style::bad(&finding.summary)),
         false => ("could limit", finding.summary.clone()),
     };
     line(out, label, &format!("{summary}   ({})", finding.rule));
-    remedy::all(out, finding);
+    match every_remedy {
+        true => remedy::all(out, finding),
+        false => remedy::first(out, finding),
+    }
 }
 
-fn summary(report: &CheckReport, shown: bool) -> String {
+fn summary(report: &CheckReport, detail: Detail) -> String {
     let found = report.findings.iter().filter(|finding| is_seen(finding)).count();
     let could = report.findings.len() - found;
     let unread = report.undecided.len();
-    let how = if shown || unread == 0 { "" } else { " (--undecided says why)" };
-    format!("{found} found, {could} could limit, {unread} could not be decided{how}")
+    let why = if detail.undecided || unread == 0 { "" } else { " (--undecided says why)" };
+    let more = if detail.verbose || found + could == 0 { "" } else { "; -v shows every remedy" };
+    format!("{found} found, {could} could limit, {unread} could not be decided{why}{more}")
 }
 
 #[cfg(test)]
@@ -62,7 +68,7 @@ mod tests {
             findings: Vec::new(),
             undecided: vec![Undecided { rule: "a".into(), because: "b".into() }],
         };
-        let plain = anstream::adapter::strip_str(&text(&report, false)).to_string();
+        let plain = anstream::adapter::strip_str(&text(&report, Detail::default())).to_string();
         let last = plain.lines().last().unwrap();
         for fact in ["0 found", "0 could limit", "1 could not be decided", "--undecided"] {
             assert!(last.contains(fact), "{fact} in {last}");

@@ -1,5 +1,6 @@
 //! What to do about a finding: a command to paste.
 
+use goodput_diagnose::probes::names_rival;
 use goodput_model::{Change, EndName, Finding, Kind, Record, SettingRef};
 use goodput_settings::Setting;
 
@@ -13,7 +14,12 @@ pub(super) fn all(out: &mut String, finding: &Finding) {
     add(out, finding, usize::MAX, change);
 }
 
-/// The same after a test: the best remedy alone unless `every` is wanted, and what else the cause could be.
+/// The first remedy alone.
+pub(super) fn first(out: &mut String, finding: &Finding) {
+    lines(out, "  to try", remedies(finding, change).into_iter().take(1));
+}
+
+/// All of them after a test: the best remedy alone unless `every` is wanted, and what else the cause could be.
 pub(super) fn of_test(out: &mut String, record: &Record, finding: &Finding, every: bool) {
     let count = if every { usize::MAX } else { 1 };
     add(out, finding, count, |change| {
@@ -22,12 +28,16 @@ pub(super) fn of_test(out: &mut String, record: &Record, finding: &Finding, ever
 }
 
 fn add(out: &mut String, finding: &Finding, count: usize, command: impl Fn(&Change) -> String) {
-    let is_rival = |advice: &&String| goodput_diagnose::probes::names_rival(advice);
-    let (rivals, advice): (Vec<_>, Vec<_>) = finding.advice.iter().partition(is_rival);
-    let remedies = finding.changes.iter().map(command).chain(advice.into_iter().cloned());
-    lines(out, "  to try", remedies.take(count));
+    lines(out, "  to try", remedies(finding, command).into_iter().take(count));
     lines(out, "  for good", permanent::lines(&finding.permanent));
-    rivals.into_iter().for_each(|rival| line(out, "  or else", rival));
+    let rivals = finding.advice.iter().filter(|advice| names_rival(advice));
+    rivals.for_each(|rival| line(out, "  or else", rival));
+}
+
+/// The changes, then the advice that is not about another cause.
+fn remedies(finding: &Finding, command: impl Fn(&Change) -> String) -> Vec<String> {
+    let advice = finding.advice.iter().filter(|advice| !names_rival(advice)).cloned();
+    finding.changes.iter().map(command).chain(advice).collect()
 }
 
 /// The command that makes a change at the end that has the setting, with its reason. An option of a measurement is
