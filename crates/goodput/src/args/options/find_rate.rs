@@ -12,7 +12,7 @@ pub struct FindRateArgs {
     /// Find the highest rate of datagrams whose loss stays below --max-loss
     ///
     /// The search starts at the highest rate that the sender reaches, or at --rate, and goes down. A trial takes
-    /// --time [default: 2s], and the last trial three times as long.
+    /// --time [default: 2s]; the last trial takes three times as long.
     #[arg(long, requires = "udp", conflicts_with_all = ["both", "attach", "bytes", "omit", "latency",
           "format", "probe", "CaptureArgs", "no_observe", "chunk"])]
     pub find_rate: bool,

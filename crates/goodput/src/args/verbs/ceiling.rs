@@ -9,7 +9,7 @@ use crate::args::values::{rate, size};
 /// What the longer help adds.
 const MORE: &str = "\
 goodput computes every bound whose inputs are known. The lowest bound is the ceiling. If a measured goodput is \
-above the ceiling, the model, an input or the measurement is wrong. goodput reports this, and changes no number.
+above the ceiling, the model, an input or the measurement is wrong. goodput then says so, and changes no number.
 
 Examples:
     goodput ceiling --link 1gbit                    # the link, less headers

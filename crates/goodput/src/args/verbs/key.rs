@@ -17,7 +17,7 @@ pub struct KeyArgs {
     /// File of the private key [default: goodput/key in $XDG_CONFIG_HOME or ~/.config]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Name of the key, used for you in the server's log [default: user@host]
+    /// Name that the server's log shows for you [default: user@host]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Role to request; the server's operator decides

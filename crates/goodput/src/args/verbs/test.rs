@@ -7,10 +7,10 @@ use crate::args::options::{CaptureArgs, FindRateArgs, FormatArgs, MeasureArgs, O
 
 /// What the longer help adds.
 const MORE: &str = "\
-Attach: with --attach, goodput sends nothing. It watches another program's TCP connections from this end, through \
-what the kernel shows to everyone, and ends when the transfer ends. Your own programs need no root. For other users' \
-programs, CPU time and limits are missing without root. UDP and other network namespaces can't be seen. If a program \
-has several transfers, choose one by its port.
+Attach: with --attach, goodput sends nothing. It watches another program's TCP connections from this end, by the \
+kernel's counters, and ends when the transfer ends. Your own programs need no root. For other users' programs, CPU time \
+and limits are missing without root. UDP and other network namespaces can't be seen. If a program has several \
+transfers, choose one by its port.
 
 Probes: goodput runs probes when the kernel's counters can't tell the two likeliest causes apart. A probe is a run of \
 2.5 s with one thing changed. Examples: segmentation offload off, half the window, four times the flows. The record \
