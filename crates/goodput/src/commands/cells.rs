@@ -13,7 +13,7 @@ use crate::screen;
 /// The plan for each size and number of clients.
 pub fn cells(plan: &Plan, sizes: &[Bytes], clients: &[u16]) -> Result<Vec<Plan>> {
     if !clients.is_empty() && sizes.is_empty() && plan.storage.source.is_none() {
-        bail!("--clients need files: give --sizes or --source; for plain flows use -P");
+        bail!("--clients needs files: give --sizes or --source; for plain flows use -P");
     }
     if plan.storage.source == Some(Source::Input) {
         bail!(
@@ -47,7 +47,7 @@ fn cell_size(plan: &Plan) -> Option<u64> {
 /// The same plan for a file in memory of this size, or for this part of the file that it names.
 fn of_size(mut plan: Plan, size: Bytes) -> Result<Plan> {
     if size.0 == 0 {
-        bail!("a size of 0 bytes measures nothing");
+        bail!("--sizes: a file of 0 bytes measures nothing; write at least 1");
     }
     match plan.storage.source {
         Some(Source::File { ref name, .. }) => {

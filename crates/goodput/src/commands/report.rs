@@ -30,7 +30,10 @@ pub fn run(args: &ReportArgs) -> Result<Exit> {
     let drawn = |record| (record, figures(record, |chart| wanted(chart.id)));
     let results: Vec<(&Record, Vec<Figure>)> = records.iter().map(drawn).collect();
     if results.iter().all(|(_, figures)| figures.is_empty()) {
-        bail!("no result has anything for {}", args.only.join(", "));
+        bail!(
+            "no result has data for {}; leave out --only to draw everything",
+            args.only.join(", ")
+        );
     }
     write(&results, &args.output)?;
     Ok(Exit::Fine)
@@ -84,9 +87,11 @@ fn write_picture(results: &[(&Record, Vec<Figure>)], path: &Path) -> Result<()> 
     let pictures: Vec<_> =
         figures.filter_map(|figure| Some((&figure.id, figure.svg.as_ref()?))).collect();
     match &pictures[..] {
-        [] => bail!("there is no picture of this; `-o FILE.html` shows it as tables"),
+        [] => bail!("this result has tables, but no picture; write -o FILE.html"),
         [(_, svg)] => put(path, svg),
-        _ if results.len() > 1 => bail!("several results have pictures; draw one of them"),
+        _ if results.len() > 1 => {
+            bail!("an .svg has pictures of one result; name one result, or write -o FILE.html")
+        }
         several => {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
             let beside = |id: &str| path.with_file_name(format!("{stem}-{id}.svg"));

@@ -28,7 +28,7 @@ pub fn run(args: TestArgs, state: Option<PathBuf>, verbose: bool) -> Result<Exit
     match (&args.target, args.explain.attach) {
         (Some(target), None) if target == FILES => file_parts::run(&args, state),
         (Some(_), None) if args.host.is_some() => {
-            bail!("only one target: a second word names the far end of `goodput test {FILES}`")
+            bail!("name one target; only `goodput test {FILES} HOST` takes a second word")
         }
         (Some(target), None) if args.find_rate.find_rate => find_rate::run(&args, target),
         (Some(target), None) => measure(&args, target, state, detail),

@@ -49,7 +49,7 @@ fn a_result_is_drawn_as_a_page_a_ticket_or_a_picture() {
     assert!(report(&["last"], "all.svg", &[]).status.success());
     assert!(file("all-rate.svg").exists() && file("all-cpu.svg").exists());
     let wrong = [
-        (report(&["1", "1"], "all.svg", &[]), "draw one of them"),
+        (report(&["1", "1"], "all.svg", &[]), "name one result"),
         (report(&["last"], "gaps.html", &["--only", "gaps"]), "gaps"),
         (report(&["last"], "page.pdf", &[]), "`.html`"),
         (report(&["987654"], "page.html", &[]), "987654"),

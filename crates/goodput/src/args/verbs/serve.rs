@@ -12,8 +12,8 @@ use crate::args::options::ServedFormatArgs;
 use crate::args::values::local::LocalAddress;
 use crate::args::values::number::whole;
 use crate::args::values::path::path;
-use crate::args::values::spoken::ServedProtocol;
 use crate::args::values::rate::{self, Rate};
+use crate::args::values::spoken::ServedProtocol;
 use crate::args::values::{size, time};
 
 /// `goodput serve`. The groups appear in the help in this order.

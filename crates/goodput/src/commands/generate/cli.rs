@@ -232,9 +232,13 @@ mod tests {
             }
         }
         let list = page.split("\n##").find(|part| part.contains(" lab list`\n")).unwrap();
-        let texts = ["goodput lab list [OPTIONS] [TEXT]", "**Arguments**\n\n- `[TEXT]`", "**Options**"];
+        let texts =
+            ["goodput lab list [OPTIONS] [TEXT]", "**Arguments**\n\n- `[TEXT]`", "**Options**"];
         let places = texts.map(|text| list.find(text).expect(text));
-        assert!(places.is_sorted(), "arguments come first, and each command describes its own: {list}");
+        assert!(
+            places.is_sorted(),
+            "arguments come first, and each command describes its own: {list}"
+        );
         assert!(page.contains("\n    goodput demo\n"), "it has no options of its own");
         assert_eq!(page.matches("- `--state-dir").count(), 1, "global options stand once");
         assert!(!page.contains("--no-observe"), "hidden options stay hidden");
