@@ -23,7 +23,7 @@ fn wrap(line: &str, columns: usize) -> String {
     let indent = Some(text_column(line)).filter(|at| at + MIN_TEXT_COLUMNS <= columns).unwrap_or(0);
     let mut out = String::new();
     let mut used = 0;
-    for (blank, word) in words(line) {
+    for (blank, word) in pieces(line, columns - indent) {
         if used > indent && used + blank.len() + width(word) > columns {
             out += "\n";
             out += &" ".repeat(indent);
@@ -44,6 +44,27 @@ fn text_column(line: &str) -> usize {
     let begin = line.len() - text.len();
     let label = text.strip_prefix(style::FAINT_BEGINS).and_then(|text| text.split('\x1b').next());
     begin + label.map_or(if text.starts_with("- ") { 2 } else { 0 }, width)
+}
+
+/// What stays in one line, with the blanks before it: a text between gaps of several blanks if it has at most `room`
+/// columns, otherwise each of its words.
+fn pieces(line: &str, room: usize) -> Vec<(&str, &str)> {
+    let mut pieces = Vec::new();
+    let mut rest = line;
+    while !rest.is_empty() {
+        let (blank, behind) = rest.split_at(rest.len() - rest.trim_start_matches(' ').len());
+        let (text, left) = behind.split_at(behind.find("  ").unwrap_or(behind.len()));
+        match width(text) <= room {
+            true => pieces.push((blank, text)),
+            false => {
+                let first = pieces.len();
+                pieces.extend(words(text));
+                pieces[first].0 = blank;
+            }
+        }
+        rest = left;
+    }
+    pieces
 }
 
 /// Each word with the blanks before it. Strong text is one word, and so is a number with its unit.
@@ -126,6 +147,14 @@ mod tests {
             "about\n943.2 Mbit/s\n(+812 %\nof 4 8)"
         );
         assert_eq!(longest_word_columns("about 943.2 Mbit/s"), 12);
+    }
+
+    #[test]
+    fn a_text_between_wide_gaps_stays_whole_if_it_can() {
+        assert_eq!(
+            plain("████  █ path rate 80 %   ▓ host (near) 20 %", 24),
+            "████  █ path rate 80 %\n▓ host (near) 20 %"
+        );
     }
 
     #[test]

@@ -83,10 +83,10 @@ pub enum StepUnit {
 }
 
 impl StepUnit {
-    /// The number for a person, without the unit's name.
+    /// The number for a person, without the unit's name; `?` if it was not counted.
     pub fn amount(self, count: &Known<u64>) -> String {
         match (count, self) {
-            (Known::Missing(_), _) => "not counted".into(),
+            (Known::Missing(_), _) => "?".into(),
             (Known::Value(count), Self::Bytes) => Bytes(*count).to_string(),
             (Known::Value(count), _) => Count(*count).to_string(),
         }

@@ -303,8 +303,11 @@ mod tests {
                 "goodput test nas -P 4 --max-loss 1",
                 "--max-loss needs --udp and --find-rate; `goodput test --help`",
             ),
-            ("goodput test --burst 8K", "--burst needs --rate <RATE> and --udp; "),
-            ("goodput serve --allow-settings", "--allow-settings needs --token-file <FILE> or --"),
+            ("goodput test --burst 8K", "--burst needs --rate <RATE[/flow]> and --udp; "),
+            (
+                "goodput serve --allow-settings=sysctl.net.ipv4.tcp_rmem",
+                "--allow-settings needs --",
+            ),
             ("goodput key x", "`goodput key` takes no argument \"x\"; `goodput key --help`"),
             ("goodput list x", "<WHAT>: \"x\" is unknown; write rules, checks,"),
         ] {

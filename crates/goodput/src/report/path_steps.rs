@@ -75,11 +75,11 @@ fn counter(step: &Step) -> &'static str {
         (StepName::Application, ..) => "",
         (StepName::Socket, StepUnit::Segments) => "ss -m: d, less duplicates",
         (StepName::Socket, ..) => "ss -m: d",
-        (StepName::Qdisc, ..) => "tc -s qdisc: dropped",
+        (StepName::Qdisc, ..) => "tc -s qdisc",
         (StepName::Device, ..) => "ip -s -s link",
         (StepName::Path, StepUnit::Datagrams) => "sequence numbers",
         (StepName::Path, ..) => "retransmits",
-        (StepName::Backlog, ..) => "softnet_stat, column 2",
+        (StepName::Backlog, ..) => "softnet_stat",
     }
 }
 
@@ -110,8 +110,8 @@ mod tests {
             line.split_whitespace().collect::<Vec<_>>().join(" ")
         };
         assert_eq!(row("near app"), "1.20 GB payload", "{text}");
-        assert_eq!(row("near qdisc"), "not counted not counted not counted packets", "{text}");
-        assert!(row("near device").starts_with("not counted 3 packets"), "{text}");
+        assert_eq!(row("near qdisc"), "? ? ? packets", "{text}");
+        assert!(row("near device").starts_with("? 3 packets"), "{text}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ Examples:
     goodput ceiling --link 10gbit --rtt 20ms --loss 0.1% --flows 4
     goodput ceiling --link 10gbit --bus pcie3x1
     goodput ceiling --link 1gbit --ring 256 --drain-gap 2ms
-    goodput ceiling --link 100mbit --udp --datagram 64 --hz 1000 --poll-burst 150
+    goodput ceiling --link 100mbit --udp --datagram 64 --hz 100 --poll-burst 150
     goodput ceiling --here eth0 --to nas            # what this host knows
     goodput ceiling --fit 6.7MHz:740KB/s,13.4MHz:970KB/s,26.7MHz:1075KB/s
 
