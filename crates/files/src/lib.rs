@@ -33,3 +33,4 @@ pub use place::{Place, path_of_url, url_of_path};
 pub use proxy::Proxy;
 pub use rpc_log::{RpcLog, Rpcs};
 pub use scheme::Scheme;
+pub use tls::check_authorities;

@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::error::FileError;
 use crate::login::Login;
 use crate::proxy::Proxy;
-use crate::tls::Tls;
 
 /// Most calls in flight to an NFS server.
 pub const MOST_SLOTS: u16 = 1024;
@@ -25,13 +23,6 @@ pub struct Options {
     pub follow: bool,
     /// How files of NFS servers are read and written.
     pub nfs: NfsOptions,
-}
-
-impl Options {
-    /// Fails if the file of authorities can't be used, before a server is asked for anything.
-    pub fn check(&self) -> Result<(), FileError> {
-        self.authorities.as_ref().map_or(Ok(()), |_| Tls::new(self, &[]).map(drop))
-    }
 }
 
 /// How files of NFS servers are read and written.

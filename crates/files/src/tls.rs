@@ -51,6 +51,11 @@ impl Tls {
     }
 }
 
+/// Fails if the file of authorities can't be used, before a server is asked for anything.
+pub fn check_authorities(options: &Options) -> Result<(), FileError> {
+    options.authorities.as_ref().map_or(Ok(()), |_| Tls::new(options, &[]).map(drop))
+}
+
 /// Version and cipher of a connection.
 pub(crate) fn summary(connection: &ClientConnection) -> Option<String> {
     let version = connection.protocol_version()?;

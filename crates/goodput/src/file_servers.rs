@@ -41,7 +41,7 @@ pub fn target(text: &str, args: &FileServerArgs, state: Option<PathBuf>) -> Resu
             proxy: proxy.clone(),
             ..Options::default()
         });
-        options.check()?;
+        goodput_files::check_authorities(options)?;
         let (host, port) =
             proxy.as_ref().map_or((place.host(), place.port()), |p| (p.host.as_str(), p.port));
         let fits = args.resolve.iter().filter(|resolve| resolve.is_for(host, port));
