@@ -5,7 +5,6 @@ use goodput_model::{
     AccountPart, ConnectionActivity, Connections, Known, Limiter, Place, Role, Seconds,
 };
 
-use super::account::at;
 use super::table::Table;
 use crate::args::Order;
 
@@ -78,7 +77,7 @@ fn limited_by(connection: &ConnectionActivity) -> String {
         (Known::Value(parts), false) if !parts.is_empty() => {
             let all_s: f64 = parts.iter().map(|part| part.seconds).sum();
             let AccountPart { limiter, end, seconds } = &parts[0];
-            format!("{limiter}{} {:.0} %", at(*end), seconds / all_s * 100.0)
+            format!("{} {:.0} %", limiter.at(*end), seconds / all_s * 100.0)
         }
         // Of what arrives, only the sender knows more.
         _ if connection.role == Role::Receiver => "peer or path".into(),
@@ -106,5 +105,5 @@ fn row<K>(name: String, group: &ConnectionGroup<K>) -> [String; 4] {
 }
 
 fn held_by(held_by: Option<(Limiter, Place)>) -> String {
-    held_by.map_or("unknown".into(), |(limiter, end)| format!("{limiter}{}", at(end)))
+    held_by.map_or("unknown".into(), |(limiter, end)| limiter.at(end))
 }
