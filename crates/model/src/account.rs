@@ -71,7 +71,7 @@ impl fmt::Display for Limiter {
 /// Where the time of one direction's flows went. The parts and the unknown time add up to the time of all flows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Account {
-    /// Flows that were counted.
+    /// Number of flows that were counted.
     pub flows: usize,
     /// Time of all flows together, seconds: number of flows times observed time.
     pub flow_seconds: f64,
@@ -83,7 +83,7 @@ pub struct Account {
     pub timeline: Vec<AccountSpan>,
 }
 
-/// The time of one limiter.
+/// The time in which one limiter held the flows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AccountPart {
     /// What limited the flows during this time.
@@ -99,7 +99,7 @@ pub struct AccountPart {
 pub struct AccountSpan {
     /// Start, seconds on the clock of the sender's samples.
     pub from_s: f64,
-    /// End, seconds.
+    /// End, seconds on the same clock.
     pub to_s: f64,
     /// What limited the flows for most of this period.
     pub limiter: Limiter,

@@ -52,7 +52,7 @@ pub struct CapturedPayload {
 pub struct PacketSize {
     /// Size of a packet, IP header included.
     pub bytes: Bytes,
-    /// Number of packets.
+    /// Number of packets of this size.
     pub packets: u64,
 }
 

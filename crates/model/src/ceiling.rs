@@ -29,7 +29,7 @@ pub struct CeilingInputs {
     /// Payload of a UDP datagram, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagram_bytes: Option<u64>,
-    /// Connections at the same time.
+    /// Number of connections at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u16>,
     /// Tunnels around the packets, the outermost first, as `goodput ceiling --tunnel` takes them.
@@ -124,11 +124,11 @@ pub struct CeilingBound {
 /// One step of the arithmetic.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CeilingLine {
-    /// The computed quantity.
+    /// The quantity that this step computes.
     pub label: String,
     /// The formula with its numbers.
     pub formula: String,
-    /// Result.
+    /// Result of the formula, in `unit`.
     pub value: f64,
     /// Unit of the value: `bytes`, `bit/s`, `s`, `frames`, `packets/s` or `segments`; empty for a ratio.
     pub unit: String,

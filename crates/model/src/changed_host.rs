@@ -8,7 +8,7 @@ use crate::end_name::EndName;
 /// A host without goodput whose settings were changed and put back with the host's own programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedHost {
-    /// The end that this host was.
+    /// Which of the two ends this host was.
     pub end: EndName,
     /// Address by which the host was reached, for example `ssh://root@b`.
     pub address: String,

@@ -171,7 +171,7 @@ pub struct FactorEffect {
     pub with: Option<Effect>,
 }
 
-/// One arm against the baseline.
+/// Results of one arm, compared with the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArmResult {
     /// The values of the settings, in their order.
@@ -230,7 +230,7 @@ impl ArmResult {
 /// One response of one arm.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResponseResult {
-    /// The response.
+    /// Name of the response.
     pub response: Response,
     /// Median over the arm's runs, in the unit of the response.
     pub median: Known<f64>,

@@ -17,7 +17,7 @@ pub struct Effect {
     /// Confidence level of the interval, percent, after correction for looks and arms. "No difference" uses
     /// an interval of its own with twice the error: two one-sided tests (Schuirmann, 1987).
     pub confidence_percent: f64,
-    /// Number of pairs.
+    /// Number of pairs of runs.
     pub n: usize,
     /// Conditions of the runs for whose differences the effect was corrected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

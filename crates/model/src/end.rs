@@ -15,7 +15,7 @@ use crate::sample::Sample;
 pub struct Host {
     /// Host name.
     pub name: String,
-    /// Operating system and release, as uname(2) gives them: "Linux 6.1.0-18-amd64".
+    /// Operating system and release, as uname(2) reports them: "Linux 6.1.0-18-amd64".
     pub kernel: String,
     /// Version of goodput running there; empty if it is another program.
     pub goodput: String,

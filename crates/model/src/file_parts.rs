@@ -24,7 +24,7 @@ pub enum FilePart {
 /// Rate of one part alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartRate {
-    /// The part.
+    /// The part of the transfer.
     pub part: FilePart,
     /// Median rate of the counted runs, bits per second.
     pub rate_bits_per_s: Known<BitRate>,

@@ -13,7 +13,7 @@ use crate::units::BitRate;
 pub struct Finding {
     /// Id of the rule.
     pub rule: String,
-    /// Place of the cause.
+    /// Where the cause is: the near end, the far end, or the path between them.
     pub end: Place,
     /// How sure the rule is.
     pub confidence: Confidence,
@@ -61,7 +61,7 @@ pub enum Confidence {
 /// One piece of evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Witness {
-    /// Place of the observation.
+    /// Where this was observed.
     pub end: Place,
     /// The observed quantity: a fact's name or a ratio of several.
     pub name: String,

@@ -77,12 +77,12 @@ pub struct LossCandidate {
 /// A property of the path, with its 90 % interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LossParameter {
-    /// Name and unit.
+    /// Name of the property, with its unit.
     pub name: String,
     /// Most likely value, in the unit that the name ends with.
     pub value: f64,
-    /// Lower end of the interval.
+    /// Lower end of the 90 % interval.
     pub least: f64,
-    /// Upper end of the interval.
+    /// Upper end of the 90 % interval.
     pub most: f64,
 }

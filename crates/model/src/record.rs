@@ -33,7 +33,7 @@ use crate::verdict::Verdict;
 /// Version of the record's format. It increases if a reader of the old format would misread the new one.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// One result.
+/// The result of one command: what `--json` prints and the history keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
     /// Version of this format.
@@ -77,7 +77,7 @@ pub struct Record {
     pub verdict_reverse: Option<Verdict>,
     /// Every cause found, the most limiting first.
     pub findings: Vec<Finding>,
-    /// Rules that could not decide.
+    /// Rules that could not decide, and why.
     pub undecided: Vec<Undecided>,
     /// Probes: short runs that each changed one thing, to decide between two causes that look alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -129,9 +129,9 @@ pub struct ProbeRun {
     pub title: String,
     /// Ids of the two rules that the probe should decide between.
     pub between: Vec<String>,
-    /// Goodput before the probe.
+    /// Goodput before the probe, bits per second.
     pub before_bits_per_s: BitRate,
-    /// Goodput of the probe's run, or why there was none.
+    /// Goodput of the probe's run, bits per second, or why there was none.
     pub goodput_bits_per_s: Known<BitRate>,
     /// The number that decided: the ratio to the goodput before, or a share.
     pub reading: Known<f64>,
@@ -161,7 +161,7 @@ pub enum Kind {
     Tune,
 }
 
-/// Both ends.
+/// What both ends observed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ends {
     /// What this host observed.
@@ -173,7 +173,7 @@ pub struct Ends {
 /// One shown interval of one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
-    /// The end that sent.
+    /// The end that sent in this direction.
     pub sender: EndName,
     /// Start, seconds on the receiver's clock, or on the sender's if the receiver reports nothing.
     pub from_s: f64,
@@ -216,7 +216,7 @@ pub struct Outcome {
 /// Results of one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DirectionResult {
-    /// The end that sent.
+    /// The end that sent in this direction.
     pub sender: EndName,
     /// Goodput over the window, bits per second: `window_bytes` in `window_s`.
     pub goodput_bits_per_s: BitRate,

@@ -24,7 +24,7 @@ pub struct Storage {
     pub header_more: bool,
 }
 
-/// What is sent.
+/// What the sender sends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {

@@ -32,7 +32,7 @@ pub struct Tuning {
 /// One proposed change and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TuningStep {
-    /// The change.
+    /// The proposed change.
     pub change: Change,
     /// Id of the rule that proposed the change.
     pub rule: String,

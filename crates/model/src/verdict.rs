@@ -29,7 +29,7 @@ pub struct Verdict {
     /// What was lost, and what explains the losses.
     #[serde(default = "no_loss")]
     pub loss: Known<Loss>,
-    /// The end that sent.
+    /// The end that sent in this direction.
     pub sender: EndName,
 }
 
