@@ -279,7 +279,7 @@ fn saved(flow: &Flow) -> Saved {
 
 /// The rate that holds a piece which is `due` by the flow's own schedule, and from when to when, if this time is not
 /// empty. If `is_shared`, the flow's own schedule is that of the first shared rate.
-fn held_by(due: u64, turn: Turn, is_shared: bool) -> (usize, Range<u64>) {
+fn held_by(due: u64, turn: Release, is_shared: bool) -> (usize, Range<u64>) {
     match is_shared {
         true if due > turn.at_ns => (0, 0..due),
         true => (turn.rate, 0..turn.at_ns),
@@ -298,12 +298,12 @@ struct Turns {
     /// Expected size of the next piece, bytes: that of the last one.
     expected: usize,
     /// The turn of the next piece, if it has one already.
-    taken: Option<Turn>,
+    taken: Option<Release>,
 }
 
 /// When a piece may move.
 #[derive(Debug, Clone, Copy, Default)]
-struct Turn {
+struct Release {
     /// Nanoseconds of the monotonic clock.
     at_ns: u64,
     /// The rate that releases it last, by its index in the list.
@@ -325,8 +325,8 @@ impl Turns {
     }
 
     /// When the next piece may move.
-    fn turn(&mut self) -> Turn {
-        let turn = |(rate, shared): (usize, &Arc<SharedRate>)| Turn {
+    fn turn(&mut self) -> Release {
+        let turn = |(rate, shared): (usize, &Arc<SharedRate>)| Release {
             at_ns: shared.take_turn(self.expected, self.saved),
             rate,
         };
@@ -428,7 +428,7 @@ mod tests {
 
     #[test]
     fn a_shared_rate_holds_a_flow_only_beyond_the_plans_own() {
-        let turn = |at_ns| Turn { at_ns, rate: 2 };
+        let turn = |at_ns| Release { at_ns, rate: 2 };
         assert_eq!(held_by(500, turn(900), false), (2, 500..900));
         assert!(held_by(900, turn(500), false).1.is_empty(), "the plan's own rate holds it");
         assert_eq!(held_by(500, turn(900), true), (2, 0..900));

@@ -5,7 +5,7 @@ use goodput_model::LossModel;
 
 use super::fit::{Fit, interval};
 use super::level::split;
-use super::series::Step;
+use super::series::LossStep;
 
 /// Rates that are tried, over what passed between the first and the last loss.
 const RATE_RATIOS: [f64; 7] = [0.94, 0.96, 0.98, 1.0, 1.02, 1.04, 1.06];
@@ -16,7 +16,7 @@ const FREE_PARAMETERS: f64 = 5.0;
 
 /// A bucket that fills at a rate up to a depth, and drops what finds no token. Of one flow only: of several, each step
 /// sees a part of what the bucket sees.
-pub fn bucket(flows: &[&[Step]]) -> Option<Fit> {
+pub fn bucket(flows: &[&[LossStep]]) -> Option<Fit> {
     let [steps] = flows else { return None };
     let passed = passed_between_losses(steps)?;
     let mut tried = Vec::new();
@@ -35,18 +35,18 @@ pub fn bucket(flows: &[&[Step]]) -> Option<Fit> {
 }
 
 /// Segments a second that passed from the first step with a loss to the last.
-fn passed_between_losses(steps: &[Step]) -> Option<f64> {
+fn passed_between_losses(steps: &[LossStep]) -> Option<f64> {
     let first = steps.iter().position(|step| step.lost > 0.0)?;
     let last = steps.iter().rposition(|step| step.lost > 0.0)?;
     let between = steps.get(first + 1..=last)?;
-    let sum = |read: fn(&Step) -> f64| between.iter().map(read).sum::<f64>();
+    let sum = |read: fn(&LossStep) -> f64| between.iter().map(read).sum::<f64>();
     let (passed, seconds) = (sum(|step| step.passed), sum(|step| step.seconds));
     (passed > 0.0 && seconds > 0.0).then(|| passed / seconds)
 }
 
-fn nats(steps: &[Step], rate: f64, depth: f64) -> Option<f64> {
+fn nats(steps: &[LossStep], rate: f64, depth: f64) -> Option<f64> {
     let mut tokens = depth;
-    let hits: Vec<(&Step, bool)> = steps
+    let hits: Vec<(&LossStep, bool)> = steps
         .iter()
         .map(|step| {
             let left = tokens + rate * step.seconds - (step.sent - step.lost);

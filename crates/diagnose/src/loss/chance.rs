@@ -3,10 +3,10 @@
 use goodput_model::LossModel;
 
 use super::fit::{EXCESSES, Fit, best_excess, interval, share_interval, step_nats, sums};
-use super::series::Step;
+use super::series::LossStep;
 
 /// Each segment is lost with the same chance.
-pub fn random(flows: &[&[Step]]) -> Option<Fit> {
+pub fn random(flows: &[&[LossStep]]) -> Option<Fit> {
     let of = Chance::of(flows)?;
     let fit = Fit::new(LossModel::Random, 1.0, of.nats(of.share, 0.0), of.steps);
     fit.with("lost_share", of.share, share_interval(of.share, |share| of.nats(share, 0.0))).sound()
@@ -14,7 +14,7 @@ pub fn random(flows: &[&[Step]]) -> Option<Fit> {
 
 /// Segments are lost in runs (Gilbert 1960), so that the number lost in a step varies more. A run has 1 + excess / 2
 /// segments in the mean: the variance of a sum of geometric runs of mean r is 2 r - 1 times its mean.
-pub fn runs(flows: &[&[Step]]) -> Option<Fit> {
+pub fn runs(flows: &[&[LossStep]]) -> Option<Fit> {
     let of = Chance::of(flows)?;
     let at = |excess| of.nats(of.share, excess);
     let (excess, nats) = best_excess(at);
@@ -33,13 +33,13 @@ pub fn runs(flows: &[&[Step]]) -> Option<Fit> {
 }
 
 struct Chance<'a> {
-    flows: &'a [&'a [Step]],
+    flows: &'a [&'a [LossStep]],
     share: f64,
     steps: usize,
 }
 
 impl<'a> Chance<'a> {
-    fn of(flows: &'a [&'a [Step]]) -> Option<Self> {
+    fn of(flows: &'a [&'a [LossStep]]) -> Option<Self> {
         let (sent, lost) = sums(flows.iter().copied().flatten());
         let steps = flows.iter().map(|steps| steps.len()).sum();
         (lost > 0.0 && sent > 0.0).then(|| Self { flows, share: lost / sent, steps })

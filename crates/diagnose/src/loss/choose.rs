@@ -4,7 +4,7 @@ use goodput_model::{Loss, LossModel, Missing};
 
 use super::fit::{Fit, sums};
 use super::level::FREE_PARAMETERS;
-use super::series::Step;
+use super::series::LossStep;
 
 /// How far the best explanation by chance and the best by a limit must lie apart, in the information criterion: 1 to 7
 /// ("positive", Kass, Raftery 1995, where it begins at 2).
@@ -18,7 +18,7 @@ const MIN_LOSSES: usize = 2;
 ///
 /// # Errors
 /// If too little was lost, or chance and a limit explain it about as well.
-pub fn explanation(flows: &[&[Step]], fits: &[Fit], late_s: f64) -> Result<LossModel, Missing> {
+pub fn explanation(flows: &[&[LossStep]], fits: &[Fit], late_s: f64) -> Result<LossModel, Missing> {
     let steps = || flows.iter().copied().flatten();
     let losses = steps().filter(|step| step.lost > 0.0).count();
     if losses < MIN_LOSSES {
@@ -61,7 +61,7 @@ pub fn may_be_a_limit(loss: &Loss) -> bool {
 /// Whether a limit of what is in flight would have shown, had there been one: it loses only near the most, so each
 /// loss is the likelier under it the more was sent with less in flight. If that hardly varied, or too little was
 /// lost, that chance needs fewer parameters says nothing.
-fn would_show(flows: &[&[Step]]) -> bool {
+fn would_show(flows: &[&[LossStep]]) -> bool {
     let (mut nats, mut steps) = (0.0, 0);
     for flow in flows {
         let most = flow.iter().map(|step| step.flight).fold(0.0, f64::max);
@@ -90,7 +90,7 @@ fn named(limit: LossModel, queues: bool) -> LossModel {
 }
 
 /// Whether a queue stood in most of the steps that lost something.
-fn queues(flows: &[&[Step]], late_s: f64) -> bool {
+fn queues(flows: &[&[LossStep]], late_s: f64) -> bool {
     let lossy = flows.iter().copied().flatten().filter(|step| step.lost > 0.0);
     let stood: Vec<bool> = lossy.map(|step| step.queue_s > late_s + step.jitter_s).collect();
     2 * stood.iter().filter(|stood| **stood).count() > stood.len()

@@ -2,7 +2,7 @@
 
 use goodput_model::{LossModel, LossParameter};
 
-use super::series::Step;
+use super::series::LossStep;
 
 /// Excess of the variance over the mean that is tried, for losses that come in runs; 0 is none (Poisson).
 pub const EXCESSES: [f64; 10] = [0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
@@ -58,7 +58,7 @@ pub fn nats(lost: f64, mean: f64, excess: f64) -> f64 {
 }
 
 /// The same of what a step lost, if each of its segments is lost with this chance.
-pub fn step_nats(step: &Step, share: f64, excess: f64) -> f64 {
+pub fn step_nats(step: &LossStep, share: f64, excess: f64) -> f64 {
     match step.is_all_lost {
         true => at_least_nats(step.lost, step.sent * share, excess),
         false => nats(step.lost, step.sent * share, excess),
@@ -113,7 +113,7 @@ pub fn share_interval(likeliest: f64, nats_at: impl Fn(f64) -> f64) -> (f64, f64
 }
 
 /// Sent and lost segments of steps.
-pub fn sums<'a>(steps: impl Iterator<Item = &'a Step>) -> (f64, f64) {
+pub fn sums<'a>(steps: impl Iterator<Item = &'a LossStep>) -> (f64, f64) {
     steps.fold((0.0, 0.0), |(sent, lost), step| (sent + step.sent, lost + step.lost))
 }
 

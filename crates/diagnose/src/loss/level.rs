@@ -3,7 +3,7 @@
 use goodput_model::LossModel;
 
 use super::fit::{EXCESSES, Fit, INTERVAL_NATS, step_nats, sums};
-use super::series::Step;
+use super::series::LossStep;
 
 /// Levels that are tried, by how many of the steps with a loss are below.
 const SHARES: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
@@ -13,14 +13,14 @@ const FULL_SHARE: f64 = 0.2;
 pub const FREE_PARAMETERS: f64 = 4.0;
 
 /// From a certain amount in flight on, in each flow.
-pub fn flight(flows: &[&[Step]]) -> Option<Fit> {
+pub fn flight(flows: &[&[LossStep]]) -> Option<Fit> {
     let found = Found::of(flows, |step| step.flight)?;
     let (least, most) = found.interval;
     found.fit(LossModel::Flight)?.with("flight_segments", found.middle, (least, most)).sound()
 }
 
 /// From a certain amount in flight on, of all flows together; missing if there is only one.
-pub fn shared_flight(flows: &[&[Step]]) -> Option<Fit> {
+pub fn shared_flight(flows: &[&[LossStep]]) -> Option<Fit> {
     if flows.len() < 2 {
         return None;
     }
@@ -30,7 +30,7 @@ pub fn shared_flight(flows: &[&[Step]]) -> Option<Fit> {
 }
 
 /// When a queue is full: its delay and its rate give its length.
-pub fn queue(flows: &[&[Step]]) -> Option<Fit> {
+pub fn queue(flows: &[&[LossStep]]) -> Option<Fit> {
     let found = Found::of(flows, |step| step.queue_s)?;
     let rate = full_rate(flows)?;
     let (least, most) = found.interval;
@@ -42,9 +42,9 @@ pub fn queue(flows: &[&[Step]]) -> Option<Fit> {
 }
 
 /// Segments a second that pass while the path carries most, all flows together.
-fn full_rate(flows: &[&[Step]]) -> Option<f64> {
-    let rate = |step: &Step| step.passed / step.seconds;
-    let of = |steps: &&[Step]| {
+fn full_rate(flows: &[&[LossStep]]) -> Option<f64> {
+    let rate = |step: &LossStep| step.passed / step.seconds;
+    let of = |steps: &&[LossStep]| {
         let mut rates: Vec<f64> = steps.iter().map(rate).collect();
         rates.sort_by(f64::total_cmp);
         rates.get(((1.0 - FULL_SHARE / 2.0) * rates.len() as f64) as usize).copied()
@@ -63,8 +63,8 @@ struct Found {
 }
 
 impl Found {
-    fn of(flows: &[&[Step]], level: fn(&Step) -> f64) -> Option<Self> {
-        let steps: Vec<&Step> = flows.iter().copied().flatten().collect();
+    fn of(flows: &[&[LossStep]], level: fn(&LossStep) -> f64) -> Option<Self> {
+        let steps: Vec<&LossStep> = flows.iter().copied().flatten().collect();
         let mut at_losses: Vec<f64> =
             steps.iter().filter(|step| step.lost > 0.0).map(|step| level(step)).collect();
         at_losses.sort_by(f64::total_cmp);
@@ -89,14 +89,15 @@ impl Found {
 }
 
 /// Log-likelihood if more is lost from this level on; `None` if no more is.
-fn from(steps: &[&Step], level: fn(&Step) -> f64, at: f64) -> Option<f64> {
-    let hits: Vec<(&Step, bool)> = steps.iter().map(|step| (*step, level(step) >= at)).collect();
+fn from(steps: &[&LossStep], level: fn(&LossStep) -> f64, at: f64) -> Option<f64> {
+    let hits: Vec<(&LossStep, bool)> =
+        steps.iter().map(|step| (*step, level(step) >= at)).collect();
     split(&hits)
 }
 
 /// Log-likelihood with one chance in the steps that are hit and another in the rest; `None` if those that are hit lose
 /// no larger share, or are all or none.
-pub fn split(steps: &[(&Step, bool)]) -> Option<f64> {
+pub fn split(steps: &[(&LossStep, bool)]) -> Option<f64> {
     let part = |hit| sums(steps.iter().filter(|step| step.1 == hit).map(|step| step.0));
     let ((sent, lost), (sent_below, lost_below)) = (part(true), part(false));
     if sent <= 0.0 || sent_below <= 0.0 || lost / sent <= lost_below / sent_below {

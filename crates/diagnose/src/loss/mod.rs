@@ -26,7 +26,7 @@ pub use choose::{chance_behind, may_be_a_limit};
 use fit::Fit;
 use order::Order;
 use outage::{Parted, criterion_of_moments};
-use series::{Flow, Step};
+use series::{Flow, LossStep};
 
 /// What the flows lost over the whole run, and what explains it.
 ///
@@ -51,7 +51,7 @@ pub fn outages_stand_out(view: &View, outages: &[(f64, f64)]) -> Result<bool, Mi
 
 fn stand_out(flows: &[Flow], outages: &[(f64, f64)]) -> bool {
     let parted: Vec<_> = flows.iter().map(|flow| Parted::of(&flow.steps, outages)).collect();
-    let best = |of: fn(&Parted) -> &[Step]| {
+    let best = |of: fn(&Parted) -> &[LossStep]| {
         let steps: Vec<_> = parted.iter().map(of).collect();
         candidates(&steps).first().map_or(0.0, |fit| fit.criterion)
     };
@@ -63,7 +63,7 @@ fn stand_out(flows: &[Flow], outages: &[(f64, f64)]) -> bool {
 /// What explains the steps of flows; a queue is longer than `late_s`, seconds.
 fn fitted(flows: &[Flow], late_s: f64) -> Loss {
     let order = Order::of(flows);
-    let lasting: Vec<&[Step]> = flows.iter().map(Flow::after_first_loss).collect();
+    let lasting: Vec<&[LossStep]> = flows.iter().map(Flow::after_first_loss).collect();
     let fits = if order.is_all() { Vec::new() } else { candidates(&lasting) };
     let explanation = match order.is_all() {
         true => Ok(LossModel::Reordering),
@@ -82,7 +82,7 @@ fn fitted(flows: &[Flow], late_s: f64) -> Loss {
 }
 
 /// Every explanation of what was lost that could be tried, the best first.
-fn candidates(flows: &[&[Step]]) -> Vec<Fit> {
+fn candidates(flows: &[&[LossStep]]) -> Vec<Fit> {
     let models = [
         chance::random(flows),
         chance::runs(flows),
@@ -111,7 +111,7 @@ mod tests {
 
     /// Round trips of 0.1 s; in each, 40 segments are sent and this number is lost.
     fn steps(lost: &[f64]) -> Vec<Flow> {
-        let step = |(number, lost): (i32, &f64)| Step {
+        let step = |(number, lost): (i32, &f64)| LossStep {
             from_s: f64::from(number) / 10.0,
             seconds: 0.1,
             sent: 40.0,

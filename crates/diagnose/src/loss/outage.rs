@@ -3,20 +3,20 @@
 //! Both explanations are of the same steps. Under the first, an outage is a step that lost all that was in flight. Under the
 //! second it lost that with certainty, and what needs an explanation is the moment at which it began.
 
-use super::series::Step;
+use super::series::LossStep;
 
 /// A flow's steps, with the outages and without.
 #[derive(Debug, Default)]
 pub struct Parted {
     /// Each outage is one step, which lost all that was in flight.
-    pub whole: Vec<Step>,
+    pub whole: Vec<LossStep>,
     /// The steps between the outages.
-    pub rest: Vec<Step>,
+    pub rest: Vec<LossStep>,
 }
 
 impl Parted {
     /// Of steps in the order of time, and the outages' begins and ends, seconds.
-    pub fn of(steps: &[Step], outages: &[(f64, f64)]) -> Self {
+    pub fn of(steps: &[LossStep], outages: &[(f64, f64)]) -> Self {
         let (mut parted, mut entered) = (Self::default(), None);
         for step in steps {
             let is_in = |(from_s, to_s): &(f64, f64)| {
@@ -30,7 +30,7 @@ impl Parted {
                 }
                 Some(outage) if entered != Some(outage) => {
                     let (sent, lost, is_all_lost) = (step.flight, step.flight, true);
-                    parted.whole.push(Step { sent, lost, is_all_lost, ..*step });
+                    parted.whole.push(LossStep { sent, lost, is_all_lost, ..*step });
                 }
                 Some(_) => {}
             }

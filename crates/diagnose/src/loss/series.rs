@@ -13,7 +13,7 @@ const STEPS_OF_SLOW_START: usize = 3;
 
 /// What one flow did in about a round trip.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step {
+pub struct LossStep {
     /// Start, seconds by the sender's samples.
     pub from_s: f64,
     /// Length.
@@ -40,7 +40,7 @@ pub struct Step {
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
     /// Its steps.
-    pub steps: Vec<Step>,
+    pub steps: Vec<LossStep>,
     /// Segments sent again.
     pub repeated: f64,
     /// Of them, those that the receiver had already.
@@ -61,7 +61,7 @@ impl Flow {
     }
 
     /// The steps after those in which slow start overshot.
-    pub fn after_first_loss(&self) -> &[Step] {
+    pub fn after_first_loss(&self) -> &[LossStep] {
         let first = self.steps.iter().position(|step| step.lost > 0.0);
         let from = first.map_or(0, |first| first + STEPS_OF_SLOW_START).min(self.steps.len());
         &self.steps[from..]
@@ -185,14 +185,14 @@ fn a_round_trip_later(points: &[Point], from: usize) -> Option<usize> {
 }
 
 /// Between two of the points.
-fn step(points: &[Point], start: usize, end: usize, lost: &[f64], base_s: f64) -> Step {
+fn step(points: &[Point], start: usize, end: usize, lost: &[f64], base_s: f64) -> LossStep {
     let (from, to) = (points[start], points[end]);
     let lost = lost[end] - lost[start];
     // A loss is known a round trip after the segment was sent.
     let first = if lost > 0.0 { start.saturating_sub(1) } else { start };
     let most = |read: fn(&Point) -> f64| points[first..=end].iter().map(read).fold(0.0, f64::max);
     let was_cut = lost > 0.0 && to.cut_at > 0.0;
-    Step {
+    LossStep {
         from_s: from.at_s,
         seconds: to.at_s - from.at_s,
         sent: (to.sent - from.sent).max(0.0),
