@@ -70,6 +70,13 @@ impl View {
         Ok(())
     }
 
+    fn print(&self, json: bool) -> io::Result<()> {
+        match &self.seen {
+            Some(seen) if json => screen::line(serde_json::to_string(seen)?),
+            _ => screen::line(self.text().trim_end()),
+        }
+    }
+
     /// Takes a key. Returns whether it ends the view.
     fn press(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
@@ -108,13 +115,12 @@ async fn in_lines(args: &TopArgs, interrupt: &Interrupt) -> Result<(), EngineErr
             () = interrupt.raised() => return Ok(()),
             () = sleep(Duration::from_secs_f64(args.every)) => view.look()?,
         }
-        let text = match (&view.seen, args.json) {
-            (Some(seen), true) => serde_json::to_string(seen).map_err(io::Error::from),
-            _ => Ok(view.text()),
-        };
-        text.and_then(|text| screen::line(text.trim_end())).map_err(failed("print"))?;
+        view.print(args.json).map_err(failed("print"))?;
         if args.once {
             return Ok(());
+        }
+        if !args.json {
+            screen::line("").map_err(failed("print"))?;
         }
     }
 }
