@@ -26,7 +26,7 @@ pub enum CaptureError {
         cause: io::Error,
     },
     /// The file can't be written.
-    #[error("write the capture to {}: {cause}; choose another file", file.display())]
+    #[error("can't write the capture to {}: {cause}; choose another file", file.display())]
     File {
         /// The file.
         file: PathBuf,

@@ -54,7 +54,7 @@ fn check(points: &[(f64, BitRate)]) -> Result<(), Missing> {
     clocks.dedup();
     match clocks.len() {
         0..MIN_POINTS => Err(Missing::because(format!(
-            "a fit needs at least {MIN_POINTS} different clocks; there are {}",
+            "a fit needs at least {MIN_POINTS} different clocks, not {}",
             clocks.len()
         ))),
         _ => Ok(()),
@@ -121,9 +121,9 @@ mod tests {
                 points.iter().map(|(clock, rate)| (*clock, BitRate(*rate))).collect();
             fit(&points).unwrap_err().to_string()
         };
-        assert!(why(&[(1.0, 1.0), (2.0, 2.0), (2.0, 3.0)]).ends_with("there are 2"));
+        assert!(why(&[(1.0, 1.0), (2.0, 2.0), (2.0, 3.0)]).ends_with("not 2"));
         assert!(why(&[(1.0, 1.0), (2.0, 2.0), (3.0, 0.0)]).contains("above 0"));
-        assert!(why(&[]).contains("there are 0"));
+        assert!(why(&[]).contains("not 0"));
     }
 
     #[test]

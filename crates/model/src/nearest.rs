@@ -21,10 +21,13 @@ pub fn meant<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Optio
     nearest(name, candidates).first().map(|nearest| format!("did you mean {nearest:?}?"))
 }
 
-/// Compares the whole names, and also the candidate's last word: `congestion` should find
-/// `socket.congestion`.
+/// Compares the names without the groups that begin both, which say nothing (`sysctl.net.`), and also the candidate's
+/// last word: `congestion` should find `socket.congestion`.
 fn similarity(name: &str, candidate: &str) -> f64 {
-    let whole = strsim::normalized_damerau_levenshtein(name, candidate);
+    let both = name.bytes().zip(candidate.bytes()).take_while(|(a, b)| a == b).count();
+    let begin =
+        name.as_bytes()[..both].iter().rposition(|byte| *byte == b'.').map_or(0, |at| at + 1);
+    let whole = strsim::normalized_damerau_levenshtein(&name[begin..], &candidate[begin..]);
     let last = candidate.rsplit('.').next().unwrap_or(candidate);
     whole.max(strsim::normalized_damerau_levenshtein(name, last))
 }
@@ -38,7 +41,7 @@ mod tests {
         let all = ["socket.sndbuf", "socket.congestion", "mover"];
         assert_eq!(nearest("socket.sndbf", all.into_iter())[0], "socket.sndbuf");
         assert_eq!(nearest("congestion", all.into_iter()), ["socket.congestion"]);
-        for nonsense in ["zebra", ""] {
+        for nonsense in ["zebra", "", "socket.zebra"] {
             assert!(nearest(nonsense, all.into_iter()).is_empty(), "{nonsense}");
         }
     }

@@ -64,7 +64,7 @@ fn check_file_options(target: &Target, plan: &Plan) -> Result<(), EngineError> {
             "settings of NFS are for targets that begin with nfs://, or that are files on NFS mounts"
         }
         _ if plan.fetches.is_some() && target.file.is_none() => {
-            "a number of fetches is for targets that are files at servers, as http://HOST/FILE"
+            "--fetches is for files at servers; write a target like http://HOST/FILE"
         }
         _ => return Ok(()),
     };

@@ -178,13 +178,19 @@ impl Table {
     }
 }
 
-/// A line in pieces of at most this width. Text in colours has no words that are too wide.
-fn broken(line: &str, columns: usize) -> Vec<String> {
-    if width(line) <= columns {
-        return vec![line.into()];
+/// A line in pieces of at most this width, broken after `/` or `:` if possible. Text in colours has no words that are
+/// too wide.
+fn broken(mut line: &str, columns: usize) -> Vec<String> {
+    let mut pieces = Vec::new();
+    while width(line) > columns {
+        let most = line.char_indices().nth(columns.max(1)).map_or(line.len(), |(at, _)| at);
+        let end = line[..most].rfind(['/', ':']).map_or(most, |at| at + 1);
+        let (piece, rest) = line.split_at(end);
+        pieces.push(piece.into());
+        line = rest;
     }
-    let letters: Vec<_> = line.chars().collect();
-    letters.chunks(columns.max(1)).map(|piece| piece.iter().collect()).collect()
+    pieces.push(line.into());
+    pieces
 }
 
 /// `heading: cell`.

@@ -62,7 +62,7 @@ fn what_can_not_be_read_so_is_said_with_its_reason() {
     };
     says(&["test", &none], "No such file");
     says(&["test", &empty], "is empty");
-    says(&["test", &folder], "no regular file");
+    says(&["test", &folder], "not a regular file");
     says(&["test", &path, "--udp"], "leave out --udp");
     says(&["test", &path, "--both"], "leave out --both");
     says(&["test", &path, "--mover", "splice"], "leave out --mover");

@@ -89,5 +89,5 @@ pub(super) fn missing(kind: &str, name: &str, mut present: Vec<String>) -> Strin
     present.dedup();
     let more = if present.len() > MAX_SHOWN_NAMES { ", …" } else { "" };
     present.truncate(MAX_SHOWN_NAMES);
-    format!("{kind} {name:?} (there is {}{more})", present.join(", "))
+    format!("{kind} {name:?} (only {}{more})", present.join(", "))
 }

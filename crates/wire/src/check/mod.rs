@@ -190,7 +190,10 @@ fn check_pin(pin: &Pin, problems: &mut Problems) {
             .push(format!("{} CPUs to pin flows to are not between 1 and {MAX_CPUS}", cpus.len()));
     }
     if let Some(cpu) = cpus.iter().find(|cpu| **cpu >= MAX_CPUS) {
-        problems.push(format!("CPU {cpu} to pin flows to is beyond what a host can have"));
+        problems.push(format!(
+            "no host has a CPU {cpu} to pin flows to; the highest is {}",
+            MAX_CPUS - 1
+        ));
     }
 }
 

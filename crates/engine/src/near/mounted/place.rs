@@ -114,7 +114,9 @@ impl Opening<'_> {
         let about = file.metadata().map_err(|cause| cannot("ask about", path, &cause))?;
         let name = path.display();
         if !about.is_file() {
-            return Err(EngineError::Flow(format!("{name} is no regular file: name one to read")));
+            return Err(EngineError::Flow(format!(
+                "{name} is not a regular file; name one to read"
+            )));
         }
         if about.len() == 0 {
             let why = "is empty: there is nothing to measure; name a file of some hundred MB";

@@ -109,7 +109,7 @@ fn is_regular(file: &OwnedFd, name: &str) -> Result<(), StorageError> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok(()),
         FileType::Directory => Err(format!("{name:?} is a directory; name a file in it").into()),
-        _ => Err(format!("{name:?} is no regular file").into()),
+        _ => Err(format!("{name:?} is not a regular file").into()),
     }
 }
 

@@ -142,7 +142,7 @@ fn check(attributes: Attributes) -> Result<(), FileError> {
         (1, _) => return Ok(()),
         (2, _) => "it is a directory; name a file in it",
         (5, _) => "it is a symbolic link; name the file that it leads to",
-        _ => "it is no regular file",
+        _ => "it is not a regular file",
     };
     Err(FileError::Refused(why.into()))
 }
