@@ -129,7 +129,7 @@ fn mistakes_of_this_end_are_refused_before_anything_is_sent() {
         ("test @ --token-file FOLDER/none", &["can't read the token FOLDER/none"]),
         ("test files @ --source FOLDER/none", &["can't read FOLDER/none"]),
         ("tune @ --source FOLDER/none", &["can't read FOLDER/none"]),
-        ("compare @ socket.nosuch=1,2", &["socket.nosuch", "did you mean"]),
+        ("compare @ socket.nodelai=1,2", &["socket.nodelai", "did you mean"]),
         ("compare @ chunk=much,4K", &["chunk", "much"]),
         ("compare @ mover=copy,coppy", &["coppy", "auto, copy"]),
         ("compare @ chunk=4K,0", &["chunk", "\"0\""]),
