@@ -1,7 +1,7 @@
 //! Whether other programs used the machine during a test. Hosts of a lab share the machine's CPUs: if other programs
 //! take them, the path is no longer limited by what the scenario planted, and "can't tell" is a right answer.
 //!
-//! A wrong answer fails, however busy the machine is. A verdict that names the machine's own busy CPUs is not judged here,
+//! A wrong answer counts, however busy the machine is; if most runs give one, the test fails. A verdict that names the machine's own busy CPUs is not judged here,
 //! because it may be true of any path on a slow machine; `cargo xtask truth` judges it. An answer that decides nothing
 //! fails on an undisturbed machine. On a disturbed one it is printed as `NOT JUDGED`, and `cargo xtask test` counts it
 //! separately. It does not fail in CI, whose machines are shared: a failure there would show more about the neighbours
@@ -12,9 +12,10 @@ use std::fs::{read_dir, read_to_string};
 
 use goodput_lab::Scenario;
 use goodput_model::{Record, Verdict};
-use goodput_testing::{as_test, not_judged};
+use goodput_testing::as_test;
 use libtest_mimic::Failed;
 
+use crate::majority::{Outcome, by_majority};
 use crate::neighbours::{MAX_BUSY_SHARE, Needs, Test};
 
 /// Largest share of the CPUs that other programs take on an undisturbed machine.
@@ -62,21 +63,18 @@ impl Judgement {
     }
 }
 
-/// A test whose answer has to be right, or not wrong on a machine that others use.
+/// A test whose answer has to be right, or not wrong on a machine that others use, in most of its runs.
 pub fn judged(
     name: &'static str,
     needs: Needs,
-    test: impl FnOnce() -> Result<Judgement, Failed> + Send + 'static,
+    test: impl Fn() -> Result<Judgement, Failed> + Send + 'static,
 ) -> Test {
-    Test::new(name, needs, move || {
+    let run = move || {
         let watch = Watch::begin(needs);
         let judgement = test()?;
-        let outcome = outcome(judgement, &watch.end());
-        if let Ok(Some(why)) = &outcome {
-            as_test(name, || not_judged(why));
-        }
-        outcome.map(drop).map_err(Failed::from)
-    })
+        Ok(outcome(judgement, &watch.end()))
+    };
+    Test::new(name, needs, move || as_test(name, || by_majority(name, run)))
 }
 
 /// The same in a scenario, or a skip if that can't run. `needs` is what the test needs of the machine for it.
@@ -94,7 +92,7 @@ pub fn judged_in(
 }
 
 /// Whether a test fails. If it neither fails nor proves anything, the reason.
-pub fn outcome(judgement: Judgement, machine: &Machine) -> Result<Option<String>, String> {
+pub fn outcome(judgement: Judgement, machine: &Machine) -> Outcome {
     match (judgement, &machine.taken) {
         (Judgement::Right, _) => Ok(None),
         (Judgement::Wrong(said), _) | (Judgement::Open(said), None) => Err(said),

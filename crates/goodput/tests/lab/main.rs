@@ -7,6 +7,7 @@
 mod disturbed;
 mod howtos;
 mod latency;
+mod majority;
 #[path = "../common/namespace.rs"]
 mod namespace;
 mod neighbours;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
             .chain(howtos::all())
             .chain(shaping::all())
             .chain(disturbed::all())
+            .chain(majority::all())
             .chain(neighbours::all())
             .collect(),
         Err(why) => vec![Test::skipped("lab", why.to_string())],
