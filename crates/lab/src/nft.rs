@@ -1,60 +1,10 @@
-//! The packet filter's program, nft(8): its path (ordinary users do not have its folder in their search path), and the
-//! faults that are rules of a host.
+//! The packet filter's program, nft(8). Ordinary users do not have its folder in their search path.
 
-use std::fmt;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use crate::error::LabError;
-use crate::faults::{Fault, FaultTarget, Kind, Undo};
 use crate::host::Host;
-use crate::host_name::HostName;
-use crate::limits::Limits;
-use crate::need::Need;
-
-/// A fault that consists only of rules of a host's packet filter. The rules disappear with the host.
-pub(crate) trait FilterRules: fmt::Debug + Send + Sync {
-    /// The kind of fault, to name in errors.
-    const KIND: &'static Kind;
-
-    /// The host with the rules.
-    fn host(&self) -> HostName;
-
-    /// What it leaves of the direction from near to far; by default everything.
-    fn limits(&self) -> Limits {
-        Limits::default()
-    }
-
-    /// The fault's own table, in the syntax of nft(8).
-    fn rules(&self) -> String;
-}
-
-impl<T: FilterRules> Fault for T {
-    fn host(&self) -> HostName {
-        FilterRules::host(self)
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::PacketFilter]
-    }
-
-    fn limits(&self) -> Limits {
-        FilterRules::limits(self)
-    }
-
-    fn plant(&self, site: FaultTarget<'_>) -> Result<Undo, LabError> {
-        load(site.host, &self.rules()).map_err(|why| failed(self, why)).map(|()| None)
-    }
-
-    fn read_back(&self, site: FaultTarget<'_>) -> Result<String, LabError> {
-        list(site.host).map_err(|why| failed(self, why))
-    }
-}
-
-fn failed<T: FilterRules>(fault: &T, why: String) -> LabError {
-    LabError::Fault { kind: T::KIND.id, host: FilterRules::host(fault).to_string(), why }
-}
 
 /// Path of the program, if it is installed.
 pub(crate) fn program() -> Option<&'static Path> {
@@ -68,12 +18,12 @@ pub(crate) fn missing() -> Option<String> {
 }
 
 /// Adds rules to those of a host, all or none. The error is in words.
-fn load(host: &Host, rules: &str) -> Result<(), String> {
+pub(crate) fn load(host: &Host, rules: &str) -> Result<(), String> {
     run(host, &["-f", "-"], rules).map(drop)
 }
 
 /// All rules of a host, as nft prints them. The error is in words.
-fn list(host: &Host) -> Result<String, String> {
+pub(crate) fn list(host: &Host) -> Result<String, String> {
     run(host, &["list", "ruleset"], "")
 }
 

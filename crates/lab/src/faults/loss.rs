@@ -5,10 +5,10 @@
 
 use serde::Deserialize;
 
+use super::filter_rules::FilterRules;
 use super::{Kind, read};
 use crate::amount::{self, Percent};
 use crate::host_name::HostName;
-use crate::nft::FilterRules;
 
 pub(super) const KIND: Kind = Kind {
     id: "loss",

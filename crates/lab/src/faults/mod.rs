@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer};
 
 mod cpu_quota;
+mod filter_rules;
 mod htb;
 mod icmp_filter;
 mod link_flap;

@@ -3,9 +3,9 @@
 
 use serde::Deserialize;
 
+use super::filter_rules::FilterRules;
 use super::{Kind, read};
 use crate::host_name::HostName;
-use crate::nft::FilterRules;
 
 pub(super) const KIND: Kind = Kind {
     id: "oversize",

@@ -8,11 +8,11 @@
 use goodput_model::units::BitRate;
 use serde::Deserialize;
 
+use super::filter_rules::FilterRules;
 use super::{Kind, read};
 use crate::amount;
 use crate::host_name::HostName;
 use crate::limits::Limits;
-use crate::nft::FilterRules;
 
 pub(super) const KIND: Kind = Kind {
     id: "policer",

@@ -3,10 +3,10 @@
 
 use serde::Deserialize;
 
+use super::filter_rules::FilterRules;
 use super::{Kind, read};
 use crate::host_name::HostName;
 use crate::limits::Limits;
-use crate::nft::FilterRules;
 
 pub(super) const KIND: Kind = Kind {
     id: "syn-mss",

@@ -5,9 +5,9 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use super::filter_rules::FilterRules;
 use super::{Kind, read};
 use crate::host_name::HostName;
-use crate::nft::FilterRules;
 
 pub(super) const KIND: Kind = Kind {
     id: "syn-without",
