@@ -113,7 +113,7 @@ fn verdict(record: &Record) -> Markup {
     }
 }
 
-/// Which part of a command with several runs the number, the verdict and the lines over time are of.
+/// The part of a command with several runs that the number, the verdict and the charts over time show.
 pub fn part(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::Test | Kind::Attach => None,

@@ -7,15 +7,15 @@ use crate::levels::levels;
 use crate::rate::Rate;
 use crate::trace::Trace;
 
-/// Arrivals at an empty bucket that are looked at, at least, and as a share of all. Later ones add the error of the rate over
-/// a longer time.
+/// Smallest number of arrivals at an empty bucket from which the depth is estimated, the earliest first.
 const MIN_LOOKED_AT: usize = 32;
+/// Their share of all such arrivals. Over a longer time, the error of the rate weighs more.
 const LOOKED_AT_SHARE: f64 = 0.1;
-/// The share of the levels below the one that is taken. A host that stops for a moment makes frames wait or lets the bucket
+/// Quantile of the levels that is taken as the depth. A host that stops for a moment makes frames wait or lets the bucket
 /// fill again, and arrivals are late but never early; all of this only lowers a level.
 const LEVEL_QUANTILE: f64 = 0.9;
 
-/// Bytes. What is looked at is a part of the train, and the rate of one part may differ from the mean.
+/// The depth, bytes. It is estimated from a part of the train, whose rate may differ from the mean.
 pub(crate) fn depth(
     trace: &Trace,
     kind: ShapingKind,

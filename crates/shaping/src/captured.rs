@@ -6,7 +6,7 @@ use goodput_model::{Bytes, CapturedPayload, EndName, PacketSize, Transport};
 
 use crate::gaps::{Passed, gaps};
 
-/// Sizes that are named at most.
+/// Largest number of packet sizes in the result.
 const MAX_SIZES: usize = 5;
 
 /// Packets with payload of one end and transport, each with its time in seconds, the earliest first, and its bytes.

@@ -1,10 +1,10 @@
-//! What had come by when, with as many points as a picture shows.
+//! The bytes that had arrived by each time, with as many points as a picture shows.
 
 use goodput_model::CurvePoint;
 
 use crate::trace::Trace;
 
-/// Points of a curve at most.
+/// Largest number of points of a curve.
 const MAX_CURVE_POINTS: usize = 200;
 
 pub(crate) fn curve(trace: &Trace) -> Vec<CurvePoint> {

@@ -25,7 +25,7 @@ pub(crate) fn arrivals(trace: &Trace, kind: ShapingKind, rough: &Rough) -> Empty
 }
 
 impl Empty {
-    /// All arrivals from the first of these to the last; all there are if there are none.
+    /// All arrivals from the first of these to the last; every arrival if there are none.
     pub(crate) fn span<'a>(&self, trace: &'a Trace) -> &'a [Came] {
         match self.0[..] {
             [first, .., last] => &trace.came[first..=last],

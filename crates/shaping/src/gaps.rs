@@ -4,26 +4,26 @@ use std::collections::BTreeMap;
 
 use goodput_model::{Bytes, GapBin, Gaps, Rhythm, median};
 
-/// Where the bins begin, seconds; shorter pauses are those within a batch of the receiver's.
+/// Beginning of the first bin, seconds. It also counts shorter pauses, which lie within a batch of the receiver.
 const FIRST_BIN_S: f64 = 1e-6;
-/// A pause of at least this share of the longest ends a burst.
+/// Smallest length of a pause that ends a burst, as a share of the longest.
 const PAUSE_SHARE: f64 = 0.5;
-/// Share of the time that the pauses take, at least, if bursts are what is seen.
+/// Smallest share of the time that the pauses between bursts take.
 const MIN_PAUSED_SHARE: f64 = 0.5;
-/// Bursts between pauses, at least.
+/// Smallest number of bursts between long pauses.
 const MIN_BURSTS: usize = 4;
-/// Share of the median period by which most periods differ from it, at most, if they are even.
+/// Largest difference of an even period from the median, as a share of the median.
 const MAX_SPREAD: f64 = 0.15;
-/// Share of the periods that most are, at least: the first and the last burst have their own reasons. Of random pauses,
-/// one in ten would be as near the median.
+/// Smallest share of even periods in a rhythm. Not all, because the first and the last burst may be cut off. Of random
+/// periods, one in ten would be as near the median.
 const MIN_EVEN_SHARE: f64 = 0.75;
 
 /// A packet that passed a place.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Passed {
-    /// When, seconds.
+    /// Time, seconds.
     pub(crate) at_s: f64,
-    /// Its bytes.
+    /// Size.
     pub(crate) bytes: f64,
 }
 

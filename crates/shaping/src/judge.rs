@@ -5,20 +5,22 @@ use goodput_model::{
     ShapingKind, ShapingTest,
 };
 
-/// Loss below which nothing dropped what exceeds a rate, as a share.
+/// Largest share of datagrams lost by chance; a greater loss shows that something drops what exceeds a rate.
 const MAX_CHANCE_LOSS_SHARE: f64 = 0.01;
-/// Share of the time that a sender waits for a queue which holds it, at least, percent. Measured: 59 to 97, and otherwise 0.
+/// Smallest share of the time that a sender waits for a queue that holds it, percent. Measured: 59 to 97, and 0 for a
+/// queue that does not.
 const MIN_HELD_PERCENT: f64 = 10.0;
-/// How often a queueing discipline that holds a sender waits for its rate, for each call of the sender, at least. It does so
-/// once for all that a call sends, or for each frame if it cuts that up; one that holds nothing never does.
+/// Smallest number of waits for the rate, for each call of the sender, in a queueing discipline that holds the sender. It
+/// waits once for all that a call sends, or for each frame if it splits that; one that does not hold the sender never
+/// waits.
 const MIN_RATE_WAITS_PER_CALL: f64 = 0.5;
 
-/// What it is configured for, and how exactly it has to give that.
+/// The configured rate of a shaper, and how exactly the shaper has to give it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Configured {
     /// The rate, bits per second.
     pub rate: BitRate,
-    /// By how much the rate that it gives may differ, percent.
+    /// Largest tolerated difference of the rate that it gives, percent.
     pub tolerance_percent: f64,
     /// The largest burst that it may let through.
     pub max_burst: Option<Bytes>,

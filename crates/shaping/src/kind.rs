@@ -5,12 +5,12 @@ use goodput_model::{ShapingKind, median};
 use crate::rough::Rough;
 use crate::trace::{Came, Trace};
 
-/// Frames that lie before one that waits, at least. One may always be on the wire, and one at the receiver.
+/// Smallest number of frames in front of a waiting one. One may always be on the wire, and one at the receiver.
 const MIN_QUEUED_FRAMES: f64 = 2.5;
-/// How many times the usual change of the wait from one arrival to the next a wait has to be. In a queue it changes by a
-/// part of a frame; waits that come and go with every arrival are the hosts'.
+/// Smallest ratio of a wait in a queue to the usual difference between the waits of neighboring arrivals. In a queue they
+/// differ by a part of a frame; waits that come and go with every arrival arise in the hosts.
 const MIN_WAIT_TO_CHANGE_RATIO: f64 = 5.0;
-/// Share of the datagrams that a policer drops, at least. A train is sent at several times the rate, and other losses are
+/// Smallest share of datagrams that a policer drops. A train is sent at several times the rate; other causes drop
 /// fewer.
 const MIN_POLICED_SHARE: f64 = 0.05;
 
@@ -33,12 +33,12 @@ pub(crate) fn kind(trace: &Trace, rough: &Rough) -> ShapingKind {
     }
 }
 
-/// How long a datagram is on its way longer than the quickest, at least, if it waited in a queue at this rate.
+/// Shortest extra delay, compared with the quickest datagram, that shows a wait in a queue at this rate, seconds.
 pub(crate) fn least_wait_s(trace: &Trace, rough: &Rough) -> f64 {
     MIN_QUEUED_FRAMES * trace.frame / rough.rate
 }
 
-/// How long those waited that came right before a gap in the numbers: the queue was full then, if it was one.
+/// Waits of the datagrams right before a gap in the numbers, seconds. If there was a queue, it was full then.
 pub(crate) fn waits_at_drops(trace: &Trace) -> impl Iterator<Item = f64> {
     let drops = trace.came.windows(2).filter(|two| two[1].lost_before > 0);
     drops.map(|two| two[0].wait_s)

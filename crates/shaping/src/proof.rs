@@ -12,7 +12,7 @@ const INTERVAL_ERROR: f64 = 0.05;
 /// A setting in question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Which.
+    /// Its name.
     pub setting: SettingRef,
     /// Its present value, and another one.
     pub values: [String; 2],
@@ -84,7 +84,7 @@ fn bucket(test: &ShapingTest, sender: &Sender) -> Result<Question, String> {
     Ok(Question { setting: change.setting, values: [from, change.to], command })
 }
 
-/// What a comparison shows. `goodput` is what TCP's rate in `test` was as goodput, bits per second.
+/// What a comparison shows. `goodput` is the goodput of TCP in `test`, bits per second.
 pub fn proof(
     test: &ShapingTest,
     goodput: f64,
@@ -111,7 +111,7 @@ fn gives(test: &ShapingTest, rate: &ArmRate) -> bool {
     off.is_some_and(|off| off.abs() <= test.tolerance_percent / 100.0)
 }
 
-/// What TCP got in the runs of an arm that count; `scale` makes what the shaper counts of goodput.
+/// TCP's rate in the runs of an arm that count, as the shaper counts it; `scale` converts goodput to this rate.
 fn rate(comparison: &Comparison, arm: usize, scale: &Result<f64, Missing>) -> ArmRate {
     let scale = match scale {
         Ok(scale) => *scale,
@@ -137,9 +137,9 @@ fn rate(comparison: &Comparison, arm: usize, scale: &Result<f64, Missing>) -> Ar
     }
 }
 
-/// The place, from 0, of the lower end of a distribution-free interval of the median among `n` sorted values: as many lie below the
-/// median as a fair coin shows heads (Conover, Practical Nonparametric Statistics, section 3.2). `None` if even the smallest
-/// and the largest are too close.
+/// The place, from 0, of the lower end of a distribution-free interval of the median among `n` sorted values: the number
+/// of values below the median is distributed like the heads of a fair coin (Conover, Practical Nonparametric
+/// Statistics, section 3.2). `None` if even the interval from the smallest to the largest is too narrow.
 fn lower_place(n: usize) -> Option<usize> {
     let (mut probability, mut below) = (0.5f64.powi(i32::try_from(n).ok()?), 0.0);
     let mut place = None;

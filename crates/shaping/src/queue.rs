@@ -6,9 +6,9 @@ use crate::empty::Empty;
 use crate::kind::waits_at_drops;
 use crate::trace::Trace;
 
-/// Wait at the first drop, as a share of the wait at most drops, below which the queue was not full yet.
+/// Longest wait at the first drop that shows a queue which was not full yet, as a share of the wait at most drops.
 const MAX_EARLY_SHARE: f64 = 0.75;
-/// The share of the waits at drops that the longest of "most" has.
+/// Quantile of the waits at drops that counts as the wait at most drops.
 const MOST_WAITS_QUANTILE: f64 = 0.9;
 
 /// `rate` in bytes per second.

@@ -1,4 +1,4 @@
-//! The rate at which the bucket fills: what was let through between times at which it was empty, over these times.
+//! The rate at which the bucket fills: the bytes let through between times at which it was empty, divided by these times.
 
 use goodput_model::{Estimate, Missing, ShapingKind};
 
@@ -7,13 +7,14 @@ use crate::levels::levels;
 use crate::rough::Rough;
 use crate::trace::Trace;
 
-/// Parts of the train that are looked at apart, so that their spread gives the error.
+/// Number of parts of the train whose rates are compared; their spread gives the error.
 const TRAIN_PARTS: usize = 10;
-/// 97.5 % quantile of Student's t with one degree of freedom less than there are blocks.
+/// 97.5 % quantile of Student's t with one degree of freedom less than there are parts.
 const T_QUANTILE: f64 = 2.262;
-/// Frames that have to pass in these times, at least.
+/// Smallest number of frames in all stretches together.
 const MIN_FRAMES: f64 = 8.0;
-/// How much longer than its bucket takes to fill a policer may have dropped nothing, as a share of that time.
+/// Longest time without a drop after which a policer's bucket still counts as not full, as a multiple of the time to
+/// fill it.
 const FILL_TIME_MARGIN: f64 = 1.5;
 
 /// What was let through between two times at which the bucket was empty.
@@ -26,13 +27,13 @@ struct Stretch {
 /// The rate, bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rate {
-    /// Over all stretches, with its 95 % interval.
+    /// Mean over all stretches, with its 95 % interval.
     pub(crate) mean: Estimate,
-    /// How far the rate of one part of the train may be from it, with 95 %.
+    /// Half-width of the 95 % prediction interval for the rate of one part of the train.
     pub(crate) part_error: f64,
 }
 
-/// How exactly a rate is known, half-widths of 95 % intervals, bytes per second.
+/// Half-widths of the 95 % intervals of a rate, bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Spread {
     of_mean: f64,
@@ -82,7 +83,7 @@ fn stretches(trace: &Trace, kind: ShapingKind, empty: &Empty, rough: &Rough) -> 
     }
 }
 
-/// From parts of equal time.
+/// The spread of the rates of parts of equal duration.
 fn spread(stretches: &[Stretch], seconds: f64) -> Spread {
     let (mut rates, mut part) = (Vec::new(), Stretch { seconds: 0.0, bytes: 0.0 });
     for stretch in stretches {
@@ -101,7 +102,7 @@ fn spread(stretches: &[Stretch], seconds: f64) -> Spread {
     let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0);
     Spread {
         of_mean: T_QUANTILE * (variance / count).sqrt(),
-        // A prediction interval: of one more part, around a mean that is not known exactly either.
+        // A prediction interval covers one more part, around a mean that is not known exactly either.
         of_part: T_QUANTILE * (variance * (1.0 + 1.0 / count)).sqrt(),
     }
 }

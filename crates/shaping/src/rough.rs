@@ -7,7 +7,8 @@
 
 use crate::trace::Trace;
 
-/// Frames that the bend has to lie above the chord: less is what arrivals come together or apart by chance.
+/// Smallest height of the bend above the chord, frames. Arrivals that are close together or apart by
+/// chance make smaller bends.
 const MIN_BEND_FRAMES: f64 = 2.0;
 
 /// The first guess.

@@ -7,10 +7,10 @@ use crate::{Sizes, Train, shaping};
 
 const SIZES: Sizes = Sizes { payload: 1472, packet: 1500, frame: 1514 };
 
-/// How many times the rate a train is sent at. No whole number, so that it does not beat with the bucket.
+/// Ratio of a train's rate to the bucket's. Not a whole number, so that the two do not beat.
 const OFFERED_TO_BUCKET_RATE: f64 = 4.3;
 
-/// Buckets that are drawn, each from its own seed.
+/// Number of buckets drawn, each from its own seed.
 const SIMULATED_BUCKETS: u64 = 60;
 
 /// What holds the rate.

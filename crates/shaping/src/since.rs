@@ -5,9 +5,9 @@ use goodput_model::{
     ShapingTest,
 };
 
-/// Differences of a rate that may be the measurement's own, as a share.
+/// Largest difference between two rates that may be an error of measurement, as a share.
 const RATE_ACCURACY: f64 = 0.005;
-/// The same for a bucket.
+/// Largest such difference between two buckets, as a share.
 const BUCKET_ACCURACY: f64 = 0.1;
 
 /// The differences that count, a sentence each; none if nothing changed.

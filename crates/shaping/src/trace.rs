@@ -1,4 +1,4 @@
-//! The datagrams of a train that came, with what each time says.
+//! The datagrams of a train that arrived, and what their times show.
 
 use std::collections::BTreeSet;
 
@@ -18,43 +18,43 @@ pub struct Sizes {
 /// Datagrams of one size, sent faster than a path is configured to carry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Train {
-    /// Those that came, in the order in which they came.
+    /// The datagrams that arrived, in order of arrival.
     pub arrivals: Vec<Arrival>,
-    /// How many were sent.
+    /// Number of datagrams sent.
     pub sent: u64,
-    /// How large each is.
+    /// Size of each.
     pub sizes: Sizes,
-    /// How long the sender had to wait for its own queue, percent of the time.
+    /// Share of the time that the sender had to wait for its own queue, percent.
     pub held_percent: Known<f64>,
-    /// How often its queueing discipline made something wait for its rate, for each call that sent datagrams.
+    /// Number of waits for the rate in the sender's queueing discipline, for each call that sent datagrams.
     pub rate_waits_per_call: Known<f64>,
-    /// Datagrams that left in one call, on average.
+    /// Average number of datagrams sent in one call.
     pub batch: f64,
 }
 
 impl Train {
-    /// Fewer arrivals than these say nothing about a rate.
+    /// Smallest number of arrivals that shows a rate.
     pub const MIN_ARRIVALS: usize = 16;
 }
 
-/// A datagram that came; times are seconds since the first one came or was sent.
+/// A datagram that arrived; times are in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Came {
-    /// When it was sent, since the first of those that came was sent.
+    /// Sending time, since the first of the datagrams that arrived was sent.
     pub(crate) sent_s: f64,
-    /// When it came.
+    /// Arrival time, since the first arrival.
     pub(crate) came_s: f64,
-    /// How much longer it was on its way than the quickest.
+    /// Extra delay, compared with the quickest datagram.
     pub(crate) wait_s: f64,
-    /// How many sent right before it did not come.
+    /// Number of datagrams lost right before it.
     pub(crate) lost_before: u64,
 }
 
-/// All of them, in the order in which they came.
+/// All datagrams that arrived, in order of arrival.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Trace {
     pub(crate) came: Vec<Came>,
-    /// Bytes of each frame.
+    /// Size of each frame, bytes.
     pub(crate) frame: f64,
 }
 
@@ -69,20 +69,20 @@ impl Trace {
         Ok(Self { came, frame: train.sizes.frame as f64 })
     }
 
-    /// The rate at which those were sent that came, and those between them, bytes per second.
+    /// Sending rate of the datagrams that arrived and of those lost between them, bytes per second.
     pub(crate) fn offered_bytes_per_s(&self) -> f64 {
         let sent = self.came.iter().map(|came| 1 + came.lost_before).sum::<u64>() - 1;
         let last = self.came.iter().map(|came| came.sent_s).fold(0.0, f64::max);
         if last > 0.0 { sent as f64 * self.frame / last } else { f64::INFINITY }
     }
 
-    /// Bytes that had come with the arrival at this place.
+    /// Bytes that had arrived up to and including the arrival at this place.
     pub(crate) fn bytes_with(&self, place: usize) -> f64 {
         (place + 1) as f64 * self.frame
     }
 }
 
-/// Each datagram once, the first copy of it, by the time at which it came.
+/// The first copy of each datagram, in order of arrival.
 fn without_copies(arrivals: &[Arrival]) -> Vec<Arrival> {
     let mut sorted = arrivals.to_vec();
     sorted.sort_by_key(|arrival| (arrival.came_ns, arrival.number));

@@ -6,9 +6,9 @@ use crate::trace::Came;
 
 /// Lengths of the windows, seconds.
 const WINDOWS_S: [f64; 4] = [0.001, 0.01, 0.1, 1.0];
-/// Frames that a window holds on average, at least: with fewer its rate says how many frames fall into it.
+/// Smallest average number of frames in a window. With fewer, the rate depends on how the frames fall into it.
 const MIN_FRAMES: f64 = 4.0;
-/// Windows side by side that fit into the time that is looked at, at least.
+/// Smallest number of windows side by side in the time of the measurement.
 const MIN_WINDOWS: f64 = 2.0;
 
 pub(crate) fn rates(held: &[Came], frame: f64) -> Vec<WindowRates> {

@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use goodput_files::{Conversation, Dial, FileError, NfsOptions, Options, Ready, Wait, schemes};
 
-/// Bytes of one piece at most.
+/// Largest size of one piece.
 const MAX_PIECE_BYTES: usize = 4096;
-/// Waits of one conversation at most: an answer of many pieces is no better than one of few.
+/// Largest number of waits in one conversation: an answer in more pieces finds no more errors.
 const MAX_WAITS: u32 = 200;
 /// The last fragment of a record (RFC 5531 section 11).
 const LAST_FRAGMENT_BIT: u32 = 1 << 31;

@@ -161,7 +161,7 @@ fn runs_here(mover: &dyn Mover, transport: Transport) -> Result<String, String> 
         transport,
         mover: mover.id().into(),
         chunk_bytes: transport.standard_chunk(),
-        // Whether the host can, rather than whether a plan without a rate could.
+        // Some movers need a rate. The list shows what the host can do, so the plan has one.
         rate_bits_per_s: Some(BitRate(1e9)),
         ..Plan::standard()
     };

@@ -14,7 +14,7 @@ struct Passing<'a> {
     bytes: f64,
     /// The bucket that is enough for it, bytes.
     enough: f64,
-    /// How late its timers were.
+    /// Lateness of its timers.
     timers: &'a Known<TimerLateness>,
     watched: Option<&'a Watched>,
 }
@@ -106,7 +106,7 @@ fn explain(seen: &Seen, passing: &Passing, short: f64) -> Option<String> {
     ))
 }
 
-/// How long what passes takes at the rate, seconds.
+/// Time that what passes takes at the rate, seconds.
 fn cycle_s(shaper: &LocalShaper, passing: &Passing) -> f64 {
     passing.bytes * 8.0 / shaper.rate_bits_per_s.0
 }

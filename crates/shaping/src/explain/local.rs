@@ -7,7 +7,7 @@ use super::Sender;
 /// A payload of 48 bytes in each cell of 53 (ATM, ITU-T I.361).
 const CELL_PAYLOAD_BYTES: f64 = 48.0;
 const CELL_BYTES: f64 = 53.0;
-/// Levels of htb's classes at most (`TC_HTB_MAXDEPTH`, include/uapi/linux/pkt_sched.h).
+/// Largest number of levels of htb's classes (`TC_HTB_MAXDEPTH`, include/uapi/linux/pkt_sched.h).
 const MAX_DEPTH: usize = 8;
 
 /// The shaper; `frame` as it would count it without overhead.

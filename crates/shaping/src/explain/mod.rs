@@ -29,13 +29,13 @@ const BURST_STEP_S: f64 = 64e-9;
 /// The end that sent, and what is known of it.
 #[derive(Debug, Clone)]
 pub struct Sender<'a> {
-    /// Which end.
+    /// The end.
     pub end: EndName,
     /// Facts of its path's device before TCP was measured.
     pub before: &'a Snapshot,
     /// The same facts afterwards.
     pub after: &'a Snapshot,
-    /// How late timers were there.
+    /// Lateness of its timers.
     pub timers: Result<Timers, Missing>,
     /// Payload of a TCP segment, bytes, and its IP packet.
     pub segment: Result<(f64, f64), Missing>,
@@ -81,7 +81,7 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
     ShapingTest { causes, changes, commands, shaper, enough_bucket, ..test }
 }
 
-/// The most that the bucket of a shaper may be, whose size the kernel reports in steps, bytes.
+/// Largest possible size of a shaper's bucket, bytes: the kernel reports the size rounded down to a step.
 pub(crate) fn burst_at_most(shaper: &LocalShaper) -> Option<f64> {
     let Bytes(least) = shaper.burst_bytes.value()?;
     Some(*least as f64 + BURST_STEP_S * shaper.rate_bits_per_s.0 / 8.0)
@@ -99,7 +99,7 @@ pub(crate) fn larger_bucket(
     Some((change, command))
 }
 
-/// A full frame as a shaper counts it that has no overhead configured, bytes: of the train, or of TCP.
+/// Size of a full frame of the train or of TCP, bytes, as a shaper without configured overhead counts it.
 fn frame_bytes(test: &ShapingTest, sender: &Sender) -> Result<f64, Missing> {
     let header = f64::from(goodput_model::ETHERNET_HEADER_BYTES);
     match (&test.train, &sender.segment) {
@@ -133,7 +133,7 @@ impl<'a> Seen<'a> {
         self.shaper.as_ref().ok()
     }
 
-    /// Largest difference that does not count, as a share.
+    /// Largest tolerated difference, as a share.
     fn tolerance(&self) -> f64 {
         self.test.tolerance_percent / 100.0
     }
@@ -151,13 +151,13 @@ impl<'a> Seen<'a> {
         Some(shaper.rate_bits_per_s.0 * train.frame_bytes.0 as f64 / counted)
     }
 
-    /// The share of the local shaper's rate that datagrams lack, if it is more than what is tolerated.
+    /// Shortfall of the datagrams' rate, as a share of the local shaper's rate; `None` if it is tolerated.
     fn shortfall(&self) -> Option<f64> {
         let short = 1.0 - self.given()?.value / self.set_in_frames()?;
         (short > self.tolerance()).then_some(short)
     }
 
-    /// The share of the local shaper's rate that TCP lacks, if it is more than what is tolerated.
+    /// Shortfall of TCP's rate, as a share of the local shaper's rate; `None` if it is tolerated.
     fn tcp_shortfall(&self) -> Option<f64> {
         let (shaper, (_, packet)) = (self.shaper()?, self.sender.segment.as_ref().ok()?);
         let layer = self.test.counts.value()?;
@@ -172,12 +172,12 @@ impl<'a> Seen<'a> {
         self.sender.timers.as_ref().ok().map(which)
     }
 
-    /// The local shaper's bucket, bytes: the least that the kernel may have, which reports it in steps.
+    /// Size of the local shaper's bucket as the kernel reports it, rounded down to a step, bytes.
     fn burst(&self) -> Option<f64> {
         self.shaper()?.burst_bytes.value().map(|Bytes(bytes)| *bytes as f64)
     }
 
-    /// The most that it may be, bytes.
+    /// Largest possible size of that bucket, bytes.
     fn burst_at_most(&self) -> Option<f64> {
         burst_at_most(self.shaper()?)
     }

@@ -5,7 +5,7 @@ use goodput_model::{Bytes, QueueDiscipline, Seconds, ShapingKind};
 
 use super::{Answer, Seen, say};
 
-/// Wait from which a person notices, seconds: a third of the 150 ms that ITU-T G.114 allows one way for a whole call.
+/// Shortest wait that a person notices, seconds: a third of the 150 ms that ITU-T G.114 allows one way for a whole call.
 const NOTICED_S: f64 = 0.05;
 
 /// A queue that is shorter than what TCP has in flight.

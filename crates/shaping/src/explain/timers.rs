@@ -16,9 +16,9 @@ pub struct Timers {
 /// Timers of one length, one after the other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watched {
-    /// How long each was to run, seconds.
+    /// Requested length of each, seconds.
     pub timer_s: f64,
-    /// How late each was, seconds.
+    /// Lateness of each, seconds.
     pub latenesses_s: Vec<f64>,
 }
 
