@@ -47,13 +47,13 @@ impl Budget {
 
 /// The rates that limit a conversation in one direction, which flows may share.
 #[derive(Default)]
-pub struct Pace {
+pub struct ConversationPace {
     rates: Vec<Arc<SharedRate>>,
     /// When more may move, nanoseconds of the monotonic clock.
     next_ns: u64,
 }
 
-impl Pace {
+impl ConversationPace {
     /// The pace of these rates.
     pub fn at(rates: Vec<Arc<SharedRate>>) -> Self {
         Self { rates, next_ns: 0 }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn who_has_moved_much_waits_as_long_as_that_takes_at_the_rate() {
         let shared = SharedRate::new(BitRate(8e6)).map(Arc::new).expect("a rate");
-        let mut pace = Pace::at(vec![Arc::clone(&shared)]);
+        let mut pace = ConversationPace::at(vec![Arc::clone(&shared)]);
         let now = Instant::now();
         assert_eq!(pace.full_until(now), None);
         pace.moved(3_600_000_000);

@@ -13,7 +13,7 @@ use goodput_wire::session::{Action, Input, Output, Session};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
-use crate::control::budget::{Budget, Pace};
+use crate::control::budget::{Budget, ConversationPace};
 
 /// How long a closing connection may take to send the rest.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -37,7 +37,7 @@ pub struct Conversation {
     /// How much the peer may still send; `None`: any amount.
     budget: Option<Arc<Budget>>,
     /// How fast to send, and how fast to receive.
-    paces: (Pace, Pace),
+    paces: (ConversationPace, ConversationPace),
     actions: VecDeque<Action>,
     failure: Option<WireError>,
     closing: bool,
@@ -79,7 +79,7 @@ impl Conversation {
     /// Limits sending and receiving to these rates from now on: the conversation itself is a
     /// measurement.
     pub fn keep_to(&mut self, sent: Vec<Arc<SharedRate>>, heard: Vec<Arc<SharedRate>>) {
-        self.paces = (Pace::at(sent), Pace::at(heard));
+        self.paces = (ConversationPace::at(sent), ConversationPace::at(heard));
     }
 
     /// Gives the session an input. A failure shows in the next [`Conversation::next`], after what the

@@ -29,13 +29,13 @@ const MAX_OPENING_TIME: Duration = Duration::from_secs(100);
 pub type Concluding = Box<dyn Fn() -> (Fetches, Option<String>) + Send + Sync>;
 
 /// Removes what was stored, and reports in words what could not be removed. Dropping it removes as well.
-pub type Removal = Box<dyn FnOnce() -> Vec<String> + Send + Sync>;
+pub type ScratchRemoval = Box<dyn FnOnce() -> Vec<String> + Send + Sync>;
 
 /// Flows, and what comes with the flows of a file.
 #[derive(Default)]
 struct Beside {
     log: Option<Concluding>,
-    scratch: Option<Removal>,
+    scratch: Option<ScratchRemoval>,
     mount: Option<(FileMount, Snapshot)>,
 }
 
@@ -48,7 +48,7 @@ pub struct Agreed {
     /// The mount of the file and what is known about it, if the target is a file on a mount.
     pub mount: Option<(FileMount, Snapshot)>,
     /// Removes what they store at a server of files or on a mount.
-    pub scratch: Option<Removal>,
+    pub scratch: Option<ScratchRemoval>,
     /// What the session said.
     pub heard: AgreedAnswers,
     /// The hashes by which ports were chosen, if they were to be.
@@ -227,7 +227,7 @@ async fn fetch(
     drop(waiter);
     let Fetching { opened, log, scratch } = opened???;
     let log: Concluding = Box::new(move || (log.conclude(), log.change()));
-    let scratch = scratch.map(|scratch| -> Removal { Box::new(move || scratch.remove()) });
+    let scratch = scratch.map(|scratch| -> ScratchRemoval { Box::new(move || scratch.remove()) });
     Ok((opened, Beside { log: Some(log), scratch, mount: None }))
 }
 
@@ -247,7 +247,7 @@ async fn open_mounted(
     drop(waiter);
     let MountedFlows { opened, log, mount, facts, scratch } = opened???;
     let log: Concluding = Box::new(move || (log.conclude(), None));
-    let scratch = scratch.map(|scratch| -> Removal { Box::new(move || scratch.remove()) });
+    let scratch = scratch.map(|scratch| -> ScratchRemoval { Box::new(move || scratch.remove()) });
     Ok((opened, Beside { log: Some(log), scratch, mount: Some((mount, facts)) }))
 }
 

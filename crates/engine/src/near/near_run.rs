@@ -7,7 +7,7 @@ use goodput_kernel::Context;
 use goodput_model::{EndName, Missing, Plan, Snapshot};
 use goodput_wire::session::Input;
 
-use super::agree::{self, Concluding, Removal};
+use super::agree::{self, Concluding, ScratchRemoval};
 use super::await_reports::await_reports;
 use super::both_ends::BothEnds;
 use super::client::Client;
@@ -35,7 +35,7 @@ pub struct NearRun<'a> {
     /// What becomes known of the requests to a file server.
     log: Option<Concluding>,
     /// Removes what is stored at a file server or on a mount, also when dropped.
-    scratch: Option<Removal>,
+    scratch: Option<ScratchRemoval>,
 }
 
 impl<'a> NearRun<'a> {
@@ -136,7 +136,7 @@ impl<'a> NearRun<'a> {
 }
 
 /// Removes what was stored at a file server or on a mount. Returns what is left there.
-async fn removed(scratch: Option<Removal>) -> Vec<String> {
+async fn removed(scratch: Option<ScratchRemoval>) -> Vec<String> {
     let Some(scratch) = scratch else { return Vec::new() };
     blocking(scratch).await.unwrap_or_else(|why| vec![format!("what was stored: {why}")])
 }

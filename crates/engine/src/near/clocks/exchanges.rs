@@ -34,7 +34,7 @@ const MAX_LAST_ANSWERS_TIME: Duration = Duration::from_secs(1);
 
 /// The phase of the measurement, for the thread that asks, and that thread's progress.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct ClockProgress {
     stage: AtomicU8,
     answered: AtomicUsize,
     heard: LastHeard,
@@ -43,7 +43,7 @@ pub struct Progress {
 const PHASE_AFTER: u8 = 1;
 const PHASE_ABANDONED: u8 = 2;
 
-impl Progress {
+impl ClockProgress {
     /// No payload moves any more: asks the last questions.
     pub fn finish(&self) {
         self.stage.fetch_max(PHASE_AFTER, Ordering::Relaxed);
@@ -83,7 +83,7 @@ pub fn exchange(
     to: SocketAddr,
     cookie: Cookie,
     options: &SocketOptions,
-    progress: &Progress,
+    progress: &ClockProgress,
 ) -> Result<Vec<Exchange>, Missing> {
     let failed =
         |cause: std::io::Error| Missing::because(format!("clock exchange with {to}: {cause}"));
@@ -106,7 +106,7 @@ struct PendingRequests<'a> {
     socket: &'a UdpSocket,
     cookie: Cookie,
     nonce: Nonce,
-    progress: &'a Progress,
+    progress: &'a ClockProgress,
     arrivals: Arrivals,
     questions: ClockQuestions,
     answers: Answers,
@@ -141,7 +141,12 @@ impl Answers {
 }
 
 impl<'a> PendingRequests<'a> {
-    fn new(socket: &'a UdpSocket, cookie: Cookie, nonce: Nonce, progress: &'a Progress) -> Self {
+    fn new(
+        socket: &'a UdpSocket,
+        cookie: Cookie,
+        nonce: Nonce,
+        progress: &'a ClockProgress,
+    ) -> Self {
         Self {
             socket,
             cookie,
@@ -161,7 +166,7 @@ impl<'a> PendingRequests<'a> {
             self.hear_until(Instant::now() + self.answers.every, |own| own.progress.is_over())?;
         }
         let loaded = self.questions.last();
-        self.ask_often(Progress::is_abandoned)?;
+        self.ask_often(ClockProgress::is_abandoned)?;
         let until = Instant::now() + MAX_LAST_ANSWERS_TIME;
         while self.questions.is_waiting_since(loaded)
             && Instant::now() < until
@@ -174,7 +179,7 @@ impl<'a> PendingRequests<'a> {
     }
 
     /// Asks as many questions as a time without payload is worth.
-    fn ask_often(&mut self, is_over: fn(&Progress) -> bool) -> std::io::Result<()> {
+    fn ask_often(&mut self, is_over: fn(&ClockProgress) -> bool) -> std::io::Result<()> {
         for _ in 0..IDLE_EXCHANGES {
             if is_over(self.progress) {
                 break;
@@ -250,7 +255,7 @@ impl<'a> PendingRequests<'a> {
 fn proven(
     socket: &UdpSocket,
     cookie: &Cookie,
-    progress: &Progress,
+    progress: &ClockProgress,
 ) -> std::io::Result<Option<Nonce>> {
     let (least, until) = (Instant::now() + MAX_LAST_ANSWERS_TIME, Instant::now() + ANSWER_TIMEOUT);
     // A measurement that ends soon waits for a late answer; a longer one does not.
@@ -301,7 +306,7 @@ mod tests {
     fn an_answer_is_a_sign_of_life_and_anything_else_is_not() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(socket.local_addr().unwrap()).unwrap();
-        let (cookie, progress) = (Cookie([3; 16]), Progress::default());
+        let (cookie, progress) = (Cookie([3; 16]), ClockProgress::default());
         let mut asking = PendingRequests::new(&socket, cookie, Nonce([0; 16]), &progress);
         asking.ask();
         let mut answer = [b"goodputr".as_slice(), &cookie.0, &2u64.to_be_bytes()].concat();

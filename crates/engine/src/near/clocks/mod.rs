@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use crate::error::EngineError;
 use crate::near::client::Client;
 use crate::threads::blocking;
-use exchanges::Progress;
+use exchanges::ClockProgress;
 pub use pings::CLOCK_PINGS;
 
 /// Longest time that payload waits for the first answers.
@@ -36,13 +36,13 @@ type ClockExchanges = Result<Vec<Exchange>, Missing>;
 /// A comparison of both ends' clocks in progress.
 pub struct Comparing {
     asking: Result<JoinHandle<Result<ClockExchanges, EngineError>>, Missing>,
-    progress: Arc<Progress>,
+    progress: Arc<ClockProgress>,
 }
 
 impl Comparing {
     /// Begins to ask the far end that `client` has found.
     pub fn begin(client: &Client, plan: &Plan, echo: Option<Cookie>) -> Self {
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(ClockProgress::default());
         let asking = whom(client, plan, echo).map(|(to, cookie)| {
             // Source ports and subflows belong to the flows.
             let options = SocketOptions { source_port: None, mptcp: false, ..plan.socket.clone() };

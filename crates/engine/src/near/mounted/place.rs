@@ -40,7 +40,7 @@ impl PlacedFile {
     /// mounted once more with them, where nobody else sees the mount. Blocks.
     pub fn open(paths: &[PathBuf], plan: &Plan) -> Result<Self, EngineError> {
         let writes = plan.direction.senders().contains(&EndName::Near);
-        let here = Opening { paths, direct: plan.mount.direct, writes };
+        let here = FileOpening { paths, direct: plan.mount.direct, writes };
         let placed = here.open()?;
         match changes(plan) {
             changes if changes.is_empty() => Ok(placed),
@@ -99,13 +99,13 @@ fn changes(plan: &Plan) -> Vec<(&'static str, String)> {
 }
 
 /// How to open files.
-struct Opening<'a> {
+struct FileOpening<'a> {
     paths: &'a [PathBuf],
     direct: Option<bool>,
     writes: bool,
 }
 
-impl Opening<'_> {
+impl FileOpening<'_> {
     /// Opens it in the mount namespace of the calling thread.
     fn open(&self) -> Result<PlacedFile, EngineError> {
         let path = self.path();
@@ -181,7 +181,7 @@ pub fn cannot(what: &str, path: &Path, cause: &io::Error) -> EngineError {
 
 /// The same file on this measurement's own mount with the changed options.
 fn again(
-    here: &Opening<'_>,
+    here: &FileOpening<'_>,
     mount: &FileMount,
     plan: &Plan,
     changes: Vec<(&'static str, String)>,

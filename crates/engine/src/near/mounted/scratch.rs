@@ -99,14 +99,14 @@ fn make(path: &Path) -> io::Result<()> {
 }
 
 /// The outcome for files: whether each was there, or why it may still be; and whether the note was updated.
-struct Removal {
+struct RemovedFiles {
     files: Vec<(PathBuf, Result<bool, String>)>,
     noted: io::Result<()>,
 }
 
 /// Removes what a note names, which forgets each file that is gone.
-fn remove_noted(note: &mut StorageNote<PathBuf>) -> Removal {
-    let mut removal = Removal { files: Vec::new(), noted: Ok(()) };
+fn remove_noted(note: &mut StorageNote<PathBuf>) -> RemovedFiles {
+    let mut removal = RemovedFiles { files: Vec::new(), noted: Ok(()) };
     for path in note.places.clone() {
         let outcome = remove(&path).map_err(|cause| cause.to_string());
         if outcome.is_ok() {
@@ -118,7 +118,7 @@ fn remove_noted(note: &mut StorageNote<PathBuf>) -> Removal {
 }
 
 /// The same, within bounds. `None`: it took too long.
-fn remove_in_time(mut note: StorageNote<PathBuf>) -> Option<Removal> {
+fn remove_in_time(mut note: StorageNote<PathBuf>) -> Option<RemovedFiles> {
     let (say, said) = channel();
     std::thread::spawn(move || {
         // Nobody waits any more if it took too long.
@@ -127,7 +127,7 @@ fn remove_in_time(mut note: StorageNote<PathBuf>) -> Option<Removal> {
     said.recv_timeout(REMOVAL_TIMEOUT).ok()
 }
 
-impl Removal {
+impl RemovedFiles {
     /// What went wrong, in words.
     fn trouble(&self) -> impl Iterator<Item = String> {
         let left = self.files.iter();

@@ -184,9 +184,9 @@ fn is_device(name: &str) -> bool {
     })
 }
 
-type Opened = (OwnedFd, Option<Arc<dyn Allowance>>);
+type OpenedSink = (OwnedFd, Option<Arc<dyn Allowance>>);
 
-fn open_sink(name: &str, direct: bool, reach: &FileAccess) -> Result<Opened, StorageError> {
+fn open_sink(name: &str, direct: bool, reach: &FileAccess) -> Result<OpenedSink, StorageError> {
     match reach {
         FileAccess::User if name == "-" => Ok((own_description(1)?, None)),
         FileAccess::User => user_sink(name, direct).map(|file| (file, None)),
@@ -219,7 +219,7 @@ fn sink_advice(direct: bool, cause: &io::Error) -> &'static str {
     }
 }
 
-fn served_sink(name: &str, direct: bool, served: &ServedFiles) -> Result<Opened, StorageError> {
+fn served_sink(name: &str, direct: bool, served: &ServedFiles) -> Result<OpenedSink, StorageError> {
     let sinks = served.sinks.as_ref().ok_or_else(|| {
         "this server writes no files; its operator can allow it with serve --sinks DIR".to_string()
     })?;

@@ -18,11 +18,11 @@ use crate::serve::session::ports::{OpenPort, Opening, OwnPort, Ports};
 const FIRST_USER_PORT: u16 = 1024;
 
 /// A port that sessions have opened; closed when the last session drops it.
-pub struct Opened {
+pub struct OpenedListener {
     accepting: AbortHandle,
 }
 
-impl Drop for Opened {
+impl Drop for OpenedListener {
     fn drop(&mut self) {
         self.accepting.abort();
     }
@@ -33,7 +33,7 @@ impl Drop for Opened {
 pub struct OpenedPorts(tokio::sync::Mutex<HashMap<(SocketAddr, Transport), Entry>>);
 
 struct Entry {
-    opened: Weak<Opened>,
+    opened: Weak<OpenedListener>,
     task: JoinHandle<()>,
 }
 
@@ -43,7 +43,7 @@ impl OpenedPorts {
         local: SocketAddr,
         transport: Transport,
         shared: &Arc<Shared>,
-    ) -> Result<Arc<Opened>, String> {
+    ) -> Result<Arc<OpenedListener>, String> {
         if local.port() < FIRST_USER_PORT {
             return Err(format!(
                 "port {} is reserved for the system; use a higher one",
@@ -61,7 +61,7 @@ impl OpenedPorts {
         endpoints.retain(|_, entry| !entry.task.is_finished());
         let task = listen(local, transport, shared)
             .map_err(|cause| format!("can't listen on port {}: {cause}", local.port()))?;
-        let opened = Arc::new(Opened { accepting: task.abort_handle() });
+        let opened = Arc::new(OpenedListener { accepting: task.abort_handle() });
         endpoints.insert((local, transport), Entry { opened: Arc::downgrade(&opened), task });
         Ok(opened)
     }

@@ -23,7 +23,7 @@ use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::result::conclude::{Conclusion, conclude};
 use find::ActiveTransfer;
-use watch::Watch;
+use watch::TransferWatch;
 
 /// Which transfer to watch, and for how long.
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ pub async fn attach(
         subject: found.program.subject(),
         ..Context::default()
     };
-    let mut measurement = Watch::new(plan, found, context).run(interrupt, listener).await?;
+    let mut measurement = TransferWatch::new(plan, found, context).run(interrupt, listener).await?;
     measurement.doubts.insert(0, words);
     let mut conclusion = conclude(measurement, &target, &request.started)?;
     as_attached(&mut conclusion.record);

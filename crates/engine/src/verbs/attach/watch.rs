@@ -25,7 +25,7 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
 const MIN_SAMPLES: usize = 3;
 
 /// A transfer being watched.
-pub struct Watch {
+pub struct TransferWatch {
     plan: Plan,
     context: Context,
     eyes: Observers,
@@ -54,7 +54,7 @@ impl Observers {
     }
 }
 
-impl Watch {
+impl TransferWatch {
     /// Watches what was found; `context` is its path.
     pub fn new(plan: Plan, found: ActiveTransfer, context: Context) -> Self {
         let maker =
