@@ -8,7 +8,7 @@ use crate::plot::PlotError;
 
 /// The chart. A table shows it better than a picture.
 pub const CHART: Chart = Chart {
-    id: "way",
+    id: "path",
     shows: "what went in, came out and was lost at each step from application to application",
     draw,
 };
@@ -19,7 +19,7 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
 }
 
 fn figure(record: &Record, direction: &DirectionResult) -> Figure {
-    let mut table = Table::new(["step", "in", "out", "lost", "of"]);
+    let mut table = Table::new(["step", "in", "out", "lost", "unit"]);
     for step in &direction.path_steps {
         let [entered, left, dropped] =
             [&step.entered, &step.left, &step.dropped].map(|known| step.unit.amount(known));
@@ -34,7 +34,7 @@ fn figure(record: &Record, direction: &DirectionResult) -> Figure {
     };
     let (id, of) = direction_words(record, direction.sender);
     let title = format!("From application to application{of}");
-    Figure { id: format!("way{id}"), title, alt, svg: None, table }
+    Figure { id: format!("path{id}"), title, alt, svg: None, table }
 }
 
 fn lost(step: &Step) -> Option<String> {

@@ -48,7 +48,7 @@ fn drops(step: &Step, steps: &[Step]) -> bool {
 }
 
 fn table(steps: &[Step]) -> Vec<String> {
-    let mut table = Table::new(&["", "in", "out", "lost", "of", "counted by"]);
+    let mut table = Table::new(&["", "in", "out", "lost", "unit", "counted by"]);
     for (at, step) in steps.iter().enumerate() {
         let dropped = match drops(step, steps) {
             true => step.unit.amount(&step.dropped),
