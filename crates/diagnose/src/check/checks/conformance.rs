@@ -8,7 +8,9 @@ use super::super::{HostView, check};
 use super::ALL;
 
 #[test]
-fn ids_are_kebab_case_and_titles_are_phrases() {
+fn ids_are_unique_and_kebab_case_and_titles_are_phrases() {
+    let ids: BTreeSet<_> = ALL.iter().map(|check| check.id).collect();
+    assert_eq!(ids.len(), ALL.len(), "ids are unique");
     let titles: BTreeSet<_> = ALL.iter().map(|check| check.title).collect();
     assert_eq!(titles.len(), ALL.len(), "titles are unique");
     for check in ALL {

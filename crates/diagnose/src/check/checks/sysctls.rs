@@ -37,7 +37,7 @@ pub(super) const SACK: Check = Check {
 };
 
 pub(super) const AUTOTUNING: Check = Check {
-    id: "receive-window",
+    id: "autotuning-off",
     title: "receive buffers without autotuning",
     scope: Scope::Host,
     ask: &Sysctl {
