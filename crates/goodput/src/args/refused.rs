@@ -69,7 +69,9 @@ impl Parts<'_> {
             }
             ErrorKind::MissingRequiredArgument => match self.needing(&argument) {
                 Some(option) => format!("{option} needs {}", needed(&argument)),
-                None => format!("{shown} is missing; write `{}`", self.usage()),
+                None => {
+                    format!("{shown} is missing; write `{}`{}", self.usage(), self.choices(&shown))
+                }
             },
             ErrorKind::ArgumentConflict => {
                 let other = self.texts(ContextKind::PriorArg);
@@ -85,6 +87,16 @@ impl Parts<'_> {
             ErrorKind::InvalidUtf8 => "an argument is not UTF-8 text".into(),
             _ => format!("{shown} has too few values; write `{}`", self.usage()),
         }
+    }
+
+    /// `: a, b or c`, all that an argument without a name may be; nothing if that is not a choice.
+    fn choices(&self, shown: &str) -> String {
+        let verb = self.definition(Cli::whole());
+        let argument = verb.iter().flat_map(clap::Command::get_positionals);
+        let argument = argument.filter(|argument| argument.to_string() == shown);
+        let values = argument.flat_map(Arg::get_possible_values);
+        let names: Vec<_> = values.map(|value| value.get_name().to_string()).collect();
+        if names.is_empty() { String::new() } else { format!(": {}", one_of(&names)) }
     }
 
     /// The typed option that needs what is missing: alone, it misses the same options.
@@ -293,6 +305,10 @@ mod tests {
             (
                 "goodput settings get",
                 "<SETTING> is missing; write `goodput settings get <SETTING>`",
+            ),
+            (
+                "goodput list",
+                "<WHAT> is missing; write `goodput list <WHAT> [TEXT]`: rules, checks, ",
             ),
             ("goodput tset nas", "`goodput` has no command \"tset\"; did you mean \"test\"?"),
             (

@@ -70,7 +70,7 @@ pub struct ListenArgs {
 pub enum WhenBusy {
     /// Refuse other clients: the server is busy
     Busy,
-    /// Let other clients wait for their turn, except those whose payload comes unasked
+    /// Let other clients wait for their turn, except clients that send without asking
     Queue,
 }
 
