@@ -191,7 +191,17 @@ fn explain(out: &mut String, record: &Record, finding: &Finding, verbose: bool) 
     if let Known::Value(predicted) = &finding.predicted_bits_per_s {
         line(out, "  then", &format!("about {predicted}, the next known limit"));
     }
-    remedy::of_test(out, record, finding, verbose);
+    // Both directions may have the same remedy.
+    let remedy = remedy(record, finding, verbose);
+    if !out.contains(&remedy) {
+        out.push_str(&remedy);
+    }
+}
+
+/// What to change, and the comparison that proves it.
+fn remedy(record: &Record, finding: &Finding, verbose: bool) -> String {
+    let mut out = String::new();
+    remedy::of_test(&mut out, record, finding, verbose);
     // A proof needs goodput at the other end, but watching another program's transfer doesn't show
     // whether it runs there.
     if let Some(change) = finding.changes.first()
@@ -202,8 +212,9 @@ fn explain(out: &mut String, record: &Record, finding: &Finding, verbose: bool) 
             "goodput compare {target} {change}{}",
             MeasureArgs::words(&record.plan, record.fetches.is_some())
         );
-        line(out, "  prove it", &style::strong(command));
+        line(&mut out, "  prove it", &style::strong(command));
     }
+    out
 }
 
 fn accounts(out: &mut String, record: &Record) {
@@ -297,6 +308,17 @@ mod tests {
                 "{text}"
             );
             assert!(text.contains("a doubt") && text.contains("s, incomplete, "), "{text}");
+        }
+    }
+
+    #[test]
+    fn two_verdicts_with_one_remedy_show_it_once() {
+        let mut record: Record =
+            serde_json::from_str(include_str!("example/record.json")).expect("a record");
+        record.verdict_reverse = Some(record.verdict.clone());
+        let text = text(&record, Detail::default());
+        for (label, times) in [("limited by", 2), ("to try", 1), ("prove it", 1)] {
+            assert_eq!(text.matches(label).count(), times, "{label}: {text}");
         }
     }
 
