@@ -36,6 +36,18 @@ pub fn more_queues(side: &Side) -> Option<Change> {
     (wanted > now).then(|| of_host(side, "channels.combined", Some(device), values, why))
 }
 
+/// Packets handed on to all CPUs, if the CPU that takes them in hands on none.
+pub fn spread_packets(side: &Side) -> Option<Change> {
+    let mask = side.text("steering.rps_mask").ok()?;
+    let none = mask.chars().all(|c| c == '0' || c == ',');
+    let cpus = side.end().ok()?.host.cpus;
+    let all = format!("{:x}", (1u64 << cpus.min(32)) - 1);
+    let values = (Some("0".into()), all);
+    let why = "another CPU takes the packets through the stack";
+    let device = side.device().ok()?;
+    (none && cpus > 1).then(|| of_host(side, "rps.cpus", Some(device), values, why))
+}
+
 /// BBR in place of another congestion control, where the sender has it.
 pub fn to_bbr(view: &View, why: &str) -> Option<Change> {
     let (present, available) = (view.congestion().ok()?, view.sender.text(TCP_AVAILABLE).ok()?);

@@ -137,7 +137,7 @@ pub fn describe(draft: Draft, side: &Side) -> Draft {
     let place = side.place();
     let shared = side.cpu_wait_share().is_ok_and(|share| share >= MIN_CPU_WAIT_SHARE);
     let draft = match shared {
-        true => draft.advice("give the thread a CPU of its own: taskset -c N, or a cpuset"),
+        true => draft.advice("give the thread a CPU of its own, with taskset(1) or a cpuset"),
         false => draft,
     };
     draft

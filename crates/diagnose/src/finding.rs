@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use crate::remedy::{Again, WHY};
 use goodput_model::{
     BitRate, Bytes, Change, Confidence, Finding, Known, Missing, Permanent, Place, Seconds, Witness,
 };
@@ -68,6 +69,17 @@ impl Draft {
     pub fn advice(mut self, text: impl Into<String>) -> Self {
         self.0.advice.push(text.into());
         self
+    }
+
+    /// A command to paste at `end`, and why. What is to be done at both ends, or on the path, is said to the near one.
+    pub fn command(self, end: Place, command: impl Display, why: impl Display) -> Self {
+        let place = if end == Place::Far { "on the far host: " } else { "" };
+        self.advice(format!("{command}{WHY}{place}{why}"))
+    }
+
+    /// The same test with other options, and why.
+    pub fn again(self, again: &Again<'_>, why: impl Display) -> Self {
+        self.advice(format!("{again}{WHY}{why}"))
     }
 
     /// The permanent form of the advice: the lines of a file that survives a reboot. Changes of our own

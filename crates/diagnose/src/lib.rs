@@ -38,6 +38,7 @@ mod path_steps;
 mod policing;
 pub mod probes;
 mod rank;
+pub mod remedy;
 mod ring;
 mod round_rate;
 pub mod rule;

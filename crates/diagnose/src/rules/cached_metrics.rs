@@ -74,8 +74,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .saw(place, "tcp_info.snd_ssthresh_segments", threshold as f64, set)
         .saw(place, RULE.witness_name, share * 100.0, held)
         .predicted(next_after(view, &[RULE.id]))
-        .advice("show and clear what the host remembers: ip tcp_metrics show, ip tcp_metrics flush")
-        .advice("check if the route sets it: ip route get ADDRESS (ssthresh)");
+        .command(place, "ip tcp_metrics flush", "forgets what the host learned of its peers")
+        .command(place, "ip route show", "whether a route sets it (ssthresh)");
     let used = side.words(TCP_NO_SSTHRESH_SAVE).as_deref() == Some("0");
     let values = (Some("0".into()), "1".into());
     let why = "ignores the thresholds of earlier connections";

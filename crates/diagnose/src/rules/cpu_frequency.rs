@@ -86,10 +86,8 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
             format!("the flow's thread used {} of a CPU", percent(share))
         })
         .predicted(lower(predicted, next))
-        .advice(
-            "cpupower frequency-set -g performance -u MAXIMUM, or \
-             tuned-adm profile network-throughput",
-        )
+        .command(place, "cpupower frequency-set -g performance", "the highest clock at all times")
+        .command(place, "tuned-adm profile network-throughput", "the same for good, with tuned")
         .permanent("/etc/default/cpupower", "governor='performance'")
         .permanent("/etc/rc.conf (FreeBSD)", "performance_cpu_freq=\"HIGH\"")
         .found()

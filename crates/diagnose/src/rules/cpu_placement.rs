@@ -27,6 +27,7 @@ use crate::bounds::next_after;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
 use crate::parts;
+use crate::remedy::on_node_of;
 use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::{Side, View, first_of};
@@ -65,12 +66,12 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
             format!("the flow's thread used {} of a CPU", percent(share))
         })
         .predicted(next_after(view, &[RULE.id]))
-        .advice("numactl --cpunodebind=netdev:DEVICE --membind=netdev:DEVICE PROGRAM")
+        .command(place, on_node_of(side.device()?), "the CPUs and the memory beside the card")
         .permanent(
             "the program's unit, [Service]",
-            "NUMAPolicy=bind\nNUMAMask=NODE\nCPUAffinity=numa",
+            format!("NUMAPolicy=bind\nNUMAMask={node:.0}\nCPUAffinity=numa"),
         )
-        .permanent("FreeBSD", "cpuset -n prefer:NODE PROGRAM")
+        .permanent("FreeBSD", format!("cpuset -n prefer:{node:.0} PROGRAM"))
         .found()
 }
 

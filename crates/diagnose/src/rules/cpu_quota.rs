@@ -93,7 +93,7 @@ fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missin
             format!("round trips took {} at the sender", time(us / 1e6))
         })
         .predicted(next_after(view, &[RULE.id, own_cpu]))
-        .advice("systemd: `systemctl set-property UNIT CPUQuota=` (empty: no quota)")
+        .advice("with systemd, clear or raise CPUQuota= of the unit (systemctl set-property)")
         .advice("cgroup v2: write `max` to cpu.max; v1: write -1 to cpu.cfs_quota_us")
         .found()
 }

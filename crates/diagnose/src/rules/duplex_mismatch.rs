@@ -140,10 +140,12 @@ fn found(
             |share| format!("{} of the bytes were sent again", percent(share / 100.0)),
         )
         .predicted(next_after(view, &[RULE.id]))
-        .advice(format!(
-            "negotiate: ethtool -s {device} autoneg on, and the same at the switch's port"
-        ))
-        .advice("FreeBSD: ifconfig DEVICE media autoselect")
+        .command(
+            place,
+            format!("ethtool -s {device} autoneg on"),
+            "negotiates; do the same at the switch's port",
+        )
+        .command(place, format!("ifconfig {device} media autoselect"), "FreeBSD")
         .permanent(&link_file::name(device), link_file::text(device, "AutoNegotiation=yes"))
         .permanent("/etc/rc.conf (FreeBSD)", "ifconfig_em0=\"DHCP media autoselect\"")
         .found()

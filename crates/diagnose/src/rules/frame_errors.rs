@@ -63,10 +63,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             format!("the link runs at {}", crate::finding::rate(speed))
         })
         .predicted(next_after(view, &[RULE.id]))
-        .advice(format!(
-            "watch the counter while you replace cable, optic and port: ethtool -S {device}"
-        ))
-        .advice(format!("look at the optic's light and temperature: ethtool -m {device}"))
+        .command(
+            place,
+            format!("ethtool -S {device}"),
+            "watch the counter while you replace cable, optic and port",
+        )
+        .command(place, format!("ethtool -m {device}"), "the optic's light and temperature")
         .found()
 }
 

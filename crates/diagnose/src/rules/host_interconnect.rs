@@ -31,6 +31,7 @@ use crate::finding::{Draft, percent};
 use crate::lost_here::LostHere;
 use crate::names::RING_RX;
 use crate::parts;
+use crate::remedy::on_node_of;
 use crate::ring::{is_at_most, ring};
 use crate::rule::{Depth, Rule, Stage};
 use crate::view::View;
@@ -77,10 +78,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             format!("the card is on memory node {node:.0}")
         })
         .predicted(next_after(view, &[RULE.id, "ring-overrun"]))
-        .advice(
-            "run on the card's memory node: \
-             numactl --cpunodebind=netdev:DEVICE --membind=netdev:DEVICE",
-        )
+        .command(place, on_node_of(device), "the CPUs and the memory beside the card")
         .advice("let the IOMMU pass through")
         .permanent("/etc/default/grub", "GRUB_CMDLINE_LINUX=\"iommu=pt\"")
         .found()

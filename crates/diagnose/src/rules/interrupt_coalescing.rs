@@ -103,7 +103,7 @@ fn too_late(view: &View) -> Result<Option<Finding>, Missing> {
         )
         .predicted(gain.map_or(Known::missing("the delays are the whole round trip"), Known::Value))
         .changes(shorter(longer))
-        .advice("ethtool -C DEVICE adaptive-rx on, if the card supports it")
+        .command(place, adaptive(longer)?, ADAPTIVE_WHY)
         .found()
 }
 
@@ -124,8 +124,14 @@ fn too_often(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         .saw(place, "packets_for_each", packets, format!("{packets:.1} packets for each"))
         .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
         .changes(longer(side))
-        .advice("ethtool -C DEVICE adaptive-rx on, if the card supports it")
+        .command(place, adaptive(side)?, ADAPTIVE_WHY)
         .found()
+}
+
+const ADAPTIVE_WHY: &str = "the card chooses the delay, if it can";
+
+fn adaptive(side: &Side) -> Result<String, Missing> {
+    Ok(format!("ethtool -C {} adaptive-rx on", side.device()?))
 }
 
 fn adapts(side: &Side) -> bool {

@@ -88,9 +88,9 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
             format!("the network link of {device} could carry {}", rate(link))
         })
         .predicted(next_after(view, &[RULE.id]))
-        .advice(
-            "use a port or slot on a faster bus: lsusb -t shows each device's speed, lspci -tv its place",
-        )
+        .advice("use a port or slot on a faster bus")
+        .command(place, "lsusb -t", "the speed of each USB device")
+        .command(place, "lspci -tv", "the place of each card")
         .found()
 }
 

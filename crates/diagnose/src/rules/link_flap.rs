@@ -106,8 +106,16 @@ fn counted(view: &View) -> Result<Option<Finding>, Missing> {
             format!("time-outs and their recovery took {} of the time", percent(p / 100.0))
         })
         .predicted(next_after(view, &[RULE.id]))
-        .advice(format!("see when: journalctl -k --grep '{device}.*[Ll]ink'; then the cable, the transceiver, the port"))
-        .advice(format!("energy-efficient Ethernet off: ethtool --set-eee {device} eee off"))
+        .command(
+            side.place(),
+            format!("journalctl -k --grep '{device}.*[Ll]ink'"),
+            "shows when; then look at the cable, the transceiver, the port",
+        )
+        .command(
+            side.place(),
+            format!("ethtool --set-eee {device} eee off"),
+            "energy-efficient Ethernet off",
+        )
         .permanent(
             "/etc/udev/rules.d/90-eee.rules",
             format!("ACTION==\"add\", SUBSYSTEM==\"net\", KERNEL==\"{device}\", RUN+=\"/usr/sbin/ethtool --set-eee {device} eee off\""),

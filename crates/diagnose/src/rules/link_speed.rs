@@ -92,12 +92,13 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         .saw(place, RULE.witness_name, goodput / ceiling * 100.0, text)
         .saw(place, "negotiation.supported_bits_per_s", supported, could)
         .predicted(predicted(view, ceiling / speed * supported))
-        .advice(format!(
-            "advertise all speeds: ethtool -s {device} autoneg on, \
-             and the same at the switch's port"
-        ))
+        .command(
+            place,
+            format!("ethtool -s {device} autoneg on"),
+            "offers all speeds; do the same at the switch's port",
+        )
         .advice("then the cable: gigabit and faster need all four pairs")
-        .advice("FreeBSD: ifconfig DEVICE media autoselect")
+        .command(place, format!("ifconfig {device} media autoselect"), "FreeBSD")
         .permanent(&link_file::name(device), link_file::text(device, "AutoNegotiation=yes"))
         .permanent("/etc/rc.conf (FreeBSD)", "ifconfig_em0=\"DHCP media autoselect\"")
         .found()

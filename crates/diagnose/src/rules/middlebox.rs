@@ -84,9 +84,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         ),
     };
     draft
-        .advice(
-            "find what normalises TCP on the path: tcpdump -nv 'tcp[tcpflags] & tcp-syn != 0' at both ends shows which \
-             options differ",
+        .command(
+            Place::Path,
+            "tcpdump -nv 'tcp[tcpflags] & tcp-syn != 0'",
+            "at both ends: which options differ; then find what changes them",
         )
         .found()
 }

@@ -63,9 +63,15 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             format!("{} carries packets of {mtu:.0} bytes", device(side))
         });
     }
-    let smallest = mtus.into_iter().flatten().reduce(f64::min).unwrap_or(1500.0).min(1500.0);
+    let smallest = mtus.iter().flatten().copied().reduce(f64::min).unwrap_or(1500.0).min(1500.0);
+    for (side, mtu) in view.sides().into_iter().zip(&mtus) {
+        let device = side.device().ok().filter(|_| mtu.as_ref().is_ok_and(|mtu| *mtu > smallest));
+        let Some(device) = device else { continue };
+        let set = format!("ip link set {device} mtu {smallest:.0}");
+        draft = draft.command(side.place(), set, "what the whole link carries");
+    }
     draft
-        .advice(format!("on both hosts: ip link set {} mtu {smallest:.0}, and check the bridges and switches between them", device(&view.sender)))
+        .advice("compare the MTU of the bridges and switches between the hosts")
         .permanent(
             "/etc/systemd/network/10-mtu.link",
             format!("[Match]\nOriginalName={}\n\n[Link]\nNamePolicy=keep kernel database onboard slot path\nMACAddressPolicy=persistent\nMTUBytes={smallest:.0}", device(&view.sender)),

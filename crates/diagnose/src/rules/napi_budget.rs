@@ -86,7 +86,11 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .saw(view.sender.place(), "lost", lost.lost, lost.text(view))
         .predicted(next_after(view, &[RULE.id]))
         .changes(BUDGETS.iter().filter_map(|(name, times)| larger(side, name, *times)))
-        .advice("sysctl -w net.core.netdev_budget=600 net.core.netdev_budget_usecs=8000")
+        .command(
+            place,
+            "sysctl -w net.core.netdev_budget=600 net.core.netdev_budget_usecs=8000",
+            "more packets in each turn of a softirq",
+        )
         .permanent(
             "/etc/sysctl.d/90-goodput.conf",
             "net.core.netdev_budget = 600\nnet.core.netdev_budget_usecs = 8000",

@@ -78,7 +78,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         Some(change) => draft.changes([change]).found(),
         None => draft
             .advice(
-                "find who set SO_MAX_PACING_RATE: the program itself, or BPF: bpftool cgroup tree",
+                "find who set SO_MAX_PACING_RATE: the program itself, or BPF (bpftool cgroup tree)",
             )
             .found(),
     }

@@ -271,8 +271,10 @@ fn by_account(view: &View, why: Missing) -> Result<Option<Finding>, Missing> {
         )
         .predicted(next_after(view, &[RULE.id]))
         .advice("lower --rate until nothing is lost: that is the rate of path and host together")
-        .advice(
-            "check if the receiving host drops datagrams: nstat UdpRcvbufErrors there, before and after",
+        .command(
+            view.receiver.place(),
+            "nstat UdpRcvbufErrors",
+            "whether the host drops datagrams; run it before and after",
         )
         .found()
 }

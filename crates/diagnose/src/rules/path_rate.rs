@@ -35,6 +35,7 @@ use crate::bounds::next_after;
 use crate::datagram_rate::datagram_rate;
 use crate::finding::{Draft, percent, rate, rate_argument, time};
 use crate::parts;
+use crate::remedy::Again;
 use crate::rule::{Depth, Rule, Stage};
 use crate::standing_rate::StandingRate;
 use crate::view::{Plateau, View};
@@ -144,7 +145,10 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
     }
     draft
         .predicted(next_after(view, &[RULE.id]))
-        .advice(format!("send no faster than the path carries: --rate {}", rate_argument(stands)))
+        .again(
+            &Again::With(&format!("--rate {}", rate_argument(stands))),
+            "no faster than the path carries",
+        )
         .found()
 }
 
@@ -307,7 +311,10 @@ mod tests {
         let over = |lost: f64| Case::healthy_udp().without_links().wobble(0.0).lost(lost);
         let finding = fires(&RULE, over(0.5).goodput(97e6));
         assert_eq!(finding.confidence, Confidence::Likely);
-        assert_eq!(finding.advice, ["send no faster than the path carries: --rate 97mbit"]);
+        assert_eq!(
+            finding.advice,
+            ["the same test with --rate 97mbit   # no faster than the path carries"]
+        );
         fires(&RULE, over(0.5).goodput(97e6).writer(0.0, 0.0, 0.99));
         // 80 Mbit/s into 73, as measured: what passes is steadier than chance.
         assert_eq!(fires(&RULE, over(0.09).goodput(73e6)).confidence, Confidence::Likely);

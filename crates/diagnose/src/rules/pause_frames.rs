@@ -80,13 +80,18 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             format!("the receiver's card sent {sent:.0} pause frames")
         })
         .saw_if(place, "path_share", path_share(view), |share| {
-            format!("the path held the sender {} of the time, and almost nothing was lost", percent(share))
+            format!(
+                "the path held the sender {} of the time, and almost nothing was lost",
+                percent(share)
+            )
         })
         .predicted(next_after(view, &[RULE.id]))
         .changes(unheeded(view))
-        .advice(format!(
-            "switch pause frames off: ethtool -A {device} rx off tx off; the far card's ring or CPU then drops the excess"
-        ))
+        .command(
+            place,
+            format!("ethtool -A {device} rx off tx off"),
+            "no pause frames: the far card's ring or CPU then drops the excess",
+        )
         .found()
 }
 

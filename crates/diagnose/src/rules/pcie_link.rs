@@ -104,7 +104,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         .saw(place, RULE.witness_name, share * 100.0, text)
         .saw(place, "bus.pcie_max_lanes", link.most.1, most)
         .predicted(lower(view, predicted))
-        .advice("reseat the card, or use a slot with enough lanes: lspci -vv -s ADDRESS")
+        .advice("reseat the card, or use a slot with enough lanes")
         .found()
 }
 

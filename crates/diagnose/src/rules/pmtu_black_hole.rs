@@ -79,11 +79,15 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     draft
         .changes(change(view))
-        .advice("find the size that passes: ping -M do -s 1372 PEER, larger and smaller")
+        .advice("find the size that passes, with ping -M do -s and sizes around 1372 bytes")
         .advice(
             "on the routers and firewalls of the path, let ICMP type 3 code 4 and ICMPv6 type 2 pass",
         )
-        .advice("or on a router: nft add rule inet filter forward tcp flags syn tcp option maxseg size set rt mtu")
+        .command(
+            Place::Path,
+            "nft add rule inet filter forward tcp flags syn tcp option maxseg size set rt mtu",
+            "on a router, instead",
+        )
         .permanent(
             "/etc/nftables.conf (the router)",
             "chain forward { type filter hook forward priority 0; tcp flags syn tcp option maxseg size set rt mtu }",

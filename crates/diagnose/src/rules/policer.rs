@@ -40,6 +40,7 @@ use crate::finding::{Draft, bytes, percent, rate, rate_argument, time};
 use crate::lost_elsewhere::datagrams_lost_elsewhere;
 use crate::parts;
 use crate::policing::{Marks, Policing};
+use crate::remedy::Again;
 use crate::round_rate::round_rate;
 use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE};
@@ -125,18 +126,17 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
             draft.saw(Place::Path, "round_rate_bits_per_s", round.rate, round.text(plateau.rate));
     }
     let paced = rate_argument(goodput);
-    Ok(draft
+    let draft = draft
         .predicted(next_after(view, &[RULE.id]))
-        .changes(to_bbr(view, "BBR paces, so its bursts fit a smaller bucket"))
-        .advice(match marks.elastic || marks.clustered {
-        true => format!(
-            "pace below the policed rate: --rate {paced}; or have the path shape instead of police"
+        .changes(to_bbr(view, "BBR paces, so its bursts fit a smaller bucket"));
+    Ok(match marks.elastic || marks.clustered {
+        true => draft
+            .again(&Again::With(&format!("--rate {paced}")), "paces below the policed rate")
+            .advice("have the path shape instead of police"),
+        false => draft.advice(
+            "give the path's policer a bucket of its rate × the round-trip time, or shape instead",
         ),
-        false => {
-            "give the path's policer a bucket of its rate × the round-trip time, or shape instead"
-                .into()
-        }
-    }))
+    })
 }
 
 fn of_spread(draft: Draft, place: Place, losses: &Losses, marks: &Marks) -> Draft {
@@ -182,7 +182,10 @@ fn datagrams(view: &View) -> Result<Option<Finding>, Missing> {
         .saw(place, "lost_percent", losses.share * 100.0, lost)
         .saw(place, "passed_variance", variance, text)
         .predicted(next_after(view, &[RULE.id]))
-        .advice(format!("send no faster than the policed rate: --rate {}", rate_argument(stands)))
+        .again(
+            &Again::With(&format!("--rate {}", rate_argument(stands))),
+            "no faster than the policed rate",
+        )
         .found()
 }
 

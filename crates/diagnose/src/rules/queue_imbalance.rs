@@ -12,7 +12,7 @@
 //! its queues received more than twice its even share of the packets.
 //!
 //! # What to try
-//! As many queues as CPUs; an even hash table (`ethtool -X DEVICE equal N`); steering in software
+//! As many queues as CPUs; an even hash table (`ethtool -X DEVICE default`); steering in software
 //! if the card has one queue.
 //!
 //! # When it is wrong
@@ -102,7 +102,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     })
     .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
     .changes(fewer)
-    .advice(format!("spread the hash evenly: ethtool -X {device} equal N"))
+    .command(place, format!("ethtool -X {device} default"), "the driver's own, even hash table")
     .permanent("/boot/loader.conf (FreeBSD, ix)", "hw.ix.num_queues=\"4\"")
     .found()
 }

@@ -114,7 +114,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
             "at the bottleneck: a managed queue (fq_codel, cake), or one no longer than a round trip",
         ),
         (_, Ok(device)) => draft.advice(format!(
-            "a limit of a round trip, or fq_codel below the shaper: tc qdisc change dev {device} …"
+            "give the queue of {device} a limit of a round trip, or fq_codel below its shaper"
         )),
     }
     .found()

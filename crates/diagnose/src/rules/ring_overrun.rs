@@ -29,7 +29,7 @@
 use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
-use crate::change::of_host;
+use crate::change::{more_queues, of_host};
 use crate::finding::{Draft, percent};
 use crate::lost_here::LostHere;
 use crate::names::{RING_RX, RING_RX_MAX};
@@ -73,13 +73,13 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         })
         .predicted(next_after(view, &[RULE.id]))
         .changes(larger(side, device))
-        .advice(format!(
-            "let the sender pace (fq, BBR), or let the card send pause frames: ethtool -A {device} rx on tx on"
-        ))
-        .advice(format!(
-            "more queues share the frames of several flows: \
-             ethtool -L {device} combined N"
-        ))
+        .changes(more_queues(side).filter(|_| view.plan().flows > 1))
+        .advice("let the sender pace: fq as its queueing discipline, or BBR")
+        .command(
+            place,
+            format!("ethtool -A {device} rx on tx on"),
+            "the card sends pause frames before the ring is full",
+        )
         .permanent("/boot/loader.conf (FreeBSD, em)", "hw.em.rxd=\"4096\"")
         .found()
 }

@@ -77,7 +77,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .predicted(next_after(view, &[RULE.id]))
         .changes(change(view, rtt))
         .advice("find what loses packets in runs: a queue too short for a burst, a link that pauses")
-        .advice("on a path within one site: ip route change DESTINATION … rto_min 50ms")
+        .advice("on a path within one site, give its route a lower rto_min (ip-route(8))")
         .found()
 }
 

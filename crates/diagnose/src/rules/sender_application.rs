@@ -28,6 +28,7 @@ use crate::bounds::next_after;
 use crate::cpu_bound::{cpu_bound, is_throttled, stopped};
 use crate::finding::{Draft, percent, rate, rate_argument};
 use crate::parts;
+use crate::remedy::Again;
 use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::{
     MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_CONTRIBUTING_TIME_SHARE, MIN_LIMITING_TIME_SHARE,
@@ -119,7 +120,7 @@ fn draft(view: &View, confidence: Confidence, summary: String, share: f64) -> Dr
     });
     match view.plan().rate_bits_per_s {
         Some(limit) => draft
-            .advice(format!("raise or drop --rate, which holds the sender at {}", rate(limit.0))),
+            .again(&Again::Without("--rate"), format!("it holds the sender at {}", rate(limit.0))),
         None => draft,
     }
 }

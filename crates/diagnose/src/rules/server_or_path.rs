@@ -28,6 +28,7 @@ use crate::bounds::next_after;
 use crate::elimination::{is_local, receiver_is_short};
 use crate::finding::{Draft, percent, rate, time};
 use crate::parts;
+use crate::remedy::Again;
 use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
@@ -64,14 +65,19 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         })
         .saw_if(own, "out_of_order_percent", side.out_of_order_share(), |early| match early {
             0.0 => "all payload came in order: no sign of loss on the path".into(),
-            early => format!("{} of the segments came out of order: lost or overtaken", percent(early)),
+            early => {
+                format!("{} of the segments came out of order: lost or overtaken", percent(early))
+            }
         })
         .saw_if(own, "arrival_rtt_us", side.arrival_rtt_s().map(|rtt| rtt * 1e6), |us| {
             let base = side.min_rtt_s().map_or_else(|_| "unknown".into(), time);
             format!("round trips by the arriving data took {}, {base} at best", time(us / 1e6))
         })
         .predicted(next_after(view, &[RULE.id]))
-        .advice("repeat with --flows 2: faster together means a limit of each connection, at the server")
+        .again(
+            &Again::With("--flows 2"),
+            "faster together means a limit of each connection, at the server",
+        )
         .advice("goodput serve on the server would show which of the two limits")
         .found()
 }

@@ -32,7 +32,7 @@ use goodput_model::{Change, Confidence, Finding, Missing};
 use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::change::of_host;
-use crate::finding::{Draft, bytes, percent, rate, rate_argument, time};
+use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::names::{QDISC_BURST, QDISC_PACKETS};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
@@ -117,8 +117,7 @@ fn draft(
         ("htb", Ok(share)) if shaper.class.is_some() => draft.share(share),
         ("htb", Err(_)) if shaper.class.is_some() => draft,
         (_, _) => draft.advice(format!(
-            "tc class change dev {device} classid … {kind} rate {} burst {needed:.0} cburst {needed:.0}",
-            rate_argument(shaper.rate)
+            "give the class of {kind} on {device} a burst of {needed:.0} bytes (tc class change)"
         )),
     })
 }
@@ -336,10 +335,10 @@ mod tests {
     }
 
     #[test]
-    fn another_shaper_gets_a_command_instead_of_a_setting() {
+    fn another_shaper_gets_advice_instead_of_a_setting() {
         let finding = fires(&RULE, Case::shaper_burst().fact(Near, "qdisc.kind", "hfsc"));
         assert!(finding.changes.is_empty());
-        assert!(finding.advice[0].starts_with("tc class change dev eth0"), "{finding:?}");
+        assert!(finding.advice[0].contains("hfsc on eth0 a burst of"), "{finding:?}");
     }
 
     #[test]

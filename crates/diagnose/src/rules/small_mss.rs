@@ -31,6 +31,7 @@ use crate::change::of_host;
 use crate::finding::Draft;
 use crate::names::ROUTE_DESTINATION;
 use crate::parts;
+use crate::remedy::Again;
 use crate::rule::{Depth, Rule, Stage};
 use crate::small_segments::{Cause, SmallSegments, WITNESS_NAME, header_percent};
 use crate::view::{Side, View};
@@ -74,7 +75,9 @@ fn place(cause: &Cause, view: &View) -> Place {
 
 fn describe(cause: &Cause, view: &View, draft: Draft) -> Draft {
     match cause {
-        Cause::Plan(asked) => draft.advice(format!("drop --mss {asked}")),
+        Cause::Plan(asked) => {
+            draft.again(&Again::Without("--mss"), format!("it keeps the segments at {asked} bytes"))
+        }
         Cause::Route(side, name, value) => {
             let metric = name.trim_start_matches("route.");
             let text = format!("the route to the other end has `{metric} {value:.0}`");
@@ -89,7 +92,7 @@ fn describe(cause: &Cause, view: &View, draft: Draft) -> Draft {
                     "a hop of the path carries packets of at most {mtu:.0} bytes (tcp_info pmtu)"
                 ),
             )
-            .advice("raise the MTU of that hop: tracepath ADDRESS shows where the MTU falls"),
+            .advice("raise the MTU of that hop; tracepath(8) shows where the MTU falls"),
         Cause::OnTheWay => draft,
     }
 }
@@ -139,7 +142,10 @@ mod tests {
         let hop = small().tcp(|tcp, _| tcp.pmtu_bytes = Some(576));
         assert_eq!(fires(&RULE, hop).end, Place::Path);
         let asked = fires(&RULE, small().plan(|plan| plan.socket.mss_bytes = Some(536)));
-        assert_eq!(asked.advice, ["drop --mss 536"]);
+        assert_eq!(
+            asked.advice,
+            ["the same test without --mss   # it keeps the segments at 536 bytes"]
+        );
     }
 
     #[test]

@@ -26,7 +26,7 @@
 use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
-use crate::change::{more_queues, of_host};
+use crate::change::{more_queues, of_host, spread_packets};
 use crate::finding::{Draft, percent};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
@@ -75,7 +75,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
         .changes(gro(side))
         .changes(more_queues(side))
-        .changes(spread(side))
+        .changes(spread_packets(side))
         .changes(threaded(side))
         .advice("use several flows (-P) to use several CPUs; one flow stays on one CPU")
         .permanent("/etc/rc.conf (FreeBSD)", "ifconfig_em0=\"DHCP polling\"")
@@ -101,18 +101,6 @@ fn gro(side: &Side) -> Option<Change> {
     let why = "gives the stack fewer, larger packets";
     let off = side.text("offload.gro").is_ok_and(|gro| gro == "off");
     off.then(|| of_host(side, "offload.gro", side.device().ok(), values, why))
-}
-
-/// Packets handed on to all CPUs, if the CPU that takes them in hands on none.
-fn spread(side: &Side) -> Option<Change> {
-    let mask = side.text("steering.rps_mask").ok()?;
-    let none = mask.chars().all(|c| c == '0' || c == ',');
-    let cpus = side.end().ok()?.host.cpus;
-    let all = format!("{:x}", (1u64 << cpus.min(32)) - 1);
-    let values = (Some("0".into()), all);
-    let why = "another CPU takes the packets through the stack";
-    let device = side.device().ok()?;
-    (none && cpus > 1).then(|| of_host(side, "rps.cpus", Some(device), values, why))
 }
 
 /// Polling by a thread, which another CPU can take over.

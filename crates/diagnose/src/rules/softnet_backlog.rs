@@ -26,7 +26,7 @@
 use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
-use crate::change::of_host;
+use crate::change::{of_host, spread_packets};
 use crate::finding::{Draft, percent};
 use crate::lost_here::LostHere;
 use crate::names::{SOFTNET_DROPPED, SOFTNET_PROCESSED};
@@ -86,13 +86,13 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         )
         .predicted(next_after(view, &[RULE.id]))
         .changes(longer(side))
-        .advice(
-            "in a separate network namespace, change the host's setting: sysctl -w net.core.netdev_max_backlog=8000",
+        .command(
+            place,
+            "sysctl -w net.core.netdev_max_backlog=8000",
+            "for a network namespace: outside of it, where the setting is",
         )
-        .advice(
-            "steer to more CPUs: echo MASK > /sys/class/net/DEVICE/queues/rx-0/rps_cpus; one flow \
-             stays on one CPU",
-        )
+        // One flow stays on one CPU.
+        .changes(spread_packets(side).filter(|_| view.plan().flows > 1))
         .permanent("/etc/sysctl.d/90-goodput.conf", "net.core.netdev_max_backlog = 8000")
         .permanent("/etc/sysctl.conf (FreeBSD)", "net.isr.defaultqlimit=4096")
         .found()

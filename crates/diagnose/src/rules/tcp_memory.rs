@@ -62,7 +62,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let place = side.place();
     let text = format!("TCP was under memory pressure {} of the time", percent(share));
     let summary = format!("the total memory of the {} end's TCP sockets", side.name);
-    Draft::new(RULE.id, place, Confidence::Likely, summary)
+    let draft = Draft::new(RULE.id, place, Confidence::Likely, summary)
         .share(share.min(1.0))
         .saw(place, RULE.witness_name, share * 100.0, text)
         .saw_if(place, TCP_MEMORY_PAGES, held(side), |pages| {
@@ -71,10 +71,21 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .saw_if(place, TCP_MEMORY_PRESSURE_PAGES, side.count(TCP_MEMORY_PRESSURE_PAGES), |pages| {
             format!("pressure begins at {pages:.0} pages (net.ipv4.tcp_mem)")
         })
-        .predicted(next_after(view, &[RULE.id, "receive-window", "send-buffer"]))
-        .advice("double the three numbers: sysctl -w net.ipv4.tcp_mem=\"LOW PRESSURE MAX\"")
-        .permanent("/etc/sysctl.d/90-goodput.conf", "net.ipv4.tcp_mem = LOW PRESSURE MAX")
-        .found()
+        .predicted(next_after(view, &[RULE.id, "receive-window", "send-buffer"]));
+    match doubled(side) {
+        Ok(pages) => draft
+            .command(place, format!("sysctl -w net.ipv4.tcp_mem='{pages}'"), "twice as many pages")
+            .permanent("/etc/sysctl.d/90-goodput.conf", format!("net.ipv4.tcp_mem = {pages}")),
+        Err(_) => draft.advice("double the three numbers of net.ipv4.tcp_mem"),
+    }
+    .found()
+}
+
+/// Twice the pages at which pressure begins, between a low and a high mark in the kernel's own proportions
+/// (net/ipv4/tcp.c, `tcp_init_mem`).
+fn doubled(side: &Side) -> Result<String, Missing> {
+    let pressure = 2.0 * side.count(TCP_MEMORY_PRESSURE_PAGES)?;
+    Ok(format!("{:.0} {pressure:.0} {:.0}", 0.75 * pressure, 1.5 * pressure))
 }
 
 fn held(side: &Side) -> Result<f64, Missing> {
@@ -132,7 +143,9 @@ mod tests {
             TCP_MEMORY_PRESSURE_PAGES,
             8000u64,
         );
-        assert_eq!(fires(&RULE, case).share_percent.value(), Some(&100.0));
+        let finding = fires(&RULE, case);
+        assert_eq!(finding.share_percent.value(), Some(&100.0));
+        assert!(finding.advice[0].contains("tcp_mem='12000 16000 24000'"), "{finding:?}");
     }
 
     #[test]

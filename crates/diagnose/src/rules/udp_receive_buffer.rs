@@ -151,7 +151,11 @@ fn found(view: &View, share: f64, confidence: Confidence) -> Result<Option<Findi
                 most as f64,
                 format!("the kernel allows at most {most} bytes (rmem_max)"),
             )
-            .advice(format!("allow larger buffers: sysctl -w net.core.rmem_max={wanted}"))
+            .command(
+                place,
+                format!("sysctl -w net.core.rmem_max={wanted}"),
+                "allows larger buffers",
+            )
             .permanent("/etc/sysctl.d/90-goodput.conf", format!("net.core.rmem_max={wanted}")),
         None => draft,
     }

@@ -94,11 +94,15 @@ fn draft(view: &View, own: &Leaf, better: &Leaf, shaper: &Shaper) -> Draft {
         .saw(place, RULE.witness_name, goodput / shaper.ceiling * 100.0, gives)
         .saw(place, "class_bytes", own.sent, through)
         .saw(place, "better_class_bits_per_s", better.ceil, other)
-        .advice(format!(
-            "tc filter add dev {device} parent {}: protocol ip prio 1 u32 match ip dst ADDRESS flowid {}",
-            own.id.split(':').next().unwrap_or("1"),
-            better.id
-        ))
+        .command(
+            place,
+            format!(
+                "tc filter add dev {device} parent {}: protocol ip prio 65535 u32 match u32 0 0 flowid {}",
+                own.id.split(':').next().unwrap_or("1"),
+                better.id
+            ),
+            "for all that no other filter takes",
+        )
 }
 
 /// Goodput as a percentage of what the flows' class allows.
@@ -135,7 +139,7 @@ mod tests {
     fn fires_where_all_goes_through_a_slow_default() {
         let finding = fires(&RULE, classes([0, 10_000_000]));
         assert!(finding.summary.contains("1:20"), "{}", finding.summary);
-        assert!(finding.advice[0].ends_with("flowid 1:10"), "{:?}", finding.advice);
+        assert!(finding.advice[0].contains("flowid 1:10 "), "{:?}", finding.advice);
         assert!(finding.predicted_bits_per_s.value().unwrap().0 > 8e8);
     }
 

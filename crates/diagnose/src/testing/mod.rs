@@ -10,6 +10,7 @@ use goodput_model::{
 };
 
 use crate::names;
+use crate::remedy::holes;
 use crate::rule::Rule;
 use crate::view::View;
 
@@ -524,12 +525,13 @@ impl Case {
     }
 }
 
-/// The finding of a rule that must fire; its evidence is never empty.
+/// The finding of a rule that must fire; its evidence is never empty, and its commands can be pasted.
 pub fn fires(rule: &Rule, case: Case) -> Finding {
     let finding = (rule.check)(&View::new(&case.evidence())).unwrap().expect("the rule fires");
     assert_eq!(finding.rule, rule.id);
     assert!(!finding.evidence.is_empty());
     assert!(finding.evidence.iter().all(|w| w.value.is_finite()), "{finding:?}");
+    assert_eq!(finding.advice.iter().flat_map(|a| holes(a)).collect::<Vec<_>>(), [""; 0]);
     finding
 }
 

@@ -1,6 +1,6 @@
 //! What the card negotiated and how its driver is configured.
 
-use goodput_model::Confidence;
+use goodput_model::{Confidence, Place};
 
 use super::super::{Answer, Check, HostView, Scope};
 use crate::finding::{rate, time};
@@ -47,8 +47,11 @@ fn slower(check: &Check, host: &HostView) -> Answer {
     let text = format!("the link runs at {}; both sides support {}", rate(speed), rate(both));
     check
         .draft(Confidence::Certain, names::LINK_SPEED, speed, &text)
-        .advice(
-            "use another cable or port; autonegotiation on at both sides: ethtool -s DEV autoneg on",
+        .advice("use another cable or port")
+        .command(
+            Place::Near,
+            "ethtool -s DEV autoneg on",
+            "autonegotiation on; do the same at the other side",
         )
         .permanent("/etc/systemd/network/10-DEV.link", "[Link]\nAutoNegotiation=yes")
         .permanent("FreeBSD /etc/rc.conf", "ifconfig_DEV=\"… media autoselect\"")

@@ -19,6 +19,8 @@ struct Counters {
     /// What each of them is, in the plural.
     each: &'static str,
     advice: &'static str,
+    /// A command, and why.
+    command: Option<(&'static str, &'static str)>,
     permanent: Option<(&'static str, &'static str)>,
 }
 
@@ -31,8 +33,8 @@ pub(super) const RING_OVERRUN: Check = Check {
         of: "link.rx_packets",
         since_start: 1e-6,
         each: "received frames lost because the ring was full",
-        advice: "a larger receive ring (ethtool -g DEV shows the largest; ethtool -G DEV rx N), or \
-                 interrupts on more CPUs (ethtool -L DEV combined N)",
+        advice: "give the card a larger receive ring (ethtool -G), as far as ethtool -g shows",
+        command: Some(("ethtool -L DEV combined $(nproc)", "interrupts on more CPUs")),
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxBufferSize=max")),
     },
 };
@@ -47,6 +49,7 @@ pub(super) const FRAME_ERRORS: Check = Check {
         since_start: 1e-7,
         each: "frames with a wrong checksum",
         advice: "another cable, port or optic; compare the duplex of both sides",
+        command: None,
         permanent: None,
     },
 };
@@ -60,7 +63,8 @@ pub(super) const PAUSE_FRAMES: Check = Check {
         of: "link.tx_packets",
         since_start: 1e-3,
         each: "pause frames received",
-        advice: "find the sender: a receiver or switch port that can't keep up; ethtool -A DEV rx off tx off makes it drop instead",
+        advice: "find the sender: a receiver or switch port that can't keep up",
+        command: Some(("ethtool -A DEV rx off tx off", "makes it drop instead")),
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxFlowControl=no")),
     },
 };
@@ -75,7 +79,8 @@ pub(super) const LINK_FLAP: Check = Check {
         // Coming up is a change too, so only a watch shows it.
         since_start: f64::INFINITY,
         each: "times the link went down or up",
-        advice: "another cable or port; energy-efficient Ethernet off (ethtool --set-eee DEV eee off)",
+        advice: "another cable or port",
+        command: Some(("ethtool --set-eee DEV eee off", "energy-efficient Ethernet off")),
         permanent: None,
     },
 };
@@ -89,8 +94,8 @@ pub(super) const LOCAL_DROP: Check = Check {
         of: "link.tx_packets",
         since_start: 1e-4,
         each: "packets dropped before they left",
-        advice: "a longer queue (ip link set DEV txqueuelen N), fq_codel or fq as its discipline, or \
-                 pacing",
+        advice: "fq_codel or fq as the queueing discipline, or pacing",
+        command: Some(("ip link set DEV txqueuelen 1000", "a longer queue")),
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nTransmitQueueLength=1000")),
     },
 };
@@ -104,7 +109,8 @@ pub(super) const SOFTNET_BACKLOG: Check = Check {
         of: "softnet.processed",
         since_start: 1e-4,
         each: "packets dropped because a CPU's backlog was full",
-        advice: "sysctl net.core.netdev_max_backlog=10000, or receive packet steering over more CPUs",
+        advice: "receive packet steering over more CPUs",
+        command: Some(("sysctl -w net.core.netdev_max_backlog=10000", "a longer backlog")),
         permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.netdev_max_backlog = 10000")),
     },
 };
@@ -118,7 +124,8 @@ pub(super) const UDP_RECEIVE_BUFFER: Check = Check {
         of: "snmp.Udp.InDatagrams",
         since_start: 1e-3,
         each: "datagrams dropped because a socket's buffer was full",
-        advice: "a larger SO_RCVBUF in the program, and a limit that allows it: sysctl net.core.rmem_max=16777216",
+        advice: "a larger SO_RCVBUF in the program",
+        command: Some(("sysctl -w net.core.rmem_max=16777216", "a limit that allows it")),
         permanent: Some((
             "/etc/sysctl.d/90-goodput.conf",
             "net.core.rmem_max = 16777216\nnet.core.rmem_default = 1048576",
@@ -141,6 +148,7 @@ pub(super) const RECEIVE_PRUNE: Check = Check {
         since_start: 1e-5,
         each: "times received data was discarded for lack of memory",
         advice: "larger receive buffers: the third number of net.ipv4.tcp_rmem",
+        command: None,
         permanent: Some((
             "/etc/sysctl.d/90-goodput.conf",
             "net.ipv4.tcp_rmem = 4096 131072 67108864",
@@ -157,7 +165,8 @@ pub(super) const CONNECTION_SETUP: Check = Check {
         of: "snmp.Tcp.PassiveOpens",
         since_start: 1e-3,
         each: "connections dropped because a listen queue was full",
-        advice: "a larger backlog in listen(2), and a limit that allows it: sysctl net.core.somaxconn=4096",
+        advice: "a larger backlog in listen(2)",
+        command: Some(("sysctl -w net.core.somaxconn=4096", "a limit that allows it")),
         permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.somaxconn = 4096")),
     },
 };
@@ -172,6 +181,7 @@ pub(super) const FRAGMENTATION: Check = Check {
         since_start: 1e-3,
         each: "datagrams that could not be reassembled",
         advice: "send datagrams that fit the MTU; for NFS over UDP a smaller rsize, or TCP",
+        command: None,
         permanent: None,
     },
 };
@@ -191,6 +201,10 @@ impl Ask for Counters {
         let draft = Draft::new(check.id, Place::Near, confidence, &text)
             .saw(Place::Near, fact, count, format!("{text} ({fact})"))
             .advice(self.advice);
+        let draft = match self.command {
+            Some((command, why)) => draft.command(Place::Near, command, why),
+            None => draft,
+        };
         match self.permanent {
             Some((file, lines)) => draft.permanent(file, lines).found(),
             None => draft.found(),

@@ -1,6 +1,6 @@
 //! CPUs that are slowed down, taken away, or full of interrupts.
 
-use goodput_model::{Confidence, Missing};
+use goodput_model::{Confidence, Missing, Place};
 
 use super::super::{Answer, Check, HostView, Scope};
 use crate::finding::percent;
@@ -53,7 +53,11 @@ fn frequency(check: &Check, host: &HostView) -> Answer {
     let text = format!("the CPUs' frequency governor is {governor}");
     check
         .draft(Confidence::Possible, "frequency.governor", 1.0, &text)
-        .advice("cpupower frequency-set -g performance, and measure again")
+        .command(
+            Place::Near,
+            "cpupower frequency-set -g performance",
+            "the highest clock; then measure again",
+        )
         .permanent("tuned", "tuned-adm profile network-throughput")
         .found()
 }
@@ -110,7 +114,11 @@ fn softirq(check: &Check, host: &HostView) -> Answer {
     let text = format!("one CPU spent {} of its time in interrupts", percent(most));
     check
         .draft(Confidence::Certain, "softirq_percent", most * 100.0, &text)
-        .advice("spread packets over more CPUs (ethtool -L DEV combined N, or rps_cpus)")
+        .command(
+            Place::Near,
+            "ethtool -L DEV combined $(nproc)",
+            "spreads packets over more CPUs, as rps_cpus does",
+        )
         .advice(
             "poll instead of interrupting: napi_defer_hard_irqs and gro_flush_timeout of the \
                  device, net.core.busy_poll for programs that wait",
@@ -131,7 +139,11 @@ fn budget(check: &Check, host: &HostView) -> Answer {
     );
     check
         .draft(Confidence::Likely, "softnet.squeezed", squeezed.rate(), &text)
-        .advice("sysctl net.core.netdev_budget=600 net.core.netdev_budget_usecs=8000")
+        .command(
+            Place::Near,
+            "sysctl -w net.core.netdev_budget=600 net.core.netdev_budget_usecs=8000",
+            "more packets in each turn of a softirq",
+        )
         .permanent(
             "/etc/sysctl.d/90-goodput.conf",
             "net.core.netdev_budget = 600\nnet.core.netdev_budget_usecs = 8000",

@@ -49,7 +49,9 @@ fn bucket(check: &Check, host: &HostView) -> Answer {
             draft.changes([host.change("qdisc.tbf.burst", from, &to, why)]).found()
         }
         _ => draft
-            .advice(format!("tc class change … htb … burst {to} cburst {to}"))
+            .advice(format!(
+                "give the class of {kind} a burst and a cburst of {to} bytes (tc class change)"
+            ))
             .permanent(
                 "/etc/systemd/network/DEV.network",
                 format!("[HierarchyTokenBucketClass]\nBufferBytes={to}\nCeilBufferBytes={to}"),

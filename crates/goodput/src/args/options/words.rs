@@ -22,6 +22,19 @@ impl Words {
         self
     }
 
+    /// Without an option, whatever its values: `--rate`.
+    pub fn without(mut self, name: &str) -> Self {
+        self.0.retain(|word| word.split(' ').next() != Some(name));
+        self
+    }
+
+    /// With an option and its value in place of what it had: `--rate 97mbit`.
+    pub fn with(self, option: &str) -> Self {
+        let mut words = self.without(option.split(' ').next().unwrap_or(option));
+        words.0.push(option.into());
+        words
+    }
+
     /// With those of another group behind them.
     pub fn and(mut self, more: Self) -> Self {
         self.0.extend(more.0);
@@ -45,5 +58,12 @@ mod tests {
         let words = Words::default().value("source", Some("it's big")).flag("cold", true);
         let words = words.flag("more", false).and(Words::default().value("flows", Some(4)));
         assert_eq!(words.to_string(), r" --source 'it'\''s big' --cold --flows 4");
+    }
+
+    #[test]
+    fn an_option_is_replaced_and_left_out() {
+        let words = || Words::default().value("rate", Some("20mbit")).flag("rate-limited", true);
+        assert_eq!(words().with("--rate 97mbit").to_string(), " --rate-limited --rate 97mbit");
+        assert_eq!(words().without("--rate").to_string(), " --rate-limited");
     }
 }
