@@ -108,6 +108,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_search_that_had_nothing_to_try_came_to_its_end() {
+        let record = include_str!("../report/example/record.json");
+        let mut record: Record = serde_json::from_str(record).unwrap();
+        record.tuning = Some(goodput_model::Tuning {
+            purpose: Purpose::Throughput,
+            min_gain_percent: 2.0,
+            steps: Vec::new(),
+            proven: Vec::new(),
+            kept_in: Vec::new(),
+            stopped: "nothing is left to try".into(),
+        });
+        assert_eq!(tried(&record), Exit::Fine);
+    }
+
+    #[test]
     fn of_a_measurement_only_options_of_its_mount_are_kept() {
         let kept = |setting: &str, point| {
             to_keep(&setting.parse().unwrap(), point).map(|setting| setting.to_string())

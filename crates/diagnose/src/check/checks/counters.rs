@@ -18,9 +18,10 @@ struct Counters {
     since_start: f64,
     /// What each of them is, in the plural.
     each: &'static str,
-    advice: &'static str,
     /// A command, and why.
     command: Option<(&'static str, &'static str)>,
+    /// What to do besides.
+    advice: &'static str,
     permanent: Option<(&'static str, &'static str)>,
 }
 
@@ -33,8 +34,8 @@ pub(super) const RING_OVERRUN: Check = Check {
         of: "link.rx_packets",
         since_start: 1e-6,
         each: "received frames lost because the ring was full",
-        advice: "give the card a larger receive ring (ethtool -G), as far as ethtool -g shows",
         command: Some(("ethtool -L DEV combined $(nproc)", "interrupts on more CPUs")),
+        advice: "give the card a larger receive ring (ethtool -G), as far as ethtool -g shows",
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxBufferSize=max")),
     },
 };
@@ -48,8 +49,8 @@ pub(super) const FRAME_ERRORS: Check = Check {
         of: "link.rx_packets",
         since_start: 1e-7,
         each: "frames with a wrong checksum",
-        advice: "another cable, port or optic; compare the duplex of both sides",
         command: None,
+        advice: "another cable, port or optic; compare the duplex of both sides",
         permanent: None,
     },
 };
@@ -63,8 +64,8 @@ pub(super) const PAUSE_FRAMES: Check = Check {
         of: "link.tx_packets",
         since_start: 1e-3,
         each: "pause frames received",
+        command: Some(("ethtool -A DEV rx off tx off", "the sender of pause frames drops instead")),
         advice: "find the sender: a receiver or switch port that can't keep up",
-        command: Some(("ethtool -A DEV rx off tx off", "makes it drop instead")),
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxFlowControl=no")),
     },
 };
@@ -79,8 +80,8 @@ pub(super) const LINK_FLAP: Check = Check {
         // Coming up is a change too, so only a watch shows it.
         since_start: f64::INFINITY,
         each: "times the link went down or up",
-        advice: "another cable or port",
         command: Some(("ethtool --set-eee DEV eee off", "energy-efficient Ethernet off")),
+        advice: "another cable or port",
         permanent: None,
     },
 };
@@ -94,8 +95,8 @@ pub(super) const LOCAL_DROP: Check = Check {
         of: "link.tx_packets",
         since_start: 1e-4,
         each: "packets dropped before they left",
-        advice: "fq_codel or fq as the queueing discipline, or pacing",
         command: Some(("ip link set DEV txqueuelen 1000", "a longer queue")),
+        advice: "fq_codel or fq as the queueing discipline, or pacing",
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nTransmitQueueLength=1000")),
     },
 };
@@ -109,8 +110,8 @@ pub(super) const SOFTNET_BACKLOG: Check = Check {
         of: "softnet.processed",
         since_start: 1e-4,
         each: "packets dropped because a CPU's backlog was full",
-        advice: "receive packet steering over more CPUs",
         command: Some(("sysctl -w net.core.netdev_max_backlog=10000", "a longer backlog")),
+        advice: "receive packet steering over more CPUs",
         permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.netdev_max_backlog = 10000")),
     },
 };
@@ -124,8 +125,11 @@ pub(super) const UDP_RECEIVE_BUFFER: Check = Check {
         of: "snmp.Udp.InDatagrams",
         since_start: 1e-3,
         each: "datagrams dropped because a socket's buffer was full",
+        command: Some((
+            "sysctl -w net.core.rmem_max=16777216 net.core.rmem_default=1048576",
+            "larger receive buffers",
+        )),
         advice: "a larger SO_RCVBUF in the program",
-        command: Some(("sysctl -w net.core.rmem_max=16777216", "a limit that allows it")),
         permanent: Some((
             "/etc/sysctl.d/90-goodput.conf",
             "net.core.rmem_max = 16777216\nnet.core.rmem_default = 1048576",
@@ -147,8 +151,8 @@ pub(super) const RECEIVE_PRUNE: Check = Check {
         of: "snmp.Tcp.InSegs",
         since_start: 1e-5,
         each: "times received data was discarded for lack of memory",
-        advice: "larger receive buffers: the third number of net.ipv4.tcp_rmem",
         command: None,
+        advice: "larger receive buffers: the third number of net.ipv4.tcp_rmem",
         permanent: Some((
             "/etc/sysctl.d/90-goodput.conf",
             "net.ipv4.tcp_rmem = 4096 131072 67108864",
@@ -165,8 +169,11 @@ pub(super) const CONNECTION_SETUP: Check = Check {
         of: "snmp.Tcp.PassiveOpens",
         since_start: 1e-3,
         each: "connections dropped because a listen queue was full",
-        advice: "a larger backlog in listen(2)",
-        command: Some(("sysctl -w net.core.somaxconn=4096", "a limit that allows it")),
+        command: Some((
+            "sysctl -w net.core.somaxconn=4096",
+            "allows a larger backlog in listen(2)",
+        )),
+        advice: "a larger backlog in the program's listen(2)",
         permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.somaxconn = 4096")),
     },
 };
@@ -180,8 +187,8 @@ pub(super) const FRAGMENTATION: Check = Check {
         of: "snmp.Ip.ReasmReqds",
         since_start: 1e-3,
         each: "datagrams that could not be reassembled",
-        advice: "send datagrams that fit the MTU; for NFS over UDP a smaller rsize, or TCP",
         command: None,
+        advice: "send datagrams that fit the MTU; for NFS over UDP a smaller rsize, or TCP",
         permanent: None,
     },
 };
@@ -198,13 +205,13 @@ impl Ask for Counters {
         let seen = if host.is_watched() { self.watched(host) } else { self.since_start(host) };
         let Some(Seen { count, confidence, text }) = seen? else { return Ok(None) };
         let fact = self.counters[0];
-        let draft = Draft::new(check.id, Place::Near, confidence, &text)
-            .saw(Place::Near, fact, count, format!("{text} ({fact})"))
-            .advice(self.advice);
+        let draft = Draft::new(check.id, Place::Near, confidence, &text);
+        let draft = draft.saw(Place::Near, fact, count, format!("{text} ({fact})"));
         let draft = match self.command {
             Some((command, why)) => draft.command(Place::Near, command, why),
             None => draft,
-        };
+        }
+        .advice(self.advice);
         match self.permanent {
             Some((file, lines)) => draft.permanent(file, lines).found(),
             None => draft.found(),
