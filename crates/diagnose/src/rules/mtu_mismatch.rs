@@ -28,7 +28,7 @@ use crate::names::LINK_MTU;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
 use crate::vanishing::{shares_a_link, tried, unanswered_percent, vanishing};
-use crate::view::{Side, View};
+use crate::view::View;
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -60,7 +60,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         );
     for side in view.sides() {
         draft = draft.saw_if(side.place(), LINK_MTU, side.count(LINK_MTU), |mtu| {
-            format!("{} carries packets of {mtu:.0} bytes", device(side))
+            let device = side.device().unwrap_or("its device");
+            format!("{device} carries packets of {mtu:.0} bytes")
         });
     }
     let smallest = mtus.iter().flatten().copied().reduce(f64::min).unwrap_or(1500.0).min(1500.0);
@@ -70,18 +71,16 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         let set = format!("ip link set {device} mtu {smallest:.0}");
         draft = draft.command(side.place(), set, "what the whole link carries");
     }
+    if let Ok(device) = view.sender.device() {
+        let lines = format!(
+            "[Match]\nOriginalName={device}\n\n[Link]\nNamePolicy=keep kernel database onboard slot path\nMACAddressPolicy=persistent\nMTUBytes={smallest:.0}"
+        );
+        draft = draft.permanent("/etc/systemd/network/10-mtu.link", lines);
+    }
     draft
         .advice("compare the MTU of the bridges and switches between the hosts")
-        .permanent(
-            "/etc/systemd/network/10-mtu.link",
-            format!("[Match]\nOriginalName={}\n\n[Link]\nNamePolicy=keep kernel database onboard slot path\nMACAddressPolicy=persistent\nMTUBytes={smallest:.0}", device(&view.sender)),
-        )
         .permanent("/etc/rc.conf (FreeBSD)", format!("ifconfig_em0=\"… mtu {smallest:.0}\""))
         .found()
-}
-
-fn device<'a>(side: &Side<'a>) -> &'a str {
-    side.device().unwrap_or("DEVICE")
 }
 
 #[cfg(test)]
