@@ -185,7 +185,9 @@ fn tuning_that_is_interrupted_reports_what_it_tried() -> Result<(), Failed> {
     let event: Value = serde_json::from_str(&last)?;
     let tuning = &event["record"]["tuning"];
     check(code == Some(2) && tuning["stopped"] == "it was interrupted", &event)?;
-    check(tuning["steps"][0]["outcome"] == "too-few-runs", tuning)?;
+    // What was not permitted may come before what was tried.
+    let tried = tuning["steps"].as_array().and_then(|steps| steps.last());
+    check(tried.is_some_and(|step| step["outcome"] == "too-few-runs"), tuning)?;
     check(stage.burst()? == ORIGINAL && stage.journals() == 0, "not everything was put back")
 }
 
