@@ -5,10 +5,22 @@ use goodput_model::Missing;
 use super::{Side, positive};
 use crate::names;
 
+/// Bytes of the longest name of a device and the NUL behind it (`IFNAMSIZ`, include/uapi/linux/if.h).
+const MAX_DEVICE_NAME_BYTES: usize = 16;
+
 impl<'a> Side<'a> {
     /// Device on the path.
+    ///
+    /// # Errors
+    /// If it is unknown, or its name could be more than a word in a command to paste: the kernel allows almost any name
+    /// (`dev_valid_name`, net/core/dev.c), and the far host may report anything.
     pub fn device(&self) -> Result<&'a str, Missing> {
-        self.text(names::LINK_DEVICE)
+        let name = self.text(names::LINK_DEVICE)?;
+        let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@');
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.len() < MAX_DEVICE_NAME_BYTES
+            && name.chars().all(is_word);
+        is_name.then_some(name).ok_or_else(|| Missing::because("the device has an unusual name"))
     }
 
     /// Packets that this host's own queue dropped on the way out.
@@ -72,4 +84,27 @@ impl<'a> Side<'a> {
 
 fn per_million(count: f64, packets: u64, what: &str) -> Result<f64, Missing> {
     Ok(count / positive(packets as f64, what)? * 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Case;
+    use crate::view::View;
+    use goodput_model::EndName::Near;
+
+    #[test]
+    fn only_a_plain_name_of_a_device_goes_into_commands() {
+        let is_named = |name: &str| {
+            let evidence = Case::healthy().fact(Near, names::LINK_DEVICE, name).evidence();
+            View::new(&evidence).sender.device().is_ok()
+        };
+        for name in ["eth0", "eth0.100", "veth-near", "wlp3s0", "br_lan", "veth1@if2"] {
+            assert!(is_named(name), "{name}");
+        }
+        let long = "e".repeat(16);
+        for name in ["eth0;reboot", "$(reboot)", "a   # b", "-rf", "", "a/b", "e\"", &long] {
+            assert!(!is_named(name), "{name}");
+        }
+    }
 }
