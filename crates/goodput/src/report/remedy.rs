@@ -49,7 +49,11 @@ fn remedies(finding: &Finding, test: Option<&Record>) -> Vec<String> {
 /// Advice as it is, or its command and why.
 fn advised(test: Option<&Record>, advice: &str) -> String {
     let Some((command, why)) = advice.split_once(WHY) else { return advice.into() };
-    let Some((again, test)) = Again::of(command).zip(test) else { return pasted(command, why) };
+    let (again, test) = match (Again::of(command), test) {
+        (None, _) => return pasted(command, why),
+        (Some(_), None) => return format!("{command}: {why}"),
+        (Some(again), Some(test)) => (again, test),
+    };
     let words = words(test, &test.plan);
     let words = match again {
         Again::With(option) => words.with(option),
@@ -145,6 +149,9 @@ mod tests {
         let faster = "goodput test nas --rate 97mbit   # it holds the sender";
         assert_eq!(shown(Again::With("--rate 97mbit")), faster);
         assert_eq!(advised(None, "use another cable"), "use another cable");
+        let unknown =
+            advised(None, &format!("{}{WHY}it holds the sender", Again::Without("--rate")));
+        assert_eq!(unknown, "the same test without --rate: it holds the sender");
     }
 
     #[test]
