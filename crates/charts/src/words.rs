@@ -33,7 +33,7 @@ pub fn short(value: f64) -> String {
 
 /// Text without characters that control a terminal, a parser or the direction of writing; a peer may have chosen it.
 pub fn plain(text: &str) -> String {
-    text.chars().map(|c| if is_plain(c) { c } else { ' ' }).collect()
+    text.chars().map(|c| if is_plain(c) && c != '\t' { c } else { ' ' }).collect()
 }
 
 /// How sure a finding is.

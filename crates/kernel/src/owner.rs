@@ -47,7 +47,8 @@ impl Owner {
 /// `PR_SET_NAME`).
 fn printable(name: &[u8]) -> String {
     let text = String::from_utf8_lossy(name.strip_suffix(b"\n").unwrap_or(name));
-    text.chars().map(plain_char).collect()
+    // A tab would shift the columns of a list.
+    text.chars().map(|c| if c == '\t' { ' ' } else { plain_char(c) }).collect()
 }
 
 /// The process that holds each socket of `inodes`, as far as permitted: without root, other users' processes are hidden.
