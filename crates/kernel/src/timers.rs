@@ -28,11 +28,16 @@ pub fn timer_latenesses(timer: Duration, time: Duration) -> std::io::Result<Vec<
         thread::sleep(timer);
         let slept = before.elapsed();
         let waited_before = std::mem::replace(&mut waited, scheduler.waited());
-        late.push(slept.saturating_sub(timer + waited.saturating_sub(waited_before)));
+        late.push(lateness(slept, timer, waited.saturating_sub(waited_before)));
         if Instant::now() >= until {
             return Ok(late);
         }
     }
+}
+
+/// How late a timer was after which a thread had slept for `slept`, `waited` of which it was ready but without a CPU.
+fn lateness(slept: Duration, timer: Duration, waited: Duration) -> Duration {
+    slept.saturating_sub(timer + waited)
 }
 
 /// What the scheduler counts of a thread, if it counts.
@@ -72,8 +77,14 @@ mod tests {
 
     #[test]
     fn waiting_for_a_cpu_is_no_lateness_of_timers() {
-        let scheduler = Scheduler::of_this_thread();
-        if scheduler.0.is_none() {
+        let [timer, late, waited] = [500, 27, 3000].map(Duration::from_micros);
+        assert_eq!(lateness(timer + late + waited, timer, waited), late);
+        assert_eq!(lateness(timer, timer, waited), Duration::ZERO);
+    }
+
+    #[test]
+    fn time_that_waits_for_a_cpu_is_counted() {
+        if Scheduler::of_this_thread().0.is_none() {
             return skip("a kernel that counts how long threads wait for a CPU");
         }
         let mut one = CpuSet::new();
