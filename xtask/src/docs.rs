@@ -57,7 +57,7 @@ fn generate() -> Result<Tree> {
     Ok(tree)
 }
 
-fn target_directory() -> Result<PathBuf> {
+pub fn target_directory() -> Result<PathBuf> {
     let metadata = capture(&mut cargo(["metadata", "--no-deps", "--format-version=1"]))?;
     let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
     let folder = metadata["target_directory"].as_str();

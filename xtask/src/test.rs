@@ -90,7 +90,8 @@ fn fuzz_targets() -> Result<Tally> {
 fn corpus() -> Result<Tally> {
     let bin = ["build", "--quiet", "--workspace", "--bin", other_programs::CAMPAIGNS];
     run_command(&mut cargo(bin))?;
-    let mut program = command("target/debug/goodput-campaigns");
+    let program = docs::target_directory()?.join("debug/goodput-campaigns");
+    let mut program = command(program.to_str().context("the target directory is no text")?);
     one(program.args(["corpus", "--check"]))
 }
 

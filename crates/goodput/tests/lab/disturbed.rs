@@ -1,11 +1,11 @@
 //! Whether other programs used the machine during a test. Hosts of a lab share the machine's CPUs: if other programs
 //! take them, the path is no longer limited by what the scenario planted, and "can't tell" is a right answer.
 //!
-//! A wrong answer counts, however busy the machine is; if most runs give one, the test fails. A verdict that names the machine's own busy CPUs is not judged here,
-//! because it may be true of any path on a slow machine; `cargo xtask truth` judges it. An answer that decides nothing
-//! fails on an undisturbed machine. On a disturbed one it is printed as `NOT JUDGED`, and `cargo xtask test` counts it
-//! separately. It does not fail in CI, whose machines are shared: a failure there would show more about the neighbours
-//! than about goodput.
+//! A wrong answer counts, however busy the machine is; if most runs give one, the test fails. A verdict that names the
+//! machine's own busy CPUs is not judged here, because it may be true of any path on a slow machine; `cargo xtask truth`
+//! judges it. An answer that decides nothing counts as wrong on an undisturbed machine. On a disturbed one it is printed
+//! as `NOT JUDGED`, and `cargo xtask test` counts it separately. It does not fail in CI, whose machines are shared: a
+//! failure there would show more about the neighbours than about goodput.
 
 use std::collections::BTreeMap;
 use std::fs::{read_dir, read_to_string};

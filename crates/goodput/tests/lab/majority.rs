@@ -1,6 +1,6 @@
-//! A measurement that does not come out as expected may have done so by chance, so it runs again: a test fails if most of
-//! [`RUNS`] runs come out otherwise than expected. So what is missed each time fails its own test, and what is right in 95
-//! of 100 runs fails it once in 9000. Each unexpected run is printed; `cargo xtask truth` measures how many there are.
+//! A measurement may be wrong by chance, so it runs again: a test fails if most of [`RUNS`] runs have an unexpected result.
+//! So what is missed each time fails its own test, and what is right in 95 of 100 runs fails it once in 9000. Each
+//! unexpected run is printed; `cargo xtask truth` measures how many there are.
 
 use goodput_testing::not_judged;
 use libtest_mimic::Failed;
