@@ -48,6 +48,8 @@ struct View {
     shown: Shown,
     summed_up: bool,
     paused: bool,
+    /// What is shown now: making it takes long if there are many connections.
+    text: String,
 }
 
 impl View {
@@ -59,6 +61,7 @@ impl View {
             shown: Shown { order: args.sort, idle: args.idle, rows: usize::MAX },
             summed_up: args.summary,
             paused: false,
+            text: String::new(),
         }
     }
 
@@ -68,6 +71,13 @@ impl View {
             self.seen = Some(seen);
         }
         Ok(())
+    }
+
+    /// Makes the text anew, for a screen with this many rows.
+    fn remake(&mut self, rows: u16) {
+        self.shown.rows = rows.into();
+        // The tables are coloured for plain output.
+        self.text = strip_str(&self.text()).to_string();
     }
 
     fn print(&self, json: bool) -> io::Result<()> {
@@ -141,17 +151,25 @@ async fn until_quit(
     let mut view = View::new(args);
     let mut next = Instant::now();
     loop {
+        let rows = terminal.size().map_err(failed("ask for the terminal's size"))?.height;
+        let mut is_new = usize::from(rows) != view.shown.rows;
         if !view.paused && Instant::now() >= next {
             view.look()?;
             next = Instant::now() + Duration::from_secs_f64(args.every);
+            is_new = true;
         }
-        terminal.draw(|frame| draw(frame, &view)).map_err(failed("draw on the terminal"))?;
+        let keys = keys().map_err(failed("read keys"))?;
+        is_new |= !keys.is_empty();
+        if keys.into_iter().any(|key| view.press(key)) {
+            return Ok(());
+        }
+        if is_new {
+            view.remake(rows);
+            terminal.draw(|frame| draw(frame, &view)).map_err(failed("draw on the terminal"))?;
+        }
         tokio::select! {
             () = interrupt.raised() => return Ok(()),
             () = sleep(KEY_INTERVAL) => {}
-        }
-        if keys().map_err(failed("read keys"))?.into_iter().any(|key| view.press(key)) {
-            return Ok(());
         }
     }
 }
@@ -171,8 +189,7 @@ fn keys() -> io::Result<Vec<KeyEvent>> {
 fn draw(frame: &mut Frame, view: &View) {
     let [body, foot] =
         Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(frame.area());
-    // The tables are coloured for plain output.
-    frame.render_widget(Paragraph::new(strip_str(&view.text()).to_string()), body);
+    frame.render_widget(Paragraph::new(view.text.as_str()), body);
     let paused = if view.paused { "  paused" } else { "" };
     frame.render_widget(Line::from(format!("{KEYS}{paused}")).dim(), foot);
 }

@@ -46,19 +46,19 @@ pub fn connections(seen: &Connections, shown: Shown) -> String {
     let mut table =
         Table::new(&["rate", "limited by", "connection", "program", "round trip", "resent"]);
     for connection in rows.into_iter().take(shown.rows) {
-        let cells = cells(connection);
+        let cells = cells(connection, seen.seconds);
         table.row(&cells.each_ref().map(String::as_str));
     }
     table.text()
 }
 
-fn cells(connection: &ConnectionActivity) -> [String; 6] {
+fn cells(connection: &ConnectionActivity, seconds: f64) -> [String; 6] {
     let ConnectionActivity { local, peer, role, .. } = connection;
     let arrow = if *role == Role::Sender { "→" } else { "←" };
     let program = connection.program.value();
     [
         connection.rate().to_string(),
-        limited_by(connection),
+        limited_by(connection, seconds),
         format!("{} {arrow} {peer}", local.port()),
         program.map_or(UNKNOWN.into(), |program| format!("{}/{}", program.name, program.pid)),
         known(&connection.rtt_us, |us| Seconds::of_us(*us as f64).to_string()),
@@ -71,13 +71,11 @@ fn known<T>(value: &Known<T>, shown: impl Fn(&T) -> String) -> String {
 }
 
 /// What limited a connection longest, and for which share of the time.
-fn limited_by(connection: &ConnectionActivity) -> String {
-    match (&connection.limits, connection.idle) {
+fn limited_by(connection: &ConnectionActivity, seconds: f64) -> String {
+    match (connection.limit(), connection.idle) {
         (_, true) => "idle".into(),
-        (Known::Value(parts), false) if !parts.is_empty() => {
-            let all_s: f64 = parts.iter().map(|part| part.seconds).sum();
-            let AccountPart { limiter, end, seconds } = &parts[0];
-            format!("{} {:.0} %", limiter.at(*end), seconds / all_s * 100.0)
+        (Some(AccountPart { limiter, end, seconds: held_s }), false) => {
+            format!("{} {:.0} %", limiter.at(*end), held_s / seconds * 100.0)
         }
         // Of what arrives, only the sender knows more.
         _ if connection.role == Role::Receiver => "peer or path".into(),

@@ -46,7 +46,12 @@ impl Past {
             BitRate::over(now?.saturating_sub(before?), seconds)
         };
         let (sent, received) = (moved(TcpInfo::acked_bytes)?, moved(TcpInfo::received_bytes)?);
-        let role = if sent >= received { Role::Sender } else { Role::Receiver };
+        let waits = [now.1.send_queue_bytes as f64, now.1.receive_queue_bytes as f64];
+        // If nothing moved, the role is that of the side on which something waits.
+        let role = match [sent.0, waits[0]] < [received.0, waits[1]] {
+            true => Role::Receiver,
+            false => Role::Sender,
+        };
         Some(ConnectionActivity {
             local: now.1.local,
             peer: now.1.peer,

@@ -88,6 +88,7 @@ mod tests {
 
     use super::*;
     use goodput_model::{Limiter, Place, Role};
+    use goodput_testing::wait_for;
 
     /// A connection within this host, the reader's end last, and its port.
     fn connection() -> (TcpStream, TcpStream, u16) {
@@ -127,16 +128,19 @@ mod tests {
         let (mut writer, _reader, port) = connection();
         writer.set_nonblocking(true).unwrap();
         let mut look = watch(of_port(port));
-        loop {
+        wait_for("the window of the reader to be the limit", || {
             while writer.write(&[7; 65_536]).is_ok() {}
             let seen = look();
             let sender = seen.iter().find(|one| one.peer.port() == port);
-            if sender.and_then(ConnectionActivity::limit).is_some_and(|limit| {
+            let limit = sender.and_then(ConnectionActivity::limit);
+            limit.is_some_and(|limit| {
                 (limit.limiter, limit.end) == (Limiter::ReceiveWindow, Place::Far)
-            }) {
-                return;
-            }
-        }
+            })
+        });
+        // The reader's end has what it does not read.
+        let seen = look();
+        let reader = seen.iter().find(|one| one.local.port() == port).unwrap();
+        assert!(reader.role == Role::Receiver && !reader.idle, "{reader:?}");
     }
 
     #[test]

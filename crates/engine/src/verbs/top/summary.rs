@@ -1,7 +1,7 @@
 //! What limited the connections over the last minute, all together and by peer.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 
 use goodput_model::{BitRate, ConnectionActivity, Connections, Limiter, Place};
 
@@ -22,7 +22,7 @@ pub struct Summary {
 pub struct ConnectionGroup<K> {
     /// What they have in common.
     pub key: K,
-    /// Connections in the group at some time.
+    /// Most of its connections at one look.
     pub connections: usize,
     /// Mean of their payload per second, all together and in both directions.
     pub rate: BitRate,
@@ -42,7 +42,7 @@ struct Look {
 
 #[derive(Debug, Clone, Default)]
 struct Tally {
-    connections: BTreeSet<(SocketAddr, SocketAddr)>,
+    connections: usize,
     bits: f64,
     held_s: BTreeMap<HeldBy, f64>,
 }
@@ -90,7 +90,7 @@ impl Summary {
             let longest = tally.held_s.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
             Some(ConnectionGroup {
                 key,
-                connections: tally.connections.len(),
+                connections: tally.connections,
                 rate: BitRate(tally.bits / seconds),
                 held_by: *longest.0,
                 share: tally.held_s.values().sum::<f64>() / active_s,
@@ -107,11 +107,12 @@ impl Look {
         for connection in seen.connections.iter().filter(|connection| !connection.idle) {
             // Its payload is divided like its time, so that the rates add up.
             let rate = connection.rate().0;
+            look.by_peer.entry(connection.peer.ip()).or_default().connections += 1;
             for (by, held_s) in held_s(connection, seen.seconds) {
                 let peer = look.by_peer.entry(connection.peer.ip()).or_default();
                 let limiter = look.by_limiter.entry(by).or_default();
+                limiter.connections += 1;
                 for tally in [peer, limiter] {
-                    tally.connections.insert((connection.local, connection.peer));
                     tally.bits += rate * held_s;
                     *tally.held_s.entry(by).or_default() += held_s;
                 }
@@ -123,7 +124,7 @@ impl Look {
 
 impl Tally {
     fn add(&mut self, other: &Self) {
-        self.connections.extend(&other.connections);
+        self.connections = self.connections.max(other.connections);
         self.bits += other.bits;
         for (by, held_s) in &other.held_s {
             *self.held_s.entry(*by).or_default() += held_s;

@@ -24,6 +24,21 @@ impl WantedConnections {
     pub(super) fn takes(&self, connection: &ConnectionActivity) -> bool {
         let Some(process) = &self.process else { return true };
         let program = connection.program.value();
-        program.is_some_and(|own| own.name == *process || own.pid.to_string() == *process)
+        program.is_some_and(|own| own.name == cut(process) || own.pid.to_string() == *process)
+    }
+}
+
+/// A name as the kernel keeps it (`TASK_COMM_LEN` less its NUL, include/linux/sched.h).
+fn cut(name: &str) -> &str {
+    &name[..name.floor_char_boundary(15)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_is_compared_as_far_as_the_kernel_keeps_it() {
+        assert_eq!([cut("systemd-resolved"), cut("sshd")], ["systemd-resolve", "sshd"]);
     }
 }

@@ -32,7 +32,7 @@ pub struct TopArgs {
     /// Sum up the last minute: limits, and the busiest peers
     #[arg(long, conflicts_with = "json")]
     pub summary: bool,
-    /// Also show idle connections
+    /// Also show idle connections, as --json always does
     #[arg(long)]
     pub idle: bool,
     /// Print one JSON document for each table
