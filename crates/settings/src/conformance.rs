@@ -271,8 +271,8 @@ fn an_object_that_is_not_there_is_reported_with_those_that_are() {
     in_scene(|_| {
         for (text, hint) in [
             ("offload.tso@eth7", "eth0"),
-            ("qdisc.tbf.burst@eth1", "there is htb"),
-            ("qdisc.htb.burst@eth1:1:11", "there is 1:10"),
+            ("qdisc.tbf.burst@eth1", "only htb"),
+            ("qdisc.htb.burst@eth1:1:11", "only 1:10"),
             ("route.window@198.51.100.0/24", "192.0.2.0/24"),
         ] {
             let error = read(&text.parse().unwrap()).unwrap_err();

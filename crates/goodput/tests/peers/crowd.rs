@@ -1,14 +1,17 @@
 //! Many clients of every program at the same time.
 
+use goodput_testing::{as_test, not_judged};
 use libtest_mimic::Failed;
 use rustix::process::Signal;
 
 use crate::matrix::Test;
 use crate::space::{Space, exe};
 
+const MIXTURE: &str = "crowd/clients_of_all_programs_are_served_at_once";
+
 /// The tests.
 pub fn all() -> Vec<(&'static str, Test)> {
-    vec![("crowd/clients_of_all_programs_are_served_at_once", mixture)]
+    vec![(MIXTURE, mixture)]
 }
 
 /// Clients of each kind. Slow ones, so that they are all there at the same time.
@@ -37,9 +40,12 @@ fn mixture() -> Result<(), Failed> {
     let clients = (0..EACH).flat_map(|_| KINDS).map(|kind| Ok((kind, start(kind)?)));
     for (kind, client) in clients.collect::<Result<Vec<_>, Failed>>()? {
         let ended = client.finish()?;
-        // iperf ends well even if nobody has heard it.
-        if !ended.status.success() || ended.stderr.contains("WARNING") {
+        if !ended.status.success() {
             return Err(format!("{kind:?}: {}: {}", ended.status, ended.stderr).into());
+        }
+        // iperf ends well even if nobody has heard it. It waits for 2.5 s, in which a busy machine may not answer.
+        if ended.stderr.contains("WARNING") {
+            as_test(MIXTURE, || not_judged(&format!("{kind:?}: {}", ended.stderr)));
         }
     }
     server.signal(Signal::INT)?;
