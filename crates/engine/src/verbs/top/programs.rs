@@ -12,11 +12,12 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Looks up the holders of these sockets as far as they are new, and forgets all other sockets.
+    /// Looks up the holders of these sockets as far as they are new, and forgets all other sockets. All sockets that no
+    /// process holds have the number 0, and are not looked up.
     pub fn learn(&mut self, inodes: impl Iterator<Item = u64>) {
         let mut earlier = std::mem::take(&mut self.known);
         let mut new = BTreeSet::new();
-        for inode in inodes {
+        for inode in inodes.filter(|inode| *inode > 0) {
             match earlier.remove(&inode) {
                 Some(program) => drop(self.known.insert(inode, program)),
                 None => drop(new.insert(inode)),

@@ -51,9 +51,8 @@ impl Summary {
     /// Adds a look, and drops those that are more than a minute old.
     pub fn enter(&mut self, seen: &Connections) {
         self.looks.push_back(Look::of(seen));
-        let mut whole_s: f64 = self.looks.iter().map(|look| look.seconds).sum();
-        while self.looks.len() > 1 && whole_s > SUMMARY_S {
-            whole_s -= self.looks.pop_front().map_or(0.0, |look| look.seconds);
+        while self.looks.len() > 1 && self.seconds() > SUMMARY_S {
+            self.looks.pop_front();
         }
     }
 
