@@ -9,8 +9,7 @@ use crate::names::TCP_RMEM;
 use crate::parts;
 use crate::rule::Rule;
 use crate::thresholds::{
-    LONG_PATH_S, MAX_CONTRIBUTING_RATE_RATIO, MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_HELD_SHARE,
-    MIN_LIMITING_TIME_SHARE,
+    LONG_PATH_S, MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_HELD_SHARE, MIN_LIMITING_TIME_SHARE,
 };
 use crate::view::{TcpOption, View};
 
@@ -103,13 +102,11 @@ impl ClosedWindow {
     }
 }
 
-/// Whether the window holds the sender beside something else: it would allow little more than went
-/// through.
+/// Whether the window holds the sender beside something else. What it would allow in each round trip is not asked: a window
+/// that something else keeps shut for part of the time allows more than went through.
 fn contributes(view: &View, share: f64) -> Result<bool, Missing> {
     let long = view.sender.min_rtt_s()? >= LONG_PATH_S;
-    Ok(share >= MIN_HELD_SHARE
-        && long
-        && allowed(view)? < MAX_CONTRIBUTING_RATE_RATIO * view.goodput()?)
+    Ok(share >= MIN_HELD_SHARE && long)
 }
 
 /// Goodput that the window allows in each round trip, over all flows.

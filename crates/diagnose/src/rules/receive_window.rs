@@ -123,13 +123,13 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_allows_little_more_contributes() {
-        let part = |window: u64| {
-            let case = Case::healthy().shares(1.0, 0.35, 0.0);
-            case.tcp(move |tcp, _| tcp.snd_wnd_bytes = Some(window))
+    fn a_window_that_holds_part_of_the_time_contributes_whatever_it_allows_at_last() {
+        let part = |share: f64| {
+            let case = Case::healthy().shares(1.0, share, 0.0);
+            case.tcp(move |tcp, _| tcp.snd_wnd_bytes = Some(8 << 20))
         };
-        assert_eq!(fires(&RULE, part(6_400_000)).confidence, Confidence::Possible);
-        quiet(&RULE, part(8 << 20));
+        assert_eq!(fires(&RULE, part(0.35)).confidence, Confidence::Possible);
+        quiet(&RULE, part(0.03));
     }
 
     #[test]
