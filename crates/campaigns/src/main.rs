@@ -7,6 +7,7 @@ mod kills;
 mod lab_program;
 mod random;
 mod same;
+mod side_by_side;
 mod truth;
 mod tuning;
 mod wilson;

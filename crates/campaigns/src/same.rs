@@ -2,13 +2,14 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::lab_program::LabProgram;
-use crate::random::{self, Which};
+use crate::random::{self, Case};
+use crate::side_by_side;
 use crate::wilson;
 use goodput_tools::shell::root;
 
@@ -31,6 +32,9 @@ pub struct Options {
     /// Number of the first path.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     first: u64,
+    /// Comparisons on paths of at most 100 Mbit/s that run at the same time; the others run alone, after them.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
     /// The program to judge instead of the one built here.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -46,19 +50,30 @@ pub fn run(options: &Options) -> Result<()> {
     let mut kept = File::create(&keep).with_context(|| format!("create {}", keep.display()))?;
     let folder = tempfile::tempdir().context("make a temporary directory")?;
     let mut judgements = Vec::new();
-    for number in options.first..options.first.saturating_add(options.comparisons) {
-        let case = random::draw(options.seed, number, Which::All)
-            .with_context(|| format!("no path fits fault {number} of seed {}", options.seed))?;
-        let path = folder.path().join(format!("{}.toml", case.name));
-        fs::write(&path, &case.healthy).with_context(|| format!("write {}", path.display()))?;
-        let line = program.compare(&path.display().to_string(), SAME)?;
-        writeln!(kept, "{line}").context("keep what came of a comparison")?;
-        let judged = judgement(&line)?;
-        println!("{}: {judged}", case.name);
-        judgements.push(judged);
-    }
+    let cases = random::cases(options.seed, options.first, options.comparisons)?;
+    let compare = |case| compare(&program, folder.path(), &case);
+    side_by_side::each(
+        cases,
+        options.jobs,
+        |case| case.light,
+        compare,
+        |(name, line)| {
+            writeln!(kept, "{line}").context("keep what came of a comparison")?;
+            let judged = judgement(&line)?;
+            println!("{name}: {judged}");
+            judgements.push(judged);
+            Ok(())
+        },
+    )?;
     print!("{}", summary(&judgements));
     Ok(())
+}
+
+/// The name of a path and the line of a comparison of equal arms on it.
+fn compare(program: &LabProgram, folder: &Path, case: &Case) -> Result<(String, String)> {
+    let path = folder.join(format!("{}.toml", case.name));
+    fs::write(&path, &case.healthy).with_context(|| format!("write {}", path.display()))?;
+    Ok((case.name.clone(), program.compare(&path.display().to_string(), SAME)?))
 }
 
 /// The result of a comparison, or why there is none.

@@ -5,6 +5,7 @@ mod classes;
 mod path;
 mod scene;
 
+use anyhow::{Context, Result};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
@@ -27,6 +28,8 @@ pub struct Case {
     pub faulty: String,
     /// The same path with nothing wrong, as the baseline for the fault's cost.
     pub healthy: String,
+    /// Whether the path keeps the CPUs so idle that others may be measured beside it.
+    pub light: bool,
 }
 
 impl Case {
@@ -45,8 +48,8 @@ pub enum Which {
     Fixable,
 }
 
-/// Case `number` of a seed. `None` if no path among very many fits its class.
-pub fn draw(seed: u64, number: u64, which: Which) -> Option<Case> {
+/// `None` if no path among very many fits the class.
+fn draw(seed: u64, number: u64, which: Which) -> Option<Case> {
     let mut rng =
         Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(number));
     let wanted = |class: &&Class| which == Which::All || class.fixable;
@@ -61,8 +64,20 @@ pub fn draw(seed: u64, number: u64, which: Which) -> Option<Case> {
             healthy: Scene::healthy(&format!("{name}-healthy"), &path),
         };
         (class.plant)(&mut rng, &path, &mut twins)?;
-        Some(Case { name, faulty: twins.faulty.into_toml(), healthy: twins.healthy.into_toml() })
+        let (faulty, healthy) = (twins.faulty.into_toml(), twins.healthy.into_toml());
+        Some(Case { name, faulty, healthy, light: path.is_light() })
     })
+}
+
+/// Cases `first` to `first + count` of a seed, of every class.
+pub fn cases(seed: u64, first: u64, count: u64) -> Result<Vec<Case>> {
+    let numbers = first..first.saturating_add(count);
+    numbers.map(|number| case(seed, number, Which::All)).collect()
+}
+
+/// Case `number` of a seed, or why there is none.
+pub fn case(seed: u64, number: u64, which: Which) -> Result<Case> {
+    draw(seed, number, which).with_context(|| format!("no path fits fault {number} of seed {seed}"))
 }
 
 #[cfg(test)]

@@ -11,6 +11,10 @@ const MAX_FLIGHT_BYTES: f64 = 1.5e6;
 /// Share of paths that are a cable with no rate of its own.
 const CABLE_SHARE: f64 = 0.15;
 
+/// Rate up to which a path is measured beside others, bits per second. At this rate both ends and the lab together take
+/// about a tenth of a CPU.
+const MAX_LIGHT_BITS_PER_S: f64 = 100e6;
+
 /// One path and the load on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Path {
@@ -50,6 +54,11 @@ impl Path {
             ipv6: rng.random_bool(0.25),
             congestion: ["cubic", "cubic", "bbr", "reno"].choose(rng).unwrap_or(&"cubic"),
         }
+    }
+
+    /// Whether it keeps the CPUs so idle that others may be measured beside it.
+    pub fn is_light(&self) -> bool {
+        self.rate.is_some_and(|rate| rate <= MAX_LIGHT_BITS_PER_S)
     }
 
     /// Bytes in flight when the path is just full; 0 for a cable.

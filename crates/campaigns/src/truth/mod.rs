@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::lab_program::LabProgram;
-use crate::random::{self, Which};
+use crate::{random, side_by_side};
 pub use case::{Came, Planted, Ran};
 use goodput_tools::shell::root;
 pub use score::score;
@@ -42,6 +42,9 @@ pub struct Options {
     /// Number of the first random fault.
     #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "random")]
     first: u64,
+    /// Random faults on paths of at most 100 Mbit/s that are measured at the same time; the others run alone, after them.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "random")]
+    jobs: usize,
     /// How often each case runs.
     #[arg(long, default_value_t = 1)]
     repeat: u32,
@@ -119,17 +122,21 @@ fn measure_random(options: &Options, count: u64) -> Result<String> {
     let program = LabProgram::given_or_built(options.program.as_deref())?;
     let mut kept = Kept::create(&root().join(&options.keep))?;
     let folder = tempfile::tempdir().context("make a temporary directory")?;
-    for number in options.first..options.first.saturating_add(count) {
-        let case = random::draw(options.seed, number, Which::All)
-            .with_context(|| format!("no path fits fault {number} of seed {}", options.seed))?;
-        if !options.wants(&case.name) {
-            continue;
-        }
-        for line in twin::run(&program, folder.path(), &case)? {
-            println!("{}", report::one_line(&Ran::parse(&line)?));
-            kept.add(&line)?;
-        }
-    }
+    let mut cases = random::cases(options.seed, options.first, count)?;
+    cases.retain(|case| options.wants(&case.name));
+    let measure = |case| twin::run(&program, folder.path(), &case);
+    side_by_side::each(
+        cases,
+        options.jobs,
+        |case| case.light,
+        measure,
+        |lines| {
+            lines.iter().try_for_each(|line| {
+                println!("{}", report::one_line(&Ran::parse(line)?));
+                kept.add(line)
+            })
+        },
+    )?;
     Ok(kept.lines)
 }
 

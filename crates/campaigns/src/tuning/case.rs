@@ -37,6 +37,8 @@ pub struct TunedPath {
     pub tuned: String,
     /// The scenario with nothing wrong.
     pub healthy: String,
+    /// Whether it keeps the CPUs so idle that others may be tuned beside it.
+    pub light: bool,
 }
 
 /// The result of tuning a path.
@@ -174,7 +176,13 @@ mod tests {
     use super::*;
 
     fn path(kind: Kind) -> TunedPath {
-        TunedPath { name: "x".into(), kind, tuned: String::new(), healthy: String::new() }
+        TunedPath {
+            name: "x".into(),
+            kind,
+            tuned: String::new(),
+            healthy: String::new(),
+            light: false,
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::lab_program::LabProgram;
 use crate::random::{self, Which};
+use crate::side_by_side;
 use case::{Kind, Tuned, TunedPath};
 use goodput_tools::shell::root;
 
@@ -39,6 +40,9 @@ pub struct Options {
     /// Number of the first random case.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     first: u64,
+    /// Random paths of at most 100 Mbit/s that are tuned at the same time; the others run alone, after them.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    jobs: usize,
     /// The program to judge instead of the one built here.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -64,12 +68,21 @@ pub fn run(options: &Options) -> Result<()> {
     let mut kept = File::create(&keep).with_context(|| format!("create {}", keep.display()))?;
     let folder = tempfile::tempdir().context("make a temporary directory")?;
     let mut all = Vec::new();
-    for (number, path) in paths.iter().enumerate() {
-        let tuned = path.tune(&program, folder.path())?;
-        println!("{} of {}: {}", number + 1, paths.len(), report::one_line(&tuned));
-        writeln!(kept, "{}", serde_json::to_string(&tuned)?).context("keep what came of a case")?;
-        all.push(tuned);
-    }
+    let count = paths.len();
+    let tune = |path: TunedPath| path.tune(&program, folder.path());
+    side_by_side::each(
+        paths,
+        options.jobs,
+        |path| path.light,
+        tune,
+        |tuned| {
+            println!("{} of {count}: {}", all.len() + 1, report::one_line(&tuned));
+            writeln!(kept, "{}", serde_json::to_string(&tuned)?)
+                .context("keep what came of a case")?;
+            all.push(tuned);
+            Ok(())
+        },
+    )?;
     for (what, shown) in report::summary(&all) {
         println!("{what}: {shown}");
     }
@@ -87,30 +100,28 @@ fn write_page(file: &Path) -> Result<()> {
 fn paths(options: &Options, program: &LabProgram) -> Result<Vec<TunedPath>> {
     let mut paths = if options.scenarios { of_scenarios(options, program)? } else { Vec::new() };
     for number in options.first..options.first.saturating_add(options.random) {
-        let case = drawn(options.seed, number)?;
+        let case = random::case(options.seed, number, Which::Fixable)?;
         paths.push(TunedPath {
             name: case.name,
             kind: Kind::Faulty,
             tuned: case.faulty,
             healthy: case.healthy,
+            light: case.light,
         });
     }
-    let healthy = (options.first..).map(|number| drawn(options.seed.wrapping_add(1), number));
+    let healthy = (options.first..)
+        .map(|number| random::case(options.seed.wrapping_add(1), number, Which::Fixable));
     // Some twins still have what no setting removes, or what another setting would.
     let is_bare = |case: &Result<random::Case>| {
         case.as_ref().map_or(true, |case| !case.healthy.contains("[[fault]]"))
     };
     for case in healthy.filter(is_bare).take(options.healthy as usize) {
-        let random::Case { name, healthy, .. } = case?;
+        let random::Case { name, healthy, light, .. } = case?;
         let name = format!("{name}-healthy");
-        paths.push(TunedPath { name, kind: Kind::Healthy, tuned: healthy.clone(), healthy });
+        let tuned = healthy.clone();
+        paths.push(TunedPath { name, kind: Kind::Healthy, tuned, healthy, light });
     }
     Ok(paths)
-}
-
-fn drawn(seed: u64, number: u64) -> Result<random::Case> {
-    random::draw(seed, number, Which::Fixable)
-        .with_context(|| format!("no path fits fault {number} of seed {seed}"))
 }
 
 /// The wanted cases of scenarios that are marked fixable. Without their faults, or with what the best setting would
@@ -131,7 +142,8 @@ fn of_scenarios(options: &Options, program: &LabProgram) -> Result<Vec<TunedPath
         let mended: Vec<_> = faults.iter().flatten().filter_map(random::mended).collect();
         table.insert("fault".into(), mended.into());
         let healthy = table.to_string();
-        paths.push(TunedPath { name: case, kind: Kind::Faulty, tuned: shown, healthy });
+        let kind = Kind::Faulty;
+        paths.push(TunedPath { name: case, kind, tuned: shown, healthy, light: false });
     }
     Ok(paths)
 }
