@@ -1,5 +1,6 @@
 //! Wraps text for a terminal: a long line continues in the next one, indented to the column where its text began.
 
+use crate::os_error::without_numbers;
 use crate::report::style;
 
 /// A continued line has at least this many columns; otherwise it starts at the left margin.
@@ -8,6 +9,7 @@ const MIN_TEXT_COLUMNS: usize = 30;
 /// The text in lines of at most `columns`, or unchanged if this is `None`. Strong text (a command, a rate) is not
 /// wrapped, so that it can be copied.
 pub fn fit(text: &str, columns: Option<usize>) -> String {
+    let text = without_numbers(text);
     let Some(columns) = columns else { return text.into() };
     let wrapped = text.split_inclusive('\n').map(|line| match line.strip_suffix('\n') {
         Some(line) => wrap(line, columns) + "\n",

@@ -17,6 +17,7 @@ mod fit;
 mod key_files;
 mod known_servers;
 mod logging;
+mod os_error;
 mod pages;
 mod proxies;
 mod record_file;

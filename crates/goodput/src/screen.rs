@@ -10,6 +10,7 @@ use std::time::Duration;
 use goodput_model::{Direction, Plan};
 
 use crate::fit::fit;
+use crate::os_error::without_numbers;
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
@@ -98,6 +99,7 @@ pub fn line(text: impl Display) -> io::Result<()> {
 /// (`2>&1 | head`, a full disk), goodput works and ends as usual.
 pub fn say(text: impl Display) {
     let line = format!("{text}\n");
+    let line = without_numbers(&line);
     if HELD.load(Ordering::Relaxed) {
         return ERR.add(&line);
     }
@@ -107,7 +109,7 @@ pub fn say(text: impl Display) {
 /// Prints a part of a result, after all waiting output.
 pub fn print(text: &str) -> io::Result<()> {
     OUT.wait();
-    print_now(text)
+    print_now(&without_numbers(text))
 }
 
 /// Whether a printed line can be redrawn: standard output is a terminal with control sequences.
@@ -125,7 +127,7 @@ fn terminal_columns() -> Option<u16> {
 
 /// Prints a part of a result when the reader takes it, and never waits for this.
 pub fn later(text: &str) {
-    OUT.add(text);
+    OUT.add(&without_numbers(text));
 }
 
 /// Waits until all output is printed, as long as its reader reads. `false`: the reader has stopped, and the end of the
@@ -166,7 +168,7 @@ pub struct Log;
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        ERR.add(&String::from_utf8_lossy(bytes));
+        ERR.add(&without_numbers(&String::from_utf8_lossy(bytes)));
         Ok(bytes.len())
     }
 
