@@ -84,13 +84,11 @@ pub enum SettingError {
         cause: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The object of the setting does not exist (any more).
-    #[error("{setting}: can't {operation}, there is no {what} here")]
+    #[error("{setting}: there is no {what}")]
     Gone {
-        /// What was tried.
-        operation: String,
         /// The setting.
         setting: SettingRef,
-        /// The device, route or file that is missing.
+        /// The device, route or file that is missing, and what the user can do.
         what: String,
     },
     /// The device was renamed since the change.
@@ -305,9 +303,7 @@ fn from_errno(
         Some(ENODEV) if scope::is_there(&setting) => {
             SettingError::NotReady { operation, setting, cause }
         }
-        Some(ENODEV | ENXIO | ENOENT | ESRCH) => {
-            SettingError::Gone { operation, setting, what: what.into() }
-        }
+        Some(ENODEV | ENXIO | ENOENT | ESRCH) => SettingError::Gone { setting, what: what.into() },
         Some(EINVAL | ERANGE | EOPNOTSUPP) => SettingError::Refused { operation, setting, cause },
         _ => SettingError::Io { operation, setting, cause },
     }

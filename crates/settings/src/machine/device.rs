@@ -39,7 +39,8 @@ pub(super) fn index(netlink: &mut Netlink, setting: &SettingRef) -> Result<u32, 
         Err(error) => {
             let links = netlink.links().unwrap_or_default();
             let names = links.into_iter().map(|link| link.name).collect();
-            Err(from_netlink(setting, "find it", &missing("device", name(setting), names), error))
+            let what = missing(&format!("device {}", name(setting)), names, ONE_OF_THESE);
+            Err(from_netlink(setting, "find its device", &what, error))
         }
     }
 }
@@ -70,9 +71,12 @@ pub(super) fn qdisc<T>(
     found.sort_by_key(|(qdisc, _)| !qdisc.is_root());
     match &found[..] {
         [] => Err(SettingError::Gone {
-            operation: "find it".into(),
             setting: setting.clone(),
-            what: missing(&format!("{kinds} at"), device, present),
+            what: missing(
+                &format!("{kinds} on {device}"),
+                present,
+                &format!("name a device with {kinds}"),
+            ),
         }),
         [(first, _), _, ..] if !first.is_root() => Err(SettingError::Scope {
             setting: setting.clone(),
@@ -82,12 +86,18 @@ pub(super) fn qdisc<T>(
     }
 }
 
-/// Names what is missing, and what exists instead.
-pub(super) fn missing(kind: &str, name: &str, mut present: Vec<String>) -> String {
+/// What the user can do if objects of the wanted kind exist.
+pub(super) const ONE_OF_THESE: &str = "name one of these";
+
+/// Names what is missing, what exists instead, and what the user can do then.
+pub(super) fn missing(object: &str, mut present: Vec<String>, advice: &str) -> String {
     const MAX_SHOWN_NAMES: usize = 8;
     present.sort();
     present.dedup();
+    if present.is_empty() {
+        return object.into();
+    }
     let more = if present.len() > MAX_SHOWN_NAMES { ", …" } else { "" };
     present.truncate(MAX_SHOWN_NAMES);
-    format!("{kind} {name:?} (only {}{more})", present.join(", "))
+    format!("{object}, only {}{more}; {advice}", present.join(", "))
 }

@@ -93,7 +93,6 @@ fn policies(setting: &SettingRef) -> Result<Vec<PathBuf>, SettingError> {
     found.sort_by_key(number);
     if found.is_empty() {
         return Err(SettingError::Gone {
-            operation: "find it".into(),
             setting: setting.clone(),
             what: "cpufreq (of a virtual machine its own host chooses frequencies)".into(),
         });

@@ -159,9 +159,12 @@ impl Found {
         match found.and_then(|class| Some((class.htb?, class))) {
             Some((htb, class)) => Ok(Self { netlink, index, class, htb }),
             None => Err(SettingError::Gone {
-                operation: "find it".into(),
                 setting: setting.clone(),
-                what: device::missing("class of htb", &handle_text(wanted), present),
+                what: device::missing(
+                    &format!("htb class {} on {}", handle_text(wanted), device::name(setting)),
+                    present,
+                    device::ONE_OF_THESE,
+                ),
             }),
         }
     }

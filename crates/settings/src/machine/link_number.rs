@@ -46,7 +46,6 @@ impl Machine for LinkNumber {
     fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
         let link = link(setting)?;
         let number = (self.get)(&link).ok_or_else(|| SettingError::Gone {
-            operation: "read it".into(),
             setting: setting.clone(),
             what: format!("such a number of {} in this kernel", link.name),
         })?;

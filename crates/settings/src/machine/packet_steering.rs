@@ -102,8 +102,9 @@ impl QueueFile {
     fn read_one(&self, setting: &SettingRef, queue: &str) -> Result<String, SettingError> {
         let text = sysfs::read(setting, &self.path(queue)).map_err(|error| match error {
             // `netif_is_multiqueue` in the functions of these files, net/core/net-sysfs.c.
-            SettingError::Gone { operation, setting, .. } => {
+            SettingError::Gone { setting, .. } => {
                 let cause = "the device has one queue of this kind, so there is nothing to choose";
+                let operation = "read it".into();
                 SettingError::Refused { operation, setting, cause: cause.into() }
             }
             other => other,

@@ -138,9 +138,11 @@ impl Device {
     fn root(&mut self, setting: &SettingRef) -> Result<Qdisc, SettingError> {
         let found = self.all(setting)?.into_iter().find(Qdisc::is_root);
         found.ok_or_else(|| SettingError::Gone {
-            operation: "read it".into(),
             setting: setting.clone(),
-            what: format!("root queueing discipline at {}; is it up?", device::name(setting)),
+            what: format!(
+                "root queueing discipline on {}; is the device up?",
+                device::name(setting)
+            ),
         })
     }
 

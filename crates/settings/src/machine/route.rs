@@ -154,12 +154,11 @@ fn route(netlink: &mut Netlink, setting: &SettingRef) -> Result<Route, SettingEr
     let matching = main.iter().filter(|route| wanted.matches(route));
     let found = matching.min_by_key(|route| (route.family == Family::V6, route.priority)).cloned();
     found.ok_or_else(|| SettingError::Gone {
-        operation: "find it".into(),
         setting: setting.clone(),
         what: device::missing(
-            "route to exactly",
-            device::scope(setting),
+            &format!("route to exactly {}", device::scope(setting)),
             main.iter().map(destination_text).collect(),
+            device::ONE_OF_THESE,
         ),
     })
 }
