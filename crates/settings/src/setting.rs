@@ -1,5 +1,7 @@
 //! The definition of a setting: static facts, and how its value is read and written.
 
+use std::time::Duration;
+
 use goodput_model::{Plan, SettingRef};
 
 use crate::error::SettingError;
@@ -124,6 +126,16 @@ impl Setting {
     /// Whether the setting edits the plan and leaves the machine alone.
     pub fn is_plan(&self) -> bool {
         matches!(self.backend, Backend::Plan(_))
+    }
+
+    /// The unit of its values if they are times, as the form of its values says.
+    pub fn unit_of_time(&self) -> Option<Duration> {
+        match self.values.split([' ', ';', ',']).next()? {
+            "nanoseconds" => Some(Duration::from_nanos(1)),
+            "microseconds" => Some(Duration::from_micros(1)),
+            "milliseconds" => Some(Duration::from_millis(1)),
+            _ => None,
+        }
     }
 
     /// Refuses a scope that this setting does not have, and a missing scope that it needs.
