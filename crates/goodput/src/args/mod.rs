@@ -9,6 +9,7 @@ mod repeated;
 mod values;
 mod verbs;
 
+use std::any::TypeId;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -69,23 +70,31 @@ impl Cli {
     /// The command line with all that is said of every command alike.
     pub fn whole() -> clap::Command {
         let command = with_usage_of_own_options(Self::command(), "goodput");
-        with_long_help_named(with_negative_numbers(command), "goodput")
+        with_long_help_named(with_values_that_begin_with_a_minus(command), "goodput")
     }
 }
 
-/// Lets every option with one value take a negative number, so that the value's own parser says what is wrong with
-/// it. Options whose value may be missing don't: what follows them may be `-4` or `-6`.
-fn with_negative_numbers(command: clap::Command) -> clap::Command {
+/// Lets every option with one value take what begins with a minus, so that the value's own parser says what is wrong
+/// with it. If every text is a value, only a negative number is one. Options whose value may be missing take neither:
+/// what follows them may be `-4` or `-6`.
+fn with_values_that_begin_with_a_minus(command: clap::Command) -> clap::Command {
     let takes_one = |arg: &Arg| {
         !arg.is_positional()
             && arg.get_action().takes_values()
             && arg.get_num_args().is_none_or(|range| range == 1.into())
     };
     let command = command.mut_args(|arg| match takes_one(&arg) {
-        true => arg.allow_negative_numbers(true),
+        true if takes_any_text(&arg) => arg.allow_negative_numbers(true),
+        true => arg.allow_hyphen_values(true),
         false => arg,
     });
-    command.mut_subcommands(with_negative_numbers)
+    command.mut_subcommands(with_values_that_begin_with_a_minus)
+}
+
+/// Whether an option takes any text as its value.
+fn takes_any_text(option: &Arg) -> bool {
+    let any = [TypeId::of::<String>(), TypeId::of::<PathBuf>(), TypeId::of::<OsString>()];
+    any.iter().any(|any| option.get_value_parser().type_id() == *any)
 }
 
 /// Ends each command's short help with the name of the long one. Each command has both, because some global options are

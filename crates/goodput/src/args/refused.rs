@@ -209,13 +209,11 @@ fn one_of(choices: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::any::TypeId;
     use std::ffi::OsString;
-    use std::path::PathBuf;
 
     use super::*;
-    use crate::args::Cli;
     use crate::args::documented::all_commands;
+    use crate::args::{Cli, takes_any_text};
 
     /// Words of the standard library and of clap, which say nothing of what is allowed.
     const FOREIGN: [&str; 8] = [
@@ -239,15 +237,12 @@ mod tests {
 
     /// The options of every command that take only some values, each behind the words of its command.
     fn choosy_options() -> Vec<(Vec<String>, String)> {
-        let free = [TypeId::of::<String>(), TypeId::of::<PathBuf>(), TypeId::of::<OsString>()];
         let mut found = Vec::new();
         for command in all_commands() {
             let path = command.get_bin_name().unwrap_or("goodput").split(' ');
             let path: Vec<_> = path.map(String::from).collect();
             let takes_values = command.get_arguments().filter(|a| a.get_action().takes_values());
-            let choosy = takes_values.filter(|option| {
-                !free.iter().any(|free| option.get_value_parser().type_id() == *free)
-            });
+            let choosy = takes_values.filter(|option| !takes_any_text(option));
             found.extend(
                 choosy.filter_map(|o| Some((path.clone(), format!("--{}", o.get_long()?)))),
             );
@@ -283,6 +278,12 @@ mod tests {
     #[test]
     fn what_is_typed_wrong_is_named_with_what_to_type() {
         for (line, words) in [
+            ("goodput shaping nas --rate -5mbit", "--rate: \"-5mbit\" is not a rate above 0"),
+            ("goodput test nas --rate -5mbit", "--rate: \"-5mbit\" is not a rate of at least 0"),
+            (
+                "goodput shaping nas --rate 1gbit --tolerance 200%",
+                "is not a tolerance above 0 and below 100 percent",
+            ),
             (
                 "goodput test nas --flows x",
                 "--flows: \"x\" is not a number of flows; write a whole number, 1 to 65535",

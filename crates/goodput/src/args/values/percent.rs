@@ -13,6 +13,17 @@ pub fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// How far a value may be from its goal, in percent: above 0 and below 100, because every value is within 100 %.
+///
+/// # Errors
+/// A sentence that says what to write instead.
+pub fn tolerance(text: &str) -> Result<f64, String> {
+    match number(text) {
+        Some(percent) if percent > 0.0 && percent < 100.0 => Ok(percent),
+        _ => Err(unfit(text, "a tolerance above 0 and below 100 percent", "it like 2 or 0.5%")),
+    }
+}
+
 /// A difference above 0 percent.
 ///
 /// # Errors
@@ -39,6 +50,14 @@ mod tests {
         assert_eq!(share("5 %"), Ok(5.0));
         for nonsense in ["", "%", "-1%", "100%", "nan", "much"] {
             assert!(share(nonsense).is_err(), "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn a_tolerance_lets_some_values_fail() {
+        assert_eq!(tolerance("99.9%"), Ok(99.9));
+        for nonsense in ["0", "100%", "200%", "nan", "inf", "-1", "much"] {
+            assert!(tolerance(nonsense).is_err(), "{nonsense}");
         }
     }
 

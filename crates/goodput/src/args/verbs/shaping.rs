@@ -68,7 +68,7 @@ pub struct ShaperArgs {
     #[arg(long, value_name = "RATE", value_parser = rate::positive)]
     pub rate: BitRate,
     /// Largest difference from that rate that still passes
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent::difference)]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent::tolerance)]
     pub tolerance: f64,
     /// Largest burst that the shaper may let through after a pause
     ///
