@@ -26,7 +26,6 @@ pub mod framing;
 mod held_shares;
 mod htb;
 mod known_rate;
-mod link_file;
 mod loss;
 mod lost_elsewhere;
 mod lost_here;
@@ -52,6 +51,7 @@ mod standing_rate;
 #[cfg(test)]
 mod testing;
 pub mod thresholds;
+mod udev_rule;
 mod unselective;
 mod vanishing;
 pub mod view;

@@ -32,12 +32,12 @@ use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::ceiling::link_ceiling;
 use crate::finding::{Draft, percent};
-use crate::link_file;
 use crate::lost_here::LostHere;
 use crate::names::{AUTONEG, LINK_DUPLEX};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_CEILING};
+use crate::udev_rule;
 use crate::view::{Side, View, first_of};
 
 /// The rule.
@@ -146,7 +146,7 @@ fn found(
             "negotiates; do the same at the switch's port",
         )
         .command(place, format!("ifconfig {device} media autoselect"), "FreeBSD")
-        .permanent(&link_file::name(device), link_file::text(device, "AutoNegotiation=yes"))
+        .permanent(udev_rule::FILE, udev_rule::autonegotiation(device))
         .permanent("/etc/rc.conf (FreeBSD)", "ifconfig_em0=\"DHCP media autoselect\"")
         .found()
 }
@@ -179,7 +179,7 @@ mod tests {
     fn late_collisions_in_half_duplex_are_certain() {
         let finding = fires(&RULE, link_of_100().grows(Near, "driver.late_collisions", 400));
         assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Certain));
-        assert!(finding.permanent[0].lines.contains("AutoNegotiation=yes"));
+        assert!(finding.permanent[0].lines.contains("ethtool -s eth0 autoneg on"));
         let finding = fires(&RULE, Case::path_loss().grows(Far, "link.tx_window_errors", 40));
         assert_eq!((finding.end, finding.confidence), (Place::Far, Confidence::Likely));
     }

@@ -21,17 +21,17 @@
 //!
 //! # Source
 //! IEEE 802.3 clause 28 (autonegotiation); ethtool(8) ("Supported", "Advertised", "Link partner
-//! advertised link modes"); systemd.link(5) (`AutoNegotiation=`, `Advertise=`).
+//! advertised link modes"); udev(7).
 
 use goodput_model::{BitRate, Confidence, Finding, Known, Missing};
 
 use crate::bounds::next_after;
 use crate::ceiling::link_ceiling;
 use crate::finding::{Draft, percent, rate};
-use crate::link_file;
 use crate::names::{AUTONEG, LINK_SPEED};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
+use crate::udev_rule;
 use crate::view::{Side, View, first_of};
 
 /// The rule.
@@ -99,7 +99,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         )
         .advice("then the cable: gigabit and faster need all four pairs")
         .command(place, format!("ifconfig {device} media autoselect"), "FreeBSD")
-        .permanent(&link_file::name(device), link_file::text(device, "AutoNegotiation=yes"))
+        .permanent(udev_rule::FILE, udev_rule::autonegotiation(device))
         .permanent("/etc/rc.conf (FreeBSD)", "ifconfig_em0=\"DHCP media autoselect\"")
         .found()
 }

@@ -19,7 +19,7 @@
 //! A firewall that drops by size on one link looks the same.
 //!
 //! # Source
-//! RFC 1191 (only routers report packets that are too big); ip-link(8); systemd.link(5).
+//! RFC 1191 (only routers report packets that are too big); ip-link(8); udev(7).
 
 use goodput_model::{Confidence, Finding, Missing, Place};
 
@@ -27,6 +27,7 @@ use crate::finding::Draft;
 use crate::names::LINK_MTU;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
+use crate::udev_rule;
 use crate::vanishing::{shares_a_link, tried, unanswered_percent, vanishing};
 use crate::view::View;
 
@@ -72,10 +73,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         draft = draft.command(side.place(), set, "what the whole link carries");
     }
     if let Ok(device) = view.sender.device() {
-        let lines = format!(
-            "[Match]\nOriginalName={device}\n\n[Link]\nNamePolicy=keep kernel database onboard slot path\nMACAddressPolicy=persistent\nMTUBytes={smallest:.0}"
-        );
-        draft = draft.permanent("/etc/systemd/network/10-mtu.link", lines);
+        let rule = udev_rule::text(device, &format!("ATTR{{mtu}}=\"{smallest:.0}\""));
+        draft = draft.permanent(udev_rule::FILE, rule);
     }
     draft
         .advice("compare the MTU of the bridges and switches between the hosts")

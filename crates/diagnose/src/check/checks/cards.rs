@@ -5,6 +5,7 @@ use goodput_model::{Confidence, Place};
 use super::super::{Answer, Check, HostView, Scope};
 use crate::finding::{rate, time};
 use crate::names;
+use crate::udev_rule;
 
 /// Speed at which one queue, or an interrupt for every frame, is too much for a CPU.
 const MIN_FAST_BITS_PER_S: f64 = 10e9;
@@ -53,7 +54,7 @@ fn slower(check: &Check, host: &HostView) -> Answer {
             "ethtool -s DEV autoneg on",
             "autonegotiation on; do the same at the other side",
         )
-        .permanent("/etc/systemd/network/10-DEV.link", "[Link]\nAutoNegotiation=yes")
+        .permanent(udev_rule::FILE, udev_rule::autonegotiation("DEV"))
         .permanent("FreeBSD /etc/rc.conf", "ifconfig_DEV=\"… media autoselect\"")
         .found()
 }
@@ -66,7 +67,7 @@ fn half(check: &Check, host: &HostView) -> Answer {
     check
         .draft(Confidence::Likely, "link.duplex", 1.0, text)
         .advice("switch autonegotiation on at both sides; one fixed side causes this")
-        .permanent("/etc/systemd/network/10-DEV.link", "[Link]\nAutoNegotiation=yes")
+        .permanent(udev_rule::FILE, udev_rule::autonegotiation("DEV"))
         .found()
 }
 
