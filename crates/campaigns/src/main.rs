@@ -22,7 +22,7 @@ use clap::Parser;
 enum Task {
     /// Runs the lab's scenarios and says how often the diagnosis is right.
     Truth(truth::Options),
-    /// Judges the kept runs of random faults again, and writes docs/corpus.md.
+    /// Judges the kept runs of random faults again, fits the weights of probabilities, and writes docs/corpus.md.
     Corpus(corpus::Options),
     /// Tunes paths with faults and healthy ones in the lab, and says how often that came out right.
     Tuning(tuning::Options),

@@ -155,7 +155,7 @@ fn found(finding: &Finding) -> Markup {
     html! {
         details open[finding.confidence > goodput_model::Confidence::Possible] {
             summary {
-                (finding.summary) " — " (words::confidence(finding.confidence))
+                (finding.summary) " — " (finding.sureness())
                 @if let Some(rate) = finding.predicted_bits_per_s.value() { ", next limit " (rate) }
             }
             ul { @for witness in &finding.evidence { li { (witness.text) } } }

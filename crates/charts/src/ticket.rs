@@ -56,8 +56,8 @@ impl Ticket {
     }
 
     fn finding(&mut self, finding: &Finding) {
-        let confidence = words::confidence(finding.confidence);
-        self.line(&format!("- **{}** ({confidence})", plain(&finding.summary)));
+        let sureness = finding.sureness();
+        self.line(&format!("- **{}**: {sureness}", plain(&finding.summary)));
         for witness in &finding.evidence {
             self.line(&format!("  - {}", plain(&witness.text)));
         }

@@ -1,6 +1,6 @@
 //! How values on axes and in tables are written.
 
-use goodput_model::{BitRate, Bytes, Confidence, Seconds, is_plain};
+use goodput_model::{BitRate, Bytes, Seconds, is_plain};
 
 /// A rate in bits per second; nothing below zero, where a chart may have room for something else.
 pub fn rate(bits_per_s: f64) -> String {
@@ -34,15 +34,6 @@ pub fn short(value: f64) -> String {
 /// Text without characters that control a terminal, a parser or the direction of writing; a peer may have chosen it.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if is_plain(c) && c != '\t' { c } else { ' ' }).collect()
-}
-
-/// How sure a finding is.
-pub fn confidence(confidence: Confidence) -> &'static str {
-    match confidence {
-        Confidence::Possible => "possible",
-        Confidence::Likely => "likely",
-        Confidence::Certain => "certain",
-    }
 }
 
 /// A share.

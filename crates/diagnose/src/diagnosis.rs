@@ -8,6 +8,7 @@ use crate::account::account;
 use crate::ceiling::PathCeiling;
 use crate::held_shares::HeldShares;
 use crate::loss::loss;
+use crate::probability;
 use crate::probes::doubt;
 use crate::rank::{drop_explained, drop_what_held_nothing, rank};
 use crate::rule::Stage;
@@ -47,6 +48,7 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     drop_what_held_nothing(held, &mut findings);
     drop_explained(held, &mut findings);
     rank(&view, held, &mut findings);
+    probability::assign(&view, held, &mut findings);
     doubt(&mut findings, &undecided, held);
     Diagnosis {
         verdict: verdict(&view, &findings, &undecided),

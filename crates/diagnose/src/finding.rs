@@ -17,6 +17,8 @@ impl Draft {
             rule: rule.into(),
             end,
             confidence,
+            rule_confidence: None,
+            probability: Known::missing("only a measurement has one"),
             share_percent: Known::missing("not countable as a share of time"),
             summary: summary.into(),
             evidence: Vec::new(),

@@ -40,7 +40,11 @@ impl<'a> HeldShares<'a> {
 
     /// Whether a rule may name the limit: its cause took time, and it is about this measurement.
     pub fn may_limit(&self, rule: &str) -> bool {
-        let is_aside = rules::find(rule).is_some_and(|rule| rule.stage == Stage::Aside);
-        !is_aside && !self.is_nothing(rule)
+        !is_aside(rule) && !self.is_nothing(rule)
     }
+}
+
+/// Whether a rule is worth knowing, but never limits.
+pub fn is_aside(rule: &str) -> bool {
+    rules::find(rule).is_some_and(|rule| rule.stage == Stage::Aside)
 }

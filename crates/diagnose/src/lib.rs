@@ -35,6 +35,7 @@ pub mod names;
 mod parts;
 mod path_steps;
 mod policing;
+pub mod probability;
 pub mod probes;
 mod rank;
 pub mod remedy;

@@ -4,11 +4,13 @@
 //! `cargo run -p goodput-engine --example rejudge -- FILE [CASE-PREFIX]`
 //!
 //! With `--json` instead of a file it reads the lines from standard input, and prints each with today's verdict and
-//! findings instead of those of the day.
+//! findings instead of those of the day. `features` has what each finding's probability is made from, or null.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{BufRead, Write};
 
+use goodput_diagnose::probability::{FEATURES, Features, features_of};
 use goodput_engine::conclude;
 use goodput_engine::measurement::Measurement;
 use goodput_model::{Finding, Length, Record, Sample, Verdict};
@@ -55,11 +57,21 @@ fn every_line_anew() -> Result<(), Box<dyn Error>> {
             let (target, started) = (record.target.clone(), record.started.clone());
             let again = measurement(record).and_then(|seen| Ok(conclude(seen, &target, &started)?));
             let again = again.map_err(|why| format!("{}: {why}", line["case"]))?;
+            line["features"] = features(&again.record);
             line["record"] = again.record.to_json_value()?;
         }
         writeln!(out, "{line}")?;
     }
     Ok(out.flush()?)
+}
+
+/// For each finding, what its probability is made from, by name. None if both ends sent.
+fn features(record: &Record) -> serde_json::Value {
+    let of_one_direction = record.verdict_reverse.is_none();
+    let each = of_one_direction.then(|| features_of(&record.findings, &record.verdict));
+    let named = |values: Features| FEATURES.into_iter().zip(values).collect::<BTreeMap<_, _>>();
+    let each = each.unwrap_or_default().into_iter().map(|values| values.map(named));
+    serde_json::json!(each.collect::<Vec<_>>())
 }
 
 fn judge(kept: Kept) -> Result<(), Box<dyn Error>> {

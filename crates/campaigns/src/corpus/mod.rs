@@ -1,6 +1,9 @@
 //! `cargo xtask corpus`: the kept runs of random faults, judged by today's rules without running anything.
 
+mod fit;
 mod page;
+mod reliability;
+mod said;
 mod store;
 
 use std::fs;
@@ -12,7 +15,10 @@ use std::thread;
 use anyhow::{Context, Result, bail};
 
 use crate::truth::Ran;
+use fit::Fit;
 use goodput_tools::shell::{self, cargo, command, root};
+use said::Said;
+use store::Part;
 
 /// Options of `cargo xtask corpus`.
 #[derive(clap::Args)]
@@ -23,12 +29,12 @@ pub struct Options {
     /// Name of the campaign that is added: when it ran, where, and what was special about it.
     #[arg(long, value_name = "NAME", requires = "add")]
     name: Option<String>,
-    /// Changes nothing; fails if docs/corpus.md is not what today's rules say.
+    /// Changes nothing; fails if docs/corpus.md and the fitted weights are not what today's rules give.
     #[arg(long, conflicts_with = "add")]
     check: bool,
 }
 
-/// Adds a campaign if asked for, and writes the page.
+/// Adds a campaign if asked for, fits the weights of probabilities, and writes the page.
 pub fn run(options: &Options) -> Result<()> {
     if options.check {
         return match &problems()?[..] {
@@ -43,35 +49,66 @@ pub fn run(options: &Options) -> Result<()> {
         }
         println!("{}", store::add(name, &lines)?.display());
     }
-    let page = judged()?;
+    let page = fitted_page()?;
     fs::write(path(), &page).context("write docs/corpus.md")?;
     print!("{page}");
     Ok(())
 }
 
-/// How docs/corpus.md differs from what today's rules say.
+/// Fits the weights, and returns the page with them.
+fn fitted_page() -> Result<String> {
+    let (corpus, old) = (Corpus::judged()?, Fit::read()?);
+    let fit = corpus.fit(&old);
+    if fit == old {
+        return page::page(&corpus.cases, &fit);
+    }
+    fit.write()?;
+    // The probabilities are the program's own: it is built again, with the new weights.
+    page::page(&Corpus::judged()?.cases, &fit)
+}
+
+/// How docs/corpus.md and the fitted weights differ from what today's rules give.
 pub fn problems() -> Result<Vec<String>> {
     let shown = fs::read_to_string(path()).context("read docs/corpus.md")?;
-    let now = judged()?;
+    let (corpus, fit) = (Corpus::judged()?, Fit::read()?);
+    let now = page::page(&corpus.cases, &fit)?;
     let changed = now.lines().find(|line| !shown.lines().any(|old| old == *line));
-    Ok(match (shown == now, changed) {
-        (true, _) => Vec::new(),
-        (false, changed) => vec![format!(
+    let page = (shown != now).then(|| {
+        format!(
             "docs/corpus.md is out of date: `cargo xtask corpus` writes it anew; see first what the change of the \
              rules has made worse. Now: {}",
             changed.unwrap_or("fewer lines, or another order")
-        )],
-    })
+        )
+    });
+    let weights = (corpus.fit(&fit) != fit).then(|| {
+        "crates/diagnose/data/fit.json is not what a fit to the corpus gives: `cargo xtask corpus` writes it anew".into()
+    });
+    Ok(page.into_iter().chain(weights).collect())
 }
 
 fn path() -> PathBuf {
     root().join("docs/corpus.md")
 }
 
-/// The page on the corpus by today's rules.
-fn judged() -> Result<String> {
-    let lines = judge_again(&store::lines()?)?;
-    page::page(&page::cases(&lines)?)
+/// The corpus by today's rules.
+struct Corpus {
+    /// As it is kept.
+    lines: String,
+    cases: Vec<Case>,
+}
+
+impl Corpus {
+    fn judged() -> Result<Self> {
+        let lines = store::lines()?;
+        Ok(Self { cases: page::cases(&judge_again(&lines)?)?, lines })
+    }
+
+    /// The weights fitted to the part that is for it, with the priors of `old`.
+    fn fit(&self, old: &Fit) -> Fit {
+        let runs: Vec<_> = page::judged(&self.cases, Part::Fit);
+        let said: Vec<_> = runs.iter().flat_map(|case| case.said.clone()).collect();
+        old.again(&said, runs.len(), &self.lines)
+    }
 }
 
 /// The lines with the verdicts and findings of today's rules.
@@ -93,5 +130,10 @@ fn judge_again(lines: &str) -> Result<String> {
     String::from_utf8(said.stdout).context("the example `rejudge` printed no UTF-8")
 }
 
-/// A run with the part of the corpus it belongs to.
-type Case = (store::Part, Ran);
+/// A run with the part of the corpus that it belongs to, and its findings.
+#[derive(Debug)]
+struct Case {
+    part: Part,
+    ran: Ran,
+    said: Vec<Said>,
+}

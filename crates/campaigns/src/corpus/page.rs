@@ -5,8 +5,10 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result};
 
-use super::Case;
+use super::fit::Fit;
+use super::said::{Said, said};
 use super::store::Part;
+use super::{Case, reliability};
 use crate::truth::{Came, Planted, Ran, report, score};
 
 /// The runs of kept lines.
@@ -14,11 +16,11 @@ use crate::truth::{Came, Planted, Ran, report, score};
 /// # Errors
 /// When a line is no run of a random fault.
 pub fn cases(lines: &str) -> Result<Vec<Case>> {
-    let case = |line| {
+    let case = |line: &str| {
         let ran = Ran::parse(line)?;
         let drawn = ran.drawn.as_deref().and_then(Part::of);
         let part = drawn.with_context(|| format!("{} was not drawn at random", ran.case))?;
-        Ok((part, ran))
+        Ok(Case { part, said: said(line, &ran)?, ran })
     };
     lines.lines().map(case).collect()
 }
@@ -29,29 +31,34 @@ fn counts(ran: &Ran) -> bool {
     matches!(ran.came, Came::Verdict(_)) && has_cost && score(ran).is_some()
 }
 
+/// The runs of a part that can be judged.
+pub fn judged(cases: &[Case], part: Part) -> Vec<&Case> {
+    cases.iter().filter(|case| case.part == part && counts(&case.ran)).collect()
+}
+
 /// The whole page.
-pub fn page(cases: &[Case]) -> Result<String> {
-    let part = |wanted| -> Vec<Ran> {
-        let judged = cases.iter().filter(|(part, ran)| *part == wanted && counts(ran));
-        judged.map(|(_, ran)| ran.clone()).collect()
-    };
-    let (held_out, fit) = (part(Part::HeldOut), part(Part::Fit));
+pub fn page(cases: &[Case], weights: &Fit) -> Result<String> {
     let mut page = head(cases);
-    for (title, runs) in [("Held out", &held_out), ("Fitted to", &fit)] {
+    for (title, part) in [("Held out", Part::HeldOut), ("Fitted to", Part::Fit)] {
+        let judged = judged(cases, part);
+        let runs: Vec<Ran> = judged.iter().map(|case| case.ran.clone()).collect();
         writeln!(page, "\n## {title}\n\n| | share (95 % interval, Wilson) |\n|---|---|")?;
-        page.push_str(&report::summary(runs));
-        page.push_str("\nHow often a verdict of each confidence was right:\n\n");
-        report::by_confidence(&mut page, runs)?;
+        page.push_str(&report::summary(&runs));
+        page.push_str("\nHow often findings were right that were said with a probability:\n\n");
+        let said: Vec<&Said> = judged.iter().flat_map(|case| &case.said).collect();
+        page.push_str(&reliability::table(&said));
         page.push('\n');
-        report::by_cause(&mut page, runs)?;
+        report::by_cause(&mut page, &runs)?;
     }
+    page.push_str(&reliability::weights(weights));
     page.push_str("\n## What was not right\n\nOf the part that rules may be fitted to.\n\n");
+    let fit: Vec<Ran> = judged(cases, Part::Fit).into_iter().map(|case| case.ran.clone()).collect();
     report::faults(&mut page, &fit)?;
     Ok(page)
 }
 
 fn head(cases: &[Case]) -> String {
-    let came = cases.iter().filter_map(|(_, ran)| match &ran.came {
+    let came = cases.iter().filter_map(|case| match &case.ran.came {
         Came::Verdict(verdict) => Some(&verdict.started),
         Came::Skipped(_) | Came::Failed(_) => None,
     });
@@ -62,12 +69,12 @@ fn head(cases: &[Case]) -> String {
          Written by `cargo xtask corpus`: today's rules judge runs that were kept, and nothing is run. Each run is a path \
          drawn at random, with a fault or without (`cargo xtask truth --random`), measured for four seconds. A \
          fault counts if it cost 15 % or more of its healthy twin's goodput. A quarter of the faults is held out, by \
-         their SHA-256: rules and numbers are never fitted to these.\n\n\
+         their SHA-256: rules and weights are never fitted to these.\n\n\
          - {} runs, measured on {}\n\
          - {} of them can't be judged: the run failed, or the fault cost too little or nobody knows how much\n",
         cases.len(),
         days.join(", "),
-        cases.iter().filter(|(_, ran)| !counts(ran)).count(),
+        cases.iter().filter(|case| !counts(&case.ran)).count(),
     )
 }
 
@@ -84,7 +91,8 @@ mod tests {
     #[test]
     fn both_parts_are_shown_and_single_cases_of_one() {
         let lines = [line("00", "a", "a"), line("00", "a", "b"), line("ff", "c", "d")].join("\n");
-        let page = page(&cases(&lines).unwrap()).unwrap();
+        let weights = Fit::read().unwrap();
+        let page = page(&cases(&lines).unwrap(), &weights).unwrap();
         let (held_out, rest) = page.split_once("## Fitted to").unwrap();
         assert!(held_out.contains("3 runs, measured on 2026-01-02"), "{page}");
         assert!(held_out.contains("| right cause first | 1 of 2 "), "{page}");

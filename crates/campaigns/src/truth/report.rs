@@ -136,9 +136,11 @@ fn counted(words: impl Iterator<Item = String>) -> String {
     counts.into_iter().map(shown).collect::<Vec<_>>().join("; ")
 }
 
-pub fn by_confidence(page: &mut String, runs: &[Ran]) -> Result<()> {
+fn by_confidence(page: &mut String, runs: &[Ran]) -> Result<()> {
     writeln!(page, "| said | promised | right |\n|---|---|---|")?;
-    for (confidence, promised) in [("certain", "99 %"), ("likely", "90 %"), ("possible", "")] {
+    for (confidence, promised) in
+        [("certain", "95 % or more"), ("likely", "80 % or more"), ("possible", "")]
+    {
         let said = |ran: &&Ran| {
             verdict(ran).and_then(|v| v.confidence.as_deref()).is_some_and(|c| c == confidence)
         };
@@ -309,7 +311,7 @@ mod tests {
             page.contains("| `a` | 3 | 1 | 2 | 0 | 1 | `b` (likely), then `a`; `none` |"),
             "{page}"
         );
-        assert!(page.contains("| likely | 90 % | 1 of 2 "), "{page}");
+        assert!(page.contains("| likely | 80 % or more | 1 of 2 "), "{page}");
         assert!(
             page.contains("| x | 1 of 2 | `a` (likely); `b` (likely), then `a` | 1.0 Mbit/s |"),
             "{page}"

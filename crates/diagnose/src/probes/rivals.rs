@@ -86,7 +86,7 @@ pub fn settle(
     (text, value): (String, f64),
 ) {
     for finding in findings.iter_mut().filter(|f| losers.contains(&f.rule.as_str())) {
-        finding.confidence = Confidence::Possible;
+        (finding.confidence, finding.probability) = (Confidence::Possible, settled());
     }
     let place = findings.iter().position(|finding| finding.rule == winner);
     let mut first = match place {
@@ -94,6 +94,7 @@ pub fn settle(
         None => unproven(winner),
     };
     first.confidence = first.confidence.max(Confidence::Likely);
+    first.probability = settled();
     first.advice.retain(|advice| !names_rival(advice));
     first.evidence.push(Witness { end: first.end, name: "probe".into(), value, text });
     verdict.limit.clone_from(&first.rule);
@@ -104,6 +105,11 @@ pub fn settle(
     findings.insert(0, first);
 }
 
+/// The probability after a probe: the runs that it was fitted to had none.
+fn settled() -> Known<f64> {
+    Known::missing("a probe decided")
+}
+
 /// A cause that only the probe supports: its rule could not decide.
 fn unproven(rule: &str) -> Finding {
     let title = rules::find(rule).map_or(rule, |rule| rule.title);
@@ -111,6 +117,8 @@ fn unproven(rule: &str) -> Finding {
         rule: rule.into(),
         end: Place::Path,
         confidence: Confidence::Likely,
+        rule_confidence: None,
+        probability: settled(),
         share_percent: Known::missing("only a probe supports it"),
         summary: title.to_lowercase(),
         evidence: Vec::new(),

@@ -176,10 +176,13 @@ fn verdict(out: &mut String, record: &Record, verdict: &Verdict, verbose: bool) 
     } else {
         line(out, "limited by", &format!("{limit}      {host}{name}"));
     }
+    let finding = record.findings.iter().find(|f| f.rule == verdict.limit && f.end == verdict.end);
+    if let Some(finding) = finding.filter(|finding| finding.probability.value().is_some()) {
+        line(out, "  sure", &finding.sureness());
+    }
     if let Known::Value(account) = &verdict.account {
         line(out, "  time", &bar::bar(account));
     }
-    let finding = record.findings.iter().find(|f| f.rule == verdict.limit && f.end == verdict.end);
     if let Some(finding) = finding {
         explain(out, record, finding, verbose);
     }
@@ -320,6 +323,17 @@ mod tests {
         for (label, times) in [("limited by", 2), ("to try", 1), ("prove it", 1)] {
             assert_eq!(text.matches(label).count(), times, "{label}: {text}");
         }
+    }
+
+    #[test]
+    fn a_verdict_without_a_probability_shows_none() {
+        let mut record: Record =
+            serde_json::from_str(include_str!("example/record.json")).expect("a record");
+        let sure = |record: &Record| text(record, Detail::default()).contains("  sure ");
+        record.findings[0].probability = Known::Value(0.9);
+        assert!(sure(&record));
+        record.findings[0].probability = Known::missing("an older version");
+        assert!(!sure(&record));
     }
 
     #[test]

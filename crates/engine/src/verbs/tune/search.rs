@@ -150,6 +150,8 @@ mod tests {
             rule: rule.into(),
             end: Place::Near,
             confidence: Confidence::Certain,
+            rule_confidence: None,
+            probability: Known::missing("not computed"),
             share_percent: Known::missing("not counted"),
             summary: rule.into(),
             evidence: Vec::new(),
