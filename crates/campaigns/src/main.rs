@@ -5,6 +5,7 @@
 mod corpus;
 mod kills;
 mod lab_program;
+mod options;
 mod random;
 mod same;
 mod side_by_side;

@@ -2,16 +2,16 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::lab_program::LabProgram;
+use crate::options::{DrawOptions, RunOptions};
 use crate::random::{self, Case};
 use crate::side_by_side;
 use crate::wilson;
-use goodput_tools::shell::root;
 
 /// Two values that no queue of the drawn paths distinguishes: none of them has bands.
 const SAME: &str = "socket.priority=0,1";
@@ -26,35 +26,24 @@ pub struct Options {
     /// Comparisons, each on a random path with nothing wrong.
     #[arg(default_value_t = 200)]
     comparisons: u64,
-    /// Seed of the paths.
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    seed: u64,
-    /// Number of the first path.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    first: u64,
-    /// Comparisons on paths of at most 100 Mbit/s that run at the same time; the others run alone, after them.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    jobs: usize,
-    /// The program to judge instead of the one built here.
-    #[arg(long, value_name = "FILE")]
-    program: Option<PathBuf>,
-    /// Keep what came of each comparison, one JSON line each, in this file.
-    #[arg(long, value_name = "FILE", default_value = "target/same.jsonl")]
-    keep: PathBuf,
+    #[command(flatten)]
+    draw: DrawOptions,
+    #[command(flatten)]
+    run: RunOptions,
 }
 
 /// Compares identical arms, and prints how often they came out as different.
 pub fn run(options: &Options) -> Result<()> {
-    let program = LabProgram::given_or_built(options.program.as_deref())?;
-    let keep = root().join(&options.keep);
+    let program = options.run.program()?;
+    let keep = options.run.keep("same");
     let mut kept = File::create(&keep).with_context(|| format!("create {}", keep.display()))?;
     let folder = tempfile::tempdir().context("make a temporary directory")?;
     let mut judgements = Vec::new();
-    let cases = random::cases(options.seed, options.first, options.comparisons)?;
+    let cases = random::cases(options.draw.seed, options.draw.first, options.comparisons)?;
     let compare = |case| compare(&program, folder.path(), &case);
     side_by_side::each(
         cases,
-        options.jobs,
+        options.draw.jobs,
         |case| case.light,
         compare,
         |(name, line)| {

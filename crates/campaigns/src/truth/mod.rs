@@ -12,8 +12,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use clap::Arg;
 
-use crate::lab_program::LabProgram;
+use crate::options::{DrawOptions, RunOptions};
 use crate::{random, side_by_side};
 pub use case::{Came, Planted, Ran};
 use goodput_tools::shell::root;
@@ -22,6 +23,7 @@ pub use twin::LEAST_COST;
 
 /// Options of `cargo xtask truth`.
 #[derive(clap::Args)]
+#[command(mut_args(with_random))]
 pub struct Options {
     /// Every strength on every link, and the page docs/truth.md written from it.
     #[arg(long, conflicts_with = "quick")]
@@ -36,30 +38,25 @@ pub struct Options {
     /// This many faults drawn at random instead, each beside its path without the fault.
     #[arg(long, value_name = "N", conflicts_with_all = ["full", "quick", "fixes"])]
     random: Option<u64>,
-    /// Seed of the random faults.
-    #[arg(long, value_name = "SEED", default_value_t = 1, requires = "random")]
-    seed: u64,
-    /// Number of the first random fault.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "random")]
-    first: u64,
-    /// Random faults on paths of at most 100 Mbit/s that are measured at the same time; the others run alone, after them.
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "random")]
-    jobs: usize,
+    #[command(flatten)]
+    draw: DrawOptions,
     /// How often each case runs.
     #[arg(long, default_value_t = 1)]
     repeat: u32,
     /// Also compare the change that each first finding proposes.
     #[arg(long)]
     fixes: bool,
-    /// The program to judge instead of the one built here.
-    #[arg(long, value_name = "FILE")]
-    program: Option<PathBuf>,
-    /// Keep each run's result in this file, one JSON line a run.
-    #[arg(long, value_name = "FILE", default_value = "target/truth.jsonl")]
-    keep: PathBuf,
+    #[command(flatten)]
+    run: RunOptions,
     /// Run nothing: make the tables of what an earlier run kept in this file.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "repeat", "fixes", "random"])]
     from: Option<PathBuf>,
+}
+
+/// Only random faults are drawn.
+fn with_random(option: Arg) -> Arg {
+    let is_of_draw = ["seed", "first", "jobs"].contains(&option.get_id().as_str());
+    if is_of_draw { option.requires("random") } else { option }
 }
 
 /// Runs the cases and shows or writes the tables.
@@ -98,8 +95,8 @@ impl Options {
 /// Runs all cases one after the other, because they share the CPUs that they measure. Each result is on
 /// disk before the next case begins.
 fn measure(options: &Options) -> Result<String> {
-    let program = LabProgram::given_or_built(options.program.as_deref())?;
-    let mut kept = Kept::create(&root().join(&options.keep))?;
+    let program = options.run.program()?;
+    let mut kept = Kept::create(&options.run.keep("truth"))?;
     let cases = if options.full { program.every_case()? } else { program.default_cases()? };
     let cases: Vec<_> = cases.iter().filter(|case| options.wants(case)).collect();
     for round in 1..=options.repeat {
@@ -119,15 +116,15 @@ fn measure(options: &Options) -> Result<String> {
 
 /// Draws faults, and runs each beside its healthy twin.
 fn measure_random(options: &Options, count: u64) -> Result<String> {
-    let program = LabProgram::given_or_built(options.program.as_deref())?;
-    let mut kept = Kept::create(&root().join(&options.keep))?;
+    let program = options.run.program()?;
+    let mut kept = Kept::create(&options.run.keep("truth"))?;
     let folder = tempfile::tempdir().context("make a temporary directory")?;
-    let mut cases = random::cases(options.seed, options.first, count)?;
+    let mut cases = random::cases(options.draw.seed, options.draw.first, count)?;
     cases.retain(|case| options.wants(&case.name));
     let measure = |case| twin::run(&program, folder.path(), &case);
     side_by_side::each(
         cases,
-        options.jobs,
+        options.draw.jobs,
         |case| case.light,
         measure,
         |lines| {

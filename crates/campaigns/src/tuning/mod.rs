@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::lab_program::LabProgram;
+use crate::options::{DrawOptions, RunOptions};
 use crate::random::{self, Which};
 use crate::side_by_side;
 use case::{Kind, Tuned, TunedPath};
@@ -34,21 +35,10 @@ pub struct Options {
     /// This many random paths with nothing wrong.
     #[arg(long, value_name = "N", default_value_t = 0)]
     healthy: u64,
-    /// Seed of what is random.
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
-    seed: u64,
-    /// Number of the first random case.
-    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
-    first: u64,
-    /// Random paths of at most 100 Mbit/s that are tuned at the same time; the others run alone, after them.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    jobs: usize,
-    /// The program to judge instead of the one built here.
-    #[arg(long, value_name = "FILE")]
-    program: Option<PathBuf>,
-    /// Keep what came of each case, one JSON line a case, in this file.
-    #[arg(long, value_name = "FILE", default_value = "target/tuning.jsonl")]
-    keep: PathBuf,
+    #[command(flatten)]
+    draw: DrawOptions,
+    #[command(flatten)]
+    run: RunOptions,
     /// Run nothing: write docs/tuning.md from what earlier runs kept in this file.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["scenarios", "random", "healthy", "program"])]
     from: Option<PathBuf>,
@@ -59,12 +49,12 @@ pub fn run(options: &Options) -> Result<()> {
     if let Some(file) = &options.from {
         return write_page(file);
     }
-    let program = LabProgram::given_or_built(options.program.as_deref())?;
+    let program = options.run.program()?;
     let paths = paths(options, &program)?;
     if paths.is_empty() {
         bail!("choose at least one of --scenarios, --random N and --healthy N");
     }
-    let keep = root().join(&options.keep);
+    let keep = options.run.keep("tuning");
     let mut kept = File::create(&keep).with_context(|| format!("create {}", keep.display()))?;
     let folder = tempfile::tempdir().context("make a temporary directory")?;
     let mut all = Vec::new();
@@ -72,7 +62,7 @@ pub fn run(options: &Options) -> Result<()> {
     let tune = |path: TunedPath| path.tune(&program, folder.path());
     side_by_side::each(
         paths,
-        options.jobs,
+        options.draw.jobs,
         |path| path.light,
         tune,
         |tuned| {
@@ -99,8 +89,8 @@ fn write_page(file: &Path) -> Result<()> {
 
 fn paths(options: &Options, program: &LabProgram) -> Result<Vec<TunedPath>> {
     let mut paths = if options.scenarios { of_scenarios(options, program)? } else { Vec::new() };
-    for number in options.first..options.first.saturating_add(options.random) {
-        let case = random::case(options.seed, number, Which::Fixable)?;
+    for number in options.draw.first..options.draw.first.saturating_add(options.random) {
+        let case = random::case(options.draw.seed, number, Which::Fixable)?;
         paths.push(TunedPath {
             name: case.name,
             kind: Kind::Faulty,
@@ -109,8 +99,8 @@ fn paths(options: &Options, program: &LabProgram) -> Result<Vec<TunedPath>> {
             light: case.light,
         });
     }
-    let healthy = (options.first..)
-        .map(|number| random::case(options.seed.wrapping_add(1), number, Which::Fixable));
+    let healthy = (options.draw.first..)
+        .map(|number| random::case(options.draw.seed.wrapping_add(1), number, Which::Fixable));
     // Some twins still have what no setting removes, or what another setting would.
     let is_bare = |case: &Result<random::Case>| {
         case.as_ref().map_or(true, |case| !case.healthy.contains("[[fault]]"))

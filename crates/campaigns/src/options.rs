@@ -1,0 +1,48 @@
+//! Options that campaigns share: which random cases, how many at a time, by which program, and where their results are
+//! kept.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::lab_program::LabProgram;
+use goodput_tools::shell::root;
+
+/// Which cases are drawn, and how many run at the same time.
+#[derive(Args)]
+pub struct DrawOptions {
+    /// Seed of what is random.
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    pub seed: u64,
+    /// Number of the first random case.
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub first: u64,
+    /// Random paths of at most 100 Mbit/s that are measured at the same time; the others run alone, after them.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub jobs: usize,
+}
+
+/// What runs, and what stays of it.
+#[derive(Args)]
+pub struct RunOptions {
+    /// The program to judge instead of the one built here.
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// Keep each result in this file, one JSON line each [default: target/NAME.jsonl]
+    #[arg(long, value_name = "FILE")]
+    keep: Option<PathBuf>,
+}
+
+impl RunOptions {
+    /// The program to judge.
+    pub fn program(&self) -> Result<LabProgram> {
+        LabProgram::given_or_built(self.program.as_deref())
+    }
+
+    /// The file for the results of the campaign `name`.
+    pub fn keep(&self, name: &str) -> PathBuf {
+        let usual = || Path::new("target").join(name).with_extension("jsonl");
+        root().join(self.keep.clone().unwrap_or_else(usual))
+    }
+}
