@@ -56,7 +56,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         threshold_percent: args.comparison.threshold,
         is_about_parts: false,
         turns: args.comparison.alternate.map(Duration::from_secs_f64),
-        max_time,
+        max_time: max_time.into(),
         seed,
         state_dir: state_dir(state)?,
         hosts,

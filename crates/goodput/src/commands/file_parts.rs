@@ -55,7 +55,7 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         threshold_percent: THRESHOLD_PERCENT,
         is_about_parts: false,
         turns: None,
-        max_time: max_time(args.measure.length.time),
+        max_time: max_time(args.measure.length.time).into(),
         seed: rand::random(),
         state_dir: state_dir(state)?,
         hosts: Default::default(),

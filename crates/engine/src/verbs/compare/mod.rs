@@ -5,6 +5,7 @@ pub(crate) mod appliers;
 mod arms;
 mod copy_cost;
 mod costs;
+mod max_time;
 mod nfs_reads;
 mod pace;
 mod polled_runs;
@@ -22,6 +23,7 @@ use goodput_model::{Plan, Record, Response};
 use goodput_remote::Hosts;
 
 pub use arms::{Arm, Factor, factorial, one_at_a_time};
+pub use max_time::MaxTime;
 pub use pace::{LONGEST_RUN_S, run_s};
 
 use crate::control::credentials::Credentials;
@@ -64,7 +66,7 @@ pub struct CompareRequest {
     /// If the arms take turns within one connection: how long each turn counts. Only goodput is judged then.
     pub turns: Option<Duration>,
     /// Stop after this time at the latest.
-    pub max_time: Duration,
+    pub max_time: MaxTime,
     /// Seed for the order of the runs.
     pub seed: u64,
     /// Where the journal of settings is kept.
@@ -147,7 +149,7 @@ async fn run(
         ..Design::default()
     };
     let change = rehearse(request, client, appliers).await?;
-    let mut log = RunLog::new(request);
+    let mut log = RunLog::new(request, design.looks().first());
     log.doubts = appliers.forget_metrics(client, &request.plan, arms).await;
     let mut runs = Runs { request, client, appliers, interrupt, log };
     let mut broken = None;

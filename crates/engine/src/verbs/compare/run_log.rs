@@ -10,6 +10,7 @@ use goodput_model::{
 
 use super::appliers::Appliers;
 use super::costs::{self, RunCost};
+use super::max_time::MaxTime;
 use super::nfs_reads::{self, ReadRun};
 use super::pace::Pace;
 use super::polled_runs::{self, PolledRun};
@@ -64,7 +65,9 @@ pub struct RunLog {
     /// The ends whose hosts the arms change.
     changed: Vec<EndName>,
     began: Instant,
-    max_time: Duration,
+    max_time: MaxTime,
+    /// Blocks at the first look.
+    first_look: u32,
     pub pace: Pace,
     /// Whether only the first runs show how long a run takes.
     tries: bool,
@@ -74,8 +77,8 @@ pub struct RunLog {
 }
 
 impl RunLog {
-    /// Before the first run.
-    pub fn new(request: &CompareRequest) -> Self {
+    /// Before the first run. The first look comes with `first_look` blocks.
+    pub fn new(request: &CompareRequest, first_look: u32) -> Self {
         let arms = &request.arms;
         let (run, is_known) = match request.plan.length {
             Length::Seconds(seconds) => (seconds, true),
@@ -95,6 +98,7 @@ impl RunLog {
             changed: changed_ends(arms),
             began: Instant::now(),
             max_time: request.max_time,
+            first_look,
             pace: Pace::new(Duration::from_secs_f64(run)),
             tries: !is_known,
             doubts: Vec::new(),
@@ -111,7 +115,15 @@ impl RunLog {
 
     /// The remaining time.
     pub fn left(&self) -> Duration {
-        self.max_time.saturating_sub(self.began.elapsed())
+        let max_time = self.max_time.with(self.whole_blocks(), self.first_look);
+        max_time.saturating_sub(self.began.elapsed())
+    }
+
+    /// Blocks that count so far.
+    fn whole_blocks(&self) -> usize {
+        let counts = |arm| move |trial: &&Trial| trial.arm == arm && trial.discarded.is_none();
+        let runs = |arm| self.trials.iter().filter(counts(arm)).count();
+        (0..self.values.len()).map(runs).min().unwrap_or(0)
     }
 
     /// Whether the length of a run is known, from the plan or from the first run.

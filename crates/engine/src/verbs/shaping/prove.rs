@@ -122,7 +122,7 @@ fn comparison_of(
         threshold_percent: request.configured.tolerance_percent,
         is_about_parts: false,
         turns: None,
-        max_time: how.max_time,
+        max_time: how.max_time.into(),
         seed: how.seed,
         state_dir: how.state_dir.clone(),
         hosts: Hosts::default(),

@@ -27,7 +27,7 @@ use crate::near::measure::measure_whole;
 use crate::result::conclude::conclude;
 use crate::threads::blocking;
 use crate::verbs::check::check;
-use crate::verbs::compare::{Arm, CompareRequest, Compared, compare_whole};
+use crate::verbs::compare::{Arm, CompareRequest, Compared, MaxTime, compare_whole};
 use deadline::within;
 use gain::{gains, is_needless, reached_first_look, responses, ways_to_win};
 use run_length::{moved_s, payload_s, run_s};
@@ -89,8 +89,16 @@ pub async fn tune(
     let mut search = Search::default();
     search.consider(&start.findings);
     search.also_consider(&checked(&start).await);
-    let mut tuner =
-        Tuner { request, interrupt, run_length, budget, search, steps: Vec::new(), broken: None };
+    let mut tuner = Tuner {
+        request,
+        interrupt,
+        run_length,
+        budget,
+        search,
+        steps: Vec::new(),
+        only_kept: None,
+        broken: None,
+    };
     let stopped = match request.dry_run {
         true => {
             tuner.leave_untried("only a plan was asked for");
@@ -195,6 +203,8 @@ struct Tuner<'a> {
     budget: TimeBudget,
     search: Search,
     steps: Vec<TuningStep>,
+    /// The comparison of the only change tried so far, if the change was kept.
+    only_kept: Option<Record>,
     /// Why nothing more may be compared, if that is so.
     broken: Option<String>,
 }
@@ -269,11 +279,13 @@ impl Tuner<'_> {
     async fn try_one(
         &mut self,
         Candidate { change, rule }: Candidate,
-        time: Duration,
+        time: MaxTime,
         listener: &mut Listener<'_>,
     ) -> Option<Record> {
         let arms = self.search.without_and_with(&change);
-        let (outcome, comparison, better) = match self.compare(arms, time, listener).await {
+        let compared = self.compare(arms, time, listener).await;
+        let whole = compared.as_ref().ok().map(|compared| compared.record.clone());
+        let (outcome, comparison, better) = match compared {
             Err(why) if why.not_permitted() => {
                 (TuningOutcome::NotPermitted, Known::missing(why.to_string()), None)
             }
@@ -289,6 +301,7 @@ impl Tuner<'_> {
                 None => (TuningOutcome::Failed, Known::missing("nothing was compared"), None),
             },
         };
+        self.only_kept = whole.filter(|_| outcome == TuningOutcome::Kept && self.steps.is_empty());
         if outcome == TuningOutcome::Kept {
             self.search.keep(change.clone());
             if let Some(better) = &better {
@@ -345,14 +358,18 @@ impl Tuner<'_> {
         self.steps.push(step);
     }
 
-    /// Compares all kept changes with the start, if anything was kept.
+    /// Compares all kept changes with the start, if anything was kept. If one change was tried in all, and there is no
+    /// time for another comparison, the comparison of that change is the proof: nothing was chosen by its result.
     async fn prove(&mut self, listener: &mut Listener<'_>) -> Option<Record> {
         if self.search.kept().is_empty() || self.ended().is_some() {
             return None;
         }
+        if let Some(only) = self.only_kept.take_if(|_| !self.budget.allows_another()) {
+            return Some(only);
+        }
         listener(Event::ProofBegan { changes: self.search.kept().len() });
         let (arms, left) = (self.search.start_and_kept(), self.budget.left());
-        match self.compare(arms, left, listener).await {
+        match self.compare(arms, left.into(), listener).await {
             Ok(compared) => Some(compared.record),
             Err(why) => {
                 self.broken.get_or_insert(format!("the last comparison failed: {why}"));
@@ -364,7 +381,7 @@ impl Tuner<'_> {
     async fn compare(
         &mut self,
         arms: Vec<Arm>,
-        max_time: Duration,
+        max_time: MaxTime,
         listener: &mut Listener<'_>,
     ) -> Result<Compared, EngineError> {
         let request = self.request;

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use goodput_experiment::Design;
 
+use crate::verbs::compare::MaxTime;
+
 /// How much longer than expected runs may take.
 const RUN_TIME_MARGIN_RATIO: f64 = 1.25;
 /// Comparisons that tuning usually needs: two changes, one of them left out again, and the proof.
@@ -50,13 +52,24 @@ impl TimeBudget {
     }
 
     /// The time for one more change, unless the last comparison would then have too little.
-    pub fn for_a_change(&self) -> Option<Duration> {
-        let left_s = self.left().as_secs_f64();
-        let time_s = match self.is_known {
-            true => for_a_change(left_s, self.shortest_s()),
-            false => Some(for_the_first(left_s, self.shortest_s())),
-        };
-        time_s.map(Duration::from_secs_f64)
+    pub fn for_a_change(&self) -> Option<MaxTime> {
+        let (left_s, shortest_s) = (self.left().as_secs_f64(), self.shortest_s());
+        let seconds = Duration::from_secs_f64;
+        match self.is_known {
+            true => for_a_change(left_s, shortest_s).map(|time_s| MaxTime {
+                all: seconds(time_s),
+                to_first_look: seconds(left_s - shortest_s),
+            }),
+            false => Some(MaxTime {
+                all: seconds(for_the_first(left_s, shortest_s)),
+                to_first_look: seconds(left_s),
+            }),
+        }
+    }
+
+    /// Whether there is time for another comparison that can decide.
+    pub fn allows_another(&self) -> bool {
+        self.left().as_secs_f64() >= self.shortest_s()
     }
 
     /// Shortest time in which a comparison can decide, seconds.
@@ -87,7 +100,8 @@ fn for_a_change(left_s: f64, shortest_s: f64) -> Option<f64> {
     (free >= shortest_s).then(|| (free * MAX_TIME_SHARE_OF_A_CHANGE).max(shortest_s))
 }
 
-/// A guess about the runs must not prevent the first change, which takes half of the time at most.
+/// A guess about the runs must not prevent the first change, which takes half of the time at most once its arms were
+/// looked at.
 fn for_the_first(left_s: f64, shortest_s: f64) -> f64 {
     for_a_change(left_s, shortest_s).unwrap_or(left_s / 2.0)
 }
@@ -102,11 +116,15 @@ mod tests {
         assert_eq!(for_the_first(170.0, 120.0), 85.0);
         let mut budget = TimeBudget::new(Duration::from_secs(180), 1);
         budget.expect(8.0);
-        assert!(budget.for_a_change().is_some(), "it may be the fault that takes the time");
+        let first = budget.for_a_change().expect("it may be the fault that takes the time");
+        assert!(first.all.as_secs() < 90 && first.to_first_look.as_secs() > 170, "{first:?}");
         budget.took(Duration::from_secs(28), 14);
         assert_eq!(budget.run_s, 2.0, "what was measured takes the place of the guess");
         budget.took(Duration::from_secs(112), 14);
         assert!(budget.for_a_change().is_none(), "two comparisons take longer than there is time");
+        assert!(budget.allows_another());
+        budget.took(Duration::from_secs(280), 14);
+        assert!(!budget.allows_another());
     }
 
     #[test]
