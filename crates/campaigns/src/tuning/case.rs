@@ -55,6 +55,9 @@ pub struct Tuned {
     pub healthy_bits_per_s: Option<f64>,
     /// The same in runs as short as those that tuning compares: a bucket that is full at first counts for more.
     pub healthy_briefly_bits_per_s: Option<f64>,
+    /// Largest difference between the healthy path's long runs, and between its short ones, as shares of their medians.
+    #[serde(default)]
+    pub healthy_spreads: [Option<f64>; 2],
     /// Goodput before any change.
     pub start_bits_per_s: Option<f64>,
     /// Goodput with all proven changes; the starting goodput if none was proven.
@@ -83,12 +86,14 @@ impl TunedPath {
             serde_json::from_str(&program.tune(&tuned)?).context("tuning printed no JSON")?;
         let took_s = began.elapsed().as_secs_f64();
         let after = twins()?;
-        let healthy = [[before.0, after.0].concat(), [before.1, after.1].concat()].map(median);
+        let healthy = [[before.0, after.0].concat(), [before.1, after.1].concat()];
         Ok(self.read(&line, healthy, took_s))
     }
 
     /// `healthy` is the goodput of the healthy path in long and in brief runs.
-    fn read(&self, line: &Value, healthy: [Option<f64>; 2], took_s: f64) -> Tuned {
+    fn read(&self, line: &Value, healthy: [Vec<f64>; 2], took_s: f64) -> Tuned {
+        let healthy_spreads = [spread(&healthy[0]), spread(&healthy[1])];
+        let healthy = healthy.map(median);
         let (record, tuning) = (&line["record"], &line["record"]["tuning"]);
         let arm = &record["comparison"]["arms"][1];
         let start = record["result"]["goodput_bits_per_s"].as_f64();
@@ -102,6 +107,7 @@ impl TunedPath {
             started: record["started"].as_str().map(Into::into),
             healthy_bits_per_s: healthy[0],
             healthy_briefly_bits_per_s: healthy[1],
+            healthy_spreads,
             start_bits_per_s: start,
             tuned_bits_per_s: with_proven.or(start),
             supported: proven.is_empty() || arm["goodput"]["judgement"] == "better",
@@ -120,11 +126,21 @@ impl Tuned {
 
     /// Goodput after tuning, as a share of the healthy path's.
     pub fn reached(&self) -> Option<f64> {
-        let healthy = match self.proven.is_empty() {
-            true => self.healthy_bits_per_s,
-            false => self.healthy_briefly_bits_per_s,
+        let healthy = match self.is_held_against_brief_runs() {
+            false => self.healthy_bits_per_s,
+            true => self.healthy_briefly_bits_per_s,
         };
         Some(self.tuned_bits_per_s? / healthy?)
+    }
+
+    /// How far the runs of the healthy path are apart that this share is of; `None` if that was not kept.
+    pub fn healthy_spread(&self) -> Option<f64> {
+        self.healthy_spreads[usize::from(self.is_held_against_brief_runs())]
+    }
+
+    /// What was compared ran as briefly as the comparison's runs.
+    fn is_held_against_brief_runs(&self) -> bool {
+        !self.proven.is_empty()
     }
 }
 
@@ -152,6 +168,13 @@ fn goodputs(program: &LabProgram, case: &str) -> Result<Vec<f64>> {
         goodputs.extend(line["record"]["result"]["goodput_bits_per_s"].as_f64());
     }
     Ok(goodputs)
+}
+
+/// Largest difference between values, as a share of their median.
+fn spread(values: &[f64]) -> Option<f64> {
+    let most = values.iter().copied().reduce(f64::max)?;
+    let least = values.iter().copied().reduce(f64::min)?;
+    Some((most - least) / median(values.to_vec())?)
 }
 
 /// `[far:]NAME[@SCOPE]=VALUE`.
@@ -198,20 +221,25 @@ mod tests {
         };
         let tuned = path(Kind::Faulty).read(
             &line(proven.clone(), "better"),
-            [Some(100.0), Some(100.0)],
+            [vec![90.0, 100.0, 110.0], vec![100.0]],
             1.0,
         );
         assert_eq!((tuned.reached(), tuned.supported), (Some(0.95), true));
+        assert_eq!(tuned.healthy_spreads, [Some(0.2), Some(0.0)]);
+        assert_eq!(tuned.healthy_spread(), Some(0.0), "of the runs that are as brief");
         assert_eq!(
             (tuned.proven, tuned.ended.as_str()),
             (vec!["far:mtu@eth0=9000".into()], "nothing is left")
         );
-        let tuned =
-            path(Kind::Faulty).read(&line(json!([]), "worse"), [Some(100.0), Some(100.0)], 1.0);
+        let tuned = path(Kind::Faulty).read(
+            &line(json!([]), "worse"),
+            [vec![90.0, 100.0, 110.0], vec![100.0]],
+            1.0,
+        );
         assert_eq!((tuned.reached(), tuned.cost(), tuned.supported), (Some(0.1), Some(0.9), true));
         assert!(
             !path(Kind::Faulty)
-                .read(&line(proven, "inconclusive"), [Some(100.0), Some(100.0)], 1.0)
+                .read(&line(proven, "inconclusive"), [vec![90.0, 100.0, 110.0], vec![100.0]], 1.0)
                 .supported
         );
     }
@@ -227,14 +255,14 @@ mod tests {
             } })
         };
         let reached =
-            |line| path(Kind::Faulty).read(&line, [Some(100.0), Some(110.0)], 1.0).reached();
+            |line| path(Kind::Faulty).read(&line, [vec![100.0], vec![110.0]], 1.0).reached();
         assert_eq!((reached(line(proven)), reached(line(json!([])))), (Some(1.0), Some(0.5)));
     }
 
     #[test]
     fn a_failure_is_what_ended_it() {
         let tuned =
-            path(Kind::Faulty).read(&json!({ "failed": "no route\nmore" }), [None, None], 1.0);
+            path(Kind::Faulty).read(&json!({ "failed": "no route\nmore" }), [vec![], vec![]], 1.0);
         assert_eq!((tuned.ended.as_str(), tuned.reached()), ("no route", None));
     }
 }
