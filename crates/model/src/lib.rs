@@ -18,6 +18,7 @@ pub mod clocks;
 pub mod comparison;
 pub mod connection;
 pub mod connections;
+pub mod dscp;
 pub mod effect;
 pub mod end;
 pub mod end_name;
@@ -50,6 +51,7 @@ pub mod sample;
 pub mod setting;
 pub mod shaper;
 pub mod shaping;
+pub mod shaping_class;
 pub mod storage;
 pub mod tcp_info;
 pub mod thinned;
@@ -77,6 +79,7 @@ pub use comparison::{
 };
 pub use connection::Connection;
 pub use connections::{ConnectionActivity, Connections, Program};
+pub use dscp::dscp_named;
 pub use effect::{Difference, Effect, Judgement};
 pub use end::{End, Host, OwnClock};
 pub use end_name::EndName;
@@ -114,6 +117,7 @@ pub use shaping::{
     Confirmation, CountedLayer, CurvePoint, GapBin, Gaps, QueueDiscipline, Rhythm, Shaping,
     ShapingKind, ShapingQueue, ShapingTest, WindowRates,
 };
+pub use shaping_class::{ClassAnswer, ShapingClass};
 pub use storage::{Cache, Sink, Slowest, Source, Storage, StorageResult};
 pub use tcp_info::TcpInfo;
 pub use thinned::Thinned;

@@ -9,6 +9,7 @@ use crate::ethernet::{ETHERNET_CHECKSUM_BYTES, ETHERNET_HEADER_BYTES, ETHERNET_P
 use crate::finding::Permanent;
 use crate::known::Known;
 use crate::shaper::{EnoughBucket, LocalShaper, NotProven, ShapingCause, ShapingProof, SinceLast};
+use crate::shaping_class::ShapingClass;
 use crate::units::{BitRate, Bytes};
 
 /// What limits the rate of a path, as a train of datagrams shows it.
@@ -158,6 +159,9 @@ pub struct ShapingTest {
     pub confirmation: Confirmation,
     /// Reasons for this answer, one sentence each.
     pub reasons: Vec<String>,
+    /// What each class got, if `--class` was given. The rates above are then those of all classes together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ShapingClass>,
     /// The shaper that the traffic passes at the sending host; missing if there is none.
     #[serde(default = "not_read")]
     pub shaper: Known<LocalShaper>,
@@ -204,6 +208,7 @@ impl ShapingTest {
             tcp_bits_per_s: Known::missing("not measured"),
             confirmation: Confirmation::Inconclusive,
             reasons: Vec::new(),
+            classes: Vec::new(),
             shaper: Known::missing("not looked for"),
             enough_bucket: Known::missing("not computed"),
             causes: Vec::new(),
@@ -214,6 +219,19 @@ impl ShapingTest {
             not_proven: None,
             since: None,
         }
+    }
+}
+
+impl ShapingTest {
+    /// The place among the classes of the one that is furthest below its rate, beside the others or else alone. The
+    /// record has the TCP measurement of this class.
+    pub fn furthest_below(&self) -> Option<usize> {
+        let share = |class: &ShapingClass| {
+            let got = class.beside_bits_per_s.value().or(class.alone_bits_per_s.value());
+            got.map_or(f64::INFINITY, |got| got.value / class.rate_bits_per_s.0)
+        };
+        let all = self.classes.iter().map(share).enumerate();
+        all.min_by(|(_, one), (_, other)| one.total_cmp(other)).map(|(place, _)| place)
     }
 }
 

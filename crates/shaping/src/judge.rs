@@ -1,7 +1,7 @@
 //! Whether a shaper gives the rate that it is configured for.
 
 use goodput_model::{
-    BitRate, Bytes, Confirmation, CountedLayer, Difference, Estimate, Missing, Shaping,
+    BitRate, Bytes, Confirmation, CountedLayer, Difference, Estimate, Known, Missing, Shaping,
     ShapingKind, ShapingTest,
 };
 
@@ -86,7 +86,7 @@ pub fn judge(
 
 /// What it seems to count: the layer in which datagrams, or TCP if their rate is unknown, get most nearly the configured rate. If they
 /// get that in none, a shaper that gives another rate counts frames, as most do.
-fn counts(
+pub(crate) fn counts(
     configured: Configured,
     train: &Result<Shaping, Missing>,
     tcp: &Result<TcpRate, Missing>,
@@ -115,10 +115,7 @@ fn datagrams_in(
     layer: CountedLayer,
 ) -> Result<Estimate, Missing> {
     let by = (train.packet_bytes.0 as f64 + layer.extra_bytes()) / train.frame_bytes.0 as f64;
-    let too_slow = || {
-        let offered = train.offered_bits_per_s;
-        Missing::because(format!("the sender reached only {offered}, and that came through"))
-    };
+    let too_slow = || too_slow(train.offered_bits_per_s);
     match (train.rate_bits_per_s.get(), train.kind) {
         (Ok(_), _) if is_senders_own(configured, train) => Err(too_slow()),
         (Ok(rate), _) => Ok(rate.scaled(by)),
@@ -133,18 +130,34 @@ fn datagrams_in(
     }
 }
 
+/// Why datagrams show nothing.
+pub(crate) fn too_slow(offered: BitRate) -> Missing {
+    Missing::because(format!("the sender reached only {offered}, and that came through"))
+}
+
+fn is_senders_own(configured: Configured, train: &Shaping) -> bool {
+    let offered = train.offered_bits_per_s;
+    let lost_share = train.lost as f64 / (train.sent as f64).max(1.0);
+    let Shaping { held_percent, rate_waits_per_call, .. } = train;
+    is_own_rate(configured.rate, offered, lost_share, held_percent, rate_waits_per_call)
+}
+
 /// Whether a rate is the sender's own: it sent more slowly than the shaper's configured rate, nothing was lost, and neither it nor
 /// its queueing discipline had to wait. What waited then waited in busy hosts. A shaper whose timers take the sender's CPU
 /// leaves it no time to wait, but counts its own waits.
-fn is_senders_own(configured: Configured, train: &Shaping) -> bool {
-    let is_slow = train.offered_bits_per_s.0 < configured.rate.0;
-    let lost = train.lost as f64 > MAX_CHANCE_LOSS_SHARE * train.sent as f64;
-    let free = train.held_percent.value().is_some_and(|held| *held < MIN_HELD_PERCENT);
-    let shaped = train.rate_waits_per_call.value().is_some_and(|w| *w >= MIN_RATE_WAITS_PER_CALL);
-    is_slow && free && !shaped && !lost
+pub(crate) fn is_own_rate(
+    configured: BitRate,
+    offered: BitRate,
+    lost_share: f64,
+    held_percent: &Known<f64>,
+    rate_waits_per_call: &Known<f64>,
+) -> bool {
+    let free = held_percent.value().is_some_and(|held| *held < MIN_HELD_PERCENT);
+    let shaped = rate_waits_per_call.value().is_some_and(|w| *w >= MIN_RATE_WAITS_PER_CALL);
+    offered.0 < configured.0 && free && !shaped && lost_share <= MAX_CHANCE_LOSS_SHARE
 }
 
-fn tcp_in(tcp: &TcpRate, layer: CountedLayer) -> Estimate {
+pub(crate) fn tcp_in(tcp: &TcpRate, layer: CountedLayer) -> Estimate {
     tcp.goodput.scaled((tcp.packet + layer.extra_bytes()) / tcp.payload)
 }
 
@@ -205,7 +218,7 @@ fn burst(most: Bytes, train: &Result<Shaping, Missing>) -> (Confirmation, String
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{Gaps, Known};
+    use goodput_model::Gaps;
 
     const CONFIGURED: Configured =
         Configured { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None, counts: None };

@@ -12,6 +12,7 @@
 
 mod bucket;
 mod captured;
+mod classes;
 mod curve;
 mod empty;
 mod explain;
@@ -32,6 +33,7 @@ mod windows;
 use goodput_model::{BitRate, Bytes, Estimate, Known, Missing, Shaping, ShapingKind};
 
 pub use captured::captured;
+pub use classes::{ClassAsked, ClassSeen, TrainPart, classes, overlapping};
 pub use explain::{Sender, Timers, Watched, counts, explain};
 pub use judge::{Configured, TcpRate, judge};
 pub use proof::{Question, Questions, proof, questions};

@@ -8,7 +8,7 @@ use crate::rough::Rough;
 use crate::trace::Trace;
 
 /// Number of parts of the train whose rates are compared; their spread gives the error.
-const TRAIN_PARTS: usize = 10;
+pub(crate) const TRAIN_PARTS: usize = 10;
 /// 97.5 % quantile of Student's t with one degree of freedom less than there are parts.
 const T_QUANTILE: f64 = 2.262;
 /// Smallest number of frames in all stretches together.
@@ -94,15 +94,27 @@ fn spread(stretches: &[Stretch], seconds: f64) -> Spread {
             part = Stretch { seconds: 0.0, bytes: 0.0 };
         }
     }
-    let count = rates.len() as f64;
-    if count < 2.0 {
+    if rates.len() < 2 {
         return Spread { of_mean: 0.0, of_part: 0.0 };
     }
-    let mean = rates.iter().sum::<f64>() / count;
-    let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    let (_, variance) = mean_and_variance(&rates);
+    let count = rates.len() as f64;
     Spread {
         of_mean: T_QUANTILE * (variance / count).sqrt(),
         // A prediction interval covers one more part, around a mean that is not known exactly either.
         of_part: T_QUANTILE * (variance * (1.0 + 1.0 / count)).sqrt(),
     }
+}
+
+/// The mean of ten parts, with its interval.
+pub(crate) fn interval(rates: &[f64; TRAIN_PARTS]) -> Estimate {
+    let (value, variance) = mean_and_variance(rates);
+    let error = T_QUANTILE * (variance / TRAIN_PARTS as f64).sqrt();
+    Estimate { value, low: value - error, high: value + error }
+}
+
+fn mean_and_variance(rates: &[f64]) -> (f64, f64) {
+    let count = rates.len() as f64;
+    let mean = rates.iter().sum::<f64>() / count;
+    (mean, rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (count - 1.0))
 }

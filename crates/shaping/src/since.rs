@@ -1,8 +1,8 @@
 //! What changed since the last test of the same shaper.
 
 use goodput_model::{
-    BitRate, Bytes, Confirmation, Difference, Estimate, Known, LocalShaper, Shaping, ShapingKind,
-    ShapingTest,
+    BitRate, Bytes, Confirmation, Difference, Estimate, Known, LocalShaper, Shaping, ShapingClass,
+    ShapingKind, ShapingTest,
 };
 
 /// Largest difference between two rates that may be an error of measurement, as a share.
@@ -26,7 +26,19 @@ pub fn since(before: &ShapingTest, now: &ShapingTest) -> Vec<String> {
         changed("the bucket holds", &bucket(before), &bucket(now), BUCKET_ACCURACY, bytes),
         set(before.shaper.value(), now.shaper.value()),
     ];
-    all.into_iter().flatten().collect()
+    let classes = before.classes.iter().zip(&now.classes);
+    let of_class = |(one, other): (&ShapingClass, &ShapingClass)| {
+        let name = &other.name;
+        [
+            rate(&format!("{name} alone gets"), &one.alone_bits_per_s, &other.alone_bits_per_s),
+            rate(
+                &format!("{name} beside the others gets"),
+                &one.beside_bits_per_s,
+                &other.beside_bits_per_s,
+            ),
+        ]
+    };
+    all.into_iter().chain(classes.flat_map(of_class)).flatten().collect()
 }
 
 fn of_train(test: &ShapingTest, what: impl Fn(&Shaping) -> Known<Estimate>) -> Known<Estimate> {

@@ -35,6 +35,13 @@ pub struct Train {
 impl Train {
     /// Smallest number of arrivals that shows a rate.
     pub const MIN_ARRIVALS: usize = 16;
+
+    /// Times of the first and of the last arrival, on the receiver's clock, nanoseconds.
+    #[must_use]
+    pub fn span_ns(&self) -> Option<(u64, u64)> {
+        let came = || self.arrivals.iter().map(|arrival| arrival.came_ns);
+        came().min().zip(came().max())
+    }
 }
 
 /// A datagram that arrived; times are in seconds.

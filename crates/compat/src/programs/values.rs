@@ -171,7 +171,7 @@ pub fn tos(text: &str) -> Result<String, String> {
 
 /// A code point, as a number or by the names of RFC 2474, 2597, 3246 and 8622.
 pub fn dscp(text: &str) -> Result<String, String> {
-    let named = names().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, point)| point);
+    let named = goodput_model::dscp_named(text).map(u64::from);
     let point = named.or_else(|| number(text)).filter(|point| *point < 64);
     point.map(|point| point.to_string()).ok_or_else(|| not_a("code point", text))
 }
@@ -179,15 +179,6 @@ pub fn dscp(text: &str) -> Result<String, String> {
 /// [`dscp`] by name, else [`tos`], as `-S` of iperf 2 accepts it.
 pub fn tos_or_dscp(text: &str) -> Result<String, String> {
     if number(text).is_some() { tos(text) } else { dscp(text) }
-}
-
-fn names() -> impl Iterator<Item = (String, u64)> {
-    let assured = (1..=4).flat_map(|class| {
-        (1..=3).map(move |drop| (format!("af{class}{drop}"), 8 * class + 2 * drop))
-    });
-    let selectors = (0..=7).map(|class| (format!("cs{class}"), 8 * class));
-    let others = [("ef", 46), ("le", 1)].map(|(name, point)| (name.to_string(), point));
-    assured.chain(selectors).chain(others)
 }
 
 /// Decimal, octal with a leading 0, hexadecimal with 0x.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use goodput_engine::{ProveRequest, ShapingRequest, Target, shaping};
-use goodput_model::{Confirmation, Record, ShapingTest, SinceLast};
+use goodput_model::{BitRate, Confirmation, Record, ShapingTest, SinceLast, SocketOptions};
 
 use super::measured::{self, Runs};
 use super::settings::settle_leftovers;
@@ -20,6 +20,7 @@ use crate::report::{self, live::Live};
 pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target: Target = args.target.parse()?;
     if let Some(calendar) = &args.schedule.show_timer {
+        args.shaper.classes()?;
         return shaping_timer::show(args, state.as_deref(), calendar);
     }
     let request = ShapingRequest {
@@ -28,6 +29,7 @@ pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
         datagram: args.traffic.datagram(&target),
         target,
         configured: args.shaper.configured(),
+        classes: args.shaper.classes()?,
         prove: prove(args, state)?,
         capture: args.capture.pcap.clone(),
         started: measured::now(),
@@ -61,11 +63,12 @@ fn prove(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Option<ProveReque
 fn compare_with_last(record: &mut Record) -> Result<()> {
     let Some(now) = &record.shaping else { return Ok(()) };
     let is_same = |old: &Record| {
-        let configured =
-            |test: &ShapingTest| test.configured_bits_per_s == now.configured_bits_per_s;
-        let same_way =
-            old.plan.direction == record.plan.direction && old.plan.socket == record.plan.socket;
-        same_way && old.incomplete.is_none() && old.shaping.as_deref().is_some_and(configured)
+        let tested = |test: &ShapingTest| {
+            (test.configured_bits_per_s, asked(test)) == (now.configured_bits_per_s, asked(now))
+        };
+        let same_way = old.plan.direction == record.plan.direction
+            && own_socket(old, now) == own_socket(record, now);
+        same_way && old.incomplete.is_none() && old.shaping.as_deref().is_some_and(tested)
     };
     let last = history()?.newest("shaping", &record.target, is_same)?;
     let Some((started, before)) = last.and_then(|last| Some((last.started, last.shaping?))) else {
@@ -76,6 +79,20 @@ fn compare_with_last(record: &mut Record) -> Result<()> {
         test.since = Some(SinceLast { started, changes });
     }
     Ok(())
+}
+
+/// The classes that were tested, with their rates.
+fn asked(test: &ShapingTest) -> Vec<(&str, BitRate)> {
+    test.classes.iter().map(|class| (class.name.as_str(), class.rate_bits_per_s)).collect()
+}
+
+/// The socket options of a record, without the mark of the class that it is of.
+fn own_socket(record: &Record, test: &ShapingTest) -> SocketOptions {
+    let socket = record.plan.socket.clone();
+    match test.classes.is_empty() {
+        true => socket,
+        false => SocketOptions { dscp: None, source_port: None, ..socket },
+    }
 }
 
 fn judged(record: &Record) -> Exit {
@@ -97,7 +114,7 @@ fn exit(test: &ShapingTest) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{BitRate, NotProven};
+    use goodput_model::NotProven;
 
     #[test]
     fn a_proof_without_a_question_leaves_the_answer_of_the_test() {

@@ -5,6 +5,7 @@ pub mod bar;
 mod captured;
 pub mod ceiling;
 pub mod check;
+mod classes;
 mod combined;
 pub mod compare;
 mod curve;

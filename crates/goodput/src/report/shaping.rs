@@ -5,6 +5,7 @@ use goodput_model::{
     ShapingKind, ShapingTest,
 };
 
+use super::classes;
 use super::curve::{bars, curve};
 use super::explained;
 use super::labelled::{line, lines};
@@ -20,14 +21,21 @@ pub fn text(record: &Record) -> String {
         rates(&mut out, test);
         match &test.train {
             Known::Value(train) => behaviour(&mut out, test, train),
+            Known::Missing(_) if !test.classes.is_empty() => {}
             Known::Missing(why) => {
                 line(&mut out, "datagrams", &format!("unknown: {}", why.missing))
             }
         }
+        classes::add(&mut out, &test.classes, test.tolerance_percent);
         explained::add(&mut out, test);
         proof::add(&mut out, record, test);
         since(&mut out, test);
-        out += "\nTCP\n";
+        match test.furthest_below().map(|place| &test.classes[place].name) {
+            None => out += "\nTCP\n",
+            // A class that has its rate is limited by that.
+            Some(_) if test.confirmation == Confirmation::Confirmed => return out,
+            Some(name) => out += &format!("\nTCP of {name}, beside the others\n"),
+        }
     }
     out + &test::text(record, Detail::default())
 }

@@ -236,6 +236,26 @@ fn every_verb_answers_nonsense_in_words() {
         ("shaping localhost --rate 0", &["above 0"]),
         ("shaping http://localhost/x --rate 1mbit", &["name HOST"]),
         ("shaping /nowhere/x --rate 1mbit", &["name HOST"]),
+        (
+            "shaping localhost --rate 1mbit --class ef=1kbit",
+            &["--class ef is alone", "give --class"],
+        ),
+        ("shaping localhost --rate 1mbit --class ef", &["\"ef\"", "NAME=RATE"]),
+        ("shaping localhost --rate 1mbit --class ef=0 --class be=1kbit", &["above 0"]),
+        (
+            "shaping localhost --rate 1mbit --class voice=1kbit",
+            &["\"voice\"", "a DSCP", "port:PORT"],
+        ),
+        (
+            "shaping localhost --rate 1mbit --class ef=2kbit..1kbit",
+            &["ceil of ef", "below its rate"],
+        ),
+        ("shaping localhost --rate 1mbit --class ef=1kbit --class 46=1kbit", &["the same packets"]),
+        (
+            "shaping iperf3://localhost:9 --rate 1mbit --class ef=1kbit --class be=1kbit",
+            &["localhost:9"],
+        ),
+        ("shaping localhost --rate 1mbit --class ef=1kbit --prove", &["--class", "--prove"]),
         ("test nonsense://x", &["nonsense", "goodput://"]),
         ("key nonsense", &["nonsense", "--help"]),
         ("key -o /nonsense/key", &["/nonsense/key", "no directory /nonsense", "mkdir"]),

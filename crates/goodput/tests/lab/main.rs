@@ -17,6 +17,7 @@ mod retried;
 mod scenarios;
 mod server_limit;
 mod shaping;
+mod shaping_classes;
 mod slow_back;
 mod stage;
 mod turns;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
             .chain(turns::all())
             .chain(howtos::all())
             .chain(shaping::all())
+            .chain(shaping_classes::all())
             .chain(disturbed::all())
             .chain(majority::all())
             .chain(neighbours::all())

@@ -21,7 +21,7 @@ pub(super) fn shaper(sender: &Sender, frame: f64) -> Result<LocalShaper, Missing
     };
     let of = class.as_ref().map_or_else(|| "qdisc".to_owned(), |class| format!("class.{class}"));
     let rate = match &class {
-        Some(class) => lowest_ceil(sender, class)?,
+        Some(class) => ceil(sender, class)?.0,
         None => facts.number("qdisc.rate_bits_per_s")?,
     };
     let known = |bytes: Result<u64, Missing>| Known::from(bytes.map(Bytes));
@@ -68,7 +68,7 @@ fn counted(sender: &Sender, of: &str, frame: f64) -> f64 {
 }
 
 /// The leaf class whose count of bytes grew most.
-fn used_class(sender: &Sender) -> Result<String, Missing> {
+pub(crate) fn used_class(sender: &Sender) -> Result<String, Missing> {
     let grown = leaves(sender).filter_map(|class| {
         let name = format!("class.{class}.sent_bytes");
         Some((sender.before.grown(sender.after, &name).ok()?, class))
@@ -93,16 +93,17 @@ fn class_burst(sender: &Sender, class: &str) -> Result<u64, Missing> {
     Ok(if borrows { cburst } else { burst.min(cburst) })
 }
 
-fn lowest_ceil(sender: &Sender, leaf: &str) -> Result<f64, Missing> {
+/// Highest rate of a class: the lowest ceil from the class to the root.
+pub(crate) fn ceil(sender: &Sender, leaf: &str) -> Result<BitRate, Missing> {
     let own = sender.before.number(&format!("class.{leaf}.ceil_bits_per_s"))?;
     let above = parents(sender, leaf)
         .into_iter()
         .filter_map(|class| sender.before.number(&format!("class.{class}.ceil_bits_per_s")).ok());
-    Ok(above.fold(own, f64::min))
+    Ok(BitRate(above.fold(own, f64::min)))
 }
 
 /// The classes above one, the next first.
-pub(super) fn parents<'a>(sender: &Sender<'a>, leaf: &str) -> Vec<&'a str> {
+pub(crate) fn parents<'a>(sender: &Sender<'a>, leaf: &str) -> Vec<&'a str> {
     let facts = sender.before;
     let above = |class: &str| facts.text(&format!("class.{class}.parent")).ok();
     let is_class = |class: &&str| facts.count(&format!("class.{class}.level")).is_ok();

@@ -12,6 +12,8 @@ mod remedy;
 pub(crate) mod tests;
 mod timers;
 
+pub(crate) use local::{ceil, parents, used_class};
+pub(crate) use rates::above_parent;
 pub(crate) use remedy::at;
 pub use timers::{Timers, Watched};
 
@@ -51,14 +53,29 @@ pub struct Sender<'a> {
 /// packet, bytes.
 #[must_use]
 pub fn counts(sender: &Sender, configured: &Configured, packet: f64) -> Option<CountedLayer> {
-    let shaper = local::shaper(sender, packet + CountedLayer::Frame.extra_bytes()).ok()?;
+    let shaper = read(sender, packet).ok()?;
     let off_percent = (shaper.rate_bits_per_s.0 / configured.rate.0 - 1.0).abs() * 100.0;
+    layer_of(&shaper, packet).filter(|_| off_percent <= configured.tolerance_percent)
+}
+
+/// What the shaper at the sender counts, whatever its rate is; `packet` is an IP packet, bytes.
+pub(crate) fn counted_layer(sender: &Sender, packet: f64) -> Option<CountedLayer> {
+    layer_of(&read(sender, packet).ok()?, packet)
+}
+
+/// Why there is no shaper at the sender; `None` if there is one.
+pub(crate) fn shaper_missing(sender: &Sender) -> Option<String> {
+    let (_, packet) = sender.segment.clone().unwrap_or_default();
+    read(sender, packet).err().map(|why| why.to_string())
+}
+
+fn read(sender: &Sender, packet: f64) -> Result<LocalShaper, Missing> {
+    local::shaper(sender, packet + CountedLayer::Frame.extra_bytes())
+}
+
+fn layer_of(shaper: &LocalShaper, packet: f64) -> Option<CountedLayer> {
     let extra = shaper.counted_frame_bytes.0 as f64 - packet;
-    let is_it = |layer: &CountedLayer| layer.extra_bytes() == extra;
-    CountedLayer::ALL
-        .into_iter()
-        .find(is_it)
-        .filter(|_| off_percent <= configured.tolerance_percent)
+    CountedLayer::ALL.into_iter().find(|layer| layer.extra_bytes() == extra)
 }
 
 /// Adds to a test what explains it.
@@ -112,7 +129,7 @@ fn frame_bytes(test: &ShapingTest, sender: &Sender) -> Result<f64, Missing> {
 /// A cause, if it is one.
 type Answer = Option<ShapingCause>;
 
-fn say(id: &str, text: String) -> ShapingCause {
+pub(crate) fn say(id: &str, text: String) -> ShapingCause {
     ShapingCause { id: id.into(), text }
 }
 

@@ -4,7 +4,7 @@ use goodput_model::{BitRate, ShapingKind};
 
 use super::late_timers::is_explained;
 use super::local::parents;
-use super::{Answer, Seen, say};
+use super::{Answer, Seen, Sender, say};
 
 /// A local shaper that is set to another rate than the one that was asked about.
 pub(super) fn set_otherwise(seen: &Seen) -> Answer {
@@ -97,11 +97,16 @@ pub(super) fn elsewhere(seen: &Seen) -> Answer {
 
 /// Classes whose rates together exceed what the class above them has.
 pub(super) fn children_above_parent(seen: &Seen) -> Answer {
-    let facts = seen.sender.before;
     let class = seen.shaper()?.class.as_deref()?;
+    above_parent(seen.sender, parents(seen.sender, class).first()?)
+}
+
+/// The same, of the classes right below `parent`. A class within its own rate sends whatever the classes above it have
+/// (net/sched/sch_htb.c, `htb_class_mode`).
+pub(crate) fn above_parent(sender: &Sender, parent: &str) -> Answer {
+    let facts = sender.before;
     let rate = |class: &str| facts.number(&format!("class.{class}.rate_bits_per_s")).ok();
     let above = |class: &str| facts.text(&format!("class.{class}.parent")).ok();
-    let parent = *parents(seen.sender, class).first()?;
     let all = facts
         .facts
         .keys()
@@ -112,8 +117,8 @@ pub(super) fn children_above_parent(seen: &Seen) -> Answer {
         say(
             "children-above-parent",
             format!(
-                "the classes below {parent} are set to {} together, {parent} to {}: they get less than their rates \
-                 whenever all of them send",
+                "the classes below {parent} are set to {} together, {parent} to {}: htb gives each class its own rate \
+                 even so. If all of them send, they exceed {parent}, and a slower link decides who gets less",
                 BitRate(children),
                 BitRate(has)
             ),

@@ -1,7 +1,9 @@
 //! Whether a shaper delivers its rate: a train of datagrams shows what it does, then TCP shows what its users have.
 
+mod classes;
 mod prove;
 mod sender_facts;
+mod together;
 mod train;
 
 use std::path::PathBuf;
@@ -21,6 +23,7 @@ use crate::near::capture::TestCapture;
 use crate::near::client::Client;
 use crate::near::measure::measure;
 use crate::result::conclude::conclude;
+pub use classes::{ClassMark, ClassRequest};
 pub use prove::ProveRequest;
 use prove::prove;
 use sender_facts::{sender, tcp_rate, timers};
@@ -42,6 +45,8 @@ pub struct ShapingRequest {
     pub datagram: Bytes,
     /// The shaper's configuration.
     pub configured: Configured,
+    /// Classes to test beside each other instead of the shaper as a whole, if there are any.
+    pub classes: Vec<ClassRequest>,
     /// How to compare the settings in question afterwards, if that is wanted.
     pub prove: Option<ProveRequest>,
     /// The file to capture packets into, if that is wanted.
@@ -65,6 +70,9 @@ pub async fn shaping(
             "{}: only a server that measures can test a shaper: name HOST or SCHEME://HOST",
             target.text
         )));
+    }
+    if !request.classes.is_empty() {
+        return classes::test(request, interrupt, listener).await;
     }
     let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
     let capture = match &request.capture {

@@ -97,14 +97,23 @@ fn limit(record: &Record) -> Option<String> {
 
 /// The rate that TCP got, and the size of its segments.
 pub(super) fn tcp_rate(record: &Record) -> Result<TcpRate, Missing> {
+    let result = &record.result;
+    tcp_rate_of(record, result.goodput_bits_per_s, &result.precision_percent)
+}
+
+/// The same for a goodput of another part of the time, known to ± `precision_percent`.
+pub(super) fn tcp_rate_of(
+    record: &Record,
+    BitRate(value): BitRate,
+    precision_percent: &Known<f64>,
+) -> Result<TcpRate, Missing> {
     let inputs = record.result.ceiling_inputs.as_ref();
     let inputs = inputs.ok_or_else(|| Missing::because("the size of its segments is unknown"))?;
     let packet = Packet::of(inputs)?;
-    let value = record.result.goodput_bits_per_s.0;
     // A rate of which nobody knows how exact it is decides nothing.
     let inexact =
         |why: Missing| Missing::because(format!("the precision of its goodput is unknown: {why}"));
-    let off = record.result.precision_percent.get().map_err(inexact)? / 100.0 * value;
+    let off = precision_percent.get().map_err(inexact)? / 100.0 * value;
     Ok(TcpRate {
         goodput: Estimate { value, low: value - off, high: value + off },
         payload: packet.payload,

@@ -26,7 +26,7 @@ const MAX_TRAIN_S: f64 = 2.5;
 /// Datagrams that must arrive from a train, if there is time: ten parts of them show how the rate spreads.
 const WANTED_ARRIVALS: f64 = 10_000.0;
 /// Pause before a train: the bucket fills.
-pub(super) const BUCKET_FILL_TIME: Duration = Duration::from_secs(1);
+const BUCKET_FILL_TIME: Duration = Duration::from_secs(1);
 /// Largest share of the datagrams that the receiving socket may drop: more would look like a policer.
 const MAX_DROPPED_SHARE: f64 = 0.005;
 /// Rate from which datagrams are joined for the way through the kernel, bits per second: a program that sends them one
@@ -70,16 +70,21 @@ pub(super) async fn send_train(
             plan.rate_bits_per_s.unwrap_or(request.configured.rate)
         ),
     });
-    tokio::select! {
-        () = tokio::time::sleep(BUCKET_FILL_TIME) => {}
-        () = interrupt.raised() => return Err(EngineError::Interrupted),
-    }
+    let_fill(interrupt).await?;
     let measurement = measure_whole(client, &plan, interrupt, &mut |_| {}).await?;
     if interrupt.is_raised() {
         return Err(EngineError::Interrupted);
     }
     let shaping = train(&measurement).and_then(|train| goodput_shaping::shaping(&train));
     Ok(Sent { shaping, flows: measurement.connections })
+}
+
+/// Waits until a bucket is full.
+pub(super) async fn let_fill(interrupt: &Interrupt) -> Result<(), EngineError> {
+    tokio::select! {
+        () = tokio::time::sleep(BUCKET_FILL_TIME) => Ok(()),
+        () = interrupt.raised() => Err(EngineError::Interrupted),
+    }
 }
 
 /// Length of a train, seconds: enough for a rate, but no longer than the receiver keeps the times of its datagrams.
@@ -90,11 +95,11 @@ pub(super) fn train_length_s(request: &ShapingRequest) -> f64 {
 }
 
 /// The plan of a train: of the sockets, only what says which way it takes.
-fn train_plan(request: &ShapingRequest) -> Plan {
+pub(super) fn train_plan(request: &ShapingRequest) -> Plan {
     let payload = request.datagram;
     let rate = request.configured.rate.0 * OFFERED_TIMES;
     let base = &request.plan;
-    let SocketOptions { bind, device, family, dscp, .. } = base.socket.clone();
+    let SocketOptions { bind, device, family, source_port, dscp, .. } = base.socket.clone();
     Plan {
         transport: Transport::Udp,
         direction: base.direction,
@@ -104,14 +109,21 @@ fn train_plan(request: &ShapingRequest) -> Plan {
         // `auto` sends datagrams that have a rate one by one.
         mover: if rate < JOINED_FROM_BITS_PER_S { "copy" } else { "gso" }.into(),
         arrivals: true,
-        socket: SocketOptions { bind, device, family, dscp, ..SocketOptions::default() },
+        socket: SocketOptions {
+            bind,
+            device,
+            family,
+            source_port,
+            dscp,
+            ..SocketOptions::default()
+        },
         pin: base.pin.clone(),
         ..Plan::standard()
     }
 }
 
 /// The datagrams that came, as the receiving end reports them.
-fn train(measurement: &Measurement) -> Result<Train, Missing> {
+pub(super) fn train(measurement: &Measurement) -> Result<Train, Missing> {
     let plan = &measurement.plan;
     let sender = if plan.direction == Direction::Reverse { EndName::Far } else { EndName::Near };
     let receiver = measurement.end(sender.other());

@@ -4,6 +4,7 @@ use clap::Args;
 use goodput_model::{BitRate, Bytes, SocketOptions};
 
 use super::words::Words;
+use crate::args::values::dscp::dscp;
 use crate::args::values::local::LocalAddress;
 use crate::args::values::number::whole;
 use crate::args::values::source_ports::SourcePorts;
@@ -69,8 +70,8 @@ pub struct SocketArgs {
     /// Priorities above 6 need CAP_NET_ADMIN.
     #[arg(long, value_name = "NUMBER", value_parser = whole("a priority", 0..=0x7fff_ffff_u32), hide_short_help = true)]
     pub priority: Option<u32>,
-    /// Mark packets with this differentiated services code point, 0 to 63
-    #[arg(long, value_name = "DSCP", value_parser = whole("a DSCP", 0..=63_u8), hide_short_help = true)]
+    /// Mark packets with this differentiated services code point, like ef or 46
+    #[arg(long, value_name = "DSCP", value_parser = dscp, hide_short_help = true)]
     pub dscp: Option<u8>,
     /// Never fragment a datagram over IPv4
     ///

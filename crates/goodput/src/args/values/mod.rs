@@ -6,6 +6,8 @@ use std::fmt::Display;
 
 pub mod address;
 pub mod calendar;
+pub mod class;
+pub mod dscp;
 pub mod frequency;
 pub mod local;
 pub mod mover;

@@ -9,6 +9,7 @@ use goodput_settings::allowlist::Pattern;
 use goodput_wire::network::Network;
 
 use crate::args::options::ServedFormatArgs;
+use crate::args::values::dscp::dscp;
 use crate::args::values::local::LocalAddress;
 use crate::args::values::number::whole;
 use crate::args::values::path::path;
@@ -198,7 +199,7 @@ pub struct LimitArgs {
     /// Highest DSCP that a client may ask for
     ///
     /// Networks keep 48 and above for their own control.
-    #[arg(long, value_name = "DSCP", default_value_t = 47, value_parser = whole("a DSCP", 0..=63_u8),
+    #[arg(long, value_name = "DSCP", default_value_t = 47, value_parser = dscp,
           hide_short_help = true)]
     pub max_dscp: u8,
 }

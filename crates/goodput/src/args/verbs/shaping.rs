@@ -1,12 +1,15 @@
 //! What `goodput shaping` takes.
 
+use anyhow::{Result, bail};
 use clap::Args;
-use goodput_engine::Target;
+use goodput_engine::{ClassRequest, Target};
 use goodput_model::{BitRate, Bytes, Direction, Family, Plan, SocketOptions};
 use goodput_shaping::Configured;
 
 use crate::args::options::{CaptureArgs, CredentialArgs, OutputArgs, datagram_towards};
 use crate::args::values::calendar::calendar;
+use crate::args::values::class::class;
+use crate::args::values::dscp::dscp;
 use crate::args::values::local::LocalAddress;
 use crate::args::values::number::whole;
 use crate::args::values::{percent, rate, size, time};
@@ -27,6 +30,10 @@ of a shaper elsewhere: run goodput on its host, or set its bucket there.
 
 The history keeps each result. The next test of the same target and rate says what has changed.
 
+With --class, goodput measures TCP of each class alone, then TCP of all classes at the same time, then datagrams of all \
+classes at the same time. The report says for each class the rate it got, whether it borrows up to its ceil, and whether \
+it starves. The exit code is 0 only if each class gets its rate. All of this takes 3 s for each class, and 9 s.
+
 A far end that is not goodput doesn't report when datagrams arrive. goodput then measures TCP alone.
 
 Examples:
@@ -34,6 +41,7 @@ Examples:
     goodput shaping nas --rate 20mbit --reverse     # the other direction
     goodput shaping nas --rate 1gbit --tolerance 1% --max-burst 125KB
     goodput shaping nas --rate 100mbit --prove     # what costs the rate?
+    goodput shaping nas --rate 100mbit --class ef=20mbit --class be=80mbit..100mbit
     goodput shaping nas --rate 100mbit --show-timer=hourly
 
 Exit codes: 0 the shaper gives its rate, 1 it does not, 2 could not do it, 3 not permitted, 4 inconclusive.";
@@ -75,6 +83,15 @@ pub struct ShaperArgs {
     /// The shaper sends such a burst at the speed of the line.
     #[arg(long, value_name = "BYTES", value_parser = size::positive)]
     pub max_burst: Option<Bytes>,
+    /// Test this class beside the others: give --class once for each
+    ///
+    /// NAME is what distinguishes its packets: a DSCP (ef, af41, be, 46), source-port:PORT for a port of this host, or
+    /// port:PORT for a port of the far host, where a server answers. RATE is what the class should get at least while all
+    /// classes send, CEIL what it should get alone [default: the ceil of its class in this host's htb, if it has one].
+    /// --rate is that of all classes together.
+    #[arg(long = "class", value_name = "NAME=RATE[..CEIL]", value_parser = class,
+          conflicts_with_all = ["max_burst", "dscp", "pcap", "prove"])]
+    pub classes: Vec<ClassRequest>,
 }
 
 /// Which traffic it sees.
@@ -96,10 +113,10 @@ pub struct TrafficArgs {
     /// Congestion control of TCP at both ends
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub congestion: Option<String>,
-    /// Mark packets with this differentiated services code point, 0 to 63
+    /// Mark packets with this differentiated services code point, like ef or 46
     ///
     /// A shaper with classes may choose the class by its code point.
-    #[arg(long, value_name = "DSCP", value_parser = whole("a DSCP", 0..=63_u8), hide_short_help = true)]
+    #[arg(long, value_name = "DSCP", value_parser = dscp, hide_short_help = true)]
     pub dscp: Option<u8>,
 }
 
@@ -136,6 +153,27 @@ pub struct ScheduleArgs {
 }
 
 impl ShaperArgs {
+    /// The classes, if any.
+    ///
+    /// # Errors
+    /// If there is only one, or two have the same mark.
+    pub fn classes(&self) -> Result<Vec<ClassRequest>> {
+        if let [only] = &self.classes[..] {
+            let name = &only.asked.name;
+            bail!("--class {name} is alone; give --class for each class that sends beside it");
+        }
+        for (place, class) in self.classes.iter().enumerate() {
+            let same = self.classes[..place].iter().find(|other| other.mark == class.mark);
+            if let Some(other) = same {
+                let (one, two) = (&other.asked.name, &class.asked.name);
+                bail!(
+                    "--class {one} and --class {two} have the same packets; give each another mark"
+                );
+            }
+        }
+        Ok(self.classes.clone())
+    }
+
     /// The same for the judgement.
     pub fn configured(&self) -> Configured {
         Configured {
