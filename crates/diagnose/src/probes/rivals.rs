@@ -86,15 +86,15 @@ pub fn settle(
     (text, value): (String, f64),
 ) {
     for finding in findings.iter_mut().filter(|f| losers.contains(&f.rule.as_str())) {
-        (finding.confidence, finding.probability) = (Confidence::Possible, settled());
+        settled(finding, Confidence::Possible);
     }
     let place = findings.iter().position(|finding| finding.rule == winner);
     let mut first = match place {
         Some(place) => findings.remove(place),
         None => unproven(winner),
     };
-    first.confidence = first.confidence.max(Confidence::Likely);
-    first.probability = settled();
+    let surer = first.confidence.max(Confidence::Likely);
+    settled(&mut first, surer);
     first.advice.retain(|advice| !names_rival(advice));
     first.evidence.push(Witness { end: first.end, name: "probe".into(), value, text });
     verdict.limit.clone_from(&first.rule);
@@ -105,9 +105,11 @@ pub fn settle(
     findings.insert(0, first);
 }
 
-/// The probability after a probe: the runs that it was fitted to had none.
-fn settled() -> Known<f64> {
-    Known::missing("a probe decided")
+/// Gives a finding the word that a probe leaves it with. The runs that probabilities are fitted to had no probes.
+fn settled(finding: &mut Finding, confidence: Confidence) {
+    finding.confidence = confidence;
+    finding.rule_confidence = None;
+    finding.probability = Known::missing("a probe decided");
 }
 
 /// A cause that only the probe supports: its rule could not decide.
@@ -118,7 +120,7 @@ fn unproven(rule: &str) -> Finding {
         end: Place::Path,
         confidence: Confidence::Likely,
         rule_confidence: None,
-        probability: settled(),
+        probability: Known::missing("a probe decided"),
         share_percent: Known::missing("only a probe supports it"),
         summary: title.to_lowercase(),
         evidence: Vec::new(),
@@ -220,6 +222,10 @@ mod tests {
             finding("path-rate", Confidence::Likely),
             finding("path-loss", Confidence::Possible),
         ];
+        for finding in &mut findings {
+            finding.probability = Known::Value(0.9);
+            finding.rule_confidence = Some(finding.confidence);
+        }
         doubt(&mut findings, &[], unknown(&verdict()));
         let mut verdict = verdict();
         let shown = ("four flows gave 3.9 × the goodput".to_owned(), 3.9);
@@ -232,5 +238,9 @@ mod tests {
         assert_eq!(findings[0].confidence, Confidence::Likely);
         assert_eq!(findings[1].confidence, Confidence::Possible);
         assert_eq!(findings[0].evidence[0].name, "probe");
+        let fitted = |finding: &Finding| {
+            finding.probability.value().is_some() || finding.rule_confidence.is_some()
+        };
+        assert!(!findings.iter().any(fitted));
     }
 }
