@@ -62,15 +62,21 @@ pub fn weights(fit: &Fit) -> String {
          (`diagnose/src/probability.rs`). The weights are fitted to the {} findings of {} runs of the part *fitted to*. \
          Each weight has a normal prior with this mean and a standard deviation of {}: a weight with few findings behind it \
          stays near its prior. The first three priors are 99, 90 and 50 %. To know a row of 90 % within 5 % either way takes \
-         139 findings.\n\n\
-         | feature | prior | weight (standard error) | findings |\n|---|---|---|---|\n",
+         139 findings. *Left of the prior* is the share of its variance that remains: at 100 %, the findings have said \
+         nothing of this weight.\n\n\
+         | feature | prior | weight (standard error) | findings | left of the prior |\n|---|---|---|---|---|\n",
         fit.findings, fit.runs, fit.prior_deviation
     );
     for one in &fit.weights {
         let _ = writeln!(
             out,
-            "| `{}` | {:.2} | {:.2} ({:.2}) | {} |",
-            one.feature, one.prior, one.weight, one.standard_error, one.findings
+            "| `{}` | {:.2} | {:.2} ({:.2}) | {} | {:.0} % |",
+            one.feature,
+            one.prior,
+            one.weight,
+            one.standard_error,
+            one.findings,
+            100.0 * (one.standard_error / fit.prior_deviation).powi(2)
         );
     }
     out
