@@ -1,10 +1,12 @@
 //! The traces of a limit that drops packets at once: a policer, or a queue of a few packets.
 
-use goodput_model::{Confidence, Missing};
+use goodput_model::{Confidence, LossModel, Missing};
 
-use crate::account::path_share;
+use crate::account::held_share;
 use crate::elimination::is_local;
+use crate::loss::loss;
 use crate::lost_elsewhere::lost_elsewhere;
+use crate::parts;
 use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE};
 use crate::view::{Bursts, LossStep, Losses, View};
 
@@ -90,8 +92,9 @@ impl Policing {
     pub fn of(view: &View) -> Result<Option<Self>, Missing> {
         if view.sender.retransmitted_segments_in_all()? < MIN_OVERSHOOT_PACKETS
             || lost_elsewhere(view)?
-            || path_share(view)? < MIN_LIMITING_TIME_SHARE
+            || dropping_share(view)? < MIN_LIMITING_TIME_SHARE
             || queue_shows(view)?
+            || queue_explains(view)
             || is_local(view)?
         {
             return Ok(None);
@@ -258,4 +261,14 @@ fn same_level(view: &View, until_s: f64) -> Result<bool, Missing> {
     let (_, middle, _) = view.sender.congestion_window_deciles()?;
     let ended = view.sender.slow_start_threshold_at(until_s)?;
     Ok(ended.is_none_or(|segments| middle >= MIN_SAME_LEVEL_CWND_RATIO * segments))
+}
+/// Share of the time that a limit which drops packets can have held. One that backs off at losses waits for nothing else
+/// there: if a queue holds it, or the path gives all it can, that is no policer's doing.
+fn dropping_share(view: &View) -> Result<f64, Missing> {
+    held_share(view, if view.backs_off_at_loss()? { parts::LOSSES } else { parts::PATH })
+}
+
+/// Whether the losses are best explained by what waited in a queue. A policer lets nothing wait.
+fn queue_explains(view: &View) -> bool {
+    loss(view).is_ok_and(|loss| loss.explanation.value() == Some(&LossModel::Queue))
 }

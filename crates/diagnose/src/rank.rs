@@ -22,12 +22,13 @@ pub fn rank(view: &View, held: HeldShares, findings: &mut [Finding]) {
     findings.sort_by(|a, b| key(view, held, a).order(&key(view, held, b)));
 }
 
-/// Removes findings that name a part of the account which took next to no time.
+/// Removes findings that explain parts of the account which took next to no time.
 pub fn drop_what_held_nothing(held: HeldShares, findings: &mut Vec<Finding>) {
-    let names = |finding: &Finding| {
-        rules::find(&finding.rule).is_some_and(|rule| rule.depth == Depth::Limiter)
+    let explains = |finding: &Finding| {
+        rules::find(&finding.rule)
+            .is_some_and(|rule| rule.depth != Depth::Beside && rule.stage != Stage::Aside)
     };
-    findings.retain(|finding| !(names(finding) && held.is_nothing(&finding.rule)));
+    findings.retain(|finding| !(explains(finding) && held.is_nothing(&finding.rule)));
 }
 
 /// Removes findings whose reason is another finding, as [`crate::Rule::explains`] says. A merely

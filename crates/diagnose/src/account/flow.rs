@@ -7,7 +7,7 @@ use goodput_model::{Direction, FlowSample, Missing, Role, TcpInfo};
 use super::busy::Busy;
 use super::control::FullPipe;
 use super::full_path::FullPath;
-use super::interval::{Control, Interval, account, of_datagrams};
+use super::interval::{CA_LOSS, Control, Interval, account, of_datagrams};
 use super::pair::Pair;
 use super::reader::{Readers, reader_is_behind, throttled_share};
 use super::share::{Ledger, Seat};
@@ -49,10 +49,12 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let mut pasts: HashMap<u16, Past> = HashMap::new();
     let mut entries = Vec::new();
     for (number, pair) in pairs.iter().enumerate() {
-        let is_full = full.between(pair, queued[number]);
+        let is_full = queued[number] || full.is_at_ceiling(pair);
+        let gives_all = full.is_at_usual(pair);
         for (earlier, later) in &pair.flows {
             let past = pasts.entry(later.flow).or_default();
-            let seen = Seen { is_full, is_silent: silences.cover(number, later.flow) };
+            let is_silent = silences.cover(number, later.flow);
+            let seen = Seen { is_full, gives_all, is_silent };
             entries.push(Entry {
                 flow: later.flow,
                 from_s: pair.from_s,
@@ -69,6 +71,7 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     is_full: bool,
+    gives_all: bool,
     is_silent: bool,
 }
 
@@ -157,7 +160,9 @@ impl<'a> PathFacts<'a> {
             behind: self.readers.behind(to.flow, from_s, to_s),
             softirqs_full: self.softirqs_full,
             silent: seen.is_silent,
-            queued: seen.is_full || self.is_queued(tcp[1])?,
+            full_for_all: seen.is_full,
+            gives_all: seen.gives_all,
+            queued: self.is_queued(tcp[1])?,
             control,
         };
         Ok(account(&interval)?.scaled_to(to_s - from_s))
@@ -170,11 +175,11 @@ impl<'a> PathFacts<'a> {
         Some(Work { blocked_us, ran_us, ..Work::default() })
     }
 
-    /// Whether most of the flows waited in a queue.
+    /// Whether most of the flows waited in a queue, of those whose round trips are fresh.
     fn most_are_queued(&self, pair: &Pair) -> bool {
-        let waits = |tcp: &TcpInfo| self.is_queued(tcp).unwrap_or(false);
-        let queued = pair.flows.iter().filter(|(_, to)| to.tcp.value().is_some_and(waits));
-        2 * queued.count() > pair.flows.len()
+        let fresh: Vec<&TcpInfo> = pair.flows.iter().filter_map(freshly_measured).collect();
+        let waits = |tcp: &&&TcpInfo| self.is_queued(tcp).unwrap_or(false);
+        2 * fresh.iter().filter(waits).count() > fresh.len()
     }
 
     /// Whether a round trip took longer than what hosts, jitter and what is sent at once make of the shortest. Where
@@ -189,4 +194,13 @@ impl<'a> PathFacts<'a> {
         let jitter_s = tcp.rttvar_us.unwrap_or(0) as f64 / 1e6;
         Ok(waits_s > self.late_s + jitter_s.max(train_s))
     }
+}
+
+/// The connection at the end of two samples, if it measured round trips between them: something of it was delivered, and it
+/// does not wait for a time-out, after which the smoothed round trip is still that of before.
+fn freshly_measured<'a>((from, to): &(&FlowSample, &'a FlowSample)) -> Option<&'a TcpInfo> {
+    let (before, tcp) = (from.tcp.value()?, to.tcp.value()?);
+    let is_fresh =
+        tcp.delivered_segments > before.delivered_segments && tcp.ca_state != Some(CA_LOSS);
+    is_fresh.then_some(tcp)
 }

@@ -10,7 +10,7 @@ use super::state::{State, state};
 use super::work::Work;
 
 /// `TCP_CA_Loss` and `TCP_CA_CWR` (include/uapi/linux/tcp.h, `enum tcp_ca_state`).
-const CA_LOSS: u64 = 4;
+pub const CA_LOSS: u64 = 4;
 const CA_CWR: u64 = 2;
 /// Share of its upper bound from which pacing is at what was asked for.
 const MIN_SHARE_OF_PACING_CAP: f64 = 0.95;
@@ -34,7 +34,12 @@ pub struct Interval<'a> {
     pub softirqs_full: Option<Seat>,
     /// Whether nothing was delivered until a time-out.
     pub silent: bool,
-    /// Whether the path was full: more waited on it than hosts and jitter explain, or it gave all that it can.
+    /// Whether the path was full whatever this flow did: most of the flows waited in a queue on it, or all together got what
+    /// the slowest known link carries.
+    pub full_for_all: bool,
+    /// Whether all flows together got what the path usually gives while a queue stands on it.
+    pub gives_all: bool,
+    /// Whether this flow waited in a queue: longer than hosts and jitter explain.
     pub queued: bool,
     /// What the congestion control did.
     pub control: Control,
@@ -76,7 +81,7 @@ fn whole(seen: &Interval) -> Option<Ledger> {
         ledger.enter_own(reader.own_split(all), Seat::Receiver, all);
     } else if let Some(seat) = seen.softirqs_full {
         ledger.enter(Limiter::Host, seat, all);
-    } else if seen.silent || seen.tcp[1].ca_state == Some(CA_LOSS) {
+    } else if !seen.full_for_all && waits_for_time_out(seen) {
         ledger.enter(Limiter::Recovery, Seat::Path, all);
     } else {
         return None;
@@ -84,9 +89,13 @@ fn whole(seen: &Interval) -> Option<Ledger> {
     Some(ledger)
 }
 
+fn waits_for_time_out(seen: &Interval) -> bool {
+    seen.silent || seen.tcp[1].ca_state == Some(CA_LOSS)
+}
+
 fn divided(seen: &Interval) -> Result<Ledger, Missing> {
     let mut ledger = Ledger::default();
-    let by_queue = if seen.queued { queue_share(seen)? } else { 0.0 };
+    let by_queue = if seen.queued || seen.full_for_all { queue_share(seen)? } else { 0.0 };
     ledger.enter(Limiter::PathRate, Seat::Path, by_queue * seen.duration_us);
     if by_queue < 1.0 {
         let rest = by_chronographs(seen)?.scaled_to((1.0 - by_queue) * seen.duration_us);
@@ -182,6 +191,7 @@ fn by_control(
             ledger.enter(Limiter::Recovery, Seat::Path, lost * time);
             ledger.enter(Limiter::PathRate, Seat::Path, (1.0 - lost) * time);
         }
+        Control::ByLoss if seen.gives_all => ledger.enter(Limiter::PathRate, Seat::Path, time),
         Control::ByLoss => ledger.enter(by_loss(tcp)?, Seat::Path, time),
     }
     Ok(())

@@ -71,6 +71,8 @@ struct Example {
     writer: Work,
     behind: Option<Work>,
     silent: bool,
+    full_for_all: bool,
+    gives_all: bool,
     queued: bool,
     control: Control,
 }
@@ -83,6 +85,8 @@ impl Example {
             writer: Work::default(),
             behind: None,
             silent: false,
+            full_for_all: false,
+            gives_all: false,
             queued: false,
             control: Control::ByLoss,
         }
@@ -109,6 +113,8 @@ impl Example {
             behind: self.behind,
             softirqs_full: None,
             silent: self.silent,
+            full_for_all: self.full_for_all,
+            gives_all: self.gives_all,
             queued: self.queued,
             control: self.control,
         };
@@ -186,6 +192,20 @@ fn a_queue_outranks_what_it_fills() {
     Example::new(hungry(tcp(100.0, 0.0, 95.0))).queued().is(&[(PathRate, Path, 100.0)]);
     let recovering = TcpInfo { ca_state: Some(3), ..full(tcp(100.0, 0.0, 0.0)) };
     Example::new(recovering).queued().is(&[(PathRate, Path, 100.0)]);
+}
+
+#[test]
+fn a_time_out_of_one_flow_costs_nothing_while_the_others_fill_the_path() {
+    let alone = || Example { silent: true, ..Example::new(full(tcp(100.0, 0.0, 0.0))) };
+    alone().is(&[(Recovery, Path, 100.0)]);
+    Example { full_for_all: true, ..alone() }.is(&[(PathRate, Path, 100.0)]);
+}
+
+#[test]
+fn a_window_that_was_cut_costs_nothing_while_the_path_gives_all() {
+    let given = |example: Example| Example { gives_all: true, ..example };
+    given(Example::new(full(tcp(100.0, 0.0, 0.0)))).is(&[(PathRate, Path, 100.0)]);
+    given(Example::new(closed(tcp(100.0, 98.0, 0.0)))).is(&[(ReceiveWindow, Receiver, 100.0)]);
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub const RULE: Rule = Rule {
     stage: Stage::Counted,
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Reason,
-    explains: &["policer", "congestion-control"],
+    explains: &["policer", "congestion-control", "rto-bound"],
     check,
     witness,
     witness_name: "queue_drop_percent",
@@ -107,6 +107,13 @@ struct Fitted {
     chance_behind: f64,
 }
 
+impl Fitted {
+    /// A difference of 10 is very strong evidence (Kass and Raftery 1995, "Bayes Factors", section 3.2).
+    fn is_very_strong(&self) -> bool {
+        self.chance_behind >= 10.0
+    }
+}
+
 impl Marks {
     fn of(view: &View) -> Result<Self, Missing> {
         let burst = BurstLoss::of(view)?;
@@ -121,7 +128,9 @@ impl Marks {
     /// Bursts that are lost are a radio link's as well, if no larger window passes and no level is met.
     fn confidence(&self) -> Option<Confidence> {
         let outgrown = self.burst.is_some_and(|burst| burst.outgrown);
-        if self.level.is_some() || outgrown || self.clusters.is_some_and(|lost| lost.by_far) {
+        let fits = self.fitted.as_ref().is_some_and(Fitted::is_very_strong);
+        if self.level.is_some() || outgrown || fits || self.clusters.is_some_and(|lost| lost.by_far)
+        {
             return Some(Confidence::Likely);
         }
         let lost = self.burst.is_some() || self.clusters.is_some() || self.fitted.is_some();

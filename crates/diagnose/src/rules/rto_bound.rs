@@ -8,7 +8,8 @@
 //!
 //! # How it is seen
 //! Counted by the kernel: at least two time-outs, and at least a fifth of the time spent in them
-//! and in the recovery after them. The time-out is many times the round-trip time.
+//! and in the recovery after them. The time-out is many times the round-trip time. Time in which
+//! other flows fill the path does not count.
 //!
 //! # What to try
 //! Find what loses packets in runs: a queue too short for a burst, a link that pauses. On paths
@@ -24,6 +25,7 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing, Place};
 
+use crate::account::held_share;
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent, time};
@@ -58,7 +60,8 @@ const MIN_RTO_MIN_US: f64 = 50_000.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
-    let share = view.sender.timeout_share()?;
+    // Time-outs of one flow cost nothing while the others fill the path.
+    let share = view.sender.timeout_share()?.min(held_share(view, RULE.refines)?);
     let count = view.sender.timeouts()?;
     // If nothing at all arrives, time-outs are not the reason.
     view.goodput()?;
@@ -68,7 +71,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let place = view.sender.place();
     Draft::new(RULE.id, Place::Path, Confidence::Likely, "retransmission time-outs")
-        .share(share.min(1.0))
+        .share(share)
         .saw(place, RULE.witness_name, share * 100.0, format!("{count:.0} time-outs and their recovery took {} of the time (tcp_info total_rto, total_rto_time)", percent(share)))
         .saw(place, "tcp_info.rto_us", timeout * 1e6, format!("a time-out lasts {}, a round trip {} (tcp_info rto, rtt)", time(timeout), time(rtt)))
         .saw_if(place, "retransmitted_percent", view.sender.retransmitted_share().map(|s| s * 100.0), |p| {

@@ -159,6 +159,7 @@ impl Case {
             tcp.rtt_us = Some(1100);
             tcp.min_rtt_us = Some(1000);
             tcp.rto_us = Some(204_000);
+            tcp.ca_state = Some(4);
             tcp.total_rto = Some(number / 3);
             tcp.total_rto_time_ms = Some(68 * number);
         })
