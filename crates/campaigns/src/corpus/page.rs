@@ -68,10 +68,11 @@ fn head(cases: &[Case]) -> String {
         "# How often the diagnosis is right on faults that nobody chose\n\n\
          Written by `cargo xtask corpus`: today's rules judge runs that were kept, and nothing is run. Each run is a path \
          drawn at random, with a fault or without (`cargo xtask truth --random`), measured for four seconds. A \
-         fault counts if it cost 15 % or more of its healthy twin's goodput. A quarter of the faults is held out, by \
+         fault counts if it cost 15 % or more of its healthy twin's goodput, a path without a fault if it carried more \
+         than 95 % of its rate. A quarter of the faults is held out, by \
          their SHA-256: rules and weights are never fitted to these.\n\n\
          - {} runs, measured on {}\n\
-         - {} of them can't be judged: the run failed, or the fault cost too little or nobody knows how much\n",
+         - {} of them can't be judged: the run failed, the fault cost too little or nobody knows how much, or the path without a fault was far from full\n",
         cases.len(),
         days.join(", "),
         cases.iter().filter(|case| !counts(&case.ran)).count(),

@@ -20,7 +20,7 @@ use scene::Scene;
 const MAX_DRAWS: u32 = 10_000;
 
 /// One case.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Case {
     /// `class-number`.
     pub name: String,
@@ -28,6 +28,8 @@ pub struct Case {
     pub faulty: String,
     /// The same path with nothing wrong, as the baseline for the fault's cost.
     pub healthy: String,
+    /// Payload that the path carries at best, bits per second; `None` for a cable without a rate of its own.
+    pub payload_rate: Option<f64>,
     /// Whether the path keeps the CPUs so idle that others may be measured beside it.
     pub light: bool,
 }
@@ -65,7 +67,8 @@ fn draw(seed: u64, number: u64, which: Which) -> Option<Case> {
         };
         (class.plant)(&mut rng, &path, &mut twins)?;
         let (faulty, healthy) = (twins.faulty.into_toml(), twins.healthy.into_toml());
-        Some(Case { name, faulty, healthy, light: path.is_light() })
+        let payload_rate = path.payload_rate();
+        Some(Case { name, faulty, healthy, payload_rate, light: path.is_light() })
     })
 }
 

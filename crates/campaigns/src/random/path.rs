@@ -15,6 +15,12 @@ const CABLE_SHARE: f64 = 0.15;
 /// about a tenth of a CPU.
 const MAX_LIGHT_BITS_PER_S: f64 = 100e6;
 
+/// Bytes of a full frame: 1500 and its Ethernet header.
+const FRAME_BYTES: f64 = 1514.0;
+/// Payload of a full TCP segment with time stamps over IPv4, bytes, and what IPv6 takes of it.
+const IPV4_PAYLOAD_BYTES: f64 = 1448.0;
+const IPV6_MORE_BYTES: f64 = 20.0;
+
 /// One path and the load on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Path {
@@ -59,6 +65,12 @@ impl Path {
     /// Whether it keeps the CPUs so idle that others may be measured beside it.
     pub fn is_light(&self) -> bool {
         self.rate.is_some_and(|rate| rate <= MAX_LIGHT_BITS_PER_S)
+    }
+
+    /// Payload that full frames carry at its rate, bits per second.
+    pub fn payload_rate(&self) -> Option<f64> {
+        let payload = IPV4_PAYLOAD_BYTES - if self.ipv6 { IPV6_MORE_BYTES } else { 0.0 };
+        self.rate.map(|rate| rate * payload / FRAME_BYTES)
     }
 
     /// Bytes in flight when the path is just full; 0 for a cable.

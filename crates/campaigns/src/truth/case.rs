@@ -12,7 +12,8 @@ pub struct Ran {
     pub planted: Planted,
     /// The result.
     pub came: Came,
-    /// Share of the healthy twin's goodput that the fault cost; `None` if no twin was measured.
+    /// Share of the healthy twin's goodput that the fault cost, or of its own rate that a path without a fault did not
+    /// carry; `None` if that is not known.
     pub cost: Option<f64>,
     /// The digest of the fault that was drawn, if it was drawn at random.
     pub drawn: Option<String>,

@@ -1,7 +1,7 @@
 //! How right a verdict was.
 
 use super::case::{Came, Planted, Ran, Verdict};
-use super::twin::LEAST_COST;
+use super::twin::{LEAST_COST, MAX_HEALTHY_COST};
 
 /// Degrees of being right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,9 +26,12 @@ pub enum Score {
     NoneFirst,
 }
 
-/// How right a run was; `None` if there is no verdict, or if the fault cost too little to count.
+/// How right a run was; `None` if there is no verdict, if the fault cost too little to count, or if a path without a fault
+/// fell too far short of its rate.
 pub fn score(ran: &Ran) -> Option<Score> {
-    if ran.cost.is_some_and(|cost| cost < LEAST_COST) {
+    let is_healthy = matches!(ran.planted, Planted::Nothing(_));
+    let is_unclear = |cost| if is_healthy { cost >= MAX_HEALTHY_COST } else { cost < LEAST_COST };
+    if ran.cost.is_some_and(is_unclear) {
         return None;
     }
     let Came::Verdict(verdict) = &ran.came else { return None };
@@ -108,13 +111,23 @@ mod tests {
     }
 
     fn scored(planted: Planted, found: &[&str]) -> Option<Score> {
-        score(&Ran {
-            case: "x".into(),
-            planted,
-            came: Came::Verdict(Box::new(verdict(found))),
-            cost: None,
-            drawn: None,
-        })
+        scored_at(None, planted, found)
+    }
+
+    fn scored_at(cost: Option<f64>, planted: Planted, found: &[&str]) -> Option<Score> {
+        let came = Came::Verdict(Box::new(verdict(found)));
+        score(&Ran { case: "x".into(), planted, came, cost, drawn: None })
+    }
+
+    #[test]
+    fn neither_a_cheap_fault_nor_a_path_that_is_far_from_full_is_judged() {
+        let fault = |cost| {
+            let planted = Planted::One { rules: vec!["a".into()], end: None };
+            scored_at(Some(cost), planted, &["a"]).is_some()
+        };
+        let healthy = |cost| scored_at(Some(cost), Planted::Nothing(Vec::new()), &["a"]).is_some();
+        assert_eq!([fault(0.1), fault(0.2)], [false, true]);
+        assert_eq!([healthy(0.01), healthy(0.1)], [true, false]);
     }
 
     #[test]

@@ -12,16 +12,23 @@ use crate::random::Case;
 /// Least share of the healthy twin's goodput that a fault must cost to be judged. A fault that costs nothing is none.
 pub const LEAST_COST: f64 = 0.15;
 
+/// Share of its own rate from which a path with nothing wrong is not judged: something that was not planted, such as a queue
+/// of two packets for 64 flows, costs too much to call it healthy, and too little to know what it is.
+pub const MAX_HEALTHY_COST: f64 = 0.05;
+
 /// Runs the healthy path, the fault, and the healthy path again. Returns the line of the first healthy run and the
-/// fault's line, with its `cost` if both twins gave a rate. Both have the digest of what was `drawn`.
+/// fault's line, with its `cost` if both twins gave a rate: their geometric mean, because drift of the machine is a factor.
+/// The `cost` of the healthy path is what its own rate would have carried beyond it. Both lines have the digest of what was
+/// `drawn`.
 pub fn run(program: &LabProgram, folder: &Path, case: &Case) -> Result<[String; 2]> {
     let healthy = write(folder, &format!("{}-healthy", case.name), &case.healthy)?;
     let faulty = write(folder, &case.name, &case.faulty)?;
     let before = program.run(&healthy)?;
     let line = program.run(&faulty)?;
     let after = program.run(&healthy)?;
-    let twins = goodput(&before)?.zip(goodput(&after)?);
+    let twins = goodput(&before)?.zip(goodput(&after)?).map(|(a, b)| (a * b).sqrt());
     let drawn = case.digest();
+    let before = with_cost(&before, case.payload_rate)?;
     Ok([with_drawn(&before, &drawn)?, with_drawn(&with_cost(&line, twins)?, &drawn)?])
 }
 
@@ -43,13 +50,12 @@ fn with_drawn(line: &str, drawn: &str) -> Result<String> {
     Ok(line.to_string())
 }
 
-/// The line with the share of the twins' mean goodput that the fault cost. The mean is geometric, because drift of the
-/// machine is a factor.
-fn with_cost(line: &str, twins: Option<(f64, f64)>) -> Result<String> {
+/// The line with the share of `undisturbed` that its goodput is short of. Both are in bits per second.
+fn with_cost(line: &str, undisturbed: Option<f64>) -> Result<String> {
     let mut line: Value = serde_json::from_str(line).context("a run's line is not JSON")?;
     let own = line["record"]["result"]["goodput_bits_per_s"].as_f64();
-    if let Some(((before, after), own)) = twins.zip(own) {
-        line["cost"] = (1.0 - own / (before * after).sqrt()).into();
+    if let Some((undisturbed, own)) = undisturbed.zip(own) {
+        line["cost"] = (1.0 - own / undisturbed).into();
     }
     Ok(line.to_string())
 }
@@ -59,13 +65,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_costs_a_share_of_its_twins() {
+    fn a_fault_costs_a_share_of_what_went_without_it() {
         let line = r#"{"record":{"result":{"goodput_bits_per_s":50.0}}}"#;
-        let costs = |twins| {
-            let line: Value = serde_json::from_str(&with_cost(line, twins).unwrap()).unwrap();
+        let costs = |undisturbed| {
+            let line: Value = serde_json::from_str(&with_cost(line, undisturbed).unwrap()).unwrap();
             line["cost"].as_f64()
         };
-        assert_eq!(costs(Some((50.0, 200.0))), Some(0.5));
+        assert_eq!(costs(Some(100.0)), Some(0.5));
         assert_eq!(costs(None), None);
     }
 }
