@@ -38,6 +38,8 @@ pub use verbs::compare;
 pub use verbs::file_parts::file_parts;
 pub use verbs::find_rate::{FindRateRequest, find_rate};
 pub use verbs::probe;
-pub use verbs::shaping::{ClassMark, ClassRequest, ProveRequest, ShapingRequest, shaping};
+pub use verbs::shaping::{
+    ClassMark, ClassRequest, ProveRequest, RouterRequest, ShapingRequest, shaping,
+};
 pub use verbs::top::{ConnectionGroup, ConnectionWatch, Summary, WantedConnections};
 pub use verbs::tune::{TuneRequest, tune};

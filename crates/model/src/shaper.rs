@@ -10,11 +10,14 @@ use crate::finding::Permanent;
 use crate::known::Known;
 use crate::units::{BitRate, Bytes};
 
-/// The token bucket that the traffic passes at the sending host.
+/// The token bucket that the traffic passes at the sending host, or at a router that goodput could ask.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LocalShaper {
     /// The end that the sending host is.
     pub end: EndName,
+    /// The router at which the shaper is, as typed, if it is not at the sending host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router: Option<String>,
     /// Name of the network device.
     pub device: String,
     /// The queueing discipline: `tbf` or `htb`.

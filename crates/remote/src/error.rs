@@ -16,6 +16,14 @@ pub enum RemoteError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// The system there shapes by programs that goodput does not know.
+    #[error(
+        "can't read the shaper of {host}: goodput reads the queueing disciplines of Linux only"
+    )]
+    NoShaper {
+        /// The host.
+        host: String,
+    },
     /// The OpenSSH client can't be started.
     #[error(
         "can't reach {host}: the program ssh does not start ({cause}); install the OpenSSH client"

@@ -1,8 +1,9 @@
 //! A host with a login session, and the system it runs.
 
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use goodput_model::{EndName, SettingRef};
+use goodput_model::{EndName, SettingRef, Snapshot};
 
 use crate::address::Address;
 use crate::error::RemoteError;
@@ -76,6 +77,14 @@ impl Host {
     /// When the host has no such setting, or what it prints is not understood.
     pub fn read(&mut self, setting: &SettingRef) -> Result<String, RemoteError> {
         self.system.read(&mut self.session, &its_own(setting)?)
+    }
+
+    /// The queueing discipline of the device through which packets leave it `towards` an address.
+    ///
+    /// # Errors
+    /// As for [`crate::Watch::shaper`].
+    pub fn shaper(&mut self, towards: IpAddr) -> Result<Snapshot, RemoteError> {
+        self.system.shaper(&mut self.session, towards)
     }
 
     /// The lines of ours there that keep values over a reboot, including edited ones.

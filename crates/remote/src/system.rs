@@ -1,6 +1,8 @@
 //! What goodput needs to know about an operating system to change its settings with the system's own programs.
 
-use goodput_model::{EndName, Permanent, SettingRef};
+use std::net::IpAddr;
+
+use goodput_model::{EndName, Permanent, SettingRef, Snapshot};
 
 use crate::command::{Command, Condition};
 use crate::counters::Counters;
@@ -42,6 +44,16 @@ pub trait Watch: Sync {
         _device: &str,
     ) -> Result<Option<PollingRates>, RemoteError> {
         Ok(None)
+    }
+
+    /// The queueing discipline of the device through which packets leave `towards` an address, with its classes and
+    /// counters. The facts have the names of those that goodput reads on its own host.
+    ///
+    /// # Errors
+    /// When the connection is lost, a program is missing or not permitted, what it prints is not understood, or goodput
+    /// does not know the disciplines of this system.
+    fn shaper(&self, shell: &mut dyn Shell, _towards: IpAddr) -> Result<Snapshot, RemoteError> {
+        Err(RemoteError::NoShaper { host: shell.host().to_owned() })
     }
 }
 

@@ -31,6 +31,7 @@ pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
         configured: args.shaper.configured(),
         classes: args.shaper.classes()?,
         prove: prove(args, state)?,
+        router: args.router.request(),
         capture: args.capture.pcap.clone(),
         started: measured::now(),
     };

@@ -33,6 +33,7 @@ mod placement;
 mod privilege;
 mod progress;
 mod records;
+mod router;
 mod server_limit;
 mod serving;
 mod settings;

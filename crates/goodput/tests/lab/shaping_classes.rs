@@ -2,7 +2,8 @@
 
 use std::process::Output;
 
-use goodput_lab::{Lab, Scenario, Server};
+use goodput_lab::{Host, Lab, Scenario, Server};
+use goodput_testing::Sshd;
 use libtest_mimic::Failed;
 use serde_json::Value;
 
@@ -28,6 +29,7 @@ pub fn all() -> Vec<Test> {
             Needs::All,
             without_a_filter_both_are_one,
         ),
+        disturbed::judged("shaping_classes::through_a_router", Needs::All, through_a_router),
     ]
 }
 
@@ -43,6 +45,20 @@ fn shaping(rate: &str, filter: Option<&str>, class: &str) -> Result<Option<(Valu
     let text = "name = \"classes\"\ntitle = \"A path of two hosts.\"\n[link.path]\n";
     let scenario: Scenario = text.parse()?;
     let lab = Lab::up(&scenario)?;
+    if let Some(lacks) = classes_at(lab.near(), lab.near().device(), rate, filter)? {
+        goodput_testing::skip(&lacks);
+        return Ok(None);
+    }
+    shaping_from(&lab, &scenario, class, None).map(Some)
+}
+
+/// Makes the classes at a device of a host. Returns what the kernel lacks for that, if anything.
+fn classes_at(
+    host: &Host,
+    device: &str,
+    rate: &str,
+    filter: Option<&str>,
+) -> Result<Option<String>, Failed> {
     let commands = [
         "qdisc add dev DEVICE root handle 1: htb default 20".to_owned(),
         format!("class add dev DEVICE parent 1: classid 1:1 htb rate 100mbit {BUCKETS}"),
@@ -50,24 +66,34 @@ fn shaping(rate: &str, filter: Option<&str>, class: &str) -> Result<Option<(Valu
         format!("class add dev DEVICE parent 1:1 classid 1:20 htb rate 80mbit {BUCKETS}"),
     ];
     for command in commands.iter().map(String::as_str).chain(filter) {
-        let set = tc(&lab, command)?;
+        let words = command.replace("DEVICE", device);
+        let set = host.command("tc")?.args(words.split(' ')).output()?;
         if !set.status.success() {
-            goodput_testing::skip(&format!("tc {command}: {}", said(&set)));
-            return Ok(None);
+            return Ok(Some(format!("tc {command}: {}", said(&set))));
         }
     }
-    let server = Server::start(&lab, &scenario, exe())?;
-    let words = ["shaping", server.target(), "--rate", "100mbit", "--tolerance", "10%", "--class"];
-    let more = [class, "--class", "be=80mbit", "--no-store", "--json"];
-    let output = lab.near().command(exe())?.args(words).args(more).output()?;
-    server.stop()?;
-    let record: Value = serde_json::from_slice(&output.stdout).map_err(|_| said(&output))?;
-    Ok(Some((record["shaping"].clone(), output.status.code().unwrap_or(-1))))
+    Ok(None)
 }
 
-fn tc(lab: &Lab, command: &str) -> Result<Output, Failed> {
-    let words = command.replace("DEVICE", lab.near().device());
-    Ok(lab.near().command("tc")?.args(words.split(' ')).output()?)
+/// `goodput shaping` of a class and `be` from the near host, with the router that a login leads to, if there is one. The
+/// test, and the exit code.
+fn shaping_from(
+    lab: &Lab,
+    scenario: &Scenario,
+    class: &str,
+    router: Option<&Sshd>,
+) -> Result<(Value, i32), Failed> {
+    let server = Server::start(lab, scenario, exe())?;
+    let words = ["shaping", server.target(), "--rate", "100mbit", "--tolerance", "10%", "--class"];
+    let mut command = lab.near().command(exe())?;
+    command.args(words).args([class, "--class", "be=80mbit", "--no-store", "--json"]);
+    if let Some(sshd) = router {
+        command.args(["--router", "ssh://b"]).env("GOODPUT_SSH_CONFIG", sshd.config());
+    }
+    let output = command.output()?;
+    server.stop()?;
+    let record: Value = serde_json::from_slice(&output.stdout).map_err(|_| said(&output))?;
+    Ok((record["shaping"].clone(), output.status.code().unwrap_or(-1)))
 }
 
 fn said(output: &Output) -> String {
@@ -115,4 +141,28 @@ fn one_starves_beside_another() -> Result<Judgement, Failed> {
 fn without_a_filter_both_are_one() -> Result<Judgement, Failed> {
     let seen = shaping("20mbit", None, "ef=20mbit..100mbit")?;
     Ok(judged(seen, |shaping, code| code == 1 && has_cause(shaping, "same-class")))
+}
+
+/// A router between both hosts, whose htb has the classes, and a login to it from the near host.
+fn through_a_router() -> Result<Judgement, Failed> {
+    let text = "name = \"router\"\ntitle = \"Two hosts and a router.\"\n[link.near-router]\n[link.router-far]\n";
+    let scenario: Scenario = text.parse()?;
+    let lab = Lab::up(&scenario)?;
+    let router = lab.host("router").ok_or("no router")?;
+    if let Some(lacks) = classes_at(router, router.device(), "20mbit", Some(DSCP_FILTER))? {
+        goodput_testing::skip(&lacks);
+        return Ok(Judgement::Right);
+    }
+    let mut holder = router.command("sleep")?.arg("1000").spawn()?;
+    let forced = format!("exec nsenter --net=/proc/{}/ns/net -- /bin/sh", holder.id());
+    let seen = match lab.near().within(|| Sshd::start(&forced))? {
+        None => Ok(None),
+        Some(sshd) => shaping_from(&lab, &scenario, "ef=20mbit", Some(&sshd)).map(Some),
+    };
+    holder.kill()?;
+    holder.wait()?;
+    Ok(judged(seen?, |shaping, code| {
+        let [ef, be] = [0, 1].map(|place| &shaping["classes"][place]["htb_class"]);
+        code == 0 && ef == "1:10" && be == "1:20"
+    }))
 }

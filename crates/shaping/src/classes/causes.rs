@@ -13,11 +13,12 @@ struct Seen<'a> {
 
 /// All that explain what was seen.
 pub(super) fn all(test: &ShapingTest, seen: &[ClassSeen]) -> Vec<ShapingCause> {
-    const ALL: [fn(&Seen) -> Vec<ShapingCause>; 9] = [
+    const ALL: [fn(&Seen) -> Vec<ShapingCause>; 10] = [
         elsewhere,
         unclassified,
         same_class,
         set_otherwise,
+        tcp_limit,
         never_borrows,
         children_above_parent,
         rates_above_whole,
@@ -108,6 +109,16 @@ fn set_otherwise(seen: &Seen) -> Vec<ShapingCause> {
             let (name, set) = (&class.name, BitRate(set));
             say("set-otherwise", format!("{name} passes class {taken}, which is set to {set}"))
         })
+    });
+    each.collect()
+}
+
+/// What limits a class that does not get its rate alone, by its diagnosis.
+fn tcp_limit(seen: &Seen) -> Vec<ShapingCause> {
+    let slow = seen.pairs.iter().filter(|(class, _)| class.answer == ClassAnswer::TooSlow);
+    let each = slow.filter_map(|(class, one)| {
+        let limit = one.sender.as_ref().ok()?.tcp_limit.as_ref()?;
+        Some(say("tcp-limit", format!("TCP of {} alone: {limit}", class.name)))
     });
     each.collect()
 }

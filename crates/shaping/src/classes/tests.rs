@@ -136,6 +136,15 @@ fn children_above_their_parent_meet_a_slower_link() {
 }
 
 #[test]
+fn what_limits_a_class_alone_is_named() {
+    let test = seen(&[ROOT, EF, BE], (0.3, 0.3, IN_EF), (99.0, 80.0, IN_BE));
+    assert_eq!(answers(&test), [ClassAnswer::TooSlow, ClassAnswer::Gives]);
+    assert_eq!(ids(&test), ["tcp-limit"]);
+    let words = "TCP of ef alone: the super-packets that something drops";
+    assert_eq!(test.causes[0].text, words);
+}
+
+#[test]
 fn a_shaper_elsewhere_is_seen_from_outside() {
     let before = device("fq", &[], &[]);
     let class = |name: &str, rate: f64| ClassSeen {

@@ -1,4 +1,4 @@
-//! The token bucket that the traffic passed at the sending host.
+//! The token bucket that the traffic passed at the sending host, or at the router that was asked.
 
 use goodput_model::{BitRate, Bytes, Known, LocalShaper, Missing};
 
@@ -27,6 +27,7 @@ pub(super) fn shaper(sender: &Sender, frame: f64) -> Result<LocalShaper, Missing
     let known = |bytes: Result<u64, Missing>| Known::from(bytes.map(Bytes));
     Ok(LocalShaper {
         end: sender.end,
+        router: sender.router.map(str::to_owned),
         device: device.to_owned(),
         kind: kind.to_owned(),
         rate_bits_per_s: BitRate(rate),
@@ -46,13 +47,13 @@ const WITHOUT_RATE: [&str; 9] =
 
 /// Why there is no shaper to look at.
 fn no_shaper(sender: &Sender, device: &str, kind: &str) -> Missing {
-    let end = sender.end;
+    let place = sender.place();
     Missing::because(match WITHOUT_RATE.contains(&kind) {
         true => {
-            format!("{device} of the {end} host shapes nothing (its queueing discipline is {kind})")
+            format!("{device} of {place} shapes nothing (its queueing discipline is {kind})")
         }
         false => format!(
-            "goodput does not read the rate of {kind}, the queueing discipline of {device} at the {end} host"
+            "goodput does not read the rate of {kind}, the queueing discipline of {device} at {place}"
         ),
     })
 }

@@ -33,6 +33,8 @@ const BURST_STEP_S: f64 = 64e-9;
 pub struct Sender<'a> {
     /// The end.
     pub end: EndName,
+    /// The router, as typed, whose facts and timers stand in for the end's own, if one was asked.
+    pub router: Option<&'a str>,
     /// Facts of its path's device before TCP was measured.
     pub before: &'a Snapshot,
     /// The same facts afterwards.
@@ -92,8 +94,12 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
     let shaper = frame.clone().and_then(|frame| local::shaper(&sender, frame));
     let enough = frame.map(|frame| bucket::enough(&test, &sender, shaper.as_ref().ok(), frame));
     let seen = Seen { test: &test, sender: &sender, shaper: &shaper, enough: enough.as_ref().ok() };
-    let (causes, changes) = (causes::all(&seen), remedy::changes(&seen));
+    let (causes, mut changes) = (causes::all(&seen), remedy::changes(&seen));
     let commands = changes.iter().filter_map(|change| remedy::command(&seen, change)).collect();
+    if seen.sender.router.is_some() {
+        // A setting is one of the ends.
+        changes.clear();
+    }
     let (shaper, enough_bucket) = (shaper.into(), enough.into());
     ShapingTest { causes, changes, commands, shaper, enough_bucket, ..test }
 }
@@ -131,6 +137,16 @@ type Answer = Option<ShapingCause>;
 
 pub(crate) fn say(id: &str, text: String) -> ShapingCause {
     ShapingCause { id: id.into(), text }
+}
+
+impl Sender<'_> {
+    /// Where its facts are from, in words.
+    pub(crate) fn place(&self) -> String {
+        match self.router {
+            Some(router) => format!("the router {router}"),
+            None => format!("the {} host", self.end),
+        }
+    }
 }
 
 /// What causes look at.

@@ -154,5 +154,7 @@ pub(super) fn never_borrows(seen: &Seen) -> Answer {
 fn name(seen: &Seen) -> String {
     let Some(shaper) = seen.shaper() else { return "the shaper".into() };
     let class = shaper.class.as_ref().map(|class| format!("class {class} of "));
-    format!("{}{} on {}", class.unwrap_or_default(), shaper.kind, shaper.device)
+    let router = shaper.router.as_ref().map(|router| format!(" of the router {router}"));
+    let (class, router) = (class.unwrap_or_default(), router.unwrap_or_default());
+    format!("{class}{} on {}{router}", shaper.kind, shaper.device)
 }

@@ -61,7 +61,10 @@ pub(super) fn command(seen: &Seen, change: &Change) -> Option<String> {
         // The priority of a class is unknown here.
         false => format!("goodput settings set {}={}", near(&change.setting), quoted(&change.to)),
     };
-    Some(at(shaper.end, command))
+    Some(match &shaper.router {
+        Some(router) => format!("{command}   # at the router {router}"),
+        None => at(shaper.end, command),
+    })
 }
 
 /// The command, with the host at which it belongs if that is not this one.

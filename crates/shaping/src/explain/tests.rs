@@ -80,6 +80,7 @@ pub(crate) fn explained(test: ShapingTest, before: &Snapshot, after: &Snapshot) 
 pub(crate) fn sender<'a>(before: &'a Snapshot, after: &'a Snapshot) -> Sender<'a> {
     Sender {
         end: EndName::Near,
+        router: None,
         before,
         after,
         timers: Ok(Timers {
@@ -112,6 +113,21 @@ const SHAPER: ShapingKind = ShapingKind::Shaper;
 #[test]
 fn a_shaper_that_gives_its_rate_only_counts_headers() {
     causes(test(SHAPER, 1e8, 1e8), &tbf(100_000_000, 100_000, 1_000_000), &["headers"]);
+}
+
+#[test]
+fn a_router_is_named_and_nothing_of_it_is_a_setting_of_an_end() {
+    let at_router = |facts: &Snapshot, tcp| {
+        let sender = Sender { router: Some("ssh://r"), ..sender(facts, facts) };
+        explain(test(SHAPER, 93.2e6, tcp), Ok(sender))
+    };
+    let seen = at_router(&tbf(100_000_000, 1600, 1_000_000), 92.8e6);
+    assert!(seen.changes.is_empty() && ids(&seen).contains(&"late-timers"), "{seen:#?}");
+    let [command] = &seen.commands[..] else { panic!("{:?}", seen.commands) };
+    assert!(command.ends_with("limit 1000000   # at the router ssh://r"), "{command}");
+    let none = at_router(&device("fq_codel", &[], &[]), 92.8e6);
+    let words = "eth0 of the router ssh://r shapes nothing";
+    assert!(none.causes.iter().any(|cause| cause.text.starts_with(words)), "{none:#?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use goodput_model::{EndName, Kind, Length, Measured, Missing, Plan, Record, Sock
 use goodput_shaping::{ClassAsked, ClassSeen, Configured, TcpRate, classes, overlapping};
 
 use super::ShapingRequest;
+use super::router::{self, Router, RouterFacts, at_router};
 use super::sender_facts::{sender, tcp_rate, tcp_rate_of};
 use super::together::all;
 use super::train::{let_fill, train, train_plan};
@@ -72,11 +73,11 @@ pub(super) async fn test(
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
     let requests: Vec<_> = request.classes.iter().map(|class| class.of(request)).collect();
-    let mut alone = Vec::new();
+    let (mut alone, mut router) = (Vec::new(), None);
     for (class, request) in request.classes.iter().zip(&requests) {
         let text = format!("measures TCP of {} alone", class.asked.name);
         listener(Event::Note { text });
-        alone.push(of_one(request, interrupt, listener).await?);
+        alone.push(of_one(request, &mut router, interrupt, listener).await?);
     }
     listener(Event::Note { text: "measures TCP of all classes at the same time".into() });
     let_fill(interrupt).await?;
@@ -92,12 +93,16 @@ pub(super) async fn test(
     concluded(request, alone, beside, trains)
 }
 
-/// The record of TCP of a class alone.
+/// A record of TCP, and what the router counted meanwhile, if one was named.
+type Alone = (Record, Option<Result<RouterFacts, Missing>>);
+
+/// TCP of a class alone. The first class opens the session with the router.
 async fn of_one(
     request: &ShapingRequest,
+    router: &mut Option<Router>,
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
-) -> Result<Record, EngineError> {
+) -> Result<Alone, EngineError> {
     let plan = tcp_plan(request, ALONE_S);
     let ShapingRequest { target, credentials, .. } = request;
     let mut client = Client::connect(target, &plan, credentials, interrupt, listener).await?;
@@ -107,12 +112,17 @@ async fn of_one(
             target.text
         )));
     }
+    if router.is_none() {
+        *router = Router::open(request, &client, interrupt).await?;
+    }
+    let before = router::before(router).await?;
     let measured = measure_whole(&mut client, &plan, interrupt, &mut |_| {}).await;
+    let counted = router::since(router, before).await;
     client.leave().await;
     if interrupt.is_raised() {
         return Err(EngineError::Interrupted);
     }
-    Ok(conclude(measured?, &target.text, &request.started)?.record)
+    Ok((conclude(measured?, &target.text, &request.started)?.record, counted))
 }
 
 fn tcp_plan(request: &ShapingRequest, seconds: f64) -> Plan {
@@ -177,7 +187,7 @@ fn without_edges(measurement: &Measurement) -> Result<Measured, Missing> {
 /// The record of the class that is furthest below its rate, with what all classes show.
 fn concluded(
     request: &ShapingRequest,
-    alone: Vec<Record>,
+    alone: Vec<Alone>,
     beside: Vec<Result<Measurement, Missing>>,
     trains: Vec<Result<Measurement, Missing>>,
 ) -> Result<Record, EngineError> {
@@ -186,17 +196,19 @@ fn concluded(
     let trains = trains.into_iter().map(|one| one.and_then(|all| train(&all))).collect();
     let trains = overlapping(trains).into_iter();
     let seen = request.classes.iter().zip(&alone).zip(&beside).zip(trains);
-    let seen = seen.map(|(((class, alone), beside), train)| ClassSeen {
+    let unwatched = || Err(Missing::because("timers are not watched for classes"));
+    let seen = seen.map(|(((class, (alone, router)), beside), train)| ClassSeen {
         asked: class.asked.clone(),
         alone: tcp_rate(alone),
         beside: beside.as_ref().map(|(_, rate)| *rate).map_err(Clone::clone),
         datagrams: train,
-        sender: sender(alone, Err(Missing::because("timers are not watched for classes"))),
+        sender: at_router(sender(alone, unwatched()), router.as_ref()),
     });
     let test = classes(request.configured, &seen.collect::<Vec<_>>());
     let place = test.furthest_below().unwrap_or_default();
     let of_class = beside.into_iter().zip(alone).nth(place);
-    let (beside, alone) = of_class.ok_or_else(|| EngineError::Flow("there is no class".into()))?;
+    let (beside, (alone, _)) =
+        of_class.ok_or_else(|| EngineError::Flow("there is no class".into()))?;
     let record = beside.map_or(alone, |(record, _)| record);
     Ok(Record { kind: Kind::Shaping, shaping: Some(Box::new(test)), ..record })
 }

@@ -2,6 +2,7 @@
 
 mod classes;
 mod prove;
+mod router;
 mod sender_facts;
 mod together;
 mod train;
@@ -26,6 +27,8 @@ use crate::result::conclude::conclude;
 pub use classes::{ClassMark, ClassRequest};
 pub use prove::ProveRequest;
 use prove::prove;
+pub use router::RouterRequest;
+use router::{Router, RouterFacts, at_router};
 use sender_facts::{sender, tcp_rate, timers};
 use train::{Sent, send_train, train_length_s};
 
@@ -49,6 +52,8 @@ pub struct ShapingRequest {
     pub classes: Vec<ClassRequest>,
     /// How to compare the settings in question afterwards, if that is wanted.
     pub prove: Option<ProveRequest>,
+    /// The router whose queueing discipline to read instead of the sender's, if one was named.
+    pub router: Option<RouterRequest>,
     /// The file to capture packets into, if that is wanted.
     pub capture: Option<PathBuf>,
     /// When it began, RFC 3339, UTC.
@@ -75,6 +80,9 @@ pub async fn shaping(
         return classes::test(request, interrupt, listener).await;
     }
     let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
+    let mut router = Router::open(request, &client, interrupt).await?;
+    // A router that does not report its shaper ends the test before any traffic.
+    router::before(&mut router).await?;
     let capture = match &request.capture {
         Some(file) => Some(TestCapture::start(&client, plan, file).await?),
         None => None,
@@ -89,13 +97,15 @@ pub async fn shaping(
     listener(Event::Note { text: "measures TCP, which is what users have".into() });
     let length = Length::Seconds(TRAFFIC_S - train_length_s(request));
     let plan = Plan { length, ..plan.clone() };
+    let before = router::before(&mut router).await?;
     let measured = measure(&mut client, &plan, interrupt, listener).await;
+    let at_router = router::since(&mut router, before).await;
     client.leave().await;
     let mut record = conclude(measured?, &target.text, &request.started)?.record;
     if let Some(capture) = capture {
         capture.finish(&mut record, &train.flows).await;
     }
-    let record = explained(request, record, train.shaping, late);
+    let record = explained(request, record, train.shaping, (late, at_router));
     Ok(match &request.prove {
         Some(how) if !interrupt.is_raised() => {
             prove(request, how, record, interrupt, listener).await
@@ -109,9 +119,10 @@ fn explained(
     request: &ShapingRequest,
     record: Record,
     train: Result<Shaping, Missing>,
-    late: Result<Timers, Missing>,
+    (late, router): (Result<Timers, Missing>, Option<Result<RouterFacts, Missing>>),
 ) -> Record {
-    let (tcp, sender) = (tcp_rate(&record), sender(&record, late));
+    let sender = at_router(sender(&record, late), router.as_ref());
+    let tcp = tcp_rate(&record);
     let read = sender.as_ref().ok().zip(tcp.as_ref().ok());
     let counts = read.and_then(|(sender, tcp)| counts(sender, &request.configured, tcp.packet));
     let test = judge(Configured { counts, ..request.configured }, train, tcp);

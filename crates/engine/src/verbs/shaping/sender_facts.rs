@@ -74,6 +74,7 @@ pub(super) fn sender(
     let direction = record.result.directions.first().map(|direction| &direction.min_rtt_us);
     Ok(Sender {
         end,
+        router: None,
         before: &seen.before,
         after: &seen.after,
         timers,

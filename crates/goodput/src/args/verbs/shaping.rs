@@ -2,11 +2,12 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use goodput_engine::{ClassRequest, Target};
+use goodput_engine::{ClassRequest, RouterRequest, Target};
 use goodput_model::{BitRate, Bytes, Direction, Family, Plan, SocketOptions};
+use goodput_remote::Address;
 use goodput_shaping::Configured;
 
-use crate::args::options::{CaptureArgs, CredentialArgs, OutputArgs, datagram_towards};
+use crate::args::options::{AccessArgs, CaptureArgs, CredentialArgs, OutputArgs, datagram_towards};
 use crate::args::values::calendar::calendar;
 use crate::args::values::class::class;
 use crate::args::values::dscp::dscp;
@@ -25,8 +26,8 @@ The report says which bytes the shaper counts: those of IP packets, of Ethernet 
 qdisc counts frames without their checksum, so 100 Mbit/s leave 95.6 Mbit/s for the payload of TCP.
 
 If this host shapes, the report compares its queueing discipline with the measurement. It computes the smallest \
-sufficient bucket from the rate, the delay of the timers and the largest super-packet. goodput can't read the settings \
-of a shaper elsewhere: run goodput on its host, or set its bucket there.
+sufficient bucket from the rate, the delay of the timers and the largest super-packet. If a router \
+shapes, name it with --router ssh://HOST: goodput then reads its queueing discipline there.
 
 The history keeps each result. The next test of the same target and rate says what has changed.
 
@@ -42,6 +43,7 @@ Examples:
     goodput shaping nas --rate 1gbit --tolerance 1% --max-burst 125KB
     goodput shaping nas --rate 100mbit --prove     # what costs the rate?
     goodput shaping nas --rate 100mbit --class ef=20mbit --class be=80mbit..100mbit
+    goodput shaping nas --rate 100mbit --router ssh://root@router
     goodput shaping nas --rate 100mbit --show-timer=hourly
 
 Exit codes: 0 the shaper gives its rate, 1 it does not, 2 could not do it, 3 not permitted, 4 inconclusive.";
@@ -56,6 +58,8 @@ pub struct ShapingArgs {
     pub shaper: ShaperArgs,
     #[command(flatten)]
     pub traffic: TrafficArgs,
+    #[command(flatten)]
+    pub router: RouterArgs,
     #[command(flatten)]
     pub capture: CaptureArgs,
     #[command(flatten)]
@@ -87,7 +91,7 @@ pub struct ShaperArgs {
     ///
     /// NAME is what distinguishes its packets: a DSCP (ef, af41, be, 46), source-port:PORT for a port of this host, or
     /// port:PORT for a port of the far host, where a server answers. RATE is what the class should get at least while all
-    /// classes send, CEIL what it should get alone [default: the ceil of its class in this host's htb, if it has one].
+    /// classes send, CEIL what it should get alone [default: the ceil of its class of htb, if goodput can read it].
     /// --rate is that of all classes together.
     #[arg(long = "class", value_name = "NAME=RATE[..CEIL]", value_parser = class,
           conflicts_with_all = ["max_burst", "dscp", "pcap", "prove"])]
@@ -118,6 +122,21 @@ pub struct TrafficArgs {
     /// A shaper with classes may choose the class by its code point.
     #[arg(long, value_name = "DSCP", value_parser = dscp, hide_short_help = true)]
     pub dscp: Option<u8>,
+}
+
+/// Which router shapes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Hosts without goodput")]
+pub struct RouterArgs {
+    /// Explain by the qdisc of this router on the way, read by SSH
+    ///
+    /// goodput reads the qdisc of the device through which the router sends to the receiver, with its classes and
+    /// counters. The router runs Linux and needs no goodput, only a login with a key and its own programs ip and tc.
+    /// goodput changes nothing there.
+    #[arg(long, value_name = "ssh://[USER@]HOST[:PORT]", conflicts_with = "prove")]
+    pub router: Option<Address>,
+    #[command(flatten)]
+    pub access: AccessArgs,
 }
 
 /// How to find out which setting is to blame.
@@ -182,6 +201,14 @@ impl ShaperArgs {
             max_burst: self.max_burst,
             counts: None,
         }
+    }
+}
+
+impl RouterArgs {
+    /// The same for the test.
+    pub fn request(&self) -> Option<RouterRequest> {
+        let address = self.router.clone()?;
+        Some(RouterRequest { address, access: self.access.access() })
     }
 }
 

@@ -9,10 +9,13 @@ mod qdisc;
 mod queues;
 mod routes;
 mod row;
+mod shaper;
 mod sysctl;
 mod sysctl_range;
 
-use goodput_model::{EndName, SettingRef};
+use std::net::IpAddr;
+
+use goodput_model::{EndName, SettingRef, Snapshot};
 
 use crate::command::{Command, Condition};
 use crate::counters::Counters;
@@ -74,6 +77,10 @@ impl Watch for Linux {
         device: Option<&str>,
     ) -> Result<Counters, RemoteError> {
         counters::counters(shell, device)
+    }
+
+    fn shaper(&self, shell: &mut dyn Shell, towards: IpAddr) -> Result<Snapshot, RemoteError> {
+        shaper::shaper(shell, towards)
     }
 }
 

@@ -1,0 +1,281 @@
+//! The queueing discipline of a device and its classes, as tc(8) prints them. Facts have the names of those that
+//! goodput reads on its own host.
+
+use std::net::IpAddr;
+
+use goodput_model::Snapshot;
+
+use super::row::misread;
+use crate::command::Command;
+use crate::error::RemoteError;
+use crate::shell::Shell;
+
+/// Reads the discipline of the device through which packets leave `towards` an address.
+pub(super) fn shaper(shell: &mut dyn Shell, towards: IpAddr) -> Result<Snapshot, RemoteError> {
+    let device = device(shell, towards)?;
+    let command = Command::new("tc", ["-s", "-d", "qdisc", "show", "dev", &device]);
+    let printed = shell.output(&command)?;
+    let blocks = blocks(&printed);
+    let root = blocks.iter().find(|block| block.words.get(3) == Some(&"root"));
+    let root = root.ok_or_else(|| {
+        misread(shell.host(), &command, first_line(&printed), "a line like \"qdisc htb 1: root\"")
+    })?;
+    let mut facts = Snapshot::default();
+    facts.put("link.device", device.as_str());
+    let kind = root.words[1];
+    facts.put("qdisc.kind", kind);
+    let wrong = |line: &str, what: &str| misread(shell.host(), &command, line, what);
+    counters(&mut facts, "qdisc", root).ok_or_else(|| wrong(root.line, "its counters"))?;
+    match kind {
+        "tbf" => bucket(&mut facts, root).ok_or_else(|| wrong(root.line, "a rate and a burst"))?,
+        "htb" => {
+            let direct = root.number("direct_packets_stat");
+            let direct = direct.ok_or_else(|| wrong(root.line, "a number of direct packets"))?;
+            facts.put("class.direct_packets", direct);
+            classes(shell, &device, &mut facts)?;
+        }
+        _ => {}
+    }
+    Ok(facts)
+}
+
+/// The device of the route to an address (ip-route(8)).
+fn device(shell: &mut dyn Shell, towards: IpAddr) -> Result<String, RemoteError> {
+    let command = Command::new("ip", ["route", "get", &towards.to_string()]);
+    let printed = shell.output(&command)?;
+    let mut words = printed.split_whitespace().skip_while(|word| *word != "dev").skip(1);
+    let device = words.next().map(str::to_owned);
+    device
+        .ok_or_else(|| misread(shell.host(), &command, first_line(&printed), "a device after dev"))
+}
+
+fn classes(shell: &mut dyn Shell, device: &str, facts: &mut Snapshot) -> Result<(), RemoteError> {
+    let command = Command::new("tc", ["-s", "-d", "class", "show", "dev", device]);
+    let printed = shell.output(&command)?;
+    for block in blocks(&printed) {
+        // Other kinds are below htb.
+        if block.words.get(..2).is_none_or(|begins| begins != ["class", "htb"]) {
+            continue;
+        }
+        class(facts, &block).ok_or_else(|| {
+            misread(
+                shell.host(),
+                &command,
+                block.line,
+                "a class of htb with its rates and counters",
+            )
+        })?;
+    }
+    Ok(())
+}
+
+/// One class (`htb_print_opt`, tc/q_htb.c of iproute2).
+fn class(facts: &mut Snapshot, block: &Block) -> Option<()> {
+    let of = format!("class.{}", block.words.get(2)?);
+    let parent = match *block.words.get(3)? {
+        "root" => "root",
+        "parent" => block.words.get(4)?,
+        _ => return None,
+    };
+    facts.put(format!("{of}.parent"), parent);
+    facts.put(format!("{of}.level"), block.number("level")?);
+    facts.put(format!("{of}.rate_bits_per_s"), rate(block.value("rate")?)?);
+    facts.put(format!("{of}.ceil_bits_per_s"), rate(block.value("ceil")?)?);
+    facts.put(format!("{of}.burst_bytes"), bytes(block.value("burst")?)?);
+    facts.put(format!("{of}.cburst_bytes"), bytes(block.value("cburst")?)?);
+    counting(facts, &of, block)?;
+    counters(facts, &of, block)
+}
+
+/// A token bucket (`tbf_print_opt`, tc/q_tbf.c).
+fn bucket(facts: &mut Snapshot, block: &Block) -> Option<()> {
+    facts.put("qdisc.rate_bits_per_s", rate(block.value("rate")?)?);
+    facts.put("qdisc.burst_bytes", bytes(block.value("burst")?)?);
+    facts.lacks("qdisc.limit_bytes", "tc prints how long its queue lasts, not what it holds");
+    match block.value("peakrate") {
+        Some(peak) => facts.put("qdisc.peak_rate_bits_per_s", rate(peak)?),
+        None => facts.lacks("qdisc.peak_rate_bits_per_s", "the bucket has no peak rate"),
+    }
+    counting(facts, "qdisc", block)
+}
+
+/// What the shaper counts beside a packet's own bytes.
+fn counting(facts: &mut Snapshot, of: &str, block: &Block) -> Option<()> {
+    let optional = |key: &str| block.value(key).map_or(Some(0), bytes);
+    facts.put(format!("{of}.overhead_bytes"), optional("overhead")?);
+    facts.put(format!("{of}.least_bytes"), optional("mpu")?);
+    let layer = match block.value("linklayer") {
+        None | Some("ethernet") => "ethernet",
+        Some("atm" | "adsl") => "atm",
+        Some(_) => return None,
+    };
+    facts.put(format!("{of}.link_layer"), layer);
+    Some(())
+}
+
+/// ` Sent 86 bytes 1 pkt (dropped 0, overlimits 0 requeues 0)`.
+fn counters(facts: &mut Snapshot, of: &str, block: &Block) -> Option<()> {
+    facts.put(format!("{of}.sent_bytes"), block.number("Sent")?);
+    facts.put(format!("{of}.drops"), block.number("(dropped")?);
+    facts.put(format!("{of}.overlimits"), block.number("overlimits")?);
+    Some(())
+}
+
+/// A discipline or a class: the line at which it begins, and the words up to the next one.
+struct Block<'a> {
+    line: &'a str,
+    words: Vec<&'a str>,
+}
+
+/// The parts of what tc prints. Lines that belong to one begin with a space.
+fn blocks(printed: &str) -> Vec<Block<'_>> {
+    let mut blocks: Vec<Block<'_>> = Vec::new();
+    for line in printed.lines().filter(|line| !line.trim().is_empty()) {
+        let words = line.split_whitespace();
+        match blocks.last_mut() {
+            Some(block) if line.starts_with([' ', '\t']) => block.words.extend(words),
+            _ => blocks.push(Block { line, words: words.collect() }),
+        }
+    }
+    blocks
+}
+
+impl<'a> Block<'a> {
+    /// The word after this one.
+    fn value(&self, key: &str) -> Option<&'a str> {
+        let place = self.words.iter().position(|word| *word == key)?;
+        self.words.get(place + 1).copied()
+    }
+
+    fn number(&self, key: &str) -> Option<u64> {
+        self.value(key)?.trim_end_matches([',', ')']).parse().ok()
+    }
+}
+
+/// A rate in bits per second, with a decimal prefix (`tc_print_rate`, tc/tc_util.c).
+fn rate(text: &str) -> Option<u64> {
+    let (number, prefix) = split(text.strip_suffix("bit")?)?;
+    let factor = match prefix {
+        "" => 1.0,
+        "K" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        _ => return None,
+    };
+    Some((number * factor).round() as u64)
+}
+
+/// A size in bytes, with a binary prefix; the cell of a bucket may follow (`print_size`, tc/tc_util.c).
+fn bytes(text: &str) -> Option<u64> {
+    let size = text.split_once('/').map_or(text, |(size, _)| size);
+    let (number, unit) = split(size)?;
+    let factor = match unit {
+        "" | "b" => 1.0,
+        "Kb" => 1024.0,
+        "Mb" => 1024.0 * 1024.0,
+        _ => return None,
+    };
+    Some((number * factor).round() as u64)
+}
+
+/// A number of at least zero, and the text after it.
+fn split(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    Some((number, &text[end..]))
+}
+
+fn first_line(printed: &str) -> &str {
+    printed.lines().next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripted::Scripted;
+    use proptest::prelude::*;
+
+    const ROUTE: &str = "10.9.0.7 dev v0 src 10.9.0.1 uid 0 \n    cache \n";
+    const HTB: &str = "qdisc htb 1: root refcnt 3 r2q 10 default 0x20 direct_packets_stat 1 ver 3.17 direct_qlen 1000\n \
+        Sent 86 bytes 1 pkt (dropped 0, overlimits 7 requeues 0) \n backlog 0b 0p requeues 0\n\
+        qdisc fq_codel 10: parent 1:10 limit 10240p\n Sent 5 bytes 1 pkt (dropped 0, overlimits 0 requeues 0) \n";
+    const CLASSES: &str = "class htb 1:10 parent 1:1 leaf 10: prio 0 quantum 200000 rate 20Mbit overhead 4 ceil 100Mbit \
+        linklayer ethernet burst 64Kb/1 mpu 0b cburst 65512b/1 mpu 0b level 0 \n \
+        Sent 1234 bytes 3 pkt (dropped 2, overlimits 1 requeues 0) \n backlog 0b 0p requeues 0\n lended: 0 borrowed: 0 giants: 0\n\n\
+        class htb 1:1 root rate 100Mbit ceil 100Mbit linklayer ethernet burst 65512b/1 mpu 0b cburst 65512b/1 mpu 0b level 7 \n \
+        Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n";
+    const TBF: &str = "qdisc tbf 8c78: root refcnt 3 rate 1500Kbit burst 10Kb/1 mpu 64b lat 83.1ms overhead 4 linklayer atm \n \
+        Sent 9 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n";
+
+    fn read(qdisc: &str, classes: &str) -> Result<Snapshot, RemoteError> {
+        let mut shell = Scripted::default()
+            .prints("ip route get 10.9.0.7", ROUTE)
+            .prints("tc -s -d qdisc show dev v0", qdisc)
+            .prints("tc -s -d class show dev v0", classes);
+        shaper(&mut shell, IpAddr::from([10, 9, 0, 7]))
+    }
+
+    #[test]
+    fn classes_of_htb_are_read_with_their_counters() {
+        let facts = read(HTB, CLASSES).unwrap();
+        assert_eq!(facts.text("link.device"), Ok("v0"));
+        assert_eq!((facts.text("qdisc.kind"), facts.count("qdisc.overlimits")), (Ok("htb"), Ok(7)));
+        assert_eq!(facts.text("class.1:10.parent"), Ok("1:1"));
+        assert_eq!(facts.text("class.1:1.parent"), Ok("root"));
+        let counts = [
+            ("class.direct_packets", 1),
+            ("class.1:10.rate_bits_per_s", 20_000_000),
+            ("class.1:10.ceil_bits_per_s", 100_000_000),
+            ("class.1:10.burst_bytes", 65536),
+            ("class.1:10.cburst_bytes", 65512),
+            ("class.1:10.overhead_bytes", 4),
+            ("class.1:10.level", 0),
+            ("class.1:10.sent_bytes", 1234),
+            ("class.1:10.drops", 2),
+            ("class.1:1.level", 7),
+        ];
+        for (name, value) in counts {
+            assert_eq!(facts.count(name), Ok(value), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_token_bucket_is_read_with_what_it_counts() {
+        let facts = read(TBF, "").unwrap();
+        assert_eq!(facts.count("qdisc.rate_bits_per_s"), Ok(1_500_000));
+        assert_eq!(facts.count("qdisc.burst_bytes"), Ok(10_240));
+        assert_eq!(facts.count("qdisc.least_bytes"), Ok(64));
+        assert_eq!(facts.text("qdisc.link_layer"), Ok("atm"));
+        assert!(facts.count("qdisc.limit_bytes").is_err());
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named_with_its_command() {
+        let refused = |qdisc: &str, classes: &str| read(qdisc, classes).unwrap_err().to_string();
+        for (qdisc, classes, words) in [
+            ("", "", "qdisc show dev v0"),
+            ("banana\n", "", "banana"),
+            ("qdisc tbf 1: root rate fast\n Sent 9 bytes (dropped 0, overlimits 0\n", "", "a rate"),
+            ("qdisc htb 1: root\n", "", "its counters"),
+            (HTB, "class htb 1:10 parent 1:1 rate 20Mbit\n", "class show dev v0"),
+        ] {
+            let said = refused(qdisc, classes);
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        let mut nowhere = Scripted::default().prints("ip route get 10.9.0.7", "unreachable\n");
+        let said = shaper(&mut nowhere, IpAddr::from([10, 9, 0, 7])).unwrap_err().to_string();
+        assert!(said.contains("a device after dev"), "{said}");
+        let mut bare = Scripted::default().prints("ip route get 10.9.0.7", ROUTE);
+        let missing = shaper(&mut bare, IpAddr::from([10, 9, 0, 7])).unwrap_err();
+        assert!(matches!(missing, RemoteError::NoProgram { .. }), "{missing}");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_breaks_it(qdisc in ".{0,300}", classes in "(class htb .{0,80}\n){0,4}") {
+            let _ = read(&qdisc, &classes);
+            let _ = read(HTB, &classes);
+        }
+    }
+}
