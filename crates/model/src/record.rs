@@ -154,7 +154,8 @@ pub enum Kind {
     FindRate,
     /// A comparison of arms; `plan`, `ends` and `result` are those of the baseline's first run.
     Compare,
-    /// A test of a shaper; `plan`, `ends` and `result` are those of its TCP measurement.
+    /// A test of a shaper; `plan`, `ends` and `result` are those of its TCP measurement, with classes of that of the class
+    /// furthest below its rate.
     Shaping,
     /// A search for changes that help; `plan`, `ends` and `result` are those of the measurement
     /// before the first change.

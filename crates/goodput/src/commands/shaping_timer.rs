@@ -24,7 +24,9 @@ pub fn show(args: &ShapingArgs, state: Option<&Path>, calendar: &str) -> Result<
     let plan = args.traffic.plan();
     let dscp = plan.socket.dscp.map(|dscp| format!("dscp{dscp}"));
     let reverse = (plan.direction == Direction::Reverse).then(|| "reverse".to_owned());
-    let name = unit(&[Some(target.clone()), Some(rate.to_string()), reverse, dscp]);
+    let classes = args.shaper.classes.iter().map(|class| Some(class.asked.name.clone()));
+    let parts = [Some(target.clone()), Some(rate.to_string()), reverse, dscp];
+    let name = unit(&parts.into_iter().chain(classes).collect::<Vec<_>>());
     let purpose = format!("Test whether the shaper towards {} gives {rate}", specifiers(target));
     let exec = [vec![program], words].concat().join(" ");
     let mut context = environment(|name| std::env::var_os(name))?;

@@ -65,8 +65,8 @@ impl ClassRequest {
 /// Tests the classes of a shaper.
 ///
 /// # Errors
-/// If the target can't be reached, or TCP of a class alone can't be measured. What can't be measured beside the others is
-/// in the record with its reason.
+/// If the target can't be reached, or TCP of a class alone can't be measured. What can't be measured beside the others, or
+/// is interrupted, is in the record with its reason.
 pub(super) async fn test(
     request: &ShapingRequest,
     interrupt: &Interrupt,
@@ -79,17 +79,10 @@ pub(super) async fn test(
         listener(Event::Note { text });
         alone.push(of_one(request, &mut router, interrupt, listener).await?);
     }
-    listener(Event::Note { text: "measures TCP of all classes at the same time".into() });
-    let_fill(interrupt).await?;
-    let plans = requests.iter().map(|request| tcp_plan(request, BESIDE_S)).collect::<Vec<_>>();
-    let beside = at_once(&requests, &plans, interrupt).await;
-    listener(Event::Note { text: "sends datagrams of all classes at the same time".into() });
-    let_fill(interrupt).await?;
-    let plans: Vec<_> = requests.iter().map(train_plan).collect();
-    let trains = at_once(&requests, &of_one_length(plans), interrupt).await;
-    if interrupt.is_raised() {
-        return Err(EngineError::Interrupted);
-    }
+    let tcp = requests.iter().map(|request| tcp_plan(request, BESIDE_S)).collect::<Vec<_>>();
+    let trains = of_one_length(requests.iter().map(train_plan).collect());
+    let beside = at_once(&requests, &tcp, "measures TCP", interrupt, listener).await;
+    let trains = at_once(&requests, &trains, "sends datagrams", interrupt, listener).await;
     concluded(request, alone, beside, trains)
 }
 
@@ -142,12 +135,17 @@ fn of_one_length(mut plans: Vec<Plan>) -> Vec<Plan> {
     plans
 }
 
-/// Measures all plans at the same time.
+/// Measures all plans at the same time, once all buckets are full. After an interrupt, the reason is what is missing.
 async fn at_once(
     requests: &[ShapingRequest],
     plans: &[Plan],
+    does: &str,
     interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
 ) -> Vec<Result<Measurement, Missing>> {
+    listener(Event::Note { text: format!("{does} of all classes at the same time") });
+    // An interrupt ends the connections below as well.
+    let _ = let_fill(interrupt).await;
     let one = async |(request, plan): (&ShapingRequest, &Plan)| {
         let ShapingRequest { target, credentials, .. } = request;
         let nobody: &mut Listener<'_> = &mut |_| {};
