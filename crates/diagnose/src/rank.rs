@@ -88,7 +88,11 @@ impl Key {
 
 fn key(view: &View, held: HeldShares, finding: &Finding) -> Key {
     let goodput = view.goodput_or_zero();
-    let stage = rules::find(&finding.rule).map_or(Stage::Path, |rule| rule.stage);
+    let stage = match rules::find(&finding.rule).map_or(Stage::Path, |rule| rule.stage) {
+        // What sits on the path no host counted: it was inferred, as everything there.
+        Stage::Counted if finding.end == Place::Path => Stage::Path,
+        stage => stage,
+    };
     let predicted = finding.predicted_bits_per_s.value().map_or(0.0, |rate| rate.0);
     let counted = || finding.share_percent.value().map_or(0.0, |percent| percent / 100.0);
     let small = predicted > 0.0 && predicted < MIN_WORTHWHILE_RATE_RATIO * goodput;

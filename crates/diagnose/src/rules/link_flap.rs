@@ -45,7 +45,7 @@ pub const RULE: Rule = Rule {
     stage: Stage::Counted,
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Reason,
-    explains: &["rto-bound", "reordering", "local-drop"],
+    explains: &["rto-bound", "reordering", "local-drop", "queue-too-short"],
     check,
     witness,
     witness_name: "carrier_changes",

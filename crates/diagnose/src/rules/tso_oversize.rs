@@ -46,7 +46,7 @@ pub const RULE: Rule = Rule {
     stage: Stage::Path,
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Reason,
-    explains: &["policer", "rto-bound"],
+    explains: &["policer", "rto-bound", "queue-too-short"],
     check,
     witness,
     witness_name: "startup_lost_percent",
