@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use goodput_mover::SharedRate;
 use goodput_wire::error::WireError;
 use goodput_wire::session::{Action, Input, Output, Session};
-use tokio::io::AsyncWriteExt;
+use rustix::net::SendFlags;
+use socket2::SockRef;
+use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 
 use crate::control::budget::{Budget, ConversationPace};
@@ -124,8 +126,7 @@ impl Conversation {
     /// Sends the session's remaining output and gives the connection away; the session goes on without
     /// one. `None` if there is none, or if the peer does not accept the rest.
     pub async fn take_stream(&mut self) -> Option<TcpStream> {
-        let stream = self.stream.as_mut()?;
-        let flushed = stream.write_all_buf(&mut self.outgoing);
+        let flushed = flush(self.stream.as_ref()?, &mut self.outgoing);
         let flushed = matches!(tokio::time::timeout(GOODBYE_TIMEOUT, flushed).await, Ok(Ok(())));
         self.stream.take().filter(|_| flushed)
     }
@@ -227,7 +228,7 @@ impl Conversation {
 
     fn write_now(&mut self) {
         let Some(stream) = &self.stream else { return };
-        match stream.try_write(self.outgoing.as_slices().0) {
+        match send_segment(stream, self.outgoing.as_slices().0) {
             Ok(written) => {
                 self.paces.0.moved(written);
                 self.outgoing.drain(..written);
@@ -290,12 +291,35 @@ impl Conversation {
     async fn say_goodbye(&mut self) {
         let Some(stream) = &mut self.stream else { return };
         let flush = async {
-            stream.write_all_buf(&mut self.outgoing).await?;
+            flush(stream, &mut self.outgoing).await?;
             stream.shutdown().await
         };
         // Best effort: the peer may be gone, and the reason is already known.
         let _ = tokio::time::timeout(GOODBYE_TIMEOUT, flush).await;
     }
+}
+
+/// Sends everything.
+async fn flush(stream: &TcpStream, outgoing: &mut VecDeque<u8>) -> std::io::Result<()> {
+    while !outgoing.is_empty() {
+        stream.writable().await?;
+        match send_segment(stream, outgoing.as_slices().0) {
+            Ok(sent) => drop(outgoing.drain(..sent)),
+            Err(cause) if cause.kind() == ErrorKind::WouldBlock => {}
+            Err(cause) => return Err(cause),
+        }
+    }
+    Ok(())
+}
+
+/// Sends one segment at most, which the kernel then joins with no other one (`MSG_EOR`, send(2)). Some paths drop the
+/// super-packets of segmentation offload; the conversation about this must get through.
+fn send_segment(stream: &TcpStream, bytes: &[u8]) -> std::io::Result<usize> {
+    // The control connection is TCP, but a length of 0 would send nothing.
+    let mss = SockRef::from(stream).tcp_mss().map_or(bytes.len(), |mss| (mss as usize).max(1));
+    let segment = &bytes[..bytes.len().min(mss)];
+    let flags = SendFlags::EOR | SendFlags::NOSIGNAL;
+    stream.try_io(Interest::WRITABLE, || Ok(rustix::net::send(stream, segment, flags)?))
 }
 
 /// Waits for something to read; for ever without a connection.
