@@ -29,7 +29,7 @@ use crate::threads::blocking;
 use crate::verbs::check::check;
 use crate::verbs::compare::{Arm, CompareRequest, Compared, MaxTime, compare_whole};
 use deadline::within;
-use gain::{gains, is_needless, reached_first_look, responses, ways_to_win};
+use gain::{gains, is_needless, mostly_starts, reached_first_look, responses, ways_to_win};
 use run_length::{moved_s, payload_s, run_s};
 use search::{Candidate, Search};
 use time_budget::TimeBudget;
@@ -278,10 +278,11 @@ impl Tuner<'_> {
     /// Tries one change. Returns a run with the change, if it is kept.
     async fn try_one(
         &mut self,
-        Candidate { change, rule }: Candidate,
+        candidate: Candidate,
         time: MaxTime,
         listener: &mut Listener<'_>,
     ) -> Option<Record> {
+        let Candidate { change, rule } = candidate.clone();
         let arms = self.search.without_and_with(&change);
         let compared = self.compare(arms, time, listener).await;
         let whole = compared.as_ref().ok().map(|compared| compared.record.clone());
@@ -308,8 +309,22 @@ impl Tuner<'_> {
                 self.search.consider(&better.findings);
             }
         }
+        let is_too_short = comparison.value().is_some_and(mostly_starts);
+        if outcome == TuningOutcome::NotBetter && is_too_short && self.lengthen_runs() {
+            self.search.give_back(candidate);
+        }
         self.ended_step(TuningStep { change, rule, outcome, comparison }, listener);
         better
+    }
+
+    /// Doubles the length of the runs if it was chosen here, and if there is time for that. Returns whether it did.
+    fn lengthen_runs(&mut self) -> bool {
+        let Length::Seconds(seconds) = self.run_length else { return false };
+        let longer = self.request.run_length.is_none() && self.budget.lengthen(seconds);
+        if longer {
+            self.run_length = Length::Seconds(2.0 * seconds);
+        }
+        longer
     }
 
     /// Retries all kept changes without each one, the first one first: a later change may have made it needless, or it

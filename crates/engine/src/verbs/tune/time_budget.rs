@@ -42,6 +42,17 @@ impl TimeBudget {
         self.run_s = run_s;
     }
 
+    /// Makes each run longer by these seconds, if a change and the last comparison can still decide then. Returns
+    /// whether it did.
+    pub fn lengthen(&mut self, more_s: f64) -> bool {
+        let run_s = self.run_s + more_s;
+        let fits = 2.0 * run_s * self.shortest_runs() <= self.left().as_secs_f64();
+        if fits {
+            self.run_s = run_s;
+        }
+        fits
+    }
+
     /// A comparison of `runs` runs took this time.
     pub fn took(&mut self, time: Duration, runs: usize) {
         if runs > 0 {
@@ -125,6 +136,18 @@ mod tests {
         assert!(budget.allows_another());
         budget.took(Duration::from_secs(280), 14);
         assert!(!budget.allows_another());
+    }
+
+    #[test]
+    fn runs_get_longer_while_two_comparisons_fit() {
+        let mut budget = TimeBudget::new(Duration::from_secs(140), 1);
+        budget.took(Duration::from_secs(14), 14);
+        assert!(budget.lengthen(1.0) && budget.lengthen(1.9));
+        assert!(
+            !budget.lengthen(0.2),
+            "2 comparisons of 14 runs of 4.1 s, and a quarter more, take 143 s"
+        );
+        assert_eq!(budget.run_s, 3.9);
     }
 
     #[test]
