@@ -108,3 +108,27 @@ fn key(view: &View, held: HeldShares, finding: &Finding) -> Key {
         predicted,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Draft;
+    use crate::testing::Case;
+
+    fn finding(rule: &'static str, end: Place, share: f64) -> Finding {
+        let draft = Draft::new(rule, end, Confidence::Likely, "x").share(share);
+        draft.found().unwrap().unwrap()
+    }
+
+    #[test]
+    fn what_a_host_counted_outranks_what_was_inferred_of_the_path() {
+        let evidence = Case::path_loss().evidence();
+        let view = View::new(&evidence);
+        let mut findings = vec![
+            finding("queue-too-short", Place::Path, 1.0),
+            finding("ring-overrun", Place::Far, 0.2),
+        ];
+        rank(&view, HeldShares::of(&view), &mut findings);
+        assert_eq!(findings[0].rule, "ring-overrun");
+    }
+}
