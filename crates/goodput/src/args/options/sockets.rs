@@ -70,7 +70,7 @@ pub struct SocketArgs {
     /// Priorities above 6 need CAP_NET_ADMIN.
     #[arg(long, value_name = "NUMBER", value_parser = whole("a priority", 0..=0x7fff_ffff_u32), hide_short_help = true)]
     pub priority: Option<u32>,
-    /// Mark packets with this differentiated services code point, like ef or 46
+    /// Mark packets with this differentiated services code point, like ef
     #[arg(long, value_name = "DSCP", value_parser = dscp, hide_short_help = true)]
     pub dscp: Option<u8>,
     /// Never fragment a datagram over IPv4

@@ -42,7 +42,7 @@ Examples:
     goodput shaping nas --rate 20mbit --reverse     # the other direction
     goodput shaping nas --rate 1gbit --tolerance 1% --max-burst 125KB
     goodput shaping nas --rate 100mbit --prove     # what costs the rate?
-    goodput shaping nas --rate 100mbit --class ef=20mbit --class be=80mbit..100mbit
+    goodput shaping nas --rate 100mbit --class ef=20mbit --class be=80mbit
     goodput shaping nas --rate 100mbit --router ssh://root@router
     goodput shaping nas --rate 100mbit --show-timer=hourly
 
@@ -117,7 +117,7 @@ pub struct TrafficArgs {
     /// Congestion control of TCP at both ends
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub congestion: Option<String>,
-    /// Mark packets with this differentiated services code point, like ef or 46
+    /// Mark packets with this differentiated services code point, like ef
     ///
     /// A shaper with classes may choose the class by its code point.
     #[arg(long, value_name = "DSCP", value_parser = dscp, hide_short_help = true)]
