@@ -37,6 +37,14 @@ pub struct Twins {
     pub healthy: Scene,
 }
 
+impl Twins {
+    /// Puts a router between the hosts of both: a hop costs CPU time, too.
+    fn route(&mut self) {
+        self.faulty.route();
+        self.healthy.route();
+    }
+}
+
 /// Where a fault sits, relative to the direction of the payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spot {
@@ -280,7 +288,7 @@ fn loss_in_runs(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
 
 fn policer(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
     let rate = path.rate.filter(|_| !path.reverse)?;
-    twins.faulty.route();
+    twins.route();
     let (rate, burst) = (rate * rng.random_range(0.2..0.8), between(rng, 5.0, 500.0));
     twins.faulty.fault(
         "policer",
@@ -463,7 +471,7 @@ pub fn mended(fault: &toml::Value) -> Option<toml::Value> {
 
 fn oversize_drop(_: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
     (path.rate.is_none() && !path.reverse).then_some(())?;
-    twins.faulty.route();
+    twins.route();
     twins.faulty.fault("oversize", "router", [("bytes", 1_500.into())]);
     // No setting of a host makes the router let super-packets through.
     let (_, single) = single_segments();
