@@ -262,6 +262,7 @@ fn same_level(view: &View, until_s: f64) -> Result<bool, Missing> {
     let ended = view.sender.slow_start_threshold_at(until_s)?;
     Ok(ended.is_none_or(|segments| middle >= MIN_SAME_LEVEL_CWND_RATIO * segments))
 }
+
 /// Share of the time that a limit which drops packets can have held. One that backs off at losses waits for nothing else
 /// there: if a queue holds it, or the path gives all it can, that is no policer's doing.
 fn dropping_share(view: &View) -> Result<f64, Missing> {

@@ -109,7 +109,7 @@ pub fn say(text: impl Display) {
 /// Prints a part of a result, after all waiting output.
 pub fn print(text: &str) -> io::Result<()> {
     OUT.wait();
-    print_now(&without_numbers(text))
+    print_now(text)
 }
 
 /// Whether a printed line can be redrawn: standard output is a terminal with control sequences.
@@ -127,7 +127,7 @@ fn terminal_columns() -> Option<u16> {
 
 /// Prints a part of a result when the reader takes it, and never waits for this.
 pub fn later(text: &str) {
-    OUT.add(&without_numbers(text));
+    OUT.add(text);
 }
 
 /// Waits until all output is printed, as long as its reader reads. `false`: the reader has stopped, and the end of the

@@ -72,7 +72,7 @@ fn head(cases: &[Case]) -> String {
          than 95 % of its rate. A quarter of the faults is held out, by \
          their SHA-256: rules and weights are never fitted to these.\n\n\
          - {} runs, measured on {}\n\
-         - {} of them can't be judged: the run failed, the fault cost too little or nobody knows how much, or the path without a fault was far from full\n",
+         - {} of them can't be judged: the run failed, the fault cost too little or its cost is unknown, or the path without a fault was far from full\n",
         cases.len(),
         days.join(", "),
         cases.iter().filter(|case| !counts(&case.ran)).count(),

@@ -503,6 +503,7 @@ fn link_flap(rng: &mut Rng, path: &Path, twins: &mut Twins) -> Option<()> {
     long(path)?;
     // Only a cable loses its carrier; then the host at its end counts that.
     twins.faulty.route_by_cable();
+    twins.healthy.route_by_cable();
     let every_s = between(rng, 0.6, 1.5);
     let more = [
         ("every", micros(every_s).into()),

@@ -49,8 +49,8 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let mut pasts: HashMap<u16, Past> = HashMap::new();
     let mut entries = Vec::new();
     for (number, pair) in pairs.iter().enumerate() {
-        let is_full = queued[number] || full.is_at_ceiling(pair);
-        let gives_all = full.is_at_usual(pair);
+        let gives_all = full.is_at_usual(number);
+        let is_full = full.is_at_ceiling(pair) || queued[number] && gives_all;
         for (earlier, later) in &pair.flows {
             let past = pasts.entry(later.flow).or_default();
             let is_silent = silences.cover(number, later.flow);
@@ -162,7 +162,7 @@ impl<'a> PathFacts<'a> {
             silent: seen.is_silent,
             full_for_all: seen.is_full,
             gives_all: seen.gives_all,
-            queued: self.is_queued(tcp[1])?,
+            queued: !seen.is_full && self.is_queued(tcp[1])?,
             control,
         };
         Ok(account(&interval)?.scaled_to(to_s - from_s))
@@ -200,7 +200,8 @@ impl<'a> PathFacts<'a> {
 /// does not wait for a time-out, after which the smoothed round trip is still that of before.
 fn freshly_measured<'a>((from, to): &(&FlowSample, &'a FlowSample)) -> Option<&'a TcpInfo> {
     let (before, tcp) = (from.tcp.value()?, to.tcp.value()?);
-    let is_fresh =
-        tcp.delivered_segments > before.delivered_segments && tcp.ca_state != Some(CA_LOSS);
+    // Linux before 4.18 does not report what was delivered.
+    let counted = |tcp: &TcpInfo| tcp.delivered_segments.or(tcp.acked_bytes);
+    let is_fresh = counted(tcp)? > counted(before)? && tcp.ca_state != Some(CA_LOSS);
     is_fresh.then_some(tcp)
 }

@@ -34,12 +34,12 @@ pub struct Interval<'a> {
     pub softirqs_full: Option<Seat>,
     /// Whether nothing was delivered until a time-out.
     pub silent: bool,
-    /// Whether the path was full whatever this flow did: most of the flows waited in a queue on it, or all together got what
-    /// the slowest known link carries.
+    /// Whether the path was full whatever this flow did: all flows together got what the slowest known link carries, or what
+    /// the path usually gives while a queue stands on it, and most of them waited in one.
     pub full_for_all: bool,
     /// Whether all flows together got what the path usually gives while a queue stands on it.
     pub gives_all: bool,
-    /// Whether this flow waited in a queue: longer than hosts and jitter explain.
+    /// Whether this flow waited in a queue: longer than hosts and jitter explain. Not asked of a path that is full for all.
     pub queued: bool,
     /// What the congestion control did.
     pub control: Control,

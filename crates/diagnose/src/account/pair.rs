@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use goodput_model::{FlowSample, Role, Sample};
+use goodput_model::{FlowSample, Role, Sample, TcpInfo};
 
 use super::state::in_flight_segments;
 
@@ -36,6 +36,16 @@ impl<'a> Pair<'a> {
         detailed.windows(2).filter_map(pair).collect()
     }
 
+    /// How long it lasts, seconds.
+    pub fn lasts_s(&self) -> f64 {
+        self.to_s - self.from_s
+    }
+
+    /// The time between its samples, seconds.
+    pub fn middle_s(&self) -> f64 {
+        self.from_s.midpoint(self.to_s)
+    }
+
     /// What all flows had in flight at its start, segments; what is sacked or counted as lost is not.
     pub fn in_flight_segments(&self) -> f64 {
         let one =
@@ -43,14 +53,24 @@ impl<'a> Pair<'a> {
         self.flows.iter().filter_map(one).sum()
     }
 
+    /// What all flows together got delivered, segments; nothing is known of one that does not report it.
+    pub fn delivered_segments(&self) -> Option<f64> {
+        self.grown(|tcp| tcp.delivered_segments)
+    }
+
     /// What all flows together got acknowledged, bits per second; nothing is known of one that does not report it.
     pub fn rate(&self) -> Option<f64> {
-        let acked = |flow: &FlowSample| flow.tcp.value()?.acked_bytes;
-        let moved = |(from, to): &(&FlowSample, &FlowSample)| {
-            Some(acked(to)?.saturating_sub(acked(from)?) as f64)
+        let bytes = self.grown(|tcp| tcp.acked_bytes)?;
+        Some(bytes * 8.0 / self.lasts_s())
+    }
+
+    /// By how much a counter of all flows together grew.
+    fn grown(&self, read: fn(&TcpInfo) -> Option<u64>) -> Option<f64> {
+        let count = |flow: &FlowSample| read(flow.tcp.value()?);
+        let grown = |(from, to): &(&FlowSample, &FlowSample)| {
+            Some(count(to)?.saturating_sub(count(from)?) as f64)
         };
-        let bytes: f64 = self.flows.iter().map(moved).sum::<Option<f64>>()?;
-        Some(bytes * 8.0 / (self.to_s - self.from_s))
+        self.flows.iter().map(grown).sum()
     }
 }
 

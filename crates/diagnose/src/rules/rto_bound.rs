@@ -61,7 +61,8 @@ const MIN_RTO_MIN_US: f64 = 50_000.0;
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     // Time-outs of one flow cost nothing while the others fill the path.
-    let share = view.sender.timeout_share()?.min(held_share(view, RULE.refines)?);
+    let counted = view.sender.timeout_share()?;
+    let share = counted.min(held_share(view, RULE.refines)?);
     let count = view.sender.timeouts()?;
     // If nothing at all arrives, time-outs are not the reason.
     view.goodput()?;
@@ -72,7 +73,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let place = view.sender.place();
     Draft::new(RULE.id, Place::Path, Confidence::Likely, "retransmission time-outs")
         .share(share)
-        .saw(place, RULE.witness_name, share * 100.0, format!("{count:.0} time-outs and their recovery took {} of the time (tcp_info total_rto, total_rto_time)", percent(share)))
+        .saw(place, RULE.witness_name, counted * 100.0, format!("{count:.0} time-outs and their recovery took {} of the time (tcp_info total_rto, total_rto_time)", percent(counted)))
         .saw(place, "tcp_info.rto_us", timeout * 1e6, format!("a time-out lasts {}, a round trip {} (tcp_info rto, rtt)", time(timeout), time(rtt)))
         .saw_if(place, "retransmitted_percent", view.sender.retransmitted_share().map(|s| s * 100.0), |p| {
             format!("{} of the bytes were sent again", percent(p / 100.0))

@@ -312,12 +312,17 @@ async fn flush(stream: &TcpStream, outgoing: &mut VecDeque<u8>) -> std::io::Resu
     Ok(())
 }
 
+/// Most bytes that TCP's options take of a segment, such as selective acknowledgements (RFC 9293, section 3.1). TCP_MAXSEG
+/// does not know those of the moment.
+const MAX_OPTIONS_BYTES: usize = 40;
+
 /// Sends one segment at most, which the kernel then joins with no other one (`MSG_EOR`, send(2)). Some paths drop the
 /// super-packets of segmentation offload; the conversation about this must get through.
 fn send_segment(stream: &TcpStream, bytes: &[u8]) -> std::io::Result<usize> {
-    // The control connection is TCP, but a length of 0 would send nothing.
-    let mss = SockRef::from(stream).tcp_mss().map_or(bytes.len(), |mss| (mss as usize).max(1));
-    let segment = &bytes[..bytes.len().min(mss)];
+    let mss = SockRef::from(stream).tcp_mss().map_or(bytes.len(), |mss| mss as usize);
+    // An MSS below the room for options would leave nothing to send.
+    let fits = mss.saturating_sub(MAX_OPTIONS_BYTES).max(1);
+    let segment = &bytes[..bytes.len().min(fits)];
     let flags = SendFlags::EOR | SendFlags::NOSIGNAL;
     stream.try_io(Interest::WRITABLE, || Ok(rustix::net::send(stream, segment, flags)?))
 }

@@ -285,7 +285,8 @@ impl Tuner<'_> {
         let Candidate { change, rule } = candidate.clone();
         let arms = self.search.without_and_with(&change);
         let compared = self.compare(arms, time, listener).await;
-        let whole = compared.as_ref().ok().map(|compared| compared.record.clone());
+        let is_first = self.steps.is_empty();
+        let whole = compared.as_ref().ok().filter(|_| is_first).map(|one| one.record.clone());
         let (outcome, comparison, better) = match compared {
             Err(why) if why.not_permitted() => {
                 (TuningOutcome::NotPermitted, Known::missing(why.to_string()), None)
@@ -302,7 +303,7 @@ impl Tuner<'_> {
                 None => (TuningOutcome::Failed, Known::missing("nothing was compared"), None),
             },
         };
-        self.only_kept = whole.filter(|_| outcome == TuningOutcome::Kept && self.steps.is_empty());
+        self.only_kept = whole.filter(|_| outcome == TuningOutcome::Kept);
         if outcome == TuningOutcome::Kept {
             self.search.keep(change.clone());
             if let Some(better) = &better {

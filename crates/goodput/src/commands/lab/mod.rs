@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use super::list;
 use crate::args;
 use crate::exit::Exit;
+use crate::os_error::without_numbers;
 use crate::report::{self, style};
 use crate::screen;
 
@@ -215,6 +216,7 @@ impl CaseResult {
                 Ok(())
             }
             Self::Broken(why) => {
+                let why = without_numbers(why);
                 screen::line(format_args!("{case:32} {:8} {why}", style::bad("failed")))
             }
         }
