@@ -271,11 +271,42 @@ mod tests {
         assert!(matches!(missing, RemoteError::NoProgram { .. }), "{missing}");
     }
 
+    #[test]
+    fn what_is_cut_short_breaks_nothing() {
+        for printed in [HTB, TBF, CLASSES] {
+            for cut in 0..=printed.len() {
+                let part = &printed[..cut];
+                let _ = (read(part, CLASSES), read(HTB, part));
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn nothing_breaks_it(qdisc in ".{0,300}", classes in "(class htb .{0,80}\n){0,4}") {
             let _ = read(&qdisc, &classes);
             let _ = read(HTB, &classes);
+        }
+
+        #[test]
+        fn another_word_breaks_nothing(place in 0_usize..64, word in "[0-9.]{0,30}[KMGTbit/]{0,6}|.{0,20}") {
+            for printed in [HTB, TBF, CLASSES] {
+                let old = printed.split_whitespace().nth(place).unwrap_or_default();
+                let other = printed.replacen(old, &word, 1);
+                let _ = (read(&other, CLASSES), read(HTB, &other));
+            }
+        }
+
+        #[test]
+        fn any_word_is_a_number_or_none(word in "[0-9.]{0,400}(K|M|G|T|Kb|Mb|b)?(bit)?(/[0-9]{0,3})?|.{0,20}") {
+            let is_number = |read: Option<u64>| read.is_none() || word.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+            prop_assert!(is_number(rate(&word)) && is_number(bytes(&word)));
+        }
+
+        #[test]
+        fn what_tc_prints_is_read_to_its_last_digit(bits in 0_u64..1_000_000, kib in 0_u64..1_000_000) {
+            prop_assert_eq!(rate(&format!("{bits}Kbit")), Some(bits * 1000));
+            prop_assert_eq!(bytes(&format!("{kib}Kb/1")), Some(kib * 1024));
         }
     }
 }
