@@ -87,7 +87,12 @@ fn changed(
     })
 }
 
+/// Another setting of the same shaper: one test may have looked at a router, the other at the sender.
 fn set(before: Option<&LocalShaper>, now: Option<&LocalShaper>) -> Option<String> {
+    let router = |shaper: Option<&LocalShaper>| shaper.and_then(|shaper| shaper.router.clone());
+    if router(before) != router(now) {
+        return None;
+    }
     let settings = |shaper: &LocalShaper| {
         let burst = shaper.burst_bytes.value().map(|burst| format!(", burst {burst}"));
         let (kind, rate) = (&shaper.kind, shaper.rate_bits_per_s);
@@ -122,6 +127,22 @@ mod tests {
                 "set: tbf on eth0, rate 100 Mbit/s, burst 1.60 kB instead of tbf on eth0, rate 100 Mbit/s, burst 100 kB",
             ]
         );
+    }
+
+    #[test]
+    fn the_shapers_of_different_hosts_are_not_compared() {
+        let seen = |router: Option<&str>, rate| {
+            let facts = tbf(rate, 100_000, 1_000_000);
+            let mut seen = explained(test(ShapingKind::Shaper, 1e8, 1e8), &facts, &facts);
+            if let Known::Value(shaper) = &mut seen.shaper {
+                shaper.router = router.map(str::to_owned);
+            }
+            seen
+        };
+        let changes = |before, now| since(&seen(before, 100_000_000), &seen(now, 90_000_000)).len();
+        assert_eq!(changes(None, Some("ssh://r")), 0);
+        assert_eq!(changes(Some("ssh://q"), Some("ssh://r")), 0);
+        assert_eq!(changes(Some("ssh://r"), Some("ssh://r")), 1);
     }
 
     #[test]
