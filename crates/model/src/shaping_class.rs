@@ -18,7 +18,8 @@ pub struct ShapingClass {
     /// Rate that the class should get if the others send nothing, bits per second: as typed, or as the sender's htb has
     /// it.
     pub ceil_bits_per_s: Known<BitRate>,
-    /// Highest rate that still passes while all classes send, bits per second.
+    /// Highest rate of TCP that still passes while all classes send, bits per second: the class's own and what no class asks
+    /// for, or what the others left, up to its ceil.
     pub most_bits_per_s: BitRate,
     /// The class of the sender's htb that its traffic passed, as tc(8) writes it.
     pub htb_class: Known<String>,

@@ -17,19 +17,28 @@ pub async fn measure(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Measurement, EngineError> {
-    let agreed = async {
-        client.be_met().await?;
-        NearRun::agree(client, plan).await
-    };
-    let run = tokio::select! {
-        run = agreed => run?,
-        () = interrupt.raised() => return Err(EngineError::Interrupted),
-    };
+    let run = agreed(client, plan, interrupt).await?;
     match run.run(interrupt, listener).await {
         Err(EngineError::BrokenOff(why)) => {
             Err(client.refusal().await.unwrap_or(EngineError::BrokenOff(why)))
         }
         outcome => outcome,
+    }
+}
+
+/// Agrees with the peer of `client` on one measurement, which then only has to run.
+pub async fn agreed<'a>(
+    client: &'a mut Client,
+    plan: &Plan,
+    interrupt: &Interrupt,
+) -> Result<NearRun<'a>, EngineError> {
+    let agreed = async {
+        client.be_met().await?;
+        NearRun::agree(client, plan).await
+    };
+    tokio::select! {
+        run = agreed => run,
+        () = interrupt.raised() => Err(EngineError::Interrupted),
     }
 }
 
@@ -40,7 +49,11 @@ pub async fn measure_whole(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Measurement, EngineError> {
-    let measurement = measure(client, plan, interrupt, listener).await?;
+    whole(measure(client, plan, interrupt, listener).await?)
+}
+
+/// The measurement, unless it is incomplete.
+pub fn whole(measurement: Measurement) -> Result<Measurement, EngineError> {
     match measurement.incomplete {
         Some(Incomplete { why, not_permitted, .. }) => {
             Err(EngineError::Incomplete { why, not_permitted })

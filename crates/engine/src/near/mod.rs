@@ -15,7 +15,7 @@ pub mod latency;
 pub mod live_intervals;
 pub mod measure;
 mod mounted;
-mod near_run;
+pub(crate) mod near_run;
 pub mod own_check;
 mod probes;
 pub mod progress;

@@ -136,7 +136,7 @@ impl Measurement {
 
     /// Seconds from the beginning of the receiver's samples to that of the sender's; 0 if nothing relates their clocks,
     /// because both begin with the traffic.
-    pub(super) fn sender_later_s(&self, sender: EndName) -> f64 {
+    pub(crate) fn sender_later_s(&self, sender: EndName) -> f64 {
         let far = self.far.get();
         let later_s = far.and_then(|far| self.clocks.far_began_later_s(&self.near, far));
         later_s.map_or(0.0, |later_s| if sender == EndName::Far { later_s } else { -later_s })

@@ -15,14 +15,19 @@ enum Place {
     Unclear,
 }
 
-/// What a class gets.
-pub(super) fn of(configured: Configured, class: &ShapingClass) -> ClassAnswer {
-    let (rate, most) = (class.rate_bits_per_s, class.most_bits_per_s);
+/// What a class gets, whose TCP and whose datagrams may get these rates at most beside the others.
+pub(super) fn of(
+    configured: Configured,
+    class: &ShapingClass,
+    most_tcp: BitRate,
+    most_datagrams: BitRate,
+) -> ClassAnswer {
+    let rate = class.rate_bits_per_s;
     let place = |seen: &Known<Estimate>, least: BitRate, most: BitRate| {
         seen.value().map(|seen| place(configured, seen, least, most))
     };
-    let beside = place(&class.beside_bits_per_s, rate, most);
-    let datagrams = place(&class.datagrams_bits_per_s, rate, most);
+    let beside = place(&class.beside_bits_per_s, rate, most_tcp);
+    let datagrams = place(&class.datagrams_bits_per_s, rate, most_datagrams);
     let own = place(&class.alone_bits_per_s, rate, configured.rate);
     let ceil = match &class.ceil_bits_per_s {
         Known::Value(ceil) => place(&class.alone_bits_per_s, *ceil, *ceil),
@@ -101,9 +106,7 @@ fn reason(class: &ShapingClass) -> Option<String> {
             format!("{name} does not borrow up to its ceil of {ceil}: it gets {alone} alone")
         }
         ClassAnswer::Inconclusive => {
-            format!(
-                "what {name} gets is too inexactly known to decide: {alone} alone, {beside} beside the others"
-            )
+            format!("{name}: too inexact to decide: {alone} alone, {beside} beside the others")
         }
     })
 }

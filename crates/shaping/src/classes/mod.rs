@@ -46,7 +46,7 @@ pub struct ClassSeen<'a> {
 #[must_use]
 pub fn classes(configured: Configured, seen: &[ClassSeen]) -> ShapingTest {
     let layer = layer(configured, seen);
-    let all: Vec<_> = seen.iter().map(|one| class(configured, seen, one, &layer)).collect();
+    let all = answered(configured, seen.iter().map(|one| class(configured, one, &layer)).collect());
     let (beside, datagrams) = (
         sum(all.iter().map(|class| &class.beside_bits_per_s)),
         sum(all.iter().map(|class| &class.datagrams_bits_per_s)),
@@ -86,9 +86,51 @@ fn layer(configured: Configured, seen: &[ClassSeen]) -> Result<CountedLayer, Mis
     counts(configured, &no_train, &Ok(TcpRate { goodput, ..*first }))
 }
 
+/// The classes with what they may get and with their answers, once the rates of all are there.
+fn answered(configured: Configured, mut all: Vec<ShapingClass>) -> Vec<ShapingClass> {
+    all_or_none(&mut all, |class| &mut class.beside_bits_per_s);
+    all_or_none(&mut all, |class| &mut class.datagrams_bits_per_s);
+    let answered = all.iter().map(|class| {
+        let tcp = most(configured, &all, class, |class| &class.beside_bits_per_s);
+        let datagrams = most(configured, &all, class, |class| &class.datagrams_bits_per_s);
+        let answer = answer::of(configured, class, tcp, datagrams);
+        ShapingClass { most_bits_per_s: tcp, answer, ..class.clone() }
+    });
+    answered.collect()
+}
+
+/// Leaves out a rate of all classes if it is unknown for one of them: what that one did not use, the others may have
+/// borrowed, and nobody took anything from a class that was alone.
+fn all_or_none(classes: &mut [ShapingClass], of: fn(&mut ShapingClass) -> &mut Known<Estimate>) {
+    let lacking = classes.iter_mut().find_map(|class| {
+        let why = of(class).get().err()?;
+        Some(format!("{} was not measured at the same time: {why}", class.name))
+    });
+    let Some(why) = lacking else { return };
+    for rate in classes.iter_mut().map(of).filter(|rate| rate.value().is_some()) {
+        *rate = Known::Missing(Missing::because(why.clone()));
+    }
+}
+
+/// The highest rate of a class beside the others: its own and what no class asks for, or what the others left of the
+/// whole, which they lend; its ceil at most. The others took at least the lower ends of their intervals.
+fn most(
+    configured: Configured,
+    classes: &[ShapingClass],
+    class: &ShapingClass,
+    of: fn(&ShapingClass) -> &Known<Estimate>,
+) -> BitRate {
+    let (whole, rate) = (configured.rate.0, class.rate_bits_per_s.0);
+    let asked: f64 = classes.iter().map(|class| class.rate_bits_per_s.0).sum();
+    let took = |class| of(class).value().map_or(0.0, |rate| rate.low.max(0.0));
+    let by_others = classes.iter().map(took).sum::<f64>() - took(class);
+    let highest = class.ceil_bits_per_s.value().map_or(whole, |ceil| ceil.0).max(rate);
+    BitRate((rate + (whole - asked).max(0.0)).max(whole - by_others).min(highest))
+}
+
+/// What a class got. What it may get beside the others, and its answer, follow from all classes.
 fn class(
     configured: Configured,
-    seen: &[ClassSeen],
     one: &ClassSeen,
     layer: &Result<CountedLayer, Missing>,
 ) -> ShapingClass {
@@ -106,26 +148,23 @@ fn class(
     };
     let datagrams =
         || datagrams_in(*rate, one.datagrams.as_ref().map_err(Clone::clone)?, layer.clone()?);
-    let asked: f64 = seen.iter().map(|one| one.asked.rate.0).sum();
-    let left = (configured.rate.0 - asked).max(0.0);
-    let highest = ceil.as_ref().map_or(configured.rate.0, |ceil| ceil.0).max(rate.0);
-    let class = ShapingClass {
+    ShapingClass {
         name: name.clone(),
         rate_bits_per_s: *rate,
-        most_bits_per_s: BitRate((rate.0 + left).min(highest)),
+        most_bits_per_s: *rate,
         ceil_bits_per_s: ceil.into(),
         htb_class: htb_class.into(),
         alone_bits_per_s: in_layer(&one.alone).into(),
         beside_bits_per_s: in_layer(&one.beside).into(),
         datagrams_bits_per_s: datagrams().into(),
         answer: ClassAnswer::Inconclusive,
-    };
-    ShapingClass { answer: answer::of(configured, &class), ..class }
+    }
 }
 
 /// Rate of the datagrams of a class with this `rate`.
 fn datagrams_in(rate: BitRate, part: &TrainPart, layer: CountedLayer) -> Result<Estimate, Missing> {
     let Train { sizes, held_percent, rate_waits_per_call, .. } = part.train();
+    part.lasts_for(rate)?;
     let (offered, lost) = (part.offered(), part.lost_share());
     if is_own_rate(rate, offered, lost, held_percent, rate_waits_per_call) {
         return Err(too_slow(offered));

@@ -15,21 +15,23 @@ pub struct TrainPart {
     seconds: f64,
 }
 
-/// The parts of all trains in the time in which all of them arrived. The receiver has one clock for all.
+/// The parts of all trains in the time in which all of them arrived, if that is at least half of the shortest one: the
+/// buckets shape the beginning of a train, and what is still queued its end. The receiver has one clock for all.
 #[must_use]
 pub fn overlapping(trains: Vec<Result<Train, Missing>>) -> Vec<Result<TrainPart, Missing>> {
     let spans = || trains.iter().flatten().filter_map(Train::span_ns);
     let from = spans().map(|(from, _)| from).max().unwrap_or_default();
     let to = spans().map(|(_, to)| to).min().unwrap_or_default();
-    let part = |train: Train| TrainPart::of(train, from, to);
+    let least = spans().map(|(from, to)| to - from).min().unwrap_or_default() / 2;
+    let part = |train: Train| TrainPart::of(train, from, to, least);
     trains.into_iter().map(|train| train.and_then(part)).collect()
 }
 
 impl TrainPart {
-    fn of(mut train: Train, from_ns: u64, to_ns: u64) -> Result<Self, Missing> {
-        if to_ns <= from_ns {
+    fn of(mut train: Train, from_ns: u64, to_ns: u64, least_ns: u64) -> Result<Self, Missing> {
+        if to_ns.saturating_sub(from_ns) < least_ns.max(1) {
             return Err(Missing::because(
-                "the datagrams of the classes did not come at the same time",
+                "the datagrams of the classes came at the same time for too short a time",
             ));
         }
         train.arrivals.retain(|arrival| (from_ns..to_ns).contains(&arrival.came_ns));
@@ -37,6 +39,21 @@ impl TrainPart {
         let span = numbers().min().zip(numbers().max());
         train.sent = span.map_or(0, |(first, last)| last - first + 1);
         Ok(Self { train, from_ns, seconds: (to_ns - from_ns) as f64 / 1e9 })
+    }
+
+    /// Checks that enough datagrams would have come in this time at the `rate` of the class.
+    ///
+    /// # Errors
+    /// If a class that gets its rate might show none.
+    pub(crate) fn lasts_for(&self, rate: BitRate) -> Result<(), Missing> {
+        let expected = rate.bytes_in(self.seconds) / self.train.sizes.frame as f64;
+        match expected >= Train::MIN_ARRIVALS as f64 {
+            true => Ok(()),
+            false => Err(Missing::because(format!(
+                "the datagrams of all classes came at the same time for {:.2} s, in which {expected:.0} come at {rate}: too few",
+                self.seconds
+            ))),
+        }
     }
 
     /// The train, with what was sent and what came in this time.
@@ -114,9 +131,21 @@ mod tests {
     }
 
     #[test]
-    fn trains_one_after_the_other_show_nothing() {
-        let parts = overlapping(vec![Ok(train(0, 10)), Ok(train(50, 10))]);
-        assert!(parts.iter().all(Result::is_err));
+    fn trains_that_hardly_overlap_show_nothing() {
+        for later_ms in [50, 99, 149] {
+            let parts = overlapping(vec![Ok(train(0, 101)), Ok(train(later_ms, 201))]);
+            assert_eq!(parts.iter().any(Result::is_err), later_ms > 50, "{later_ms}");
+        }
         assert!(overlapping(Vec::new()).is_empty());
+    }
+
+    /// A healthy class of 1 Mbit/s sends a datagram each 12 ms, so 50 ms might show none.
+    #[test]
+    fn a_slow_class_needs_a_longer_time() {
+        let parts = overlapping(vec![Ok(train(0, 101)), Ok(train(50, 201))]);
+        let part = parts[0].as_ref().unwrap();
+        assert_eq!(part.lasts_for(BitRate(8e6)), Ok(()));
+        let why = part.lasts_for(BitRate(1e6)).unwrap_err().to_string();
+        assert!(why.contains("for 0.05 s, in which 6 come at 1 Mbit/s"), "{why}");
     }
 }

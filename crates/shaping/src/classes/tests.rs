@@ -83,7 +83,7 @@ fn classes_that_get_their_rates_and_borrow_are_fine() {
 fn a_class_starves_while_another_has_more_than_its_rate() {
     let low = ("1:10", "1:1", 0, 1, 100);
     let test = seen(&[ROOT, low, BE], (99.0, 5.0, IN_EF), (99.0, 95.0, IN_BE));
-    assert_eq!(answers(&test), [ClassAnswer::Starves, ClassAnswer::TooFast]);
+    assert_eq!(answers(&test), [ClassAnswer::Starves, ClassAnswer::Gives]);
     assert_eq!(ids(&test), ["set-otherwise", "taken"]);
     let words =
         "ef starves: it gets 5 Mbit/s of its 20 Mbit/s beside the others, and 99 Mbit/s alone";
@@ -109,7 +109,7 @@ fn a_class_whose_ceil_is_its_rate_has_nothing_to_borrow() {
 }
 
 #[test]
-fn filters_that_tell_classes_not_apart_are_named() {
+fn filters_that_don_t_tell_classes_apart_are_named() {
     let test = seen(&[ROOT, EF, BE], (100.0, 50.0, IN_BE), (100.0, 50.0, IN_BE));
     assert_eq!(ids(&test), ["same-class", "set-otherwise", "taken"]);
 }
@@ -137,11 +137,40 @@ fn children_above_their_parent_meet_a_slower_link() {
 
 #[test]
 fn what_limits_a_class_alone_is_named() {
-    let test = seen(&[ROOT, EF, BE], (0.3, 0.3, IN_EF), (99.0, 80.0, IN_BE));
+    let test = seen(&[ROOT, EF, BE], (0.3, 0.3, IN_EF), (99.0, 99.7, IN_BE));
     assert_eq!(answers(&test), [ClassAnswer::TooSlow, ClassAnswer::Gives]);
     assert_eq!(ids(&test), ["tcp-limit"]);
     let words = "TCP of ef alone: the super-packets that something drops";
     assert_eq!(test.causes[0].text, words);
+}
+
+/// The other borrows what the class does not use.
+#[test]
+fn a_class_that_was_not_measured_beside_the_others_decides_nothing() {
+    let before = htb(&[ROOT, EF, BE]);
+    let [of_ef, of_be] = [IN_EF, IN_BE].map(|taken| after(&before, taken));
+    let class = |name: &str, rate: f64, beside, after| ClassSeen {
+        asked: ClassAsked { name: name.into(), rate: BitRate(rate), ceil: None },
+        alone: tcp(99.0),
+        beside,
+        datagrams: Err(Missing::because("no train")),
+        sender: Ok(sender(&before, after)),
+    };
+    let full = Err(Missing::because("the server is full"));
+    let test =
+        classes(CONFIGURED, &[class("ef", 2e7, full, &of_ef), class("be", 8e7, tcp(99.0), &of_be)]);
+    assert_eq!(answers(&test), [ClassAnswer::Inconclusive; 2], "{test:#?}");
+    assert_eq!(test.confirmation, Confirmation::Inconclusive);
+    let why = "be: too inexact to decide: 99 Mbit/s alone, an unknown rate (ef was not measured at the same time: the server \
+               is full) beside the others";
+    assert_eq!(test.reasons[1], why);
+}
+
+#[test]
+fn a_class_that_takes_more_than_the_others_leave_is_too_fast() {
+    let test = seen(&[ROOT, EF, BE], (99.0, 30.0, IN_EF), (99.0, 80.0, IN_BE));
+    assert_eq!(answers(&test), [ClassAnswer::TooFast, ClassAnswer::Gives]);
+    assert_eq!(test.classes[0].most_bits_per_s.0.round(), 2e7 + 8e7 * 0.001);
 }
 
 #[test]

@@ -68,15 +68,33 @@ fn counted(sender: &Sender, of: &str, frame: f64) -> f64 {
     }
 }
 
-/// The leaf class whose count of bytes grew most.
+/// The leaf class that the traffic passed: at its sender, the one whose count of bytes grew most.
 pub(crate) fn used_class(sender: &Sender) -> Result<String, Missing> {
     let grown = leaves(sender).filter_map(|class| {
         let name = format!("class.{class}.sent_bytes");
         Some((sender.before.grown(sender.after, &name).ok()?, class))
     });
+    if sender.router.is_some() {
+        return at_router(grown.collect(), sender.arrived_bytes.clone()?).map(str::to_owned);
+    }
     let most = grown.max_by_key(|(bytes, _)| *bytes).filter(|(bytes, _)| *bytes > 0);
     let class = most.map(|(_, class)| class.to_owned());
     class.ok_or_else(|| Missing::because("no class of htb counted the traffic"))
+}
+
+/// The same at a router, which other traffic passes as well: the class counted all that arrived, and that was most of what
+/// the class counted.
+fn at_router(grown: Vec<(u64, &str)>, arrived: u64) -> Result<&str, Missing> {
+    let is_ours = |bytes: u64| bytes > 0 && (arrived..=arrived.saturating_mul(2)).contains(&bytes);
+    let ours = grown.into_iter().filter(|(bytes, _)| is_ours(*bytes));
+    match ours.map(|(_, class)| class).collect::<Vec<_>>()[..] {
+        [class] => Ok(class),
+        [] => Err(Missing::because("no class of htb counted mainly the traffic of the test")),
+        ref several => Err(Missing::because(format!(
+            "other traffic passed the router: each of the classes {} counted as much as the test sent",
+            several.join(", ")
+        ))),
+    }
 }
 
 fn leaves<'a>(sender: &Sender<'a>) -> impl Iterator<Item = &'a str> {

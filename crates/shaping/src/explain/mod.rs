@@ -43,6 +43,8 @@ pub struct Sender<'a> {
     pub timers: Result<Timers, Missing>,
     /// Payload of a TCP segment, bytes, and its IP packet.
     pub segment: Result<(f64, f64), Missing>,
+    /// Payload of TCP that arrived, bytes.
+    pub arrived_bytes: Result<u64, Missing>,
     /// Smallest round-trip time of TCP, seconds.
     pub min_rtt_s: Result<f64, Missing>,
     /// A capture there, if one was made.

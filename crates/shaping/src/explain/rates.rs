@@ -117,8 +117,8 @@ pub(crate) fn above_parent(sender: &Sender, parent: &str) -> Answer {
         say(
             "children-above-parent",
             format!(
-                "the classes below {parent} are set to {} together, {parent} to {}: htb gives each class its own rate \
-                 even so. If all of them send, they exceed {parent}, and a slower link decides who gets less",
+                "the classes below {parent} are set to {} together, {parent} to {}: htb still gives each class its own \
+                 rate. If all send, they exceed {parent}, and the next slower link decides who gets less",
                 BitRate(children),
                 BitRate(has)
             ),

@@ -53,13 +53,17 @@ fn short(bits: u64) -> String {
 }
 
 /// The command that makes a change: tc(8)'s if it states all that is set. tc sets all parameters of a class or a token
-/// bucket at once, and whatever it is not given falls back to a default; goodput writes back what it reads.
+/// bucket at once, and whatever it is not given falls back to a default; goodput writes back what it reads. A router
+/// needs no goodput, so it gets a command of tc or none.
 pub(super) fn command(seen: &Seen, change: &Change) -> Option<String> {
     let shaper = seen.shaper()?;
-    let command = match shaper.class.is_none() && is_plain(seen) {
-        true => tbf_command(seen, change)?,
+    let command = match (shaper.class.is_none() && is_plain(seen), &shaper.router) {
+        (true, _) => tbf_command(seen, change)?,
         // The priority of a class is unknown here.
-        false => format!("goodput settings set {}={}", near(&change.setting), quoted(&change.to)),
+        (_, None) => {
+            format!("goodput settings set {}={}", near(&change.setting), quoted(&change.to))
+        }
+        (_, Some(_)) => return None,
     };
     Some(match &shaper.router {
         Some(router) => format!("{command}   # at the router {router}"),

@@ -88,6 +88,7 @@ pub(crate) fn sender<'a>(before: &'a Snapshot, after: &'a Snapshot) -> Sender<'a
             super_packet: watched(5.45e-3, |n| f64::from(n) * 1e-7),
         }),
         segment: Ok((1448.0, 1500.0)),
+        arrived_bytes: Ok(1_000_000),
         min_rtt_s: Ok(0.02),
         capture: None,
         tcp_limit: Some("the super-packets that something drops".into()),
@@ -324,6 +325,33 @@ fn a_bucket_of_htb_below_a_frame_drops_nothing() {
     assert!(!ids(&seen).contains(&"below-a-frame"), "{:#?}", seen.causes);
     assert_eq!(seen.causes[0].id, "late-timers", "{:#?}", seen.causes);
     assert!(seen.causes[0].text.contains("up to 80 µs late at 100 Mbit/s"), "{:?}", seen.causes[0]);
+}
+
+/// A class of a router, by what the classes 1:10 and 1:20 counted of a test that brought 1 MB.
+#[test]
+fn a_router_has_a_class_that_counted_the_test_and_no_command_of_goodput() {
+    let at_router = |counted: [u64; 2]| {
+        let facts = |counted: [u64; 2]| {
+            let mut facts = htb(100_000_000, 100_000_000, counted[0]);
+            facts.put("class.1:20.sent_bytes", counted[1]);
+            for what in ["burst_bytes", "cburst_bytes"] {
+                facts.put(format!("class.1:10.{what}"), 1000u64);
+            }
+            facts
+        };
+        let (before, after) = (facts([0, 0]), facts(counted));
+        let sender = Sender { router: Some("ssh://r"), ..sender(&before, &after) };
+        explain(test(SHAPER, 93e6, 92.8e6), Ok(sender))
+    };
+    for others in [20_000, 9_000_000] {
+        let seen = at_router([1_040_000, others]);
+        assert_eq!(seen.shaper.value().unwrap().class.as_deref(), Some("1:10"));
+        assert!(ids(&seen).contains(&"late-timers") && seen.commands.is_empty(), "{seen:#?}");
+    }
+    let why = |counted| at_router(counted).shaper.get().unwrap_err().to_string();
+    assert!(why([0, 9_000_000]).starts_with("no class of htb counted mainly"));
+    let both = why([1_040_000, 1_900_000]);
+    assert!(both.contains("each of the classes 1:10, 1:20 counted as much"), "{both}");
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! Several classes of a shaper: TCP of each class alone, then of all classes beside each other, then trains of all.
 
-use goodput_experiment::steady;
-use goodput_model::{EndName, Kind, Length, Measured, Missing, Plan, Record, SocketOptions};
-use goodput_shaping::{ClassAsked, ClassSeen, Configured, TcpRate, classes, overlapping};
+use goodput_model::{Kind, Length, Missing, Plan, Record, SocketOptions};
+use goodput_shaping::{
+    ClassAsked, ClassSeen, Configured, TcpRate, TrainPart, classes, overlapping,
+};
 
 use super::ShapingRequest;
-use super::router::{self, Router, RouterFacts, at_router};
-use super::sender_facts::{sender, tcp_rate, tcp_rate_of};
-use super::together::all;
-use super::train::{let_fill, train, train_plan};
+use super::beside::{BESIDE_S, at_once, from_its_port, of_beside};
+use super::router::{self, Router, RouterFacts};
+use super::sender_facts::{sender, tcp_rate};
+use super::train::{train, train_plan};
 use crate::control::target::Target;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
@@ -20,11 +21,6 @@ use crate::result::measurement::Measurement;
 
 /// TCP of one class alone, seconds.
 const ALONE_S: f64 = 3.0;
-/// TCP of all classes, seconds.
-const BESIDE_S: f64 = 4.0;
-/// What is left out at both ends of TCP of all classes, seconds: they don't begin and end at exactly the same time, and a
-/// class that does not send lends its rate to the others.
-const EDGE_S: f64 = 0.5;
 
 /// One class.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +69,8 @@ pub(super) async fn test(
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
     let requests: Vec<_> = request.classes.iter().map(|class| class.of(request)).collect();
-    let (mut alone, mut router) = (Vec::new(), None);
+    let mut router = Router::open(request, interrupt).await?;
+    let mut alone = Vec::new();
     for (class, request) in request.classes.iter().zip(&requests) {
         let text = format!("measures TCP of {} alone", class.asked.name);
         listener(Event::Note { text });
@@ -83,13 +80,40 @@ pub(super) async fn test(
     let trains = of_one_length(requests.iter().map(train_plan).collect());
     let beside = at_once(&requests, &tcp, "measures TCP", interrupt, listener).await;
     let trains = at_once(&requests, &trains, "sends datagrams", interrupt, listener).await;
-    concluded(request, alone, beside, trains)
+    concluded(request, alone, of_beside(&requests, beside), trains)
 }
 
-/// A record of TCP, and what the router counted meanwhile, if one was named.
-type Alone = (Record, Option<Result<RouterFacts, Missing>>);
+/// TCP of a class alone.
+struct Alone {
+    record: Record,
+    /// Whether its packets had the mark of the class.
+    marked: Result<(), Missing>,
+    /// What the router counted meanwhile, if one was named.
+    counted: Option<Result<RouterFacts, Missing>>,
+}
 
-/// TCP of a class alone. The first class opens the session with the router.
+impl Alone {
+    /// What was seen of the class alone, and beside the others.
+    fn seen(
+        &self,
+        asked: &ClassAsked,
+        beside: Result<TcpRate, Missing>,
+        datagrams: Result<TrainPart, Missing>,
+    ) -> ClassSeen<'_> {
+        let Self { record, marked, counted } = self;
+        let unwatched = || Err(Missing::because("timers are not watched for classes"));
+        let marked = || marked.clone();
+        ClassSeen {
+            asked: asked.clone(),
+            alone: marked().and_then(|()| tcp_rate(record)),
+            beside,
+            datagrams,
+            sender: marked().and_then(|()| sender(record, unwatched(), counted.as_ref())),
+        }
+    }
+}
+
+/// TCP of a class alone.
 async fn of_one(
     request: &ShapingRequest,
     router: &mut Option<Router>,
@@ -105,17 +129,17 @@ async fn of_one(
             target.text
         )));
     }
-    if router.is_none() {
-        *router = Router::open(request, &client, interrupt).await?;
-    }
-    let before = router::before(router).await?;
+    let before = router::before(router, request, &mut client).await?;
     let measured = measure_whole(&mut client, &plan, interrupt, &mut |_| {}).await;
-    let counted = router::since(router, before).await;
+    let counted = router::since(router, before, request, &mut client).await;
     client.leave().await;
     if interrupt.is_raised() {
         return Err(EngineError::Interrupted);
     }
-    Ok((conclude(measured?, &target.text, &request.started)?.record, counted))
+    let measured = measured?;
+    let marked = from_its_port(&measured);
+    let record = conclude(measured, &target.text, &request.started)?.record;
+    Ok(Alone { record, marked, counted })
 }
 
 fn tcp_plan(request: &ShapingRequest, seconds: f64) -> Plan {
@@ -135,77 +159,24 @@ fn of_one_length(mut plans: Vec<Plan>) -> Vec<Plan> {
     plans
 }
 
-/// Measures all plans at the same time, once all buckets are full. After an interrupt, the reason is what is missing.
-async fn at_once(
-    requests: &[ShapingRequest],
-    plans: &[Plan],
-    does: &str,
-    interrupt: &Interrupt,
-    listener: &mut Listener<'_>,
-) -> Vec<Result<Measurement, Missing>> {
-    listener(Event::Note { text: format!("{does} of all classes at the same time") });
-    // An interrupt ends the connections below as well.
-    let _ = let_fill(interrupt).await;
-    let one = async |(request, plan): (&ShapingRequest, &Plan)| {
-        let ShapingRequest { target, credentials, .. } = request;
-        let nobody: &mut Listener<'_> = &mut |_| {};
-        let mut client = Client::connect(target, plan, credentials, interrupt, nobody).await?;
-        let measured = measure_whole(&mut client, plan, interrupt, nobody).await;
-        client.leave().await;
-        measured
-    };
-    let measured = all(requests.iter().zip(plans).map(one)).await;
-    let missing = |why: EngineError| Missing::because(why.to_string());
-    measured.into_iter().map(|one| one.map_err(missing)).collect()
-}
-
-/// TCP of a class beside the others: its record, and its rate without the edges.
-fn of_beside(
-    request: &ShapingRequest,
-    measurement: Measurement,
-) -> Result<(Record, TcpRate), Missing> {
-    let measured = without_edges(&measurement)?;
-    let concluded = conclude(measurement, &request.target.text, &request.started);
-    let record = concluded.map_err(|why| Missing::because(why.to_string()))?.record;
-    let rate = tcp_rate_of(&record, measured.goodput, &measured.precision_percent)?;
-    Ok((record, rate))
-}
-
-fn without_edges(measurement: &Measurement) -> Result<Measured, Missing> {
-    let sender = measurement.senders().first().copied().unwrap_or(EndName::Near);
-    let receiver = measurement.end(sender.other());
-    let receiver = receiver.ok_or_else(|| Missing::because("the receiver reports nothing"))?;
-    let counted = receiver.samples.iter().map(|sample| (sample.at_s, sample.received_bytes));
-    let counted: Vec<_> =
-        counted.filter(|(at_s, _)| (EDGE_S..=BESIDE_S - EDGE_S).contains(at_s)).collect();
-    steady::measure(&counted, None, 0.0)
-        .ok_or_else(|| Missing::because("the receiver reports too little"))
-}
-
 /// The record of the class that is furthest below its rate, with what all classes show.
 fn concluded(
     request: &ShapingRequest,
     alone: Vec<Alone>,
-    beside: Vec<Result<Measurement, Missing>>,
+    beside: Vec<Result<(Record, TcpRate), Missing>>,
     trains: Vec<Result<Measurement, Missing>>,
 ) -> Result<Record, EngineError> {
-    let beside = beside.into_iter().map(|one| one.and_then(|all| of_beside(request, all)));
-    let beside: Vec<_> = beside.collect();
     let trains = trains.into_iter().map(|one| one.and_then(|all| train(&all))).collect();
     let trains = overlapping(trains).into_iter();
     let seen = request.classes.iter().zip(&alone).zip(&beside).zip(trains);
-    let unwatched = || Err(Missing::because("timers are not watched for classes"));
-    let seen = seen.map(|(((class, (alone, router)), beside), train)| ClassSeen {
-        asked: class.asked.clone(),
-        alone: tcp_rate(alone),
-        beside: beside.as_ref().map(|(_, rate)| *rate).map_err(Clone::clone),
-        datagrams: train,
-        sender: at_router(sender(alone, unwatched()), router.as_ref()),
+    let seen = seen.map(|(((class, alone), beside), datagrams)| {
+        let beside = beside.as_ref().map(|(_, rate)| *rate).map_err(Clone::clone);
+        alone.seen(&class.asked, beside, datagrams)
     });
     let test = classes(request.configured, &seen.collect::<Vec<_>>());
     let place = test.furthest_below().unwrap_or_default();
     let of_class = beside.into_iter().zip(alone).nth(place);
-    let (beside, (alone, _)) =
+    let (beside, Alone { record: alone, .. }) =
         of_class.ok_or_else(|| EngineError::Flow("there is no class".into()))?;
     let record = beside.map_or(alone, |(record, _)| record);
     Ok(Record { kind: Kind::Shaping, shaping: Some(Box::new(test)), ..record })

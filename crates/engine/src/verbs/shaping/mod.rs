@@ -1,5 +1,6 @@
 //! Whether a shaper delivers its rate: a train of datagrams shows what it does, then TCP shows what its users have.
 
+mod beside;
 mod classes;
 mod prove;
 mod router;
@@ -28,7 +29,7 @@ pub use classes::{ClassMark, ClassRequest};
 pub use prove::ProveRequest;
 use prove::prove;
 pub use router::RouterRequest;
-use router::{Router, RouterFacts, at_router};
+use router::{Router, RouterFacts};
 use sender_facts::{sender, tcp_rate, timers};
 use train::{Sent, send_train, train_length_s};
 
@@ -79,10 +80,10 @@ pub async fn shaping(
     if !request.classes.is_empty() {
         return classes::test(request, interrupt, listener).await;
     }
+    let mut router = Router::open(request, interrupt).await?;
     let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
-    let mut router = Router::open(request, &client, interrupt).await?;
     // A router that does not report its shaper ends the test before any traffic.
-    router::before(&mut router).await?;
+    router::before(&mut router, request, &mut client).await?;
     let capture = match &request.capture {
         Some(file) => Some(TestCapture::start(&client, plan, file).await?),
         None => None,
@@ -97,9 +98,9 @@ pub async fn shaping(
     listener(Event::Note { text: "measures TCP, which is what users have".into() });
     let length = Length::Seconds(TRAFFIC_S - train_length_s(request));
     let plan = Plan { length, ..plan.clone() };
-    let before = router::before(&mut router).await?;
+    let before = router::before(&mut router, request, &mut client).await?;
     let measured = measure(&mut client, &plan, interrupt, listener).await;
-    let at_router = router::since(&mut router, before).await;
+    let at_router = router::since(&mut router, before, request, &mut client).await;
     client.leave().await;
     let mut record = conclude(measured?, &target.text, &request.started)?.record;
     if let Some(capture) = capture {
@@ -121,7 +122,7 @@ fn explained(
     train: Result<Shaping, Missing>,
     (late, router): (Result<Timers, Missing>, Option<Result<RouterFacts, Missing>>),
 ) -> Record {
-    let sender = at_router(sender(&record, late), router.as_ref());
+    let sender = sender(&record, late, router.as_ref());
     let tcp = tcp_rate(&record);
     let read = sender.as_ref().ok().zip(tcp.as_ref().ok());
     let counts = read.and_then(|(sender, tcp)| counts(sender, &request.configured, tcp.packet));

@@ -73,7 +73,7 @@ fn in_question(test: &ShapingTest, record: &Record) -> Result<Questions, NotProv
         not_permitted: false,
         nothing_in_question,
     };
-    let sender = sender(record, unknown()).map_err(|why| not(why.to_string(), false))?;
+    let sender = sender(record, unknown(), None).map_err(|why| not(why.to_string(), false))?;
     let found = questions(test, &sender);
     if found.asked.is_empty() { Err(not(found.left_out.join("; "), true)) } else { Ok(found) }
 }

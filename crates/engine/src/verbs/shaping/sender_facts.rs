@@ -11,6 +11,7 @@ use goodput_mover::run_promptly;
 use goodput_shaping::{Sender, TcpRate, Timers, Watched};
 
 use super::ShapingRequest;
+use super::router::RouterFacts;
 use crate::threads::blocking;
 
 /// How long timers of each length are watched: at 1 Gbit/s, some hundreds that run as long as a super-packet takes.
@@ -58,32 +59,38 @@ fn watch(timer: Duration) -> std::io::Result<Watched> {
     Ok(Watched { timer_s: timer.as_secs_f64(), latenesses_s })
 }
 
-/// The end that sent, if it reports.
-pub(super) fn sender(
-    record: &Record,
+/// The end that sent, with its own facts, or with those of the router if one was named.
+///
+/// # Errors
+/// If the one whose facts count does not report them.
+pub(super) fn sender<'a>(
+    record: &'a Record,
     timers: Result<Timers, Missing>,
-) -> Result<Sender<'_>, Missing> {
-    let reverse = record.plan.direction == Direction::Reverse;
-    let (end, seen) = match reverse {
-        true => (EndName::Far, &record.ends.far),
-        false => (EndName::Near, &record.ends.near),
+    router: Option<&'a Result<RouterFacts, Missing>>,
+) -> Result<Sender<'a>, Missing> {
+    let (end, own) = match record.plan.direction {
+        Direction::Reverse => (EndName::Far, &record.ends.far),
+        _ => (EndName::Near, &record.ends.near),
     };
-    let seen = seen.get()?;
+    let facts = router.map(|facts| facts.as_ref().map_err(Clone::clone)).transpose()?;
+    let (before, after) = match facts {
+        Some(facts) => (&facts.before, &facts.after),
+        None => own.get().map(|own| (&own.before, &own.after))?,
+    };
+    let elsewhere = "only this host's timers are watched, and the router shapes";
     let inputs = record.result.ceiling_inputs.as_ref();
     let inputs = inputs.ok_or_else(|| Missing::because("the size of its segments is unknown"));
-    let direction = record.result.directions.first().map(|direction| &direction.min_rtt_us);
+    let direction = record.result.directions.first();
+    let direction = direction.ok_or_else(|| Missing::because("nothing was sent"));
     Ok(Sender {
         end,
-        router: None,
-        before: &seen.before,
-        after: &seen.after,
-        timers,
+        router: facts.map(|facts| facts.name.as_str()),
+        before,
+        after,
+        timers: if facts.is_some() { Err(Missing::because(elsewhere)) } else { timers },
         segment: inputs.and_then(Packet::of).map(|packet| (packet.payload, packet.ip)),
-        min_rtt_s: match direction {
-            Some(Known::Value(us)) => Ok(us / 1e6),
-            Some(Known::Missing(why)) => Err(why.clone()),
-            None => Err(Missing::because("nothing was sent")),
-        },
+        arrived_bytes: direction.clone().and_then(|one| one.received_bytes.get().copied()),
+        min_rtt_s: direction.and_then(|one| one.min_rtt_us.get().map(|us| us / 1e6)),
         capture: record.capture.as_deref(),
         tcp_limit: limit(record),
     })

@@ -186,7 +186,7 @@ impl ShaperArgs {
             if let Some(other) = same {
                 let (one, two) = (&other.asked.name, &class.asked.name);
                 bail!(
-                    "--class {one} and --class {two} have the same packets; give each another mark"
+                    "--class {one} and --class {two} have the same packets; give them different marks"
                 );
             }
         }
