@@ -25,7 +25,8 @@ impl SocketError {
     }
 
     /// Whether another connection uses the local port. Binding to the port is then refused. If the other connection
-    /// only waits for its last packets to die (TIME_WAIT), connecting from the port to the same peer is refused.
+    /// only waits for its last packets to die (TIME_WAIT), connecting from the port to the same peer is refused, unless that
+    /// connection had timestamps (net/ipv4/tcp_ipv4.c, `tcp_twsk_unique`).
     pub(super) fn is_of_a_taken_port(&self) -> bool {
         match self.cause.raw_os_error() {
             Some(libc::EADDRINUSE) => true,

@@ -57,7 +57,8 @@ fn elsewhere(seen: &Seen) -> Vec<ShapingCause> {
         Ok(sender) => Some(shaper_missing(sender).unwrap_or_else(|| no_classes(sender))),
         Err(why) => Some(why.to_string()),
     };
-    let why = seen.pairs.first().and_then(why);
+    let reports = seen.pairs.iter().find(|(_, one)| one.sender.is_ok());
+    let why = reports.or(seen.pairs.first()).and_then(why);
     let cause =
         |why| say("elsewhere", format!("{why}: classes elsewhere are only seen from outside"));
     why.map(cause).into_iter().collect()
@@ -69,12 +70,14 @@ fn no_classes(sender: &Sender) -> String {
     format!("the {} of {} has no classes", fact("qdisc.kind"), fact("link.device"))
 }
 
-/// Packets that no filter takes to a class, which htb sends without a limit if it has no default.
+/// Packets that no filter takes to a class, which htb sends without a limit if it has no default. At a router, they may be
+/// of other traffic.
 fn unclassified(seen: &Seen) -> Vec<ShapingCause> {
     let each = seen.pairs.iter().filter_map(|(class, one)| {
         let sender = one.sender.as_ref().ok()?;
         let direct = sender.before.grown(sender.after, "class.direct_packets").ok()?;
-        (class.htb_class.value().is_none() && direct > 0).then(|| {
+        let is_own = class.htb_class.value().is_none() && sender.router.is_none();
+        (is_own && direct > 0).then(|| {
             say(
                 "unclassified",
                 format!(

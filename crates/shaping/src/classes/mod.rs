@@ -102,11 +102,12 @@ fn answered(configured: Configured, mut all: Vec<ShapingClass>) -> Vec<ShapingCl
 /// Leaves out a rate of all classes if it is unknown for one of them: what that one did not use, the others may have
 /// borrowed, and nobody took anything from a class that was alone.
 fn all_or_none(classes: &mut [ShapingClass], of: fn(&mut ShapingClass) -> &mut Known<Estimate>) {
-    let lacking = classes.iter_mut().find_map(|class| {
-        let why = of(class).get().err()?;
-        Some(format!("{} was not measured at the same time: {why}", class.name))
+    let lacking = classes.iter_mut().find_map(|class| match of(class) {
+        Known::Value(_) => None,
+        Known::Missing(_) => Some(class.name.clone()),
     });
-    let Some(why) = lacking else { return };
+    let Some(name) = lacking else { return };
+    let why = format!("{name} was not measured at the same time");
     for rate in classes.iter_mut().map(of).filter(|rate| rate.value().is_some()) {
         *rate = Known::Missing(Missing::because(why.clone()));
     }

@@ -3,6 +3,7 @@
 use goodput_model::{BitRate, ClassAnswer, Confirmation, Estimate, Missing, ShapingTest, Snapshot};
 
 use super::{ClassAsked, ClassSeen, classes};
+use crate::explain::Sender;
 use crate::explain::tests::{device, sender};
 use crate::judge::{Configured, TcpRate};
 
@@ -124,6 +125,20 @@ fn packets_beside_htb_are_named() {
 }
 
 #[test]
+fn packets_beside_the_htb_of_a_router_may_be_of_others() {
+    let before = htb(&[ROOT, EF, BE]);
+    let after = after(&before, "class.direct_packets");
+    let class = |name: &str| ClassSeen {
+        asked: ClassAsked { name: name.into(), rate: BitRate(5e7), ceil: None },
+        alone: tcp(100.0),
+        beside: tcp(50.0),
+        datagrams: Err(Missing::because("no train")),
+        sender: Ok(Sender { router: Some("ssh://r"), ..sender(&before, &after) }),
+    };
+    assert_eq!(ids(&classes(CONFIGURED, &[class("ef"), class("be")])), [""; 0]);
+}
+
+#[test]
 fn children_above_their_parent_meet_a_slower_link() {
     let (inner, ef) = (("1:2", "1:1", 1, 50, 100), ("1:10", "1:2", 0, 20, 100));
     let test = seen(
@@ -161,8 +176,8 @@ fn a_class_that_was_not_measured_beside_the_others_decides_nothing() {
         classes(CONFIGURED, &[class("ef", 2e7, full, &of_ef), class("be", 8e7, tcp(99.0), &of_be)]);
     assert_eq!(answers(&test), [ClassAnswer::Inconclusive; 2], "{test:#?}");
     assert_eq!(test.confirmation, Confirmation::Inconclusive);
-    let why = "be: too inexact to decide: 99 Mbit/s alone, an unknown rate (ef was not measured at the same time: the server \
-               is full) beside the others";
+    let why = "be: too inexact to decide: 99 Mbit/s alone, an unknown rate (ef was not measured at the same time) beside the \
+               others";
     assert_eq!(test.reasons[1], why);
 }
 
@@ -186,6 +201,23 @@ fn a_shaper_elsewhere_is_seen_from_outside() {
     let test = classes(CONFIGURED, &[class("ef", 2e7), class("be", 8e7)]);
     assert_eq!(test.confirmation, Confirmation::Confirmed, "{test:#?}");
     assert_eq!(ids(&test), ["elsewhere"]);
+}
+
+/// All classes have the same sender, and each that reports it will do.
+#[test]
+fn a_class_without_facts_of_the_sender_is_not_elsewhere() {
+    let before = htb(&[ROOT, EF, BE]);
+    let of_be = after(&before, IN_BE);
+    let class = |name: &str, sender| ClassSeen {
+        asked: ClassAsked { name: name.into(), rate: BitRate(5e7), ceil: None },
+        alone: Err(Missing::because("its port was in use")),
+        beside: Err(Missing::because("its port was in use")),
+        datagrams: Err(Missing::because("no train")),
+        sender,
+    };
+    let none = Err(Missing::because("its port was in use"));
+    let test = classes(CONFIGURED, &[class("ef", none), class("be", Ok(sender(&before, &of_be)))]);
+    assert_eq!(ids(&test), ["set-otherwise"], "{test:#?}");
 }
 
 #[test]
