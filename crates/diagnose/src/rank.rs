@@ -86,11 +86,15 @@ impl Key {
     }
 }
 
+fn is_inferred(finding: &Finding) -> bool {
+    finding.end == Place::Path && finding.confidence < Confidence::Certain
+}
+
 fn key(view: &View, held: HeldShares, finding: &Finding) -> Key {
     let goodput = view.goodput_or_zero();
     let stage = match rules::find(&finding.rule).map_or(Stage::Path, |rule| rule.stage) {
-        // What sits on the path no host counted: it was inferred, as everything there.
-        Stage::Counted if finding.end == Place::Path => Stage::Path,
+        // No host counts what happens on the path: unless it is certain, it was inferred.
+        Stage::Counted if is_inferred(finding) => Stage::Path,
         stage => stage,
     };
     let predicted = finding.predicted_bits_per_s.value().map_or(0.0, |rate| rate.0);
@@ -118,6 +122,18 @@ mod tests {
     fn finding(rule: &'static str, end: Place, share: f64) -> Finding {
         let draft = Draft::new(rule, end, Confidence::Likely, "x").share(share);
         draft.found().unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_certain_finding_of_the_path_ranks_as_counted() {
+        let evidence = Case::path_loss().evidence();
+        let view = View::new(&evidence);
+        let program = finding("sender-application", Place::Near, 1.0);
+        let unanswered = finding("mtu-mismatch", Place::Path, 1.0);
+        let certain = Finding { confidence: Confidence::Certain, ..unanswered };
+        let mut findings = vec![program, certain];
+        rank(&view, HeldShares::of(&view), &mut findings);
+        assert_eq!(findings[0].rule, "mtu-mismatch");
     }
 
     #[test]
