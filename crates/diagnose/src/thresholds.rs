@@ -20,8 +20,6 @@ pub const MIN_LIMITING_TIME_SHARE: f64 = 0.5;
 /// Share of the time from which losses, a small bucket or a requested rate contribute to the limit, if something else holds
 /// the sender longer. For windows and buffers [`MIN_HELD_SHARE`] is enough.
 pub const MIN_CONTRIBUTING_TIME_SHARE: f64 = 0.15;
-/// Rate that a contributing send buffer would allow, over the goodput, if it took [`MIN_HELD_SHARE`] of the time.
-pub const MAX_CONTRIBUTING_RATE_RATIO: f64 = 1.6;
 /// Another rate over the present one, at which more is known to be possible: the delivery rate that TCP saw over the
 /// goodput, or what another class of a shaper may send over what the own one may.
 pub const MIN_SPARE_RATE_RATIO: f64 = 1.15;

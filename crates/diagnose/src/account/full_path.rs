@@ -7,10 +7,12 @@ use crate::thresholds::MIN_WORTHWHILE_RATE_RATIO;
 /// is worth a change.
 const MIN_SHARE_OF_FULL: f64 = 1.0 / MIN_WORTHWHILE_RATE_RATIO;
 
-/// Share of the time in which a queue must stand before the rate that it gives is taken for what the path carries.
+/// Share of the time in which a queue must stand before the rate that it gives is taken for what the path carries. Chosen so
+/// that a few samples that jitter raised don't count; not fitted.
 const MIN_QUEUED_SHARE: f64 = 0.1;
 
-/// Time over which rates are smoothed, seconds: 50 ms at 0.5 Mbit/s are two packets or three.
+/// Time over which rates are smoothed, seconds. 50 ms at 0.5 Mbit/s are two packets or three; a second is 41, so that one
+/// more or less is half of what [`MIN_SHARE_OF_FULL`] allows.
 const SMOOTHED_S: f64 = 1.0;
 
 /// What the path gives, bits per second.

@@ -68,6 +68,10 @@ pub const RULE: Rule = Rule {
 /// Part of what was lost that the hosts must have dropped for it not to be the path's.
 const MIN_DROPPED_BY_HOSTS_SHARE: f64 = 0.5;
 
+/// Difference of the information criterion from which evidence is very strong (Kass and Raftery 1995, "Bayes Factors",
+/// section 3.2).
+const MIN_VERY_STRONG_DIFFERENCE: f64 = 10.0;
+
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     match at_sender(view) {
@@ -108,9 +112,8 @@ struct Fitted {
 }
 
 impl Fitted {
-    /// A difference of 10 is very strong evidence (Kass and Raftery 1995, "Bayes Factors", section 3.2).
     fn is_very_strong(&self) -> bool {
-        self.chance_behind >= 10.0
+        self.chance_behind >= MIN_VERY_STRONG_DIFFERENCE
     }
 }
 

@@ -5,7 +5,8 @@
 //! At most one window can be in flight in each round trip: rate = window / round-trip time.
 //!
 //! # How it is seen
-//! The kernel reported that the peer's window stopped the sender for at least half of the time. The
+//! The kernel reported that the peer's window stopped the sender for at least half of the time. If it
+//! did for at least a twentieth, the window possibly contributes. The
 //! reader waited for data meanwhile, so the reader was not slow. Window / round-trip time is about
 //! the goodput. If the sender reports nothing, this end's own window / round-trip time is the whole
 //! goodput.

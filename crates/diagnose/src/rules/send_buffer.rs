@@ -33,8 +33,7 @@ use crate::names::TCP_WMEM;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::{
-    LONG_PATH_S, MAX_CONTRIBUTING_RATE_RATIO, MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_HELD_SHARE,
-    MIN_LIMITING_TIME_SHARE,
+    LONG_PATH_S, MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_HELD_SHARE, MIN_LIMITING_TIME_SHARE,
 };
 use crate::view::View;
 
@@ -59,6 +58,10 @@ const MIN_SEND_MEMORY_SHARE: f64 = 0.8;
 const MIN_BUFFER_RATE_RATIO: f64 = 3.0;
 /// Share of the largest buffer from which one that tunes itself is as large as it gets.
 const MIN_SHARE_OF_LARGEST_BUFFER: f64 = 0.9;
+
+/// Rate that a contributing buffer would allow, over the goodput or the other way round, if it took [`MIN_HELD_SHARE`] of
+/// the time.
+const MAX_CONTRIBUTING_RATE_RATIO: f64 = 1.6;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
