@@ -331,6 +331,16 @@ fn token_bucket(scene: &mut Scene, host: &str, rate: f64, burst: f64, limit: f64
     scene.fault("tbf", host, bucket(rate, burst, limit));
 }
 
+/// Gives the sender a shaper of its own at four fifths of the path's rate, with a fitting bucket and queue. The change of
+/// its rate by `percent`, as `goodput compare` takes it; `None` if the far host sends, or the path has no rate.
+pub fn shaped(path: &Path, scene: &mut Scene, percent: f64) -> Option<String> {
+    let rate = path.rate.filter(|_| !path.reverse)? * 0.8;
+    let queue = fitting_queue(rate, path.round_trip_s);
+    token_bucket(scene, sender(path), rate, fitting_burst(rate), queue);
+    let less = rate * (1.0 - percent / 100.0);
+    Some(format!("qdisc.tbf.rate@to-far={},{}", bits(rate), bits(less)))
+}
+
 fn bucket(rate: f64, burst: f64, limit: f64) -> [(&'static str, toml::Value); 3] {
     [("rate", bits(rate).into()), ("burst", bytes(burst).into()), ("limit", bytes(limit).into())]
 }

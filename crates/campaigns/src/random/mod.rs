@@ -19,6 +19,9 @@ use scene::Scene;
 /// Paths drawn before a class that fits none of them is given up.
 const MAX_DRAWS: u32 = 10_000;
 
+/// Two values that no queue of the drawn paths distinguishes: none of them has bands.
+const SAME: &str = "socket.priority=0,1";
+
 /// One case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
@@ -50,10 +53,14 @@ pub enum Which {
     Fixable,
 }
 
+/// The random numbers of case `number` of a seed.
+fn numbered(seed: u64, number: u64) -> Xoshiro256PlusPlus {
+    Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(number))
+}
+
 /// `None` if no path among very many fits the class.
 fn draw(seed: u64, number: u64, which: Which) -> Option<Case> {
-    let mut rng =
-        Xoshiro256PlusPlus::seed_from_u64(seed.wrapping_mul(1_000_003).wrapping_add(number));
+    let mut rng = numbered(seed, number);
     let wanted = |class: &&Class| which == Which::All || class.fixable;
     let classes: Vec<_> = classes::ALL.iter().filter(wanted).collect();
     let class = classes.choose(&mut rng)?;
@@ -76,6 +83,46 @@ fn draw(seed: u64, number: u64, which: Which) -> Option<Case> {
 pub fn cases(seed: u64, first: u64, count: u64) -> Result<Vec<Case>> {
     let numbers = first..first.saturating_add(count);
     numbers.map(|number| case(seed, number, Which::All)).collect()
+}
+
+/// A path with nothing wrong, and a change on it whose effect is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known {
+    /// `class-number`, or `slower-number`.
+    pub name: String,
+    /// The scenario.
+    pub scenario: String,
+    /// The change, as `goodput compare` takes it: as it is, and the change.
+    pub change: String,
+    /// Whether the path keeps the CPUs so idle that others may be measured beside it.
+    pub light: bool,
+}
+
+/// The healthy paths of cases `first` to `first + count` of a seed; on each, a change that changes nothing.
+pub fn same(seed: u64, first: u64, count: u64) -> Result<Vec<Known>> {
+    let known = |case: Case| Known {
+        name: case.name,
+        scenario: case.healthy,
+        change: SAME.into(),
+        light: case.light,
+    };
+    Ok(cases(seed, first, count)?.into_iter().map(known).collect())
+}
+
+/// Paths `first` to `first + count` of a seed; on each, a change takes `percent` of the rate of the sender's shaper.
+pub fn slower(seed: u64, first: u64, count: u64, percent: f64) -> Vec<Known> {
+    let path = |number: u64| {
+        let mut rng = numbered(seed, number);
+        let name = format!("slower-{number}");
+        let drawn = (0..MAX_DRAWS).find_map(|_| {
+            let path = Path::draw(&mut rng);
+            let mut scene = Scene::healthy(&name, &path);
+            let change = classes::shaped(&path, &mut scene, percent)?;
+            Some((scene.into_toml(), change, path.is_light()))
+        });
+        drawn.map(|(scenario, change, light)| Known { name, scenario, change, light })
+    };
+    (first..first.saturating_add(count)).filter_map(path).collect()
 }
 
 /// Case `number` of a seed, or why there is none.
