@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::change::Change;
 use crate::comparison::Comparison;
 use crate::known::Known;
+use crate::plan::Length;
 
 /// Results of `goodput tune`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +26,9 @@ pub struct Tuning {
     /// its address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept_in: Vec<String>,
+    /// Length of the runs of the last comparison; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_length: Option<Length>,
     /// Why tuning stopped.
     pub stopped: String,
 }

@@ -11,11 +11,8 @@ use serde_json::Value;
 use crate::lab_program::LabProgram;
 use goodput_model::median;
 
-/// Runs of the healthy path of each length before tuning, and the same number after.
+/// Runs of the healthy path before tuning, and the same number after.
 const TWIN_RUNS: usize = 2;
-
-/// Length of a run of the healthy path, seconds: the same as that of the runs that tuning compares.
-const TWIN_RUN_S: f64 = 1.0;
 
 /// Whether something is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +67,12 @@ pub struct Tuned {
     pub took_s: f64,
     /// Why tuning stopped, or what failed.
     pub ended: String,
+    /// The scenario that was tuned; empty in older files.
+    #[serde(default)]
+    pub scenario: String,
+    /// Every change that was tried, with its comparison, as in the record; null in older files.
+    #[serde(default)]
+    pub steps: Value,
 }
 
 impl TunedPath {
@@ -77,20 +80,22 @@ impl TunedPath {
     pub fn tune(&self, program: &LabProgram, folder: &Path) -> Result<Tuned> {
         let tuned = write(folder, &self.name, &self.tuned)?;
         let long = write(folder, &format!("{}-twin", self.name), &lasting(&self.healthy, None)?)?;
-        let brief = lasting(&self.healthy, Some(TWIN_RUN_S))?;
-        let brief = write(folder, &format!("{}-brief-twin", self.name), &brief)?;
-        let twins = || -> Result<_> { Ok((goodputs(program, &long)?, goodputs(program, &brief)?)) };
-        let before = twins()?;
+        let before = goodputs(program, &long, TWIN_RUNS)?;
         let began = Instant::now();
         let line: Value =
             serde_json::from_str(&program.tune(&tuned)?).context("tuning printed no JSON")?;
         let took_s = began.elapsed().as_secs_f64();
-        let after = twins()?;
-        let healthy = [[before.0, after.0].concat(), [before.1, after.1].concat()];
-        Ok(self.read(&line, healthy, took_s))
+        let after = goodputs(program, &long, TWIN_RUNS)?;
+        // As long as the runs of the last comparison, whose goodput is held against it.
+        let run_s = line["record"]["tuning"]["run_length"]["seconds"].as_f64();
+        let brief = lasting(&self.healthy, run_s)?;
+        let brief = write(folder, &format!("{}-brief-twin", self.name), &brief)?;
+        let brief = goodputs(program, &brief, 2 * TWIN_RUNS)?;
+        Ok(self.read(&line, [[before, after].concat(), brief], took_s))
     }
 
-    /// `healthy` is the goodput of the healthy path in long and in brief runs.
+    /// `healthy` is the goodput of the healthy path in runs as long as those of `goodput test`, and as those of the last
+    /// comparison.
     fn read(&self, line: &Value, healthy: [Vec<f64>; 2], took_s: f64) -> Tuned {
         let healthy_spreads = [spread(&healthy[0]), spread(&healthy[1])];
         let healthy = healthy.map(median);
@@ -114,6 +119,8 @@ impl TunedPath {
             proven,
             took_s,
             ended: ended.lines().next().unwrap_or_default().into(),
+            scenario: self.tuned.clone(),
+            steps: tuning["steps"].clone(),
         }
     }
 }
@@ -160,9 +167,9 @@ fn lasting(scenario: &str, seconds: Option<f64>) -> Result<String> {
     Ok(table.to_string())
 }
 
-fn goodputs(program: &LabProgram, case: &str) -> Result<Vec<f64>> {
+fn goodputs(program: &LabProgram, case: &str, runs: usize) -> Result<Vec<f64>> {
     let mut goodputs = Vec::new();
-    for _ in 0..TWIN_RUNS {
+    for _ in 0..runs {
         let line: Value =
             serde_json::from_str(&program.run(case)?).context("a run printed no JSON")?;
         goodputs.extend(line["record"]["result"]["goodput_bits_per_s"].as_f64());

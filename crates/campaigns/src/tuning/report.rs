@@ -138,6 +138,8 @@ mod tests {
             supported: true,
             took_s: 100.0,
             ended: "done".into(),
+            scenario: String::new(),
+            steps: serde_json::Value::Null,
         };
         let tuned =
             |kind, start, reached, proven: &[&str]| with_spread(kind, start, reached, proven, 0.01);

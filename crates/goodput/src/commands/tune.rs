@@ -117,6 +117,7 @@ mod tests {
             steps: Vec::new(),
             proven: Vec::new(),
             kept_in: Vec::new(),
+            run_length: None,
             stopped: "nothing is left to try".into(),
         });
         assert_eq!(tried(&record), Exit::Fine);

@@ -97,6 +97,7 @@ pub async fn tune(
         search,
         steps: Vec::new(),
         only_kept: None,
+        kept_by_starts: false,
         broken: None,
     };
     let stopped = match request.dry_run {
@@ -108,7 +109,7 @@ pub async fn tune(
     };
     tuner.leave_out_again(listener).await;
     let whole = tuner.prove(listener).await;
-    let Tuner { search, steps, broken, .. } = tuner;
+    let Tuner { search, steps, broken, run_length, .. } = tuner;
     let proves = |whole: &Comparison| gains(whole, request.purpose);
     let is_proven = whole.as_ref().and_then(|whole| whole.comparison.as_ref()).is_some_and(proves);
     start.tuning = Some(Tuning {
@@ -117,6 +118,7 @@ pub async fn tune(
         steps,
         proven: if is_proven { search.kept().to_vec() } else { Vec::new() },
         kept_in: Vec::new(),
+        run_length: Some(run_length),
         stopped,
     });
     start.doubts.extend(broken.clone());
@@ -205,6 +207,8 @@ struct Tuner<'a> {
     steps: Vec<TuningStep>,
     /// The comparison of the only change tried so far, if the change was kept.
     only_kept: Option<Record>,
+    /// Whether the last change was kept, and most of its runs were slow start.
+    kept_by_starts: bool,
     /// Why nothing more may be compared, if that is so.
     broken: Option<String>,
 }
@@ -311,17 +315,21 @@ impl Tuner<'_> {
             }
         }
         let is_too_short = comparison.value().is_some_and(mostly_starts);
-        if outcome == TuningOutcome::NotBetter && is_too_short && self.lengthen_runs() {
+        // The change again, and the proof.
+        if outcome == TuningOutcome::NotBetter && is_too_short && self.lengthen_runs(2) {
             self.search.give_back(candidate);
         }
+        self.kept_by_starts = outcome == TuningOutcome::Kept && is_too_short;
         self.ended_step(TuningStep { change, rule, outcome, comparison }, listener);
         better
     }
 
-    /// Doubles the length of the runs if it was chosen here, and if there is time for that. Returns whether it did.
-    fn lengthen_runs(&mut self) -> bool {
+    /// Doubles the length of the runs if it was chosen here, and if there is time for this many comparisons. Returns
+    /// whether it did.
+    fn lengthen_runs(&mut self, comparisons: u8) -> bool {
         let Length::Seconds(seconds) = self.run_length else { return false };
-        let longer = self.request.run_length.is_none() && self.budget.lengthen(seconds);
+        let longer =
+            self.request.run_length.is_none() && self.budget.lengthen(seconds, comparisons);
         if longer {
             self.run_length = Length::Seconds(2.0 * seconds);
         }
@@ -382,6 +390,9 @@ impl Tuner<'_> {
         }
         if let Some(only) = self.only_kept.take_if(|_| !self.budget.allows_another()) {
             return Some(only);
+        }
+        if self.kept_by_starts {
+            self.lengthen_runs(1);
         }
         listener(Event::ProofBegan { changes: self.search.kept().len() });
         let (arms, left) = (self.search.start_and_kept(), self.budget.left());

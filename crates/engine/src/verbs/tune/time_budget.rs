@@ -42,11 +42,11 @@ impl TimeBudget {
         self.run_s = run_s;
     }
 
-    /// Makes each run longer by these seconds, if a change and the last comparison can still decide then. Returns
-    /// whether it did.
-    pub fn lengthen(&mut self, more_s: f64) -> bool {
+    /// Makes each run longer by these seconds, if this many comparisons can still decide then. Returns whether it did.
+    pub fn lengthen(&mut self, more_s: f64, comparisons: u8) -> bool {
         let run_s = self.run_s + more_s;
-        let fits = 2.0 * run_s * self.shortest_runs() <= self.left().as_secs_f64();
+        let fits =
+            f64::from(comparisons) * run_s * self.shortest_runs() <= self.left().as_secs_f64();
         if fits {
             self.run_s = run_s;
         }
@@ -139,15 +139,16 @@ mod tests {
     }
 
     #[test]
-    fn runs_get_longer_while_two_comparisons_fit() {
+    fn runs_get_longer_while_the_comparisons_fit() {
         let mut budget = TimeBudget::new(Duration::from_secs(140), 1);
         budget.took(Duration::from_secs(14), 14);
-        assert!(budget.lengthen(1.0) && budget.lengthen(1.9));
+        assert!(budget.lengthen(1.0, 2) && budget.lengthen(1.9, 2));
         assert!(
-            !budget.lengthen(0.2),
+            !budget.lengthen(0.2, 2),
             "2 comparisons of 14 runs of 4.1 s, and a quarter more, take 143 s"
         );
-        assert_eq!(budget.run_s, 3.9);
+        assert!(budget.lengthen(4.0, 1), "one of runs of 7.9 s takes 138 s");
+        assert_eq!(budget.run_s, 7.9);
     }
 
     #[test]
