@@ -59,20 +59,25 @@ pub fn to_bbr(view: &View, why: &str) -> Option<Change> {
 const DEFAULT_MAX_RMEM_BYTES: f64 = 6_291_456.0;
 const DEFAULT_MAX_WMEM_BYTES: f64 = 4_194_304.0;
 
-/// A larger maximum for the receive buffers of the receiver.
+/// Receive buffer at the start of a connection if nobody set one, bytes (tcp_init of net/ipv4/tcp.c). The window that
+/// the receiver first offers follows from it, and then grows with what came in a round trip: a small one costs many
+/// round trips. A send buffer needs no such start, as it grows with the congestion window.
+const DEFAULT_FIRST_RMEM_BYTES: u64 = 131_072;
+
+/// Larger receive buffers for the receiver: at least the kernel's own at the start, and a larger maximum.
 pub fn larger_rmem(view: &View) -> Option<Change> {
-    larger_buffer(view, &view.receiver, TCP_RMEM)
+    larger_buffer(view, &view.receiver, TCP_RMEM, DEFAULT_FIRST_RMEM_BYTES)
 }
 
 /// A larger maximum for the send buffers of the sender.
 pub fn larger_wmem(view: &View) -> Option<Change> {
-    larger_buffer(view, &view.sender, TCP_WMEM)
+    larger_buffer(view, &view.sender, TCP_WMEM, 0)
 }
 
-/// Raises the last of three numbers to twice the bandwidth-delay product of the next limit, one
+/// Raises the second of three numbers to at least `first`, and the last to twice the bandwidth-delay product of the next limit, one
 /// for the data in flight and one for what waits behind a loss, but at least to twice the present value.
 /// If no limit is known, raises it to the kernel's own maximum.
-fn larger_buffer(view: &View, side: &Side, name: &str) -> Option<Change> {
+fn larger_buffer(view: &View, side: &Side, name: &str, first: u64) -> Option<Change> {
     let present = side.text(name).ok()?;
     let largest = bounds::largest_of(side, name).ok()?;
     let product = ceiling::ceiling(view)
@@ -84,6 +89,8 @@ fn larger_buffer(view: &View, side: &Side, name: &str) -> Option<Change> {
     let wanted = product.map_or(usual, |bytes| 2.0 * memory * bytes).max(2.0 * largest);
     let whole = round_up(wanted)?;
     let mut words: Vec<String> = present.split_whitespace().map(Into::into).collect();
+    let present_first: u64 = words.get(1)?.parse().ok()?;
+    words[1] = present_first.max(first).to_string();
     *words.get_mut(2)? = whole.to_string();
     let why = match product {
         Some(_) => "2 × bandwidth-delay product, at least twice the present maximum",
@@ -102,6 +109,8 @@ fn round_up(bytes: f64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use goodput_model::EndName::Far;
+
     use super::*;
     use crate::testing::Case;
 
@@ -113,6 +122,16 @@ mod tests {
         assert_eq!(change.from.as_deref(), Some("4096 131072 262144"));
         // 941.5 Mbit/s × 42 ms = 4.9 MB, four times that, rounded up.
         assert_eq!(change.to, "4096 131072 33554432");
+    }
+
+    #[test]
+    fn a_small_receive_buffer_starts_as_large_as_the_kernels_own() {
+        let receiver_has = |rmem: &'static str| {
+            let case = Case::receive_window().fact(Far, TCP_RMEM, rmem);
+            larger_rmem(&View::new(&case.evidence())).unwrap().to
+        };
+        assert_eq!(receiver_has("4096 16384 262144"), "4096 131072 33554432");
+        assert_eq!(receiver_has("4096 200000 262144"), "4096 200000 33554432");
     }
 
     #[test]
