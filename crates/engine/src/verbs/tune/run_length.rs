@@ -10,12 +10,23 @@ const USUAL_S: f64 = 1.0;
 /// out is at most half of a run (`result/window.rs`).
 const RUN_LENGTH_IN_STARTUPS: f64 = 2.0;
 
-/// Length of a run, seconds, after the first measurement: its slow start fits into a run twice, if a run of that
-/// length is no longer than `longest_s`. In runs that are mostly slow start, only changes of slow start would help.
+/// Round trips in which windows double from the first ones, of ten segments (RFC 6928), to more than ten thousand, which
+/// is 15 MB in flight. A change that lets a window grow needs them, though the path did not before the change.
+const ROUND_TRIPS_OF_GROWTH: f64 = 10.0;
+
+/// Length of a run, seconds, after the first measurement: its slow start, or that of a changed path, fits into a run
+/// twice, if a run of that length is no longer than `longest_s`. In runs that are mostly slow start, only changes of slow
+/// start would help.
 pub fn run_s(start: &Record, longest_s: f64) -> f64 {
     let windows = start.result.directions.iter().filter_map(|direction| direction.window_s);
     let left_out_s = windows.map(|window_s| moved_s(start) - window_s).fold(0.0, f64::max);
-    past(left_out_s, longest_s)
+    past(left_out_s.max(ROUND_TRIPS_OF_GROWTH * round_trip_s(start)), longest_s)
+}
+
+/// The shortest round trip that a measurement saw, seconds; 0 if none is known.
+fn round_trip_s(start: &Record) -> f64 {
+    let each = start.result.directions.iter().filter_map(|direction| direction.min_rtt_us.value());
+    each.map(|us| us / 1e6).reduce(f64::min).unwrap_or(0.0)
 }
 
 fn past(startup_s: f64, longest_s: f64) -> f64 {
