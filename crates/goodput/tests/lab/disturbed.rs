@@ -5,7 +5,8 @@
 //! machine's own busy CPUs is not judged here, because it may be true of any path on a slow machine; `cargo xtask truth`
 //! judges it. An answer that decides nothing counts as wrong on an undisturbed machine. On a disturbed one it is printed
 //! as `NOT JUDGED`, and `cargo xtask test` counts it separately. It does not fail in CI, whose machines are shared: a
-//! failure there would show more about the neighbours than about goodput.
+//! failure there would show more about the neighbours than about goodput. A scenario in which another cause is named is
+//! judged like that, too, but if all runs name the same one, the test fails ([`crate::majority`]).
 
 use std::collections::BTreeMap;
 use std::fs::{read_dir, read_to_string};
@@ -15,7 +16,7 @@ use goodput_model::{Record, Verdict};
 use goodput_testing::as_test;
 use libtest_mimic::Failed;
 
-use crate::majority::{Outcome, by_majority};
+use crate::majority::{Outcome, Said, by_majority};
 use crate::neighbours::{MAX_BUSY_SHARE, Needs, Test};
 
 /// Largest share of the CPUs that other programs take on an undisturbed machine.
@@ -44,6 +45,8 @@ pub enum Judgement {
     Right,
     /// The record names nothing false, and not what it should.
     Open(String),
+    /// The record names another cause, which may be true if others took the CPUs: the cause, and what it is based on.
+    Other(String, String),
     /// The machine's CPUs limit, by the kernel's own counters.
     Cpus(String),
     /// The record names something false.
@@ -91,14 +94,20 @@ pub fn judged_in(
     }
 }
 
-/// Whether a test fails. If it neither fails nor proves anything, the reason.
+/// What a run of a test comes to.
 pub fn outcome(judgement: Judgement, machine: &Machine) -> Outcome {
-    match (judgement, &machine.taken) {
-        (Judgement::Right, _) => Ok(None),
-        (Judgement::Wrong(said), _) | (Judgement::Open(said), None) => Err(said),
-        (Judgement::Open(said), Some(taken)) => Ok(Some(format!("{taken}: {said}"))),
-        (Judgement::Cpus(said), _) if machine.busy => Ok(Some(said)),
-        (Judgement::Cpus(said), _) => Err(said),
+    let (text, cause, excuse) = match judgement {
+        Judgement::Right => return Outcome::Expected,
+        Judgement::Wrong(text) => (text, None, None),
+        Judgement::Open(text) => (text, None, machine.taken.clone()),
+        Judgement::Other(cause, text) => (text, Some(cause), machine.taken.clone()),
+        Judgement::Cpus(text) => {
+            (text, None, machine.busy.then(|| "the CPUs were busy".to_owned()))
+        }
+    };
+    match excuse {
+        Some(excuse) => Outcome::NotJudged(Said { text: format!("{excuse}: {text}"), cause }),
+        None => Outcome::Unexpected(Said { text, cause }),
     }
 }
 
@@ -254,13 +263,23 @@ fn wrong_fails() -> Result<(), Failed> {
     let taken = Machine { taken: Some("others took 60 % of the CPUs".into()), busy: true };
     let (full, idle) = (Machine { taken: None, busy: true }, Machine { taken: None, busy: false });
     let said = || "ack-path".to_owned();
-    check(outcome(Judgement::Wrong(said()), &taken).is_err(), "wrong, busy")?;
-    check(outcome(Judgement::Wrong(said()), &idle).is_err(), "wrong, left alone")?;
-    check(outcome(Judgement::Open(said()), &full).is_err(), "open, left alone")?;
-    check(matches!(outcome(Judgement::Open(said()), &taken), Ok(Some(_))), "open, busy")?;
-    check(matches!(outcome(Judgement::Cpus(said()), &full), Ok(Some(_))), "the CPUs")?;
-    check(outcome(Judgement::Cpus(said()), &idle).is_err(), "the CPUs, which were idle")?;
-    check(outcome(Judgement::Right, &taken) == Ok(None), "right, busy")
+    let fails = |judgement, machine| matches!(outcome(judgement, machine), Outcome::Unexpected(_));
+    let open = |judgement, machine| matches!(outcome(judgement, machine), Outcome::NotJudged(_));
+    check(fails(Judgement::Wrong(said()), &taken), "wrong, busy")?;
+    check(fails(Judgement::Wrong(said()), &idle), "wrong, left alone")?;
+    check(fails(Judgement::Open(said()), &full), "open, left alone")?;
+    check(open(Judgement::Open(said()), &taken), "open, busy")?;
+    check(open(Judgement::Cpus(said()), &full), "the CPUs")?;
+    check(fails(Judgement::Cpus(said()), &idle), "the CPUs, which were idle")?;
+    let other = || Judgement::Other(said(), said());
+    check(fails(other(), &full), "another cause, left alone")?;
+    let cause = |judgement| match outcome(judgement, &taken) {
+        Outcome::NotJudged(said) => said.cause,
+        _ => None,
+    };
+    check(cause(other()) == Some(said()), "another cause, busy")?;
+    check(cause(Judgement::Cpus(said())).is_none(), "the CPUs are excused")?;
+    check(outcome(Judgement::Right, &taken) == Outcome::Expected, "right, busy")
 }
 
 fn others_are_distinguished() -> Result<(), Failed> {

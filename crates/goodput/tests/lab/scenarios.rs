@@ -2,11 +2,12 @@
 //!
 //! A scenario that does not come out as expected runs again, and most runs decide. A verdict from a time in which others
 //! took the machine's CPUs is not judged: the path was not what the scenario planted. It is printed, and counted apart from
-//! what passed.
+//! what passed. If all runs name the same wrong cause, the test fails all the same.
 
 use std::path::Path;
 
 use goodput_lab::{Observed, Scenario};
+use goodput_model::Verdict;
 use goodput_testing::as_test;
 use libtest_mimic::Failed;
 
@@ -45,10 +46,19 @@ fn run_once(scenario: &Scenario, needs: Needs) -> Result<Outcome, Failed> {
         false if CPUS.contains(&record.verdict.limit.as_str()) => {
             Judgement::Cpus(explain(&observed))
         }
-        // A wrong one, too: the path was not what the scenario planted if others took the CPUs.
-        false => Judgement::Open(explain(&observed)),
+        // The path was not what the scenario planted if others took the CPUs.
+        false => match named_instead(&observed) {
+            Some(cause) => Judgement::Other(cause.into(), explain(&observed)),
+            None => Judgement::Open(explain(&observed)),
+        },
     };
     Ok(outcome(judgement, &machine))
+}
+
+/// The cause that the verdict names although the scenario wants another, or none.
+fn named_instead(observed: &Observed) -> Option<&str> {
+    let missed = observed.judged.iter().find(|expectation| expectation.what == "limit");
+    missed.filter(|limit| !limit.ok && limit.got != Verdict::NO_LIMIT).map(|limit| &*limit.got)
 }
 
 /// What was missed, and the evidence of what was found instead.
