@@ -1,6 +1,7 @@
 //! `cargo xtask corpus`: the kept runs of random faults, judged by today's rules without running anything.
 
 mod fit;
+mod misses;
 mod page;
 mod reliability;
 mod said;
@@ -29,6 +30,9 @@ pub struct Options {
     /// Name of the campaign that is added: when it ran, where, and what was special about it.
     #[arg(long, value_name = "NAME", requires = "add")]
     name: Option<String>,
+    /// Changes nothing; prints each run of the part for fitting that was not right, with all that today's rules say of it.
+    #[arg(long, conflicts_with_all = ["add", "check"])]
+    misses: bool,
     /// Changes nothing; fails if docs/corpus.md and the fitted weights are not what today's rules give.
     #[arg(long, conflicts_with = "add")]
     check: bool,
@@ -41,6 +45,11 @@ pub fn run(options: &Options) -> Result<()> {
             [] => Ok(()),
             problems => bail!("{}", problems.join("\n  ")),
         };
+    }
+    if options.misses {
+        let corpus = Corpus::judged()?;
+        print!("{}", misses::misses(&corpus.cases, &corpus.judged)?);
+        return Ok(());
     }
     if let Some((file, name)) = options.add.as_ref().zip(options.name.as_ref()) {
         let lines = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
@@ -94,13 +103,16 @@ fn path() -> PathBuf {
 struct Corpus {
     /// As it is kept.
     lines: String,
+    /// With today's findings.
+    judged: String,
     cases: Vec<Case>,
 }
 
 impl Corpus {
     fn judged() -> Result<Self> {
         let lines = store::lines()?;
-        Ok(Self { cases: page::cases(&judge_again(&lines)?)?, lines })
+        let judged = judge_again(&lines)?;
+        Ok(Self { cases: page::cases(&judged)?, judged, lines })
     }
 
     /// The weights fitted to the part that is for it, with the priors of `old`.

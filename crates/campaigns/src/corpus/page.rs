@@ -26,7 +26,7 @@ pub fn cases(lines: &str) -> Result<Vec<Case>> {
 }
 
 /// Whether a run can be judged: it has a verdict, and if a fault was planted, it is known to have cost enough.
-fn counts(ran: &Ran) -> bool {
+pub fn counts(ran: &Ran) -> bool {
     let has_cost = matches!(ran.planted, Planted::Nothing(_)) || ran.cost.is_some();
     matches!(ran.came, Came::Verdict(_)) && has_cost && score(ran).is_some()
 }
@@ -70,7 +70,8 @@ fn head(cases: &[Case]) -> String {
          drawn at random, with a fault or without (`cargo xtask truth --random`), measured for four seconds. A \
          fault counts if it cost 15 % or more of its healthy twin's goodput, a path without a fault if it carried more \
          than 95 % of its rate. A quarter of the faults is held out, by \
-         their SHA-256: rules and weights are never fitted to these.\n\n\
+         their SHA-256: rules and weights are never fitted to these. On a path without a fault, `cpu-contention` is no false \
+         alarm if programs of lower priority took more than 5 % of the CPUs meanwhile; such runs are counted apart.\n\n\
          - {} runs, measured on {}\n\
          - {} of them can't be judged: the run failed, the fault cost too little or its cost is unknown, or the path without a fault was far from full\n",
         cases.len(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::truth::{Planted, Ran};
+use crate::truth::{Planted, Ran, is_of_the_machine};
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,12 +38,15 @@ struct Finding {
     probability: Option<serde_json::Value>,
 }
 
-/// The findings of a run that have a probability.
+/// The findings of a run that have a probability, but for those of which nobody can say whether they are right.
 pub fn said(line: &str, ran: &Ran) -> Result<Vec<Said>> {
     let line: Line =
         serde_json::from_str(line).with_context(|| format!("read the findings of {}", ran.case))?;
     let findings = line.record.map(|record| record.findings).unwrap_or_default();
     let said = |(finding, features): (Finding, Option<BTreeMap<String, f64>>)| {
+        if is_of_the_machine(ran, &finding.rule) {
+            return None;
+        }
         Some(Said {
             probability: finding.probability.as_ref()?.as_f64()?,
             features: features?,

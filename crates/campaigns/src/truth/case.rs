@@ -17,6 +17,9 @@ pub struct Ran {
     pub cost: Option<f64>,
     /// The digest of the fault that was drawn, if it was drawn at random.
     pub drawn: Option<String>,
+    /// Share of the machine's CPUs that programs of low priority took meanwhile, which are none of the lab's; `None` if
+    /// that is not known.
+    pub others: Option<f64>,
 }
 
 /// What was planted, and which verdicts are allowed.
@@ -94,8 +97,23 @@ impl Ran {
         };
         let drawn = line["drawn"].as_str().map(Into::into);
         let planted = planted(&line["expected"]);
-        Ok(Self { case, planted, came, cost: line["cost"].as_f64(), drawn })
+        let others = others(&line["record"]["ends"]["near"]);
+        Ok(Self { case, planted, came, cost: line["cost"].as_f64(), drawn, others })
     }
+}
+
+/// Share of a host's CPU time between its two snapshots that went to programs with a nice value above 0 (proc_stat(5)). All
+/// hosts of a lab have one machine.
+fn others(end: &Value) -> Option<f64> {
+    const TIMES: [&str; 8] =
+        ["nice", "user", "system", "idle", "iowait", "irq", "softirq", "steal"];
+    let grown = |time: &str| {
+        let at = |when: &str| end[when]["facts"][format!("cpu.{time}_us")].as_f64();
+        Some(at("after")? - at("before")?)
+    };
+    let grown = TIMES.into_iter().map(grown).collect::<Option<Vec<_>>>()?;
+    let all: f64 = grown.iter().sum();
+    (all > 0.0).then(|| grown[0] / all)
 }
 
 fn planted(expected: &Value) -> Planted {
@@ -171,6 +189,24 @@ mod tests {
         let Came::Verdict(verdict) = ran.came else { panic!("no verdict") };
         assert_eq!(verdict.missed, ["end: far, got near"]);
         assert_eq!(verdict.fix.unwrap().percent, Some((9.0, 8.0, 10.0)));
+    }
+
+    #[test]
+    fn what_others_took_is_known_of_a_machine_that_counts_it() {
+        let times = |nice: u32| {
+            let zero = ["user", "system", "iowait", "irq", "softirq", "steal"];
+            let zero: String = zero.map(|time| format!(r#","cpu.{time}_us":5"#)).concat();
+            format!(r#"{{"facts":{{"cpu.nice_us":{nice},"cpu.idle_us":{}{zero}}}}}"#, 3 * nice)
+        };
+        let of = |after: &str| {
+            let line = format!(
+                r#"{{"case":"a","expected":{{}},"record":{{"ends":{{"near":{{"before":{},"after":{after}}}}}}}}}"#,
+                times(100)
+            );
+            Ran::parse(&line).unwrap().others
+        };
+        assert_eq!(of(&times(300)), Some(0.25));
+        assert_eq!(of("{}"), None);
     }
 
     #[test]

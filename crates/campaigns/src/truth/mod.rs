@@ -18,7 +18,7 @@ use crate::options::{DrawOptions, RunOptions};
 use crate::{random, side_by_side};
 pub use case::{Came, Planted, Ran};
 use goodput_tools::shell::root;
-pub use score::score;
+pub use score::{is_of_the_machine, score};
 pub use twin::LEAST_COST;
 
 /// Options of `cargo xtask truth`.

@@ -40,6 +40,11 @@ pub fn summary(runs: &[Ran]) -> String {
         ("false alarms on healthy paths", wilson::shown(count(&[Score::FalseAlarm]), healthy)),
         ("all causes of several named", wilson::shown(count(&[Score::AllNamed]), several)),
     ];
+    let disturbed = count(&[Score::Disturbed]);
+    if disturbed > 0 {
+        let row = "healthy paths not judged: named that other programs took the CPUs, as they did";
+        lines.push((row, disturbed.to_string()));
+    }
     if !fixes.is_empty() {
         lines.push(("proposed change measurably better", wilson::shown(better, fixes.len())));
     }
@@ -298,6 +303,7 @@ mod tests {
             came: Came::Verdict(Box::new(verdict)),
             cost: None,
             drawn: None,
+            others: None,
         }
     }
 

@@ -18,6 +18,8 @@ pub enum Score {
     Quiet,
     /// Nothing planted, and a cause named.
     FalseAlarm,
+    /// Nothing planted, and named that other programs took the CPUs, as they did.
+    Disturbed,
     /// Several planted, all named, one of them as the verdict.
     AllNamed,
     /// Several planted, one of them is the verdict, and another is not named.
@@ -38,7 +40,7 @@ pub fn score(ran: &Ran) -> Option<Score> {
     Some(match &ran.planted {
         Planted::One { rules, end } => one(verdict, rules, end.as_deref()),
         Planted::Several(rules) => several(verdict, rules),
-        Planted::Nothing(may) => nothing(verdict, may),
+        Planted::Nothing(may) => nothing(ran, verdict, may),
     })
 }
 
@@ -63,10 +65,27 @@ fn several(verdict: &Verdict, rules: &[String]) -> Score {
     }
 }
 
-fn nothing(verdict: &Verdict, may: &[String]) -> Score {
-    let all = verdict.found.iter().chain([&verdict.limit]);
-    let quiet = all.filter(|rule| *rule != "none").all(|rule| may.contains(rule));
-    if quiet { Score::Quiet } else { Score::FalseAlarm }
+/// Share of the machine's CPUs that other programs take on an undisturbed one, at most.
+const MAX_OTHERS_SHARE: f64 = 0.05;
+
+/// Whether a finding of this rule is true of this run although it was not planted: nothing was, and other programs took the
+/// CPUs, by the kernel's count of low priorities, which no rule reads.
+pub fn is_of_the_machine(ran: &Ran, rule: &str) -> bool {
+    matches!(ran.planted, Planted::Nothing(_))
+        && rule == "cpu-contention"
+        && ran.others.is_some_and(|share| share > MAX_OTHERS_SHARE)
+}
+
+fn nothing(ran: &Ran, verdict: &Verdict, may: &[String]) -> Score {
+    let named = verdict.found.iter().chain([&verdict.limit]).filter(|rule| *rule != "none");
+    let mut named = named.filter(|rule| !may.contains(rule)).peekable();
+    if named.peek().is_none() {
+        Score::Quiet
+    } else if named.all(|rule| is_of_the_machine(ran, rule)) {
+        Score::Disturbed
+    } else {
+        Score::FalseAlarm
+    }
 }
 
 impl Score {
@@ -90,6 +109,7 @@ impl Score {
             Self::Missed => "missed",
             Self::Quiet => "quiet",
             Self::FalseAlarm => "false alarm",
+            Self::Disturbed => "disturbed",
             Self::AllNamed => "all named",
             Self::SomeNamed => "one named",
             Self::NoneFirst => "another first",
@@ -116,7 +136,7 @@ mod tests {
 
     fn scored_at(cost: Option<f64>, planted: Planted, found: &[&str]) -> Option<Score> {
         let came = Came::Verdict(Box::new(verdict(found)));
-        score(&Ran { case: "x".into(), planted, came, cost, drawn: None })
+        score(&Ran { case: "x".into(), planted, came, cost, drawn: None, others: None })
     }
 
     #[test]
@@ -158,6 +178,21 @@ mod tests {
     }
 
     #[test]
+    fn that_others_took_the_cpus_is_no_alarm_if_they_did() {
+        let scored = |others, found: &[&str]| {
+            let came = Came::Verdict(Box::new(verdict(found)));
+            let planted = Planted::Nothing(vec!["a".into()]);
+            score(&Ran { case: "x".into(), planted, came, cost: None, drawn: None, others })
+        };
+        let contention = ["a", "cpu-contention"];
+        assert_eq!(scored(Some(0.3), &contention), Some(Score::Disturbed));
+        assert_eq!(scored(Some(0.01), &contention), Some(Score::FalseAlarm));
+        assert_eq!(scored(None, &contention), Some(Score::FalseAlarm));
+        assert_eq!(scored(Some(0.3), &["cpu-contention", "b"]), Some(Score::FalseAlarm));
+        assert_eq!(scored(Some(0.3), &["a"]), Some(Score::Quiet));
+    }
+
+    #[test]
     fn a_fault_that_costs_nothing_is_not_judged() {
         let verdict = Came::Verdict(Box::new(verdict(&["b"])));
         let planted = Planted::One { rules: vec!["a".into()], end: None };
@@ -167,6 +202,7 @@ mod tests {
             came: verdict.clone(),
             cost,
             drawn: None,
+            others: None,
         };
         assert_eq!(score(&ran(Some(LEAST_COST / 2.0))), None);
         assert_eq!(score(&ran(Some(LEAST_COST * 2.0))), Some(Score::Wrong));
@@ -181,6 +217,7 @@ mod tests {
             came: Came::Skipped("x".into()),
             cost: None,
             drawn: None,
+            others: None,
         };
         assert_eq!(score(&ran), None);
     }
