@@ -60,7 +60,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if squeezes < MANY_PER_S {
         return Ok(None);
     }
-    let (ring, backlog) = (side.ring_drops(), side.grown(SOFTNET_DROPPED).map(|n| n as f64));
+    let (ring, backlog) = (side.ring_drops(), view.backlog_drops());
     let drops = match (&ring, &backlog) {
         (Ok(ring), Ok(backlog)) => ring.max(*backlog),
         (one, other) => one.clone().or_else(|_| other.clone())?,

@@ -15,8 +15,10 @@
 //! A longer backlog, or steering to more CPUs.
 //!
 //! # When it is wrong
-//! The counter is for the whole host, including network namespaces and other programs. If there are
-//! far more drops than the flows lost, some belong to others, and the finding is only possible. A
+//! The counter is for the whole host, including network namespaces and other programs. If less than
+//! a quarter of the packets that the CPUs handled were the measurement's, nobody can tell whose were
+//! dropped. If there are far more drops than the flows lost, some belong to others, and the finding
+//! is only possible. A
 //! CPU with no time left overruns a backlog of any length; then softirq-saturation is reported.
 //!
 //! # Source
@@ -59,7 +61,7 @@ const MAX_BACKLOG_PACKETS: f64 = 32_768.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.receiver;
-    let drops = side.grown(SOFTNET_DROPPED)? as f64;
+    let drops = view.backlog_drops()?;
     let Some(lost) = LostHere::of(view, drops * segments_each(view))? else { return Ok(None) };
     // The host's count has other programs' packets in it, so that it is never beyond doubt.
     let confidence = match lost.confidence() {

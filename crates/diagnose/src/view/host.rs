@@ -59,16 +59,6 @@ impl<'a> Side<'a> {
         per_million(count, self.grown(names::SOFTNET_PROCESSED)?, "the packets processed")
     }
 
-    /// Packets that this host dropped on the way in. Missing counters count as zero as long as one
-    /// is there.
-    pub fn arrival_drops(&self) -> Result<f64, Missing> {
-        let whole_host = self.grown(names::SOFTNET_DROPPED).map(|drops| drops as f64);
-        match (self.device_drops(), whole_host) {
-            (Ok(device), Ok(host)) => Ok(device + host),
-            (one, other) => one.or(other),
-        }
-    }
-
     /// Drops of the path's own device. The backlog's count covers the whole host, including drops of
     /// other programs, and on Linux of other network namespaces too.
     pub fn device_drops(&self) -> Result<f64, Missing> {

@@ -1,6 +1,7 @@
 //! The rules' view of the evidence: derived quantities, restricted to the measured window.
 
 mod arrivals;
+mod backlog;
 mod bursts;
 mod connections;
 mod cpu;

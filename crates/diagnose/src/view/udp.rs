@@ -77,7 +77,7 @@ impl View<'_> {
         self.receiver.socket_drops().unwrap_or(0.0)
             + self.sender.queue_drops().unwrap_or(0.0)
             + self.sender.departure_drops() * self.receiver.datagrams_in_a_packet()
-            + self.receiver.arrival_drops().unwrap_or(0.0)
+            + self.arrival_drops().unwrap_or(0.0)
     }
 }
 
