@@ -20,6 +20,8 @@ pub struct Halves {
     pub there_s: Bounded,
     /// From the receiver to the sender.
     pub back_s: Bounded,
+    /// By how much longer the way back waits than the way there at the same time.
+    pub more_back_s: Bounded,
 }
 
 impl View<'_> {
@@ -50,7 +52,7 @@ impl Halves {
     fn adds_up_to(self, queue: Bounded, late_s: f64) -> Result<Self, Missing> {
         let sum = self.there_s + self.back_s;
         // Within twice the bound, because both sides of the comparison have one.
-        let near = 2.0 * sum.error + queue.error + late_s;
+        let near = 2.0 * sum.error() + queue.error() + late_s;
         if (sum.value - queue.value).abs() <= near {
             return Ok(self);
         }
@@ -95,17 +97,26 @@ impl<'a> Ways<'a> {
         let near = if self.sender.name == EndName::Near { self.sender } else { self.receiver };
         let (from_s, to_s) = near.window_s();
         let window = at(self.began_ns[0], from_s)..at(self.began_ns[0], to_s);
-        let within = || self.exchanges.iter().filter(|e| window.contains(&e.sent_ns));
-        let out = within().map(|e| self.idle.waited_there_s(e.sent_ns, e.received_ns));
-        let home = within().map(|e| self.idle.waited_back_s(e.answered_ns, e.back_ns));
-        let what = "an exchange of the clocks";
-        let (out, home) =
-            (Bounded::median(out.collect(), what)?, Bounded::median(home.collect(), what)?);
-        let out = out.wider(self.idle.error_there_s());
-        let home = home.wider(self.idle.error_back_s());
-        let (there_s, back_s) =
+        let within = self.exchanges.iter().filter(|e| window.contains(&e.sent_ns));
+        let waited = |e: &Exchange| {
+            let out = self.idle.waited_there_s(e.sent_ns, e.received_ns);
+            (out, self.idle.waited_back_s(e.answered_ns, e.back_ns))
+        };
+        let (out, home): (Vec<f64>, Vec<f64>) = within.map(waited).unzip();
+        let (there, back) =
             if self.sender.name == EndName::Near { (out, home) } else { (home, out) };
-        Ok(Halves { there_s, back_s })
+        let errors = [self.idle.error_there_s(), self.idle.error_back_s()];
+        let [there_by, back_by] =
+            if self.sender.name == EndName::Near { errors } else { [errors[1], errors[0]] };
+        let more = there.iter().zip(&back).map(|(there, back)| back - there).collect();
+        let median = |waits, by| {
+            Bounded::median(waits, "an exchange of the clocks").map(|median| median.wider(by))
+        };
+        Ok(Halves {
+            more_back_s: median(more, there_by + back_by)?,
+            there_s: median(there, there_by)?,
+            back_s: median(back, back_by)?,
+        })
     }
 
     /// Judged by the flows' own bytes.
@@ -121,10 +132,9 @@ impl<'a> Ways<'a> {
             let kernel = flow.tcp.get().and_then(TcpInfo::received_bytes);
             Ok((kernel.unwrap_or(flow.bytes), 0))
         })?;
-        Ok(Halves {
-            there_s: self.waited(&sent, self.sender, &arrived, self.receiver)?,
-            back_s: self.waited(&arrived, self.receiver, &acknowledged, self.sender)?,
-        })
+        let there_s = self.waited(&sent, self.sender, &arrived, self.receiver)?;
+        let back_s = self.waited(&arrived, self.receiver, &acknowledged, self.sender)?;
+        Ok(Halves { there_s, back_s, more_back_s: back_s - there_s })
     }
 
     /// How long bytes waited between two curves, seconds.
@@ -232,9 +242,9 @@ mod tests {
     #[test]
     fn either_way_is_known_to_its_bound() {
         let found = halves(waiting(0.0075, 0.0005)).unwrap();
-        assert!((found.there_s.value - 0.0075).abs() <= found.there_s.error + 1e-9, "{found:?}");
-        assert!((found.back_s.value - 0.0005).abs() <= found.back_s.error + 1e-9, "{found:?}");
-        assert!(found.back_s.error < 5e-4, "{found:?}");
+        assert!((found.there_s.value - 0.0075).abs() <= found.there_s.error() + 1e-9, "{found:?}");
+        assert!((found.back_s.value - 0.0005).abs() <= found.back_s.error() + 1e-9, "{found:?}");
+        assert!(found.back_s.error() < 5e-4, "{found:?}");
     }
 
     #[test]
