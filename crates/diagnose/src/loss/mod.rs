@@ -14,6 +14,7 @@ mod fit;
 mod level;
 mod order;
 mod outage;
+mod regular;
 mod series;
 #[cfg(test)]
 mod simulated;
@@ -83,10 +84,16 @@ fn fitted(flows: &[Flow], late_s: f64) -> Loss {
 
 /// Every explanation of what was lost that could be tried, the best first.
 fn candidates(flows: &[&[LossStep]]) -> Vec<Fit> {
+    let random = chance::random(flows);
+    // It is chance that is more regular. If it explains no more than chance, it says nothing of a limit.
+    let regular = regular::regular(flows);
+    let regular = regular
+        .filter(|fit| random.as_ref().is_some_and(|random| fit.criterion < random.criterion));
+    let of_flight = [level::flight(flows), regular].into_iter().flatten();
     let models = [
-        chance::random(flows),
+        random,
         chance::runs(flows),
-        level::flight(flows),
+        of_flight.min_by(|a, b| a.criterion.total_cmp(&b.criterion)),
         level::shared_flight(flows),
         level::queue(flows),
         bucket::bucket(flows),

@@ -174,7 +174,6 @@ fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
     let policed = || Policing::of(view).ok().flatten();
     if held < MIN_LIMITING_TIME_SHARE
         || dropped_at_host(view)?
-        || view.sender.queue_stands()?
         || policed().is_some_and(|seen| seen.confidence > Confidence::Possible)
         || (confidence == Confidence::Possible && path_is_full(view))
         || is_local(view)?
@@ -194,7 +193,7 @@ fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
 /// Whether the hosts dropped themselves what was lost, or nothing was but by mistake.
 fn dropped_at_host(view: &View) -> Result<bool, Missing> {
     let (side, again) = (&view.sender, view.sender.retransmitted_segments_in_all()?);
-    let dropped = side.queue_drops().unwrap_or(0.0) + view.receiver.arrival_drops().unwrap_or(0.0);
+    let dropped = side.queue_drops().unwrap_or(0.0) + view.arrival_drops().unwrap_or(0.0);
     Ok(dropped.max(side.needless_retransmits().unwrap_or(0.0))
         >= MIN_DROPPED_BY_HOSTS_SHARE * again)
 }
