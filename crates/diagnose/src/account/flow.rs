@@ -7,7 +7,7 @@ use goodput_model::{Direction, FlowSample, Missing, Role, TcpInfo};
 use super::busy::Busy;
 use super::control::FullPipe;
 use super::full_path::FullPath;
-use super::interval::{CA_LOSS, Control, Interval, account, of_datagrams};
+use super::interval::{CA_LOSS, Control, Interval, account, is_paced_out, of_datagrams};
 use super::pair::Pair;
 use super::reader::{Readers, reader_is_behind, throttled_share};
 use super::share::{Ledger, Seat};
@@ -80,6 +80,8 @@ struct Seen {
 struct Past {
     pipe: FullPipe,
     busy: Busy,
+    /// When it was first sampled, seconds.
+    began_s: Option<f64>,
 }
 
 /// What another program's writers did over the whole window, shares of it.
@@ -151,6 +153,7 @@ impl<'a> PathFacts<'a> {
         let tcp = [from.tcp.get()?, to.tcp.get()?];
         let control =
             if self.by_loss { Control::ByLoss } else { past.pipe.after(tcp[1], duration_us) };
+        let since_s = to_s - *past.began_s.get_or_insert(from_s);
         let interval = Interval {
             duration_us,
             tcp,
@@ -163,6 +166,7 @@ impl<'a> PathFacts<'a> {
             full_for_all: seen.is_full,
             gives_all: seen.gives_all,
             queued: !seen.is_full && self.is_queued(tcp[1])?,
+            paced_out: is_paced_out(tcp[1], since_s),
             control,
         };
         Ok(account(&interval)?.scaled_to(to_s - from_s))

@@ -8,6 +8,7 @@ use goodput_model::{Limiter, Missing, TcpInfo};
 use super::share::{Ledger, Seat};
 use super::state::{State, state};
 use super::work::Work;
+use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 
 /// `TCP_CA_Loss` and `TCP_CA_CWR` (include/uapi/linux/tcp.h, `enum tcp_ca_state`).
 pub const CA_LOSS: u64 = 4;
@@ -41,6 +42,8 @@ pub struct Interval<'a> {
     pub gives_all: bool,
     /// Whether this flow waited in a queue: longer than hosts and jitter explain. Not asked of a path that is full for all.
     pub queued: bool,
+    /// Whether the flow has sent since its start what a pacing rate that was asked for allows.
+    pub paced_out: bool,
     /// What the congestion control did.
     pub control: Control,
 }
@@ -81,7 +84,11 @@ fn whole(seen: &Interval) -> Option<Ledger> {
         ledger.enter_own(reader.own_split(all), Seat::Receiver, all);
     } else if let Some(seat) = seen.softirqs_full {
         ledger.enter(Limiter::Host, seat, all);
-    } else if !seen.full_for_all && waits_for_time_out(seen) {
+    } else if seen.paced_out {
+        ledger.enter(Limiter::Application, Seat::Sender, all);
+    } else if waits_for_time_out(seen) && seen.gives_all {
+        ledger.enter(Limiter::PathRate, Seat::Path, all);
+    } else if waits_for_time_out(seen) && !seen.full_for_all {
         ledger.enter(Limiter::Recovery, Seat::Path, all);
     } else {
         return None;
@@ -105,11 +112,14 @@ fn divided(seen: &Interval) -> Result<Ledger, Missing> {
 }
 
 /// Share of an interval with a queue that the bottleneck was busy. A sender that has nothing to send leaves the queue to
-/// drain: then it is what arrived over what the bottleneck delivers.
+/// drain: then it is what arrived over what the bottleneck delivers. The kernel marks that a program limits only when the
+/// program begins to write (net/ipv4/tcp_rate.c, `tcp_rate_check_app_limited`). One that waits within a write for room in a
+/// full buffer has begun long before.
 fn queue_share(seen: &Interval) -> Result<f64, Missing> {
     let [from, to] = seen.tcp;
-    let hungry = state(to)? == State::Hungry && to.delivery_rate_app_limited == Some(1);
-    if !hungry {
+    let marked = to.delivery_rate_app_limited == Some(1);
+    let waits_for_room = waits_for_room(seen) >= MIN_LIMITING_TIME_SHARE;
+    if state(to)? != State::Hungry || !marked && !waits_for_room {
         return Ok(1.0);
     }
     let moved = to.acked_bytes()?.saturating_sub(from.acked_bytes()?) as f64;
@@ -152,12 +162,17 @@ fn own(ledger: &mut Ledger, seen: &Interval, time: f64) {
     }
 }
 
+/// Share of the interval in which the writer waited for room in its send buffer.
+fn waits_for_room(seen: &Interval) -> f64 {
+    let blocked_us = seen.writer.as_ref().map_or(0.0, |writer| writer.blocked_us);
+    (blocked_us / seen.duration_us).clamp(0.0, 1.0)
+}
+
 fn by_state(ledger: &mut Ledger, seen: &Interval, tcp: &TcpInfo, time: f64) -> Result<(), Missing> {
     match state(tcp)? {
         State::Closed => ledger.enter(Limiter::ReceiveWindow, Seat::Receiver, time),
         State::Hungry => {
-            let blocked = seen.writer.as_ref().map_or(0.0, |writer| writer.blocked_us);
-            let blocked = (blocked / seen.duration_us).clamp(0.0, 1.0);
+            let blocked = waits_for_room(seen);
             full_buffer(ledger, seen, blocked * time);
             own(ledger, seen, (1.0 - blocked) * time);
         }
@@ -167,6 +182,16 @@ fn by_state(ledger: &mut Ledger, seen: &Interval, tcp: &TcpInfo, time: f64) -> R
         State::Gated | State::Full => by_control(ledger, seen, tcp, time)?,
     }
     Ok(())
+}
+
+/// Whether a flow has sent as much in this time since its start, seconds, as the pacing rate that was asked for allows. The
+/// first window is sent at once, and what follows waits until its time has passed, also what is sent again
+/// (net/ipv4/tcp_output.c, `tcp_pacing_check`; `tcp_rearm_rto`).
+pub fn is_paced_out(tcp: &TcpInfo, since_s: f64) -> bool {
+    let allowed = tcp.max_pacing_rate_bytes_per_s.map(|rate| rate as f64 * since_s);
+    let sent = tcp.sent_bytes.map(|bytes| bytes as f64);
+    let is_used_up = |(sent, allowed)| sent >= MIN_SHARE_OF_PACING_CAP * allowed;
+    paces_as_asked(tcp) && since_s > 0.0 && sent.zip(allowed).is_some_and(is_used_up)
 }
 
 /// Whether pacing is at an upper bound that was set (`SO_MAX_PACING_RATE`; all ones without one).

@@ -24,6 +24,7 @@ use goodput_model::{
 use crate::parts;
 use crate::view::View;
 use flow::{Entry, entries};
+pub use interval::is_paced_out;
 pub use reader::reader_is_behind;
 use share::Ledger;
 pub use share::{Part, Seat};

@@ -3,7 +3,7 @@
 use goodput_model::{Limiter, Missing, TcpInfo};
 
 use super::busy::Busy;
-use super::interval::{Control, Interval, account};
+use super::interval::{Control, Interval, account, is_paced_out};
 use super::share::Seat;
 use super::work::Work;
 
@@ -74,6 +74,7 @@ struct Example {
     full_for_all: bool,
     gives_all: bool,
     queued: bool,
+    paced_out: bool,
     control: Control,
 }
 
@@ -88,6 +89,7 @@ impl Example {
             full_for_all: false,
             gives_all: false,
             queued: false,
+            paced_out: false,
             control: Control::ByLoss,
         }
     }
@@ -116,6 +118,7 @@ impl Example {
             full_for_all: self.full_for_all,
             gives_all: self.gives_all,
             queued: self.queued,
+            paced_out: self.paced_out,
             control: self.control,
         };
         let ledger = account(&seen)?;
@@ -199,6 +202,8 @@ fn a_time_out_of_one_flow_costs_nothing_while_the_others_fill_the_path() {
     let alone = || Example { silent: true, ..Example::new(full(tcp(100.0, 0.0, 0.0))) };
     alone().is(&[(Recovery, Path, 100.0)]);
     Example { full_for_all: true, ..alone() }.is(&[(PathRate, Path, 100.0)]);
+    // The others' round trips may be too new to show a queue.
+    Example { gives_all: true, ..alone() }.is(&[(PathRate, Path, 100.0)]);
 }
 
 #[test]
@@ -213,7 +218,28 @@ fn a_queue_that_drains_holds_the_time_in_which_the_bottleneck_is_busy() {
     // 90 of 112.4 Mbit/s.
     let seldom = TcpInfo { delivery_rate_app_limited: Some(1), ..hungry(tcp(100.0, 0.0, 0.0)) };
     let example = Example::new(seldom).writer(97.0, 0.0, 3.0).queued();
-    example.is(&[(SendBuffer, Sender, 19.4), (PathRate, Path, 80.0), (Host, Sender, 0.6)]);
+    let shared = [(SendBuffer, Sender, 19.4), (PathRate, Path, 80.0), (Host, Sender, 0.6)];
+    example.is(&shared);
+    // A writer that waits within a write has not marked it.
+    let unmarked = || hungry(tcp(100.0, 0.0, 0.0));
+    Example::new(unmarked()).writer(97.0, 0.0, 3.0).queued().is(&shared);
+    Example::new(unmarked()).writer(3.0, 0.0, 97.0).queued().is(&[(PathRate, Path, 100.0)]);
+}
+
+#[test]
+fn a_cap_that_the_first_window_uses_up_holds_what_follows() {
+    // 10 segments at once, 1570 bytes a second: for 9 seconds.
+    let sent = |bytes| TcpInfo {
+        sent_bytes: Some(bytes),
+        pacing_rate_bytes_per_s: Some(1_570),
+        max_pacing_rate_bytes_per_s: Some(1_570),
+        ..full(tcp(100.0, 0.0, 0.0))
+    };
+    assert!(is_paced_out(&sent(14_480), 4.0) && !is_paced_out(&sent(14_480), 12.0));
+    let uncapped = TcpInfo { max_pacing_rate_bytes_per_s: Some(u64::MAX), ..sent(14_480) };
+    assert!(!is_paced_out(&uncapped, 4.0));
+    let lost = Example { silent: true, paced_out: true, ..Example::new(sent(14_480)) };
+    lost.is(&[(Application, Sender, 100.0)]);
 }
 
 #[test]

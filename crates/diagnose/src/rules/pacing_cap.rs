@@ -7,7 +7,8 @@
 //!
 //! # How it is seen
 //! The cap is set (tcp_info max_pacing_rate), the pacing rate is at the cap, and the goodput is the
-//! cap minus the headers.
+//! cap minus the headers. Or each socket sent all that the cap allowed, and less arrived: the first
+//! window is sent at once, and with a low cap, all that follows waits for seconds.
 //!
 //! # What to try
 //! Raise or remove the cap: goodput's own `--max-pacing`, the program's own
@@ -22,6 +23,7 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing, TcpInfo};
 
+use crate::account::is_paced_out;
 use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, percent, rate, rate_argument};
@@ -58,7 +60,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let Some(cap) = cap(view)? else { return Ok(None) };
     let of_cap = view.goodput()? / cap;
-    if of_cap < MIN_SHARE_OF_CAP || !stands_at_cap(view)? {
+    if !stands_at_cap(view)? || of_cap < MIN_SHARE_OF_CAP && !is_used_up(view)? {
         return Ok(None);
     }
     let place = view.sender.place();
@@ -109,6 +111,16 @@ fn stands_at_cap(view: &View) -> Result<bool, Missing> {
     Ok(true)
 }
 
+/// Whether each socket has sent all that its cap allowed since the start, though less was of use: the first window is sent at
+/// once, and if it is lost, even its repetition waits.
+fn is_used_up(view: &View) -> Result<bool, Missing> {
+    let used_up = |connection: &Vec<Moment>| {
+        let [first, .., last] = connection[..] else { return false };
+        is_paced_out(last.tcp, last.at_s - first.at_s)
+    };
+    Ok(view.sender.connections()?.iter().all(used_up))
+}
+
 fn last<'a>(connection: &[Moment<'a>]) -> &'a TcpInfo {
     connection[connection.len() - 1].tcp
 }
@@ -151,6 +163,16 @@ mod tests {
     }
 
     #[test]
+    fn a_cap_that_a_lost_first_window_uses_up_is_named() {
+        let sent = |bytes| {
+            let case = capped().goodput(20e6).tcp(move |tcp, _| tcp.sent_bytes = Some(bytes));
+            case.plan(|plan| plan.socket.max_pacing_bits_per_s = None)
+        };
+        fires(&RULE, sent(30_000_000));
+        quiet(&RULE, sent(10_000_000));
+    }
+
+    #[test]
     fn a_cap_that_someone_else_set_is_looked_for() {
         let finding = fires(&RULE, capped().plan(|plan| plan.socket.max_pacing_bits_per_s = None));
         assert!(finding.changes.is_empty() && finding.advice[0].contains("BPF"));
@@ -159,7 +181,7 @@ mod tests {
     #[test]
     fn no_cap_one_out_of_reach_and_our_own_rate_are_quiet() {
         quiet(&RULE, Case::healthy());
-        quiet(&RULE, capped().goodput(30e6));
+        quiet(&RULE, capped().goodput(30e6).tcp(|tcp, _| tcp.sent_bytes = Some(1)));
         quiet(&RULE, capped().tcp(|tcp, _| tcp.max_pacing_rate_bytes_per_s = Some(u64::MAX)));
         quiet(&RULE, capped().plan(|plan| plan.rate_bits_per_s = Some(BitRate(5e7))));
     }

@@ -106,10 +106,12 @@ fn contributes(view: &View, share: f64) -> Result<bool, Missing> {
     Ok(share >= MIN_HELD_SHARE && long && about.contains(&ratio))
 }
 
-/// Goodput that the buffer allows in each round trip, over all flows.
+/// Goodput that the buffer allows in each round trip, over all flows. A write that finds room fills whole super-packets,
+/// which may be more than the buffer (net/ipv4/tcp.c, `tcp_sendmsg_locked`).
 fn allowed(view: &View) -> Result<f64, Missing> {
     let side = &view.sender;
-    Ok(side.send_buffer_bytes()? * 8.0 / side.rtt_s()? * side.flow_count()?)
+    let room = side.send_buffer_bytes()?.max(side.send_memory_bytes()?);
+    Ok(room * 8.0 / side.rtt_s()? * side.flow_count()?)
 }
 
 fn draft(view: &View, share: f64, confidence: Confidence) -> Draft {
@@ -202,6 +204,17 @@ mod tests {
     fn fires_at(case: Case) -> Option<Confidence> {
         let evidence = case.evidence();
         (RULE.check)(&View::new(&evidence)).unwrap().map(|finding| finding.confidence)
+    }
+
+    #[test]
+    fn writes_larger_than_the_buffer_carry_more_than_it_holds() {
+        let allowed = |used| {
+            let evidence = Case::send_buffer().send_queue(used).evidence();
+            super::allowed(&View::new(&evidence)).unwrap()
+        };
+        // 24 kB of buffer held 100 kB at a time, as measured.
+        assert!((allowed(4.1) / allowed(1.0) - 4.1).abs() < 0.1);
+        assert_eq!(allowed(0.2), allowed(1.0));
     }
 
     #[test]

@@ -175,6 +175,11 @@ impl<'a> Side<'a> {
         median(self.gauges(|f| Ok(f.memory.get()?.sndbuf_bytes as f64))?, "the send buffer")
     }
 
+    /// Median of the send memory in use, bytes.
+    pub fn send_memory_bytes(&self) -> Result<f64, Missing> {
+        median(self.gauges(|f| Ok(f.memory.get()?.wmem_queued_bytes as f64))?, "the send memory")
+    }
+
     /// Median share of the send memory that is in use.
     pub fn send_buffer_fill(&self) -> Result<f64, Missing> {
         let share = |f: &FlowSample| {
