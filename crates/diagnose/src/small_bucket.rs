@@ -8,8 +8,8 @@ use crate::names::{OFFLOAD_GSO, OFFLOAD_TSO, QDISC_LIMIT};
 use crate::parts;
 use crate::shaper::{BATCH_BYTES, Shaper};
 use crate::thresholds::{
-    MAX_WAIT_SHARE_OF_LIMITING_THREAD, MIN_CONTRIBUTING_TIME_SHARE, MIN_CPU_SHARE_OF_OWN_TURN,
-    MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_SHAPER_RATE,
+    MAX_WAIT_SHARE_OF_LIMITING_THREAD, MIN_CPU_SHARE_OF_OWN_TURN, MIN_HEAVY_LOSS_SHARE,
+    MIN_HELD_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_SHAPER_RATE,
 };
 use crate::view::View;
 
@@ -88,7 +88,7 @@ fn something_else_holds(
 ) -> Result<bool, Missing> {
     // The time in which a quota stops the sender is not the shaper's to answer for.
     let free = 1.0 - view.sender.throttled_share().unwrap_or(0.0);
-    let least = (MIN_LIMITING_TIME_SHARE * free).max(MIN_CONTRIBUTING_TIME_SHARE);
+    let least = (MIN_LIMITING_TIME_SHARE * free).max(MIN_HELD_SHARE);
     Ok(is_behind(view) || view.is_tcp() && share(view)? < least)
 }
 
@@ -96,9 +96,14 @@ fn is_behind(view: &View) -> bool {
     view.receiver.blocked_share().is_ok_and(|share| share < MAX_WAIT_SHARE_OF_LIMITING_THREAD)
 }
 
-/// Whether the reader is behind for another reason than the CPU time that packets cost which the shaper cut up. On hardware
-/// they arrive one by one in any case.
+/// Whether the reader is behind for another reason than the CPU time that packets cost which the shaper cut up.
 fn is_behind_anyway(view: &View, shaper: &Shaper) -> bool {
+    is_behind(view) && !busies_the_receiver(view, shaper)
+}
+
+/// Whether the receiving host's CPU time may be the shaper's: the shaper cuts up what would have arrived in super-packets. On
+/// hardware packets arrive one by one in any case.
+fn busies_the_receiver(view: &View, shaper: &Shaper) -> bool {
     let side = &view.receiver;
     let virtual_path = view.sides().iter().all(|side| side.on_hardware() == Ok(false));
     let single = side.arrived_packet_bytes().and_then(|bytes| side.are_single(bytes));
@@ -107,13 +112,12 @@ fn is_behind_anyway(view: &View, shaper: &Shaper) -> bool {
         Ok(ran >= MIN_CPU_SHARE_OF_OWN_TURN * (1.0 - side.blocked_share()?))
     };
     let batches = [OFFLOAD_TSO, OFFLOAD_GSO].iter().any(|name| view.sender.text(name) == Ok("on"));
-    let is_effect = virtual_path
+    virtual_path
         && batches
         && shaper.cuts_up()
         && shaper.is_found_empty(view).unwrap_or(false)
         && single.unwrap_or(false)
-        && on_cpu().unwrap_or(false);
-    is_behind(view) && !is_effect
+        && on_cpu().unwrap_or(false)
 }
 
 /// Share of the time that the path, its shaper and what a shaper causes held the sender. Packets that wait for tokens fill
@@ -129,6 +133,7 @@ fn share_with_effects(view: &View, shaper: &Shaper) -> Result<f64, Missing> {
         (parts::RECEIVE_WINDOW, carries(side.peer_window_bytes())),
         (parts::SEND_BUFFER, carries(side.send_buffer_bytes())),
         (parts::SENDING_HOST, shaper.is_found_empty(view)?),
+        (parts::RECEIVING_HOST, busies_the_receiver(view, shaper)),
     ];
     let effects: Vec<_> = effects.into_iter().filter(|of| of.1).map(|of| of.0).collect();
     Ok(path_share(view)? + held_share(view, &effects)?)

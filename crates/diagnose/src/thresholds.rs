@@ -17,9 +17,6 @@ pub const MIN_SHARE_OF_SHAPER_RATE_IF_WAITING: f64 = 0.9;
 pub const MIN_HEAVY_LOSS_SHARE: f64 = 0.005;
 /// A cause that holds the sender for at least this share of the time is what limits it.
 pub const MIN_LIMITING_TIME_SHARE: f64 = 0.5;
-/// Share of the time from which losses, a small bucket or a requested rate contribute to the limit, if something else holds
-/// the sender longer. For windows and buffers [`MIN_HELD_SHARE`] is enough.
-pub const MIN_CONTRIBUTING_TIME_SHARE: f64 = 0.15;
 /// Another rate over the present one, at which more is known to be possible: the delivery rate that TCP saw over the
 /// goodput, or what another class of a shaper may send over what the own one may.
 pub const MIN_SPARE_RATE_RATIO: f64 = 1.15;

@@ -28,7 +28,7 @@
 
 use goodput_model::{Confidence, Finding, Missing, Place};
 
-use crate::account::path_share;
+use crate::account::{held_share, path_share};
 use crate::bounds::next_after;
 use crate::change::to_bbr;
 use crate::filled_buffer::losses_fill_the_buffer;
@@ -42,8 +42,7 @@ use crate::models::{kept_at_loss, rate_at_loss};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::{
-    MIN_CONTRIBUTING_TIME_SHARE, MIN_FULL_QUEUE_RTT_RATIO, MIN_HEAVY_LOSS_SHARE,
-    MIN_LIMITING_TIME_SHARE,
+    MIN_FULL_QUEUE_RTT_RATIO, MIN_HEAVY_LOSS_SHARE, MIN_HELD_SHARE, MIN_LIMITING_TIME_SHARE,
 };
 use crate::view::View;
 
@@ -87,12 +86,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let lasting = view.sender.lasting_loss()?;
     let share = lasting.share;
-    let held = path_share(view)?;
-    if lost_elsewhere(view)?
-        || held < MIN_CONTRIBUTING_TIME_SHARE
-        || queue_is_full(view)
-        || has_ended(view)?
-    {
+    let held = held_by_losses(view)?;
+    if lost_elsewhere(view)? || held < MIN_HELD_SHARE || queue_is_full(view) || has_ended(view)? {
         return Ok(None);
     }
     if held < MIN_LIMITING_TIME_SHARE {
@@ -134,6 +129,15 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
+/// Share of the time that losses held. Under a congestion control that does not back off they take no more time than their
+/// share of what was sent, but may fill the send buffer; then it is the path's share.
+fn held_by_losses(view: &View) -> Result<f64, Missing> {
+    match view.backs_off_at_loss() {
+        Ok(false) => path_share(view),
+        _ => held_share(view, RULE.refines),
+    }
+}
+
 fn queue_shows(view: &View) -> bool {
     view.sender.rtt_inflation().is_ok_and(|ratio| ratio >= 2.0 * MIN_FULL_QUEUE_RTT_RATIO - 1.0)
         || view.window_fills_a_queue().unwrap_or(false)
@@ -148,8 +152,7 @@ fn queue_is_full(view: &View) -> bool {
 /// Whether the receiving host dropped as much in its backlog, of whatever traffic.
 fn backlog_may_have(view: &View) -> bool {
     let again = view.sender.retransmitted_segments_in_all().unwrap_or(0.0);
-    view.receiver
-        .arrival_drops()
+    view.arrival_drops()
         .is_ok_and(|drops| drops > 0.0 && drops >= MIN_OTHERWISE_EXPLAINED_SHARE * again)
 }
 
@@ -219,7 +222,7 @@ fn stream(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Miss
         .saw_if(place, "qdisc.drops", side.queue_drops(), |drops| {
             format!("the sender's own queue dropped {drops:.0} packets (tc -s qdisc)")
         })
-        .saw_if(view.receiver.place(), "link.rx_dropped", view.receiver.arrival_drops(), |drops| {
+        .saw_if(view.receiver.place(), "link.rx_dropped", view.arrival_drops(), |drops| {
             format!("the receiving host dropped {drops:.0} packets (device and softnet)")
         })
         .predicted(next_after(view, &[RULE.id]))
