@@ -9,9 +9,11 @@ pub mod compat;
 pub mod error;
 pub mod path;
 mod schema;
+mod search;
 pub mod store;
 
 pub use compat::read_record;
 pub use error::{RecordError, StoreError};
 pub use path::default_path;
+pub use search::{Names, Wanted};
 pub use store::{Entry, Store};

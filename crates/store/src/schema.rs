@@ -11,7 +11,7 @@ const APPLICATION_ID: i64 = 0x6764_7074;
 
 /// Entry n converts a file of schema n to schema n + 1. Entries are added, never changed: files of
 /// each schema exist.
-const MIGRATIONS: [&str; 1] = [
+const MIGRATIONS: [&str; 2] = [
     // The JSON is the record; the other columns allow listing without reading it. Numbers are never
     // reused (AUTOINCREMENT): people keep them in notes.
     "CREATE TABLE records (
@@ -23,6 +23,8 @@ const MIGRATIONS: [&str; 1] = [
         rule TEXT NOT NULL,
         json TEXT NOT NULL
     ) STRICT;",
+    // Everything that a search looks at, newest last, without the JSON: a search reads this index alone.
+    "CREATE INDEX records_listed ON records (id, started, kind, target, goodput_bits_per_s, rule);",
 ];
 
 /// Makes the tables in a new file and migrates an old one. If several processes try at once, one

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use crate::compat::read_record;
 use crate::error::{RecordError, StoreError};
 use crate::schema::migrate;
+use crate::search::{Names, SEARCH, Wanted, occurring};
 
 /// How long to wait for another process that writes. Writing a record takes milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -96,12 +97,28 @@ impl Store {
 
     /// The newest `limit` records, newest first.
     pub fn list(&self, limit: u32) -> Result<Vec<Entry>, StoreError> {
-        let select = "SELECT id, started, kind, target, goodput_bits_per_s, rule
-                      FROM records ORDER BY id DESC LIMIT ?1";
+        self.search(&Wanted { limit, ..Wanted::default() })
+    }
+
+    /// The wanted records, newest first.
+    pub fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError> {
         let read = || -> rusqlite::Result<Vec<Entry>> {
-            self.db.prepare(select)?.query_map([limit], entry)?.collect()
+            self.db.prepare(SEARCH)?.query_map(&wanted.parameters()[..], entry)?.collect()
         };
         read().map_err(|source| self.failed("read", source))
+    }
+
+    /// The targets and limits that occur in the history.
+    pub fn names(&self) -> Result<Names, StoreError> {
+        let read = |column| -> rusqlite::Result<Vec<String>> {
+            let mut found = self.db.prepare(&occurring(column))?;
+            found.query_map([], |row| row.get(0))?.collect()
+        };
+        let failed = |source| self.failed("read", source);
+        Ok(Names {
+            targets: read("target").map_err(failed)?,
+            limits: read("rule").map_err(failed)?,
+        })
     }
 
     /// The record with the number `id`.
