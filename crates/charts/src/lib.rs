@@ -16,6 +16,7 @@ mod charts;
 mod clip;
 mod figure;
 mod forest;
+mod over_time;
 mod page;
 mod palette;
 mod plot;
@@ -26,7 +27,8 @@ mod words;
 
 pub use charts::{ALL, Chart};
 pub use figure::{Figure, Table};
-pub use page::page;
+pub use over_time::{Moment, over_time};
+pub use page::{page, section, style, summary, title};
 pub use plot::PlotError;
 pub use ticket::{Ticket, ticket};
 

@@ -4,10 +4,15 @@ use goodput_model::{Confirmation, Finding, Kind, Record, ShapingTest, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::figure::{Figure, Table};
-use crate::words;
+use crate::{palette, words};
 
 /// Readable on a phone and in print, on light and on dark paper.
 const STYLE: &str = include_str!("page.css");
+
+/// The style of a page that shows results: of its text, and of the pictures in it.
+pub fn style() -> String {
+    [STYLE, palette::RULES].concat()
+}
 
 /// Nothing may be loaded or run, whatever a hostile peer had written into a record.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
@@ -26,7 +31,7 @@ pub fn page(results: &[(&Record, Vec<Figure>)]) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 title { "goodput: " (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(style())) }
             }
             body {
                 main {
@@ -75,11 +80,15 @@ fn result(number: usize, record: &Record, figures: &[Figure]) -> Markup {
     html! {
         article id={ "result-" (number) } {
             h1 { (title(record)) }
-            p.about { (about(record).join(" · ")) }
-            (verdict(record))
-            @for figure in figures { (drawn(number, figure)) }
+            (summary(record))
+            @for figure in figures { (section(&format!("result-{number}-{}", figure.id), figure)) }
         }
     }
+}
+
+/// What a result is about, what limited it, and what was found.
+pub fn summary(record: &Record) -> Markup {
+    html! { p.about { (about(record).join(" · ")) } (verdict(record)) }
 }
 
 /// When, between whom, and how.
@@ -163,34 +172,37 @@ fn found(finding: &Finding) -> Markup {
                 p { "Try " code { (change.setting) "=" (change.to) } ": " (change.why) }
             }
             @for advice in &finding.advice { p { (advice) } }
-            @for permanent in &finding.permanent { p { (permanent.file) } pre { (permanent.lines) } }
+            @for permanent in &finding.permanent { p { (permanent.file) } pre tabindex="0" { (permanent.lines) } }
         }
     }
 }
 
-fn drawn(number: usize, figure: &Figure) -> Markup {
+/// A figure under its title, as a part of a page that has [`style`].
+pub fn section(anchor: &str, figure: &Figure) -> Markup {
     html! {
-        section id={ "result-" (number) "-" (figure.id) } {
+        section id=(anchor) {
             h2 { (figure.title) }
             @match &figure.svg {
                 Some(svg) => {
-                    figure { (PreEscaped(svg)) figcaption { (figure.alt) } }
+                    figure tabindex="0" { (PreEscaped(svg.replacen(palette::STYLE, "", 1))) figcaption { (figure.alt) } }
                     @if !figure.table.rows.is_empty() {
-                        details { summary { "Numbers" } (numbers(&figure.table)) }
+                        details { summary { "Numbers" } (numbers(figure)) }
                     }
                 }
-                None => { p { (figure.alt) } @if !figure.table.rows.is_empty() { (numbers(&figure.table)) } }
+                None => { p { (figure.alt) } @if !figure.table.rows.is_empty() { (numbers(figure)) } }
             }
         }
     }
 }
 
-fn numbers(table: &Table) -> Markup {
+fn numbers(figure: &Figure) -> Markup {
+    let Table { columns, rows } = &figure.table;
     html! {
-        div.wide tabindex="0" {
+        div.wide tabindex="0" role="group" aria-label=(figure.title) {
             table {
-                thead { tr { @for column in &table.columns { th scope="col" { (column) } } } }
-                @for row in &table.rows { tr { @for cell in row { td { (cell) } } } }
+                caption { (figure.title) }
+                thead { tr { @for column in columns { th scope="col" { (column) } } } }
+                @for row in rows { tr { @for cell in row { td { (cell) } } } }
             }
         }
     }

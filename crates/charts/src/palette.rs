@@ -23,9 +23,18 @@ pub const GREEN: RGBColor = RGBColor(0, 158, 115);
 pub const LINES: [RGBColor; 6] =
     [RGBColor(86, 180, 233), RGBColor(230, 159, 0), GREEN, RGBColor(204, 121, 167), ORANGE, BLUE];
 
+macro_rules! rules {
+    () => {
+        ":root{color-scheme:light dark}text{font-family:system-ui,sans-serif}@media (prefers-color-scheme:dark){\
+[fill=\"#010203\"]{fill:#e8e8e8}[stroke=\"#010203\"]{stroke:#e8e8e8}}"
+    };
+}
+
 /// Style of every picture: ink is light on dark paper.
-pub const STYLE: &str = "<style>:root{color-scheme:light dark}text{font-family:system-ui,sans-serif}@media (prefers-color-scheme:dark){\
-[fill=\"#010203\"]{fill:#e8e8e8}[stroke=\"#010203\"]{stroke:#e8e8e8}}</style>";
+pub const RULES: &str = rules!();
+
+/// The same, as a picture that stands alone has it.
+pub const STYLE: &str = concat!("<style>", rules!(), "</style>");
 
 /// The colour of what limits.
 pub fn limiter(limiter: Limiter) -> RGBColor {
