@@ -20,6 +20,7 @@ mod journal;
 mod leftover;
 mod life;
 mod live;
+mod log;
 mod lookup;
 mod machine;
 pub mod parameters;
@@ -56,6 +57,7 @@ pub use held::{Awaited, Patience};
 pub use journal::{Asker, make_own_folder};
 pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use live::changes_live_flows;
+pub use log::{ChangeKind, LoggedChange, changes as logged_changes};
 pub use lookup::{
     apply_to_plan, at_both_ends, check_scope, check_value, find, find_for, permanent, read,
 };

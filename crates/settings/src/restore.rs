@@ -9,6 +9,7 @@ use crate::error::SettingError;
 use crate::footprint::Footprint;
 use crate::journal::{Contents, Durable, Entry, JournalFile, KNOWN_FORMAT_VERSIONS, Line};
 use crate::life::{self, Life};
+use crate::log::{self, ChangeKind};
 use crate::lookup::machine;
 use crate::machine::device;
 use crate::place::Place;
@@ -189,6 +190,16 @@ pub(crate) fn settle(mut journal: JournalFile, forget: Forget) -> RestoreReport 
     RestoreReport { journal: journal.path().into(), entries: Vec::new(), problem: Some(problem) }
 }
 
+/// Enters into the log what was put back.
+fn log_what_is_back(journal: &JournalFile, contents: &Contents, entries: &[Restored]) {
+    for Restored { setting, outcome } in entries {
+        let entry = contents.entries.iter().find(|entry| entry.setting == *setting);
+        if let (Outcome::PutBack { to }, Some(entry)) = (outcome, entry) {
+            log::enter(journal.path(), setting, [&last(entry), to], ChangeKind::PutBack);
+        }
+    }
+}
+
 /// Puts back what `contents` lists, last change first, and notes in `journal` what is settled.
 pub(crate) fn settle_contents(
     journal: &mut JournalFile,
@@ -215,6 +226,7 @@ pub(crate) fn settle_contents(
                 entry.outcome = outcome(&entry.setting, contents, &here, journal);
             }
         }
+        log_what_is_back(journal, contents, &report.entries);
         tidy(journal, contents, &report.entries)
     });
     report.problem = match result {

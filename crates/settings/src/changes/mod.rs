@@ -12,6 +12,7 @@ use crate::error::SettingError;
 use crate::guard::{Guard, GuardProgram};
 use crate::held::Patience;
 use crate::journal::{Asker, Contents, Durable, Entry, JournalFile, Line, claim};
+use crate::log::{self, ChangeKind};
 use crate::lookup::{find, machine};
 use crate::machine::device;
 use crate::place::Place;
@@ -115,7 +116,11 @@ impl Changes {
         #[cfg(test)]
         crate::testing::noted();
         let around = self.look_again(index, &view, &noted)?;
-        self.write(&view, index, &wanted, &around)
+        let effective = self.write(&view, index, &wanted, &around)?;
+        if let Some(open) = &self.open {
+            log::enter(open.journal.path(), &setting, [&noted.value, &effective], ChangeKind::Set);
+        }
+        Ok(effective)
     }
 
     /// Puts everything back, the last change first, and closes the journal. What can't be put back

@@ -1,0 +1,112 @@
+//! The log of all changes, for people. Nothing is put back by it: that is what journals are for.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use goodput_model::SettingRef;
+use serde::{Deserialize, Serialize};
+
+/// Its file in the state directory.
+const NAME: &str = "changes.log";
+
+/// The newest part of the log that is read, bytes.
+const MAX_READ_BYTES: u64 = 1 << 20;
+
+/// One change of a setting of this host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoggedChange {
+    /// When, seconds since 1970 by this host's clock.
+    pub at_unix_s: u64,
+    /// What was changed.
+    pub setting: String,
+    /// Its value before.
+    pub from: String,
+    /// Its value after.
+    pub to: String,
+    /// What the change was.
+    pub what: ChangeKind,
+}
+
+/// What a change was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChangeKind {
+    /// A new value.
+    Set,
+    /// The original value again.
+    PutBack,
+}
+
+/// Adds a change to the log beside `journal`. A log that can't be written stops no change, and above all none that puts
+/// something back.
+pub(crate) fn enter(journal: &Path, setting: &SettingRef, [from, to]: [&str; 2], what: ChangeKind) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (setting, from, to) = (setting.to_string(), from.to_owned(), to.to_owned());
+    let change = LoggedChange { at_unix_s: now.as_secs(), setting, from, to, what };
+    if let (Some(folder), Ok(line)) = (journal.parent(), serde_json::to_string(&change)) {
+        let _ = append(&folder.join(NAME), &format!("{line}\n"));
+    }
+}
+
+/// One system call, so that lines of several processes don't mix.
+fn append(file: &Path, line: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    options.open(file)?.write_all(line.as_bytes())
+}
+
+/// The changes in the log of `state_dir`, the newest first: those of the last megabyte. A line that is no change, such as
+/// the first one of that part, is left out.
+///
+/// # Errors
+/// When there is a log that can't be read.
+pub fn changes(state_dir: &Path) -> io::Result<Vec<LoggedChange>> {
+    let mut file = match File::open(state_dir.join(NAME)) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        opened => opened?,
+    };
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(MAX_READ_BYTES)))?;
+    let mut text = Vec::new();
+    file.take(MAX_READ_BYTES).read_to_end(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    Ok(text.lines().rev().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_changes_are_read_whatever_else_is_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(changes(folder.path()).unwrap(), []);
+        let journal = folder.path().join("a.journal");
+        let setting: SettingRef = "offload.tso@eth0".parse().unwrap();
+        enter(&journal, &setting, ["on", "off"], ChangeKind::Set);
+        append(&folder.path().join(NAME), "{\"cut short\n\u{fffd}\n").unwrap();
+        enter(&journal, &setting, ["off", "on"], ChangeKind::PutBack);
+        let found = changes(folder.path()).unwrap();
+        let seen: Vec<_> = found.iter().map(|one| (&*one.from, &*one.to, one.what)).collect();
+        assert_eq!(seen, [("off", "on", ChangeKind::PutBack), ("on", "off", ChangeKind::Set)]);
+        assert_eq!(found[0].setting, "offload.tso@eth0");
+        assert!(found[0].at_unix_s > 1_700_000_000);
+    }
+
+    #[test]
+    fn of_a_long_log_the_end_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let setting: SettingRef = "offload.tso@eth0".parse().unwrap();
+        let value = "x".repeat(1000);
+        for number in 0..1200 {
+            let to = format!("{number}{value}");
+            enter(&folder.path().join("j"), &setting, ["", &to], ChangeKind::Set);
+        }
+        let found = changes(folder.path()).unwrap();
+        assert!((800..1000).contains(&found.len()), "{}", found.len());
+        assert!(found[0].to.starts_with("1199x"));
+    }
+}
