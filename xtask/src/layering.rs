@@ -56,6 +56,7 @@ const ENGINE: &str = "goodput-engine";
 const COMPAT: &str = "goodput-compat";
 const CAPTURE: &str = "goodput-capture";
 const CHARTS: &str = "goodput-charts";
+const WEB: &str = "goodput-web";
 
 /// From the bottom up. The tests of a crate may use all crates before it.
 const LAYERS: &[Layer] = &[
@@ -72,6 +73,8 @@ const LAYERS: &[Layer] = &[
     pure(SHAPING, &[MODEL, CEILING]),
     pure(CHARTS, &[MODEL]),
     layer(STORE, &[MODEL]),
+    // What it shows and starts besides the history is handed to it.
+    layer(WEB, &[MODEL, CHARTS, STORE]),
     near_kernel(MOVER, &[MODEL, FRAMING]),
     near_kernel(KERNEL, &[MODEL, NETLINK]),
     near_kernel(CAPTURE, &[]),
@@ -100,7 +103,7 @@ const LAYERS: &[Layer] = &[
         "goodput",
         &[
             MODEL, WIRE, FILES, CEILING, DIAGNOSE, EXPERIMENT, SHAPING, STORE, MOVER, KERNEL,
-            SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT, CHARTS,
+            SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT, CHARTS, WEB,
         ],
     ),
     // The developers' programs, which share how they start others. `xtask` counts what tests leave behind, and starts the

@@ -48,7 +48,13 @@ pub fn read_or_make(file: &Path, name: &str) -> Result<(KeyFile, bool)> {
 /// Stores a key in a file that only this user can read; returns whether it did. An existing file stays, unless
 /// `replace` is set.
 pub fn keep(file: &Path, key: &KeyFile, replace: bool) -> Result<bool> {
-    let failed = || format!("can't save the private key in {}", file.display());
+    keep_text(file, "the private key", &key.to_text(), replace)
+}
+
+/// Stores a secret, `what`, in a file that only this user can read; returns whether it did. An existing file stays,
+/// unless `replace` is set.
+pub fn keep_text(file: &Path, what: &str, text: &str, replace: bool) -> Result<bool> {
+    let failed = || format!("can't save {what} in {}", file.display());
     let around = file.parent().filter(|around| !around.as_os_str().is_empty());
     let around = around.unwrap_or(Path::new("."));
     if !replace && file.symlink_metadata().is_ok() {
@@ -60,7 +66,7 @@ pub fn keep(file: &Path, key: &KeyFile, replace: bool) -> Result<bool> {
     }
     // Its mode is 0600 from the start, and the name appears only when the text is complete.
     let mut made = tempfile::NamedTempFile::new_in(around).with_context(failed)?;
-    made.write_all(key.to_text().as_bytes()).with_context(failed)?;
+    made.write_all(text.as_bytes()).with_context(failed)?;
     made.as_file().sync_all().with_context(failed)?;
     let kept = if replace { made.persist(file) } else { made.persist_noclobber(file) };
     match kept {

@@ -47,6 +47,11 @@ pub fn runtime() -> Result<tokio::runtime::Runtime> {
     if let Err(cause) = goodput_engine::run_promptly() {
         tracing::debug!("can't get a higher priority than busy flows: {cause}");
     }
+    plain_runtime()
+}
+
+/// The same at the usual priority, for what must not take a CPU from flows.
+pub fn plain_runtime() -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

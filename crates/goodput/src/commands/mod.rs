@@ -29,6 +29,7 @@ mod third_party;
 mod top;
 mod tune;
 mod unprivileged;
+mod web;
 
 use anyhow::Result;
 
@@ -54,6 +55,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Lab(what) => lab::run(what),
         Command::History(args) => history::run(&args, verbose),
         Command::Report(args) => report::run(&args),
+        Command::Web(args) => web::run(&args, state_dir),
         Command::Key(args) => key::run(&args),
         Command::As(args) => old_names::run(&args),
         Command::List(args) => list::run(&args),

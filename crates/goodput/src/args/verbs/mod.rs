@@ -16,6 +16,7 @@ mod shaping;
 mod test;
 mod top;
 mod tune;
+mod web;
 
 use clap::Subcommand;
 
@@ -35,6 +36,7 @@ pub use shaping::ShapingArgs;
 pub use test::TestArgs;
 pub use top::{Order, TopArgs};
 pub use tune::TuneArgs;
+pub use web::WebArgs;
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -70,6 +72,11 @@ pub enum Command {
     History(HistoryArgs),
     /// Draw earlier results, as a web page or as pictures for a ticket
     Report(ReportArgs),
+    /// Show results, checks and settings of this host in a browser
+    ///
+    /// The pages are for this host's browsers, unless --listen names another address. With the token, they also start
+    /// tests and put back what an interrupted run left changed.
+    Web(WebArgs),
     /// Make a key that identifies you to servers
     ///
     /// goodput keeps the private key, and prints a line for the server's file of authorized keys.

@@ -1,0 +1,97 @@
+//! What the pages show and do besides the history: on this host, by the settings and the engine.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use goodput_model::{CheckReport, EndName, SettingRef};
+use goodput_settings::{ChangeKind, Forget, Patience, Scope, Setting};
+use goodput_store::{Store, StoreError};
+use goodput_web::{LoggedChange, Program, SettingLine};
+
+use crate::commands::measured;
+
+/// This host.
+pub struct ThisHost {
+    /// Where the journals and the log of changes are.
+    pub state_dir: PathBuf,
+}
+
+impl Program for ThisHost {
+    fn history(&self) -> Result<Store, StoreError> {
+        Store::open(&goodput_store::default_path()?)
+    }
+
+    fn check(&self) -> Result<CheckReport, String> {
+        goodput_engine::check(&[], None, &measured::now()).map_err(|why| why.to_string())
+    }
+
+    fn settings(&self) -> Vec<SettingLine> {
+        let devices = goodput_kernel::devices(&[]).unwrap_or_default();
+        let of_host = goodput_settings::settings::ALL.iter().filter(|setting| !setting.is_plan());
+        of_host.flat_map(|setting| lines(setting, &devices)).collect()
+    }
+
+    fn changes(&self) -> Result<Vec<LoggedChange>, String> {
+        let logged = goodput_settings::logged_changes(&self.state_dir);
+        let logged = logged
+            .map_err(|why| format!("can't read the log in {}: {why}", self.state_dir.display()))?;
+        Ok(logged.into_iter().map(shown).collect())
+    }
+
+    fn leftovers(&self) -> Vec<String> {
+        let left = goodput_settings::leftovers(&self.state_dir);
+        left.iter().map(ToString::to_string).collect()
+    }
+
+    fn undo(&self) -> Result<Vec<String>, String> {
+        let patience = Patience::for_a_guard(|_| {});
+        let undone = goodput_settings::undo_and_forget(&self.state_dir, Forget::Nothing, patience);
+        let reports = undone.map_err(|why| why.to_string())?;
+        let text: Vec<_> = reports.iter().map(ToString::to_string).collect();
+        Ok(text.iter().flat_map(|report| report.lines()).map(Into::into).collect())
+    }
+
+    fn test(&self, target: &str, seconds: u32, reverse: bool) -> Command {
+        // The program as it was started, also if its file has been replaced since.
+        let mut command = Command::new("/proc/self/exe");
+        command.args(["test", "--json-stream", "--time", &seconds.to_string()]);
+        if reverse {
+            command.arg("--reverse");
+        }
+        command.args(["--", target]);
+        command
+    }
+}
+
+/// The setting wherever this host has it.
+fn lines(setting: &Setting, devices: &[String]) -> Vec<SettingLine> {
+    let scopes: Vec<Option<&str>> = match setting.scope {
+        Scope::Host => vec![None],
+        Scope::Device => devices.iter().map(|device| Some(device.as_str())).collect(),
+        Scope::Route => vec![Some("default")],
+        // Which classes there are, nobody but the administrator knows.
+        Scope::Class | Scope::Plan => Vec::new(),
+    };
+    let line = |scope: Option<&str>| {
+        let scope = scope.map(Into::into);
+        let asked = SettingRef { end: EndName::Near, name: setting.id.into(), scope };
+        let value = goodput_settings::read(&asked).map_err(|why| why.to_string());
+        SettingLine { name: asked.to_string(), title: setting.title.into(), value }
+    };
+    scopes.into_iter().map(line).collect()
+}
+
+fn shown(change: goodput_settings::LoggedChange) -> LoggedChange {
+    let time = jiff::Timestamp::from_second(change.at_unix_s.try_into().unwrap_or(i64::MAX));
+    let what = match change.what {
+        ChangeKind::Set => "set",
+        ChangeKind::PutBack => "put back",
+    };
+    LoggedChange {
+        time: time.map_or("unknown".into(), |time| time.to_string()),
+        setting: change.setting,
+        from: change.from,
+        to: change.to,
+        what: what.into(),
+    }
+}

@@ -1,0 +1,78 @@
+//! `goodput web`: this host's history in a browser.
+
+mod here;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use goodput_web::{Gate, Secret, Site, Tls, listen};
+
+use super::measured::{self, Signals};
+use crate::args::WebArgs;
+use crate::data_dirs::state_dir;
+use crate::exit::Exit;
+use crate::{key_files, screen, secret_file};
+use here::ThisHost;
+
+/// The file of the token in the directory of the user's keys.
+const TOKEN_FILE: &str = "web-token";
+
+/// Answers browsers until a signal comes.
+pub fn run(args: &WebArgs, state: Option<PathBuf>) -> Result<Exit> {
+    let remote = !args.listen.ip().is_loopback();
+    let tls = tls(args)?;
+    if remote && tls.is_none() {
+        bail!(
+            "{} can be reached from other hosts, so it needs --tls-cert and --tls-key; `openssl req -x509 -newkey \
+             rsa:2048 -nodes -days 365 -subj /CN=$(hostname) -keyout web.key -out web.crt` makes both; or forward the \
+             pages by ssh: `ssh -L 7488:127.0.0.1:7488 HOST`",
+            args.listen
+        );
+    }
+    let (secret, token_file) = token(args.token_file.as_deref())?;
+    let mut names = args.name.clone();
+    names.push(rustix::system::uname().nodename().to_string_lossy().into_owned());
+    let gate =
+        Gate { secret, login_to_read: remote || args.login, names, encrypted: tls.is_some() };
+    let site = Site::new(ThisHost { state_dir: state_dir(state)? }, gate);
+    measured::plain_runtime()?.block_on(async {
+        let mut signals = Signals::listen()?;
+        let listening = listen(args.listen, tls).await?;
+        screen::line(format_args!("goodput web listening on {}", listening.url()?))?;
+        screen::line(format_args!("token in {}", token_file.display()))?;
+        tokio::select! {
+            () = listening.serve(site) => {}
+            () = signals.next() => {}
+        }
+        anyhow::Ok(())
+    })?;
+    Ok(Exit::Fine)
+}
+
+fn tls(args: &WebArgs) -> Result<Option<Tls>> {
+    let (Some(certificate), Some(key)) = (&args.tls_cert, &args.tls_key) else { return Ok(None) };
+    let key = secret_file::read(key, "the private key")?;
+    Ok(Some(Tls::new(certificate, &key)?))
+}
+
+/// The token, made on first use, and its file.
+fn token(chosen: Option<&Path>) -> Result<(Secret, PathBuf)> {
+    let file = match chosen {
+        Some(chosen) => chosen.to_owned(),
+        None => {
+            let file = key_files::config_dir()?.join(TOKEN_FILE);
+            key_files::make_directory(&file)?;
+            file
+        }
+    };
+    let made = hex(&rand::random::<[u8; 32]>());
+    key_files::keep_text(&file, "the token", &format!("{made}\n"), false)?;
+    let text = secret_file::read(&file, "the token")?;
+    let secret = Secret::new(&text).map_err(anyhow::Error::msg);
+    let secret = secret.with_context(|| format!("can't use the token in {}", file.display()))?;
+    Ok((secret, file))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,137 @@
+//! The pages in Chromium: nothing complains, nothing foreign is loaded or run, everyone can use them.
+
+use serde_json::{Value, json};
+
+use crate::browser::Browser;
+use crate::common::{Home, Server};
+use crate::served::Web;
+
+const ACCESSIBLE: &str = include_str!("accessible.js");
+
+/// Every page with a name for its picture.
+const PAGES: [(&str, &str); 11] = [
+    ("history", ""),
+    ("result", "results/1"),
+    ("comparison", "results/2"),
+    ("two-results", "compare?id=1&id=3"),
+    ("paths", "path"),
+    (
+        "path",
+        "path?target=%3Cscript%3Ealert(1)%3C%2Fscript%3E%3Cimg%20src%3Dx%20onerror%3Dalert(2)%3E",
+    ),
+    ("check", "check"),
+    ("settings", "settings"),
+    ("changes", "changes"),
+    ("tests", "tests"),
+    ("login", "login"),
+];
+
+/// What is wrong with the open page on this paper.
+fn problems(browser: &mut Browser) -> Vec<String> {
+    let Value::Array(found) = browser.evaluate(ACCESSIBLE) else { panic!("a list") };
+    found.iter().map(Value::to_string).collect()
+}
+
+fn log_in(browser: &mut Browser, web: &Web) {
+    browser.visit(&format!("{}login", web.url()));
+    let token = json!(web.token());
+    browser.evaluate(&format!("document.getElementById('token').value = {token}"));
+    browser.leave_by("document.querySelector('main form').requestSubmit()");
+}
+
+#[test]
+fn every_page_is_quiet_narrow_enough_and_accessible_on_light_and_dark_paper() {
+    let Some(mut browser) = Browser::open() else { return };
+    let web = Web::start(&[]);
+    let mut wrong = Vec::new();
+    for (name, path) in PAGES {
+        for (width, dark) in [(360, true), (1200, false)] {
+            browser.look(width, dark);
+            browser.visit(&format!("{}{path}", web.url()));
+            let mut found = browser.complaints(&web.url());
+            found.extend(problems(&mut browser));
+            let needs = browser.evaluate("document.documentElement.scrollWidth");
+            if needs.as_u64().is_none_or(|needs| needs > width.into()) {
+                found.push(format!("needs {needs} pixels of {width}"));
+            }
+            browser.photograph(&format!("{name}-{width}"));
+            wrong.extend(found.iter().map(|problem| format!("{name}, {width}: {problem}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn names_of_a_peer_are_text() {
+    let Some(mut browser) = Browser::open() else { return };
+    let web = Web::start(&[]);
+    for (_, path) in PAGES {
+        browser.visit(&format!("{}{path}", web.url()));
+        let elements = "document.querySelectorAll('script,img,iframe,[onerror]').length";
+        assert_eq!(browser.evaluate(elements), 0, "{path}");
+    }
+    let shown = browser.complaints(&web.url());
+    assert!(shown.is_empty(), "{shown:?}");
+    browser.visit(&format!("{}results/1", web.url()));
+    let text = browser.evaluate("document.querySelector('h1').textContent");
+    assert!(text.as_str().unwrap().contains("<script>alert(1)</script>"), "{text}");
+}
+
+#[test]
+fn the_keyboard_leads_past_the_navigation_and_shows_where_it_is() {
+    let Some(mut browser) = Browser::open() else { return };
+    let web = Web::start(&[]);
+    browser.visit(&web.url());
+    browser.press("Tab", 9, "");
+    assert_eq!(browser.evaluate("document.activeElement.textContent"), "Skip to the content");
+    let seen = "document.activeElement.getBoundingClientRect().left >= 0 && \
+                getComputedStyle(document.activeElement).outlineStyle !== 'none'";
+    assert_eq!(browser.evaluate(seen), true);
+    browser.press("Enter", 13, "\r");
+    browser.wait("document.activeElement.id === 'content'");
+    browser.press("Tab", 9, "");
+    assert_eq!(browser.evaluate("document.activeElement.id"), "q", "the first thing to do");
+}
+
+#[test]
+fn a_test_is_started_followed_and_kept() {
+    let Some(mut browser) = Browser::open() else { return };
+    let (web, home) = (Web::start(&["--login"]), Home::new());
+    let server = Server::start(&home, &[]);
+    browser.visit(&web.url());
+    assert_eq!(browser.evaluate("location.pathname"), "/login", "nothing without the token");
+    log_in(&mut browser, &web);
+    browser.visit(&format!("{}tests", web.url()));
+    let target = json!(server.address);
+    browser.evaluate(&format!("document.getElementById('target').value = {target}"));
+    browser.evaluate("document.getElementById('seconds').value = 2");
+    browser.leave_by("document.querySelector('form[action=\"/tests\"]').requestSubmit()");
+    assert_eq!(browser.evaluate("location.pathname"), "/tests/1");
+    browser.wait(
+        "document.getElementById('state').textContent.startsWith('It has ended: the result')",
+    );
+    assert_ne!(browser.evaluate("document.querySelectorAll('#intervals tbody tr').length"), 0);
+    assert_ne!(
+        browser.evaluate("document.querySelector('#graph polyline').getAttribute('points')"),
+        ""
+    );
+    browser.photograph("live");
+    let found = [browser.complaints(&web.url()), problems(&mut browser)].concat();
+    assert!(found.is_empty(), "{found:?}");
+    browser.leave_by("document.querySelector('#state a').click()");
+    let title = browser.evaluate("document.querySelector('h1').textContent");
+    assert!(title.as_str().unwrap().contains(&server.address), "{title}");
+}
+
+#[test]
+fn a_test_that_fails_says_why() {
+    let Some(mut browser) = Browser::open() else { return };
+    let web = Web::start(&[]);
+    let (_kept, refusing) = crate::common::refusing();
+    log_in(&mut browser, &web);
+    browser.visit(&format!("{}tests", web.url()));
+    let target = json!(refusing.to_string());
+    browser.evaluate(&format!("document.getElementById('target').value = {target}"));
+    browser.leave_by("document.querySelector('form[action=\"/tests\"]').requestSubmit()");
+    browser.wait("document.getElementById('state').textContent.includes('refused')");
+}

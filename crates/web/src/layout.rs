@@ -1,0 +1,103 @@
+//! What all pages have around them.
+
+use goodput_model::is_plain;
+use maud::{DOCTYPE, Markup, html};
+
+use crate::gate::{FORM_FIELD, Gate};
+use crate::pages;
+
+/// The whole document. `path` is the page's own, so that the navigation marks it.
+pub fn document(title: &str, body: &Markup, path: &str, who: &Who) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) " – goodput" }
+                link rel="stylesheet" href="/style.css";
+                link rel="icon" href="/icon.svg";
+            }
+            body {
+                a.skip href="#content" { "Skip to the content" }
+                header { p.brand { a href="/" { "goodput" } } (navigation(path)) (session(who)) }
+                main #content tabindex="-1" { h1 { (plain(title)) } (body) }
+                footer { "goodput " (env!("CARGO_PKG_VERSION")) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// Who looks at a page.
+pub struct Who {
+    /// Whether they have logged in.
+    pub known: bool,
+    /// What their forms contain.
+    form: String,
+}
+
+impl Who {
+    /// A person whom the gate knows, or not.
+    pub fn new(gate: &Gate, known: bool) -> Self {
+        Self { known, form: if known { gate.form() } else { String::new() } }
+    }
+
+    /// A form that changes something. `label` is on its button.
+    pub fn form(&self, action: &str, label: &str, fields: &Markup) -> Markup {
+        html! {
+            form method="post" action=(action) {
+                input type="hidden" name=(FORM_FIELD) value=(self.form);
+                (fields)
+                button type="submit" { (label) }
+            }
+        }
+    }
+}
+
+fn navigation(path: &str) -> Markup {
+    html! {
+        nav aria-label="Pages" {
+            ul {
+                @for page in pages::ALL {
+                    @if let Some(name) = page.in_navigation {
+                        li { a href=(page.path) aria-current=[(page.path == path).then_some("page")] { (name) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn session(who: &Who) -> Markup {
+    html! {
+        div.session {
+            @if who.known { (who.form("/logout", "Log out", &html! {})) }
+            @else { a href="/login" { "Log in" } }
+        }
+    }
+}
+
+/// Text without characters that control the direction of writing; a peer may have chosen it.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if is_plain(c) { c } else { ' ' }).collect()
+}
+
+/// A time of a record, RFC 3339, UTC, to the second.
+pub fn time(started: &str) -> Markup {
+    let shown = started.trim_end_matches('Z').replacen('T', " ", 1);
+    html! { time datetime=(started) { (plain(&shown)) } }
+}
+
+/// A table under its caption, which scrolls by itself if it is too wide.
+pub fn table(caption: &str, columns: &[&str], rows: &Markup) -> Markup {
+    html! {
+        div.wide tabindex="0" role="group" aria-label=(caption) {
+            table {
+                caption { (caption) }
+                thead { tr { @for column in columns { th scope="col" { (column) } } } }
+                tbody { (rows) }
+            }
+        }
+    }
+}

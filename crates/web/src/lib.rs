@@ -1,0 +1,29 @@
+//! This host's history in a browser: pages made on this side, which load nothing from elsewhere.
+//!
+//! ```text
+//! browser ──▶ server (sockets, TLS, times) ──▶ site ──▶ gate (who may see and do what)
+//!                                               └────▶ pages (one file each) ──▶ layout ──▶ answer
+//! pages ──▶ history (store), pictures (charts), and what the program hands over (program)
+//! ```
+#![forbid(unsafe_code)]
+// A library returns its messages. The print macros would also panic if nobody reads.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+mod answer;
+mod asked;
+mod gate;
+mod layout;
+mod pages;
+mod program;
+mod runs;
+mod secret;
+mod server;
+mod site;
+mod tls;
+
+pub use gate::Gate;
+pub use program::{LoggedChange, Program, SettingLine};
+pub use secret::Secret;
+pub use server::{Listening, WebError, listen};
+pub use site::Site;
+pub use tls::{Tls, TlsError};

@@ -1,0 +1,51 @@
+//! What could limit this host.
+
+use goodput_model::{CheckReport, Confidence, Finding};
+use maud::{Markup, html};
+
+use super::{Page, Visit};
+use crate::answer::{Answer, Trouble};
+use crate::layout::{plain, table};
+
+/// The page.
+pub const PAGE: Page = Page { in_navigation: Some("Check"), ..Page::of("/check", show) };
+
+fn show(visit: &Visit) -> Result<Answer, Trouble> {
+    let report = visit.program.check().map_err(Trouble::failed)?;
+    Ok(Answer::page("What could limit this host", body(&report)))
+}
+
+fn body(report: &CheckReport) -> Markup {
+    let host = &report.host;
+    let devices = report.devices.join(", ");
+    let (found, could): (Vec<_>, Vec<_>) =
+        report.findings.iter().partition(|finding| finding.confidence > Confidence::Possible);
+    html! {
+        p.about {
+            (plain(&host.name)) " · " (plain(&host.kernel)) " · " (host.cpus) " CPUs · devices: " (plain(&devices))
+        }
+        p { "goodput has read settings and counters, and has sent nothing." }
+        h2 { (found.len()) " found" }
+        @for finding in found { (one(finding)) }
+        h2 { (could.len()) " could limit" }
+        @for finding in could { (one(finding)) }
+        h2 { (report.undecided.len()) " could not be decided" }
+        @let rows = html! { @for undecided in &report.undecided {
+            tr { td { (undecided.rule) } td { (plain(&undecided.because)) } }
+        } };
+        @if !report.undecided.is_empty() { (table("Checks that could not decide", &["Check", "Why"], &rows)) }
+    }
+}
+
+fn one(finding: &Finding) -> Markup {
+    html! {
+        details {
+            summary { (plain(&finding.summary)) }
+            ul { @for witness in &finding.evidence { li { (plain(&witness.text)) } } }
+            @for change in &finding.changes {
+                p { "Try " code { "goodput settings set " (change.setting) "=" (change.to) } ": " (plain(&change.why)) }
+            }
+            @for advice in &finding.advice { p { (plain(advice)) } }
+        }
+    }
+}

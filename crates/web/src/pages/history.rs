@@ -1,0 +1,139 @@
+//! The list of results, with a search.
+
+use goodput_store::{Entry, Names, Wanted};
+use maud::{Markup, html};
+
+use super::{Page, Visit};
+use crate::answer::{Answer, Trouble};
+use crate::asked::{Asked, link};
+use crate::layout::{plain, table, time};
+
+/// Results on a page.
+const ROWS: u32 = 50;
+
+/// The page.
+pub const PAGE: Page = Page { in_navigation: Some("History"), ..Page::of("/", show) };
+
+/// The fields of the search.
+const FIELDS: [&str; 4] = ["q", "limit", "from", "until"];
+
+fn show(visit: &Visit) -> Result<Answer, Trouble> {
+    let history = visit.program.history()?;
+    let wanted = wanted(visit.asked)?;
+    let mut found = history.search(&wanted)?;
+    let more = found.len() > ROWS as usize;
+    found.truncate(ROWS as usize);
+    let names = history.names()?;
+    let older = found.last().filter(|_| more).map(|last| page_link(visit.asked, last.id));
+    Ok(Answer::page(
+        "History",
+        html! {
+            (search(visit.asked, &names))
+            @if found.is_empty() { p { (nothing(visit.asked)) } }
+            @else { (list(&found)) }
+            (pages(visit.asked, older.as_deref()))
+        },
+    ))
+}
+
+fn wanted(asked: &Asked) -> Result<Wanted, Trouble> {
+    let text = |name| asked.field(name).map(str::to_owned);
+    let before = asked.field("before").map(str::parse).transpose();
+    Ok(Wanted {
+        before: before.map_err(|_| Trouble::bad("`before` is the number of a result"))?,
+        text: text("q"),
+        limited_by: text("limit"),
+        from: day(asked, "from")?,
+        // Behind all times of the day: they go on with a T.
+        until: day(asked, "until")?.map(|day| day + "U"),
+        limit: ROWS + 1,
+        ..Wanted::default()
+    })
+}
+
+fn day(asked: &Asked, name: &str) -> Result<Option<String>, Trouble> {
+    let Some(day) = asked.field(name) else { return Ok(None) };
+    let is_day = day.len() == 10 && day.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    match is_day {
+        true => Ok(Some(day.into())),
+        false => Err(Trouble::bad(format!("{day:?} is no day; write it like 2026-01-31"))),
+    }
+}
+
+fn search(asked: &Asked, names: &Names) -> Markup {
+    let given = |name: &str| asked.field(name).unwrap_or_default();
+    html! {
+        form.search method="get" action="/" role="search" {
+            p { label for="q" { "Target" }
+                input #q type="search" name="q" value=(given("q")) list="targets"; }
+            datalist #targets { @for target in &names.targets { option value=(target) {} } }
+            p { label for="limit" { "Limited by" }
+                select #limit name="limit" {
+                    option value="" { "anything" }
+                    @for limit in &names.limits {
+                        option value=(limit) selected[given("limit") == limit] { (limit) }
+                    }
+                } }
+            p { label for="from" { "From (UTC)" } input #from type="date" name="from" value=(given("from")); }
+            p { label for="until" { "Until (UTC)" } input #until type="date" name="until" value=(given("until")); }
+            p { button type="submit" { "Search" } " " a href="/" { "Show all" } }
+        }
+    }
+}
+
+fn nothing(asked: &Asked) -> &'static str {
+    match FIELDS.iter().any(|name| asked.field(name).is_some()) {
+        true => "No result fits this search.",
+        false => "No results are kept yet; `goodput test HOST` makes one.",
+    }
+}
+
+fn list(found: &[Entry]) -> Markup {
+    let columns = ["Compare", "Number", "Started (UTC)", "Target", "Goodput", "Limited by", "Kind"];
+    let rows = html! { @for entry in found { (row(entry)) } };
+    html! {
+        form method="get" action="/compare" {
+            (table("Results, the newest first", &columns, &rows))
+            p { button type="submit" { "Compare two results" } }
+        }
+    }
+}
+
+fn row(entry: &Entry) -> Markup {
+    let (id, target) = (entry.id, plain(&entry.target));
+    html! {
+        tr {
+            td { input type="checkbox" name="id" value=(id) aria-label={ "Compare result " (id) }; }
+            td { a href={ "/results/" (id) } { (id) } }
+            td { (time(&entry.started)) }
+            td { a href=(link("/path", &[("target", &entry.target)])) { (target) } }
+            td.rate { (entry.goodput) }
+            td { (plain(&entry.limit)) }
+            td { (plain(&entry.kind)) }
+        }
+    }
+}
+
+/// The same search, from the result before `id` on.
+fn page_link(asked: &Asked, id: i64) -> String {
+    let before = id.to_string();
+    let mut fields: Vec<(&str, &str)> =
+        FIELDS.iter().map(|name| (*name, asked.field(name).unwrap_or_default())).collect();
+    fields.push(("before", &before));
+    link("/", &fields)
+}
+
+fn pages(asked: &Asked, older: Option<&str>) -> Markup {
+    let fields = FIELDS.map(|name| (name, asked.field(name).unwrap_or_default()));
+    let newest = asked.field("before").map(|_| link("/", &fields));
+    html! {
+        @if newest.is_some() || older.is_some() {
+            nav aria-label="More results" {
+                ul {
+                    @if let Some(newest) = newest { li { a href=(newest) rel="first" { "Newest" } } }
+                    @if let Some(older) = older { li { a href=(older) rel="next" { "Older" } } }
+                }
+            }
+        }
+    }
+}

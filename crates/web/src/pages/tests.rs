@@ -1,0 +1,197 @@
+//! Starting a test, and following it while it runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use goodput_store::{Store, Wanted};
+use http_body_util::BodyExt;
+use http_body_util::channel::Channel;
+use hyper::body::Bytes;
+use maud::{Markup, html};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{Page, Visit};
+use crate::answer::{Answer, Trouble};
+use crate::layout::{plain, table};
+use crate::runs::{End, Run};
+
+/// Longest target, bytes: names and paths are shorter.
+const MAX_TARGET_BYTES: usize = 1024;
+
+/// Longest test, seconds.
+const MAX_SECONDS: u32 = 3600;
+
+/// A comment is sent after this time without an event, so that a browser that went away is noticed.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+
+/// The form, and the tests so far.
+pub const PAGE: Page = Page { in_navigation: Some("Tests"), ..Page::of("/tests", show) };
+
+/// Starts a test.
+pub const START: Page = Page::change("/tests", start);
+
+/// A test that runs, or ran.
+pub const RUN: Page = Page::of("/tests/{}", run);
+
+/// What happens in it.
+pub const EVENTS: Page = Page::of("/tests/{}/events", events);
+
+/// Ends it early.
+pub const STOP: Page = Page::change("/tests/{}/stop", stop);
+
+fn show(visit: &Visit) -> Result<Answer, Trouble> {
+    let runs = visit.runs.all();
+    Ok(Answer::page(
+        "Tests",
+        html! {
+            @if visit.who.known { (visit.who.form("/tests", "Start", &fields())) }
+            @else { p { a href="/login" { "Log in" } " to start a test from here." } }
+            @if !runs.is_empty() {
+                h2 { "Started here" }
+                ul { @for run in &runs { li {
+                    a href={ "/tests/" (run.number) } { "Test " (run.number) " of " (plain(&run.target)) }
+                    @if run.end().is_none() { ", running" }
+                } } }
+            }
+        },
+    ))
+}
+
+fn fields() -> Markup {
+    html! {
+        p { label for="target" { "Target" }
+            input #target name="target" required maxlength=(MAX_TARGET_BYTES) autocomplete="off"; }
+        p { label for="seconds" { "Seconds" }
+            input #seconds type="number" name="seconds" value="10" min="1" max=(MAX_SECONDS); }
+        p { input #reverse type="checkbox" name="reverse" value="yes";
+            label for="reverse" { "The far host sends" } }
+    }
+}
+
+fn start(visit: &Visit) -> Result<Answer, Trouble> {
+    let target = visit.asked.field("target").unwrap_or_default();
+    if target.is_empty() || target.len() > MAX_TARGET_BYTES || target.starts_with('-') {
+        return Err(Trouble::bad("name a host, an address or a file as the target"));
+    }
+    let seconds = visit.asked.field("seconds").and_then(|text| text.parse().ok());
+    let seconds = seconds.filter(|seconds| (1..=MAX_SECONDS).contains(seconds));
+    let seconds =
+        seconds.ok_or_else(|| Trouble::bad(format!("a test takes 1 to {MAX_SECONDS} seconds")))?;
+    let command = visit.program.test(target, seconds, visit.asked.field("reverse").is_some());
+    let number = visit.runs.start(command, target).map_err(Trouble::failed)?;
+    Ok(Answer::go(format!("/tests/{number}")))
+}
+
+fn found(visit: &Visit) -> Result<Arc<Run>, Trouble> {
+    let number = visit.number()?;
+    let run = visit.runs.find(number);
+    run.ok_or_else(|| Trouble::unknown(format!("this server has started no test {number}")))
+}
+
+fn run(visit: &Visit) -> Result<Answer, Trouble> {
+    let run = found(visit)?;
+    let (lines, end) = run.since(0);
+    let known = lines.len();
+    let intervals = lines.iter().filter_map(|line| interval(line));
+    let rows = html! { @for cells in intervals { tr { @for cell in cells { td { (cell) } } } } };
+    let state = match &end {
+        None => html! { "It runs." },
+        Some(end) => outcome(&ended(end, &run.target, visit.program.history().ok().as_ref())),
+    };
+    let stop = format!("/tests/{}/stop", run.number);
+    Ok(Answer::page(
+        format!("Test of {}", run.target),
+        html! {
+            p #state role="status" { (state) }
+            @if end.is_none() {
+                noscript { p { "Reload this page to see more." } }
+                @if visit.who.known { (visit.who.form(&stop, "Stop", &html! {})) }
+            }
+            figure {
+                svg #graph role="img" aria-label="Goodput so far" viewBox="0 0 600 200" {
+                    polyline fill="none" stroke="#0072b2" stroke-width="2" points="" {}
+                }
+                figcaption #most { "Goodput of each interval, from zero to the highest; the numbers are below." }
+            }
+            div #intervals { (table("Intervals", &["From", "To", "Goodput"], &rows)) }
+            @if end.is_none() { script src="/live.js" data-events={ "/tests/" (run.number) "/events?known=" (known) } {} }
+        },
+    ))
+}
+
+/// The cells of an interval; `None` for another event.
+fn interval(line: &str) -> Option<[String; 3]> {
+    let event: Value = serde_json::from_str(line).ok()?;
+    let seconds = |name: &str| Some(format!("{:.1} s", event[name].as_f64()?));
+    if event["event"] != "interval" {
+        return None;
+    }
+    let goodput = match event["goodput_bits_per_s"].as_f64() {
+        Some(rate) => goodput_model::BitRate(rate).to_string(),
+        None => "unknown".into(),
+    };
+    Some([seconds("from_s")?, seconds("to_s")?, goodput])
+}
+
+/// How a run ended, for the script and for the page.
+fn ended(end: &End, target: &str, history: Option<&Store>) -> Value {
+    let kept = end.started.as_ref().zip(history).and_then(|(started, history)| {
+        let (from, until) = (Some(started.clone()), Some(format!("{started}!")));
+        let wanted =
+            Wanted { target: Some(target.into()), from, until, limit: 1, ..Wanted::default() };
+        history.search(&wanted).ok()?.first().map(|entry| entry.id)
+    });
+    json!({ "result": kept, "said": plain(&end.said) })
+}
+
+fn outcome(ended: &Value) -> Markup {
+    html! {
+        @match ended["result"].as_i64() {
+            Some(id) => { "It has ended: " a href={ "/results/" (id) } { "the result" } ". " }
+            None => "It has ended without a result. ",
+        }
+        (ended["said"].as_str().unwrap_or_default())
+    }
+}
+
+fn stop(visit: &Visit) -> Result<Answer, Trouble> {
+    let run = found(visit)?;
+    run.stop();
+    Ok(Answer::go(format!("/tests/{}", run.number)))
+}
+
+/// A stream of server-sent events. Each has its number as its id, with which a browser that connects again goes on.
+fn events(visit: &Visit) -> Result<Answer, Trouble> {
+    let run = found(visit)?;
+    let known = visit.asked.last_event.or_else(|| visit.asked.field("known")?.parse().ok());
+    let history = visit.program.history();
+    let (mut sender, body) = Channel::<Bytes, std::convert::Infallible>::new(1);
+    let target = run.target.clone();
+    let find = move |end: &End| ended(end, &target, history.as_ref().ok());
+    tokio::runtime::Handle::current().spawn(async move {
+        let mut known = known.unwrap_or(0);
+        let mut changes = run.changes();
+        loop {
+            changes.mark_unchanged();
+            let (new, end) = run.since(known);
+            let mut text = String::new();
+            for line in new {
+                known += 1;
+                text += &format!("id: {known}\ndata: {line}\n\n");
+            }
+            if let Some(end) = &end {
+                text += &format!("event: end\ndata: {}\n\n", find(end));
+            }
+            if text.is_empty() {
+                text += ":\n\n";
+            }
+            // Fails if the browser has gone.
+            if sender.send_data(text.into()).await.is_err() || end.is_some() {
+                return;
+            }
+            let _ = timeout(SIGN_OF_LIFE, changes.changed()).await;
+        }
+    });
+    Ok(Answer::Events(body.boxed_unsync()))
+}

@@ -1,0 +1,68 @@
+//! What the pages show and do besides the history. The program hands it over, so that no page knows the engine.
+
+use std::process::Command;
+
+use goodput_model::CheckReport;
+use goodput_store::{Store, StoreError};
+
+/// What the program does for the pages. Every call may block for a moment.
+pub trait Program: Send + Sync + 'static {
+    /// The history, opened anew: another process may have moved or damaged it meanwhile.
+    ///
+    /// # Errors
+    /// When it can't be opened.
+    fn history(&self) -> Result<Store, StoreError>;
+
+    /// What could limit this host.
+    ///
+    /// # Errors
+    /// In words for a person.
+    fn check(&self) -> Result<CheckReport, String>;
+
+    /// The settings of this host with their values.
+    fn settings(&self) -> Vec<SettingLine>;
+
+    /// Every change of a setting that is on record, the newest first.
+    ///
+    /// # Errors
+    /// In words for a person.
+    fn changes(&self) -> Result<Vec<LoggedChange>, String>;
+
+    /// What interrupted runs left changed, a sentence each.
+    fn leftovers(&self) -> Vec<String>;
+
+    /// Puts back what interrupted runs left changed. Returns what it did, a line each.
+    ///
+    /// # Errors
+    /// In words for a person.
+    fn undo(&self) -> Result<Vec<String>, String>;
+
+    /// The command that measures `target` for `seconds` and prints events as JSON lines.
+    fn test(&self, target: &str, seconds: u32, reverse: bool) -> Command;
+}
+
+/// A setting of this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingLine {
+    /// `NAME[@SCOPE]`.
+    pub name: String,
+    /// What it does.
+    pub title: String,
+    /// Its value, or why it has none.
+    pub value: Result<String, String>,
+}
+
+/// One change of a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedChange {
+    /// When, RFC 3339, UTC.
+    pub time: String,
+    /// `NAME[@SCOPE]`.
+    pub setting: String,
+    /// Value before.
+    pub from: String,
+    /// Value after.
+    pub to: String,
+    /// What happened, in a word or two.
+    pub what: String,
+}

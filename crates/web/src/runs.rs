@@ -1,0 +1,229 @@
+//! Tests that pages have started: programs of their own, whose events are kept for pages that follow them.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tokio::sync::watch;
+
+/// Events of a run that are kept. A test makes one a second.
+const MAX_EVENTS: usize = 10_000;
+
+/// Runs that are kept.
+const MAX_RUNS: usize = 50;
+
+/// The most of an error message that is shown, bytes.
+const MAX_ERROR_BYTES: u64 = 16 << 10;
+
+/// Events that pages show. Others, such as every sample of every flow, are large.
+const SHOWN: [&str; 6] = ["connected", "opened", "began", "interval", "ended", "note"];
+
+/// All runs, the oldest first.
+#[derive(Default)]
+pub struct Runs(Mutex<Vec<Arc<Run>>>);
+
+/// One run.
+pub struct Run {
+    /// Its number among those that this server started.
+    pub number: u32,
+    /// What is measured.
+    pub target: String,
+    /// Process that measures.
+    pid: u32,
+    state: Mutex<State>,
+    /// Counts what has happened.
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Default, Clone)]
+struct State {
+    events: Vec<String>,
+    end: Option<End>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct End {
+    /// When its record began, RFC 3339, UTC; absent if there is no record.
+    pub started: Option<String>,
+    /// What it printed on standard error.
+    pub said: String,
+}
+
+impl Runs {
+    /// Starts `command`, which measures `target`, unless another run is at work.
+    ///
+    /// # Errors
+    /// In words for a person.
+    pub fn start(&self, command: Command, target: &str) -> Result<u32, String> {
+        let mut runs = self.lock();
+        if let Some(busy) = runs.iter().find(|run| run.end().is_none()) {
+            return Err(format!(
+                "a test of {} runs already; stop it, or wait for its end",
+                busy.target
+            ));
+        }
+        let number = runs.last().map_or(1, |last| last.number + 1);
+        let run = Run::start(command, number, target)
+            .map_err(|why| format!("can't start a test: {why}"))?;
+        if runs.len() == MAX_RUNS {
+            runs.remove(0);
+        }
+        runs.push(run);
+        Ok(number)
+    }
+
+    /// The run with this number.
+    pub fn find(&self, number: u32) -> Option<Arc<Run>> {
+        self.lock().iter().find(|run| run.number == number).cloned()
+    }
+
+    /// All runs, the newest first.
+    pub fn all(&self) -> Vec<Arc<Run>> {
+        self.lock().iter().rev().cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Run>>> {
+        // A panic in between leaves a list that is whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        self.lock().iter().for_each(|run| run.stop());
+    }
+}
+
+impl Run {
+    fn start(mut command: Command, number: u32, target: &str) -> std::io::Result<Arc<Self>> {
+        let pipes = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = pipes.spawn()?;
+        let (pid, target) = (child.id(), target.to_owned());
+        let (state, changed) = (Mutex::default(), watch::Sender::new(0));
+        let run = Arc::new(Self { number, target, pid, state, changed });
+        let follower = Arc::clone(&run);
+        thread::Builder::new().name("run".into()).spawn(move || follower.follow(child))?;
+        Ok(run)
+    }
+
+    /// Asks the run to end with its results so far; nothing if it has ended.
+    pub fn stop(&self) {
+        // Held, so that the process can't be reaped and its number given to another meanwhile.
+        let state = self.lock();
+        let pid = Pid::from_raw(self.pid.cast_signed());
+        if let (None, Some(pid)) = (&state.end, pid) {
+            let _ = kill_process(pid, Signal::INT);
+        }
+    }
+
+    /// How it ended, if it has.
+    pub fn end(&self) -> Option<End> {
+        self.lock().end.clone()
+    }
+
+    /// The events since the `known` first ones, each a line of JSON; and how the run ended.
+    pub fn since(&self, known: usize) -> (Vec<String>, Option<End>) {
+        let state = self.lock();
+        let new = state.events.get(known..).unwrap_or_default().to_vec();
+        (new, state.end.clone())
+    }
+
+    /// Changes whenever something happens.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what the process prints until its end. It ends: every test has a length.
+    fn follow(&self, mut child: Child) {
+        let (output, errors) = (child.stdout.take(), child.stderr.take());
+        let said = thread::spawn(move || {
+            let mut said = String::new();
+            if let Some(mut errors) = errors {
+                let _ = errors.by_ref().take(MAX_ERROR_BYTES).read_to_string(&mut said);
+                let _ = std::io::copy(&mut errors, &mut std::io::sink());
+            }
+            said
+        });
+        let mut started = None;
+        for line in output.into_iter().flat_map(|output| BufReader::new(output).lines()) {
+            let Ok(line) = line else { break };
+            let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
+            match event["event"].as_str() {
+                Some("record") => started = event["record"]["started"].as_str().map(Into::into),
+                Some(name) if SHOWN.contains(&name) => self.enter(line),
+                _ => {}
+            }
+        }
+        let said = said.join().unwrap_or_default();
+        let mut state = self.lock();
+        let _ = child.wait();
+        state.end = Some(End { started, said });
+        drop(state);
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    fn enter(&self, line: String) {
+        let mut state = self.lock();
+        if state.events.len() < MAX_EVENTS {
+            state.events.push(line);
+        }
+        drop(state);
+        self.changed.send_modify(|count| *count += 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    fn ended(run: &Run) -> End {
+        let mut changes = run.changes();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            while run.end().is_none() {
+                changes.changed().await.unwrap();
+            }
+        });
+        run.end().unwrap()
+    }
+
+    #[test]
+    fn what_a_run_prints_is_kept_and_one_runs_at_a_time() {
+        let runs = Runs::default();
+        let script = r#"echo '{"event":"began"}'; echo '{"event":"sampled"}'; echo nothing;
+            echo '{"event":"record","record":{"started":"2026"}}'; echo why >&2; sleep 1000"#;
+        assert_eq!(runs.start(shell(script), "nas"), Ok(1));
+        let why = runs.start(shell(""), "other").unwrap_err();
+        assert!(why.contains("nas runs already"), "{why}");
+        let run = runs.find(1).unwrap();
+        let mut changes = run.changes();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            while run.since(0).0.is_empty() {
+                changes.changed().await.unwrap();
+            }
+        });
+        runs.find(1).unwrap().stop();
+        let end = ended(&run);
+        assert_eq!(run.since(0).0, [r#"{"event":"began"}"#]);
+        assert!(run.since(1).0.is_empty() && run.since(99).0.is_empty());
+        assert!(end.started.is_none_or(|started| started == "2026"));
+        assert_eq!(runs.start(shell("echo why >&2"), "nas"), Ok(2));
+        assert_eq!(ended(&runs.find(2).unwrap()), End { started: None, said: "why\n".into() });
+        assert_eq!(runs.all().iter().map(|run| run.number).collect::<Vec<_>>(), [2, 1]);
+    }
+}

@@ -1,0 +1,146 @@
+//! Connections: how many, for how long, encrypted or not.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+use crate::answer::{self, Body};
+use crate::site::Site;
+use crate::tls::Tls;
+
+/// Connections at once; a browser opens up to six.
+const MAX_CONNECTIONS: usize = 64;
+
+/// How long a client may take for the encryption, for the head of a request, and for a form.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a connection may last. A reader that stalls ends with it; a browser that follows a test connects again.
+const MAX_LIFE: Duration = Duration::from_secs(300);
+
+/// Longest head of a request, bytes.
+const MAX_HEAD_BYTES: usize = 16 << 10;
+
+/// Longest form, bytes.
+const MAX_FORM_BYTES: usize = 16 << 10;
+
+/// How long to wait if the system has no descriptor for another connection.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// An address that can't be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("can't listen on {address}: {source}; --listen ADDRESS:PORT chooses another")]
+pub struct WebError {
+    address: SocketAddr,
+    source: io::Error,
+}
+
+/// A server that accepts connections, and does not answer yet.
+pub struct Listening {
+    socket: TcpListener,
+    tls: Option<Tls>,
+}
+
+/// Listens on `address`. Must be called within a runtime.
+///
+/// # Errors
+/// When the address is taken or not this host's.
+pub async fn listen(address: SocketAddr, tls: Option<Tls>) -> Result<Listening, WebError> {
+    let socket = TcpListener::bind(address).await;
+    Ok(Listening { socket: socket.map_err(|source| WebError { address, source })?, tls })
+}
+
+impl Listening {
+    /// Where browsers find the pages.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn url(&self) -> io::Result<String> {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        Ok(format!("{scheme}://{}/", self.socket.local_addr()?))
+    }
+
+    /// Answers until it is dropped.
+    pub async fn serve(self, site: Site) {
+        let (site, places) = (Arc::new(site), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let (stream, peer) = match self.socket.accept().await {
+                Ok(accepted) => accepted,
+                Err(why) => {
+                    tracing::debug!("can't accept a connection: {why}");
+                    sleep(BREATH).await;
+                    continue;
+                }
+            };
+            let (site, tls) = (Arc::clone(&site), self.tls.clone());
+            tokio::spawn(async move {
+                if timeout(MAX_LIFE, talk(stream, tls, site)).await.is_err() {
+                    tracing::debug!("ended the connection of {peer}, which lasted too long");
+                }
+                drop(place);
+            });
+        }
+    }
+}
+
+/// Answers one client.
+async fn talk(stream: TcpStream, tls: Option<Tls>, site: Arc<Site>) {
+    let Some(tls) = tls else { return converse(stream, site).await };
+    match timeout(PATIENCE, tls.acceptor().accept(stream)).await {
+        Ok(Ok(stream)) => converse(stream, site).await,
+        Ok(Err(why)) => tracing::debug!("a client does not agree on encryption: {why}"),
+        Err(_) => tracing::debug!("a client takes too long to agree on encryption"),
+    }
+}
+
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, site: Arc<Site>) {
+    let service = service_fn(|request| {
+        let site = Arc::clone(&site);
+        async move { Ok::<_, Infallible>(answered(request, site).await) }
+    });
+    let ended = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .max_buf_size(MAX_HEAD_BYTES)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+    if let Err(why) = ended {
+        tracing::debug!("a connection ended: {why}");
+    }
+}
+
+/// Reads the form, then asks the site.
+async fn answered(request: Request<Incoming>, site: Arc<Site>) -> Response<Body> {
+    let (head, body) = request.into_parts();
+    if body.size_hint().lower() > MAX_FORM_BYTES as u64 {
+        return refused(StatusCode::PAYLOAD_TOO_LARGE, "the form is too long");
+    }
+    let read = timeout(PATIENCE, Limited::new(body, MAX_FORM_BYTES).collect()).await;
+    let body: Bytes = match read {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(why)) => return refused(StatusCode::PAYLOAD_TOO_LARGE, &why.to_string()),
+        Err(_) => return refused(StatusCode::REQUEST_TIMEOUT, "the form took too long"),
+    };
+    site.answer(Request::from_parts(head, body)).await
+}
+
+fn refused(status: StatusCode, why: &str) -> Response<Body> {
+    let mut response = answer::response(status, "text/plain; charset=utf-8", format!("{why}\n"));
+    // The rest of the form would be read as the next request.
+    let close = hyper::header::HeaderValue::from_static("close");
+    response.headers_mut().insert(hyper::header::CONNECTION, close);
+    response
+}

@@ -1,0 +1,289 @@
+//! Every page, asked without a socket.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use goodput_model::{CheckReport, Host, Known, Record};
+use goodput_store::{Store, StoreError};
+use goodput_web::{Gate, LoggedChange, Program, Secret, SettingLine, Site};
+use http_body_util::BodyExt;
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_SECURITY_POLICY, LOCATION, SET_COOKIE};
+use hyper::{Request, StatusCode};
+
+const TOKEN: &str = "a token of some length";
+const HOSTILE: &str = "<script>alert(1)</script>";
+const RECORDS: [&str; 2] = [
+    include_str!("../../charts/tests/records/window.json"),
+    include_str!("../../charts/tests/records/compare.json"),
+];
+
+/// A host whose names a hostile peer chose.
+struct FakeHost(PathBuf);
+
+impl Program for FakeHost {
+    fn history(&self) -> Result<Store, StoreError> {
+        Store::open(&self.0)
+    }
+
+    fn check(&self) -> Result<CheckReport, String> {
+        let [name, kernel, goodput] = [HOSTILE; 3].map(String::from);
+        Ok(CheckReport {
+            format: 1,
+            started: "2026-01-01T00:00:00Z".into(),
+            host: Host { name, kernel, goodput, cpus: 2 },
+            devices: vec![HOSTILE.into()],
+            watched_s: Known::missing("once"),
+            findings: Vec::new(),
+            undecided: Vec::new(),
+        })
+    }
+
+    fn settings(&self) -> Vec<SettingLine> {
+        let line = |value| SettingLine { name: HOSTILE.into(), title: "It does".into(), value };
+        vec![line(Ok(HOSTILE.into())), line(Err(HOSTILE.into()))]
+    }
+
+    fn changes(&self) -> Result<Vec<LoggedChange>, String> {
+        let [time, setting, from, to, what] = [HOSTILE; 5].map(String::from);
+        Ok(vec![LoggedChange { time, setting, from, to, what }])
+    }
+
+    fn leftovers(&self) -> Vec<String> {
+        vec![HOSTILE.into()]
+    }
+
+    fn undo(&self) -> Result<Vec<String>, String> {
+        Ok(vec![format!("{HOSTILE}: put back")])
+    }
+
+    fn test(&self, target: &str, _: u32, _: bool) -> Command {
+        let mut command = Command::new("echo");
+        command.arg(format!(r#"{{"event":"note","text":{target:?}}}"#));
+        command
+    }
+}
+
+struct Fixture {
+    site: Site,
+    gate: Gate,
+    folder: tempfile::TempDir,
+}
+
+impl Fixture {
+    /// Two results of a target with a hostile name.
+    fn new(login_to_read: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("history.db");
+        let store = Store::open(&path).unwrap();
+        for text in RECORDS {
+            let mut record = Record::from_json(text).unwrap();
+            record.target = HOSTILE.into();
+            record.verdict.summary = HOSTILE.into();
+            record.doubts = vec![HOSTILE.into()];
+            store.add(&record).unwrap();
+        }
+        let secret = Secret::new(TOKEN).unwrap();
+        let gate = Gate { secret, login_to_read, names: Vec::new(), encrypted: false };
+        Self { site: Site::new(FakeHost(path), gate.clone()), gate, folder }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("history.db")
+    }
+
+    /// What a request without a form is answered.
+    async fn get(&self, path: &str) -> (StatusCode, String) {
+        let request = Request::get(path).header("host", "localhost").body(Bytes::new()).unwrap();
+        let response = self.site.answer(request).await;
+        let policy = response.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{path}");
+        let status = response.status();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8(body.into()).unwrap())
+    }
+
+    /// What a page that exists says.
+    async fn page(&self, path: &str) -> String {
+        let (status, text) = self.get(path).await;
+        assert_eq!(status, 200, "{path}: {text}");
+        text
+    }
+
+    /// What a form of this site is answered: where it leads, or the page.
+    async fn post(&self, path: &str, fields: &str) -> (StatusCode, String) {
+        let body = format!("form={}&{fields}", self.gate.form());
+        let request = Request::post(path)
+            .header("host", "localhost")
+            .header("origin", "http://localhost")
+            .header("cookie", self.gate.login(TOKEN).unwrap())
+            .body(body.into());
+        let response = self.site.answer(request.unwrap()).await;
+        let leads = response.headers().get(LOCATION).map(|to| to.to_str().unwrap().to_owned());
+        let status = response.status();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (status, leads.unwrap_or_else(|| String::from_utf8(body.into()).unwrap()))
+    }
+}
+
+#[tokio::test]
+async fn every_page_is_there_and_has_no_name_as_code() {
+    let site = Fixture::new(false);
+    let target = "%3Cscript%3Ealert(1)%3C%2Fscript%3E";
+    let of_target = format!("/path?target={target}");
+    let searched = format!("/?q={target}&from=2020-01-01&until=2030-01-01&before=9");
+    for path in [
+        "/",
+        &searched,
+        "/results/1",
+        "/results/2",
+        "/compare?id=1&id=2",
+        "/path",
+        &of_target,
+        "/check",
+        "/settings",
+        "/changes",
+        "/tests",
+        "/login",
+    ] {
+        let page = site.page(path).await;
+        assert!(!page.contains(HOSTILE), "{path}");
+        assert_eq!(page.matches("<h1").count(), 1, "{path}");
+        for part in ["<!DOCTYPE html>", "<main", "<nav", "lang=\"en\"", "href=\"#content\""] {
+            assert!(page.contains(part), "{path} lacks {part}");
+        }
+        assert!(!page.contains("<style") && !page.contains(" style="), "{path}");
+    }
+    for path in ["/style.css", "/live.js", "/icon.svg"] {
+        site.page(path).await;
+    }
+    assert!(site.page("/results/1/json").await.starts_with('{'));
+}
+
+#[tokio::test]
+async fn the_list_is_searched_and_has_pages() {
+    let site = Fixture::new(false);
+    let store = Store::open(&site.file()).unwrap();
+    let mut record = Record::from_json(RECORDS[0]).unwrap();
+    for number in 0..60 {
+        record.target = format!("host-{number}");
+        store.add(&record).unwrap();
+    }
+    let first = site.page("/").await;
+    assert!(first.contains(">host-59<") && !first.contains("\"/results/2\""), "{first}");
+    assert!(first.contains("?before=13"), "{first}");
+    let second = site.page("/?before=13").await;
+    assert!(second.contains("\"/results/2\"") && second.contains("Newest"), "{second}");
+    assert!(!second.contains("Older"), "{second}");
+    let found = site.page("/?q=HOST-57").await;
+    assert_eq!(found.matches("aria-label=\"Compare result").count(), 1, "{found}");
+    assert!(site.page("/?q=nowhere").await.contains("No result fits"));
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_in_words() {
+    let site = Fixture::new(false);
+    let long = format!("/?q={}", "x".repeat(10_000));
+    for (path, status) in [
+        ("/results/99", 404),
+        ("/results/x", 404),
+        ("/results/-1", 404),
+        ("/results/..%2f..%2fetc%2fpasswd", 404),
+        ("/../../etc/passwd", 404),
+        ("/nowhere", 404),
+        ("/tests/7", 404),
+        ("/tests/7/events", 404),
+        ("/compare", 400),
+        ("/compare?id=1&id=2&id=3", 400),
+        ("/compare?id=1&id=x", 400),
+        ("/compare?id=1&id=9", 404),
+        ("/path?target=unknown", 404),
+        ("/?before=x", 400),
+        ("/?from=yesterday", 400),
+        (&long, 200),
+    ] {
+        let (found, text) = site.get(path).await;
+        assert_eq!(found, status, "{path}: {text}");
+        assert!(text.contains("<h1>"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_history_that_cant_be_read_is_reported() {
+    let site = Fixture::new(false);
+    std::fs::write(site.file(), "half of a database").unwrap();
+    for path in ["/", "/results/1", "/compare?id=1&id=2", "/path"] {
+        let (status, text) = site.get(path).await;
+        assert!(status == 500 && text.contains("damaged"), "{path}: {text}");
+    }
+    site.page("/check").await;
+}
+
+#[tokio::test]
+async fn a_record_of_a_newer_goodput_is_listed_and_named() {
+    let site = Fixture::new(false);
+    let db = rusqlite::Connection::open(site.file()).unwrap();
+    db.execute("UPDATE records SET json = '{\"format\": 99}' WHERE id = 1", []).unwrap();
+    assert!(site.page("/").await.contains("\"/results/1\""));
+    let (status, text) = site.get("/results/1").await;
+    assert!(status == 500 && text.contains("use a newer goodput"), "{text}");
+}
+
+#[tokio::test]
+async fn without_the_token_nothing_is_changed() {
+    let site = Fixture::new(true);
+    for path in ["/", "/results/1", "/changes", "/tests", "/results/1/json"] {
+        assert_eq!(site.get(path).await.0, StatusCode::SEE_OTHER, "{path}");
+    }
+    for path in ["/login", "/style.css"] {
+        site.page(path).await;
+    }
+    let open = Fixture::new(false);
+    for path in ["/undo", "/tests", "/logout", "/tests/1/stop"] {
+        let request = Request::post(path).header("host", "localhost").body(Bytes::new()).unwrap();
+        let response = open.site.answer(request).await;
+        assert_eq!(response.headers()[LOCATION], "/login", "{path}");
+    }
+    let request = Request::get("/").header("host", "evil.example").body(Bytes::new()).unwrap();
+    assert_eq!(open.site.answer(request).await.status(), StatusCode::MISDIRECTED_REQUEST);
+}
+
+#[tokio::test]
+async fn the_token_lets_in_and_the_cookie_is_for_this_server_alone() {
+    let site = Fixture::new(true);
+    let login = |token: &str| {
+        let request = Request::post("/login")
+            .header("host", "localhost")
+            .header("sec-fetch-site", "same-origin")
+            .body(Bytes::from(format!("token={token}")));
+        site.site.answer(request.unwrap())
+    };
+    let refused = login("a+wrong+token+of+some+length").await;
+    assert_eq!(
+        (refused.status(), refused.headers().get(SET_COOKIE)),
+        (StatusCode::FORBIDDEN, None)
+    );
+    let accepted = login("a+token+of+some+length").await;
+    let cookie = accepted.headers()[SET_COOKIE].to_str().unwrap();
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
+    assert!(!cookie.contains("token of some"), "{cookie}");
+}
+
+#[tokio::test]
+async fn with_the_token_changes_are_undone_and_tests_are_started() {
+    let site = Fixture::new(false);
+    let (status, page) = site.post("/undo", "").await;
+    assert!(status == 200 && page.contains("put back") && !page.contains(HOSTILE), "{page}");
+    for fields in ["", "target=-x&seconds=3", "target=a&seconds=0", "target=a&seconds=99999"] {
+        assert_eq!(site.post("/tests", fields).await.0, 400, "{fields}");
+    }
+    let started = site.post("/tests", "target=%3Cb%3Enas&seconds=3").await;
+    assert_eq!(started, (StatusCode::SEE_OTHER, "/tests/1".into()));
+    let events = site.page("/tests/1/events").await;
+    assert!(events.contains("id: 1\ndata: {\"event\":\"note\""), "{events}");
+    assert!(events.contains("event: end\ndata: {\"result\":null"), "{events}");
+    assert!(site.page("/tests/1/events?known=1").await.starts_with("event: end"));
+    let page = site.page("/tests/1").await;
+    assert!(page.contains("ended without a result") && !page.contains("<b>nas"), "{page}");
+    assert_eq!(site.post("/tests/1/stop", "").await.1, "/tests/1");
+}
