@@ -23,8 +23,11 @@ const MIGRATIONS: [&str; 2] = [
         rule TEXT NOT NULL,
         json TEXT NOT NULL
     ) STRICT;",
-    // Everything that a search looks at, newest last, without the JSON: a search reads this index alone.
-    "CREATE INDEX records_listed ON records (id, started, kind, target, goodput_bits_per_s, rule);",
+    // Everything that a search looks at, newest last, without the JSON: a search reads this index alone. The others
+    // lead from one target or rule to the next, past all records between.
+    "CREATE INDEX records_listed ON records (id, started, kind, target, goodput_bits_per_s, rule);
+     CREATE INDEX records_by_target ON records (target);
+     CREATE INDEX records_by_rule ON records (rule);",
 ];
 
 /// Makes the tables in a new file and migrates an old one. If several processes try at once, one

@@ -22,7 +22,7 @@ pub struct Asked {
     /// The path, as it was sent.
     pub path: String,
     /// Fields of the query and of the form, in their order.
-    fields: Vec<(String, String)>,
+    pub fields: Vec<(String, String)>,
     /// What the browser calls this server.
     pub host: Option<String>,
     /// The page that a change comes from.

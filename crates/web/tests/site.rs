@@ -73,17 +73,17 @@ struct Fixture {
 impl Fixture {
     /// Two results of a target with a hostile name.
     fn new(login_to_read: bool) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().expect("a directory can be made");
         let path = folder.path().join("history.db");
-        let store = Store::open(&path).unwrap();
+        let store = Store::open(&path).expect("it can be made");
         for text in RECORDS {
-            let mut record = Record::from_json(text).unwrap();
+            let mut record = Record::from_json(text).expect("it is a record");
             record.target = HOSTILE.into();
             record.verdict.summary = HOSTILE.into();
             record.doubts = vec![HOSTILE.into()];
-            store.add(&record).unwrap();
+            store.add(&record).expect("it can be kept");
         }
-        let secret = Secret::new(TOKEN).unwrap();
+        let secret = Secret::new(TOKEN).expect("it is long enough");
         let gate = Gate { secret, login_to_read, names: Vec::new(), encrypted: false };
         Self { site: Site::new(FakeHost(path), gate.clone()), gate, folder }
     }
@@ -94,13 +94,16 @@ impl Fixture {
 
     /// What a request without a form is answered.
     async fn get(&self, path: &str) -> (StatusCode, String) {
-        let request = Request::get(path).header("host", "localhost").body(Bytes::new()).unwrap();
+        let request = Request::get(path)
+            .header("host", "localhost")
+            .body(Bytes::new())
+            .expect("it is a request");
         let response = self.site.answer(request).await;
-        let policy = response.headers()[CONTENT_SECURITY_POLICY].to_str().unwrap();
+        let policy = response.headers()[CONTENT_SECURITY_POLICY].to_str().expect("it is ASCII");
         assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{path}");
         let status = response.status();
-        let body = response.into_body().collect().await.unwrap().to_bytes();
-        (status, String::from_utf8(body.into()).unwrap())
+        let body = response.into_body().collect().await.expect("it ends").to_bytes();
+        (status, String::from_utf8(body.into()).expect("it is UTF-8"))
     }
 
     /// What a page that exists says.
@@ -116,13 +119,14 @@ impl Fixture {
         let request = Request::post(path)
             .header("host", "localhost")
             .header("origin", "http://localhost")
-            .header("cookie", self.gate.login(TOKEN).unwrap())
+            .header("cookie", self.gate.login(TOKEN).expect("it is the token"))
             .body(body.into());
-        let response = self.site.answer(request.unwrap()).await;
-        let leads = response.headers().get(LOCATION).map(|to| to.to_str().unwrap().to_owned());
+        let response = self.site.answer(request.expect("it is a request")).await;
+        let leads =
+            response.headers().get(LOCATION).map(|to| to.to_str().expect("it is ASCII").to_owned());
         let status = response.status();
-        let body = response.into_body().collect().await.unwrap().to_bytes();
-        (status, leads.unwrap_or_else(|| String::from_utf8(body.into()).unwrap()))
+        let body = response.into_body().collect().await.expect("it ends").to_bytes();
+        (status, leads.unwrap_or_else(|| String::from_utf8(body.into()).expect("it is UTF-8")))
     }
 }
 

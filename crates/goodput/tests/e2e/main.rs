@@ -44,4 +44,5 @@ mod top;
 mod transfer;
 mod unread;
 mod uploads;
+mod web;
 mod without_credential;

@@ -14,9 +14,9 @@ use crate::common::Home;
 pub const HOSTILE: &str = "<script>alert(1)</script><img src=x onerror=alert(2)>";
 
 const RECORDS: [&str; 3] = [
-    include_str!("../../../charts/tests/records/window.json"),
-    include_str!("../../../charts/tests/records/compare.json"),
-    include_str!("../../../charts/tests/records/both.json"),
+    include_str!("../../../../charts/tests/records/window.json"),
+    include_str!("../../../../charts/tests/records/compare.json"),
+    include_str!("../../../../charts/tests/records/both.json"),
 ];
 
 /// Texts of a record that a peer may choose.
@@ -35,7 +35,9 @@ impl Web {
     pub fn start(options: &[&str]) -> Self {
         let home = Home::new();
         let store = Store::open(&home.path().join("goodput/history.db")).expect("it can be made");
-        RECORDS.iter().for_each(|text| drop(store.add(&hostile(text)).expect("it is a record")));
+        for text in RECORDS {
+            store.add(&hostile(text)).expect("it is a record");
+        }
         let all = [&["web", "--listen", "127.0.0.1:0"], options].concat();
         let mut child =
             home.goodput(&all).stdout(Stdio::piped()).spawn().expect("it can be started");

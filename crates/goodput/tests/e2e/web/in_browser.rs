@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::browser::Browser;
+use super::browser::Browser;
+use super::served::Web;
 use crate::common::{Home, Server};
-use crate::served::Web;
 
 const ACCESSIBLE: &str = include_str!("accessible.js");
 

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
 
+use super::served::{HOSTILE, Web};
 use crate::common::{Home, stderr};
-use crate::served::{HOSTILE, Web};
 
 #[test]
 fn pages_are_answered_with_their_headers_and_a_token_is_made_for_its_owner() {
