@@ -11,6 +11,7 @@ use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
 use crate::in_turn;
+use crate::journals::journals;
 use crate::program::goodput;
 use crate::victim::{Victim, guard};
 
@@ -159,8 +160,7 @@ fn put_back_when_killed(card: Card) -> Result<(), Failed> {
         Victim::start(state.path(), &setting, value)?.kill()?;
         wait_for(&setting, || {
             // The guard has closed its journal, too.
-            let journals = std::fs::read_dir(state.path()).map_or(0, Iterator::count);
-            journals == 0 && whole(&device).is_ok_and(|now| now == before)
+            journals(state.path()) == 0 && whole(&device).is_ok_and(|now| now == before)
         });
         Victim::start(state.path(), &setting, value)?.kill_with_guard()?;
         if read(&setting.parse()?)? != **value {

@@ -6,6 +6,8 @@
 //! and slow, so nothing here is judged by its speed.
 
 mod cards;
+#[path = "../common/journals.rs"]
+mod journals;
 mod netem;
 mod nfs;
 mod paced;

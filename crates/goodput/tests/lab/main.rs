@@ -6,6 +6,8 @@
 
 mod disturbed;
 mod howtos;
+#[path = "../common/journals.rs"]
+mod journals;
 mod latency;
 mod majority;
 #[path = "../common/namespace.rs"]

@@ -5,6 +5,7 @@ use goodput_model::{Known, Record};
 use libtest_mimic::Failed;
 
 use crate::disturbed::{self, Judgement};
+use crate::journals::journals;
 use crate::neighbours::{Needs, Test};
 use crate::stage::exe;
 
@@ -41,7 +42,7 @@ fn probed(scenario: &Scenario) -> Result<(Record, usize), Failed> {
     let record = serde_json::from_slice(&output.stdout)
         .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
     server.stop()?;
-    Ok((record, std::fs::read_dir(state.path()).map_or(0, Iterator::count)))
+    Ok((record, journals(state.path())))
 }
 
 /// The answer of the probe that distinguishes a bucket from chance.

@@ -12,6 +12,8 @@ use goodput_testing::wait_for;
 use libtest_mimic::Failed;
 use tempfile::TempDir;
 
+use crate::journals::journals;
+
 /// Burst that the scenario plants, and the one that the comparison tries; bytes.
 pub const ORIGINAL: u32 = 1600;
 pub const TRIED: u32 = 125_000;
@@ -166,7 +168,7 @@ impl Stage {
 
     /// Journals of changes that are not settled.
     pub fn journals(&self) -> usize {
-        std::fs::read_dir(self.state_dir()).map_or(0, Iterator::count)
+        journals(&self.state_dir())
     }
 
     /// Waits until `sysctl` of the far host is, or is not, `value`.

@@ -12,6 +12,21 @@ use crate::testing::{Scene, Tmpfs, Victim, build, guard, in_scene, wait_for, whe
 use crate::{Changes, GuardProgram, Outcome, SettingError};
 
 #[test]
+fn every_change_and_what_is_put_back_is_logged() {
+    let scene = Scene::new();
+    let mut changes = scene.begin();
+    for value in ["b", "b", "c"] {
+        changes.apply(&scene.setting(), value).unwrap();
+    }
+    changes.restore();
+    let logged = crate::logged_changes(&scene.state_dir()).unwrap();
+    let seen: Vec<_> = logged.iter().map(|one| (&*one.from, &*one.to, one.what)).collect();
+    let (set, put_back) = (crate::ChangeKind::Set, crate::ChangeKind::PutBack);
+    assert_eq!(seen, [("c", "a", put_back), ("b", "c", set), ("a", "b", set)]);
+    assert!(logged.iter().all(|one| one.setting == scene.setting().to_string()));
+}
+
+#[test]
 fn many_applies_are_put_back_to_the_first_original() {
     let scene = Scene::new();
     let mut changes = scene.begin();

@@ -48,7 +48,9 @@ impl Scene {
     /// Names of the journals that are not closed.
     pub(crate) fn journals(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.state_dir()).unwrap();
-        entries.map(|entry| entry.unwrap().path()).collect()
+        let paths = entries.map(|entry| entry.unwrap().path());
+        // Beside them is the log.
+        paths.filter(|path| path.to_string_lossy().ends_with(".journal.jsonl")).collect()
     }
 
     /// A process that applies `values` one after the other, and kills itself after this many steps.
