@@ -38,8 +38,12 @@ pub fn run(args: &WebArgs, state: Option<PathBuf>) -> Result<Exit> {
     measured::plain_runtime()?.block_on(async {
         let mut signals = Signals::listen()?;
         let listening = listen(args.listen, tls).await?;
-        screen::line(format_args!("goodput web listening on {}", listening.url()?))?;
-        screen::line(format_args!("token in {}", token_file.display()))?;
+        let lines = [
+            format!("goodput web listening on {}", listening.url()?),
+            format!("token in {}", token_file.display()),
+        ];
+        // The parent process may have gone without waiting for this.
+        let _ = lines.iter().try_for_each(screen::line);
         tokio::select! {
             () = listening.serve(site) => {}
             () = signals.next() => {}

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 
 use goodput_model::Record;
 use goodput_store::Store;
@@ -25,6 +25,7 @@ const CHOSEN: [&str; 5] = ["target", "kernel", "summary", "text", "why"];
 /// The server; ended with the test.
 pub struct Web {
     child: Child,
+    _stdout: BufReader<ChildStdout>,
     /// Its home.
     pub home: Home,
     /// `127.0.0.1:PORT`.
@@ -42,12 +43,12 @@ impl Web {
         let mut child =
             home.goodput(&all).stdout(Stdio::piped()).spawn().expect("it can be started");
         let mut line = String::new();
-        let stdout = child.stdout.take().expect("stdout is piped");
-        BufReader::new(stdout).read_line(&mut line).expect("it says where it listens");
+        let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        stdout.read_line(&mut line).expect("it says where it listens");
         let address = line.trim().rsplit("//").next().unwrap_or_default().trim_end_matches('/');
         assert!(line.starts_with("goodput web listening on http://127.0.0.1:"), "{line:?}");
         let address = address.to_owned();
-        Self { child, home, address }
+        Self { child, _stdout: stdout, home, address }
     }
 
     /// The pages' own address.
