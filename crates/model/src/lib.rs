@@ -79,7 +79,7 @@ pub use comparison::{
 };
 pub use connection::Connection;
 pub use connections::{ConnectionActivity, Connections, Program};
-pub use dscp::dscp_named;
+pub use dscp::{dscp_named, dscp_typed};
 pub use effect::{Difference, Effect, Judgement};
 pub use end::{End, Host, OwnClock};
 pub use end_name::EndName;

@@ -68,6 +68,6 @@ pub use restore::{Forget, Outcome, RestoreReport, Restored};
 pub use saved::{
     SaveError, SavedFile, contents as saved_text, is_of_mount, of_mount, remove_saved, save, saved,
 };
-pub use setting::{Backend, Machine, Scope, Setting};
+pub use setting::{Backend, Machine, Scope, Setting, Unit};
 pub use turn::Turn;
 pub use undo::{settle_before, undo, undo_and_forget};

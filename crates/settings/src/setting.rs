@@ -57,6 +57,43 @@ impl std::fmt::Display for Scope {
     }
 }
 
+/// What the numbers of a setting count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Time, in steps.
+    Time {
+        /// One step.
+        step: Duration,
+        /// The plural of its name.
+        word: &'static str,
+        /// A time as people write it.
+        example: &'static str,
+    },
+    /// Bytes.
+    Bytes,
+    /// Differentiated services code points.
+    CodePoint,
+}
+
+impl Unit {
+    const ALL: [Self; 5] = [
+        Self::Time { step: Duration::from_nanos(1), word: "nanoseconds", example: "20us" },
+        Self::Time { step: Duration::from_micros(1), word: "microseconds", example: "50us" },
+        Self::Time { step: Duration::from_millis(1), word: "milliseconds", example: "20ms" },
+        Self::Bytes,
+        Self::CodePoint,
+    ];
+
+    /// How the form of such values begins.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Time { word, .. } => word,
+            Self::Bytes => "bytes",
+            Self::CodePoint => "a code point",
+        }
+    }
+}
+
 /// How a setting is changed.
 pub enum Backend {
     /// By editing the plan; the value `default` clears it.
@@ -128,13 +165,19 @@ impl Setting {
         matches!(self.backend, Backend::Plan(_))
     }
 
-    /// The unit of its values if they are times, as the form of its values says.
-    pub fn unit_of_time(&self) -> Option<Duration> {
-        match self.values.split([' ', ';', ',']).next()? {
-            "nanoseconds" => Some(Duration::from_nanos(1)),
-            "microseconds" => Some(Duration::from_micros(1)),
-            "milliseconds" => Some(Duration::from_millis(1)),
-            _ => None,
+    /// What its values count, as the form of its values says.
+    pub fn unit(&self) -> Option<Unit> {
+        Unit::ALL.into_iter().find(|unit| self.values.starts_with(unit.word()))
+    }
+
+    /// The form of its values, and what people may write instead.
+    pub fn accepted(&self) -> String {
+        match self.unit() {
+            Some(Unit::Bytes) => format!("{}; also with a unit, like 64K", self.values),
+            Some(Unit::Time { example, .. }) => {
+                format!("{}; also with a unit, like {example}", self.values)
+            }
+            Some(Unit::CodePoint) | None => self.values.into(),
         }
     }
 

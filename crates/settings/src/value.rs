@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use goodput_model::{Bytes, SettingRef};
+use goodput_model::traffic_class::MAX_DSCP;
+use goodput_model::{Bytes, SettingRef, dscp_typed};
 
 use crate::error::SettingError;
 
@@ -54,6 +55,12 @@ where
             Err(bad(setting, value, why))
         }
     }
+}
+
+/// A differentiated services code point, by its number or its name.
+pub fn code_point(setting: &SettingRef, value: &str) -> Result<u8, SettingError> {
+    let why = || format!("it must be 0 to {MAX_DSCP}, or a name like ef, af41 or cs1");
+    dscp_typed(value).ok_or_else(|| bad(setting, value, why()))
 }
 
 /// `on` or `off`.

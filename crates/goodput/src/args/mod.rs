@@ -22,6 +22,7 @@ pub use options::{
     with_defaults,
 };
 pub use values::local::LocalAddress;
+pub use values::setting::spelled;
 pub use values::{frequency, rate, steps, unfit};
 pub use verbs::*;
 

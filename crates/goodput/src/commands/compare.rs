@@ -14,7 +14,7 @@ use super::cells::{Tables, cells};
 use super::measured;
 use super::settings::settle_leftovers;
 
-use crate::args::{Combination, CompareArgs, ComparisonArgs, steps};
+use crate::args::{Combination, CompareArgs, ComparisonArgs, spelled, steps};
 use crate::credentials::credentials;
 use crate::data_dirs::{Keeper, state_dir};
 use crate::exit::Exit;
@@ -160,8 +160,8 @@ pub(super) fn factor(text: &str, hosts: &Hosts) -> Result<Factor> {
         Err(_) if is_elsewhere => None,
         Err(error) => return Err(error.into()),
     };
-    let unit = goodput_settings::find_for(&setting).ok().and_then(|known| known.unit_of_time());
-    let values = steps::values(values, unit).map_err(|why| anyhow!("{setting}: {why}"))?;
+    let values = steps::values(values, |typed| spelled(&setting, typed))
+        .map_err(|why| anyhow!("{setting}: {why}"))?;
     if values.len() < 2 || values.iter().any(String::is_empty) {
         bail!(
             "{text:?} needs at least two different values, the first is the baseline: {setting}=A,B; --placebo \

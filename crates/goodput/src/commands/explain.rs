@@ -1,6 +1,7 @@
 //! `goodput explain`: the page of one name that goodput knows.
 
 use anyhow::{Result, bail};
+use goodput_model::SettingRef;
 
 use crate::exit::Exit;
 use crate::pages::registries;
@@ -13,7 +14,16 @@ pub fn run(name: &str) -> Result<Exit> {
     if found.is_empty() {
         bail!("there is no page for {name:?}; {}", suggestion(name));
     }
-    let page = found.concat();
+    print(&found.concat())
+}
+
+/// Prints the page of one setting.
+pub fn setting(setting: &SettingRef) -> Result<Exit> {
+    goodput_settings::find(&setting.name)?;
+    print(&registries::setting_pages(&setting.to_string()).concat())
+}
+
+fn print(page: &str) -> Result<Exit> {
     screen::print_fitted(&with_whole_paragraphs(page.trim_start()))?;
     Ok(Exit::Fine)
 }

@@ -69,7 +69,7 @@ pub fn run(args: &ListArgs) -> Result<Exit> {
 pub fn settings(narrowed: &Narrowed) -> Result<()> {
     let mut list = Listing::new(narrowed, &["setting", "what it does"], &["scope", "values"]);
     for setting in goodput_settings::settings::ALL {
-        list.row(&[setting.id, setting.title], &[&setting.scope.to_string(), setting.values]);
+        list.row(&[setting.id, setting.title], &[&setting.scope.to_string(), &setting.accepted()]);
     }
     list.print()
 }

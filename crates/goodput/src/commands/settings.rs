@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use goodput_model::{EndName, Permanent, SettingRef};
 use goodput_settings::allowlist::AllowedSettings;
 use goodput_settings::{
@@ -11,8 +11,8 @@ use goodput_settings::{
 use rustix::process::geteuid;
 
 use super::remote_settings::Saving;
-use super::{list, remote_settings, saved};
-use crate::args::{AtArgs, Settings};
+use super::{explain, list, remote_settings, saved};
+use crate::args::{AtArgs, Settings, spelled};
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
 use crate::file_servers;
@@ -32,10 +32,11 @@ pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
             remote_settings::get(&host, &access.access(), &setting)
         }
         Settings::Get { setting, .. } => get(&setting),
+        Settings::Show { setting } => explain::setting(&setting),
         Settings::Set { assignment, save, at: AtArgs { on: Some(host), access } } => {
             let (setting, value) = assigned(&assignment)?;
             let (state_dir, save) = (state_dir(state)?, Saving(save));
-            remote_settings::set(&host, &access.access(), (&setting, value), save, &state_dir)
+            remote_settings::set(&host, &access.access(), (&setting, &value), save, &state_dir)
         }
         Settings::Set { assignment, save, .. } => set(&assignment, save, &state_dir(state)?),
         Settings::Saved { at: AtArgs { on: Some(host), access } } => {
@@ -93,7 +94,7 @@ fn set(assignment: &str, save: bool, state_dir: &Path) -> Result<Exit> {
     settle_leftovers(state_dir);
     let before = goodput_settings::read(&setting)?;
     if save {
-        let files = saved::keep(&[(setting.clone(), value.into())], state_dir)?;
+        let files = saved::keep(&[(setting.clone(), value)], state_dir)?;
         let paths: Vec<_> = files.iter().map(|file| file.path.display().to_string()).collect();
         let (effective, paths) = (goodput_settings::read(&setting)?, paths.join(", "));
         screen::line(format_args!("{setting}: {before} → {effective} (kept by {paths})"))?;
@@ -103,7 +104,7 @@ fn set(assignment: &str, save: bool, state_dir: &Path) -> Result<Exit> {
         return Ok(Exit::Fine);
     }
     let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
-    let effective = changes.apply(&setting, value)?;
+    let effective = changes.apply(&setting, &value)?;
     changes.keep()?;
     screen::line(format_args!("{setting}: {before} → {effective} (until the next boot)"))?;
     Ok(Exit::Fine)
@@ -134,8 +135,8 @@ fn show_files(assignments: &[String]) -> Result<Exit> {
     let mut files = Vec::new();
     for assignment in assignments {
         let (setting, value) = assigned(assignment)?;
-        goodput_settings::check_value(&setting, value)?;
-        files.extend(goodput_settings::permanent(&setting, value)?);
+        goodput_settings::check_value(&setting, &value)?;
+        files.extend(goodput_settings::permanent(&setting, &value)?);
     }
     for Permanent { file, lines } in goodput_settings::merged(files) {
         screen::line(format_args!("# {file}\n{lines}\n"))?;
@@ -143,12 +144,14 @@ fn show_files(assignments: &[String]) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// `SETTING=VALUE`.
-fn assigned(text: &str) -> Result<(SettingRef, &str)> {
+/// `SETTING=VALUE`, with the value as the setting prints it.
+fn assigned(text: &str) -> Result<(SettingRef, String)> {
     let Some((setting, value)) = text.split_once('=') else {
         bail!("{text:?} has no value; write SETTING=VALUE");
     };
-    Ok((setting.parse()?, value))
+    let setting: SettingRef = setting.parse()?;
+    let value = spelled(&setting, value).map_err(|why| anyhow!("{setting}: {why}"))?;
+    Ok((setting, value))
 }
 
 fn on_this_host(setting: &SettingRef) -> Result<&'static goodput_settings::Setting> {

@@ -108,11 +108,12 @@ pub fn setting(setting: &Setting) -> String {
         other => other.to_string(),
     };
     format!(
-        "\n## `{}`\n\n{}. {}\n\n- applies to: {scope}\n- values: {}\n",
+        "\n## `{}`\n\n{}. {}\n\n- applies to: {scope}\n- values: {}\n- example: `goodput compare HOST {}`\n",
         setting.id,
         sentence(setting.title),
         setting.why,
-        setting.values
+        setting.accepted(),
+        setting.example
     )
 }
 

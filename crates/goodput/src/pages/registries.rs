@@ -58,7 +58,7 @@ fn setting_names() -> Vec<&'static str> {
 
 /// A setting may be written as in a comparison, with its end, scope and values. A member of a family (`sysctl`) has the
 /// family's page behind its own.
-fn setting_pages(name: &str) -> Vec<String> {
+pub fn setting_pages(name: &str) -> Vec<String> {
     let bare = name.split('=').next().unwrap_or(name);
     let Ok(setting) = bare.parse::<SettingRef>() else { return Vec::new() };
     let named = settings::ALL.iter().copied().find(|known| known.id == setting.name);

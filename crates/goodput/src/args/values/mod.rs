@@ -18,6 +18,7 @@ pub mod percent;
 pub mod pin;
 pub mod rate;
 pub mod resolve;
+pub mod setting;
 pub mod size;
 pub mod source_ports;
 pub mod spoken;

@@ -1,24 +1,26 @@
 //! `4K..4M`: a range of values, in equal steps of the logarithm; after a first value of 0 they go from 1.
 
-use std::time::Duration;
-
 use goodput_model::{BitRate, Bytes};
-use jiff::SignedDuration;
 
 /// More values than this are no comparison that ends.
 const MAX_VALUES: usize = 32;
 
-/// The values of `A,B,C..D,E..F:N`, each once: a range doubles, or has N values, ends included. A time becomes a number
-/// of the setting's `unit`, if the setting is a time.
+/// The values of `A,B,C..D,E..F:N`, each once: a range doubles, or has N values, ends included. `spelled` makes of a typed
+/// value what its setting prints.
 ///
 /// # Errors
 /// A sentence that says what to write instead.
-pub fn values(text: &str, unit: Option<Duration>) -> Result<Vec<String>, String> {
+pub fn values(
+    text: &str,
+    spelled: impl Fn(&str) -> Result<String, String>,
+) -> Result<Vec<String>, String> {
     let mut values: Vec<String> = Vec::new();
     for part in text.split(',').map(str::trim) {
         let more = match part.split_once("..") {
-            Some((from, to)) => steps(from, to, unit).map_err(|why| format!("{part}: {why}"))?,
-            None => vec![in_units(part, unit)],
+            Some((from, to)) => {
+                steps(from, to, &spelled).map_err(|why| format!("{part}: {why}"))?
+            }
+            None => vec![spelled(part)?],
         };
         for value in more {
             if !values.iter().any(|known| is_same(known, &value)) {
@@ -36,12 +38,16 @@ fn is_same(known: &str, value: &str) -> bool {
     known == value || number(known).is_some_and(|known| number(value) == Some(known))
 }
 
-fn steps(from: &str, to: &str, unit: Option<Duration>) -> Result<Vec<String>, String> {
+fn steps(
+    from: &str,
+    to: &str,
+    spelled: impl Fn(&str) -> Result<String, String>,
+) -> Result<Vec<String>, String> {
     let (to, count) = match to.split_once(':') {
         Some((to, count)) => (to, Some(count)),
         None => (to, None),
     };
-    let (from, to) = (in_units(from, unit), in_units(to, unit));
+    let (from, to) = (spelled(from)?, spelled(to)?);
     let example = "write two numbers with the same kind of unit, like 4K..4M or 1mbit..1gbit:5";
     let (Some(low), Some(high)) = (number(&from), number(&to)) else { return Err(example.into()) };
     if high <= low {
@@ -53,16 +59,6 @@ fn steps(from: &str, to: &str, unit: Option<Duration>) -> Result<Vec<String>, St
     };
     let between = between.into_iter().map(|value| value.to_string());
     Ok([from].into_iter().chain(between).chain([to]).collect())
-}
-
-/// A time as a number of `unit`, if it is a whole one; anything else as it was written.
-fn in_units(text: &str, unit: Option<Duration>) -> String {
-    let time = text.parse::<SignedDuration>().ok().and_then(|time| Duration::try_from(time).ok());
-    let parts = time.zip(unit).map(|(time, unit)| (time.as_nanos(), unit.as_nanos()));
-    match parts.filter(|(time, unit)| time % unit == 0) {
-        Some((time, unit)) => (time / unit).to_string(),
-        None => text.into(),
-    }
 }
 
 fn number_of_values(text: &str) -> Result<u32, String> {
@@ -110,7 +106,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn values(text: &str) -> Result<Vec<String>, String> {
-        super::values(text, None)
+        super::values(text, |text| Ok(text.into()))
     }
 
     #[test]
@@ -150,21 +146,23 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_a_number_of_the_setting_s_unit() {
-        let micros = |text: &str| super::values(text, Some(Duration::from_micros(1))).unwrap();
-        assert_eq!(micros("5ms..20ms"), ["5000", "10000", "20000"]);
-        assert_eq!(micros("50us,1ms,100"), ["50", "1000", "100"]);
-        assert_eq!(micros("default,1ns"), ["default", "1ns"], "what is not whole is refused later");
-        assert_eq!(values("1ms").unwrap(), ["1ms"], "a setting that is no time");
+    fn each_end_of_a_range_is_spelled_as_the_setting_prints_it() {
+        let spelled = |text: &str| match text.strip_suffix("ms") {
+            Some(number) => Ok(format!("{number}000")),
+            None if text == "1ns" => Err("too short".into()),
+            None => Ok(text.into()),
+        };
+        let micros = |text: &str| super::values(text, spelled);
+        assert_eq!(micros("5ms..20ms").unwrap(), ["5000", "10000", "20000"]);
+        assert_eq!(micros("1ms,50,1000").unwrap(), ["1000", "50"]);
+        assert_eq!(micros("1,1ns"), Err("too short".into()));
     }
 
     proptest! {
         #[test]
         fn any_text_gives_values_or_a_reason(text in "[0-9a-zA-Z.,:]{0,24}") {
-            for unit in [None, Some(Duration::from_micros(1))] {
-                if let Ok(values) = super::values(&text, unit) {
-                    prop_assert!(values.len() <= MAX_VALUES);
-                }
+            if let Ok(values) = values(&text) {
+                prop_assert!(values.len() <= MAX_VALUES);
             }
         }
     }

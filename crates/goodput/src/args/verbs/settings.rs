@@ -42,11 +42,18 @@ pub enum Settings {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Change a setting of a host until the next boot
-    Set {
-        /// NAME[@SCOPE]=VALUE, like offload.tso@eth0=off
+    /// Print what a setting does and which values it takes
+    Show {
+        /// NAME[@SCOPE], like coalescing.rx_usecs@eth0; with its @SCOPE also the current value here
         ///
         /// `goodput settings list` has the names.
+        setting: SettingRef,
+    },
+    /// Change a setting of a host until the next boot
+    Set {
+        /// NAME[@SCOPE]=VALUE, like offload.tso@eth0=off or coalescing.rx_usecs@eth0=50us
+        ///
+        /// `goodput settings list` has the names, `goodput settings show NAME` the values.
         #[arg(value_name = "SETTING=VALUE")]
         assignment: String,
         /// Also keep the value after a reboot
