@@ -21,6 +21,9 @@ pub struct FarEnd {
     pub knows_keys: bool,
     /// Its server makes the cookies that data connections present. Otherwise the client makes them.
     pub makes_cookies: bool,
+    /// Its flows may come in any order: it knows each by its cookie, or makes no difference between them. Otherwise it
+    /// takes one flow after the other, and numbers them as they come.
+    pub takes_flows_in_any_order: bool,
     /// It answers echoes, and treats a silent connection as a probe.
     pub answers_probes: bool,
     /// Its clock can be compared with this end's.
@@ -50,6 +53,7 @@ impl FarEnd {
         chooses_movers: false,
         knows_keys: false,
         makes_cookies: false,
+        takes_flows_in_any_order: false,
         answers_probes: false,
         compares_clocks: false,
         takes_any_plan: false,

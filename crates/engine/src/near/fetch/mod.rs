@@ -26,6 +26,7 @@ use crate::control::target::{FileTarget, Target};
 use crate::error::EngineError;
 use crate::near::flows::Opened;
 use crate::run::traffic::{Connected, byte_limit};
+use crate::threads::side_by_side;
 use asker::Asker;
 use bodies::FileBodies;
 use connections::PastConnections;
@@ -110,7 +111,7 @@ fn store(
     Ok(Fetching { opened, log, scratch: Some(scratch) })
 }
 
-/// Connects each flow's conversation.
+/// Connects each flow's conversation: the first one alone, because it finds the address, and the others side by side.
 fn connect(
     asker: &Asker,
     plan: &Plan,
@@ -120,10 +121,20 @@ fn connect(
     awaited: &Awaited,
 ) -> Result<Opened, EngineError> {
     let failed = |why: FileError| EngineError::File { target: asker.target.text.clone(), why };
-    let mut flows = Vec::new();
-    for (ticket, mut conversation) in tickets.iter().zip(conversations) {
+    let connect = |(ticket, mut conversation): (&FlowTicket, Box<dyn Conversation>)| {
         byte_limit(plan, ticket.flow.id, 1).into_iter().for_each(|bytes| conversation.want(bytes));
-        conversation.connect(&Patient(awaited)).map_err(failed)?;
+        conversation.connect(&Patient(awaited)).map(|()| conversation)
+    };
+    let mut asked = tickets.iter().zip(conversations);
+    let first = asked.next().map(connect).transpose().map_err(failed)?;
+    let others = match plan.socket.source_port {
+        None => side_by_side(asked.collect(), connect),
+        // Each port follows the one before.
+        Some(_) => asked.map(connect).collect(),
+    };
+    let ready = first.into_iter().chain(others.map_err(failed)?);
+    let mut flows = Vec::new();
+    for (ticket, conversation) in tickets.iter().zip(ready) {
         let calls = conversation.rpcs();
         log.calls(ticket.flow.id, calls.clone());
         let stores = calls.filter(|_| ticket.flow.sender == EndName::Near);

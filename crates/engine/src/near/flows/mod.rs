@@ -7,8 +7,10 @@ mod tcp;
 mod tests;
 mod udp;
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use goodput_model::{EndName, FlowPlan, Plan, Transport};
@@ -19,6 +21,7 @@ use goodput_wire::ticket::FlowTicket;
 use crate::error::EngineError;
 use crate::run::source_ports::Chosen;
 use crate::run::traffic::Connected;
+use crate::threads::side_by_side;
 
 pub use listen::FlowListeners;
 
@@ -50,42 +53,60 @@ pub struct Destination {
     pub ports: Option<Chosen>,
 }
 
-/// Opens every flow of a plan. Blocks.
+/// Opens every flow of a plan, those after the first side by side if the far end can tell them apart. Blocks.
 pub fn open_flows(
     destination: &Destination,
     plan: &Plan,
     tickets: &[FlowTicket],
 ) -> Result<Opened, EngineError> {
-    let deadline = Instant::now() + CONNECT_ALL_TIMEOUT;
+    let deadline = Deadline { at: Instant::now() + CONNECT_ALL_TIMEOUT, all: tickets.len() };
     let mut opening = Opening::new(plan, tickets.len());
-    let mut connections = 0;
     opening.doubt(destination.ports.iter().filter_map(|chosen| chosen.doubt.clone()).collect());
-    for ticket in tickets {
+    let mut others = VecDeque::new();
+    let mut connections = 0;
+    for (number, ticket) in tickets.iter().enumerate() {
         if opening.share(ticket)? {
             continue;
         }
-        if let Some(chosen) = &destination.ports {
-            opening.plan.socket.source_port = chosen.ports.get(usize::from(connections)).copied();
-        }
-        let time = time_left(deadline, opening.flows.len(), tickets.len())?;
-        let (socket, early) = match opening.peer {
-            Some(peer) => {
-                let address = higher(peer, connections, destination.apart)?;
-                destination.open(address, &opening.plan, ticket, time)?
-            }
-            None => {
-                let (opened, peer) = destination.open_first(&opening.plan, ticket, time)?;
-                opening.peer = Some(peer);
-                opened
-            }
+        let (socket, early) = match others.pop_front() {
+            Some(opened) => opened,
+            None => destination.open_next(&mut opening, connections, ticket, &deadline)?,
         };
         opening.add(ticket, socket, early);
         connections += 1;
+        if let Some(peer) = opening.peer.filter(|_| destination.takes_side_by_side(plan))
+            && connections == 1
+        {
+            others = destination.open_others(peer, plan, &tickets[number + 1..], &deadline)?;
+        }
     }
     opening.done()
 }
 
+/// A flow's socket, and what came on it meanwhile.
+type Socket = (OwnedFd, EarlyPayload);
+
 impl Destination {
+    /// Opens the flow that comes `connections` after the first one.
+    fn open_next(
+        &self,
+        opening: &mut Opening,
+        connections: u16,
+        ticket: &FlowTicket,
+        deadline: &Deadline,
+    ) -> Result<Socket, EngineError> {
+        if let Some(chosen) = &self.ports {
+            opening.plan.socket.source_port = chosen.ports.get(usize::from(connections)).copied();
+        }
+        let time = deadline.time_left(opening.flows.len())?;
+        let Some(peer) = opening.peer else {
+            let (opened, peer) = self.open_first(&opening.plan, ticket, time)?;
+            opening.peer = Some(peer);
+            return Ok(opened);
+        };
+        self.open(higher(peer, connections, self.apart)?, &opening.plan, ticket, time)
+    }
+
     /// Opens the first flow to the first address that accepts it. Reports the first address's error, because the others
     /// are mostly the same.
     fn open_first(
@@ -93,7 +114,7 @@ impl Destination {
         plan: &Plan,
         ticket: &FlowTicket,
         time: Duration,
-    ) -> Result<((OwnedFd, EarlyPayload), SocketAddr), EngineError> {
+    ) -> Result<(Socket, SocketAddr), EngineError> {
         let mut first_error = None;
         for address in &self.addresses {
             match self.open(*address, plan, ticket, time) {
@@ -105,13 +126,40 @@ impl Destination {
         Err(first_error.unwrap_or_else(none))
     }
 
+    /// Whether flows may be opened at the same time. The port of a flow that has one follows that of the flow before.
+    fn takes_side_by_side(&self, plan: &Plan) -> bool {
+        let has_ports = self.ports.is_some() || plan.socket.source_port.is_some();
+        self.protocol.far_end.takes_flows_in_any_order && !has_ports
+    }
+
+    /// Opens the flows after the first, side by side, to ports above that of `first`. Returns them in the order of their
+    /// tickets, without those that share a connection.
+    fn open_others(
+        &self,
+        first: SocketAddr,
+        plan: &Plan,
+        tickets: &[FlowTicket],
+        deadline: &Deadline,
+    ) -> Result<VecDeque<Socket>, EngineError> {
+        let own = tickets.iter().filter(|ticket| ticket.shares.is_none());
+        let opened = AtomicUsize::new(1);
+        let open = |(place, ticket): (u16, &FlowTicket)| {
+            let address = higher(first, place, self.apart)?;
+            let time = deadline.time_left(opened.load(Ordering::Relaxed))?;
+            let socket = self.open(address, plan, ticket, time)?;
+            opened.fetch_add(1, Ordering::Relaxed);
+            Ok(socket)
+        };
+        side_by_side((1..).zip(own).collect(), open).map(VecDeque::from)
+    }
+
     fn open(
         &self,
         address: SocketAddr,
         plan: &Plan,
         ticket: &FlowTicket,
         time: Duration,
-    ) -> Result<(OwnedFd, EarlyPayload), EngineError> {
+    ) -> Result<Socket, EngineError> {
         match plan.transport {
             Transport::Tcp => Ok((tcp::open(address, plan, ticket, time)?, shown(ticket))),
             Transport::Udp => udp::open(self.protocol, address, plan, ticket, time),
@@ -138,14 +186,23 @@ fn higher(first: SocketAddr, connections: u16, apart: u16) -> Result<SocketAddr,
     Ok(address)
 }
 
-/// How long the next connection may take, when `done` of `all` exist.
-fn time_left(deadline: Instant, done: usize, all: usize) -> Result<Duration, EngineError> {
-    match deadline.saturating_duration_since(Instant::now()) {
-        Duration::ZERO => Err(EngineError::Flow(format!(
-            "only {done} of {all} data connections were made in {} s; the path may be too long for this many: use fewer flows",
-            CONNECT_ALL_TIMEOUT.as_secs()
-        ))),
-        left => Ok(left.min(CONNECT_TIMEOUT)),
+/// By when all connections must exist.
+struct Deadline {
+    at: Instant,
+    all: usize,
+}
+
+impl Deadline {
+    /// How long the next connection may take, when `done` exist.
+    fn time_left(&self, done: usize) -> Result<Duration, EngineError> {
+        match self.at.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(EngineError::Flow(format!(
+                "only {done} of {} data connections were made in {} s; the path may be too long for this many: use fewer flows",
+                self.all,
+                CONNECT_ALL_TIMEOUT.as_secs()
+            ))),
+            left => Ok(left.min(CONNECT_TIMEOUT)),
+        }
     }
 }
 

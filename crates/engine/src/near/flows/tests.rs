@@ -7,6 +7,7 @@ use std::thread;
 use goodput_framing::Framing;
 use goodput_model::EndName;
 use goodput_wire::datagram::iperf3;
+use goodput_wire::protocols::goodput;
 use goodput_wire::protocols::iperf3::PROTOCOL;
 use goodput_wire::ticket::Proof;
 
@@ -41,6 +42,42 @@ fn flows_come_in_order_with_their_proofs() {
         stream.read_exact(&mut shown).unwrap();
         assert_eq!(&shown, proof);
     }
+}
+
+#[test]
+fn flows_that_are_opened_side_by_side_keep_their_proofs_and_their_order() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let proof = |id: u16| [b'a', id as u8];
+    let tickets: Vec<_> =
+        (0..100).map(|id| ticket(id, goodput_framing::goodput(), &proof(id))).collect();
+    let to = Destination { protocol: &goodput::PROTOCOL, ..to(address, 0) };
+    assert!(to.takes_side_by_side(&Plan::standard()));
+    let opened = open_flows(&to, &Plan::standard(), &tickets).unwrap();
+    let mut ports: Vec<_> = (0..100)
+        .map(|_| {
+            let (mut stream, from) = listener.accept().unwrap();
+            let mut shown = [0; 2];
+            stream.read_exact(&mut shown).unwrap();
+            (shown, from)
+        })
+        .collect();
+    ports.sort_unstable();
+    let local = |flow: &Connected| {
+        let socket = socket2::SockRef::from(&flow.socket).local_addr().unwrap();
+        (proof(flow.flow.id), socket.as_socket().unwrap())
+    };
+    assert_eq!(opened.flows.iter().map(local).collect::<Vec<_>>(), ports);
+}
+
+#[test]
+fn flows_that_are_numbered_as_they_come_are_opened_one_after_the_other() {
+    let somewhere = "127.0.0.1:9".parse().unwrap();
+    let goodput = Destination { protocol: &goodput::PROTOCOL, ..to(somewhere, 0) };
+    assert!(!to(somewhere, 0).takes_side_by_side(&Plan::standard()), "iperf3");
+    let mut with_ports = Plan::standard();
+    with_ports.socket.source_port = Some(7000);
+    assert!(!goodput.takes_side_by_side(&with_ports), "each port follows the one before");
 }
 
 #[test]

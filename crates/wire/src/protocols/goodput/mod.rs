@@ -54,6 +54,7 @@ pub const PROTOCOL: Protocol = Protocol {
         chooses_movers: true,
         knows_keys: true,
         makes_cookies: true,
+        takes_flows_in_any_order: true,
         answers_probes: true,
         compares_clocks: true,
         takes_any_plan: true,

@@ -36,7 +36,7 @@ pub const PROTOCOL: Protocol = Protocol {
     summary: "iperf 2.0 to 2.2: no control connection; over UDP the server reports",
     port: PORT,
     has_control: false,
-    far_end: FarEnd::PLAIN,
+    far_end: FarEnd { takes_flows_in_any_order: true, ..FarEnd::PLAIN },
     takes_the_rest: false,
     recognises: detect::recognises,
     recognises_datagram: detect::recognises_datagram,
