@@ -54,7 +54,7 @@ pub enum Settled {
     Decided,
     /// Its interval is as narrow as requested.
     Precise,
-    /// All its looks were made.
+    /// All its looks were made, or as many as are worth it once something is shown.
     LastLook,
 }
 
@@ -129,8 +129,17 @@ fn settled(
         Some(Settled::Precise)
     } else {
         let is_unreadable = primary.effect.is_none() && blocks >= looks.first();
-        (is_unreadable || blocks >= looks.last()).then_some(Settled::LastLook)
+        let is_enough = looks.is_due(blocks)
+            && blocks >= looks.usual_end()
+            && (primary.is_decided || primary.effect.as_ref().is_some_and(shows_direction));
+        (is_unreadable || is_enough || blocks >= looks.last()).then_some(Settled::LastLook)
     }
+}
+
+/// Whether at least the sign of the effect is shown.
+fn shows_direction(effect: &Effect) -> bool {
+    use Judgement::{BetterPerhapsBelowThreshold, WorsePerhapsBelowThreshold};
+    matches!(effect.judgement, BetterPerhapsBelowThreshold | WorsePerhapsBelowThreshold)
 }
 
 fn is_precise(design: &Design, effect: &Effect) -> bool {

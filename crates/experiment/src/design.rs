@@ -24,7 +24,7 @@ pub struct Design {
     pub precision_percent: f64,
     /// Smallest effect that counts as one, percent. At zero, "no difference" can't be shown.
     pub threshold_percent: f64,
-    /// Most blocks that are run, including discarded blocks but not the warm-up. After the last look (36 for two arms)
+    /// Most blocks that are run, including discarded blocks but not the warm-up. After the last look (80 for two arms)
     /// only discarded blocks make it run longer.
     pub max_blocks: u32,
     /// Whether the question is which part of a file transfer is the slowest, rather than how the arms differ: then the
@@ -43,7 +43,7 @@ impl Default for Design {
             ways_to_win: 1,
             precision_percent: 1.0,
             threshold_percent: 3.0,
-            max_blocks: 44,
+            max_blocks: 96,
             is_about_parts: false,
             seed: 0,
         }

@@ -258,7 +258,7 @@ mod tests {
         let design = Design { arms: 3, ..Design::default() };
         let (done, _) = follow(&design, one_is_noisy);
         let runs = |arm| done.iter().filter(|trial| trial.arm == arm && trial.block > 0).count();
-        assert_eq!((runs(0), runs(1), runs(2)), (37, 7, 37));
+        assert_eq!((runs(0), runs(1), runs(2)), (81, 7, 81));
     }
 
     #[test]
@@ -268,6 +268,13 @@ mod tests {
             50.0 + 100.0 * Xoshiro256PlusPlus::seed_from_u64(seed).random::<f64>()
         };
         let (_, why) = follow(&Design::default(), noise);
+        assert_eq!(why, StopReason::LastLook { blocks: 80 });
+    }
+
+    #[test]
+    fn an_arm_whose_direction_is_shown_does_not_go_on_to_the_late_looks() {
+        let small = |block: u32, arm: usize| 100.0 + [0.0, [0.5, 6.5][block as usize % 2]][arm];
+        let (_, why) = follow(&Design::default(), small);
         assert_eq!(why, StopReason::LastLook { blocks: 36 });
     }
 
@@ -310,8 +317,8 @@ mod tests {
     #[test]
     fn a_comparison_that_discards_everything_ends() {
         let (done, why) = follow(&Design::default(), |_, arm| [100.0, f64::NAN][arm]);
-        assert_eq!(why, StopReason::MaxBlocks { run: 44 });
-        assert_eq!(done.len(), 2 * 45);
+        assert_eq!(why, StopReason::MaxBlocks { run: 96 });
+        assert_eq!(done.len(), 2 * 97);
     }
 
     #[test]

@@ -6,10 +6,10 @@ use goodput_model::{BitRate, Effect, Judgement, Known, Trial};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-const COMPARISONS: u32 = 2000;
+const COMPARISONS: u32 = 1000;
 
-/// 5 % of 2000, and three standard deviations of a binomial count.
-const ALLOWED: f64 = 100.0 + 3.0 * 9.75;
+/// 5 % of 1000, and three standard deviations of a binomial count.
+const ALLOWED: f64 = 50.0 + 3.0 * 6.9;
 
 /// Runs whose noise has memory: log T(i) = correlation * log T(i-1) + shock, and drifts.
 struct Path {
