@@ -10,6 +10,7 @@ use goodput_model::Record;
 use crate::args::ReportArgs;
 use crate::data_dirs;
 use crate::exit::Exit;
+use crate::os_error::without_numbers;
 use crate::screen;
 
 /// Draws the results into files, and names these.
@@ -25,7 +26,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit> {
         ),
     };
     let records: Vec<Record> =
-        args.results.iter().map(|name| record(name)).collect::<Result<_>>()?;
+        args.results.iter().map(|name| in_words(&record(name)?)).collect::<Result<_>>()?;
     let wanted = |id: &str| args.only.is_empty() || args.only.contains(&id);
     let drawn = |record| (record, figures(record, |chart| wanted(chart.id)));
     let results: Vec<(&Record, Vec<Figure>)> = records.iter().map(drawn).collect();
@@ -54,6 +55,12 @@ fn record(name: &str) -> Result<Record> {
         Ok(number) => Ok(data_dirs::history()?.get(number)?),
         Err(_) => of_file(Path::new(name)),
     }
+}
+
+/// The record with its reasons as people read them. Before it is drawn, because a picture cuts long texts.
+fn in_words(record: &Record) -> Result<Record> {
+    let text = record.to_json().context("can't write the record again")?;
+    Record::from_json(&without_numbers(&text)).context("can't read the record again")
 }
 
 fn of_file(path: &Path) -> Result<Record> {
@@ -105,4 +112,25 @@ fn put(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("can't write {}", path.display()))?;
     screen::say(format_args!("{}", path.display()));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_and_a_ticket_have_the_words_of_an_error_and_not_its_number() {
+        let example = include_str!("../report/example/record.json");
+        let mut kept = Record::from_json(example).unwrap();
+        let denied = std::io::Error::from_raw_os_error(13);
+        kept.doubts.push(format!("can't read the card: {denied}; \"as is\""));
+        let record = in_words(&kept).unwrap();
+        let drawn = [(&record, figures(&record, |_| true))];
+        for text in [page(&drawn), ticket(&drawn, "it").text] {
+            assert!(text.contains("Permission denied; "), "{text}");
+            assert!(!text.contains("os error"), "{text}");
+        }
+        kept.doubts.clear();
+        assert_eq!(in_words(&kept).unwrap(), kept);
+    }
 }
