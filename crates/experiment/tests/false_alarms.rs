@@ -86,15 +86,34 @@ fn trial(block: u32, arm: usize, goodput: f64, warm_up: bool) -> Trial {
     }
 }
 
+/// The blocks to run before anything can change, in order, and whether they are the warm-up. `None` at the end.
+fn next_blocks(
+    design: &Design,
+    done: &[Trial],
+    left: TimeLeft,
+) -> Option<(Vec<(u32, Vec<usize>)>, bool)> {
+    match design.next(done, left) {
+        Step::RunBlock { block, order, warm_up: true } => Some((vec![(block, order)], true)),
+        Step::RunBlock { block, order, .. } => {
+            Some((design.up_to_look(done, left, block, &order), false))
+        }
+        Step::Stop(_) => None,
+    }
+}
+
+/// Block and arm of each run.
+fn runs_of(blocks: Vec<(u32, Vec<usize>)>) -> impl Iterator<Item = (u32, usize)> {
+    blocks.into_iter().flat_map(|(block, order)| order.into_iter().map(move |arm| (block, arm)))
+}
+
 /// The whole sequential procedure over `path`; arm 1 is `factor` times as fast as the others.
 /// Returns the judgements of all arms but the baseline, and the runs it took.
 fn compare(design: &Design, path: &mut Path, factor: f64, runs: u32) -> (Vec<Judgement>, usize) {
     let mut done: Vec<Trial> = Vec::new();
     let mut left = runs;
-    while let Step::RunBlock { block, order, warm_up } = design.next(&done, TimeLeft { runs: left })
-    {
-        left -= order.len() as u32;
-        for arm in order {
+    while let Some((blocks, warm_up)) = next_blocks(design, &done, TimeLeft { runs: left }) {
+        for (block, arm) in runs_of(blocks) {
+            left -= 1;
             let goodput = path.run() * if arm == 1 { factor } else { 1.0 };
             done.push(trial(block, arm, goodput, warm_up));
         }
@@ -251,9 +270,8 @@ fn compare_beside(design: &Design, host: &mut Host, factor: f64, copies: bool) -
 /// The same, if the arm makes each copy cost `copies` times as much; without copies if there is no such number.
 fn effect_beside(design: &Design, host: &mut Host, factor: f64, copies: Option<f64>) -> Effect {
     let mut done: Vec<Trial> = Vec::new();
-    while let Step::RunBlock { block, order, warm_up } = design.next(&done, TimeLeft { runs: 200 })
-    {
-        for arm in order {
+    while let Some((blocks, warm_up)) = next_blocks(design, &done, TimeLeft { runs: 200 }) {
+        for (block, arm) in runs_of(blocks) {
             let (goodput, copy) = host.run();
             let mut trial = trial(block, arm, goodput * [1.0, factor][arm], warm_up);
             if let Some(arms) = copies {

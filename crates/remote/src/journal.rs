@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use goodput_settings::make_own_folder;
+use goodput_settings::{make_own_folder, seal, unseal};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
@@ -89,10 +89,10 @@ impl Contents {
         let mut contents = Self::default();
         let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
         for (index, line) in bytes[..end].split(|byte| *byte == b'\n').enumerate() {
-            match serde_json::from_slice(line) {
-                Ok(line) => contents.add(line),
-                Err(_) if end > 0 => contents.unreadable.push(index + 1),
-                Err(_) => {}
+            match unseal(line) {
+                Some(line) => contents.add(line),
+                None if end > 0 => contents.unreadable.push(index + 1),
+                None => {}
             }
         }
         contents
@@ -192,8 +192,7 @@ impl Journal {
 
     /// Adds a line, which is on disk when this returns.
     fn append(&mut self, line: &Line) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
+        let text = seal(line)?;
         let length = self.file.metadata()?.len();
         self.file.write_all(&text).and_then(|()| self.file.sync_all()).inspect_err(|_| {
             // A partial line in front of the next one would spoil both.

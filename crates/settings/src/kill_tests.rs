@@ -112,9 +112,14 @@ fn leave_dead_journal(scene: &Scene, place: &Place) -> std::path::PathBuf {
     let mut dead = std::process::Command::new("true").spawn().unwrap();
     dead.wait().unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
-    let ours = format!("\"pid\":{}", std::process::id());
-    assert!(text.contains(&ours), "{text}");
-    std::fs::write(&path, text.replace(&ours, &format!("\"pid\":{}", dead.id()))).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    let mut first: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(first).unwrap();
+    first.remove("sum");
+    let ours = first.insert("pid".into(), dead.id().into());
+    assert_eq!(ours, Some(std::process::id().into()), "{text}");
+    let first = crate::journal::seal(&first).unwrap();
+    std::fs::write(&path, [&first, rest.as_bytes()].concat()).unwrap();
     path
 }
 

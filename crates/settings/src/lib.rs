@@ -54,7 +54,7 @@ pub use error::SettingError;
 pub use footprint::Footprint;
 pub use guard::{GuardProgram, guard_main};
 pub use held::{Awaited, Patience};
-pub use journal::{Asker, make_own_folder};
+pub use journal::{Asker, make_own_folder, seal, unseal};
 pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use live::changes_live_flows;
 pub use log::{ChangeKind, LoggedChange, changes as logged_changes};

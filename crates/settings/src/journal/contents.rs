@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::asker::Asker;
 use super::entry::Entry;
+use super::sealed_line::unseal;
 use super::surroundings::Surroundings;
 use crate::place::Place;
 use crate::side_effects::{Cells, Changed};
@@ -112,9 +113,9 @@ impl Contents {
             return contents;
         }
         for (index, line) in whole.split(|b| *b == b'\n').enumerate() {
-            match serde_json::from_slice(line) {
-                Ok(line) => contents.add(line),
-                Err(_) => contents.unreadable.push(index + 1),
+            match unseal(line) {
+                Some(line) => contents.add(line),
+                None => contents.unreadable.push(index + 1),
             }
         }
         contents
@@ -241,10 +242,7 @@ mod tests {
     }
 
     fn written(lines: &[Line]) -> Vec<u8> {
-        lines
-            .iter()
-            .flat_map(|l| serde_json::to_string(l).unwrap().into_bytes().into_iter().chain([b'\n']))
-            .collect()
+        lines.iter().flat_map(|line| super::super::seal(line).unwrap()).collect()
     }
 
     #[test]
@@ -261,6 +259,14 @@ mod tests {
         let settled = Line::Settled { setting: setting() };
         let contents = Contents::parse(&written(&[intent("off"), settled]));
         assert_eq!(contents.entries, []);
+    }
+
+    #[test]
+    fn an_original_that_is_damaged_is_not_believed() {
+        let text = String::from_utf8(written(&[intent("off"), effective("off")])).unwrap();
+        let damaged = text.replacen("\"original\":\"on\"", "\"original\":\"no\"", 1);
+        let contents = Contents::parse(damaged.as_bytes());
+        assert_eq!((contents.unreadable.as_slice(), contents.entries.len()), (&[1][..], 0));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::asker::Asker;
 use super::contents::{Contents, JOURNAL_FORMAT_VERSION, Line, Owner};
 use super::list::List;
 use super::own_folder::{lock_folder, make_own_folder, own, sync_folder};
+use super::sealed_line::seal;
 use crate::error::SettingError;
 use crate::place::Place;
 
@@ -138,8 +139,7 @@ impl JournalFile {
     pub(crate) fn append(&mut self, line: &Line, durable: Durable) -> Result<(), SettingError> {
         #[cfg(test)]
         crate::testing::step();
-        let mut text = serde_json::to_vec(line).map_err(|e| self.failed("write", e.into()))?;
-        text.push(b'\n');
+        let text = seal(line).map_err(|e| self.failed("write", e.into()))?;
         let written = self.file.write_all(&text).and_then(|()| match durable {
             Durable::Yes => self.file.sync_all(),
             Durable::No => Ok(()),

@@ -10,6 +10,7 @@ mod file;
 mod folder;
 mod list;
 mod own_folder;
+mod sealed_line;
 mod surroundings;
 
 pub use asker::Asker;
@@ -18,3 +19,4 @@ pub(crate) use entry::Entry;
 pub(crate) use file::{Durable, JournalFile};
 pub(crate) use folder::{abandoned, begin, claim, left, listed_elsewhere, open_one};
 pub use own_folder::make_own_folder;
+pub use sealed_line::{seal, unseal};
