@@ -43,9 +43,11 @@ pub(super) fn before_it_began(
 pub(super) fn last(said: &str) -> String {
     let said = plain::one_line(said);
     let from = said.char_indices().rev().nth(MAX_SAID - 1).map_or(0, |(at, _)| at);
-    match &said[from..] {
-        "" => "no reason was given".into(),
-        said => said.into(),
+    match (from, &said[from..]) {
+        (_, "") => "no reason was given".into(),
+        (0, whole) => whole.into(),
+        // From the next word on.
+        (_, end) => format!("… {}", end.split_once(' ').map_or(end, |(_, rest)| rest)),
     }
 }
 
@@ -76,7 +78,9 @@ mod tests {
     }
 
     #[test]
-    fn long_words_are_cut_at_a_character() {
-        assert_eq!(last(&"ä".repeat(2 * MAX_SAID)).chars().count(), MAX_SAID);
+    fn long_words_are_cut_at_a_character_and_others_between_words() {
+        assert_eq!(last(&"ä".repeat(2 * MAX_SAID)), format!("… {}", "ä".repeat(MAX_SAID)));
+        let cut = last(&"words ".repeat(MAX_SAID));
+        assert!(cut.starts_with("… words words ") && cut.ends_with(" words"), "{cut}");
     }
 }
