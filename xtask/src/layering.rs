@@ -95,7 +95,10 @@ const LAYERS: &[Layer] = &[
     // Everything that reads foreign input, for the fuzzer; not part of the program.
     layer(
         "goodput-fuzzed",
-        &[MODEL, NETLINK, FRAMING, WIRE, FILES, STORE, MOVER, KERNEL, CAPTURE, SETTINGS, LAB],
+        &[
+            MODEL, NETLINK, FRAMING, WIRE, FILES, STORE, MOVER, KERNEL, CAPTURE, SETTINGS, REMOTE,
+            LAB,
+        ],
     ),
     layer(COMPAT, &[MODEL, ENGINE]),
     // The program reads every registry, for help, lists and documents.

@@ -17,6 +17,7 @@ targets!(
     file_servers,
     files,
     frames,
+    host_texts,
     journals,
     keys,
     messages,
