@@ -66,7 +66,7 @@ pub fn by_majority(name: &str, run: impl Fn() -> Result<Outcome, Failed>) -> Res
             Some(Decision::Passes) => return Ok(()),
             Some(Decision::Fails) => return Err(texts().collect::<Vec<_>>().join("\n").into()),
             Some(Decision::NotJudged) => {
-                not_judged(texts().last().unwrap_or_default());
+                not_judged(texts().next_back().unwrap_or_default());
                 return Ok(());
             }
         }
