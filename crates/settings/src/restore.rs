@@ -208,6 +208,7 @@ pub(crate) fn settle_contents(
 ) -> RestoreReport {
     let mut report =
         RestoreReport { journal: journal.path().into(), entries: Vec::new(), problem: None };
+    let before = contents;
     let mut contents = contents.clone();
     let contents = &mut contents;
     let result = Place::here().and_then(|here| {
@@ -226,7 +227,7 @@ pub(crate) fn settle_contents(
                 entry.outcome = outcome(&entry.setting, contents, &here, journal);
             }
         }
-        log_what_is_back(journal, contents, &report.entries);
+        log_what_is_back(journal, before, &report.entries);
         tidy(journal, contents, &report.entries)
     });
     report.problem = match result {
