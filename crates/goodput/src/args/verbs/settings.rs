@@ -44,14 +44,14 @@ pub enum Settings {
     },
     /// Print what a setting does and which values it takes
     Show {
-        /// NAME[@SCOPE], like coalescing.rx_usecs@eth0; with its @SCOPE also the current value here
+        /// NAME[@SCOPE], like coalescing.rx_usecs@eth0
         ///
-        /// `goodput settings list` has the names.
+        /// With its @SCOPE, goodput also prints the current value here. `goodput settings list` has the names.
         setting: SettingRef,
     },
     /// Change a setting of a host until the next boot
     Set {
-        /// NAME[@SCOPE]=VALUE, like offload.tso@eth0=off or coalescing.rx_usecs@eth0=50us
+        /// NAME[@SCOPE]=VALUE, like coalescing.rx_usecs@eth0=50us
         ///
         /// `goodput settings list` has the names, `goodput settings show NAME` the values.
         #[arg(value_name = "SETTING=VALUE")]
