@@ -86,12 +86,11 @@ fn trial(block: u32, arm: usize, goodput: f64, warm_up: bool) -> Trial {
     }
 }
 
+/// The number of a block, and its arms in their order.
+type Block = (u32, Vec<usize>);
+
 /// The blocks to run before anything can change, in order, and whether they are the warm-up. `None` at the end.
-fn next_blocks(
-    design: &Design,
-    done: &[Trial],
-    left: TimeLeft,
-) -> Option<(Vec<(u32, Vec<usize>)>, bool)> {
+fn next_blocks(design: &Design, done: &[Trial], left: TimeLeft) -> Option<(Vec<Block>, bool)> {
     match design.next(done, left) {
         Step::RunBlock { block, order, warm_up: true } => Some((vec![(block, order)], true)),
         Step::RunBlock { block, order, .. } => {
@@ -102,7 +101,7 @@ fn next_blocks(
 }
 
 /// Block and arm of each run.
-fn runs_of(blocks: Vec<(u32, Vec<usize>)>) -> impl Iterator<Item = (u32, usize)> {
+fn runs_of(blocks: Vec<Block>) -> impl Iterator<Item = (u32, usize)> {
     blocks.into_iter().flat_map(|(block, order)| order.into_iter().map(move |arm| (block, arm)))
 }
 

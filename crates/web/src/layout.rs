@@ -4,10 +4,32 @@ use goodput_model::is_plain;
 use maud::{DOCTYPE, Markup, html};
 
 use crate::gate::{FORM_FIELD, Gate};
-use crate::pages;
 
-/// The whole document. `path` is the page's own, so that the navigation marks it.
-pub fn document(title: &str, body: &Markup, path: &str, who: &Who) -> String {
+/// A page that the navigation leads to.
+pub struct Link {
+    /// What the navigation calls it.
+    pub name: &'static str,
+    /// Where it is.
+    pub path: &'static str,
+}
+
+/// What a document is made of.
+pub struct Document<'a> {
+    /// Its title, and the heading above it.
+    pub title: &'a str,
+    /// What is below the heading.
+    pub body: &'a Markup,
+    /// The page's own path, which the navigation marks.
+    pub path: &'a str,
+    /// The links of the navigation.
+    pub links: &'a [Link],
+    /// Who looks at it.
+    pub who: &'a Who,
+}
+
+/// The whole document, as HTML.
+pub fn document(made_of: &Document) -> String {
+    let Document { title, body, path, links, who } = *made_of;
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -20,7 +42,7 @@ pub fn document(title: &str, body: &Markup, path: &str, who: &Who) -> String {
             }
             body {
                 a.skip href="#content" { "Skip to the content" }
-                header { p.brand { a href="/" { "goodput" } } (navigation(path)) (session(who)) }
+                header { p.brand { a href="/" { "goodput" } } (navigation(links, path)) (session(who)) }
                 main #content tabindex="-1" { h1 { (plain(title)) } (body) }
                 footer { "goodput " (env!("CARGO_PKG_VERSION")) }
             }
@@ -55,14 +77,12 @@ impl Who {
     }
 }
 
-fn navigation(path: &str) -> Markup {
+fn navigation(links: &[Link], path: &str) -> Markup {
     html! {
         nav aria-label="Pages" {
             ul {
-                @for page in pages::ALL {
-                    @if let Some(name) = page.in_navigation {
-                        li { a href=(page.path) aria-current=[(page.path == path).then_some("page")] { (name) } }
-                    }
+                @for link in links {
+                    li { a href=(link.path) aria-current=[(link.path == path).then_some("page")] { (link.name) } }
                 }
             }
         }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use hyper::body::Bytes;
 use hyper::header::CONTENT_DISPOSITION;
 use hyper::{Request, Response, StatusCode};
-use maud::html;
+use maud::{Markup, html};
 
 use crate::answer::{self, Answer, Body, Trouble};
 use crate::asked::Asked;
 use crate::gate::{Gate, Refusal};
-use crate::layout::{self, Who};
+use crate::layout::{self, Document, Who};
 use crate::pages::{self, Found, Visit};
 use crate::program::Program;
 use crate::runs::Runs;
@@ -89,11 +89,9 @@ impl Shared {
 
 fn shown(answer: Answer, asked: &Asked, who: &Who) -> Response<Body> {
     match answer {
-        Answer::Page { title, body } => answer::response(
-            StatusCode::OK,
-            HTML,
-            layout::document(&title, &body, &asked.path, who),
-        ),
+        Answer::Page { title, body } => {
+            answer::response(StatusCode::OK, HTML, document(&title, &body, asked, who))
+        }
         Answer::Go { to, cookie } => answer::redirect(&to, cookie.as_deref()),
         Answer::File { kind, content } => answer::response(StatusCode::OK, kind, content),
         Answer::Download { name, content } => {
@@ -113,5 +111,9 @@ fn troubled(trouble: &Trouble, asked: &Asked, who: &Who) -> Response<Body> {
         None => trouble.status.to_string(),
     };
     let body = html! { p.doubt role="alert" { (layout::plain(&trouble.why)) } };
-    answer::response(trouble.status, HTML, layout::document(&title, &body, &asked.path, who))
+    answer::response(trouble.status, HTML, document(&title, &body, asked, who))
+}
+
+fn document(title: &str, body: &Markup, asked: &Asked, who: &Who) -> String {
+    layout::document(&Document { title, body, path: &asked.path, links: &pages::links(), who })
 }

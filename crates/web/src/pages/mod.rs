@@ -16,7 +16,7 @@ use hyper::Method;
 use crate::answer::{Answer, Trouble};
 use crate::asked::Asked;
 use crate::gate::Gate;
-use crate::layout::Who;
+use crate::layout::{Link, Who};
 use crate::program::Program;
 use crate::runs::Runs;
 
@@ -69,6 +69,12 @@ pub const ALL: &[Page] = &[
     files::SCRIPT,
     files::ICON,
 ];
+
+/// The links of the navigation.
+pub fn links() -> Vec<Link> {
+    let named = |page: &Page| page.in_navigation.map(|name| Link { name, path: page.path });
+    ALL.iter().filter_map(named).collect()
+}
 
 /// A request for a page, and what the page is made of.
 pub struct Visit<'a> {
