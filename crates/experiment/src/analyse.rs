@@ -18,10 +18,11 @@ use crate::sequential::{Standing, sequential};
 /// Advice to run more blocks than this is useless.
 const MAX_BLOCKS_ADVISED: f64 = 1000.0;
 
-/// Half-widths of the intervals at the later looks, in standard errors of a mean; approximations
-/// for the estimate of how many blocks are missing (2.9 and 2.1 for normal data and two arms).
-const DIFFERENCE_STANDARD_ERRORS: f64 = 3.0;
-const EQUIVALENCE_STANDARD_ERRORS: f64 = 2.2;
+/// Half-widths of the intervals at the last looks, in standard errors of a mean; approximations
+/// for the estimate of how many blocks are missing. Normal data and two arms have 2.96 and 2.46, the
+/// quantiles of the levels in [`crate::looks`]; ranks need a little more.
+const DIFFERENCE_STANDARD_ERRORS: f64 = 3.1;
+const EQUIVALENCE_STANDARD_ERRORS: f64 = 2.6;
 
 /// The results of one arm.
 #[derive(Debug, Clone, PartialEq)]

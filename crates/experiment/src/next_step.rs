@@ -54,7 +54,7 @@ pub enum StopReason {
         /// The most blocks that an arm has.
         blocks: u32,
     },
-    /// Further runs would not show which part of a file transfer is the slowest.
+    /// Further runs would hardly show which part of a file transfer is the slowest.
     PartsUndecided {
         /// The most blocks that an arm has.
         blocks: u32,
@@ -64,7 +64,7 @@ pub enum StopReason {
         /// The most blocks that an arm has.
         blocks: u32,
     },
-    /// The last look was made.
+    /// No more blocks are planned, though some arms are undecided.
     LastLook {
         /// The most blocks that an arm has.
         blocks: u32,
@@ -88,13 +88,19 @@ impl fmt::Display for StopReason {
                 write!(f, "which part is the slowest was decided after {blocks} blocks")
             }
             Self::PartsUndecided { blocks } => {
-                write!(f, "more than {blocks} blocks would not show which part is the slowest")
+                write!(
+                    f,
+                    "{blocks} blocks did not show which part is the slowest, and more would hardly show it"
+                )
             }
             Self::Precise { blocks } => {
                 write!(f, "every difference reached the requested precision after {blocks} blocks")
             }
             Self::LastLook { blocks } => {
-                write!(f, "the last of the planned {blocks} blocks was run")
+                write!(
+                    f,
+                    "{blocks} blocks were run, and no more are planned for the undecided arms"
+                )
             }
             Self::MaxBlocks { run } => write!(f, "the maximum of {run} blocks was run"),
             Self::OutOfTime => f.write_str("the time limit was reached"),
