@@ -125,9 +125,9 @@ fn longer(side: &Side) -> Option<Change> {
     (wanted > now).then(|| of_host(side, BACKLOG, None, values, why))
 }
 
-/// Packets that the receiving host's backlogs dropped, per second.
+/// Packets that the receiving host's backlogs dropped, per million that its CPUs handled.
 fn witness(view: &View) -> Result<f64, Missing> {
-    view.receiver.per_million_processed(view.receiver.grown(SOFTNET_DROPPED)? as f64)
+    view.receiver.per_million_processed(view.backlog_drops()?)
 }
 
 #[cfg(test)]
