@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use goodput_model::{
     BitRate, Change, Comparison, Confidence, EndName, Finding, Kind, Known, Length, Plan, Purpose,
-    Record, Tuning, TuningOutcome, TuningStep,
+    Record, SettingRef, Tuning, TuningOutcome, TuningStep,
 };
 use goodput_remote::Hosts;
 use goodput_settings::{SettingError, Turn};
@@ -93,11 +93,12 @@ pub async fn tune(
         request,
         interrupt,
         run_length,
+        compared_length: run_length,
         budget,
         search,
         steps: Vec::new(),
         only_kept: None,
-        kept_by_starts: false,
+        kept_by_starts: Vec::new(),
         broken: None,
     };
     let stopped = match request.dry_run {
@@ -109,7 +110,7 @@ pub async fn tune(
     };
     tuner.leave_out_again(listener).await;
     let whole = tuner.prove(listener).await;
-    let Tuner { search, steps, broken, run_length, .. } = tuner;
+    let Tuner { search, steps, broken, compared_length, .. } = tuner;
     let proves = |whole: &Comparison| gains(whole, request.purpose);
     let is_proven = whole.as_ref().and_then(|whole| whole.comparison.as_ref()).is_some_and(proves);
     start.tuning = Some(Tuning {
@@ -118,7 +119,7 @@ pub async fn tune(
         steps,
         proven: if is_proven { search.kept().to_vec() } else { Vec::new() },
         kept_in: Vec::new(),
-        run_length: Some(run_length),
+        run_length: Some(compared_length),
         stopped,
     });
     start.doubts.extend(broken.clone());
@@ -201,14 +202,17 @@ async fn checked(start: &Record) -> Vec<Finding> {
 struct Tuner<'a> {
     request: &'a TuneRequest,
     interrupt: &'a Interrupt,
+    /// Of the next comparison.
     run_length: Length,
+    /// The run length of the last comparison; before the first one, that of the first.
+    compared_length: Length,
     budget: TimeBudget,
     search: Search,
     steps: Vec<TuningStep>,
     /// The comparison of the only change tried so far, if the change was kept.
     only_kept: Option<Record>,
-    /// Whether the last change was kept, and most of its runs were slow start.
-    kept_by_starts: bool,
+    /// Settings whose changes were kept by runs that were mostly slow start, since the last change kept by other runs.
+    kept_by_starts: Vec<SettingRef>,
     /// Why nothing more may be compared, if that is so.
     broken: Option<String>,
 }
@@ -308,18 +312,21 @@ impl Tuner<'_> {
             },
         };
         self.only_kept = whole.filter(|_| outcome == TuningOutcome::Kept);
+        let is_too_short = comparison.value().is_some_and(mostly_starts);
         if outcome == TuningOutcome::Kept {
             self.search.keep(change.clone());
+            match is_too_short {
+                true => self.kept_by_starts.push(change.setting.clone()),
+                false => self.kept_by_starts.clear(),
+            }
             if let Some(better) = &better {
                 self.search.consider(&better.findings);
             }
         }
-        let is_too_short = comparison.value().is_some_and(mostly_starts);
-        // The change again, and the proof.
+        // Time for the change again and for the proof.
         if outcome == TuningOutcome::NotBetter && is_too_short && self.lengthen_runs(2) {
             self.search.give_back(candidate);
         }
-        self.kept_by_starts = outcome == TuningOutcome::Kept && is_too_short;
         self.ended_step(TuningStep { change, rule, outcome, comparison }, listener);
         better
     }
@@ -391,7 +398,7 @@ impl Tuner<'_> {
         if let Some(only) = self.only_kept.take_if(|_| !self.budget.allows_another()) {
             return Some(only);
         }
-        if self.kept_by_starts {
+        if self.search.kept().iter().any(|kept| self.kept_by_starts.contains(&kept.setting)) {
             self.lengthen_runs(1);
         }
         listener(Event::ProofBegan { changes: self.search.kept().len() });
@@ -412,6 +419,7 @@ impl Tuner<'_> {
         listener: &mut Listener<'_>,
     ) -> Result<Compared, EngineError> {
         let request = self.request;
+        self.compared_length = self.run_length;
         let compare = CompareRequest {
             target: request.target.clone(),
             credentials: request.credentials.clone(),
