@@ -1,6 +1,6 @@
 //! The log of all changes, for people. Nothing is put back by it: that is what journals are for.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -12,7 +12,13 @@ use serde::{Deserialize, Serialize};
 /// Its file in the state directory.
 const NAME: &str = "changes.log";
 
-/// The newest part of the log that is read, bytes.
+/// What a full log is renamed to. The one before it is lost.
+const OLDER_NAME: &str = "changes.log.1";
+
+/// From this size on, a log is full, bytes.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// The newest part of each file that is read, bytes.
 const MAX_READ_BYTES: u64 = 1 << 20;
 
 /// One change of a setting of this host.
@@ -47,7 +53,17 @@ pub(crate) fn enter(journal: &Path, setting: &SettingRef, [from, to]: [&str; 2],
     let (setting, from, to) = (setting.to_string(), from.to_owned(), to.to_owned());
     let change = LoggedChange { at_unix_s: now.as_secs(), setting, from, to, what };
     if let (Some(folder), Ok(line)) = (journal.parent(), serde_json::to_string(&change)) {
+        let _ = rename_full(folder);
         let _ = append(&folder.join(NAME), &format!("{line}\n"));
+    }
+}
+
+/// Makes room for a new log once the present one is full.
+fn rename_full(folder: &Path) -> io::Result<()> {
+    let log = folder.join(NAME);
+    match log.symlink_metadata()?.len() >= MAX_BYTES {
+        true => fs::rename(log, folder.join(OLDER_NAME)),
+        false => Ok(()),
     }
 }
 
@@ -58,13 +74,19 @@ fn append(file: &Path, line: &str) -> io::Result<()> {
     options.open(file)?.write_all(line.as_bytes())
 }
 
-/// The changes in the log of `state_dir`, the newest first: those of the last megabyte. A line that is no change, such as
-/// the first one of that part, is left out.
+/// The changes in the log of `state_dir`, the newest first: those of the last megabyte of each of its two files. A line
+/// that is no change, such as the first one of that part, is left out.
 ///
 /// # Errors
 /// When there is a log that can't be read.
 pub fn changes(state_dir: &Path) -> io::Result<Vec<LoggedChange>> {
-    let mut file = match File::open(state_dir.join(NAME)) {
+    let mut found = newest(&state_dir.join(NAME))?;
+    found.extend(newest(&state_dir.join(OLDER_NAME))?);
+    Ok(found)
+}
+
+fn newest(file: &Path) -> io::Result<Vec<LoggedChange>> {
+    let mut file = match File::open(file) {
         Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         opened => opened?,
     };
@@ -94,6 +116,22 @@ mod tests {
         assert_eq!(seen, [("off", "on", ChangeKind::PutBack), ("on", "off", ChangeKind::Set)]);
         assert_eq!(found[0].setting, "offload.tso@eth0");
         assert!(found[0].at_unix_s > 1_700_000_000);
+    }
+
+    #[test]
+    fn a_full_log_is_renamed_and_only_one_older_one_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, older) = (folder.path().join(NAME), folder.path().join(OLDER_NAME));
+        let setting: SettingRef = "offload.tso@eth0".parse().unwrap();
+        let enter = || enter(&folder.path().join("j"), &setting, ["on", "off"], ChangeKind::Set);
+        for filler in ["a", "b"] {
+            fs::write(&log, filler.repeat(MAX_BYTES as usize - 2) + "\n").unwrap();
+            enter();
+            enter();
+            assert!(fs::read_to_string(&older).unwrap().starts_with(filler));
+            assert_eq!(changes(folder.path()).unwrap().len(), 2, "one in each");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[test]
