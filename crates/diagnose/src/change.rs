@@ -74,9 +74,9 @@ pub fn larger_wmem(view: &View) -> Option<Change> {
     larger_buffer(view, &view.sender, TCP_WMEM, 0)
 }
 
-/// Raises the second of three numbers to at least `first`, and the last to twice the bandwidth-delay product of the next limit, one
-/// for the data in flight and one for what waits behind a loss, but at least to twice the present value.
-/// If no limit is known, raises it to the kernel's own maximum.
+/// Raises the second of three numbers to at least `first`, and the last to twice the bandwidth-delay product of the next
+/// limit, one for the data in flight and one for what waits behind a loss, but at least to twice the present value. If
+/// no limit is known, raises it to the kernel's own maximum.
 fn larger_buffer(view: &View, side: &Side, name: &str, first: u64) -> Option<Change> {
     let present = side.text(name).ok()?;
     let largest = bounds::largest_of(side, name).ok()?;

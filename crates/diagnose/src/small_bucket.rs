@@ -101,8 +101,8 @@ fn is_behind_anyway(view: &View, shaper: &Shaper) -> bool {
     is_behind(view) && !busies_the_receiver(view, shaper)
 }
 
-/// Whether the receiving host's CPU time may be the shaper's: the shaper cuts up what would have arrived in super-packets. On
-/// hardware packets arrive one by one in any case.
+/// Whether the receiving host's CPU time may be the shaper's: the shaper cuts up what would have arrived in
+/// super-packets. On hardware packets arrive one by one in any case.
 fn busies_the_receiver(view: &View, shaper: &Shaper) -> bool {
     let side = &view.receiver;
     let virtual_path = view.sides().iter().all(|side| side.on_hardware() == Ok(false));

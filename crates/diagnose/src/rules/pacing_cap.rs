@@ -111,8 +111,8 @@ fn stands_at_cap(view: &View) -> Result<bool, Missing> {
     Ok(true)
 }
 
-/// Whether each socket has sent all that its cap allowed since the start, though less was of use: the first window is sent at
-/// once, and if it is lost, even its repetition waits.
+/// Whether each socket has sent all that its cap allowed since the start, though less was of use: the first window is
+/// sent at once, and if it is lost, even its repetition waits.
 fn is_used_up(view: &View) -> Result<bool, Missing> {
     let used_up = |connection: &Vec<Moment>| {
         let [first, .., last] = connection[..] else { return false };
