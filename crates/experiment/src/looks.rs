@@ -39,7 +39,7 @@ const LOOKS: [Look; 7] = [
     Look { after: 74, difference: 0.003125, equivalence: 0.01375 },
 ];
 
-/// Blocks after the first look, after which only arms go on of which nothing is shown yet.
+/// Blocks after the first look, after which only undecided arms go on.
 const USUAL_END: u32 = 30;
 
 /// The errors that the intervals of one arm may have at one look, 0 to 1.
@@ -83,7 +83,7 @@ impl Looks {
         self.first() + LOOKS[LOOKS.len() - 1].after
     }
 
-    /// Blocks after which only arms go on of which nothing is shown yet. 36 for two arms.
+    /// Blocks after which only undecided arms go on. 36 for two arms.
     pub fn usual_end(self) -> u32 {
         self.first() + USUAL_END
     }
