@@ -38,21 +38,43 @@ fn step_nats(step: &LossStep, share: f64, events: u32) -> f64 {
     if mean <= 0.0 {
         return if lost > 0.0 { f64::NEG_INFINITY } else { 0.0 };
     }
-    let chance = |lost: f64| chance(lost, mean, f64::from(events));
-    if step.is_all_lost {
-        let fewer: f64 = (0..lost as u32).map(|fewer| chance(f64::from(fewer))).sum();
-        return (1.0 - fewer).max(f64::MIN_POSITIVE).ln();
+    let events = f64::from(events);
+    match step.is_all_lost {
+        true => at_least_nats(lost, mean, events),
+        false => nats(lost, mean, events) + libm::lgamma(lost + 1.0),
     }
-    chance(lost).max(f64::MIN_POSITIVE).ln() + libm::lgamma(lost + 1.0)
 }
 
-/// The chance of this many losses where `mean` are expected.
-fn chance(lost: f64, mean: f64, events: f64) -> f64 {
+/// Log-likelihood of this many losses or more where `mean` are expected.
+fn at_least_nats(least: f64, mean: f64, events: f64) -> f64 {
+    /// Below the sum; a thousand millionth of it.
+    const NEGLIGIBLE_NATS: f64 = 21.0;
+    let (mut lost, mut next) = (least, nats(least, mean, events));
+    let mut sum = next;
+    while lost < mean || next > sum - NEGLIGIBLE_NATS {
+        lost += 1.0;
+        next = nats(lost, mean, events);
+        sum = log_add(sum, next);
+    }
+    sum
+}
+
+/// Log-likelihood of this many losses where `mean` are expected. Stays a logarithm throughout: the chance of a large burst
+/// is less than a number can hold.
+fn nats(lost: f64, mean: f64, events: f64) -> f64 {
     let all = events * mean;
-    let poisson = |count: f64| (count * all.ln() - all - libm::lgamma(count + 1.0)).exp();
+    let poisson = |count: f64| count * all.ln() - all - libm::lgamma(count + 1.0);
     let reach = 1 - events as i32..events as i32;
     let begins = reach.map(f64::from).filter(|apart| events * lost + apart >= 0.0);
-    begins.map(|apart| (1.0 - apart.abs() / events) * poisson(events * lost + apart)).sum()
+    begins
+        .map(|apart| (1.0 - apart.abs() / events).ln() + poisson(events * lost + apart))
+        .fold(f64::NEG_INFINITY, log_add)
+}
+
+/// The logarithm of the sum of two numbers given by their logarithms.
+fn log_add(one: f64, other: f64) -> f64 {
+    let (less, more) = (one.min(other), one.max(other));
+    if more == f64::NEG_INFINITY { more } else { more + (less - more).exp().ln_1p() }
 }
 
 #[cfg(test)]
@@ -64,11 +86,25 @@ mod tests {
     fn the_distribution_adds_up_to_one_and_has_its_mean() {
         for events in EVENTS.map(f64::from) {
             let counts = || (0..200).map(f64::from);
-            let sum: f64 = counts().map(|lost| chance(lost, 7.3, events)).sum();
-            let mean: f64 = counts().map(|lost| lost * chance(lost, 7.3, events)).sum();
+            let chance = |lost: f64| nats(lost, 7.3, events).exp();
+            let sum: f64 = counts().map(chance).sum();
+            let mean: f64 = counts().map(|lost| lost * chance(lost)).sum();
             assert!((sum - 1.0).abs() < 1e-9 && (mean - 7.3).abs() < 1e-9, "{sum} {mean}");
+            let fewer: f64 = (0..5).map(f64::from).map(chance).sum();
+            let five = at_least_nats(5.0, 7.3, events).exp();
+            assert!((five - (1.0 - fewer)).abs() < 1e-8, "{five} {fewer}");
         }
-        assert!((chance(3.0, 2.0, 1.0) - (-2.0_f64).exp() * 8.0 / 6.0).abs() < 1e-12);
+        assert!((nats(3.0, 2.0, 1.0).exp() - (-2.0_f64).exp() * 8.0 / 6.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_burst_that_chance_does_not_explain_is_no_more_regular() {
+        for events in EVENTS.map(f64::from) {
+            let by_chance = nats(1000.0, 0.1, 1.0);
+            assert!(nats(1000.0, 0.1, events) < by_chance);
+            let or_more = at_least_nats(1000.0, 0.1, events);
+            assert!((nats(1000.0, 0.1, events)..by_chance).contains(&or_more), "{or_more}");
+        }
     }
 
     /// Steps of 48 segments that lose these.
