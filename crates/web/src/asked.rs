@@ -5,9 +5,6 @@ use hyper::header::{COOKIE, HOST, HeaderName, ORIGIN};
 use hyper::{Method, Request};
 use url::form_urlencoded;
 
-/// The cookie of a person who has logged in.
-pub const COOKIE_NAME: &str = "goodput-session";
-
 /// What a browser says about where a request comes from (Fetch Metadata, W3C).
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -36,8 +33,8 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Takes a request apart.
-    pub fn new(request: &Request<Bytes>) -> Self {
+    /// Takes a request apart. `cookie` is the name of the session's cookie.
+    pub fn new(request: &Request<Bytes>, cookie: &str) -> Self {
         let header = |name: HeaderName| {
             let value = request.headers().get(name)?.to_str().ok()?;
             Some(value.to_owned())
@@ -52,7 +49,7 @@ impl Asked {
             origin: header(ORIGIN),
             fetch_site: header(FETCH_SITE),
             last_event: header(LAST_EVENT).and_then(|number| number.parse().ok()),
-            session: header(COOKIE).and_then(|cookies| session(&cookies)),
+            session: header(COOKIE).and_then(|cookies| session(&cookies, cookie)),
         }
     }
 
@@ -68,9 +65,9 @@ impl Asked {
     }
 }
 
-fn session(cookies: &str) -> Option<String> {
+fn session(cookies: &str, cookie: &str) -> Option<String> {
     let pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
-    pairs.into_iter().find(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value.into())
+    pairs.into_iter().find(|(name, _)| *name == cookie).map(|(_, value)| value.into())
 }
 
 /// A path with fields, such as `/?target=a%26b`; without those that are empty.
@@ -88,9 +85,9 @@ mod tests {
     fn fields_of_the_query_and_of_the_form_are_read_and_written_alike() {
         let target = "<b>&=ü 1";
         let uri = link("/x", &[("target", target), ("none", "")]);
-        let request = Request::post(uri).header(COOKIE, "a=b; goodput-session=s; c=d");
+        let request = Request::post(uri).header(COOKIE, "a=b; session-8=t; session-80=s; c=d");
         let request = request.body(Bytes::from_static(b"id=7&id=8&empty=")).unwrap();
-        let asked = Asked::new(&request);
+        let asked = Asked::new(&request, "session-80");
         assert_eq!(asked.field("target"), Some(target));
         assert_eq!(asked.all("id").collect::<Vec<_>>(), ["7", "8"]);
         assert_eq!((asked.field("empty"), asked.field("none")), (None, None));

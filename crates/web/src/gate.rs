@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use hyper::Method;
 
-use crate::asked::{Asked, COOKIE_NAME};
+use crate::asked::Asked;
 use crate::secret::{Purpose, Secret};
 
 /// The field of a form that proves that this server made the form.
@@ -21,6 +21,8 @@ pub struct Gate {
     pub names: Vec<String>,
     /// Whether connections are encrypted.
     pub encrypted: bool,
+    /// The port of this server.
+    pub port: u16,
 }
 
 /// Why a request is refused.
@@ -77,9 +79,16 @@ impl Gate {
         self.secret.seal(Purpose::Form)
     }
 
+    /// The name of the session's cookie. A browser sends a cookie to every port of a host, so servers on one host need
+    /// different names.
+    pub fn cookie_name(&self) -> String {
+        format!("goodput-session-{}", self.port)
+    }
+
     fn cookie(&self, value: &str) -> String {
+        let name = self.cookie_name();
         let secure = if self.encrypted { "; Secure" } else { "" };
-        format!("{COOKIE_NAME}={value}; Path=/; HttpOnly; SameSite=Strict{secure}")
+        format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict{secure}")
     }
 
     /// A page elsewhere can make its own name mean this host's address (DNS rebinding). Its name is then here as the
@@ -121,7 +130,7 @@ mod tests {
 
     fn gate(login_to_read: bool) -> Gate {
         let secret = Secret::new(TOKEN).unwrap();
-        Gate { secret, login_to_read, names: vec!["nas".into()], encrypted: false }
+        Gate { secret, login_to_read, names: vec!["nas".into()], encrypted: false, port: 5280 }
     }
 
     fn asked(host: &str) -> Asked {
@@ -135,7 +144,7 @@ mod tests {
             .header("host", "127.0.0.1:5280")
             .header("origin", "http://127.0.0.1:5280")
             .header("cookie", gate.login(TOKEN).unwrap());
-        Asked::new(&request.body(body.into()).unwrap())
+        Asked::new(&request.body(body.into()).unwrap(), &gate.cookie_name())
     }
 
     #[test]
@@ -153,11 +162,12 @@ mod tests {
     #[test]
     fn reading_takes_a_login_only_if_it_has_to() {
         assert_eq!(gate(false).check(&asked("localhost"), false), Ok(()));
-        assert_eq!(gate(true).check(&asked("localhost"), false), Err(Refusal::Login));
-        assert_eq!(gate(true).check(&asked("localhost"), true), Ok(()));
-        let session = Some(gate(true).secret.seal(Purpose::Session));
-        assert_eq!(gate(true).check(&Asked { session, ..asked("localhost") }, false), Ok(()));
-        assert_eq!(gate(true).login("another token, as long"), None);
+        let gate = gate(true);
+        assert_eq!(gate.check(&asked("localhost"), false), Err(Refusal::Login));
+        assert_eq!(gate.check(&asked("localhost"), true), Ok(()));
+        let session = Some(gate.secret.seal(Purpose::Session));
+        assert_eq!(gate.check(&Asked { session, ..asked("localhost") }, false), Ok(()));
+        assert_eq!(gate.login("another token, as long"), None);
     }
 
     #[test]
@@ -181,7 +191,7 @@ mod tests {
             Ok(())
         );
         let request = hyper::Request::post("/undo").body("form=AAAA".into()).unwrap();
-        let unproven = Asked::new(&request);
+        let unproven = Asked::new(&request, &gate.cookie_name());
         foreign(Asked { host: good.host, origin: good.origin, session: good.session, ..unproven });
     }
 }

@@ -9,7 +9,11 @@ const MIN_BYTES: usize = 20;
 
 /// The token of this server.
 #[derive(Clone)]
-pub struct Secret(String);
+pub struct Secret {
+    token: String,
+    /// Random, so that no seal outlives this start of the server.
+    start: [u8; 32],
+}
 
 /// What a seal proves. Each is useless in place of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,10 +38,10 @@ impl Secret {
                 "it has fewer than {MIN_BYTES} characters, so it could be guessed"
             ));
         }
-        Ok(Self(token.into()))
+        Ok(Self { token: token.into(), start: rand::random() })
     }
 
-    /// What only a holder of the token can make.
+    /// What only this server can make, until it ends.
     pub fn seal(&self, purpose: Purpose) -> String {
         Base64UrlUnpadded::encode_string(&self.mac(purpose).finalize().into_bytes())
     }
@@ -50,17 +54,19 @@ impl Secret {
 
     /// Whether `token` is this one.
     pub fn is_token(&self, token: &str) -> bool {
-        self.is_seal(Purpose::Login, &Self(token.trim().into()).seal(Purpose::Login))
+        let given = Self { token: token.trim().into(), start: self.start };
+        self.is_seal(Purpose::Login, &given.seal(Purpose::Login))
     }
 
     fn mac(&self, purpose: Purpose) -> Hmac<Sha256> {
-        let mac = Hmac::<Sha256>::new_from_slice(self.0.as_bytes());
+        let mac = Hmac::<Sha256>::new_from_slice(self.token.as_bytes());
         let mut mac = mac.expect("HMAC takes keys of any length");
         mac.update(match purpose {
             Purpose::Login => b"goodput web login",
             Purpose::Session => b"goodput web session",
             Purpose::Form => b"goodput web form",
         });
+        mac.update(&self.start);
         mac
     }
 }
@@ -82,5 +88,13 @@ mod tests {
         assert!(!secret.is_seal(Purpose::Session, &session[1..]));
         assert!(!secret.is_seal(Purpose::Session, "not base64!"));
         assert!(Secret::new("short").is_err_and(|why| why.contains("20")));
+    }
+
+    #[test]
+    fn a_restart_ends_sessions_and_forms() {
+        let [before, after] = [(); 2].map(|()| Secret::new("0123456789012345678901234").unwrap());
+        for purpose in [Purpose::Session, Purpose::Form] {
+            assert!(!after.is_seal(purpose, &before.seal(purpose)), "{purpose:?}");
+        }
     }
 }

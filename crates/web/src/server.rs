@@ -72,6 +72,14 @@ impl Listening {
         Ok(format!("{scheme}://{}/", self.socket.local_addr()?))
     }
 
+    /// The port that it listens on.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn port(&self) -> io::Result<u16> {
+        Ok(self.socket.local_addr()?.port())
+    }
+
     /// Answers until it is dropped.
     pub async fn serve(self, site: Site) {
         let (site, places) = (Arc::new(site), Arc::new(Semaphore::new(MAX_CONNECTIONS)));

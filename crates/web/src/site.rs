@@ -35,7 +35,9 @@ impl Site {
     /// Answers a request. Must be called within a runtime: a page may wait for the disk, in a thread of its own.
     pub async fn answer(&self, request: Request<Bytes>) -> Response<Body> {
         let shared = Arc::clone(&self.0);
-        let made = tokio::task::spawn_blocking(move || shared.answer(&Asked::new(&request)));
+        let made = tokio::task::spawn_blocking(move || {
+            shared.answer(&Asked::new(&request, &shared.gate.cookie_name()))
+        });
         // A panic is a bug; the other pages still work.
         made.await.unwrap_or_else(|why| {
             answer::response(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", why.to_string())

@@ -84,7 +84,7 @@ impl Fixture {
             store.add(&record).expect("it can be kept");
         }
         let secret = Secret::new(TOKEN).expect("it is long enough");
-        let gate = Gate { secret, login_to_read, names: Vec::new(), encrypted: false };
+        let gate = Gate { secret, login_to_read, names: Vec::new(), encrypted: false, port: 7488 };
         Self { site: Site::new(FakeHost(path), gate.clone()), gate, folder }
     }
 
@@ -253,7 +253,7 @@ async fn without_the_token_nothing_is_changed() {
 }
 
 #[tokio::test]
-async fn the_token_lets_in_and_the_cookie_is_for_this_server_alone() {
+async fn the_token_lets_in_and_the_cookie_is_for_this_start_of_this_port() {
     let site = Fixture::new(true);
     let login = |token: &str| {
         let request = Request::post("/login")
@@ -271,6 +271,13 @@ async fn the_token_lets_in_and_the_cookie_is_for_this_server_alone() {
     let cookie = accepted.headers()[SET_COOKIE].to_str().unwrap();
     assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"), "{cookie}");
     assert!(!cookie.contains("token of some"), "{cookie}");
+    assert!(cookie.starts_with("goodput-session-7488="), "{cookie}");
+    for (server, status) in [(&site, StatusCode::OK), (&Fixture::new(true), StatusCode::SEE_OTHER)]
+    {
+        let request = Request::get("/").header("host", "localhost").header("cookie", cookie);
+        let answer = server.site.answer(request.body(Bytes::new()).unwrap()).await;
+        assert_eq!(answer.status(), status);
+    }
 }
 
 #[tokio::test]

@@ -32,12 +32,13 @@ pub fn run(args: &WebArgs, state: Option<PathBuf>) -> Result<Exit> {
     let (secret, token_file) = token(args.token_file.as_deref())?;
     let mut names = args.name.clone();
     names.push(rustix::system::uname().nodename().to_string_lossy().into_owned());
-    let gate =
-        Gate { secret, login_to_read: remote || args.login, names, encrypted: tls.is_some() };
-    let site = Site::new(ThisHost { state_dir: state_dir(state)? }, gate);
+    let host = ThisHost { state_dir: state_dir(state)? };
     measured::plain_runtime()?.block_on(async {
         let mut signals = Signals::listen()?;
+        let (login_to_read, encrypted) = (remote || args.login, tls.is_some());
         let listening = listen(args.listen, tls).await?;
+        let port = listening.port()?;
+        let site = Site::new(host, Gate { secret, login_to_read, names, encrypted, port });
         let lines = [
             format!("goodput web listening on {}", listening.url()?),
             format!("token in {}", token_file.display()),
