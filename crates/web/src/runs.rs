@@ -21,9 +21,17 @@ const MAX_ERROR_BYTES: u64 = 16 << 10;
 /// Events that pages show. Others, such as every sample of every flow, are large.
 const SHOWN: [&str; 6] = ["connected", "opened", "began", "interval", "ended", "note"];
 
-/// All runs, the oldest first.
+/// All runs.
 #[derive(Default)]
-pub struct Runs(Mutex<Vec<Arc<Run>>>);
+pub struct Runs(Mutex<List>);
+
+#[derive(Default)]
+struct List {
+    /// The oldest first.
+    runs: Vec<Arc<Run>>,
+    /// Whether no more may start.
+    closed: bool,
+}
 
 /// One run.
 pub struct Run {
@@ -59,7 +67,10 @@ impl Runs {
     /// # Errors
     /// In words for a person.
     pub fn start(&self, command: Command, target: &str) -> Result<u32, String> {
-        let mut runs = self.lock();
+        let List { runs, closed } = &mut *self.lock();
+        if *closed {
+            return Err("the server ends".into());
+        }
         if let Some(busy) = runs.iter().find(|run| run.end().is_none()) {
             return Err(format!(
                 "a test of {} runs already; stop it, or wait for its end",
@@ -78,15 +89,22 @@ impl Runs {
 
     /// The run with this number.
     pub fn find(&self, number: u32) -> Option<Arc<Run>> {
-        self.lock().iter().find(|run| run.number == number).cloned()
+        self.lock().runs.iter().find(|run| run.number == number).cloned()
     }
 
     /// All runs, the newest first.
     pub fn all(&self) -> Vec<Arc<Run>> {
-        self.lock().iter().rev().cloned().collect()
+        self.lock().runs.iter().rev().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Run>>> {
+    /// Stops all runs, and starts no more.
+    pub fn stop(&self) {
+        let mut list = self.lock();
+        list.closed = true;
+        list.runs.iter().for_each(|run| run.stop());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, List> {
         // A panic in between leaves a list that is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -94,7 +112,7 @@ impl Runs {
 
 impl Drop for Runs {
     fn drop(&mut self) {
-        self.lock().iter().for_each(|run| run.stop());
+        self.stop();
     }
 }
 
@@ -123,6 +141,13 @@ impl Run {
     /// How it ended, if it has.
     pub fn end(&self) -> Option<End> {
         self.lock().end.clone()
+    }
+
+    /// Waits for its end.
+    pub async fn ended(&self) {
+        let mut changes = self.changes();
+        // This run has the sender, so waiting can't fail.
+        while self.end().is_none() && changes.changed().await.is_ok() {}
     }
 
     /// The events since the `known` first ones, each a line of JSON; and how the run ended.
@@ -191,13 +216,8 @@ mod tests {
     }
 
     fn ended(run: &Run) -> End {
-        let mut changes = run.changes();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(async {
-            while run.end().is_none() {
-                changes.changed().await.unwrap();
-            }
-        });
+        runtime.block_on(run.ended());
         run.end().unwrap()
     }
 
@@ -225,5 +245,7 @@ mod tests {
         assert_eq!(runs.start(shell("echo why >&2"), "nas"), Ok(2));
         assert_eq!(ended(&runs.find(2).unwrap()), End { started: None, said: "why\n".into() });
         assert_eq!(runs.all().iter().map(|run| run.number).collect::<Vec<_>>(), [2, 1]);
+        runs.stop();
+        assert!(runs.start(shell(""), "nas").is_err());
     }
 }

@@ -18,6 +18,7 @@ use crate::runs::Runs;
 const HTML: &str = "text/html; charset=utf-8";
 
 /// All pages.
+#[derive(Clone)]
 pub struct Site(Arc<Shared>);
 
 struct Shared {
@@ -30,6 +31,14 @@ impl Site {
     /// The pages of `program`, for those whom the `gate` lets in.
     pub fn new(program: impl Program, gate: Gate) -> Self {
         Self(Arc::new(Shared { program: Box::new(program), gate, runs: Runs::default() }))
+    }
+
+    /// Asks the tests that pages have started to end, starts no more, and waits until their results are kept.
+    pub async fn end_tests(&self) {
+        self.0.runs.stop();
+        for run in self.0.runs.all() {
+            run.ended().await;
+        }
     }
 
     /// Answers a request. Must be called within a runtime: a page may wait for the disk, in a thread of its own.

@@ -16,7 +16,7 @@ use crate::report::live::Live;
 use crate::screen;
 
 /// How long cleanup threads, such as the removal of files at a server, may run after the end of their work.
-const CLEAN_UP: Duration = Duration::from_secs(15);
+pub(super) const CLEAN_UP: Duration = Duration::from_secs(15);
 
 /// Runs `work` to its end. The first of [`Signals`] asks it to end early with its results so far; the second drops it,
 /// which stops its flows and, by their own drop, restores settings. Returns whether it was interrupted.

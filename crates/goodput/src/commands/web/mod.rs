@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use goodput_web::{Gate, Secret, Site, Tls, listen};
 
-use super::measured::{self, Signals};
+use super::measured::{self, CLEAN_UP, Signals};
 use crate::args::WebArgs;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
@@ -33,7 +33,8 @@ pub fn run(args: &WebArgs, state: Option<PathBuf>) -> Result<Exit> {
     let mut names = args.name.clone();
     names.push(rustix::system::uname().nodename().to_string_lossy().into_owned());
     let host = ThisHost { state_dir: state_dir(state)? };
-    measured::plain_runtime()?.block_on(async {
+    let runtime = measured::plain_runtime()?;
+    let outcome = runtime.block_on(async {
         let mut signals = Signals::listen()?;
         let (login_to_read, encrypted) = (remote || args.login, tls.is_some());
         let listening = listen(args.listen, tls).await?;
@@ -46,11 +47,20 @@ pub fn run(args: &WebArgs, state: Option<PathBuf>) -> Result<Exit> {
         // The parent process may have gone without waiting for this.
         let _ = lines.iter().try_for_each(screen::line);
         tokio::select! {
-            () = listening.serve(site) => {}
+            () = listening.serve(site.clone()) => {}
             () = signals.next() => {}
         }
+        // A test that can't print its events any more would end without a result.
+        tokio::select! {
+            () = site.end_tests() => {}
+            () = signals.next() => {}
+            () = tokio::time::sleep(CLEAN_UP) => {}
+        }
         anyhow::Ok(())
-    })?;
+    });
+    // Dropping the runtime would wait for ever for a page that waits for a dead disk.
+    runtime.shutdown_timeout(CLEAN_UP);
+    outcome?;
     Ok(Exit::Fine)
 }
 
