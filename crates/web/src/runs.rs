@@ -1,9 +1,11 @@
 //! Tests that pages have started: programs of their own, whose events are kept for pages that follow them.
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -118,13 +120,19 @@ impl Drop for Runs {
 
 impl Run {
     fn start(mut command: Command, number: u32, target: &str) -> std::io::Result<Arc<Self>> {
+        // The threads come first, so that no process runs that nobody follows.
+        let (errors_to, said) = ready(said)?;
+        let (child_to, _) = ready(move |(run, child): (Arc<Self>, Child)| run.follow(child, said))?;
         let pipes = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = pipes.spawn()?;
+        // Ctrl-C on a terminal goes to a whole group; a test gets it from `stop` alone, as a second one would drop its
+        // results.
+        let mut child = pipes.process_group(0).spawn()?;
         let (pid, target) = (child.id(), target.to_owned());
         let (state, changed) = (Mutex::default(), watch::Sender::new(0));
         let run = Arc::new(Self { number, target, pid, state, changed });
-        let follower = Arc::clone(&run);
-        thread::Builder::new().name("run".into()).spawn(move || follower.follow(child))?;
+        // Both threads wait for these.
+        let _ = child.stderr.take().map(|errors| errors_to.send(errors));
+        let _ = child_to.send((Arc::clone(&run), child));
         Ok(run)
     }
 
@@ -167,18 +175,11 @@ impl Run {
     }
 
     /// Reads what the process prints until its end. It ends: every test has a length.
-    fn follow(&self, mut child: Child) {
-        let (output, errors) = (child.stdout.take(), child.stderr.take());
-        let said = thread::spawn(move || {
-            let mut said = String::new();
-            if let Some(mut errors) = errors {
-                let _ = errors.by_ref().take(MAX_ERROR_BYTES).read_to_string(&mut said);
-                let _ = std::io::copy(&mut errors, &mut std::io::sink());
-            }
-            said
-        });
+    fn follow(&self, mut child: Child, said: JoinHandle<Option<String>>) {
         let mut started = None;
-        for line in output.into_iter().flat_map(|output| BufReader::new(output).lines()) {
+        for line in
+            child.stdout.take().into_iter().flat_map(|output| BufReader::new(output).lines())
+        {
             let Ok(line) = line else { break };
             let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
             match event["event"].as_str() {
@@ -187,7 +188,7 @@ impl Run {
                 _ => {}
             }
         }
-        let said = said.join().unwrap_or_default();
+        let said = said.join().ok().flatten().unwrap_or_default();
         let mut state = self.lock();
         let _ = child.wait();
         state.end = Some(End { started, said });
@@ -203,6 +204,23 @@ impl Run {
         drop(state);
         self.changed.send_modify(|count| *count += 1);
     }
+}
+
+/// A thread that waits for something, and does `work` with it; nothing if nothing comes.
+fn ready<T: Send + 'static, R: Send + 'static>(
+    work: impl FnOnce(T) -> R + Send + 'static,
+) -> std::io::Result<(Sender<T>, JoinHandle<Option<R>>)> {
+    let (sender, coming) = channel();
+    let thread = thread::Builder::new().name("run".into());
+    Ok((sender, thread.spawn(move || coming.recv().ok().map(work))?))
+}
+
+/// What the process prints on standard error until its end.
+fn said(mut errors: ChildStderr) -> String {
+    let mut said = String::new();
+    let _ = errors.by_ref().take(MAX_ERROR_BYTES).read_to_string(&mut said);
+    let _ = std::io::copy(&mut errors, &mut std::io::sink());
+    said
 }
 
 #[cfg(test)]
