@@ -183,7 +183,7 @@ mod tests {
         foreign(Asked { origin: Some("http://127.0.0.1:80".into()), ..good.clone() });
         foreign(Asked { origin: None, ..good.clone() });
         foreign(Asked { fetch_site: Some("same-site".into()), ..good.clone() });
-        // Without a referrer, a browser sends no origin either, and says that the page is ours.
+        // A browser that hides the origin says that the page is ours.
         let quiet = Asked { origin: Some("null".into()), ..good.clone() };
         foreign(quiet.clone());
         assert_eq!(

@@ -15,7 +15,7 @@ fn pages_are_answered_with_their_headers_and_a_token_is_made_for_its_owner() {
     for header in [
         "content-security-policy: default-src 'none'",
         "x-content-type-options: nosniff",
-        "referrer-policy: no-referrer",
+        "referrer-policy: same-origin",
         "frame-ancestors 'none'",
     ] {
         assert!(list.contains(header), "{header}: {list}");
