@@ -49,7 +49,7 @@ impl Asked {
             origin: header(ORIGIN),
             fetch_site: header(FETCH_SITE),
             last_event: header(LAST_EVENT).and_then(|number| number.parse().ok()),
-            session: header(COOKIE).and_then(|cookies| session(&cookies, cookie)),
+            session: request.headers().get(COOKIE).and_then(|all| session(all.as_bytes(), cookie)),
         }
     }
 
@@ -65,9 +65,11 @@ impl Asked {
     }
 }
 
-fn session(cookies: &str, cookie: &str) -> Option<String> {
-    let pairs = cookies.split(';').filter_map(|pair| pair.trim().split_once('='));
-    pairs.into_iter().find(|(name, _)| *name == cookie).map(|(_, value)| value.into())
+/// The value of this cookie. Bytes, as the cookies of other servers on this host may have any.
+fn session(cookies: &[u8], cookie: &str) -> Option<String> {
+    let mut pairs = cookies.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+    let value = pairs.find_map(|pair| pair.strip_prefix(cookie.as_bytes())?.strip_prefix(b"="))?;
+    String::from_utf8(value.into()).ok()
 }
 
 /// A path with fields, such as `/?target=a%26b`; without those that are empty.
@@ -85,7 +87,8 @@ mod tests {
     fn fields_of_the_query_and_of_the_form_are_read_and_written_alike() {
         let target = "<b>&=ü 1";
         let uri = link("/x", &[("target", target), ("none", "")]);
-        let request = Request::post(uri).header(COOKIE, "a=b; session-8=t; session-80=s; c=d");
+        let request =
+            Request::post(uri).header(COOKIE, &b"a=\xe4; session-8=t; session-80=s; c=d"[..]);
         let request = request.body(Bytes::from_static(b"id=7&id=8&empty=")).unwrap();
         let asked = Asked::new(&request, "session-80");
         assert_eq!(asked.field("target"), Some(target));
