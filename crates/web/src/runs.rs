@@ -243,7 +243,7 @@ mod tests {
     fn what_a_run_prints_is_kept_and_one_runs_at_a_time() {
         let runs = Runs::default();
         let script = r#"echo '{"event":"began"}'; echo '{"event":"sampled"}'; echo nothing;
-            echo '{"event":"record","record":{"started":"2026"}}'; echo why >&2; exec sleep 1000"#;
+            echo '{"event":"record","record":{"started":"2026"}}'; echo why >&2; exec sleep 20"#;
         assert_eq!(runs.start(shell(script), "nas"), Ok(1));
         let why = runs.start(shell(""), "other").unwrap_err();
         assert!(why.contains("nas runs already"), "{why}");
