@@ -5,7 +5,7 @@ const state = document.getElementById("state");
 const rows = document.querySelector("#intervals tbody");
 const line = document.querySelector("#graph polyline");
 const most = document.getElementById("most");
-const points = [];
+const points = JSON.parse(script.dataset.points);
 
 function rate(value) {
   const units = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];

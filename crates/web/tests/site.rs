@@ -58,8 +58,9 @@ impl Program for FakeHost {
     }
 
     fn test(&self, target: &str, _: u32, _: bool) -> Command {
+        let interval = r#"{"event":"interval","from_s":0,"to_s":2,"goodput_bits_per_s":1e9}"#;
         let mut command = Command::new("echo");
-        command.arg(format!(r#"{{"event":"note","text":{target:?}}}"#));
+        command.arg(format!("{{\"event\":\"note\",\"text\":{target:?}}}\n{interval}"));
         command
     }
 }
@@ -293,8 +294,9 @@ async fn with_the_token_changes_are_undone_and_tests_are_started() {
     let events = site.page("/tests/1/events").await;
     assert!(events.contains("id: 1\ndata: {\"event\":\"note\""), "{events}");
     assert!(events.contains("event: end\ndata: {\"result\":null"), "{events}");
-    assert!(site.page("/tests/1/events?known=1").await.starts_with("event: end"));
+    assert!(site.page("/tests/1/events?known=2").await.starts_with("event: end"));
     let page = site.page("/tests/1").await;
     assert!(page.contains("ended without a result") && !page.contains("<b>nas"), "{page}");
+    assert!(page.contains("points=\"600.0,5.0\"") && page.contains("<td>2.0 s</td>"), "{page}");
     assert_eq!(site.post("/tests/1/stop", "").await.1, "/tests/1");
 }

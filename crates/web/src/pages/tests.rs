@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use goodput_model::BitRate;
 use goodput_store::{Store, Wanted};
 use http_body_util::BodyExt;
 use http_body_util::channel::Channel;
@@ -93,8 +94,9 @@ fn run(visit: &Visit) -> Result<Answer, Trouble> {
     let run = found(visit)?;
     let (lines, end) = run.since(0);
     let known = lines.len();
-    let intervals = lines.iter().filter_map(|line| interval(line));
-    let rows = html! { @for cells in intervals { tr { @for cell in cells { td { (cell) } } } } };
+    let intervals: Vec<_> = lines.iter().filter_map(|line| interval(line)).collect();
+    let points: Vec<_> = intervals.iter().filter_map(Interval::point).collect();
+    let rows = html! { @for interval in &intervals { tr { @for cell in interval.cells() { td { (cell) } } } } };
     let state = match &end {
         None => html! { "It runs." },
         Some(end) => outcome(&ended(end, &run.target, visit.program.history().ok().as_ref())),
@@ -108,30 +110,62 @@ fn run(visit: &Visit) -> Result<Answer, Trouble> {
                 noscript { p { "Reload this page to see more." } }
                 @if visit.who.known { (visit.who.form(&stop, "Stop", &html! {})) }
             }
-            figure {
-                svg #graph role="img" aria-label="Goodput so far" viewBox="0 0 600 200" {
-                    polyline fill="none" stroke="#0072b2" stroke-width="2" points="" {}
-                }
-                figcaption #most { "Goodput of each interval, from zero to the highest; the numbers are below." }
-            }
+            (graph(&points))
             div #intervals { (table("Intervals", &["From", "To", "Goodput"], &rows)) }
-            @if end.is_none() { script src="/live.js" data-events={ "/tests/" (run.number) "/events?known=" (known) } {} }
+            @if end.is_none() {
+                script src="/live.js" data-events={ "/tests/" (run.number) "/events?known=" (known) }
+                    data-points=(json!(points)) {}
+            }
         },
     ))
 }
 
-/// The cells of an interval; `None` for another event.
-fn interval(line: &str) -> Option<[String; 3]> {
-    let event: Value = serde_json::from_str(line).ok()?;
-    let seconds = |name: &str| Some(format!("{:.1} s", event[name].as_f64()?));
-    if event["event"] != "interval" {
-        return None;
+/// An interval of a test, seconds since its beginning.
+struct Interval {
+    from: f64,
+    to: f64,
+    /// If it is known.
+    goodput: Option<BitRate>,
+}
+
+impl Interval {
+    fn cells(&self) -> [String; 3] {
+        let goodput = self.goodput.map_or("unknown".into(), |goodput| goodput.to_string());
+        [format!("{:.1} s", self.from), format!("{:.1} s", self.to), goodput]
     }
-    let goodput = match event["goodput_bits_per_s"].as_f64() {
-        Some(rate) => goodput_model::BitRate(rate).to_string(),
-        None => "unknown".into(),
+
+    /// Its end, and its goodput in bit/s.
+    fn point(&self) -> Option<(f64, f64)> {
+        Some((self.to, self.goodput?.0))
+    }
+}
+
+/// The interval in a line of JSON; `None` for another event.
+fn interval(line: &str) -> Option<Interval> {
+    let event: Value = serde_json::from_str(line).ok()?;
+    let number = |name: &str| event[name].as_f64();
+    let is_interval = event["event"] == "interval";
+    let goodput = number("goodput_bits_per_s").map(BitRate);
+    Some(Interval { from: number("from_s")?, to: number("to_s")?, goodput }).filter(|_| is_interval)
+}
+
+/// The line through these points, as the script goes on with it: the last one is on the right, the highest at the top.
+fn graph(points: &[(f64, f64)]) -> Markup {
+    let last = points.last().map(|(to, _)| *to).filter(|to| *to > 0.0).unwrap_or(1.0);
+    let high = points.iter().map(|(_, rate)| *rate).fold(1.0, f64::max);
+    let at = |(to, rate): &(f64, f64)| {
+        format!("{:.1},{:.1}", 600.0 * to / last, 195.0 - 190.0 * rate / high)
     };
-    Some([seconds("from_s")?, seconds("to_s")?, goodput])
+    let line: Vec<_> = points.iter().map(at).collect();
+    let most = if points.is_empty() { "the highest".into() } else { BitRate(high).to_string() };
+    html! {
+        figure {
+            svg #graph role="img" aria-label="Goodput so far" viewBox="0 0 600 200" {
+                polyline fill="none" stroke="#0072b2" stroke-width="2" points=(line.join(" ")) {}
+            }
+            figcaption #most { "Goodput of each interval, from zero to " (most) "; the numbers are below." }
+        }
+    }
 }
 
 /// How a run ended, for the script and for the page.
