@@ -79,6 +79,7 @@ impl Browser {
 
     /// Opens a page and waits until everything of it is loaded.
     pub fn visit(&mut self, url: &str) {
+        self.forget_loads();
         let gone = self.ask("Page.navigate", json!({ "url": url }));
         assert!(gone["errorText"].is_null(), "{url}: {gone}");
         self.await_load();
@@ -86,6 +87,7 @@ impl Browser {
 
     /// Runs a script that leads to another page, and waits for it.
     pub fn leave_by(&mut self, script: &str) {
+        self.forget_loads();
         self.evaluate(script);
         self.await_load();
     }
@@ -140,8 +142,12 @@ impl Browser {
         events.iter().filter_map(|event| complaint(event, own)).collect()
     }
 
+    /// So that the end of an earlier page's loading isn't taken for that of the next one.
+    fn forget_loads(&mut self) {
+        self.events.retain(|event| !is_load(event));
+    }
+
     fn await_load(&mut self) {
-        let is_load = |event: &Value| event["method"] == "Page.loadEventFired";
         loop {
             if let Some(at) = self.events.iter().position(is_load) {
                 self.events.remove(at);
@@ -193,6 +199,10 @@ fn messages(from: PipeReader) -> Receiver<Value> {
         }
     });
     messages
+}
+
+fn is_load(event: &Value) -> bool {
+    event["method"] == "Page.loadEventFired"
 }
 
 fn complaint(event: &Value, own: &str) -> Option<String> {
