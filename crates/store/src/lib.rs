@@ -15,5 +15,5 @@ pub mod store;
 pub use compat::read_record;
 pub use error::{RecordError, StoreError};
 pub use path::default_path;
-pub use search::{Names, Wanted};
+pub use search::{MAX_NAMES, Names, Wanted};
 pub use store::{Entry, Store};

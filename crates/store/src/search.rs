@@ -15,7 +15,7 @@ pub(crate) const SEARCH: &str = "SELECT id, started, kind, target, goodput_bits_
      ORDER BY id DESC LIMIT :limit";
 
 /// Most targets, and most limits, that a person is offered to choose from.
-const MAX_NAMES: u32 = 200;
+pub const MAX_NAMES: usize = 200;
 
 /// Which records of the history to find. Absent: all.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Wanted {
     }
 }
 
-/// What a person may search for: at most 200 of each, in alphabetical order.
+/// What a person may search for: at most [`MAX_NAMES`] of each, in alphabetical order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     /// Targets.

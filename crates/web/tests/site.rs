@@ -186,6 +186,19 @@ async fn the_list_is_searched_and_has_pages() {
 }
 
 #[tokio::test]
+async fn a_list_of_paths_that_ends_early_says_so() {
+    let site = Fixture::new(false);
+    let note = "At most 200 targets are listed";
+    assert!(!site.page("/path").await.contains(note));
+    let db = rusqlite::Connection::open(site.file()).unwrap();
+    let more = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+        INSERT INTO records (started, kind, target, goodput_bits_per_s, rule, json)
+        SELECT started, kind, 'host-' || i, goodput_bits_per_s, rule, json FROM records, n WHERE id = 1";
+    db.execute(more, []).unwrap();
+    assert!(site.page("/path").await.contains(note));
+}
+
+#[tokio::test]
 async fn what_makes_no_sense_is_refused_in_words() {
     let site = Fixture::new(false);
     let long = format!("/?q={}", "x".repeat(10_000));

@@ -1,7 +1,7 @@
 //! One path, by all results of its target.
 
 use goodput_charts::{Moment, over_time, section};
-use goodput_store::{Entry, Wanted};
+use goodput_store::{Entry, MAX_NAMES, Wanted};
 use maud::{Markup, html};
 
 use super::{Page, Visit};
@@ -39,6 +39,9 @@ fn targets(targets: &[String]) -> Markup {
     html! {
         @if targets.is_empty() { p { "No results are kept yet; `goodput test HOST` makes one." } }
         ul { @for target in targets { li { a href=(link("/path", &[("target", target)])) { (plain(target)) } } } }
+        @if targets.len() >= MAX_NAMES {
+            p { "At most " (MAX_NAMES) " targets are listed; " a href="/" { "search the history" } " for others." }
+        }
     }
 }
 
