@@ -31,7 +31,7 @@ const events = new EventSource(script.dataset.events);
 events.onmessage = (message) => {
   const event = JSON.parse(message.data);
   if (event.event === "connected") { state.textContent = "The far host has answered."; }
-  if (event.event === "began") { state.textContent = "Payload moves."; }
+  if (event.event === "began") { state.textContent = "Sending."; }
   if (event.event === "ended") { state.textContent = "Both hosts gather what they saw."; }
   if (event.event === "note") { state.textContent = event.text; }
   if (event.event === "interval") {
@@ -44,7 +44,7 @@ events.onmessage = (message) => {
 events.addEventListener("end", (message) => {
   events.close();
   const end = JSON.parse(message.data);
-  state.textContent = end.result ? "It has ended: " : "It has ended without a result. ";
+  state.textContent = end.result ? "Ended. See " : "Ended without a result. ";
   if (end.result) {
     const link = document.createElement("a");
     link.href = "/results/" + end.result;

@@ -309,7 +309,7 @@ async fn with_the_token_changes_are_undone_and_tests_are_started() {
     assert!(events.contains("event: end\ndata: {\"result\":null"), "{events}");
     assert!(site.page("/tests/1/events?known=2").await.starts_with("event: end"));
     let page = site.page("/tests/1").await;
-    assert!(page.contains("ended without a result") && !page.contains("<b>nas"), "{page}");
+    assert!(page.contains("Ended without a result") && !page.contains("<b>nas"), "{page}");
     assert!(page.contains("points=\"600.0,5.0\"") && page.contains("<td>2.0 s</td>"), "{page}");
     assert_eq!(site.post("/tests/1/stop", "").await.1, "/tests/1");
 }

@@ -27,7 +27,7 @@ fn body(report: &CheckReport) -> Markup {
         p { "goodput has read settings and counters, and has sent nothing." }
         h2 { (found.len()) " found" }
         @for finding in found { (one(finding)) }
-        h2 { (could.len()) " could limit" }
+        h2 { (could.len()) @if could.len() == 1 { " possible limit" } @else { " possible limits" } }
         @for finding in could { (one(finding)) }
         h2 { (report.undecided.len()) " could not be decided" }
         @let rows = html! { @for undecided in &report.undecided {

@@ -98,7 +98,7 @@ fn run(visit: &Visit) -> Result<Answer, Trouble> {
     let points: Vec<_> = intervals.iter().filter_map(Interval::point).collect();
     let rows = html! { @for interval in &intervals { tr { @for cell in interval.cells() { td { (cell) } } } } };
     let state = match &end {
-        None => html! { "It runs." },
+        None => html! { "Running." },
         Some(end) => outcome(&ended(end, &run.target, visit.program.history().ok().as_ref())),
     };
     let stop = format!("/tests/{}/stop", run.number);
@@ -182,8 +182,8 @@ fn ended(end: &End, target: &str, history: Option<&Store>) -> Value {
 fn outcome(ended: &Value) -> Markup {
     html! {
         @match ended["result"].as_i64() {
-            Some(id) => { "It has ended: " a href={ "/results/" (id) } { "the result" } ". " }
-            None => "It has ended without a result. ",
+            Some(id) => { "Ended. See " a href={ "/results/" (id) } { "the result" } ". " }
+            None => "Ended without a result. ",
         }
         (ended["said"].as_str().unwrap_or_default())
     }

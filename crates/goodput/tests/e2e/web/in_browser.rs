@@ -107,9 +107,8 @@ fn a_test_is_started_followed_and_kept() {
     browser.evaluate("document.getElementById('seconds').value = 2");
     browser.leave_by("document.querySelector('form[action=\"/tests\"]').requestSubmit()");
     assert_eq!(browser.evaluate("location.pathname"), "/tests/1");
-    browser.wait(
-        "document.getElementById('state').textContent.startsWith('It has ended: the result')",
-    );
+    browser
+        .wait("document.getElementById('state').textContent.startsWith('Ended. See the result')");
     assert_ne!(browser.evaluate("document.querySelectorAll('#intervals tbody tr').length"), 0);
     assert_ne!(
         browser.evaluate("document.querySelector('#graph polyline').getAttribute('points')"),
