@@ -18,6 +18,7 @@ mod program;
 mod runs;
 mod secret;
 mod server;
+mod shares;
 mod site;
 mod tls;
 

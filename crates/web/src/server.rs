@@ -18,11 +18,15 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use crate::answer::{self, Body};
+use crate::shares::Shares;
 use crate::site::Site;
 use crate::tls::Tls;
 
 /// Connections at once; a browser opens up to six.
 const MAX_CONNECTIONS: usize = 64;
+
+/// Of these, those of one client.
+const MAX_OF_CLIENT: usize = MAX_CONNECTIONS / 4;
 
 /// How long a client may take for the encryption, for the head of a request, and for a form.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -83,6 +87,7 @@ impl Listening {
     /// Answers until it is dropped.
     pub async fn serve(self, site: Site) {
         let (site, places) = (Arc::new(site), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
+        let shares = Shares::new(MAX_OF_CLIENT);
         loop {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             let (stream, peer) = match self.socket.accept().await {
@@ -93,12 +98,16 @@ impl Listening {
                     continue;
                 }
             };
+            let Some(share) = shares.take(peer.ip()) else {
+                tracing::debug!("refused a connection of {peer}, which has too many");
+                continue;
+            };
             let (site, tls) = (Arc::clone(&site), self.tls.clone());
             tokio::spawn(async move {
                 if timeout(MAX_LIFE, talk(stream, tls, site)).await.is_err() {
                     tracing::debug!("ended the connection of {peer}, which lasted too long");
                 }
-                drop(place);
+                drop((share, place));
             });
         }
     }
