@@ -82,7 +82,7 @@ mod tests {
             moment("yesterday", 9e6),
         ];
         let figure = over_time("<nas>", &moments).unwrap();
-        assert_eq!(figure.alt, "2 results, between 1.00 Mbit/s and 2.00 Mbit/s.");
+        assert_eq!(figure.alt, "2 results, between 1 Mbit/s and 2 Mbit/s.");
         let svg = figure.svg.unwrap();
         assert!(svg.matches("<circle").count() == 2 && svg.contains("01-02"), "{svg}");
     }
@@ -92,8 +92,8 @@ mod tests {
         let one = over_time("nas", &[moment("2026-01-03T10:00:00Z", 0.0)]).unwrap();
         assert!(one.svg.is_some() && one.alt == "One result: 0 bit/s.", "{}", one.alt);
         assert_eq!(over_time("nas", &[]).unwrap().svg, None);
-        for rate in [f64::MAX, -1.0] {
-            over_time("nas", &[moment("2026-01-03T10:00:00Z", rate)]).unwrap();
-        }
+        let of_rate = |rate| over_time("nas", &[moment("2026-01-03T10:00:00Z", rate)]);
+        assert!(of_rate(-1.0).is_ok());
+        assert!(of_rate(f64::MAX).is_err(), "an axis would have no end");
     }
 }

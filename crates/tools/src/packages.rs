@@ -32,6 +32,7 @@ pub const FOR_TESTS: &[Package] = &[
     Package { name: "rpcbind", program: "rpcbind", reason: "names the NFS server's port" },
     Package { name: "curl", program: "curl", reason: "fetches the same, to compare" },
     Package { name: "chromium", program: "chromium", reason: "shows the pages of `goodput web`" },
+    Package { name: "tcpdump", program: "tcpdump", reason: "reads the captures" },
     Package { name: "iproute2", program: "ip", reason: "gives a namespace another address" },
     Package {
         name: "openssh-server",

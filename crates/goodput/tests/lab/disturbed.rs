@@ -13,7 +13,6 @@ use std::fs::{read_dir, read_to_string};
 
 use goodput_lab::Scenario;
 use goodput_model::{Record, Verdict};
-use goodput_testing::as_test;
 use libtest_mimic::Failed;
 
 use crate::majority::{Outcome, Said, by_majority};
@@ -77,7 +76,7 @@ pub fn judged(
         let judgement = test()?;
         Ok(outcome(judgement, &watch.end()))
     };
-    Test::new(name, needs, move || as_test(name, || by_majority(name, run)))
+    Test::new(name, needs, move || by_majority(name, run))
 }
 
 /// The same in a scenario, or a skip if that can't run. `needs` is what the test needs of the machine for it.

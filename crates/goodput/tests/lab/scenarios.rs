@@ -8,7 +8,6 @@ use std::path::Path;
 
 use goodput_lab::{Observed, Scenario};
 use goodput_model::Verdict;
-use goodput_testing::as_test;
 use libtest_mimic::Failed;
 
 use crate::disturbed::{CPUS, Judgement, Watch, outcome};
@@ -26,10 +25,8 @@ fn scenario(name: &'static str) -> Test {
         Err(why) => Test::of_facts(title, move || Err(why.to_string().into())),
         Ok((Some(needs), _)) => Test::skipped(title, needs),
         Ok((None, scenario)) => {
-            let (test, needs) = (title.clone(), Needs::of(&scenario));
-            Test::new(title, needs, move || {
-                as_test(&test, || by_majority(name, || run_once(&scenario, needs)))
-            })
+            let needs = Needs::of(&scenario);
+            Test::new(title, needs, move || by_majority(name, || run_once(&scenario, needs)))
         }
     }
 }
