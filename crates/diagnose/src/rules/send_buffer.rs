@@ -101,17 +101,23 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 /// less, a queue has lengthened the round trip.
 fn contributes(view: &View, share: f64) -> Result<bool, Missing> {
     let long = view.sender.min_rtt_s()? >= LONG_PATH_S;
-    let ratio = allowed(view)? / view.goodput()?;
-    let about = 1.0 / MAX_CONTRIBUTING_RATE_RATIO..MAX_CONTRIBUTING_RATE_RATIO;
-    Ok(share >= MIN_HELD_SHARE && long && about.contains(&ratio))
+    let (least, most) = (of_room(view, view.sender.send_buffer_bytes()?)?, allowed(view)?);
+    let goodput = view.goodput()?;
+    let about = least <= goodput * MAX_CONTRIBUTING_RATE_RATIO
+        && most >= goodput / MAX_CONTRIBUTING_RATE_RATIO;
+    Ok(share >= MIN_HELD_SHARE && long && about)
 }
 
-/// Goodput that the buffer allows in each round trip, over all flows. A write that finds room fills whole super-packets,
+/// The most goodput that the buffer allows in each round trip, over all flows. A write that finds room fills whole super-packets,
 /// which may be more than the buffer (net/ipv4/tcp.c, `tcp_sendmsg_locked`).
 fn allowed(view: &View) -> Result<f64, Missing> {
     let side = &view.sender;
-    let room = side.send_buffer_bytes()?.max(side.send_memory_bytes()?);
-    Ok(room * 8.0 / side.rtt_s()? * side.flow_count()?)
+    of_room(view, side.send_buffer_bytes()?.max(side.send_memory_bytes()?))
+}
+
+/// Goodput of this many bytes of each flow in each round trip, over all flows.
+fn of_room(view: &View, bytes: f64) -> Result<f64, Missing> {
+    Ok(bytes * 8.0 / view.sender.rtt_s()? * view.sender.flow_count()?)
 }
 
 fn draft(view: &View, share: f64, confidence: Confidence) -> Draft {
