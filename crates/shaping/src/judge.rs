@@ -5,15 +5,13 @@ use goodput_model::{
     ShapingKind, ShapingTest,
 };
 
+use crate::kind::waited_for_rate;
+
 /// Largest share of datagrams lost by chance; a greater loss shows that something drops what exceeds a rate.
 const MAX_CHANCE_LOSS_SHARE: f64 = 0.01;
 /// Smallest share of the time that a sender waits for a queue that holds it, percent. Measured: 59 to 97, and 0 for a
 /// queue that does not.
 const MIN_HELD_PERCENT: f64 = 10.0;
-/// Smallest number of waits for the rate, for each call of the sender, in a queueing discipline that holds the sender. It
-/// waits once for all that a call sends, or for each frame if it splits that; one that does not hold the sender never
-/// waits.
-const MIN_RATE_WAITS_PER_CALL: f64 = 0.5;
 
 /// The configured rate of a shaper, and how exactly the shaper has to give it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -153,7 +151,7 @@ pub(crate) fn is_own_rate(
     rate_waits_per_call: &Known<f64>,
 ) -> bool {
     let free = held_percent.value().is_some_and(|held| *held < MIN_HELD_PERCENT);
-    let shaped = rate_waits_per_call.value().is_some_and(|w| *w >= MIN_RATE_WAITS_PER_CALL);
+    let shaped = waited_for_rate(rate_waits_per_call);
     offered.0 < configured.0 && free && !shaped && lost_share <= MAX_CHANCE_LOSS_SHARE
 }
 

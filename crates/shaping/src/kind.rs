@@ -1,6 +1,6 @@
 //! Whether datagrams that exceed the rate wait, are dropped, or neither.
 
-use goodput_model::{ShapingKind, median};
+use goodput_model::{Known, ShapingKind, median};
 
 use crate::rough::Rough;
 use crate::trace::{Came, Trace};
@@ -14,8 +14,18 @@ const MIN_WAIT_TO_CHANGE_RATIO: f64 = 5.0;
 /// fewer.
 const MIN_POLICED_SHARE: f64 = 0.05;
 
-/// What became of datagrams that exceed the rate.
-pub(crate) fn kind(trace: &Trace, rough: &Rough) -> ShapingKind {
+/// Smallest number of waits for the rate, for each call of the sender, in a queueing discipline that holds the sender. It
+/// waits once for all that a call sends, or for each frame if it splits that; one that does not hold the sender never
+/// waits.
+const MIN_RATE_WAITS_PER_CALL: f64 = 0.5;
+
+/// What became of datagrams that exceed the rate. A sender whose own shaper takes so much of its CPU that no queue builds
+/// up leaves no mark in the times, but the shaper counts its waits.
+pub(crate) fn kind(
+    trace: &Trace,
+    rough: &Rough,
+    rate_waits_per_call: &Known<f64>,
+) -> ShapingKind {
     let later: Vec<&Came> = trace.came.iter().filter(|came| came.came_s >= rough.from_s).collect();
     let dropped: u64 = trace.came.iter().map(|came| came.lost_before).sum();
     let dropped_share = dropped as f64 / (dropped as f64 + trace.came.len() as f64);
@@ -29,8 +39,14 @@ pub(crate) fn kind(trace: &Trace, rough: &Rough) -> ShapingKind {
     match level.unwrap_or(0.0) {
         level if level >= least => ShapingKind::Shaper,
         _ if dropped_share >= MIN_POLICED_SHARE => ShapingKind::Policer,
+        _ if waited_for_rate(rate_waits_per_call) => ShapingKind::Shaper,
         _ => ShapingKind::None,
     }
+}
+
+/// Whether the sender's own queueing discipline held what it sent, by its own count.
+pub(crate) fn waited_for_rate(rate_waits_per_call: &Known<f64>) -> bool {
+    rate_waits_per_call.value().is_some_and(|waits| *waits >= MIN_RATE_WAITS_PER_CALL)
 }
 
 /// Shortest extra delay, compared with the quickest datagram, that shows a wait in a queue at this rate, seconds.

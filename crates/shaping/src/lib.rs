@@ -50,7 +50,7 @@ use trace::{Came, Trace};
 pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
     let trace = Trace::of(train)?;
     let rough = rough::line(&trace);
-    let kind = kind::kind(&trace, &rough);
+    let kind = kind::kind(&trace, &rough, &train.rate_waits_per_call);
     let empty = empty::arrivals(&trace, kind, &rough);
     let rate = rate::rate(&trace, kind, &empty, &rough);
     let bucket = match &rate {

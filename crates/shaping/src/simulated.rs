@@ -172,6 +172,26 @@ fn nothing_in_the_way_is_none() {
     assert!(seen.lost == 0 && seen.curve.len() == 200);
 }
 
+/// Each batch of eight has left before the next is sent, because the shaper's timers take the sender's CPU: waits come and
+/// go with the batches.
+#[test]
+fn a_shaper_that_slows_its_sender_is_known_by_its_own_count() {
+    const BATCH: u64 = 8;
+    let frame_ns = (SIZES.frame as f64 / RATE * 1e9) as u64;
+    let arrival = |number: u64| Arrival {
+        number,
+        sent_ns: (number - number % BATCH) * frame_ns,
+        came_ns: (number + 1) * frame_ns,
+    };
+    let train = seen((0..4000).map(arrival).collect(), 4000);
+    assert_eq!(shaping(&train).unwrap().kind, ShapingKind::None, "nothing was counted");
+    let counted = Train { rate_waits_per_call: Known::Value(BATCH as f64), ..train };
+    let seen = shaping(&counted).unwrap();
+    assert_eq!(seen.kind, ShapingKind::Shaper);
+    let rate = seen.rate_bits_per_s.value().unwrap();
+    assert!(is_near(rate.value / 8.0, RATE, 0.005, 0.0), "{rate:?}");
+}
+
 #[test]
 fn a_full_queue_is_measured_and_drops_at_its_tail() {
     let bucket = Bucket { rate: RATE, depth: 15_140.0, queue: Some(151_400.0) };
