@@ -159,7 +159,7 @@ fn check(transport: Transport, interval_s: f64) {
     let mut samples = a_day(&plan);
     let running = most();
     MEMORY.reset_peak_usage();
-    samples.stop(true);
+    samples.stop(true, TENTHS as f64 / 10.0);
     let kept = samples.close(true, &mut |_| {});
     let conclusion = conclude(measurement(plan, kept), "far", "2026-01-01T00:00:00Z");
     let record = conclusion.expect("payload was counted").record;

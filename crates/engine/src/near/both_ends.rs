@@ -117,7 +117,8 @@ impl<'a> BothEnds<'a> {
     /// Stops the senders of both ends. From now on, receivers count queues emptying, unless the flows ended on their
     /// own.
     pub fn finish(&mut self, soon: bool) {
-        self.kept.stop(!self.progress().has_an_end_ended());
+        let far_until_s = self.far_start.far_s(Instant::now());
+        self.kept.stop(!self.progress().has_an_end_ended(), far_until_s);
         let soon = soon && self.client.far_end().finishes_soon;
         self.run.finish(soon);
         if self.hears {

@@ -44,6 +44,12 @@ impl FarStart {
     pub fn latest_s(&self) -> f64 {
         self.latest_s.unwrap_or_else(|| self.earliest_s())
     }
+
+    /// How long the far end's samples have counted at `now`, at least, seconds.
+    pub fn far_s(&self, now: Instant) -> f64 {
+        let elapsed = |(_, began)| now.saturating_duration_since(began).as_secs_f64();
+        self.near.map_or(0.0, elapsed) - self.latest_s()
+    }
 }
 
 #[cfg(test)]
@@ -67,6 +73,8 @@ mod tests {
         }
         assert!((start.latest_s() - 0.06).abs() < 1e-9, "{start:?}");
         assert!((start.earliest_s()..=start.latest_s()).contains(&0.04));
+        // 400 ms after this end began, the far end has counted for at least 340 ms.
+        assert!((start.far_s(asked + ms(405)) - 0.34).abs() < 1e-9, "{start:?}");
     }
 
     #[test]

@@ -64,14 +64,19 @@ impl KeptSamples {
         &self.far
     }
 
-    /// The senders were asked to stop; `are_moving`: they had not ended on their own.
-    pub fn stop(&mut self, are_moving: bool) {
+    /// The senders were asked to stop `far_until_s` after the far end's samples began; `are_moving`: they had not ended on
+    /// their own. Samples of the far end from before that may still be on their way, for seconds if the path is full.
+    pub fn stop(&mut self, are_moving: bool, far_until_s: f64) {
+        let newest = |kept: &ThinnedSamples| kept.last().map_or(0.0, |last| last.at_s);
+        let near_until_s = newest(&self.near);
         if are_moving {
             self.was_steady = true;
-            self.near.mark();
-            self.far.mark();
+            self.near.mark(near_until_s);
+            self.far.mark(far_until_s);
+            self.live.stop(near_until_s, far_until_s);
+        } else {
+            self.live.stop(near_until_s, newest(&self.far));
         }
-        self.live.stop();
     }
 
     /// Whether the far end's reports end well before the senders were to stop.

@@ -12,7 +12,8 @@ use crate::result::joined_intervals::JoinedIntervals;
 pub struct LiveIntervals {
     directions: Vec<DirectionIntervals>,
     without_far: Series,
-    stopped: bool,
+    /// When the senders were stopped, seconds of the near and of the far end's samples.
+    stopped_s: Option<(f64, f64)>,
 }
 
 /// One direction.
@@ -51,14 +52,18 @@ impl LiveIntervals {
         Self {
             directions: plan.direction.senders().iter().map(direction).collect(),
             without_far,
-            stopped: false,
+            stopped_s: None,
         }
     }
 
     /// The next sample of an end.
     pub fn take(&mut self, at: EndName, sample: &Sample, listener: &mut Listener<'_>) {
         // After the senders were stopped, arrivals show queues emptying: no interval covers them.
-        if self.stopped {
+        let stopped_s = self.stopped_s.map(|(near_s, far_s)| match at {
+            EndName::Near => near_s,
+            EndName::Far => far_s,
+        });
+        if stopped_s.is_some_and(|stopped_s| sample.at_s > stopped_s) {
             return;
         }
         for direction in &mut self.directions {
@@ -70,9 +75,9 @@ impl LiveIntervals {
         }
     }
 
-    /// The senders were asked to stop.
-    pub fn stop(&mut self) {
-        self.stopped = true;
+    /// The senders were asked to stop at these times of each end's samples, seconds.
+    pub fn stop(&mut self, near_s: f64, far_s: f64) {
+        self.stopped_s = Some((near_s, far_s));
     }
 
     /// The far end does not report what it received, or no longer does: cuts the intervals that it has not reported
@@ -200,7 +205,7 @@ mod tests {
         let listener = &mut |_| {};
         let mut live = LiveIntervals::new(&udp(goodput_model::Direction::Send), true);
         live.take(EndName::Far, &sample(1.01, 0, 500), listener);
-        live.stop();
+        live.stop(3.0, 1.01);
         let near = [sample(1.0, 500, 0), sample(2.0, 800, 0), sample(3.0, 900, 0)];
         live.do_without_far(&near, listener);
         let (intervals, _) = live.close(&near, &[], listener);
@@ -220,7 +225,7 @@ mod tests {
         let mut live = LiveIntervals::new(&udp(goodput_model::Direction::Send), true);
         let near = [sample(1.0, 500, 0), sample(2.0, 800, 0)];
         near.iter().for_each(|sample| live.take(EndName::Near, sample, listener));
-        live.stop();
+        live.stop(2.0, 2.0);
         live.do_without_far(&near, listener);
         let (intervals, _) = live.close(&near, &[], listener);
         let sent: Vec<_> =

@@ -28,18 +28,31 @@ pub struct ThinnedSamples {
     stride: usize,
     /// How many samples came after the last permanent one.
     since: usize,
+    /// Until when samples come before something that matters.
+    until_s: f64,
+    /// Time of the last sample until then.
     marked_s: Option<f64>,
 }
 
 impl Default for ThinnedSamples {
     fn default() -> Self {
-        Self { samples: Vec::new(), details: 0, stride: 1, since: 0, marked_s: None }
+        Self {
+            samples: Vec::new(),
+            details: 0,
+            stride: 1,
+            since: 0,
+            until_s: f64::NEG_INFINITY,
+            marked_s: None,
+        }
     }
 }
 
 impl ThinnedSamples {
     /// Takes the next sample.
     pub fn push(&mut self, sample: Sample) {
+        if sample.at_s <= self.until_s {
+            self.marked_s = Some(sample.at_s);
+        }
         let replaced = self.samples.last().is_some_and(|last| {
             // On a slow path the far end reports its last totals first, and their details later.
             last.at_s == sample.at_s && last.flows.is_empty()
@@ -57,9 +70,11 @@ impl ThinnedSamples {
         }
     }
 
-    /// The newest sample is the last before something that matters; it is kept.
-    pub fn mark(&mut self) {
-        self.marked_s = self.samples.last().map(|last| last.at_s);
+    /// The last sample until this time, which may still be on its way, comes before something that matters; it is kept.
+    pub fn mark(&mut self, until_s: f64) {
+        let before = self.samples.iter().rev().find(|sample| sample.at_s <= until_s);
+        self.marked_s = before.map(|last| last.at_s);
+        self.until_s = until_s;
     }
 
     /// Number of samples up to the marked one.
@@ -206,12 +221,15 @@ mod tests {
 
     #[test]
     fn what_came_before_the_mark_can_be_reported_however_much_comes_after() {
-        let mut kept = kept(30_001, 2);
-        kept.mark();
-        (30_002..60_000).for_each(|tenth| kept.push(sample(tenth, 2)));
-        let marked = kept.marked().unwrap();
-        assert_eq!(kept[marked - 1].at_s, 3000.1);
-        assert!(kept.len() > marked);
+        // The mark is set when its sample has come, or while it and some before it are on their way.
+        for come in [30_001, 29_000] {
+            let mut kept = kept(come, 2);
+            kept.mark(3000.15);
+            (come + 1..60_000).for_each(|tenth| kept.push(sample(tenth, 2)));
+            let marked = kept.marked().unwrap();
+            assert_eq!(kept[marked - 1].at_s, 3000.1);
+            assert!(kept.len() > marked);
+        }
     }
 
     #[test]
