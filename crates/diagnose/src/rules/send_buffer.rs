@@ -207,6 +207,17 @@ mod tests {
         assert_eq!(part(20e6), None);
     }
 
+    /// 128 KiB of buffer that whole writes fill with twice as much allow 51 to 103 Mbit/s.
+    #[test]
+    fn a_buffer_that_writes_overfill_contributes_from_what_it_holds() {
+        let part = |goodput: f64| {
+            let case = Case::send_buffer().shares(1.0, 0.0, 0.3).app_limited(0.0).send_queue(2.0);
+            fires_at(case.goodput(goodput).tcp(|tcp, _| tcp.notsent_bytes = Some(20_000)))
+        };
+        assert_eq!(part(36e6), Some(Confidence::Possible));
+        assert_eq!(part(20e6), None);
+    }
+
     fn fires_at(case: Case) -> Option<Confidence> {
         let evidence = case.evidence();
         (RULE.check)(&View::new(&evidence)).unwrap().map(|finding| finding.confidence)
