@@ -16,8 +16,6 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 
 static ALONE: AtomicBool = AtomicBool::new(false);
 
-static HELD: AtomicBool = AtomicBool::new(false);
-
 /// Bytes that may wait for a reader. Beyond them lines are dropped, and their number is reported.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
@@ -42,14 +40,11 @@ pub fn leave_to_payload(plan: &Plan) {
     TAKEN.store(sink && plan.direction == Direction::Reverse, Ordering::Relaxed);
 }
 
-/// Keeps all output back while something else has the terminal; `false` prints it.
+/// Keeps all output back while something else has the terminal; `false` prints it. Standard error may go elsewhere, such
+/// as to a log that someone reads meanwhile.
 pub fn hold(held: bool) {
-    HELD.store(held, Ordering::Relaxed);
-    for queue in [&OUT, &ERR] {
-        // A printer that has just looked waits by now, and so hears this.
-        drop(queue.lock());
-        queue.changed.notify_all();
-    }
+    OUT.hold(held);
+    ERR.hold(held && io::stderr().is_terminal());
 }
 
 /// Prints data for programs, which has no colours to strip: searching for them took most of the time of a record of
@@ -100,7 +95,7 @@ pub fn line(text: impl Display) -> io::Result<()> {
 pub fn say(text: impl Display) {
     let line = format!("{text}\n");
     let line = without_numbers(&line);
-    if HELD.load(Ordering::Relaxed) {
+    if ERR.held.load(Ordering::Relaxed) {
         return ERR.add(&line);
     }
     let _ = io::stderr().write_all(line.as_bytes());
@@ -182,6 +177,8 @@ struct QueuedText {
     waiting: Mutex<Waiting>,
     changed: Condvar,
     started: OnceLock<bool>,
+    /// Nothing is written for now.
+    held: AtomicBool,
     /// Blocks while the reader does.
     write: fn(&str) -> io::Result<()>,
 }
@@ -202,8 +199,21 @@ impl QueuedText {
             waiting: Mutex::new(waiting),
             changed: Condvar::new(),
             started: OnceLock::new(),
+            held: AtomicBool::new(false),
             write,
         }
+    }
+
+    fn hold(&self, held: bool) {
+        self.held.store(held, Ordering::Relaxed);
+        // A printer that has just looked waits by now, and so hears this.
+        drop(self.lock());
+        self.changed.notify_all();
+    }
+
+    /// Whether something is left to write. Text that is held is not waited for.
+    fn is_busy(&self, waiting: &Waiting) -> bool {
+        waiting.writing || !waiting.text.is_empty() && !self.held.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -238,7 +248,7 @@ impl QueuedText {
     fn run(&self) {
         loop {
             let mut waiting = self.lock();
-            while waiting.text.is_empty() || HELD.load(Ordering::Relaxed) {
+            while waiting.text.is_empty() || self.held.load(Ordering::Relaxed) {
                 waiting = self.changed.wait(waiting).unwrap_or_else(PoisonError::into_inner);
             }
             let (text, left_out) =
@@ -263,16 +273,16 @@ impl QueuedText {
 
     /// Waits until everything is written.
     fn wait(&self) {
-        drop(self.changed.wait_while(self.lock(), |waiting| waiting.is_busy()));
+        drop(self.changed.wait_while(self.lock(), |waiting| self.is_busy(waiting)));
     }
 
     /// Waits until everything is written, or until nothing was written for this time. Returns whether everything is
     /// written.
     fn finish(&self, patience: Duration) -> bool {
         let mut waiting = self.lock();
-        while waiting.is_busy() {
+        while self.is_busy(&waiting) {
             let before = waiting.written;
-            let stands = |waiting: &mut Waiting| waiting.is_busy() && waiting.written == before;
+            let stands = |waiting: &mut Waiting| self.is_busy(waiting) && waiting.written == before;
             let waited = self.changed.wait_timeout_while(waiting, patience, stands);
             let (now, timed_out) = waited.unwrap_or_else(PoisonError::into_inner);
             if timed_out.timed_out() {
@@ -281,13 +291,6 @@ impl QueuedText {
             waiting = now;
         }
         true
-    }
-}
-
-impl Waiting {
-    /// Text that is held is not waited for.
-    fn is_busy(&self) -> bool {
-        self.writing || !self.text.is_empty() && !HELD.load(Ordering::Relaxed)
     }
 }
 

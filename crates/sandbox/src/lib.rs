@@ -31,6 +31,8 @@ pub struct Keep {
     pub write: Vec<PathBuf>,
     /// Whether it looks up host names.
     pub resolves_names: bool,
+    /// Whether it draws on the terminal from which it was started, and reads keys there.
+    pub terminal: bool,
 }
 
 /// Drops everything else for good. Returns a sentence for each privilege that this kernel can't remove; the rest is
@@ -52,7 +54,7 @@ pub fn enter(keep: &Keep) -> Result<Vec<String>, SandboxError> {
     }
     capabilities::clear()?;
     lacks.extend(files::restrict(keep)?);
-    lacks.extend(calls::restrict(keep.resolves_names)?);
+    lacks.extend(calls::restrict(keep)?);
     Ok(lacks)
 }
 

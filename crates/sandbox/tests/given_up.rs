@@ -47,6 +47,7 @@ fn report(names: bool, user: &str, places: &Path) {
         open: vec![named.clone()],
         write: vec![write.clone()],
         resolves_names: names,
+        terminal: false,
     };
     for lack in enter(&keep).expect("this host can") {
         println!("lacks: {lack}");

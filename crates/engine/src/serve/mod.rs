@@ -5,6 +5,7 @@ mod admit;
 mod listen;
 mod session;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -82,7 +83,7 @@ pub struct Config {
     pub files: ServedFiles,
     /// Who measures with other servers on behalf of clients, if that is offered at all.
     pub third_party: Option<ThirdParty>,
-    /// Who shows the measurements, if anyone does.
+    /// Who shows what clients do, if anyone does.
     pub watcher: Option<Watcher>,
     /// Who changes settings for clients with the permission; `None` if no client has it.
     pub settings_helper: Option<Arc<Helper>>,
@@ -154,6 +155,19 @@ impl Shared {
                 ..clock
             },
         }
+    }
+
+    /// Tells whoever watches what has happened.
+    fn tell(&self, served: impl FnOnce() -> Served) {
+        if let Some(watcher) = &self.config.watcher {
+            watcher.tell(served());
+        }
+    }
+
+    /// Tells whoever watches what a client did not get, or got in another way.
+    fn remark(&self, peer: SocketAddr, protocol: Option<&Protocol>, text: &str) {
+        let protocol = protocol.map(|protocol| protocol.id);
+        self.tell(|| Served::Remark { peer, protocol, text: text.into() });
     }
 
     /// How clients are known by their keys.

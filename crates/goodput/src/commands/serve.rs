@@ -24,6 +24,7 @@ use super::third_party;
 use super::unprivileged;
 use crate::args::{LocalAddress, ServeArgs, ServedFileArgs, WhenBusy};
 use crate::authorized::Authorized;
+use crate::dashboard::ServerView;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
 use crate::{credentials, key_files, screen};
@@ -36,7 +37,9 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     let state = state_dir(state)?;
     tend_leftovers(&args, &state);
     let known = KnownClients::of(&args, &state)?;
-    let config = config(&args, &state, known.as_ref())?;
+    let view = args.format.live.then(ServerView::new);
+    let mut config = config(&args, &state, known.as_ref())?;
+    config.watcher = config.watcher.or_else(|| view.as_ref().map(ServerView::watcher));
     let bind = args.listen.bind.as_ref().map(LocalAddress::scoped).transpose()?;
     let (mut sockets, usual) = match Sockets::from_systemd()? {
         // A parent that passes sockets has chosen the ports.
@@ -64,16 +67,33 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         }
         // Before the server announces that it is ready, because it may be stopped from then on.
         let mut signals = Signals::listen()?;
+        let mut full_screen = None;
         let ready = || {
             // The parent process may have gone without waiting for this.
             let _ = listening.iter().try_for_each(screen::line);
+            full_screen = view.as_ref().and_then(|view| view.open(&listening));
             notifier.notify("READY=1");
         };
-        let served = serve(config, sockets, ready, signals.next()).await;
+        let stop = async {
+            tokio::select! {
+                () = signals.next() => {}
+                () = asked_to_quit(view.as_ref()) => {}
+            }
+        };
+        let served = serve(config, sockets, ready, stop).await;
+        drop(full_screen);
         notifier.notify("STOPPING=1");
         anyhow::Ok(served?)
     })?;
     Ok(Exit::Fine)
+}
+
+/// Waits until someone who watches ends the server; for ever, if nobody watches.
+async fn asked_to_quit(view: Option<&ServerView>) {
+    match view {
+        Some(view) => view.quit().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Restores what interrupted runs left changed if clients may change settings here: the first such client would cause

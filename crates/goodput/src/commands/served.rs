@@ -72,9 +72,13 @@ pub fn watcher(args: &ServeArgs) -> Option<Watcher> {
 }
 
 impl Printer {
-    fn take(&mut self, Served { measurement, what }: Served) -> String {
+    fn take(&mut self, served: Served) -> String {
+        // The other programs print nothing about the rest.
+        let Served::Measurement { number: measurement, what } = served else {
+            return String::new();
+        };
         match what {
-            What::Began { peer, plan, connections } => {
+            What::Began { peer, plan, connections, .. } => {
                 let (transport, before) = (plan.transport, self.flows);
                 self.flows += connections.len() as u64;
                 self.sums.iter_mut().for_each(|sums| sums.began(peer.ip(), transport));

@@ -37,6 +37,7 @@ pub fn become_so(args: &ServeArgs, keys: Option<&Authorized>) -> Result<()> {
         open: keys.map(|keys| keys.directory().into()).into_iter().collect(),
         write: args.files.sinks.clone().into_iter().collect(),
         resolves_names: !args.clients.third_party.is_empty(),
+        terminal: args.format.live,
     };
     lacks.extend(enter(&keep)?);
     lacks.extend(keys.and_then(|keys| stays_open(keys, &beside)));

@@ -1,14 +1,24 @@
-//! What keys do to the view. The measurement goes on whatever is pressed, except `q`.
+//! What keys do to a view. The run or the server goes on whatever is pressed, except `q`.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-/// The keys, as the help shows them.
-pub const KEYS: [(&str, &str); 6] = [
+/// The keys while a run is watched, as the help shows them.
+pub const RUN_KEYS: [(&str, &str); 6] = [
     ("q, Ctrl-C", "end the run now and print the report"),
     ("space", "pause this view; the run goes on"),
     ("u", "bits or bytes per second"),
     ("↓ ↑", "show one flow"),
     ("Esc", "show all flows"),
+    ("h", "this help"),
+];
+
+/// The keys while a server is watched.
+pub const SERVER_KEYS: [(&str, &str); 6] = [
+    ("q, Ctrl-C", "end the server"),
+    ("space", "pause this view; the server goes on"),
+    ("u", "bits or bytes per second"),
+    ("↓ ↑", "show one client"),
+    ("Esc", "show all clients"),
     ("h", "this help"),
 ];
 
@@ -21,7 +31,7 @@ pub struct Controls {
     pub bytes: bool,
     /// The help is shown.
     pub help: bool,
-    /// Place of the shown flow in the table. Absent: all flows.
+    /// Place of the shown flow or client in the table. Absent: all.
     pub selected: Option<usize>,
 }
 
@@ -35,8 +45,8 @@ pub enum Asked {
 }
 
 impl Controls {
-    /// Takes a key. `flows` is the number of flows in the table.
-    pub fn press(&mut self, key: KeyEvent, flows: usize) -> Asked {
+    /// Takes a key. `rows` is the number of flows or clients in the table.
+    pub fn press(&mut self, key: KeyEvent, rows: usize) -> Asked {
         if key.kind == KeyEventKind::Release {
             return Asked::Redraw;
         }
@@ -50,7 +60,7 @@ impl Controls {
             KeyCode::Char('h' | '?') => self.help = !self.help,
             KeyCode::Down | KeyCode::Char('j') => {
                 let next = self.selected.map_or(0, |at| at + 1);
-                self.selected = flows.checked_sub(1).map(|last| next.min(last));
+                self.selected = rows.checked_sub(1).map(|last| next.min(last));
             }
             KeyCode::Up | KeyCode::Char('k') => {
                 self.selected = self.selected.and_then(|at| at.checked_sub(1));

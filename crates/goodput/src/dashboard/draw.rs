@@ -1,18 +1,16 @@
 //! The picture, from the state alone.
 
-use goodput_model::{BitRate, Count, EndName, Limiter, Place, Seconds};
+use goodput_model::{Count, EndName, Limiter, Place, Seconds};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
-use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{
-    Axis, Block, Borders, Chart, Clear, Dataset, GraphType, Paragraph, Row, Table, TableState,
-};
+use ratatui::widgets::{Block, Borders, Paragraph, Row, Table, TableState};
 
-use super::controls::{Controls, KEYS};
+use super::controls::{Controls, RUN_KEYS};
 use super::limits::{Limits, RunLimits};
-use super::series::{Lines, SHOWN_S, Series};
+use super::parts::{graph, help, percent, spoken};
+use super::series::{Lines, SHOWN_S};
 use super::state::{DirectionState, Phase, State};
 use crate::report::progress::Progress;
 
@@ -54,7 +52,7 @@ pub fn whole(frame: &mut Frame, state: &State, limits: &RunLimits, controls: Con
     }
     frame.render_widget(Line::from("q end  space pause  u units  ↓↑ flow  h help").dim(), foot);
     if controls.help {
-        help(frame);
+        help(frame, &RUN_KEYS);
     }
 }
 
@@ -135,34 +133,6 @@ fn shown<'a>(
     }
 }
 
-/// A graph of the last `span_s` seconds. Its title ends with the newest value of each series.
-fn graph(
-    frame: &mut Frame,
-    area: Rect,
-    title: &str,
-    span_s: f64,
-    series: &[(&Series, Color)],
-    spoken: impl Fn(f64) -> String,
-) {
-    let now = series.iter().map(|(of, _)| of.last().map_or("unknown".into(), &spoken));
-    let now = now.collect::<Vec<_>>().join(" → ");
-    let title = Line::from(vec![Span::from(format!("{title} ")), Span::from(now).bold()]);
-    let lines: Vec<_> = series.iter().map(|(of, colour)| (of.points(), *colour)).collect();
-    let values = || lines.iter().flat_map(|(points, _)| points);
-    let top = values().map(|(_, value)| *value).fold(0.0, f64::max);
-    let to_s = values().map(|(at_s, _)| *at_s).fold(span_s, f64::max);
-    let data = lines.iter().map(|(points, colour)| {
-        let line = Dataset::default().marker(Marker::Braille).graph_type(GraphType::Line);
-        line.style(*colour).data(points)
-    });
-    // An axis without length can't be drawn.
-    let y = Axis::default().bounds([0.0, if top > 0.0 { top } else { 1.0 }]);
-    let y = if top > 0.0 { y.labels([spoken(0.0), spoken(top)]) } else { y };
-    let x = Axis::default().bounds([to_s - span_s, to_s]);
-    let block = Block::new().borders(Borders::TOP).title(title);
-    frame.render_widget(Chart::new(data.collect()).block(block).x_axis(x).y_axis(y), area);
-}
-
 /// A cell for each second of the last minute, and the shares of the whole time so far.
 fn limited(frame: &mut Frame, area: Rect, limits: &Limits) {
     let room = usize::from(area.width);
@@ -222,37 +192,12 @@ fn flow_rows(direction: &DirectionState, controls: Controls) -> impl Iterator<It
     })
 }
 
-fn help(frame: &mut Frame) {
-    let rows = KEYS.map(|(key, does)| Line::from(format!(" {key:<12} {does}")));
-    let (width, height) = (58, KEYS.len() as u16 + 2);
-    let whole = frame.area();
-    let area = Rect {
-        x: whole.width.saturating_sub(width) / 2,
-        y: whole.height.saturating_sub(height) / 2,
-        width: width.min(whole.width),
-        height: height.min(whole.height),
-    };
-    frame.render_widget(Clear, area);
-    frame.render_widget(Paragraph::new(rows.to_vec()).block(Block::bordered().title("keys")), area);
-}
-
-fn spoken(bits_per_s: f64, controls: Controls) -> String {
-    match controls.bytes {
-        false => BitRate(bits_per_s).to_string(),
-        true => format!("{}/s", goodput_model::Bytes((bits_per_s / 8.0).round() as u64)),
-    }
-}
-
 fn milliseconds(ms: f64) -> String {
     Seconds(ms / 1e3).to_string()
 }
 
 fn per_second(rate: f64) -> String {
     format!("{} seg/s", Count(rate.round() as u64))
-}
-
-fn percent(percent: f64) -> String {
-    format!("{percent:.0} %")
 }
 
 /// Colours of the terminal's own palette, so that they suit its background.

@@ -15,7 +15,8 @@ const MIN_STEP_S: f64 = 0.09;
 pub struct Series(VecDeque<(f64, f64)>);
 
 impl Series {
-    fn push(&mut self, at_s: f64, value: f64) {
+    /// Adds a value, and forgets those that are no longer shown.
+    pub fn push(&mut self, at_s: f64, value: f64) {
         while self.0.front().is_some_and(|(first_s, _)| *first_s < at_s - SHOWN_S) {
             self.0.pop_front();
         }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use goodput_testing::in_namespace;
 use rustix::fs::{Mode, OFlags};
@@ -183,4 +183,85 @@ fn without_a_terminal_or_its_control_sequences_a_run_is_shown_as_lines() {
     let shown = printed(terminal, |_| {});
     dumb.expect("it starts").wait().expect("it was a child");
     assert!(shown.contains("connected   ") && !shown.contains("?1049"), "{shown}");
+}
+
+/// A server on a terminal of its own, which has keys too, and the other side of that.
+fn server_on_a_terminal(home: &Home, more: &[(&str, &str)]) -> (Child, File) {
+    let mut command = home.goodput(&[
+        "serve",
+        "--bind",
+        "127.0.0.1",
+        "--port",
+        "0",
+        "--live",
+        "--max-duration",
+        "9s",
+    ]);
+    let terminal = on_a_terminal(command.stderr(Stdio::null()));
+    let path = ptsname(&terminal, Vec::new()).expect("it has a name");
+    let own = rustix::fs::open(&*path, OFlags::RDWR | OFlags::NOCTTY, Mode::empty());
+    command.stdin(Stdio::from(own.expect("it can be opened")));
+    let size = Winsize { ws_row: 30, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal, size).expect("it has a size");
+    let child = command.envs(more.iter().copied()).spawn().expect("it starts");
+    (child, terminal)
+}
+
+/// Where the server listens, once it has said so.
+fn listens_at(shown: &str) -> Option<String> {
+    let (_, rest) = shown.split_once("listening on ")?;
+    Some(rest.split_once(['\r', '\n'])?.0.into())
+}
+
+#[test]
+fn a_server_has_the_whole_terminal_and_shows_who_measures_and_who_is_refused() {
+    let home = Home::new();
+    let (mut child, terminal) = server_on_a_terminal(&home, &[]);
+    let mut keys = terminal.try_clone().expect("it can be shared");
+    let measured = |address: &str, length: &[&str]| {
+        home.run(&[&["test", address, "--no-store"], length].concat());
+    };
+    let mut stage = 0;
+    let shown = printed(terminal, |shown| match stage {
+        0 => {
+            let Some(address) = listens_at(shown).filter(|_| shown.contains("measuring")) else {
+                return;
+            };
+            measured(&address, &["-n", "1M"]);
+            measured(&address, &["-t", "10s"]);
+            stage = 1;
+        }
+        // Only changed cells are sent, so longer texts may come in parts.
+        1 if shown.contains("received") && shown.contains("refused:") => {
+            keys.write_all(b"q").expect("it takes keys");
+            stage = 2;
+        }
+        _ => {}
+    });
+    assert_eq!(child.wait().expect("it was a child").code(), Some(0), "{shown}");
+    assert_eq!(stage, 2, "{shown}");
+    assert!(shown.contains(LEAVES_OTHER_SCREEN), "{shown}");
+}
+
+/// Nobody could see it there.
+#[test]
+fn without_a_terminal_or_its_control_sequences_a_server_is_shown_as_lines() {
+    let home = Home::new();
+    for variable in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let (mut child, terminal) = server_on_a_terminal(&home, &[variable]);
+        let pid = Pid::from_child(&child);
+        let mut is_measured = false;
+        let shown = printed(terminal, |shown| {
+            if let Some(address) = listens_at(shown).filter(|_| !is_measured) {
+                home.run(&["test", &address, "-n", "1M", "--no-store"]);
+                is_measured = true;
+            }
+            if shown.contains("received") {
+                kill_process(pid, Signal::INT).expect("it runs");
+            }
+        });
+        child.wait().expect("it was a child");
+        let began = shown.contains("127.0.0.1:") && shown.contains("to here, TCP, 1 flow, goodput");
+        assert!(began && shown.contains(": received ") && !shown.contains("?1049"), "{shown}");
+    }
 }

@@ -4,6 +4,8 @@ use seccompiler::SeccompCmpArgLen::{Dword, Qword};
 use seccompiler::SeccompCmpOp::{Eq, MaskedEq};
 use seccompiler::{BackendError, SeccompCondition, SeccompRule};
 
+use crate::Keep;
+
 /// New namespaces, in which a process would be root (clone(2)).
 const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
@@ -21,6 +23,10 @@ const FAMILIES: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 const REQUESTS: [u64; 5] =
     [libc::FIONBIO, libc::FIONREAD, libc::TIOCOUTQ, libc::TCGETS, libc::SIOCETHTOOL];
 
+/// Raw mode and the size of a terminal, by those who draw on it (ioctl_tty(2)): with the newer form of the calls, which
+/// every kernel of today has.
+const TERMINAL_REQUESTS: [u64; 3] = [libc::TCGETS2, libc::TCSETS2, libc::TIOCGWINSZ];
+
 /// Names of threads and of the allocator's mappings, and timer slack (prctl(2)).
 const OPTIONS: [i32; 5] = [
     libc::PR_SET_NAME,
@@ -31,7 +37,7 @@ const OPTIONS: [i32; 5] = [
 ];
 
 /// Each call with its rules, of which one must match.
-pub(super) fn all(resolves_names: bool) -> Result<Vec<(i64, Vec<SeccompRule>)>, BackendError> {
+pub(super) fn all(keep: &Keep) -> Result<Vec<(i64, Vec<SeccompRule>)>, BackendError> {
     let is_one_of = |argument, values: &[u64]| -> Result<Vec<SeccompRule>, BackendError> {
         let each = values.iter().map(|value| SeccompCondition::new(argument, Dword, Eq, *value));
         each.map(|condition| SeccompRule::new(vec![condition?])).collect()
@@ -42,13 +48,15 @@ pub(super) fn all(resolves_names: bool) -> Result<Vec<(i64, Vec<SeccompRule>)>, 
     };
     let numbers = |values: &[i32]| -> Vec<u64> { values.iter().map(|v| *v as u64).collect() };
     // A name service is a library, which is loaded on first use, and may ask a daemon of this host.
-    let executable = if resolves_names { 0 } else { libc::PROT_EXEC as u64 };
+    let executable = if keep.resolves_names { 0 } else { libc::PROT_EXEC as u64 };
     let mut families = FAMILIES.to_vec();
-    families.extend(resolves_names.then_some(libc::AF_UNIX));
+    families.extend(keep.resolves_names.then_some(libc::AF_UNIX));
+    let mut requests = REQUESTS.to_vec();
+    requests.extend(TERMINAL_REQUESTS.iter().filter(|_| keep.terminal));
     Ok(vec![
         (libc::SYS_clone, lacks(0, NAMESPACES)?),
         (libc::SYS_socket, is_one_of(0, &numbers(&families))?),
-        (libc::SYS_ioctl, is_one_of(1, &REQUESTS)?),
+        (libc::SYS_ioctl, is_one_of(1, &requests)?),
         (libc::SYS_prctl, is_one_of(0, &numbers(&OPTIONS))?),
         (libc::SYS_mmap, lacks(2, executable)?),
         (libc::SYS_mprotect, lacks(2, executable)?),

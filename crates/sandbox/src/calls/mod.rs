@@ -13,6 +13,7 @@ use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompFilter, SeccompRule, TargetArch, apply_filter,
 };
 
+use crate::Keep;
 use crate::error::SandboxError;
 
 /// The operation, for errors.
@@ -20,11 +21,11 @@ const WHAT: &str = "restrict the system calls of this process";
 
 /// Restricts this thread, and the threads that it starts, to the listed calls. If this processor or kernel can't
 /// filter calls, returns a message.
-pub(crate) fn restrict(resolves_names: bool) -> Result<Option<String>, SandboxError> {
+pub(crate) fn restrict(keep: &Keep) -> Result<Option<String>, SandboxError> {
     let Ok(processor) = TargetArch::try_from(std::env::consts::ARCH) else {
         return Ok(Some("system calls are not restricted: unknown on this processor".into()));
     };
-    let allowed = allowed(processor, resolves_names).map_err(SandboxError::of(WHAT))?;
+    let allowed = allowed(processor, keep).map_err(SandboxError::of(WHAT))?;
     let absent = absent(processor).map_err(SandboxError::of(WHAT))?;
     // Installing a filter needs a call that the second one refuses.
     for program in [absent, allowed] {
@@ -47,11 +48,11 @@ fn is_without_filters(cause: &std::io::Error) -> bool {
     matches!(cause.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS))
 }
 
-fn allowed(processor: TargetArch, resolves_names: bool) -> Result<BpfProgram, BackendError> {
+fn allowed(processor: TargetArch, keep: &Keep) -> Result<BpfProgram, BackendError> {
     let always = listed::GROUPS.iter().copied().flatten();
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         always.map(|call| (*call, Vec::new())).collect();
-    rules.extend(conditions::all(resolves_names)?);
+    rules.extend(conditions::all(keep)?);
     // The other filter refuses it with another error.
     rules.insert(libc::SYS_clone3, Vec::new());
     let refused = SeccompAction::Errno(libc::EPERM.cast_unsigned());
@@ -75,8 +76,9 @@ mod tests {
     #[test]
     fn the_filters_can_be_made_for_every_processor_that_is_known() {
         for processor in [TargetArch::x86_64, TargetArch::aarch64, TargetArch::riscv64] {
-            for resolves_names in [false, true] {
-                let program = allowed(processor, resolves_names).expect("it is well formed");
+            for (resolves_names, terminal) in [(false, false), (true, true)] {
+                let keep = Keep { resolves_names, terminal, ..Keep::default() };
+                let program = allowed(processor, &keep).expect("it is well formed");
                 // BPF_MAXINSNS, include/uapi/linux/bpf_common.h.
                 assert!(program.len() < 4096, "{}", program.len());
             }
@@ -86,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_call_is_listed_once() {
-        let conditions = conditions::all(false).expect("they are well formed");
+        let conditions = conditions::all(&Keep::default()).expect("they are well formed");
         let conditioned = conditions.iter().map(|(call, _)| call);
         let mut seen = BTreeSet::new();
         for call in listed::GROUPS.iter().copied().flatten().chain(conditioned) {

@@ -137,13 +137,16 @@ fn welcome(
     alive: &Alive,
 ) {
     if !shared.config.access.allows(peer.ip()) {
-        tracing::info!(%peer, "rejected: --allow and --deny leave out its network");
+        let text = "rejected: --allow and --deny leave out its network";
+        tracing::info!(%peer, "{text}");
+        shared.remark(peer, None, text);
         return;
     }
     let permit = match shared.admission.connection(peer.ip()) {
         Ok(permit) => permit,
         Err(why) => {
             tracing::info!(%peer, "rejected: {why}");
+            shared.remark(peer, None, &format!("rejected: {why}"));
             return;
         }
     };

@@ -75,6 +75,7 @@ pub async fn serve(
                 Ok(first) => first,
                 Err(why) => {
                     tracing::info!(%peer, "rejected: {why}");
+                    shared.remark(peer, Some(protocol), &format!("rejected: {why}"));
                     return;
                 }
             };
@@ -84,7 +85,10 @@ pub async fn serve(
         Purpose::Silent => {
             tracing::debug!(%peer, "it closed the connection without sending anything")
         }
-        Purpose::Nothing(why) => tracing::info!(%peer, "rejected: {why}"),
+        Purpose::Nothing(why) => {
+            tracing::info!(%peer, "rejected: {why}");
+            shared.remark(peer, None, &format!("rejected: {why}"));
+        }
     }
     // A connection counts against its address until it is done, or until a flow has proven itself.
     drop(permit);

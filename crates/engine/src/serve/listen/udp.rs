@@ -205,12 +205,14 @@ impl Demultiplexer {
         // A datagram that begins a conversation proves nothing about who sent it.
         if let Err(why) = self.shared.gate().may_measure(None) {
             tracing::debug!(%peer, "{}: denied: {why}", protocol.id);
+            self.shared.remark(peer, Some(protocol), &format!("denied: {why}"));
             return;
         }
         let permit = match self.shared.admission.unproven(peer.ip()) {
             Ok(permit) => permit,
             Err(why) => {
                 tracing::debug!(%peer, "rejected: {why}");
+                self.shared.remark(peer, Some(protocol), &format!("rejected: {why}"));
                 return;
             }
         };
@@ -218,6 +220,7 @@ impl Demultiplexer {
             Ok(handed) => handed,
             Err(why) => {
                 tracing::info!(%peer, "rejected: {why}");
+                self.shared.remark(peer, Some(protocol), &format!("rejected: {why}"));
                 return;
             }
         };

@@ -51,6 +51,11 @@ impl ConnectedClient {
         Self { conversation, info, shared, forgeable, credential: None }
     }
 
+    /// Tells whoever watches the server what the client did not get, or got in another way.
+    pub(super) fn remark(&self, text: &str) {
+        self.shared.remark(self.info.peer, Some(self.info.protocol), text);
+    }
+
     /// Gives the client's session an input.
     pub(super) fn feed(&mut self, input: Input) {
         self.conversation.feed(input);
@@ -84,6 +89,7 @@ impl ConnectedClient {
             Err(why) => why,
         };
         tracing::info!(%peer, "{}: denied: {why}", protocol.id);
+        self.remark(&format!("denied: {why}"));
         self.feed(Input::Denied(why));
         None
     }
@@ -103,6 +109,7 @@ impl ConnectedClient {
         may.inspect_err(|refusal| {
             let (peer, by) = (self.info.peer, self.who());
             tracing::warn!(%peer, "setting: {request} by {by}: denied: {}", refusal.why);
+            self.remark(&format!("setting {request} denied: {}", refusal.why));
         })
     }
 

@@ -15,7 +15,7 @@ use crate::serve::address::plain;
 /// is kept, so that no client can fill this host's memory.
 const MAX_KEPT_SAMPLES: usize = 8192;
 
-/// Receives each measurement. Called from the thread that serves, so it must not block for long.
+/// Receives what clients do. Called from the threads that serve, so it must not block for long.
 #[derive(Clone)]
 pub struct Watcher(Arc<dyn Fn(Served) + Send + Sync>);
 
@@ -23,6 +23,11 @@ impl Watcher {
     /// Reports to `watch`.
     pub fn new(watch: impl Fn(Served) + Send + Sync + 'static) -> Self {
         Self(Arc::new(watch))
+    }
+
+    /// Something has happened.
+    pub fn tell(&self, served: Served) {
+        (self.0)(served);
     }
 }
 
@@ -32,12 +37,34 @@ impl fmt::Debug for Watcher {
     }
 }
 
-/// One thing that happened in a measurement.
-pub struct Served {
-    /// Distinguishes measurements that run at the same time.
-    pub measurement: u64,
-    /// What happened.
-    pub what: What,
+/// One thing that happened at the server.
+pub enum Served {
+    /// A client has begun to talk.
+    Arrived {
+        /// Its address.
+        peer: SocketAddr,
+    },
+    /// A client that had begun to talk is gone.
+    Left {
+        /// Its address.
+        peer: SocketAddr,
+    },
+    /// A client did not get what it asked for, or got it in another way.
+    Remark {
+        /// Its address.
+        peer: SocketAddr,
+        /// Id of its protocol, if it is known.
+        protocol: Option<&'static str>,
+        /// What happened and why, in words.
+        text: String,
+    },
+    /// Something happened in a measurement.
+    Measurement {
+        /// Distinguishes measurements that run at the same time.
+        number: u64,
+        /// What happened.
+        what: What,
+    },
 }
 
 /// What happened in a measurement.
@@ -46,6 +73,8 @@ pub enum What {
     Began {
         /// Address of the conversation's peer.
         peer: SocketAddr,
+        /// Id of its protocol.
+        protocol: &'static str,
         /// What is measured, seen from here: this end receives what the client sends.
         plan: Box<Plan>,
         /// The addresses of its flows.
@@ -79,7 +108,7 @@ impl Shown {
     pub fn begin(
         watcher: Watcher,
         measurement: u64,
-        peer: SocketAddr,
+        (peer, protocol): (SocketAddr, &'static str),
         plan: &Plan,
         connections: Vec<Connection>,
     ) -> Self {
@@ -104,7 +133,7 @@ impl Shown {
         }
         connections.sort_by_key(|c| c.flow);
         shown.connections.clone_from(&connections);
-        shown.emit(What::Began { peer, plan: Box::new(shown.plan.clone()), connections });
+        shown.emit(What::Began { peer, protocol, plan: Box::new(shown.plan.clone()), connections });
         shown
     }
 
@@ -146,7 +175,7 @@ impl Shown {
     }
 
     fn emit(&self, what: What) {
-        (self.watcher.0)(Served { measurement: self.measurement, what });
+        self.watcher.tell(Served::Measurement { number: self.measurement, what });
     }
 
     /// The number of a flow seen from here: flows of the near end come first, and this end is the near end.

@@ -35,6 +35,12 @@ pub struct ServedFormatArgs {
     /// Time between printed intervals, at least 100ms; 0 prints none [default: 1s]
     #[arg(long, value_name = "TIME", requires = "format", value_parser = time::interval, hide_short_help = true)]
     pub interval: Option<f64>,
+    /// Watch clients on the whole terminal: tests, rates, refusals, CPU
+    ///
+    /// Press h there for the keys. Without a terminal, with NO_COLOR or with TERM=dumb, goodput prints a line when a test
+    /// begins or ends, and when a client is refused.
+    #[arg(long, conflicts_with = "format")]
+    pub live: bool,
 }
 
 impl ServedFormatArgs {

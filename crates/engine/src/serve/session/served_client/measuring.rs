@@ -145,6 +145,7 @@ impl Measuring {
                 self.forget();
                 let ClientInfo { peer, protocol, .. } = client.info;
                 tracing::info!(%peer, "{}: refused: {why}", protocol.id);
+                client.remark(&format!("refused: {why}"));
                 client.feed(Input::FlowsFailed(why));
                 Ok(())
             }
@@ -278,7 +279,8 @@ impl Measuring {
         let Some(watcher) = &client.shared.config.watcher else { return };
         let number = client.shared.shown.fetch_add(1, Ordering::Relaxed);
         let (watcher, connections) = (watcher.clone(), connections(flows));
-        self.shown = Some(Shown::begin(watcher, number, client.info.peer, plan, connections));
+        let from = (client.info.peer, client.info.protocol.id);
+        self.shown = Some(Shown::begin(watcher, number, from, plan, connections));
     }
 
     /// The measurement as an observer sees it, if anyone watches.
@@ -426,7 +428,10 @@ impl Measuring {
                 self.run = Run::None;
                 match &outcome {
                     Ok(()) => self.count += 1,
-                    Err(why) => tracing::info!(peer = %client.info.peer, "failed: {why}"),
+                    Err(why) => {
+                        tracing::info!(peer = %client.info.peer, "failed: {why}");
+                        client.remark(&format!("failed: {why}"));
+                    }
                 }
                 client.feed(Input::ThirdPartyDone(outcome));
             }

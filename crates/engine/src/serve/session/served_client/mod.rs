@@ -16,6 +16,7 @@ use goodput_wire::session::{Action, Input, SettingRequest};
 use self::host_settings::HostSettings;
 use self::measuring::{Happened, Measuring};
 use super::client::{ClientInfo, ConnectedClient};
+use super::shown::Served;
 use crate::control::conversation::Conversation;
 use crate::error::EngineError;
 use crate::serve::Shared;
@@ -30,6 +31,7 @@ pub async fn serve_client(
     own: Option<OwnFlow>,
     shared: &Arc<Shared>,
 ) -> u32 {
+    shared.tell(|| Served::Arrived { peer: info.peer });
     let client = ConnectedClient::new(conversation, info, Arc::clone(shared), own.is_some());
     let settings = HostSettings::new(&client);
     let mut served = ServedClient { client, measuring: Measuring::new(own), settings };
@@ -48,8 +50,12 @@ pub async fn serve_client(
     let (peer, id, measurements) = (info.peer, info.protocol.id, served.measuring.count());
     match outcome {
         Ok(()) => tracing::info!(%peer, "{id}: disconnected after {measurements} measurements"),
-        Err(why) => tracing::info!(%peer, "{id}: ended: {why}"),
+        Err(why) => {
+            tracing::info!(%peer, "{id}: ended: {why}");
+            shared.remark(peer, Some(info.protocol), &format!("ended: {why}"));
+        }
     }
+    shared.tell(|| Served::Left { peer });
     if measurements > 0 {
         shared.served_one.notify_one();
     }
@@ -116,8 +122,14 @@ impl ServedClient {
             Action::Greeted { peer: host, .. } => {
                 tracing::info!(%peer, "{}: connected: {}", protocol.id, host.name);
             }
-            Action::Note(text) => tracing::info!(%peer, "{}: {text}", protocol.id),
-            Action::Refused(why) => tracing::info!(%peer, "failed: {why}"),
+            Action::Note(text) => {
+                tracing::info!(%peer, "{}: {text}", protocol.id);
+                client.remark(&text);
+            }
+            Action::Refused(why) => {
+                tracing::info!(%peer, "failed: {why}");
+                client.remark(&format!("failed: {why}"));
+            }
             // What the client saw is the client's to show.
             Action::PeerSampled(_) | Action::SettingAnswered(_) => {}
             // Only a client's session emits these.
@@ -134,6 +146,7 @@ impl ServedClient {
         let peer = self.client.info.peer;
         if let Err(why) = self.client.renew() {
             tracing::warn!(%peer, "setting: {request}: denied: {why}");
+            self.client.remark(&format!("setting {request} denied: {why}"));
             self.client.feed(Input::Denied(why));
             return;
         }
@@ -154,6 +167,7 @@ impl ServedClient {
         };
         if let Err(why) = &user {
             tracing::warn!(%peer, "{}: not logged in: {why}", protocol.id);
+            self.client.remark(&format!("not logged in: {why}"));
         }
         self.client.feed(Input::LoginChecked(user.ok()));
     }

@@ -69,6 +69,7 @@ impl ServerMeasurements {
         self.common.propose(measurement);
         self.common.stay(now);
         if let Err(why) = check::sense(&plan).and_then(|()| check::within(&plan, limits)) {
+            channel.act(Action::Note(format!("refused: {why}")));
             return channel.send(now, &Message::Refuse(Refuse { measurement, why }));
         }
         let flows = plan.flow_plans();

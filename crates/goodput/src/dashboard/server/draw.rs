@@ -1,0 +1,212 @@
+//! The picture of a server, from its state alone.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Borders, Row, Table, TableState};
+
+use super::super::controls::{Controls, SERVER_KEYS};
+use super::super::parts::{graph, help, percent, spoken};
+use super::super::series::SHOWN_S;
+use super::state::{Counted, Past, Remark, Running, ServerState};
+
+/// Columns of an IPv4 address; longer ones get what is left.
+const CLIENT_COLUMNS: u16 = 15;
+
+/// Columns of a time, with its unit.
+const TIME_COLUMNS: u16 = 8;
+
+/// Columns of a rate, with its unit.
+const RATE_COLUMNS: u16 = 11;
+
+/// Fewest rows of a table, with its title and headings.
+const TABLE_ROWS: u16 = 4;
+
+/// The whole picture.
+pub fn whole(frame: &mut Frame, state: &ServerState, controls: Controls) {
+    let [head, graphs, now, past, remarks, foot] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Fill(1),
+        Constraint::Min(TABLE_ROWS),
+        Constraint::Min(TABLE_ROWS),
+        Constraint::Min(TABLE_ROWS),
+        Constraint::Length(1),
+    ])
+    .areas(frame.area());
+    let selected = controls.selected.and_then(|at| state.running.values().nth(at));
+    frame.render_widget(title(state, controls), head);
+    self::graphs(frame, graphs, state, selected, controls);
+    running(frame, now, state, controls);
+    let of_client = |from| selected.is_none_or(|running| running.peer.ip() == from);
+    let ended = state.past.iter().filter(|past| of_client(past.peer.ip()));
+    self::past(frame, past, ended, state.at_s);
+    let said = state.remarks.iter().filter(|remark| of_client(remark.from));
+    self::remarks(frame, remarks, said, state.at_s);
+    frame.render_widget(Line::from("q end  space pause  u units  ↓↑ client  h help").dim(), foot);
+    if controls.help {
+        help(frame, &SERVER_KEYS);
+    }
+}
+
+fn title(state: &ServerState, controls: Controls) -> Line<'static> {
+    let (clients, tests) = (state.connected, state.running.len());
+    let counts = format!(
+        "  {clients} client{} connected, {tests} measuring",
+        if clients == 1 { "" } else { "s" }
+    );
+    let mut spans = vec![Span::from(state.listening.join(", ")).bold(), Span::from(counts)];
+    if controls.paused {
+        spans.push(Span::from("  paused").reversed());
+    }
+    // What changes comes first: the end of a long line is not seen.
+    spans.rotate_left(1);
+    Line::from(spans)
+}
+
+/// What moves in and out, and what it costs: of the selected client, or in all.
+fn graphs(
+    frame: &mut Frame,
+    area: Rect,
+    state: &ServerState,
+    selected: Option<&Running>,
+    controls: Controls,
+) {
+    let Counted { received, sent, cpu, .. } =
+        selected.map_or(&state.all, |running| &running.counted);
+    let whose = selected.map_or(String::new(), |running| format!(" {}", running.peer.ip()));
+    let [left, middle, right] = Layout::horizontal([Constraint::Fill(1); 3]).areas(area);
+    let rate = |value| spoken(value, controls);
+    graph(frame, left, &format!("in{whose}"), SHOWN_S, &[(received, Color::Cyan)], rate);
+    graph(frame, middle, &format!("out{whose}"), SHOWN_S, &[(sent, Color::Yellow)], rate);
+    graph(frame, right, &format!("CPU{whose}"), SHOWN_S, &[(cpu, Color::Magenta)], percent);
+}
+
+fn running(frame: &mut Frame, area: Rect, state: &ServerState, controls: Controls) {
+    let widths = [
+        Constraint::Min(CLIENT_COLUMNS),
+        Constraint::Fill(1),
+        Constraint::Length(TIME_COLUMNS),
+        Constraint::Length(RATE_COLUMNS),
+        Constraint::Length(RATE_COLUMNS),
+        Constraint::Length(5),
+    ];
+    let rows = state.running.values().map(|Running { peer, what, began_s, counted, .. }| {
+        let unknown = || String::from("unknown");
+        let rate = |value: Option<f64>| value.map_or_else(unknown, |rate| spoken(rate, controls));
+        Row::new([
+            peer.ip().to_string(),
+            what.clone(),
+            time(state.at_s - began_s),
+            rate(counted.received.last()),
+            rate(counted.sent.last()),
+            counted.cpu.last().map_or_else(unknown, percent),
+        ])
+    });
+    let head = ["client", "test", "for", "in", "out", "CPU"];
+    let table = table(rows, widths, head, "clients now");
+    let mut at = TableState::new().with_selected(controls.selected);
+    frame.render_stateful_widget(table, area, &mut at);
+}
+
+fn past<'a>(frame: &mut Frame, area: Rect, past: impl Iterator<Item = &'a Past>, at_s: f64) {
+    let rows = past.map(|Past { peer, what, ended_s, outcome }| {
+        Row::new([time(at_s - ended_s), peer.ip().to_string(), what.clone(), outcome.clone()])
+    });
+    let widths = [
+        Constraint::Length(TIME_COLUMNS),
+        Constraint::Min(CLIENT_COLUMNS),
+        Constraint::Fill(2),
+        Constraint::Fill(3),
+    ];
+    let head = ["ago", "client", "test", "result"];
+    frame.render_widget(table(rows, widths, head, "clients lately"), area);
+}
+
+fn remarks<'a>(frame: &mut Frame, area: Rect, said: impl Iterator<Item = &'a Remark>, at_s: f64) {
+    let rows = said.map(|Remark { from, text, at_s: then_s, times }| {
+        Row::new([time(at_s - then_s), times.to_string(), from.to_string(), text.clone()])
+    });
+    let widths = [
+        Constraint::Length(TIME_COLUMNS),
+        Constraint::Length(5),
+        Constraint::Min(CLIENT_COLUMNS),
+        Constraint::Fill(4),
+    ];
+    let head = ["ago", "times", "client", "why"];
+    frame.render_widget(table(rows, widths, head, "refused, and other remarks"), area);
+}
+
+fn table<'a, const N: usize>(
+    rows: impl Iterator<Item = Row<'a>>,
+    widths: [Constraint; N],
+    head: [&'a str; N],
+    title: &'a str,
+) -> Table<'a> {
+    Table::new(rows, widths)
+        .header(Row::new(head).dim())
+        .block(Block::new().borders(Borders::TOP).title(title))
+        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED))
+}
+
+/// Whole seconds, minutes or hours: the view counts once a second, and older times need less.
+fn time(seconds: f64) -> String {
+    match seconds.max(0.0) as u64 {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::super::state::tests::state;
+    use super::*;
+
+    fn drawn(state: &ServerState, controls: Controls, (columns, rows): (u16, u16)) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+        terminal.draw(|frame| whole(frame, state, controls)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn clients_tests_rates_and_refusals_are_shown() {
+        let shown = drawn(&state(), Controls::default(), (80, 30));
+        for words in [
+            "1 client connected, 1 measuring",
+            "in 8 Mbit/s",
+            "CPU 30 %",
+            "192.0.2.1",
+            "to here, TCP, 4 flows",
+            "no payload was counted, broken",
+            "goodput: refused:  [2Jtoo long",
+        ] {
+            assert!(shown.contains(words), "{words}: {shown}");
+        }
+    }
+
+    #[test]
+    fn a_selected_client_has_the_graphs_and_the_lists() {
+        let controls = Controls { selected: Some(0), bytes: true, ..Controls::default() };
+        let shown = drawn(&state(), controls, (100, 30));
+        assert!(shown.contains("in 192.0.2.1 1 MB/s") && shown.contains("20 %"), "{shown}");
+        assert!(!shown.contains("192.0.2.2") && !shown.contains("192.0.2.3"), "{shown}");
+    }
+
+    #[test]
+    fn times_get_coarser_with_age() {
+        assert_eq!([-1.0, 119.9, 120.0, 7200.0].map(time), ["0 s", "119 s", "2 min", "2 h"]);
+    }
+
+    #[test]
+    fn any_size_of_terminal_can_be_drawn_on() {
+        let help = Controls { help: true, paused: true, ..Controls::default() };
+        for size in [(1, 1), (3, 50), (200, 2), (20, 10), (80, 24), (300, 100)] {
+            drawn(&state(), help, size);
+            drawn(&ServerState::default(), help, size);
+        }
+    }
+}
