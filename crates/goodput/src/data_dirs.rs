@@ -8,6 +8,7 @@ use goodput_store::Store;
 
 use crate::args::OutputArgs;
 use crate::record_file::RecordFile;
+use crate::running::Announced;
 
 /// Where the results of a measurement are stored: the user's history, unless `--no-store` is given, and the file of
 /// `--record`. Opened before a measurement, so that a full disk or a missing permission shows before time is spent.
@@ -37,6 +38,20 @@ impl Keeper {
 pub fn history() -> Result<Store> {
     let path = goodput_store::default_path()?;
     Ok(Store::open(&path)?)
+}
+
+/// Announces a run of `command`, so that `goodput web` can follow it; unless the program that started it follows it.
+pub fn announced(
+    state: Option<PathBuf>,
+    output: &OutputArgs,
+    command: &str,
+    target: &str,
+    started: &str,
+) -> Option<Announced> {
+    match output.end_with_input {
+        true => None,
+        false => Announced::new(&state_dir(state).ok()?, command, target, started),
+    }
 }
 
 /// The directory of the settings journal: the user's choice, or the default.

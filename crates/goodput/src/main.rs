@@ -22,6 +22,7 @@ mod pages;
 mod proxies;
 mod record_file;
 mod report;
+mod running;
 mod screen;
 mod secret_file;
 mod shell;

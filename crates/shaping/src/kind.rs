@@ -21,11 +21,7 @@ const MIN_RATE_WAITS_PER_CALL: f64 = 0.5;
 
 /// What became of datagrams that exceed the rate. A sender whose own shaper takes so much of its CPU that no queue builds
 /// up leaves no mark in the times, but the shaper counts its waits.
-pub(crate) fn kind(
-    trace: &Trace,
-    rough: &Rough,
-    rate_waits_per_call: &Known<f64>,
-) -> ShapingKind {
+pub(crate) fn kind(trace: &Trace, rough: &Rough, rate_waits_per_call: &Known<f64>) -> ShapingKind {
     let later: Vec<&Came> = trace.came.iter().filter(|came| came.came_s >= rough.from_s).collect();
     let dropped: u64 = trace.came.iter().map(|came| came.lost_before).sum();
     let dropped_share = dropped as f64 / (dropped as f64 + trace.came.len() as f64);

@@ -1,9 +1,10 @@
 //! What all pages have around them.
 
-use goodput_model::is_plain;
+use goodput_model::{Verdict, is_plain};
 use maud::{DOCTYPE, Markup, html};
 
 use crate::gate::{FORM_FIELD, Gate};
+use crate::program::Program;
 
 /// A page that the navigation leads to.
 pub struct Link {
@@ -107,6 +108,15 @@ pub fn plain(text: &str) -> String {
 pub fn time(started: &str) -> Markup {
     let shown = started.trim_end_matches('Z').replacen('T', " ", 1);
     html! { time datetime=(started) { (plain(&shown)) } }
+}
+
+/// What limited a result, in words, from the id of its rule. An id that this program does not know stays an id.
+pub fn limit(rule: &str, program: &dyn Program) -> String {
+    match program.cause(rule) {
+        Some(cause) => cause.into(),
+        None if rule == Verdict::NO_LIMIT => "No limit found".into(),
+        None => plain(rule),
+    }
 }
 
 /// A table under its caption, which scrolls by itself if it is too wide.

@@ -23,7 +23,7 @@ mod site;
 mod tls;
 
 pub use gate::Gate;
-pub use program::{LoggedChange, Program, SettingLine};
+pub use program::{LoggedChange, Program, Running, SettingLine};
 pub use secret::Secret;
 pub use server::{Listening, WebError, listen};
 pub use site::Site;

@@ -34,6 +34,10 @@ events.onmessage = (message) => {
   if (event.event === "began") { state.textContent = "Sending."; }
   if (event.event === "ended") { state.textContent = "Both hosts gather what they saw."; }
   if (event.event === "note") { state.textContent = event.text; }
+  if (event.event === "trial-began") { state.textContent = "Runs " + event.values.join(" ") + "."; }
+  if (event.event === "change-began") {
+    state.textContent = "Tries " + event.change.setting + "=" + event.change.to + ".";
+  }
   if (event.event === "interval") {
     const value = event.goodput_bits_per_s;
     row([event.from_s.toFixed(1) + " s", event.to_s.toFixed(1) + " s",
@@ -44,7 +48,7 @@ events.onmessage = (message) => {
 events.addEventListener("end", (message) => {
   events.close();
   const end = JSON.parse(message.data);
-  state.textContent = end.result ? "Ended. See " : "Ended without a result. ";
+  state.textContent = end.result ? "Ended. See " : "Ended without a result in the history. ";
   if (end.result) {
     const link = document.createElement("a");
     link.href = "/results/" + end.result;

@@ -37,8 +37,29 @@ pub trait Program: Send + Sync + 'static {
     /// In words for a person.
     fn undo(&self) -> Result<Vec<String>, String>;
 
-    /// The command that measures `target` for `seconds` and prints events as JSON lines.
+    /// The command that measures `target` for `seconds` and prints events as JSON lines. It ends early when its standard
+    /// input ends.
     fn test(&self, target: &str, seconds: u32, reverse: bool) -> Command;
+
+    /// What is measured on this host now and was not started from a page.
+    fn running(&self) -> Vec<Running>;
+
+    /// The cause that the rule with this id finds, in a few words; `None` if there is no such rule.
+    fn cause(&self, rule: &str) -> Option<&'static str>;
+}
+
+/// A measurement of another program.
+pub struct Running {
+    /// Distinguishes it from all others.
+    pub id: String,
+    /// The command, such as `test`.
+    pub command: String,
+    /// What is measured.
+    pub target: String,
+    /// When its record begins, RFC 3339, UTC.
+    pub started: String,
+    /// Its events, each a line of JSON, from the first one on. Waits for the next one; ends with the measurement.
+    pub events: Box<dyn Iterator<Item = String> + Send>,
 }
 
 /// A setting of this host.

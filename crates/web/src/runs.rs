@@ -1,4 +1,4 @@
-//! Tests that pages have started: programs of their own, whose events are kept for pages that follow them.
+//! Tests that pages have started, and those of other programs: their events are kept for pages that follow them.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -11,7 +11,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::sync::watch;
 
-/// Events of a run that are kept. A test makes one a second.
+use crate::program::Running;
+
+/// Events of a run that are kept. A test makes one or two a second.
 const MAX_EVENTS: usize = 10_000;
 
 /// Runs that are kept.
@@ -21,7 +23,8 @@ const MAX_RUNS: usize = 50;
 const MAX_ERROR_BYTES: u64 = 16 << 10;
 
 /// Events that pages show. Others, such as every sample of every flow, are large.
-const SHOWN: [&str; 6] = ["connected", "opened", "began", "interval", "ended", "note"];
+const SHOWN: [&str; 8] =
+    ["connected", "opened", "began", "interval", "ended", "note", "trial-began", "change-began"];
 
 /// All runs.
 #[derive(Default)]
@@ -37,15 +40,31 @@ struct List {
 
 /// One run.
 pub struct Run {
-    /// Its number among those that this server started.
+    /// Its number among those that this server started or follows.
     pub number: u32,
     /// What is measured.
     pub target: String,
-    /// Process that measures.
-    pid: u32,
+    /// Who measures.
+    by: By,
     state: Mutex<State>,
     /// Counts what has happened.
     changed: watch::Sender<u64>,
+}
+
+/// Who measures.
+enum By {
+    /// A process that a page has started.
+    Page {
+        /// Its number.
+        pid: u32,
+    },
+    /// Another program on this host.
+    Other {
+        /// Distinguishes the measurement from all others.
+        id: String,
+        /// The command.
+        command: String,
+    },
 }
 
 #[derive(Default, Clone)]
@@ -73,20 +92,37 @@ impl Runs {
         if *closed {
             return Err("the server ends".into());
         }
-        if let Some(busy) = runs.iter().find(|run| run.end().is_none()) {
+        if let Some(busy) = runs.iter().find(|run| run.is_own() && run.end().is_none()) {
             return Err(format!(
                 "a test of {} runs already; stop it, or wait for its end",
                 busy.target
             ));
         }
-        let number = runs.last().map_or(1, |last| last.number + 1);
+        let number = next_number(runs);
         let run = Run::start(command, number, target)
             .map_err(|why| format!("can't start a test: {why}"))?;
-        if runs.len() == MAX_RUNS {
-            runs.remove(0);
-        }
-        runs.push(run);
+        keep(runs, run);
         Ok(number)
+    }
+
+    /// Follows those of these measurements that it does not follow yet.
+    pub fn follow(&self, running: Vec<Running>) {
+        let runs = &mut self.lock().runs;
+        for Running { id, command, target, started, events } in running {
+            let followed =
+                |run: &Arc<Run>| matches!(&run.by, By::Other { id: known, .. } if *known == id);
+            if runs.iter().any(followed) {
+                continue;
+            }
+            let by = By::Other { id: id.clone(), command };
+            let run = Run::new(next_number(runs), target, by);
+            let follows = Arc::clone(&run);
+            let thread = thread::Builder::new().name("run".into());
+            match thread.spawn(move || follows.read(events, started)) {
+                Ok(_) => keep(runs, run),
+                Err(why) => tracing::warn!("can't follow {id}: {why}"),
+            }
+        }
     }
 
     /// The run with this number.
@@ -112,6 +148,20 @@ impl Runs {
     }
 }
 
+fn next_number(runs: &[Arc<Run>]) -> u32 {
+    runs.last().map_or(1, |last| last.number + 1)
+}
+
+/// Adds a run, in place of the oldest that has ended if there are many.
+fn keep(runs: &mut Vec<Arc<Run>>, run: Arc<Run>) {
+    if runs.len() >= MAX_RUNS
+        && let Some(oldest) = runs.iter().position(|run| run.end().is_some())
+    {
+        runs.remove(oldest);
+    }
+    runs.push(run);
+}
+
 impl Drop for Runs {
     fn drop(&mut self) {
         self.stop();
@@ -123,24 +173,42 @@ impl Run {
         // The threads come first, so that no process runs that nobody follows.
         let (errors_to, said) = ready(said)?;
         let (child_to, _) = ready(move |(run, child): (Arc<Self>, Child)| run.follow(child, said))?;
-        let pipes = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // The kernel closes its standard input when this program is gone, however it ended, and the test ends with it.
+        let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C on a terminal goes to a whole group; a test gets it from `stop` alone, as a second one would drop its
         // results.
         let mut child = pipes.process_group(0).spawn()?;
-        let (pid, target) = (child.id(), target.to_owned());
-        let (state, changed) = (Mutex::default(), watch::Sender::new(0));
-        let run = Arc::new(Self { number, target, pid, state, changed });
+        let run = Self::new(number, target.to_owned(), By::Page { pid: child.id() });
         // Both threads wait for these.
         let _ = child.stderr.take().map(|errors| errors_to.send(errors));
         let _ = child_to.send((Arc::clone(&run), child));
         Ok(run)
     }
 
-    /// Asks the run to end with its results so far; nothing if it has ended.
+    fn new(number: u32, target: String, by: By) -> Arc<Self> {
+        let (state, changed) = (Mutex::default(), watch::Sender::new(0));
+        Arc::new(Self { number, target, by, state, changed })
+    }
+
+    /// Whether a page has started it.
+    pub fn is_own(&self) -> bool {
+        matches!(self.by, By::Page { .. })
+    }
+
+    /// The command of another program that measures; `None` if a page has started it.
+    pub fn command(&self) -> Option<&str> {
+        match &self.by {
+            By::Page { .. } => None,
+            By::Other { command, .. } => Some(command),
+        }
+    }
+
+    /// Asks the run to end with its results so far; nothing if it has ended, or is another program's.
     pub fn stop(&self) {
+        let By::Page { pid } = self.by else { return };
         // Held, so that the process can't be reaped and its number given to another meanwhile.
         let state = self.lock();
-        let pid = Pid::from_raw(self.pid.cast_signed());
+        let pid = Pid::from_raw(pid.cast_signed());
         if let (None, Some(pid)) = (&state.end, pid) {
             let _ = kill_process(pid, Signal::INT);
         }
@@ -177,15 +245,15 @@ impl Run {
     /// Reads what the process prints until its end. It ends: every test has a length.
     fn follow(&self, mut child: Child, said: JoinHandle<Option<String>>) {
         let mut started = None;
-        for line in
-            child.stdout.take().into_iter().flat_map(|output| BufReader::new(output).lines())
-        {
+        // Kept until the process has ended.
+        let _input = child.stdin.take();
+        let output = child.stdout.take().into_iter();
+        for line in output.flat_map(|output| BufReader::new(output).lines()) {
             let Ok(line) = line else { break };
             let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
             match event["event"].as_str() {
                 Some("record") => started = event["record"]["started"].as_str().map(Into::into),
-                Some(name) if SHOWN.contains(&name) => self.enter(line),
-                _ => {}
+                name => self.enter(name, line),
             }
         }
         let said = said.join().ok().flatten().unwrap_or_default();
@@ -196,7 +264,21 @@ impl Run {
         self.changed.send_modify(|count| *count += 1);
     }
 
-    fn enter(&self, line: String) {
+    /// Reads the events of another program. It ends when that program does.
+    fn read(&self, events: impl Iterator<Item = String>, started: String) {
+        for line in events {
+            let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
+            self.enter(event["event"].as_str(), line);
+        }
+        self.lock().end = Some(End { started: Some(started), said: String::new() });
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    /// Keeps an event if pages show those of this `name`.
+    fn enter(&self, name: Option<&str>, line: String) {
+        if name.is_none_or(|name| !SHOWN.contains(&name)) {
+            return;
+        }
         let mut state = self.lock();
         if state.events.len() < MAX_EVENTS {
             state.events.push(line);
@@ -265,5 +347,26 @@ mod tests {
         assert_eq!(runs.all().iter().map(|run| run.number).collect::<Vec<_>>(), [2, 1]);
         runs.stop();
         assert!(runs.start(shell(""), "nas").is_err());
+    }
+
+    fn running(id: &str, events: Vec<String>) -> Running {
+        let [command, target, started] = ["test", "nas", "2026"].map(String::from);
+        Running { id: id.into(), command, target, started, events: Box::new(events.into_iter()) }
+    }
+
+    #[test]
+    fn a_run_of_another_program_is_followed_once_and_is_not_stopped() {
+        let runs = Runs::default();
+        let events = vec![r#"{"event":"began"}"#.to_owned(), "half a li".into()];
+        runs.follow(vec![running("1", events), running("2", Vec::new())]);
+        runs.follow(vec![running("1", Vec::new())]);
+        let all = runs.all();
+        assert_eq!(all.iter().map(|run| run.number).collect::<Vec<_>>(), [2, 1]);
+        let run = &all[1];
+        assert_eq!(ended(run).started.as_deref(), Some("2026"));
+        assert_eq!(run.since(0).0, [r#"{"event":"began"}"#]);
+        assert_eq!((run.is_own(), run.command()), (false, Some("test")));
+        run.stop();
+        assert_eq!(runs.start(shell(""), "nas"), Ok(3));
     }
 }

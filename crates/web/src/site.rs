@@ -22,7 +22,7 @@ const HTML: &str = "text/html; charset=utf-8";
 pub struct Site(Arc<Shared>);
 
 struct Shared {
-    program: Box<dyn Program>,
+    program: Arc<dyn Program>,
     gate: Gate,
     runs: Runs,
 }
@@ -30,13 +30,13 @@ struct Shared {
 impl Site {
     /// The pages of `program`, for those whom the `gate` lets in.
     pub fn new(program: impl Program, gate: Gate) -> Self {
-        Self(Arc::new(Shared { program: Box::new(program), gate, runs: Runs::default() }))
+        Self(Arc::new(Shared { program: Arc::new(program), gate, runs: Runs::default() }))
     }
 
     /// Asks the tests that pages have started to end, starts no more, and waits until their results are kept.
     pub async fn end_tests(&self) {
         self.0.runs.stop();
-        for run in self.0.runs.all() {
+        for run in self.0.runs.all().iter().filter(|run| run.is_own()) {
             run.ended().await;
         }
     }
@@ -68,7 +68,7 @@ impl Shared {
         if let Some(refusal) = self.allowed(asked, page.open) {
             return refusal;
         }
-        let (program, runs, gate, who) = (&*self.program, &self.runs, &self.gate, who());
+        let (program, runs, gate, who) = (&self.program, &self.runs, &self.gate, who());
         let visit = Visit { asked, program, runs, gate, who: &who, part };
         match (page.show)(&visit) {
             Ok(answer) => shown(answer, asked, &who),

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use goodput_model::{CheckReport, Host, Known, Record};
 use goodput_store::{Store, StoreError};
-use goodput_web::{Gate, LoggedChange, Program, Secret, SettingLine, Site};
+use goodput_web::{Gate, LoggedChange, Program, Running, Secret, SettingLine, Site};
 use http_body_util::BodyExt;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_SECURITY_POLICY, LOCATION, SET_COOKIE};
@@ -62,6 +62,30 @@ impl Program for FakeHost {
         let mut command = Command::new("echo");
         command.arg(format!("{{\"event\":\"note\",\"text\":{target:?}}}\n{interval}"));
         command
+    }
+
+    /// One goes on for as long as the program runs, one has ended in the meantime.
+    fn running(&self) -> Vec<Running> {
+        let interval = r#"{"event":"interval","from_s":0,"to_s":2,"goodput_bits_per_s":1e9}"#;
+        let first = std::iter::once(interval.to_owned());
+        let endless = std::iter::from_fn(|| {
+            loop {
+                std::thread::park();
+            }
+        });
+        let running = |id: &str, events| {
+            let [command, target] = [HOSTILE; 2].map(String::from);
+            let started = "2026-01-01T00:00:00Z".into();
+            Running { id: id.into(), command, target, started, events }
+        };
+        vec![
+            running("endless", Box::new(first.clone().chain(endless))),
+            running("ended", Box::new(first)),
+        ]
+    }
+
+    fn cause(&self, rule: &str) -> Option<&'static str> {
+        (rule == "receive-window").then_some("The receiver's window is too small")
     }
 }
 
@@ -303,7 +327,7 @@ async fn with_the_token_changes_are_undone_and_tests_are_started() {
         assert_eq!(site.post("/tests", fields).await.0, 400, "{fields}");
     }
     let started = site.post("/tests", "target=%3Cb%3Enas&seconds=3").await;
-    assert_eq!(started, (StatusCode::SEE_OTHER, "/tests/1".into()));
+    assert_eq!(started, (StatusCode::SEE_OTHER, "/tests/1".into()), "others are followed later");
     let events = site.page("/tests/1/events").await;
     assert!(events.contains("id: 1\ndata: {\"event\":\"note\""), "{events}");
     assert!(events.contains("event: end\ndata: {\"result\":null"), "{events}");
@@ -312,4 +336,52 @@ async fn with_the_token_changes_are_undone_and_tests_are_started() {
     assert!(page.contains("Ended without a result") && !page.contains("<b>nas"), "{page}");
     assert!(page.contains("points=\"600.0,5.0\"") && page.contains("<td>2.0 s</td>"), "{page}");
     assert_eq!(site.post("/tests/1/stop", "").await.1, "/tests/1");
+}
+
+#[tokio::test]
+async fn a_test_of_another_program_is_listed_while_it_runs_and_followed() {
+    let site = Fixture::new(false);
+    site.page("/tests").await;
+    // The one that has ended is in the list until its end is known.
+    let ended = site.page("/tests/2/events").await;
+    assert!(ended.contains("event: end"), "{ended}");
+    let list = site.page("/tests").await;
+    assert!(list.contains("Running on this host") && list.contains("/tests/1"), "{list}");
+    assert!(!list.contains("/tests/2") && !list.contains("/tests/3"), "{list}");
+    let page = site.page("/tests/1").await;
+    assert!(page.contains("Running.") && page.contains("/live.js"), "{page}");
+    assert!(!page.contains(HOSTILE) && !page.contains("/tests/1/stop"), "{page}");
+    assert_eq!(site.post("/tests/1/stop", "").await.0, StatusCode::SEE_OTHER);
+    assert!(site.page("/tests/1").await.contains("Running."), "it is not ours to stop");
+}
+
+#[tokio::test]
+async fn a_path_whose_chart_cant_be_drawn_still_has_its_list() {
+    let site = Fixture::new(false);
+    let db = rusqlite::Connection::open(site.file()).unwrap();
+    db.execute("UPDATE records SET goodput_bits_per_s = 1.7e308", []).unwrap();
+    let page = site.page("/path?target=%3Cscript%3Ealert(1)%3C%2Fscript%3E").await;
+    assert!(page.contains("The chart could not be drawn: "), "{page}");
+    assert!(page.contains("/results/1") && page.contains("/results/2"), "{page}");
+}
+
+#[tokio::test]
+async fn limits_are_named_in_words() {
+    let site = Fixture::new(false);
+    let db = rusqlite::Connection::open(site.file()).unwrap();
+    let set = |id: i64, rule: &str| {
+        db.execute("UPDATE records SET rule = ?2 WHERE id = ?1", (id, rule)).unwrap();
+    };
+    for (rule, words) in [
+        ("receive-window", "<td>The receiver's window is too small</td>"),
+        ("none", "<td>No limit found</td>"),
+        ("rule-of-a-later-version", "<td>rule-of-a-later-version</td>"),
+    ] {
+        set(1, rule);
+        for path in ["/", "/path?target=%3Cscript%3Ealert(1)%3C%2Fscript%3E"] {
+            let page = site.page(path).await;
+            assert!(page.contains(words), "{path}: {page}");
+        }
+        assert!(site.page("/").await.contains(&format!("<option value=\"{rule}\">")));
+    }
 }

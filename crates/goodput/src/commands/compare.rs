@@ -16,7 +16,7 @@ use super::settings::settle_leftovers;
 
 use crate::args::{Combination, CompareArgs, ComparisonArgs, spelled, steps};
 use crate::credentials::credentials;
-use crate::data_dirs::{Keeper, state_dir};
+use crate::data_dirs::{Keeper, announced, state_dir};
 use crate::exit::Exit;
 use crate::file_servers;
 use crate::report::{self, live::Live};
@@ -58,13 +58,16 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         turns: args.comparison.alternate.map(Duration::from_secs_f64),
         max_time: max_time.into(),
         seed,
-        state_dir: state_dir(state)?,
+        state_dir: state_dir(state.clone())?,
         hosts,
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);
     let keeper = Keeper::open(&args.output)?;
-    let mut live = Live::new(&args.output, &plan, &args.target).with_status(None);
+    let announced = announced(state, &args.output, "compare", &args.target, &request.started);
+    let mut live =
+        Live::new(&args.output, &plan, &args.target).with_status(None).announced(announced);
+    measured::end_with_input(&args.output);
     let ((record, broke_off), interrupted) = measured::block_on(async |interrupt| {
         let mut tables = Tables::of(&cells);
         for plan in cells {
@@ -78,7 +81,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         }
         tables.close()
     })?;
-    drop(live);
+    live.close();
     let exit = measured::finish(&record, || screen::fitted(&text(&record)), &args.output, keeper)?;
     Ok(match exit {
         _ if broke_off.is_some() => broke_off.unwrap_or(Exit::CouldNot),

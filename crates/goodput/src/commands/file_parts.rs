@@ -12,7 +12,7 @@ use super::measured::{self, Runs};
 use super::settings::settle_leftovers;
 use crate::args::TestArgs;
 use crate::credentials::credentials;
-use crate::data_dirs::state_dir;
+use crate::data_dirs::{announced, state_dir};
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
 
@@ -57,12 +57,13 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         turns: None,
         max_time: max_time(args.measure.length.time).into(),
         seed: rand::random(),
-        state_dir: state_dir(state)?,
+        state_dir: state_dir(state.clone())?,
         hosts: Default::default(),
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);
-    let live = Live::new(&args.output, &request.plan, host);
+    let announced = announced(state, &args.output, "test", host, &request.started);
+    let live = Live::new(&args.output, &request.plan, host).announced(announced);
     Runs { output: &args.output, live, text: report::file_parts::text, judge: conclusive }
         .report(async |interrupt, listener| file_parts(&request, interrupt, listener).await)
 }

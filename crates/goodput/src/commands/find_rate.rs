@@ -1,5 +1,7 @@
 //! `goodput test --find-rate`: the highest rate of datagrams without loss.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use goodput_engine::{FindRateRequest, Target, find_rate};
 use goodput_model::{Length, RateOutcome, Record};
@@ -7,6 +9,7 @@ use goodput_model::{Length, RateOutcome, Record};
 use super::measured::{self, Runs};
 use crate::args::TestArgs;
 use crate::credentials::credentials;
+use crate::data_dirs::announced;
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
 
@@ -15,7 +18,7 @@ use crate::report::{self, live::Live};
 const TRIAL_LENGTH: Length = Length::Seconds(2.0);
 
 /// Searches and reports.
-pub fn run(args: &TestArgs, target_text: &str) -> Result<Exit> {
+pub fn run(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result<Exit> {
     let target: Target = target_text.parse()?;
     let plan = args.measure.plan_towards(&target, TRIAL_LENGTH);
     let sizes = match &args.find_rate.datagram_sizes[..] {
@@ -30,7 +33,9 @@ pub fn run(args: &TestArgs, target_text: &str) -> Result<Exit> {
         max_loss_percent: args.find_rate.max_loss,
         started: measured::now(),
     };
-    let live = Live::new(&args.output, &request.plan, target_text).with_status(None);
+    let announced = announced(state, &args.output, "test", target_text, &request.started);
+    let live =
+        Live::new(&args.output, &request.plan, target_text).with_status(None).announced(announced);
     let text = report::rate_search::text;
     Runs { output: &args.output, live, text, judge: found }
         .report(async |interrupt, listener| find_rate(&request, interrupt, listener).await)

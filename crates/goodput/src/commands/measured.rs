@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use goodput_engine::{EngineError, Interrupt, Listener};
 use goodput_model::Record;
 use rustix::io::Errno;
+use rustix::process::{getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputArgs;
@@ -40,6 +41,22 @@ pub fn block_on<T>(
     // Dropping the runtime would wait for ever for a thread blocked on a dead mount.
     runtime.shutdown_timeout(CLEAN_UP);
     Ok((outcome?, interrupt.is_raised()))
+}
+
+/// Ends this run as Ctrl-C does once standard input ends, if `output` asks for it. The program that started it holds the
+/// other side, which the kernel closes with that program.
+pub fn end_with_input(output: &OutputArgs) {
+    if !output.end_with_input {
+        return;
+    }
+    let wait = || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        let ended = kill_process(getpid(), rustix::process::Signal::INT);
+        ended.unwrap_or_else(|cause| tracing::debug!("can't send SIGINT to this process: {cause}"));
+    };
+    if let Err(cause) = std::thread::Builder::new().name("input".into()).spawn(wait) {
+        tracing::warn!("this run goes on if the program that started it ends: {cause}");
+    }
 }
 
 /// This thread runs the conversations; blocking calls get threads of their own.
@@ -174,9 +191,10 @@ impl Runs<'_> {
     ) -> Result<Exit> {
         let Self { output, mut live, text, judge } = self;
         let keeper = Keeper::open(output)?;
+        end_with_input(output);
         let (mut record, interrupted) =
             block_on(async |interrupt| work(&interrupt, &mut |event| live.show(&event)).await)?;
-        drop(live);
+        live.close();
         let last = last(&mut record);
         let exit = finish(&record, || screen::fitted(&text(&record)), output, keeper)?;
         last?;

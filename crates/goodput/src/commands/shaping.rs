@@ -12,7 +12,7 @@ use super::settings::settle_leftovers;
 use super::shaping_timer;
 use crate::args::ShapingArgs;
 use crate::credentials::credentials;
-use crate::data_dirs::{history, state_dir};
+use crate::data_dirs::{announced, history, state_dir};
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
 
@@ -30,12 +30,15 @@ pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
         target,
         configured: args.shaper.configured(),
         classes: args.shaper.classes()?,
-        prove: prove(args, state)?,
+        prove: prove(args, state.clone())?,
         router: args.router.request(),
         capture: args.capture.pcap.clone(),
         started: measured::now(),
     };
-    let live = Live::new(&args.output, &request.plan, &args.target).with_intervals(false);
+    let announced = announced(state, &args.output, "shaping", &args.target, &request.started);
+    let live = Live::new(&args.output, &request.plan, &args.target)
+        .with_intervals(false)
+        .announced(announced);
     let last = |record: &mut Record| match args.output.no_store {
         true => Ok(()),
         false => compare_with_last(record).context("the history was not read"),

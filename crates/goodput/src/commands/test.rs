@@ -14,7 +14,7 @@ use super::file_parts::{self, FILES};
 use super::{find_rate, measured};
 use crate::args::TestArgs;
 use crate::credentials::credentials;
-use crate::data_dirs::{Keeper, state_dir};
+use crate::data_dirs::{Keeper, announced, state_dir};
 use crate::exit::{self, Exit};
 use crate::file_servers;
 use crate::report::test::Detail;
@@ -30,7 +30,7 @@ pub fn run(args: TestArgs, state: Option<PathBuf>, verbose: bool) -> Result<Exit
         (Some(_), None) if args.host.is_some() => {
             bail!("name one target; only `goodput test {FILES} HOST` takes a second word")
         }
-        (Some(target), None) if args.find_rate.find_rate => find_rate::run(&args, target),
+        (Some(target), None) if args.find_rate.find_rate => find_rate::run(&args, target, state),
         (Some(target), None) => measure(&args, target, state, detail),
         (_, Some(to)) => watch(&args, to, detail),
         (None, None) => bail!("name a target, or a transfer to watch with --attach"),
@@ -115,7 +115,9 @@ fn measure(
     screen::leave_to_payload(&plan);
     let keeper = Keeper::open(&args.output)?;
     let started = measured::now();
-    let mut live = live(args, &plan, target_text, &started);
+    let announced = announced(state.clone(), &args.output, "test", target_text, &started);
+    let mut live = live(args, &plan, target_text, &started).announced(announced);
+    measured::end_with_input(&args.output);
     let state_dir = args.explain.probe.then(|| state_dir(state)).transpose()?;
     let outcome = measured::block_on(async |interrupt| {
         let listener = &mut |event| live.show(&event);

@@ -14,7 +14,7 @@ use super::settings::settle_leftovers;
 use super::{remote_settings, saved};
 use crate::args::TuneArgs;
 use crate::credentials::credentials;
-use crate::data_dirs::state_dir;
+use crate::data_dirs::{announced, state_dir};
 use crate::exit::Exit;
 use crate::file_servers;
 use crate::report::{self, live::Live};
@@ -35,14 +35,15 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
         max_time: Duration::from_secs_f64(args.tuning.max_time),
         seed: args.tuning.seed.unwrap_or_else(rand::random),
         dry_run: args.tuning.dry_run,
-        state_dir: state_dir(state)?,
+        state_dir: state_dir(state.clone())?,
         hosts: args.hosts.hosts(),
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);
     let live = Live::new(&args.output, &request.plan, &args.target)
         .with_intervals(false)
-        .with_status(Some(request.max_time).filter(|_| !request.dry_run));
+        .with_status(Some(request.max_time).filter(|_| !request.dry_run))
+        .announced(announced(state, &args.output, "tune", &args.target, &request.started));
     let last = |record: &mut Record| match args.tuning.keep {
         true if record.incomplete.is_none() => keep(record, &request.hosts, &request.state_dir),
         _ => Ok(()),

@@ -9,6 +9,7 @@ use super::status_line::StatusLine;
 use super::{rate_search, style, transfers, tune};
 use crate::args::OutputArgs;
 use crate::dashboard::Dashboard;
+use crate::running::Announced;
 use crate::screen;
 use goodput_compat::formats::Writer;
 
@@ -23,6 +24,8 @@ pub struct Live {
     status: Option<StatusLine>,
     /// In place of both, on the whole terminal.
     dashboard: Option<Dashboard>,
+    /// For those who follow from elsewhere, until this is dropped: the result is then kept.
+    announced: Option<Announced>,
 }
 
 enum LiveDisplay {
@@ -42,13 +45,19 @@ impl Live {
         };
         let both = plan.direction == goodput_model::Direction::Both;
         let dashboard = output.live.then(|| Dashboard::open(plan, target)).flatten();
-        Self { shows, both, intervals: true, met: None, status: None, dashboard }
+        Self { shows, both, intervals: true, met: None, status: None, dashboard, announced: None }
     }
 
     /// In the format of another program.
     pub fn foreign(writer: Box<dyn Writer>) -> Self {
         let shows = LiveDisplay::Foreign(writer);
-        Self { shows, both: false, intervals: true, met: None, status: None, dashboard: None }
+        let (met, status, dashboard, announced) = (None, None, None, None);
+        Self { shows, both: false, intervals: true, met, status, dashboard, announced }
+    }
+
+    /// With an announcement, so that the run can be followed from elsewhere.
+    pub fn announced(self, announced: Option<Announced>) -> Self {
+        Self { announced, ..self }
     }
 
     /// With or without the intervals, for a person.
@@ -91,6 +100,9 @@ impl Live {
 
     /// Shows one event. A closed reader is noticed when the result is printed.
     pub fn show(&mut self, event: &Event) {
+        if let Some(announced) = &self.announced {
+            announced.enter(event);
+        }
         let line = match &mut self.shows {
             LiveDisplay::Foreign(writer) => return screen::later(&writer.event(event)),
             LiveDisplay::Nothing => None,

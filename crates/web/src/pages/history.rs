@@ -6,7 +6,8 @@ use maud::{Markup, html};
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
 use crate::asked::{Asked, link};
-use crate::layout::{plain, table, time};
+use crate::layout::{limit, plain, table, time};
+use crate::program::Program;
 
 /// Results on a page.
 const ROWS: u32 = 50;
@@ -18,7 +19,8 @@ pub const PAGE: Page = Page { in_navigation: Some("History"), ..Page::of("/", sh
 const FIELDS: [&str; 4] = ["q", "limit", "from", "until"];
 
 fn show(visit: &Visit) -> Result<Answer, Trouble> {
-    let history = visit.program.history()?;
+    let program = &**visit.program;
+    let history = program.history()?;
     let wanted = wanted(visit.asked)?;
     let mut found = history.search(&wanted)?;
     let more = found.len() > ROWS as usize;
@@ -28,9 +30,9 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     Ok(Answer::page(
         "History",
         html! {
-            (search(visit.asked, &names))
+            (search(visit.asked, &names, program))
             @if found.is_empty() { p { (nothing(visit.asked)) } }
-            @else { (list(&found)) }
+            @else { (list(&found, program)) }
             (pages(visit.asked, older.as_deref()))
         },
     ))
@@ -60,18 +62,18 @@ fn day(asked: &Asked, name: &str) -> Result<Option<String>, Trouble> {
     }
 }
 
-fn search(asked: &Asked, names: &Names) -> Markup {
+fn search(asked: &Asked, names: &Names, program: &dyn Program) -> Markup {
     let given = |name: &str| asked.field(name).unwrap_or_default();
     html! {
         form.search method="get" action="/" role="search" {
             p { label for="q" { "Target" }
                 input #q type="search" name="q" value=(given("q")) list="targets"; }
             datalist #targets { @for target in &names.targets { option value=(target) {} } }
-            p { label for="limit" { "Limited by" }
+            p { label for="limit" { "Limit" }
                 select #limit name="limit" {
-                    option value="" { "anything" }
-                    @for limit in &names.limits {
-                        option value=(limit) selected[given("limit") == limit] { (limit) }
+                    option value="" { "any" }
+                    @for rule in &names.limits {
+                        option value=(rule) selected[given("limit") == rule] { (limit(rule, program)) }
                     }
                 } }
             p { label for="from" { "From (UTC)" } input #from type="date" name="from" value=(given("from")); }
@@ -88,9 +90,9 @@ fn nothing(asked: &Asked) -> &'static str {
     }
 }
 
-fn list(found: &[Entry]) -> Markup {
-    let columns = ["Compare", "Number", "Started (UTC)", "Target", "Goodput", "Limited by", "Kind"];
-    let rows = html! { @for entry in found { (row(entry)) } };
+fn list(found: &[Entry], program: &dyn Program) -> Markup {
+    let columns = ["Compare", "Number", "Started (UTC)", "Target", "Goodput", "Limit", "Kind"];
+    let rows = html! { @for entry in found { (row(entry, program)) } };
     html! {
         form method="get" action="/compare" {
             (table("Results, the newest first", &columns, &rows))
@@ -99,7 +101,7 @@ fn list(found: &[Entry]) -> Markup {
     }
 }
 
-fn row(entry: &Entry) -> Markup {
+fn row(entry: &Entry, program: &dyn Program) -> Markup {
     let (id, target) = (entry.id, plain(&entry.target));
     html! {
         tr {
@@ -108,7 +110,7 @@ fn row(entry: &Entry) -> Markup {
             td { (time(&entry.started)) }
             td { a href=(link("/path", &[("target", &entry.target)])) { (target) } }
             td.rate { (entry.goodput) }
-            td { (plain(&entry.limit)) }
+            td { (limit(&entry.limit, program)) }
             td { (plain(&entry.kind)) }
         }
     }

@@ -11,6 +11,8 @@ mod result;
 mod settings;
 mod tests;
 
+use std::sync::Arc;
+
 use hyper::Method;
 
 use crate::answer::{Answer, Trouble};
@@ -81,8 +83,8 @@ pub struct Visit<'a> {
     /// The request.
     pub asked: &'a Asked,
     /// What the program knows and does.
-    pub program: &'a dyn Program,
-    /// The tests that pages have started.
+    pub program: &'a Arc<dyn Program>,
+    /// The tests that pages have started or follow.
     pub runs: &'a Runs,
     /// Who may do what.
     pub gate: &'a Gate,

@@ -7,7 +7,8 @@ use maud::{Markup, html};
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
 use crate::asked::link;
-use crate::layout::{plain, table, time};
+use crate::layout::{limit, plain, table, time};
+use crate::program::Program;
 
 /// Results that are shown, the newest.
 const ROWS: u32 = 500;
@@ -27,11 +28,13 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     }
     let moment = |entry: &Entry| Moment { started: entry.started.clone(), goodput: entry.goodput };
     let moments: Vec<_> = found.iter().map(moment).collect();
-    let figure =
-        over_time(&plain(target), &moments).map_err(|why| Trouble::failed(why.to_string()))?;
+    let chart = match over_time(&plain(target), &moments) {
+        Ok(figure) => section("over-time", &figure),
+        Err(why) => html! { p.doubt { "The chart could not be drawn: " (why) "." } },
+    };
     Ok(Answer::page(
         format!("The path to {target}"),
-        html! { (section("over-time", &figure)) (list(&found)) },
+        html! { (chart) (list(&found, &**visit.program)) },
     ))
 }
 
@@ -45,18 +48,18 @@ fn targets(targets: &[String]) -> Markup {
     }
 }
 
-fn list(found: &[Entry]) -> Markup {
+fn list(found: &[Entry], program: &dyn Program) -> Markup {
     let rows = html! {
         @for entry in found {
             tr {
                 td { a href={ "/results/" (entry.id) } { (entry.id) } }
                 td { (time(&entry.started)) }
                 td.rate { (entry.goodput) }
-                td { (plain(&entry.limit)) }
+                td { (limit(&entry.limit, program)) }
                 td { (plain(&entry.kind)) }
             }
         }
     };
     let caption = format!("The newest {} results", found.len());
-    table(&caption, &["Number", "Started (UTC)", "Goodput", "Limited by", "Kind"], &rows)
+    table(&caption, &["Number", "Started (UTC)", "Goodput", "Limit", "Kind"], &rows)
 }

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
 use crate::layout::{plain, table};
+use crate::program::Program;
 use crate::runs::{End, Run};
 
 /// Longest target, bytes: names and paths are shorter.
@@ -42,21 +43,29 @@ pub const EVENTS: Page = Page::of("/tests/{}/events", events);
 pub const STOP: Page = Page::change("/tests/{}/stop", stop);
 
 fn show(visit: &Visit) -> Result<Answer, Trouble> {
+    visit.runs.follow(visit.program.running());
     let runs = visit.runs.all();
+    let (own, others): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.is_own());
+    let others: Vec<_> = others.into_iter().filter(|run| run.end().is_none()).collect();
     Ok(Answer::page(
         "Tests",
         html! {
             @if visit.who.known { (visit.who.form("/tests", "Start", &fields())) }
             @else { p { a href="/login" { "Log in" } " to start a test from here." } }
-            @if !runs.is_empty() {
-                h2 { "Started here" }
-                ul { @for run in &runs { li {
-                    a href={ "/tests/" (run.number) } { "Test " (run.number) " of " (plain(&run.target)) }
-                    @if run.end().is_none() { ", running" }
-                } } }
-            }
+            @if !others.is_empty() { h2 { "Running on this host" } (list(&others)) }
+            @if !own.is_empty() { h2 { "Started here" } (list(&own)) }
         },
     ))
+}
+
+fn list(runs: &[Arc<Run>]) -> Markup {
+    html! {
+        ul { @for run in runs { li {
+            a href={ "/tests/" (run.number) } { "Test " (run.number) " of " (plain(&run.target)) }
+            @if let Some(command) = run.command() { " (goodput " (plain(command)) ")" }
+            @if run.end().is_none() { ", running" }
+        } } }
+    }
 }
 
 fn fields() -> Markup {
@@ -87,7 +96,7 @@ fn start(visit: &Visit) -> Result<Answer, Trouble> {
 fn found(visit: &Visit) -> Result<Arc<Run>, Trouble> {
     let number = visit.number()?;
     let run = visit.runs.find(number);
-    run.ok_or_else(|| Trouble::unknown(format!("this server has started no test {number}")))
+    run.ok_or_else(|| Trouble::unknown(format!("this server knows no test {number}")))
 }
 
 fn run(visit: &Visit) -> Result<Answer, Trouble> {
@@ -108,7 +117,7 @@ fn run(visit: &Visit) -> Result<Answer, Trouble> {
             p #state role="status" { (state) }
             @if end.is_none() {
                 noscript { p { "Reload this page to see more." } }
-                @if visit.who.known { (visit.who.form(&stop, "Stop", &html! {})) }
+                @if visit.who.known && run.is_own() { (visit.who.form(&stop, "Stop", &html! {})) }
             }
             (graph(&points))
             div #intervals { (table("Intervals", &["From", "To", "Goodput"], &rows)) }
@@ -183,7 +192,7 @@ fn outcome(ended: &Value) -> Markup {
     html! {
         @match ended["result"].as_i64() {
             Some(id) => { "Ended. See " a href={ "/results/" (id) } { "the result" } ". " }
-            None => "Ended without a result. ",
+            None => "Ended without a result in the history. ",
         }
         (ended["said"].as_str().unwrap_or_default())
     }
@@ -199,10 +208,8 @@ fn stop(visit: &Visit) -> Result<Answer, Trouble> {
 fn events(visit: &Visit) -> Result<Answer, Trouble> {
     let run = found(visit)?;
     let known = visit.asked.last_event.or_else(|| visit.asked.field("known")?.parse().ok());
-    let history = visit.program.history();
+    let program = Arc::clone(visit.program);
     let (mut sender, body) = Channel::<Bytes, std::convert::Infallible>::new(1);
-    let target = run.target.clone();
-    let find = move |end: &End| ended(end, &target, history.as_ref().ok());
     tokio::runtime::Handle::current().spawn(async move {
         let mut known = known.unwrap_or(0);
         let mut changes = run.changes();
@@ -214,18 +221,28 @@ fn events(visit: &Visit) -> Result<Answer, Trouble> {
                 known += 1;
                 text += &format!("id: {known}\ndata: {line}\n\n");
             }
-            if let Some(end) = &end {
-                text += &format!("event: end\ndata: {}\n\n", find(end));
+            let has_ended = end.is_some();
+            if let Some(end) = end {
+                let found = found_at_the_end(end, &run, &program).await;
+                text += &format!("event: end\ndata: {found}\n\n");
             }
             if text.is_empty() {
                 text += ":\n\n";
             }
             // Fails if the browser has gone.
-            if sender.send_data(text.into()).await.is_err() || end.is_some() {
+            if sender.send_data(text.into()).await.is_err() || has_ended {
                 return;
             }
             let _ = timeout(SIGN_OF_LIFE, changes.changed()).await;
         }
     });
     Ok(Answer::Events(body.boxed_unsync()))
+}
+
+/// How a run ended, from the history: in a thread that may wait for the disk.
+async fn found_at_the_end(end: End, run: &Arc<Run>, program: &Arc<dyn Program>) -> Value {
+    let (run, program) = (Arc::clone(run), Arc::clone(program));
+    let find = move || ended(&end, &run.target, program.history().ok().as_ref());
+    // A panic is a bug; the page still hears of the end.
+    tokio::task::spawn_blocking(find).await.unwrap_or_else(|why| json!({ "said": why.to_string() }))
 }

@@ -21,6 +21,11 @@ pub struct OutputArgs {
     /// Press h there for the keys. Without a terminal, with NO_COLOR or with TERM=dumb, goodput prints lines as usual.
     #[arg(long, conflicts_with_all = ["json", "json_stream"], hide_short_help = true)]
     pub live: bool,
+    /// End as by Ctrl-C when standard input ends
+    ///
+    /// For a program that started this one and shows its events.
+    #[arg(long, hide = true)]
+    pub end_with_input: bool,
     /// Also write the JSON record to this file
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub record: Option<PathBuf>,

@@ -6,9 +6,10 @@ use std::process::Command;
 use goodput_model::{CheckReport, EndName, SettingRef};
 use goodput_settings::{ChangeKind, Forget, Patience, Scope, Setting};
 use goodput_store::{Store, StoreError};
-use goodput_web::{LoggedChange, Program, SettingLine};
+use goodput_web::{LoggedChange, Program, Running, SettingLine};
 
 use crate::commands::measured;
+use crate::running::{self, Followable, Head};
 
 /// This host.
 pub struct ThisHost {
@@ -54,12 +55,24 @@ impl Program for ThisHost {
     fn test(&self, target: &str, seconds: u32, reverse: bool) -> Command {
         // The program as it was started, also if its file has been replaced since.
         let mut command = Command::new("/proc/self/exe");
-        command.args(["test", "--json-stream", "--time", &seconds.to_string()]);
+        command.args(["test", "--json-stream", "--end-with-input", "--time", &seconds.to_string()]);
         if reverse {
             command.arg("--reverse");
         }
         command.args(["--", target]);
         command
+    }
+
+    fn running(&self) -> Vec<Running> {
+        let shown = |Followable { id, head, events }| {
+            let Head { command, target, started } = head;
+            Running { id, command, target, started, events: Box::new(events) }
+        };
+        running::all(&self.state_dir).into_iter().map(shown).collect()
+    }
+
+    fn cause(&self, rule: &str) -> Option<&'static str> {
+        goodput_diagnose::rules::find(rule).map(|rule| rule.title)
     }
 }
 

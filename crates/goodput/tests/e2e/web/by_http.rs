@@ -3,9 +3,16 @@
 use std::io::Write;
 use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use goodput_store::Store;
+use goodput_testing::servers::{certificate, has};
+use goodput_testing::wait_for;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::served::{HOSTILE, Web};
-use crate::common::{Home, stderr};
+use crate::common::{Home, Server, stderr, stdout};
 
 #[test]
 fn pages_are_answered_with_their_headers_and_a_token_is_made_for_its_owner() {
@@ -69,4 +76,106 @@ fn a_taken_port_and_an_open_address_are_refused_with_what_to_do() {
     let output =
         short.run(&["web", "--listen", "127.0.0.1:0", "--token-file", file.to_str().unwrap()]);
     assert!(stderr(&output).contains("could be guessed"), "{}", stderr(&output));
+}
+
+/// The processes that a process has started (proc_pid_children, proc(5)).
+fn children(pid: u32) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    let of_task = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children"));
+    let all = tasks.flatten().filter_map(|task| of_task(task).ok());
+    all.flat_map(|pids| pids.split_whitespace().map(Into::into).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn a_test_ends_with_the_server_that_started_it_and_is_kept() {
+    let (mut web, home) = (Web::start(&[]), Home::new());
+    let server = Server::start(&home, &[]);
+    let (cookie, form) = web.log_in();
+    let fields = format!("form={form}&target={}&seconds=60", server.address);
+    let started = web.post("/tests", &cookie, &fields);
+    assert!(started.to_lowercase().contains("location: /tests/1"), "{started}");
+    wait_for("an interval", || web.get("/tests/1").contains("<td>1.0 s</td>"));
+    let [test] = &children(web.pid())[..] else { panic!("{:?}", children(web.pid())) };
+    assert!(!web.get("/tests").contains("Running on this host"), "it is not listed twice");
+    web.kill();
+    let process = format!("/proc/{test}/stat");
+    // Whoever inherited it may not wait for it.
+    wait_for("the end of the test", || {
+        std::fs::read_to_string(&process).map_or(true, |stat| stat.contains(") Z "))
+    });
+    let store = Store::open(&web.home.path().join("goodput/history.db")).unwrap();
+    assert_eq!(store.list(1).unwrap()[0].target, server.address);
+}
+
+#[test]
+fn a_test_in_a_terminal_is_listed_while_it_runs() {
+    let (web, home) = (Web::start(&[]), Home::new());
+    let server = Server::start(&home, &[]);
+    let listed = || web.get("/tests").contains("Running on this host");
+    assert!(!listed());
+    for (signal, end) in [
+        (Signal::INT, "Ended. See <a href=\"/results/4\">"),
+        (Signal::KILL, "Ended without a result in the history"),
+    ] {
+        let mut test = web.home.goodput(&["test", &server.address, "--time", "60s"]);
+        let mut test = test.stdout(Stdio::null()).spawn().expect("it can be started");
+        wait_for("the test", listed);
+        let list = web.get("/tests");
+        assert!(list.contains("(goodput test), running"), "{list}");
+        let path = super::served::between(&list, "<a href=\"/tests/", "\"");
+        let page = || web.get(&format!("/tests/{path}"));
+        wait_for("an interval", || page().contains("<td>1.0 s</td>"));
+        kill_process(Pid::from_child(&test), signal).expect("it runs");
+        test.wait().expect("it is a child");
+        wait_for("the end", || page().contains(end));
+        assert!(!listed(), "{signal:?}");
+    }
+    let left = web.home.path().join("state/running").read_dir().expect("it was made").count();
+    assert_eq!(left, 0, "the file of the killed one is gone");
+}
+
+/// What openssl gets from a page by TLS, as a client that trusts this certificate.
+fn by_tls(address: &str, certificate: &Path, path: &str) -> (bool, String) {
+    let mut openssl = Command::new("openssl")
+        .args(["s_client", "-quiet", "-verify_return_error", "-verify_ip", "127.0.0.1"])
+        .args(["-connect", address, "-CAfile"])
+        .arg(certificate)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("openssl can be started");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let mut input = openssl.stdin.take().expect("it is piped");
+    // It may have refused the certificate already.
+    let _ = input.write_all(request.as_bytes());
+    let output = openssl.wait_with_output().expect("it is a child");
+    drop(input);
+    (output.status.success(), stdout(&output))
+}
+
+#[test]
+fn pages_come_by_tls_with_the_operators_certificate() {
+    if !has("openssl") {
+        return;
+    }
+    let [own, other] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    for folder in [&own, &other] {
+        certificate(folder.path(), true);
+    }
+    let file = |name| own.path().join(name).to_str().expect("it is ASCII").to_owned();
+    let (chain, key) = (file("cert.pem"), file("key.pem"));
+    let web = Web::start(&["--login", "--tls-cert", &chain, "--tls-key", &key]);
+    let (_, page) = by_tls(&web.address, Path::new(&chain), "/login");
+    assert!(page.starts_with("HTTP/1.1 200 ") && page.contains("<h1>"), "{page}");
+    let (_, page) = by_tls(&web.address, Path::new(&chain), "/");
+    assert!(page.starts_with("HTTP/1.1 303 "), "{page}");
+    let (trusted, page) = by_tls(&web.address, &other.path().join("cert.pem"), "/login");
+    assert!(!trusted && page.is_empty(), "{page}");
+    let plain = web.get("/login");
+    assert!(!plain.contains("HTTP/1.1 200"), "nothing is sent in the clear: {plain}");
+    // The next client is served.
+    assert!(by_tls(&web.address, Path::new(&chain), "/login").1.contains("<h1>"));
+    let swapped = Home::new().run(&["web", "--tls-cert", &key, "--tls-key", &key]);
+    assert!(stderr(&swapped).contains("can't use the certificate"), "{}", stderr(&swapped));
 }

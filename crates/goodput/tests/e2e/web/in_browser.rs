@@ -1,5 +1,10 @@
 //! The pages in Chromium: nothing complains, nothing foreign is loaded or run, everyone can use them.
 
+use std::process::Stdio;
+
+use goodput_testing::servers::{certificate, has};
+use goodput_testing::wait_for;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::browser::Browser;
@@ -96,11 +101,54 @@ fn the_keyboard_leads_past_the_navigation_and_shows_where_it_is() {
 #[test]
 fn a_test_is_started_followed_and_kept() {
     let Some(mut browser) = Browser::open() else { return };
-    let (web, home) = (Web::start(&["--login"]), Home::new());
+    start_and_follow(&mut browser, Web::start(&["--login"]));
+}
+
+#[test]
+fn a_test_is_started_followed_and_kept_by_tls() {
+    let Some(mut browser) = Browser::open() else { return };
+    if !has("openssl") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    certificate(folder.path(), true);
+    let file = |name| folder.path().join(name).to_str().expect("it is ASCII").to_owned();
+    // Nobody has vouched for it.
+    browser.trust_every_certificate();
+    let files = ["--tls-cert", &file("cert.pem"), "--tls-key", &file("key.pem")];
+    start_and_follow(&mut browser, Web::start(&[&["--login"], &files[..]].concat()));
+}
+
+#[test]
+fn a_test_in_a_terminal_is_followed() {
+    let Some(mut browser) = Browser::open() else { return };
+    let (web, home) = (Web::start(&[]), Home::new());
+    let server = Server::start(&home, &[]);
+    let mut test = web.home.goodput(&["test", &server.address, "--time", "60s"]);
+    let mut test = test.stdout(Stdio::null()).spawn().expect("it can be started");
+    let link = "document.querySelector('main li a')";
+    wait_for("the test", || {
+        browser.visit(&format!("{}tests", web.url()));
+        browser.evaluate(&format!("{link} !== null")) == json!(true)
+    });
+    browser.leave_by(&format!("{link}.click()"));
+    browser.wait("document.querySelectorAll('#intervals tbody tr').length >= 2");
+    assert_eq!(browser.evaluate("document.querySelectorAll('main form').length"), 0, "no stop");
+    kill_process(Pid::from_child(&test), Signal::INT).expect("it runs");
+    test.wait().expect("it is a child");
+    browser
+        .wait("document.getElementById('state').textContent.startsWith('Ended. See the result')");
+    browser.photograph("followed");
+    let found = [browser.complaints(&web.url()), problems(&mut browser)].concat();
+    assert!(found.is_empty(), "{found:?}");
+}
+
+fn start_and_follow(browser: &mut Browser, web: Web) {
+    let home = Home::new();
     let server = Server::start(&home, &[]);
     browser.visit(&web.url());
     assert_eq!(browser.evaluate("location.pathname"), "/login", "nothing without the token");
-    log_in(&mut browser, &web);
+    log_in(browser, &web);
     browser.visit(&format!("{}tests", web.url()));
     let target = json!(server.address);
     browser.evaluate(&format!("document.getElementById('target').value = {target}"));
@@ -115,11 +163,11 @@ fn a_test_is_started_followed_and_kept() {
         ""
     );
     browser.photograph("live");
-    let found = [browser.complaints(&web.url()), problems(&mut browser)].concat();
+    let found = [browser.complaints(&web.url()), problems(browser)].concat();
     assert!(found.is_empty(), "{found:?}");
     browser.leave_by("document.querySelector('#state a').click()");
     let title = browser.evaluate("document.querySelector('h1').textContent");
-    assert!(title.as_str().unwrap().contains(&server.address), "{title}");
+    assert!(title.as_str().expect("it has text").contains(&server.address), "{title}");
 }
 
 #[test]

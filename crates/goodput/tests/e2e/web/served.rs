@@ -30,6 +30,7 @@ pub struct Web {
     pub home: Home,
     /// `127.0.0.1:PORT`.
     pub address: String,
+    scheme: &'static str,
 }
 
 impl Web {
@@ -46,14 +47,26 @@ impl Web {
         let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
         stdout.read_line(&mut line).expect("it says where it listens");
         let address = line.trim().rsplit("//").next().unwrap_or_default().trim_end_matches('/');
-        assert!(line.starts_with("goodput web listening on http://127.0.0.1:"), "{line:?}");
+        let scheme = if options.contains(&"--tls-cert") { "https" } else { "http" };
+        let listens = format!("goodput web listening on {scheme}://127.0.0.1:");
+        assert!(line.starts_with(&listens), "{line:?}");
         let address = address.to_owned();
-        Self { child, _stdout: stdout, home, address }
+        Self { child, _stdout: stdout, home, address, scheme }
     }
 
     /// The pages' own address.
     pub fn url(&self) -> String {
-        format!("http://{}/", self.address)
+        format!("{}://{}/", self.scheme, self.address)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it at once, without a chance to clean up.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it is a child");
     }
 
     /// What lets a person in.
@@ -74,9 +87,42 @@ impl Web {
 
     /// What a page is answered, with its head.
     pub fn get(&self, path: &str) -> String {
-        let host = &self.address;
-        self.say(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"))
+        self.get_as(path, "")
     }
+
+    /// The same for one who has this cookie.
+    pub fn get_as(&self, path: &str, cookie: &str) -> String {
+        let host = &self.address;
+        self.say(&format!(
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n"
+        ))
+    }
+
+    /// What a form is answered, with its head.
+    pub fn post(&self, path: &str, cookie: &str, fields: &str) -> String {
+        let (host, length) = (&self.address, fields.len());
+        self.say(&format!(
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nSec-Fetch-Site: same-origin\r\n\
+             Content-Length: {length}\r\nConnection: close\r\n\r\n{fields}"
+        ))
+    }
+
+    /// The cookie of one who has logged in, and what their forms contain.
+    pub fn log_in(&self) -> (String, String) {
+        let answer = self.post("/login", "", &format!("token={}", self.token()));
+        let cookie = between(&answer.to_lowercase(), "set-cookie: ", ";").to_owned();
+        // The value is in the case in which it was sent.
+        let at = answer.to_lowercase().find(&cookie).expect("it is there");
+        let cookie = answer[at..at + cookie.len()].to_owned();
+        let page = self.get_as("/tests", &cookie);
+        (cookie, between(&page, "name=\"form\" value=\"", "\"").to_owned())
+    }
+}
+
+/// The text between two others.
+pub fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
+    let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("no {before:?}: {text}"));
+    rest.split_once(after).unwrap_or_else(|| panic!("no {after:?}: {rest}")).0
 }
 
 impl Drop for Web {

@@ -1,0 +1,257 @@
+//! What is measured here now, so that others can follow it: each run appends its events to a file of its own in the state
+//! directory. It keeps the file locked, and the kernel unlocks it when the run is gone, however it ended (flock(2)).
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use goodput_engine::Event;
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+/// The directory of these files in the state directory.
+const DIRECTORY: &str = "running";
+
+/// How the name of a file ends. Before its first line is there, it has another name.
+const ENDING: &str = ".jsonl";
+
+/// Events that may wait for the disk. Those beyond are left out: no measurement waits for its followers.
+const MAX_WAITING: usize = 1000;
+
+/// Events that are written of one run: a test of an hour makes 3600, and a file of them has about a megabyte.
+const MAX_EVENTS: usize = 10_000;
+
+/// The first line of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The command, such as `test`.
+    pub command: String,
+    /// What is measured.
+    pub target: String,
+    /// When its record begins, RFC 3339, UTC.
+    pub started: String,
+}
+
+/// A run that others can follow. Dropping this removes its file.
+pub struct Announced {
+    path: PathBuf,
+    events: Option<SyncSender<String>>,
+}
+
+impl Announced {
+    /// Announces a run in this state directory. `None` if nobody can follow it, which stops no measurement.
+    pub fn new(state_dir: &Path, command: &str, target: &str, started: &str) -> Option<Self> {
+        let [command, target, started] = [command, target, started].map(String::from);
+        let announced = Self::begin(&state_dir.join(DIRECTORY), &Head { command, target, started });
+        announced.inspect_err(|why| tracing::debug!("nobody can follow this run: {why}")).ok()
+    }
+
+    fn begin(directory: &Path, head: &Head) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        remove_left(directory);
+        let name = format!("{}-{:08x}", std::process::id(), rand::random::<u32>());
+        let (made, path) = (directory.join(&name), directory.join(name + ENDING));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&made)?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        writeln!(file, "{}", serde_json::to_string(head)?)?;
+        std::fs::rename(&made, &path)?;
+        let (events, waiting) = sync_channel(MAX_WAITING);
+        let announced = Self { path, events: Some(events) };
+        let thread = std::thread::Builder::new().name("followers".into());
+        thread.spawn(move || write(file, &waiting))?;
+        Ok(announced)
+    }
+
+    /// An event for those who follow.
+    pub fn enter(&self, event: &Event) {
+        // The record has all samples.
+        if matches!(event, Event::Sampled { .. }) {
+            return;
+        }
+        if let (Some(events), Ok(line)) = (&self.events, serde_json::to_string(event)) {
+            let _ = events.try_send(line + "\n");
+        }
+    }
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        // The thread then closes the file, which unlocks it.
+        self.events = None;
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Ends with the run, or when the disk takes no more. It holds the file, and with it the lock.
+fn write(mut file: File, events: &Receiver<String>) {
+    for (number, line) in events.iter().enumerate() {
+        if number < MAX_EVENTS
+            && let Err(why) = file.write_all(line.as_bytes())
+        {
+            tracing::debug!("those who follow this run see no more: {why}");
+            // Without a reader nothing waits, but the lock stays until the run ends.
+            events.iter().for_each(drop);
+        }
+    }
+}
+
+/// A run that can be followed.
+pub struct Followable {
+    /// The name of its file, which no other run has.
+    pub id: String,
+    /// What it is.
+    pub head: Head,
+    /// Its events from now on and from before.
+    pub events: Followed,
+}
+
+/// The runs of this state directory that go on.
+pub fn all(state_dir: &Path) -> Vec<Followable> {
+    let directory = state_dir.join(DIRECTORY);
+    remove_left(&directory);
+    files(&directory).into_iter().filter_map(|path| follow(&path)).collect()
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = directory.read_dir().into_iter().flatten().flatten();
+    let mut files: Vec<_> =
+        entries.map(|entry| entry.path()).filter(|path| is_named(path)).collect();
+    files.sort();
+    files
+}
+
+fn is_named(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(ENDING))
+}
+
+/// Removes the files of runs that were killed.
+fn remove_left(directory: &Path) {
+    for path in files(directory) {
+        if File::open(&path).is_ok_and(|file| has_ended(&file)) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Whether the run that had this file is gone.
+fn has_ended(file: &File) -> bool {
+    flock(file, FlockOperation::NonBlockingLockShared).is_ok()
+}
+
+fn follow(path: &Path) -> Option<Followable> {
+    let mut lines = Lines { file: BufReader::new(File::open(path).ok()?), part: String::new() };
+    let head = serde_json::from_str(&lines.whole()?).ok()?;
+    let id = path.file_name()?.to_string_lossy().into_owned();
+    let changes = inotify::init(CreateFlags::CLOEXEC).ok()?;
+    // The second one comes also if the writer is killed.
+    inotify::add_watch(&changes, path, WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE).ok()?;
+    Some(Followable { id, head, events: Followed { lines, changes, has_ended: false } })
+}
+
+/// The events of a run, each a line of JSON: waits for the next one, and ends with the run.
+pub struct Followed {
+    lines: Lines,
+    changes: OwnedFd,
+    has_ended: bool,
+}
+
+impl Iterator for Followed {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        loop {
+            if let Some(line) = self.lines.whole() {
+                return Some(line);
+            }
+            if self.has_ended {
+                return None;
+            }
+            // What was written before it ended is still read.
+            self.has_ended = has_ended(self.lines.file.get_ref());
+            if !self.has_ended {
+                self.wait().ok()?;
+            }
+        }
+    }
+}
+
+impl Followed {
+    /// Waits until the file has changed since the last time.
+    fn wait(&self) -> io::Result<()> {
+        let mut buffer = [MaybeUninit::uninit(); 512];
+        inotify::Reader::new(&self.changes, &mut buffer).next()?;
+        Ok(())
+    }
+}
+
+/// The whole lines of a file that grows.
+struct Lines {
+    file: BufReader<File>,
+    /// A line whose end is not written yet.
+    part: String,
+}
+
+impl Lines {
+    fn whole(&mut self) -> Option<String> {
+        self.file.read_line(&mut self.part).ok()?;
+        if !self.part.ends_with('\n') {
+            return None;
+        }
+        Some(std::mem::take(&mut self.part).trim_end().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note(text: &str) -> Event {
+        Event::Note { text: text.into() }
+    }
+
+    #[test]
+    fn a_run_is_followed_from_its_first_event_to_its_end() {
+        let state = tempfile::tempdir().unwrap();
+        assert!(all(state.path()).is_empty(), "not even the directory exists");
+        let run = Announced::new(state.path(), "test", "nas", "2026-01-01T00:00:00Z").unwrap();
+        run.enter(&Event::Began);
+        let mut found = all(state.path());
+        let [Followable { head, events, .. }] = &mut found[..] else { panic!("one") };
+        assert_eq!((&*head.command, &*head.target), ("test", "nas"));
+        assert_eq!(events.next().as_deref(), Some(r#"{"event":"began"}"#));
+        run.enter(&note("two\nlines"));
+        assert_eq!(events.next().as_deref(), Some(r#"{"event":"note","text":"two\nlines"}"#));
+        run.enter(&Event::Ended);
+        drop(run);
+        assert_eq!(events.next().as_deref(), Some(r#"{"event":"ended"}"#));
+        assert_eq!(events.next(), None);
+        assert!(all(state.path()).is_empty());
+    }
+
+    #[test]
+    fn the_file_of_a_killed_run_is_removed_and_one_without_a_whole_line_is_no_run() {
+        let state = tempfile::tempdir().unwrap();
+        let run = Announced::new(state.path(), "test", "nas", "").unwrap();
+        let directory = state.path().join(DIRECTORY);
+        let left = directory.join(format!("1-0{ENDING}"));
+        std::fs::write(&left, "{\"command\":\"test\"").unwrap();
+        let held = directory.join(format!("2-0{ENDING}"));
+        std::fs::write(&held, "half a li").unwrap();
+        let file = File::open(&held).unwrap();
+        flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+        assert_eq!(all(state.path()).len(), 1);
+        assert!(!left.exists() && held.exists());
+        drop(run);
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_a_run_is_not_announced() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert!(Announced::new(file.path(), "test", "nas", "").is_none());
+    }
+}
