@@ -6,8 +6,8 @@ use goodput_model::SocketOptions;
 use socket2::SockRef;
 
 use super::error::SocketError;
-use super::set_option;
 use super::options::set_dscp;
+use super::set_option;
 
 /// Code point of operations, administration and management: CS2 (RFC 4594 section 3.3). Queues that respect code points
 /// let these few packets pass the many packets of payload.
@@ -54,7 +54,9 @@ fn set_time_outs(socket: &SockRef<'_>) -> Result<(), SocketError> {
         Err(why) if why.raw_os_error() == Some(libc::ENOPROTOOPT) => socket
             .set_tcp_thin_linear_timeouts(true)
             .map_err(SocketError::of("keep short", "time-outs")),
-        bounded => bounded.map_err(SocketError::of("bound time-outs to", format!("{MAX_RTO_MS} ms"))),
+        bounded => {
+            bounded.map_err(SocketError::of("bound time-outs to", format!("{MAX_RTO_MS} ms")))
+        }
     }
 }
 
