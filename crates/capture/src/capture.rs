@@ -1,24 +1,22 @@
 //! A running capture: a thread that takes packets from the ring to the file.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::BufWriter;
 use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::block::{Frame, frames};
+use crate::block::Frame;
 use crate::error::CaptureError;
 use crate::filter;
 use crate::packet::Packet;
 use crate::pcapng::Writer;
-use crate::ring::{HANDED_OVER_MS, Ring};
+use crate::ring::{Blocks, Ring, open};
+use crate::taking::{Counts, now_ns, take_all};
 
-/// How long the thread waits for packets before it looks whether it is to stop, milliseconds.
-const LOOKS_EVERY_MS: u32 = 2 * HANDED_OVER_MS;
 /// Packets that are kept in memory at most: 24 bytes each, 5 s at 400 000 packets per second. All are in the file.
 const MAX_KEPT: usize = 2_000_000;
 
@@ -58,7 +56,13 @@ impl Capture {
     /// # Errors
     /// If a privilege is missing, the file can't be written, or the kernel refuses.
     pub fn start(wanted: &Wanted) -> Result<Self, CaptureError> {
-        let ring = Ring::open(&wanted.device, &filter::of(wanted.peer))?;
+        let device = &wanted.device;
+        let socket = open(device, &filter::of(wanted.peer), Blocks::OWN)?;
+        let ring = Ring::map(socket, Blocks::OWN).map_err(|cause| CaptureError::Refused {
+            device: device.clone(),
+            step: "map the ring",
+            cause,
+        })?;
         let of_file = |cause| CaptureError::File { file: wanted.file.clone(), cause };
         // Addresses and times of packets are for the one who captured them.
         let mut options = File::options();
@@ -66,12 +70,10 @@ impl Capture {
         let file = options.open(&wanted.file).map_err(of_file)?;
         let writer = Writer::begin(BufWriter::new(file), &wanted.device).map_err(of_file)?;
         let stops = Arc::new(AtomicBool::new(false));
-        let mut taking = Taking { ring, writer, found: Captured::default(), received: 0 };
+        let taking = Taking { ring, writer };
         let until = Arc::clone(&stops);
-        let thread = std::thread::Builder::new().name("capture".into()).spawn(move || {
-            let ended = taking.run(&until);
-            taking.end(ended)
-        });
+        let thread = std::thread::Builder::new().name("capture".into());
+        let thread = thread.spawn(move || taking.run(&until));
         let thread = thread.map_err(|cause| CaptureError::Refused {
             device: wanted.device.clone(),
             step: "start a thread",
@@ -105,62 +107,20 @@ impl Drop for Capture {
 struct Taking {
     ring: Ring,
     writer: Writer<BufWriter<File>>,
-    found: Captured,
-    received: u64,
 }
 
 impl Taking {
-    /// Takes packets until it is to stop, and then those that passed before.
-    fn run(&mut self, stops: &AtomicBool) -> io::Result<()> {
-        let mut stopped_ns = None;
-        loop {
-            if stopped_ns.is_none() && stops.load(Ordering::Relaxed) {
-                stopped_ns = Some(now_ns());
-            }
-            let is_there = self.ring.wait(LOOKS_EVERY_MS)?;
-            let latest_ns = self.take()?;
-            self.count()?;
-            // A block with packets is handed over within half of that wait: nothing is left in the ring.
-            let is_over = |stop| !is_there || latest_ns.is_some_and(|latest| latest > stop);
-            if stopped_ns.is_some_and(is_over) {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Takes what the kernel has handed over. Returns the time of the last packet.
-    fn take(&mut self) -> io::Result<Option<u64>> {
-        let Self { ring, writer, found, .. } = self;
-        let mut latest = None;
-        loop {
-            let taken = ring.next(|block| -> io::Result<()> {
-                for frame in frames(block).filter(|frame| !(frame.is_loopback && frame.is_outgoing))
-                {
-                    latest = Some(frame.at_ns);
-                    let head = &frame.head[..Packet::header_bytes(frame.head)];
-                    writer.packet(&Frame { head, ..frame })?;
-                    found.keep(&frame);
-                }
-                Ok(())
-            });
-            match taken {
-                Some(result) => result?,
-                None => return Ok(latest),
-            }
-        }
-    }
-
-    fn count(&mut self) -> io::Result<()> {
-        let (received, dropped) = self.ring.statistics()?;
-        self.received += received;
-        self.found.dropped += dropped;
-        Ok(())
-    }
-
-    /// Ends the file.
-    fn end(self, ended: io::Result<()>) -> Captured {
-        let Self { writer, mut found, received, .. } = self;
-        let ended = ended.and_then(|()| writer.end(now_ns(), received, found.dropped));
+    /// Takes packets until it is to stop, and ends the file.
+    fn run(self, stops: &AtomicBool) -> Captured {
+        let Self { mut ring, mut writer } = self;
+        let (mut found, mut counts) = (Captured::default(), Counts::default());
+        let taken = take_all(&mut ring, stops, &mut counts, |frame| {
+            writer.packet(frame)?;
+            found.keep(frame);
+            Ok(())
+        });
+        found.dropped = counts.dropped;
+        let ended = taken.and_then(|()| writer.end(now_ns(), counts.received, counts.dropped));
         found.failure = ended.err().map(|cause| cause.to_string());
         found
     }
@@ -174,11 +134,6 @@ impl Captured {
             false => self.not_kept += 1,
         }
     }
-}
-
-fn now_ns() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -25,6 +25,9 @@ pub enum CaptureError {
         /// Why it failed.
         cause: io::Error,
     },
+    /// The process that captures for a server does not.
+    #[error("the capture helper of the server: {0}")]
+    Helper(String),
     /// The file can't be written.
     #[error("can't write the capture to {}: {cause}; choose another file", file.display())]
     File {

@@ -30,8 +30,23 @@ const STATUS_OFFSET: usize = 8;
 /// A block is handed over when it is full, or after this time.
 pub(crate) const HANDED_OVER_MS: u32 = 50;
 const BLOCK_BYTES: usize = 512 * 1024;
-/// 32 MiB: at 150 bytes for each packet, a quarter of a second at 800 000 packets per second.
-const RING_BLOCKS: usize = 64;
+
+/// Length of a ring, in blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Blocks(usize);
+
+impl Blocks {
+    /// Of a capture that the user of this host wants: 32 MiB. At 150 bytes for each packet, they last a quarter of a
+    /// second at 800 000 packets per second.
+    pub(crate) const OWN: Self = Self(64);
+    /// Of a capture for a client: 8 MiB.
+    pub(crate) const SERVED: Self = Self(16);
+
+    fn bytes(self) -> usize {
+        self.0 * BLOCK_BYTES
+    }
+}
+
 /// Blocks are no longer divided into frames of one size; a power of two that holds the longest head.
 const FRAME_BYTES: usize = 2048;
 
@@ -57,9 +72,11 @@ struct Statistics {
 }
 
 /// A socket that sees packets of a device, and its ring.
+#[derive(Debug)]
 pub(crate) struct Ring {
     socket: Socket,
     start: NonNull<c_void>,
+    blocks: Blocks,
     next: usize,
 }
 
@@ -68,38 +85,47 @@ pub(crate) struct Ring {
 // SAFETY: nothing of it belongs to a thread.
 unsafe impl Send for Ring {}
 
+/// A socket with a ring of so many blocks, into which the kernel puts what passes `filter` on `device` from now on. The
+/// filter can't be replaced.
+pub(crate) fn open(
+    device: &str,
+    filter: &[SockFilter],
+    blocks: Blocks,
+) -> Result<Socket, CaptureError> {
+    let refused = |step: &'static str| {
+        move |cause: io::Error| match cause.kind() {
+            io::ErrorKind::PermissionDenied => CaptureError::NotPermitted { device: device.into() },
+            _ => CaptureError::Refused { device: device.into(), step, cause },
+        }
+    };
+    // It sees nothing until it is bound: what a filter would drop must not come before the filter.
+    let socket = Socket::new(Domain::PACKET, Type::DGRAM, None);
+    let socket = socket.map_err(refused("open a packet socket"))?;
+    set(&socket, VERSION, &VERSION_3).map_err(refused("choose the form of the ring"))?;
+    let request = Request {
+        block_bytes: BLOCK_BYTES as c_uint,
+        blocks: blocks.0 as c_uint,
+        frame_bytes: FRAME_BYTES as c_uint,
+        frames: (BLOCK_BYTES / FRAME_BYTES * blocks.0) as c_uint,
+        handed_over_ms: HANDED_OVER_MS,
+        private_bytes: 0,
+        features: 0,
+    };
+    set(&socket, RX_RING, &request).map_err(refused("get memory for the ring"))?;
+    socket.attach_filter(filter).map_err(refused("attach the filter"))?;
+    let lock = set_at(&socket, libc::SOL_SOCKET, libc::SO_LOCK_FILTER, &1);
+    lock.map_err(refused("lock the filter"))?;
+    let index = name_to_index(&socket, device);
+    let index = index.map_err(|cause| refused("find the device")(cause.into()))?;
+    bind(&socket, index).map_err(refused("bind to the device"))?;
+    Ok(socket)
+}
+
 impl Ring {
-    /// Begins to capture what passes `filter` on `device`.
-    pub(crate) fn open(device: &str, filter: &[SockFilter]) -> Result<Self, CaptureError> {
-        let refused = |step: &'static str| {
-            move |cause: io::Error| match cause.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    CaptureError::NotPermitted { device: device.into() }
-                }
-                _ => CaptureError::Refused { device: device.into(), step, cause },
-            }
-        };
-        // It sees nothing until it is bound: what a filter would drop must not come before the filter.
-        let socket = Socket::new(Domain::PACKET, Type::DGRAM, None);
-        let socket = socket.map_err(refused("open a packet socket"))?;
-        set(&socket, VERSION, &VERSION_3).map_err(refused("choose the form of the ring"))?;
-        let request = Request {
-            block_bytes: BLOCK_BYTES as c_uint,
-            blocks: RING_BLOCKS as c_uint,
-            frame_bytes: FRAME_BYTES as c_uint,
-            frames: (BLOCK_BYTES / FRAME_BYTES * RING_BLOCKS) as c_uint,
-            handed_over_ms: HANDED_OVER_MS,
-            private_bytes: 0,
-            features: 0,
-        };
-        set(&socket, RX_RING, &request).map_err(refused("get memory for the ring"))?;
-        socket.attach_filter(filter).map_err(refused("attach the filter"))?;
-        let start = map(&socket).map_err(refused("map the ring"))?;
-        let ring = Self { socket, start, next: 0 };
-        let index = name_to_index(&ring.socket, device);
-        let index = index.map_err(|cause| refused("find the device")(cause.into()))?;
-        bind(&ring.socket, index).map_err(refused("bind to the device"))?;
-        Ok(ring)
+    /// The ring of a socket that [`open`] made, perhaps in another process, with so many blocks.
+    pub(crate) fn map(socket: Socket, blocks: Blocks) -> io::Result<Self> {
+        let start = map(&socket, blocks.bytes())?;
+        Ok(Self { socket, start, blocks, next: 0 })
     }
 
     /// Waits until a block is there, for `ms` at most. Returns whether one is.
@@ -121,7 +147,7 @@ impl Ring {
     /// Gives the next block to `take`, if the kernel has handed it over, and then back to the kernel.
     #[expect(unsafe_code, reason = "the kernel shares its memory")]
     pub(crate) fn next<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        // SAFETY: `next` is below RING_BLOCKS, so that the block is within the mapping, which lives as long as this.
+        // SAFETY: `next` is below the number of blocks, so that the block is within the mapping, which lives as long as this.
         let block = unsafe { self.start.as_ptr().cast::<u8>().add(self.next * BLOCK_BYTES) };
         // SAFETY: a block begins with words, at a multiple of a page.
         let status = unsafe { AtomicU32::from_ptr(block.add(STATUS_OFFSET).cast()) };
@@ -131,7 +157,7 @@ impl Ring {
         // SAFETY: the kernel writes nothing there until the block is given back; its status is only read through the slice.
         let taken = take(unsafe { std::slice::from_raw_parts(block, BLOCK_BYTES) });
         status.store(KERNEL, Ordering::Release);
-        self.next = (self.next + 1) % RING_BLOCKS;
+        self.next = (self.next + 1) % self.blocks.0;
         Some(taken)
     }
 
@@ -158,28 +184,30 @@ impl Drop for Ring {
     #[expect(unsafe_code, reason = "it owns the mapping")]
     fn drop(&mut self) {
         // SAFETY: nothing else refers to the mapping.
-        let _ = unsafe { munmap(self.start.as_ptr(), BLOCK_BYTES * RING_BLOCKS) };
+        let _ = unsafe { munmap(self.start.as_ptr(), self.blocks.bytes()) };
     }
 }
 
-#[expect(unsafe_code, reason = "libraries have no such option")]
 fn set<T>(socket: &Socket, option: c_int, value: &T) -> io::Result<()> {
+    set_at(socket, libc::SOL_PACKET, option, value)
+}
+
+#[expect(unsafe_code, reason = "libraries have no such option")]
+fn set_at<T>(socket: &Socket, level: c_int, option: c_int, value: &T) -> io::Result<()> {
     // SAFETY: the kernel reads a value that lives as long as the call, of the given size.
     let done = unsafe {
         let value = ptr::from_ref(value).cast::<c_void>();
         let length = size_of::<T>() as socklen_t;
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, option, value, length)
+        libc::setsockopt(socket.as_raw_fd(), level, option, value, length)
     };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[expect(unsafe_code, reason = "memory is mapped")]
-fn map(socket: &Socket) -> io::Result<NonNull<c_void>> {
+fn map(socket: &Socket, bytes: usize) -> io::Result<NonNull<c_void>> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: the kernel chooses the place, so that nothing is mapped over.
-    let start = unsafe {
-        mmap(ptr::null_mut(), BLOCK_BYTES * RING_BLOCKS, access, MapFlags::SHARED, socket, 0)?
-    };
+    let start = unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, socket, 0)? };
     NonNull::new(start).ok_or_else(|| io::Error::other("the kernel mapped it at 0"))
 }
 

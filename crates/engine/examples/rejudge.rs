@@ -169,6 +169,7 @@ fn measurement(record: Record) -> Result<Measurement, Box<dyn Error>> {
         thinned: record.thinned,
         steady_samples,
         latency: None,
+        far_capture: None,
         fetches: record.fetches,
         clocks: record.clocks,
         incomplete: None,

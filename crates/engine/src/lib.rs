@@ -22,7 +22,7 @@ pub use error::{EngineError, StorageError};
 pub use events::{Event, Listener};
 pub use goodput_mover::{run_promptly, share_heaps};
 pub use interrupt::{Interrupt, Raise, interrupt};
-pub use near::capture::TestCapture;
+pub use near::captures::{CaptureFiles, CapturedRun, Captures};
 pub use near::client::{self, Client};
 pub use near::fetch::Meeting;
 pub use near::fetch::leftovers::{LeftUpload, undo_uploads};

@@ -128,6 +128,7 @@ fn measurement(plan: Plan, kept: KeptMeasurement) -> Measurement {
         thinned: kept.thinned,
         steady_samples: kept.steady_samples,
         latency: None,
+        far_capture: None,
         fetches: None,
         clocks: Clocks::missing("virtual time"),
         doubts: Vec::new(),

@@ -8,7 +8,7 @@ use crate::plan::Transport;
 use crate::shaping::Gaps;
 use crate::units::Bytes;
 
-/// Packets that passed a device of this host, with its kernel's timestamps; outgoing packets after the queueing discipline.
+/// Packets that passed a device of one host, with its kernel's timestamps; outgoing packets after the queueing discipline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PacketCapture {
     /// Name of the network device at which the packets were captured.
@@ -17,11 +17,14 @@ pub struct PacketCapture {
     pub file: String,
     /// Number of TCP and UDP packets in the file that have ports.
     pub packets: u64,
-    /// Packets missing from the file because this host could not keep up.
+    /// Packets missing from the file because the capturing host could not keep up.
     pub dropped: u64,
     /// Packets in the file that were not analyzed, because there were too many.
     #[serde(default, skip_serializing_if = "is_none")]
     pub not_read: u64,
+    /// Packets missing from the file because the far host keeps a limited number of them.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub not_kept: u64,
     /// Why the file ends early, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -59,7 +62,7 @@ pub struct PacketSize {
 impl PacketCapture {
     /// Whether every packet of the test is in it.
     pub fn is_whole(&self) -> bool {
-        self.dropped == 0 && self.not_read == 0 && self.failure.is_none()
+        self.dropped == 0 && self.not_read == 0 && self.not_kept == 0 && self.failure.is_none()
     }
 }
 

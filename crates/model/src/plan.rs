@@ -59,6 +59,13 @@ pub struct Plan {
     /// Whether the receiver of datagrams keeps each datagram's sending and arrival time.
     #[serde(default, skip_serializing_if = "is_off")]
     pub arrivals: bool,
+    /// Whether the far end captures the headers of the flows' packets. The measurement goes on without them if the
+    /// far end can't capture or does not permit it.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub far_capture: bool,
+    /// Address of a third host. The facts of the far end are then those of the path towards this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub towards: Option<IpAddr>,
     /// On which CPUs the flows' threads run.
     #[serde(default, skip_serializing_if = "Pins::are_none")]
     pub pin: Pins,
@@ -271,6 +278,8 @@ impl Plan {
             data_port: None,
             latency: false,
             arrivals: false,
+            far_capture: false,
+            towards: None,
             pin: Pins::default(),
             observe: true,
             storage: Storage::default(),

@@ -106,6 +106,9 @@ pub struct Record {
     /// What the packet capture shows, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<Box<PacketCapture>>,
+    /// What a packet capture at the far host shows, if one was asked for; missing if the far host captured nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub far_capture: Option<Known<Box<PacketCapture>>>,
     /// Hosts without goodput whose settings were changed and put back by SSH.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_hosts: Vec<ChangedHost>,

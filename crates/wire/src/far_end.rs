@@ -11,6 +11,8 @@ pub struct FarEnd {
     pub counts: bool,
     /// It measures repeatedly in one conversation.
     pub measures_again: bool,
+    /// It captures packets for clients that have permission.
+    pub captures: bool,
     /// It changes settings of its host for clients that have permission.
     pub changes_settings: bool,
     /// It reads and writes files of its own.
@@ -48,6 +50,7 @@ impl FarEnd {
         reports: false,
         counts: true,
         measures_again: false,
+        captures: false,
         changes_settings: false,
         has_files: false,
         chooses_movers: false,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use goodput_model::{
-    End, Exchange, Host, Known, Plan, ReceiveHash, Sample, SettingRef, Totals, Transport,
+    End, Exchange, FarHeads, Host, Known, Plan, ReceiveHash, Sample, SettingRef, Totals, Transport,
 };
 
 use crate::error::WireError;
@@ -280,6 +280,11 @@ pub enum Input {
     /// Server: how this end's card spreads received packets, or why this is not shown; before [`Input::Expecting`], if
     /// the plan asks for it.
     ReceiveHash(Known<Box<ReceiveHash>>),
+    /// Server: the device at which this end captures the flows' packets, or why it captures nothing; before
+    /// [`Input::Expecting`], if the plan asks for it.
+    Capture(Known<String>),
+    /// Server: the heads of the packets that this end captured; before [`Input::Report`].
+    Captured(Box<FarHeads>),
     /// The data connections are up: all connected (client), all arrived and proven (server).
     FlowsReady,
     /// The data connections can't be made, or have failed: aborts the measurement at any point. The reason goes to the
@@ -431,6 +436,11 @@ pub enum Action {
     Echo(Cookie),
     /// Client: how the server's card spreads received packets, before [`Action::OpenFlows`].
     PeerHash(Known<Box<ReceiveHash>>),
+    /// Client: the device at which the server captures the flows' packets, or why it captures nothing, before
+    /// [`Action::OpenFlows`].
+    PeerCaptures(Known<String>),
+    /// Client: heads of packets that the server captured, or a part of them; all before [`Action::PeerReported`].
+    PeerCaptured(Box<FarHeads>),
     /// Server: measure with another server on the client's behalf, if this is allowed. Answered with
     /// [`Input::Expecting`], and then [`Input::ThirdPartyOutput`] until [`Input::ThirdPartyDone`]; or with
     /// [`Input::FlowsFailed`] if the server doesn't do it. [`Action::Abandon`] ends it early.

@@ -64,6 +64,8 @@ pub struct AgreedAnswers {
     pub echo: Option<Cookie>,
     /// How the far end's card spreads received traffic, if it reports that.
     hash: Option<Hash>,
+    /// The device at which the far end captures the flows' packets, or why it captures nothing, if it was asked.
+    pub capture: Option<Known<String>>,
 }
 
 /// Opens and prepares what `plan` reads and writes at this end. Returns the plan as the far end can carry it out.
@@ -163,6 +165,7 @@ impl AgreedAnswers {
             Action::Note(text) => self.notes.push(text),
             Action::Echo(cookie) => self.echo = Some(cookie),
             Action::PeerHash(hash) => self.hash = Some(hash),
+            Action::PeerCaptures(capture) => self.capture = Some(capture),
             other => return Err(unexpected(&client.target, &other)),
         }
         Ok(())

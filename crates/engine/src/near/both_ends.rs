@@ -16,7 +16,7 @@ use super::reported_totals::ReportedTotals;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::result::measurement::{Incomplete, Measurement};
+use crate::result::measurement::{FarCaptured, Incomplete, Measurement};
 use crate::run::end_run::{EndRun, Seen};
 use crate::run::flow_events::Failure;
 use crate::run::length::longest;
@@ -45,6 +45,8 @@ pub struct BothEnds<'a> {
     /// What is missing from the measurement, if anything is.
     incomplete: Option<Incomplete>,
     pub(super) doubts: Vec<String>,
+    /// What the far end captures, if it was asked for that.
+    pub(super) far_capture: Option<Known<FarCaptured>>,
 }
 
 impl<'a> BothEnds<'a> {
@@ -69,6 +71,7 @@ impl<'a> BothEnds<'a> {
             hears: true,
             incomplete: None,
             doubts,
+            far_capture: None,
         }
     }
 
@@ -194,6 +197,11 @@ impl<'a> BothEnds<'a> {
                 self.kept.take(EndName::Far, *sample, listener);
             }
             Action::PeerTotals(totals) => self.reported.came(*totals),
+            Action::PeerCaptured(part) => {
+                if let Some(Known::Value(captured)) = &mut self.far_capture {
+                    captured.heads.add(*part);
+                }
+            }
             Action::PeerReported(report) => self.far_report = Some(report.map(|end| *end)),
             Action::Note(text) => {
                 self.doubts.push(text.clone());
@@ -324,6 +332,7 @@ impl<'a> BothEnds<'a> {
             thinned: kept.thinned,
             steady_samples: kept.steady_samples,
             latency: None,
+            far_capture: self.far_capture,
             fetches: None,
             clocks: Clocks::missing("they were not compared"),
             incomplete: self.incomplete,

@@ -12,7 +12,7 @@ use crate::error::EngineError;
 use crate::threads::blocking;
 
 /// A capture that runs beside one measurement, or several with the same peer.
-pub struct TestCapture {
+pub(super) struct TestCapture {
     capture: Capture,
     wanted: Wanted,
 }
@@ -22,7 +22,11 @@ impl TestCapture {
     ///
     /// # Errors
     /// If a privilege is missing, the device is unknown, or the file can't be written.
-    pub async fn start(client: &Client, plan: &Plan, file: &Path) -> Result<Self, EngineError> {
+    pub(super) async fn start(
+        client: &Client,
+        plan: &Plan,
+        file: &Path,
+    ) -> Result<Self, EngineError> {
         let peer = client.addresses.first().copied();
         let device = path(peer, plan).device_name();
         let unknown = |why| EngineError::Flow(format!("can't capture packets: {why}"));
@@ -36,33 +40,38 @@ impl TestCapture {
         Ok(Self { capture: started.await??, wanted })
     }
 
-    /// Ends, and notes in the record what was captured of its flows, and of the flows of `earlier` measurements. What is
-    /// missing there is a doubt.
-    pub async fn finish(self, record: &mut Record, earlier: &[Connection]) {
+    /// Ends, and notes in the record what was captured of these flows. What is missing there is a doubt.
+    pub(super) async fn finish(self, record: &mut Record, flows: &[Connection]) {
         let Self { capture, wanted } = self;
         let found = match blocking(move || capture.finish()).await {
             Ok(found) => found,
             Err(why) => Captured { failure: Some(why.to_string()), ..Captured::default() },
         };
-        let flows = [earlier, &record.connections].concat();
-        let own = summary(&wanted, found, &flows);
+        let own = summary(&wanted.device, &wanted.file, found, flows);
         record.doubts.extend(doubt(&own));
         record.capture = Some(Box::new(own));
     }
 }
 
-fn summary(wanted: &Wanted, found: Captured, connections: &[Connection]) -> PacketCapture {
+/// What was captured of these flows at a device, and written to a file.
+pub(super) fn summary(
+    device: &str,
+    file: &Path,
+    found: Captured,
+    connections: &[Connection],
+) -> PacketCapture {
     let ends = [EndName::Near, EndName::Far];
     let each = [Transport::Udp, Transport::Tcp].into_iter().flat_map(|transport| {
         ends.map(|sender| payload(&found.packets, connections, sender, transport))
     });
     PacketCapture {
         payload: each.filter(|payload| payload.packets > 0).collect(),
-        device: wanted.device.clone(),
-        file: wanted.file.display().to_string(),
+        device: device.into(),
+        file: file.display().to_string(),
         packets: found.packets.len() as u64 + found.not_kept,
         dropped: found.dropped,
         not_read: found.not_kept,
+        not_kept: 0,
         failure: found.failure,
     }
 }
@@ -130,9 +139,8 @@ mod tests {
         }
     }
 
-    fn wanted() -> Wanted {
-        let peer = [10, 0, 0, 2].into();
-        Wanted { device: "eth0".into(), peer, file: "own.pcapng".into() }
+    fn summary_of(found: Captured, flows: &[Connection]) -> PacketCapture {
+        summary("eth0", Path::new("own.pcapng"), found, flows)
     }
 
     #[test]
@@ -145,7 +153,7 @@ mod tests {
             packet(40_003, 7487, false, 1472),
         ];
         let found = Captured { packets, ..Captured::default() };
-        let seen = summary(&wanted(), found, &[flow(40_001), flow(40_003)]);
+        let seen = summary_of(found, &[flow(40_001), flow(40_003)]);
         let each: Vec<_> =
             seen.payload.iter().map(|own| (own.transport, own.largest_bytes.0)).collect();
         assert_eq!(each, [(Transport::Udp, 1524), (Transport::Tcp, 1500)]);
@@ -156,9 +164,9 @@ mod tests {
     #[test]
     fn what_is_missing_is_a_doubt() {
         let lost = Captured { dropped: 7, ..Captured::default() };
-        assert!(doubt(&summary(&wanted(), lost, &[])).unwrap().contains("lacks 7 of 7 packets"));
+        assert!(doubt(&summary_of(lost, &[])).unwrap().contains("lacks 7 of 7 packets"));
         let full =
             Captured { failure: Some("No space left on device".into()), ..Captured::default() };
-        assert!(doubt(&summary(&wanted(), full, &[])).unwrap().contains("No space left"));
+        assert!(doubt(&summary_of(full, &[])).unwrap().contains("No space left"));
     }
 }

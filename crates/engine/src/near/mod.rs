@@ -3,7 +3,8 @@
 pub mod agree;
 mod await_reports;
 mod both_ends;
-pub mod capture;
+mod capture;
+pub mod captures;
 pub mod client;
 pub mod clocks;
 pub mod far_start;

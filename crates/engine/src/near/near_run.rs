@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use goodput_kernel::Context;
-use goodput_model::{EndName, Missing, Plan, Snapshot};
+use goodput_model::{EndName, Known, Missing, Plan, Snapshot};
 use goodput_wire::session::Input;
 
 use super::agree::{self, Concluding, ScratchRemoval};
@@ -20,7 +20,7 @@ use super::probes::{Probes, compared, probed};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::result::measurement::Measurement;
+use crate::result::measurement::{FarCaptured, Measurement};
 use crate::run::end_run::EndRun;
 use crate::run::movers;
 use crate::run::prepared::Prepared;
@@ -41,7 +41,9 @@ pub struct NearRun<'a> {
 impl<'a> NearRun<'a> {
     /// Proposes the plan, opens the flows and takes the snapshot before.
     pub async fn agree(client: &'a mut Client, plan: &Plan) -> Result<Self, EngineError> {
-        let (plan, movers) = own_check::movers(&client.target, plan)?;
+        let (mut plan, movers) = own_check::movers(&client.target, plan)?;
+        let wants_capture = plan.far_capture;
+        plan.far_capture &= client.far_end().captures;
         let (plan, stores) = agree::files(client, &plan).await?;
         let affinity = affinity(client, &plan).await?;
         let proposed = movers::for_peer(&plan, client.far_end().chooses_movers)?;
@@ -66,6 +68,7 @@ impl<'a> NearRun<'a> {
         let own = Prepared { plan, end, stores, affinity, movers, context, observes };
         let own = Arc::new(own);
         let control = client.conversation.control();
+        let far_capture = wants_capture.then(|| far_capture(client, agreed.heard.capture.clone()));
         let (flows, log, scratch) = (agreed.opened.flows, agreed.log, agreed.scratch);
         let mut run = EndRun::start(Arc::clone(&own), flows, &client.rate_limits, control, echoes)?;
         doubts.extend(agree::ready(client, agreed.heard).await?);
@@ -80,7 +83,8 @@ impl<'a> NearRun<'a> {
             before.missing.extend(of_file.missing);
         }
         run.set_before(before);
-        let ends = BothEnds::new(client, run, connections, doubts);
+        let mut ends = BothEnds::new(client, run, connections, doubts);
+        ends.far_capture = far_capture;
         Ok(Self { ends, probes: Probes::new(prober, comparing), log, scratch })
     }
 
@@ -133,6 +137,16 @@ impl<'a> NearRun<'a> {
         let clocks = clocks::conclude(asked, &measurement.near, &measurement.far);
         Ok(Measurement { latency, clocks, fetches, ..measurement })
     }
+}
+
+/// What the far end is to capture, or why it captures nothing.
+fn far_capture(client: &Client, answer: Option<Known<String>>) -> Known<FarCaptured> {
+    let no_goodput = || Known::missing("only a goodput server captures for its clients");
+    let answer = match client.far_end().captures {
+        true => answer.unwrap_or_else(|| Known::missing("it did not answer")),
+        false => no_goodput(),
+    };
+    answer.map(|device| FarCaptured { device, ..FarCaptured::default() })
 }
 
 /// Removes what was stored at a file server or on a mount. Returns what is left there.

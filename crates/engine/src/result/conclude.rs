@@ -95,6 +95,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         rate_searches: Vec::new(),
         shaping: None,
         capture: None,
+        far_capture: None,
         changed_hosts: Vec::new(),
         file_parts: None,
         thinned: measurement.thinned,

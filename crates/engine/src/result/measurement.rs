@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use goodput_model::{
-    BitRate, Clocks, Connection, End, EndName, Evidence, Fetches, Interval, Known, Latency,
-    Measured, Plan, Role, Sample, Thinned, Totals, Transport,
+    BitRate, Clocks, Connection, End, EndName, Evidence, FarHeads, Fetches, Interval, Known,
+    Latency, Measured, Plan, Role, Sample, Thinned, Totals, Transport,
 };
 
 use crate::result::acknowledged::acknowledged;
@@ -35,6 +35,8 @@ pub struct Measurement {
     pub steady_samples: Option<(usize, usize)>,
     /// How long the probes took, if the plan asks for them.
     pub latency: Option<Latency>,
+    /// What the far end captured of the flows' packets, if the plan asks for it.
+    pub far_capture: Option<Known<FarCaptured>>,
     /// How the requests for the file went, if the target is a file.
     pub fetches: Option<Fetches>,
     /// How the clocks of both ends relate.
@@ -43,6 +45,15 @@ pub struct Measurement {
     pub doubts: Vec<String>,
     /// What is missing, if the plan asks for more than was measured.
     pub incomplete: Option<Incomplete>,
+}
+
+/// Packets that the far end captured.
+#[derive(Debug, Clone, Default)]
+pub struct FarCaptured {
+    /// The device of the far host.
+    pub device: String,
+    /// Their heads.
+    pub heads: FarHeads,
 }
 
 /// Why a measurement is only a part of what was asked for: payload ended too early, or the far end's report is lost.
@@ -265,6 +276,7 @@ impl Measurement {
             thinned: None,
             steady_samples: None,
             latency: None,
+            far_capture: None,
             fetches: None,
             clocks: goodput_model::Clocks::missing("a made-up measurement"),
             incomplete: None,

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+pub use goodput_capture::{CaptureHelper, helper::helper_main as capture_helper_main};
 use goodput_model::{BitRate, Transport};
 use goodput_mover::run_promptly;
 use goodput_settings::allowlist::AllowedSettings;
@@ -17,7 +18,7 @@ use goodput_settings::helper::Helper;
 use goodput_wire::login::Users;
 use goodput_wire::session::{HostClock, Limits, Protocol, ServerConfig, Token};
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::clock::host_clock;
@@ -87,6 +88,10 @@ pub struct Config {
     pub watcher: Option<Watcher>,
     /// Who changes settings for clients with the permission; `None` if no client has it.
     pub settings_helper: Option<Arc<Helper>>,
+    /// Who captures packets of clients with a credential; `None` if the operator does not permit captures.
+    pub capture_helper: Option<Arc<CaptureHelper>>,
+    /// Whether clients with a credential may know the path, with its queueing disciplines, towards any host.
+    pub shows_qdiscs: bool,
 }
 
 /// How often clients may begin an encrypted conversation. A handshake with keys takes 0.19 ms of a 2.6 GHz CPU (AMD
@@ -119,6 +124,8 @@ struct Shared {
     /// Datagrams from excluded networks.
     denied: Denied,
     sign_locks: SignLocks,
+    /// Captures that may still begin.
+    captures: Arc<Semaphore>,
     /// Becomes true when the server must stop.
     stopping: watch::Receiver<bool>,
     /// The thread that handles datagrams.
@@ -247,6 +254,7 @@ pub async fn serve(
         read_budgets: ReadBudgets::default(),
         denied: Denied::default(),
         sign_locks: SignLocks::default(),
+        captures: Arc::new(Semaphore::new(session::served_client::MOST_CAPTURES)),
         stopping,
         datagram_thread: datagram_thread.handle().clone(),
         echo_thread: echo_thread.handle().clone(),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use goodput_diagnose::probes::{Answer, Pair, Probe, Rivals, Seen, SetUp, rivals_in, settle};
-use goodput_model::{BitRate, Known, Missing, ProbeRun, Record};
+use goodput_model::{BitRate, Known, Missing, Plan, ProbeRun, Record};
 use goodput_remote::Hosts;
 
 use crate::error::EngineError;
@@ -61,7 +61,9 @@ async fn run(
 ) -> Result<Result<Seen, Missing>, EngineError> {
     let mut appliers = Appliers::new(state_dir.to_path_buf(), Hosts::default());
     let measured = async {
-        let plan = appliers.apply(client, &Arm(set_up.settings), &set_up.plan).await?;
+        // The capture is of the test, not of its probes.
+        let plan = Plan { far_capture: false, ..set_up.plan };
+        let plan = appliers.apply(client, &Arm(set_up.settings), &plan).await?;
         let measurement = measure_whole(client, &plan, interrupt, &mut |_| {}).await?;
         conclude(measurement, &record.target, &record.started)
     }

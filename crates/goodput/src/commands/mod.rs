@@ -32,6 +32,7 @@ mod unprivileged;
 mod web;
 
 use anyhow::Result;
+use goodput_engine::serve::capture_helper_main;
 
 use crate::args::{Cli, Command};
 use crate::exit::Exit;
@@ -62,5 +63,9 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Explain { name } => explain::run(&name),
         Command::Demo => demo::run(),
         Command::Generate(what) => generate::run(what),
+        Command::CaptureHelper => match capture_helper_main() {
+            0 => Ok(Exit::Fine),
+            _ => Ok(Exit::CouldNot),
+        },
     }
 }

@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::Result;
 use goodput_engine::serve::{
-    Access, Config, Exclusive, Host, Keys, ServedFiles, ServerLimits, Sinks, Sockets, serve,
+    Access, CaptureHelper, Config, Exclusive, Host, Keys, ServedFiles, ServerLimits, Sinks,
+    Sockets, serve,
 };
 use goodput_engine::{EngineError, share_heaps};
 use goodput_settings::GuardProgram;
@@ -176,6 +178,8 @@ fn config(args: &ServeArgs, state: &Path, known: Option<&KnownClients>) -> Resul
         private: args.clients.private,
         files: served_files(&args.files),
         settings_helper: settings_helper(args, state)?,
+        capture_helper: capture_helper(args)?,
+        shows_qdiscs: args.clients.allow_qdiscs,
         third_party: third_party::runner(args),
         watcher: served::watcher(args),
     })
@@ -197,6 +201,17 @@ fn settings_helper(args: &ServeArgs, state: &Path) -> Result<Option<Arc<Helper>>
         .args
         .extend(args.clients.allow_settings.iter().map(|pattern| pattern.to_string().into()));
     Ok(Some(Arc::new(Helper::start(&program)?)))
+}
+
+/// Starts the process that keeps CAP_NET_RAW, if clients may have packets captured.
+fn capture_helper(args: &ServeArgs) -> Result<Option<Arc<CaptureHelper>>> {
+    if !args.clients.allow_capture {
+        return Ok(None);
+    }
+    let GuardProgram { exe, args } = GuardProgram::this_executable(["capture-helper"]);
+    let mut program = Command::new(exe);
+    program.args(args);
+    Ok(Some(Arc::new(CaptureHelper::start(program)?)))
 }
 
 /// Opens the usual ports of the protocols; returns a line for each.

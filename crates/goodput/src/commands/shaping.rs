@@ -21,18 +21,20 @@ pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
     let target: Target = args.target.parse()?;
     if let Some(calendar) = &args.schedule.show_timer {
         args.shaper.classes()?;
+        args.capture.files()?;
         return shaping_timer::show(args, state.as_deref(), calendar);
     }
+    let capture = args.capture.files()?;
     let request = ShapingRequest {
         credentials: credentials(&args.credentials, &target)?,
-        plan: args.traffic.plan(),
+        plan: capture.plan(args.traffic.plan()),
         datagram: args.traffic.datagram(&target),
         target,
         configured: args.shaper.configured(),
         classes: args.shaper.classes()?,
         prove: prove(args, state.clone())?,
-        router: args.router.request(),
-        capture: args.capture.pcap.clone(),
+        router: args.router.request(|router| credentials(&args.credentials, router))?,
+        capture,
         started: measured::now(),
     };
     let announced = announced(state, &args.output, "shaping", &args.target, &request.started);

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use goodput_engine::probe::probe;
 use goodput_engine::{
-    AttachRequest, AttachTo, Client, Conclusion, Event, Incomplete, TestCapture, attach, conclude,
-    conclude_at_least,
+    AttachRequest, AttachTo, CapturedRun, Captures, Client, Conclusion, Event, Incomplete, attach,
+    conclude, conclude_at_least,
 };
 use goodput_model::Plan;
 
@@ -111,7 +111,8 @@ fn measure(
 ) -> Result<Exit> {
     let target = file_servers::target(target_text, &args.measure.peer.files, state.clone())?;
     let credentials = credentials(&args.measure.peer.credentials, &target)?;
-    let plan = args.measure.plan_towards(&target, Plan::standard().length);
+    let files = args.capture.files()?;
+    let plan = files.plan(args.measure.plan_towards(&target, Plan::standard().length));
     screen::leave_to_payload(&plan);
     let keeper = Keeper::open(&args.output)?;
     let started = measured::now();
@@ -124,21 +125,17 @@ fn measure(
         let mut client =
             Client::connect(&target, &plan, &credentials, &interrupt, listener).await?;
         let conclusion = async {
-            let capture = match &args.capture.pcap {
-                Some(file) => Some(TestCapture::start(&client, &plan, file).await?),
-                None => None,
-            };
-            let measurement =
+            let captures = Captures::start(&client, &plan, &files).await?;
+            let mut measurement =
                 goodput_engine::measure(&mut client, &plan, &interrupt, listener).await?;
+            let captured = CapturedRun::of(&mut measurement);
             // A foreign format shows what was sent.
             let unreported = !target.protocol.far_end.counts && args.format.format.is_some();
             let mut conclusion = match unreported {
                 true => conclude_at_least(measurement, target_text, &started),
                 false => conclude(measurement, target_text, &started)?,
             };
-            if let Some(capture) = capture {
-                capture.finish(&mut conclusion.record, &[]).await;
-            }
+            captures.finish(&mut conclusion.record, vec![captured]).await;
             if let Some(state_dir) = state_dir.filter(|_| conclusion.incomplete.is_none()) {
                 probe(&mut client, &mut conclusion.record, state_dir, &interrupt, listener).await?;
             }

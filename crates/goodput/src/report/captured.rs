@@ -1,15 +1,19 @@
 //! The lines on a capture: its file, and what it shows of sizes and pauses.
 
-use goodput_model::{CapturedPayload, PacketCapture, PacketSize, Seconds};
+use goodput_model::{CapturedPayload, EndName, PacketCapture, PacketSize, Seconds};
 
-/// The file first, then a line for each end and transport that sent payload.
-pub(super) fn lines(capture: &PacketCapture) -> Vec<String> {
-    let PacketCapture { device, file, packets, dropped, .. } = capture;
-    let lost = match dropped {
+/// The file first, then a line for each end and transport that sent payload. `at`: the host that captured.
+pub(super) fn lines(capture: &PacketCapture, at: EndName) -> Vec<String> {
+    let PacketCapture { device, file, packets, dropped, not_kept, .. } = capture;
+    let lost = match dropped + not_kept {
         0 => "none missing".to_owned(),
-        dropped => format!("{dropped} missing"),
+        missing => format!("{missing} missing"),
     };
-    let first = format!("{file}   {packets} packets on {device}, {lost}");
+    let host = match at {
+        EndName::Near => "",
+        EndName::Far => " of the far host",
+    };
+    let first = format!("{file}   {packets} packets on {device}{host}, {lost}");
     [first].into_iter().chain(capture.payload.iter().map(payload)).collect()
 }
 
@@ -36,7 +40,7 @@ fn share(part: u64, whole: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{Bytes, EndName, Gaps, Rhythm, Transport};
+    use goodput_model::{Bytes, Gaps, Rhythm, Transport};
 
     #[test]
     fn a_capture_says_what_passed() {
@@ -58,6 +62,7 @@ mod tests {
             packets: 9,
             dropped: 0,
             not_read: 0,
+            not_kept: 0,
             failure: None,
             payload: vec![tcp],
         };
@@ -66,7 +71,9 @@ mod tests {
             "TCP of the near end: packets of 1.50 kB (75 %), 65.2 kB (25 %), the largest 65.2 kB; the longest gap is 200 ms; \
              bursts of 3 kB every 207 ms",
         ];
-        assert_eq!(lines(&capture), expected);
-        assert!(lines(&PacketCapture { dropped: 3, ..capture })[0].ends_with("3 missing"));
+        assert_eq!(lines(&capture, EndName::Near), expected);
+        let missing = PacketCapture { dropped: 3, not_kept: 4, ..capture };
+        let far = "own.pcapng   9 packets on eth0 of the far host, 7 missing";
+        assert_eq!(lines(&missing, EndName::Far)[0], far);
     }
 }

@@ -51,7 +51,10 @@ pub fn text(record: &Record, detail: Detail) -> String {
     contributing(&mut out, record);
     probes(&mut out, record);
     lost(&mut out, record, detail.verbose);
-    record.capture.iter().for_each(|own| lines(&mut out, "capture", captured::lines(own)));
+    let near = record.capture.iter().map(|own| captured::lines(own, EndName::Near));
+    let far = record.far_capture.iter().filter_map(Known::value);
+    let far = far.map(|own| captured::lines(own, EndName::Far));
+    near.chain(far).for_each(|shown| lines(&mut out, "capture", shown));
     record.thinned.iter().for_each(|thinned| line(&mut out, "detail", &thinned::phrase(thinned)));
     doubts(&mut out, record, detail.failure_is_reported);
     if detail.undecided {

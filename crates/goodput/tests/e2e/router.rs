@@ -61,5 +61,5 @@ fn a_router_that_answers_nonsense_is_quoted() {
 #[test]
 fn a_router_that_lets_nobody_in_is_named() {
     ends(asked(ROUTE, "", "ssh://locked"), 3, &["can't log in to", "locked"]);
-    ends(asked(ROUTE, "", "b"), 2, &["ssh://root@host"]);
+    ends(asked(ROUTE, "", "iperf3://b"), 2, &["ssh://root@router"]);
 }

@@ -20,6 +20,7 @@ mod scenarios;
 mod server_limit;
 mod shaping;
 mod shaping_classes;
+mod shaping_elsewhere;
 mod slow_back;
 mod stage;
 mod turns;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
             .chain(howtos::all())
             .chain(shaping::all())
             .chain(shaping_classes::all())
+            .chain(shaping_elsewhere::all())
             .chain(disturbed::all())
             .chain(majority::all())
             .chain(neighbours::all())

@@ -372,6 +372,7 @@ fn bursts_that_a_whole_capture_shows_are_named() {
         packets: 20,
         dropped,
         not_read: 0,
+        not_kept: 0,
         failure: None,
         payload: vec![tcp.clone()],
     };

@@ -129,7 +129,9 @@ impl StateMachine for Answering {
             | Input::SettingDone(_)
             | Input::ThirdPartyOutput(_)
             | Input::ReceiveHash(_)
-            | Input::ThirdPartyDone(_) => {}
+            | Input::ThirdPartyDone(_)
+            | Input::Capture(_)
+            | Input::Captured(_) => {}
         }
         Ok(())
     }

@@ -20,7 +20,7 @@ pub use self::samples::{
     BOOTED_NS, FAR_AHEAD_US, client_config, client_key, end, host, key, knows, limits, origin,
     sample, server_config, token,
 };
-pub use self::script::{Script, Step};
+pub use self::script::{Script, Step, captured};
 use crate::error::WireError;
 use crate::session::{Action, ClientConfig, Input, Output, Protocol, ServerConfig, Session};
 

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use goodput_model::{Known, Plan};
+use goodput_model::{FarHeads, Known, PacketHead, Plan};
 
 use super::samples::{end, sample};
 use crate::session::{Action, Input, SettingRequest};
@@ -29,6 +29,8 @@ pub struct Script {
     steps: VecDeque<Step>,
     fails_to_open: bool,
     moving: bool,
+    /// Whether a server captures packets of the present measurement.
+    captures: bool,
     /// Whether it does not end a measurement on its own.
     pub never_finishes: bool,
     /// Whether it no longer does anything.
@@ -60,6 +62,7 @@ impl Script {
             steps,
             fails_to_open: false,
             moving: false,
+            captures: false,
             never_finishes: false,
             deaf: false,
         }
@@ -74,7 +77,13 @@ impl Script {
     pub fn end(&mut self) -> Answers {
         self.moving = false;
         let report = Input::Report(Known::Value(Box::new(end(self.name))));
-        vec![(ms(50), Input::Ended(Box::new(sample(1.0, 3000)))), (ms(50), report)]
+        let captured = std::mem::take(&mut self.captures).then(|| Input::Captured(captured()));
+        let ended = Input::Ended(Box::new(sample(1.0, 3000)));
+        [Some(ended), captured, Some(report)]
+            .into_iter()
+            .flatten()
+            .map(|one| (ms(50), one))
+            .collect()
     }
 
     /// The answer to an action.
@@ -90,7 +99,7 @@ impl Script {
             Action::Finish if self.moving => self.end(),
             Action::Finish => Vec::new(),
             action if self.is_client => self.act_as_client(action),
-            action => Self::act_as_server(action),
+            action => self.act_as_server(action),
         }
     }
 
@@ -137,14 +146,28 @@ impl Script {
         vec![(after, input)]
     }
 
-    fn act_as_server(action: &Action) -> Answers {
+    fn act_as_server(&mut self, action: &Action) -> Answers {
         match action {
-            Action::ExpectFlows { .. } => vec![
-                (ms(1), Input::Expecting { data_port: Some(40_000) }),
-                (ms(60), Input::FlowsReady),
-            ],
+            Action::ExpectFlows { plan, .. } => {
+                self.captures = plan.far_capture;
+                let capture = self.captures.then(|| Input::Capture(Known::Value("eth0".into())));
+                let expecting = Input::Expecting { data_port: Some(40_000) };
+                let mut answers: Answers = capture.into_iter().map(|one| (ms(1), one)).collect();
+                answers.extend([(ms(1), expecting), (ms(60), Input::FlowsReady)]);
+                answers
+            }
             Action::Setting(_) => vec![(ms(5), Input::SettingDone(Ok("4096 131072".into())))],
             _ => Vec::new(),
         }
     }
+}
+
+/// More heads than one message has.
+pub fn captured() -> Box<FarHeads> {
+    let mut captured = FarHeads { dropped: 3, ..FarHeads::default() };
+    for at_ns in 0..10_000 {
+        let head = PacketHead { at_ns, bytes: 1500, is_outgoing: false, head: &[0x45; 52] };
+        captured.heads.push(&head, usize::MAX);
+    }
+    Box::new(captured)
 }

@@ -1,6 +1,8 @@
 //! The most that a measurement takes of this host, computed from its plan before anything is allocated.
 
-use goodput_model::{Arrival, EndName, MAX_ARRIVALS, Plan, Role, SocketOptions, Source, Transport};
+use goodput_model::{
+    Arrival, EndName, MAX_ARRIVALS, MAX_HEADS_BYTES, Plan, Role, SocketOptions, Source, Transport,
+};
 use goodput_mover::{Needs, most_needs};
 
 use super::host::Buffers;
@@ -24,6 +26,9 @@ pub const ECHO_SOCKETS: u64 = 3;
 pub const ECHO_BUFFER_BYTES: usize = 64 << 10;
 /// Threads of a measurement besides its flows: one that samples, and one that waits for the disk.
 const MEASUREMENT_THREADS: u64 = 2;
+
+/// What a capture takes, bytes: its ring of 8 MiB, the heads, their parts, and the messages that wait to be sent.
+const CAPTURE_BYTES: u64 = (8 << 20) + 3 * MAX_HEADS_BYTES as u64;
 
 /// Most that a conversation without flows keeps, bytes: a received message of iperf 2's bounceback and the early part
 /// of the next one, the answers that wait to be sent, 1 MiB each, and space for both to grow.
@@ -61,11 +66,13 @@ pub fn of(plan: &Plan, buffers: &Buffers) -> Result<Amounts, String> {
         Some(Source::Memory(bytes)) if plan.direction.senders().contains(&EndName::Far) => bytes.0,
         _ => 0,
     };
-    let memory = [flows * FLOW_BYTES, MEASUREMENT_BYTES, total.memory_bytes, kernel_bytes, source];
+    let captures = u64::from(plan.far_capture);
+    let own_bytes = flows * FLOW_BYTES + MEASUREMENT_BYTES + captures * CAPTURE_BYTES;
+    let memory = [own_bytes, total.memory_bytes, kernel_bytes, source];
     Ok(Amounts::default()
         .with(Resource::Measurements, 1)
-        .with(Resource::Descriptors, flows + total.descriptors + MEASUREMENT_DESCRIPTORS)
-        .with(Resource::Threads, flows + MEASUREMENT_THREADS)
+        .with(Resource::Descriptors, flows + total.descriptors + MEASUREMENT_DESCRIPTORS + captures)
+        .with(Resource::Threads, flows + MEASUREMENT_THREADS + captures)
         .with(Resource::Memory, memory.into_iter().fold(0, u64::saturating_add)))
 }
 

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use goodput_capture::CaptureHelper;
 use goodput_model::{EndName, Plan};
 use goodput_wire::session::{Credential, Input, Limits, Protocol, SettingRefusal, SettingRequest};
 
@@ -130,6 +131,40 @@ impl ConnectedClient {
     /// Whether the client reads this end's samples and its report.
     pub(super) fn reads_reports(&self) -> bool {
         self.info.protocol.far_end.reports && !self.shared.config.private
+    }
+
+    /// Who captures packets of the client's flows, if the client may have them captured; or why not.
+    pub(super) fn may_capture(&self) -> Result<Arc<CaptureHelper>, &'static str> {
+        let config = &self.shared.config;
+        if config.private {
+            return Err("the server reports none of its facts (--private)");
+        }
+        let helper = config.capture_helper.as_ref();
+        let helper =
+            helper.ok_or("its server does not permit it; start it with --allow-capture")?;
+        match &self.credential {
+            Some(_) => Ok(Arc::clone(helper)),
+            None => Err("the server captures only for clients with a token or a key"),
+        }
+    }
+
+    /// Whether the client may know this host's path towards a third host; or why not.
+    pub(super) fn may_look_elsewhere(&self) -> Result<(), &'static str> {
+        let config = &self.shared.config;
+        if config.private {
+            return Err("the server reports none of its facts (--private)");
+        }
+        if !config.shows_qdiscs {
+            return Err(
+                "the server does not show its path towards other hosts; start it with --allow-qdiscs",
+            );
+        }
+        match &self.credential {
+            Some(_) => Ok(()),
+            None => Err(
+                "the server shows its path towards other hosts only to clients with a token or a key",
+            ),
+        }
     }
 
     /// Whether the client needs the hash of this end's card to choose its ports, and may have it; or why not. The hash

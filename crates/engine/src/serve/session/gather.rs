@@ -50,6 +50,8 @@ pub struct Awaiting {
     pub arrivals: mpsc::UnboundedReceiver<Arrival>,
     /// Its place among the measurements of this server.
     pub place: Place,
+    /// The path to the client.
+    pub path: Context,
 }
 
 /// The flows that have arrived, and the means to get the others.
@@ -81,8 +83,10 @@ pub fn prepare(wish: Wish, permit: Permit, client: ClientInfo, shared: Arc<Share
         let (from, wants) = (client.peer.ip(), Wants::Flows(&wish.plan));
         let place = shared.admission.admit(permit, from, wants, wish.can_wait()).await?;
         let movers = Movers::of(&wish.plan, EndName::Far)?;
-        let context = Context::towards(client.peer);
-        let affinity = Affinity::of(&wish.plan, EndName::Far, &context).await?;
+        let path = Context::towards(client.peer);
+        let affinity = Affinity::of(&wish.plan, EndName::Far, &path).await?;
+        let towards = wish.plan.towards.map(|ip| Context::towards((ip, 0).into()));
+        let context = towards.unwrap_or_else(|| path.clone());
         let Wish { plan, tickets, flow_setup, .. } = wish;
         let connect = targets(&tickets, &flow_setup, &client)?;
         not_our_own(connect.as_deref().unwrap_or_default(), &plan, &client, &shared)?;
@@ -115,7 +119,7 @@ pub fn prepare(wish: Wish, permit: Permit, client: ClientInfo, shared: Arc<Share
         };
         let (end, observes) = (EndName::Far, plan.observe && may_observe(&shared, client.protocol));
         let own = Prepared { plan, end, stores, affinity, movers, context, observes };
-        Ok(Box::new(Awaiting { own, gathering, arrivals, place }))
+        Ok(Box::new(Awaiting { own, gathering, arrivals, place, path }))
     })
 }
 

@@ -200,6 +200,7 @@ impl Shown {
             thinned: None,
             steady_samples: None,
             latency: None,
+            far_capture: None,
             fetches: None,
             clocks: Clocks::missing("a client does not report its clock"),
             incomplete: None,

@@ -178,6 +178,7 @@ impl TransferWatch {
             thinned: None,
             steady_samples: None,
             latency: None,
+            far_capture: None,
             fetches: None,
             clocks: Clocks::missing("only this end is watched"),
             incomplete: None,

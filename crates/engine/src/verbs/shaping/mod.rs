@@ -8,8 +8,6 @@ mod sender_facts;
 mod together;
 mod train;
 
-use std::path::PathBuf;
-
 use goodput_model::{
     Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, Shaping, ShapingTest,
 };
@@ -21,7 +19,7 @@ use crate::control::target::Target;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::near::capture::TestCapture;
+use crate::near::captures::{CaptureFiles, CapturedRun, Captures};
 use crate::near::client::Client;
 use crate::near::measure::measure;
 use crate::result::conclude::conclude;
@@ -55,8 +53,8 @@ pub struct ShapingRequest {
     pub prove: Option<ProveRequest>,
     /// The router whose queueing discipline to read instead of the sender's, if one was named.
     pub router: Option<RouterRequest>,
-    /// The file to capture packets into, if that is wanted.
-    pub capture: Option<PathBuf>,
+    /// The files to capture packets into, if that is wanted.
+    pub capture: CaptureFiles,
     /// When it began, RFC 3339, UTC.
     pub started: String,
 }
@@ -84,10 +82,7 @@ pub async fn shaping(
     let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
     // A router that does not report its shaper ends the test before any traffic.
     router::before(&mut router, request, &mut client).await?;
-    let capture = match &request.capture {
-        Some(file) => Some(TestCapture::start(&client, plan, file).await?),
-        None => None,
-    };
+    let captures = Captures::start(&client, plan, &request.capture).await?;
     // Before any traffic: what it costs is not the timers'.
     let late = timers(request).await;
     let train = match send_train(request, &mut client, interrupt, listener).await {
@@ -102,10 +97,10 @@ pub async fn shaping(
     let measured = measure(&mut client, &plan, interrupt, listener).await;
     let at_router = router::since(&mut router, before, request, &mut client).await;
     client.leave().await;
-    let mut record = conclude(measured?, &target.text, &request.started)?.record;
-    if let Some(capture) = capture {
-        capture.finish(&mut record, &train.flows).await;
-    }
+    let mut measured = measured?;
+    let runs = [train.captured, vec![CapturedRun::of(&mut measured)]].concat();
+    let mut record = conclude(measured, &target.text, &request.started)?.record;
+    captures.finish(&mut record, runs).await;
     let record = explained(request, record, train.shaping, (late, at_router));
     Ok(match &request.prove {
         Some(how) if !interrupt.is_raised() => {

@@ -114,7 +114,7 @@ fn comparison_of(
     CompareRequest {
         target: request.target.clone(),
         credentials: request.credentials.clone(),
-        plan: Plan { length, ..request.plan.clone() },
+        plan: Plan { length, far_capture: false, ..request.plan.clone() },
         arms,
         responses: vec![Response::Throughput],
         ways_to_win: 1,

@@ -1,31 +1,40 @@
-//! A router on the way, reached by SSH: its queueing discipline stands in for the sender's.
+//! A router on the way: its queueing discipline stands in for the sender's. It is read by SSH, or by asking a goodput
+//! server at the router.
 
 use std::net::IpAddr;
 use std::pin::pin;
 
-use goodput_model::{Direction, Missing, Snapshot};
+use goodput_model::{Bytes, Direction, Length, Missing, Plan, Snapshot};
 use goodput_remote::{Access, Address, Host};
 
 use super::ShapingRequest;
+use crate::control::credentials::Credentials;
+use crate::control::target::Target;
 use crate::error::EngineError;
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
+use crate::near::measure::measure_whole;
 use crate::threads::blocking;
 
-/// Which router to ask.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RouterRequest {
-    /// The router.
-    pub address: Address,
-    /// How it is reached.
-    pub access: Access,
+/// Which router to ask, and how.
+#[derive(Clone)]
+pub enum RouterRequest {
+    /// By a login at this address.
+    Ssh(Address, Access),
+    /// By the goodput server there.
+    Goodput(Box<(Target, Credentials)>),
 }
 
-/// A router with a login session.
+/// A router that can be asked.
 pub(super) struct Router {
     name: String,
-    /// Missing only while it is asked.
-    host: Option<Host>,
+    way: Way,
+}
+
+enum Way {
+    /// A login session; missing only while it is used.
+    Ssh(Option<Box<Host>>),
+    Goodput(Box<(Target, Credentials, Interrupt)>),
 }
 
 /// What a router counted during a run.
@@ -39,7 +48,7 @@ pub(super) struct RouterFacts {
 }
 
 impl Router {
-    /// Logs in to the router of a request, if one was named. A login may take longer than a server waits for its client, so
+    /// Logs in to the router of a request, if one was named for that. A login may take longer than a server waits for its client, so
     /// it comes first.
     ///
     /// # Errors
@@ -48,8 +57,15 @@ impl Router {
         request: &ShapingRequest,
         interrupt: &Interrupt,
     ) -> Result<Option<Self>, EngineError> {
-        let Some(RouterRequest { address, access }) = request.router.clone() else {
-            return Ok(None);
+        let (address, access) = match request.router.clone() {
+            None => return Ok(None),
+            Some(RouterRequest::Goodput(server)) => {
+                let (target, credentials) = *server;
+                let name = target.text.clone();
+                let way = Way::Goodput(Box::new((target, credentials, interrupt.clone())));
+                return Ok(Some(Self { name, way }));
+            }
+            Some(RouterRequest::Ssh(address, access)) => (address, access),
         };
         let name = address.to_string();
         let opening = blocking(move || Host::open(&address, &access));
@@ -57,7 +73,7 @@ impl Router {
             host = opening => host??,
             () = interrupt.raised() => return Err(EngineError::Interrupted),
         };
-        Ok(Some(Self { name, host: Some(host) }))
+        Ok(Some(Self { name, way: Way::Ssh(Some(Box::new(host))) }))
     }
 
     /// The shaper of what the router sends `towards` an address, now.
@@ -65,17 +81,61 @@ impl Router {
     /// # Errors
     /// If the router does not report it.
     async fn look(&mut self, towards: IpAddr) -> Result<Snapshot, EngineError> {
+        let session = match &mut self.way {
+            Way::Ssh(session) => session,
+            Way::Goodput(server) => return by_goodput(server, towards).await,
+        };
         let lost =
             || EngineError::Flow(format!("the session with the router {} is over", self.name));
-        let mut host = self.host.take().ok_or_else(lost)?;
+        let mut host = session.take().ok_or_else(lost)?;
         let (host, facts) = blocking(move || {
             let facts = host.shaper(towards);
             (host, facts)
         })
         .await?;
-        self.host = Some(host);
+        *session = Some(host);
         Ok(facts?)
     }
+}
+
+/// The shaper of what a router sends `towards` an address, as its goodput server reports it: the facts of a measurement of
+/// one byte with that server.
+async fn by_goodput(
+    (target, credentials, interrupt): &(Target, Credentials, Interrupt),
+    towards: IpAddr,
+) -> Result<Snapshot, EngineError> {
+    let (length, towards) = (Length::Bytes(Bytes(1)), Some(towards));
+    let plan = Plan { length, towards, ..Plan::standard() };
+    let listener = &mut |_| {};
+    let mut client = Client::connect(target, &plan, credentials, interrupt, listener).await?;
+    if !client.far_end().reports || !client.far_end().takes_any_plan {
+        return Err(EngineError::Flow(format!(
+            "--router: {} is no goodput server; name the router as ssh://HOST",
+            target.text
+        )));
+    }
+    let measured = measure_whole(&mut client, &plan, interrupt, listener).await;
+    client.leave().await;
+    let far = measured?.far;
+    let far = far.get().map_err(|why| {
+        EngineError::Flow(format!("the router {} reports no shaper: {why}", target.text))
+    })?;
+    Ok(shaper(&far.before))
+}
+
+/// What a snapshot says of the shaper, and nothing else: the rest of it is of the router's own traffic.
+fn shaper(snapshot: &Snapshot) -> Snapshot {
+    let is_wanted = |name: &str| {
+        name == "link.device" || ["qdisc", "class"].iter().any(|area| is_in(name, area))
+    };
+    let mut shaper = snapshot.clone();
+    shaper.facts.retain(|name, _| is_wanted(name));
+    shaper.missing.retain(|name, _| is_wanted(name));
+    shaper
+}
+
+fn is_in(name: &str, area: &str) -> bool {
+    name.strip_prefix(area).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// The shaper of a router, if one was named, before a run with the peer of `client`.
@@ -140,5 +200,25 @@ async fn meanwhile<T>(client: &mut Client, answer: impl Future<Output = T>) -> T
             // Why a conversation is over, the next measurement finds out.
             heard = client.next() => if heard.is_err() { return answer.await },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_router_only_its_shaper_counts() {
+        let mut whole = Snapshot::default();
+        for name in ["qdisc.kind", "class.1:10.rate_bits_per_s", "link.device", "link.mtu", "cpu.n"]
+        {
+            whole.put(name, 1u64);
+        }
+        whole.lacks("qdisc", "unknown");
+        whole.lacks("offload", "unknown");
+        let shaper = shaper(&whole);
+        let facts: Vec<_> = shaper.facts.keys().map(|name| &**name).collect();
+        assert_eq!(facts, ["class.1:10.rate_bits_per_s", "link.device", "qdisc.kind"]);
+        assert_eq!(shaper.missing.len(), 1);
     }
 }

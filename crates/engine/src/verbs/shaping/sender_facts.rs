@@ -5,7 +5,7 @@ use std::time::Duration;
 use goodput_ceiling::Packet;
 use goodput_ceiling::bucket::SUPER_PACKET_BYTES;
 use goodput_model::{
-    BitRate, Direction, EndName, Estimate, Finding, Known, Missing, Record, Verdict,
+    BitRate, Direction, EndName, Estimate, Finding, Known, Missing, PacketCapture, Record, Verdict,
 };
 use goodput_mover::run_promptly;
 use goodput_shaping::{Sender, TcpRate, Timers, Watched};
@@ -91,9 +91,19 @@ pub(super) fn sender<'a>(
         segment: inputs.and_then(Packet::of).map(|packet| (packet.payload, packet.ip)),
         arrived_bytes: direction.clone().and_then(|one| one.received_bytes.get().copied()),
         min_rtt_s: direction.and_then(|one| one.min_rtt_us.get().map(|us| us / 1e6)),
-        capture: record.capture.as_deref(),
+        capture: capture_of(record, end),
         tcp_limit: limit(record),
     })
+}
+
+/// The capture at the end that sent, or else at the other one.
+fn capture_of(record: &Record, sender: EndName) -> Option<&PacketCapture> {
+    let near = record.capture.as_deref();
+    let far = record.far_capture.as_ref().and_then(Known::value).map(AsRef::as_ref);
+    match sender {
+        EndName::Near => near.or(far),
+        EndName::Far => far.or(near),
+    }
 }
 
 /// What limits TCP, in words.

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use goodput_model::{
-    BitRate, Connection, Direction, ETHERNET_HEADER_BYTES, EndName, FlowSample, Length,
-    MAX_ARRIVALS, Missing, Plan, Shaping, SocketOptions, Transport,
+    BitRate, Direction, ETHERNET_HEADER_BYTES, EndName, FlowSample, Length, MAX_ARRIVALS, Missing,
+    Plan, Shaping, SocketOptions, Transport,
 };
 use goodput_shaping::{Sizes, Train};
 
@@ -13,6 +13,7 @@ use super::ShapingRequest;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
+use crate::near::captures::CapturedRun;
 use crate::near::client::Client;
 use crate::near::measure::measure_whole;
 use crate::result::dropped::dropped_share;
@@ -39,14 +40,14 @@ const UDP_HEADER_BYTES: u64 = 8;
 pub(super) struct Sent {
     /// What it shows, or why none was sent.
     pub(super) shaping: Result<Shaping, Missing>,
-    /// The addresses of its flow.
-    pub(super) flows: Vec<Connection>,
+    /// What its captures have, if it was sent.
+    pub(super) captured: Vec<CapturedRun>,
 }
 
 impl Sent {
     /// No train.
     pub(super) fn none(why: impl Into<Cow<'static, str>>) -> Self {
-        Self { shaping: Err(Missing::because(why)), flows: Vec::new() }
+        Self { shaping: Err(Missing::because(why)), captured: Vec::new() }
     }
 }
 
@@ -71,12 +72,12 @@ pub(super) async fn send_train(
         ),
     });
     let_fill(interrupt).await?;
-    let measurement = measure_whole(client, &plan, interrupt, &mut |_| {}).await?;
+    let mut measurement = measure_whole(client, &plan, interrupt, &mut |_| {}).await?;
     if interrupt.is_raised() {
         return Err(EngineError::Interrupted);
     }
     let shaping = train(&measurement).and_then(|train| goodput_shaping::shaping(&train));
-    Ok(Sent { shaping, flows: measurement.connections })
+    Ok(Sent { shaping, captured: vec![CapturedRun::of(&mut measurement)] })
 }
 
 /// Waits until a bucket is full.
@@ -109,6 +110,7 @@ pub(super) fn train_plan(request: &ShapingRequest) -> Plan {
         // `auto` sends datagrams that have a rate one by one.
         mover: if rate < JOINED_FROM_BITS_PER_S { "copy" } else { "gso" }.into(),
         arrivals: true,
+        far_capture: base.far_capture,
         socket: SocketOptions {
             bind,
             device,

@@ -87,7 +87,7 @@ impl Talk {
 
     fn drive(&mut self, letter: u8) {
         let input = match letter {
-            6 => Input::Propose(Box::new(Plan::standard())),
+            6 => Input::Propose(Box::new(Plan { far_capture: true, ..Plan::standard() })),
             7 => Input::Expecting { data_port: None },
             8 => Input::FlowsReady,
             9 => Input::FlowsFailed("no".into()),
@@ -136,7 +136,9 @@ impl Talk {
         while let Some(output) = self.session.poll() {
             match output {
                 Output::Do(Action::Greeted { secured, .. }) => self.secured = secured,
-                Output::Do(Action::Setting(_)) => assert!(self.secured, "changed without a credential"),
+                Output::Do(Action::Setting(_)) => {
+                    assert!(self.secured, "changed without a credential")
+                }
                 Output::Close => self.ended = true,
                 Output::Send(_) | Output::Do(_) | Output::EndSending => {}
             }

@@ -29,7 +29,7 @@ const GOODPUT: &[&str] = &[
         "length":{"seconds":1.5},"interval_s":0.5,"mover":"copy","chunk_bytes":4096,
         "rate_bits_per_s":null,"observe":true,"socket":{}}}}"#,
     r#"{"accept":{"measurement":1,"cookies":["000102030405060708090a0b0c0d0e0f"],
-        "data_port":9,"longest_s":1.5,"note":"slowly"}}"#,
+        "data_port":9,"longest_s":1.5,"note":"slowly","capture":"eth0"}}"#,
     r#"{"refuse":{"measurement":1,"why":"no"}}"#,
     r#"{"flows-ready":{"measurement":1}}"#,
     r#"{"begin":{"measurement":1}}"#,
@@ -41,6 +41,7 @@ const GOODPUT: &[&str] = &[
     r#"{"setting-done":{"id":1,"answer":{"value":"x"}}}"#,
     r#"{"ping":{}}"#,
     r#"{"goodbye":{"code":"done","why":"bye"}}"#,
+    r#"{"captured":{"measurement":1,"part":{"heads":["AAAAAAAAAAEAAAAoBABFAAAo"],"dropped":1}}}"#,
 ];
 
 /// As each end says them.

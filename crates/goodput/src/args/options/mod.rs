@@ -106,6 +106,8 @@ impl MeasureArgs {
             data_port: self.peer.data_port,
             latency: self.observing.latency,
             arrivals: false,
+            far_capture: false,
+            towards: None,
             pin: load.pins(),
             observe: !self.observing.no_observe,
             storage,

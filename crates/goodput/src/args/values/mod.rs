@@ -6,6 +6,7 @@ use std::fmt::Display;
 
 pub mod address;
 pub mod calendar;
+pub mod capture_file;
 pub mod class;
 pub mod dscp;
 pub mod frequency;
@@ -18,6 +19,7 @@ pub mod percent;
 pub mod pin;
 pub mod rate;
 pub mod resolve;
+pub mod router;
 pub mod setting;
 pub mod size;
 pub mod source_ports;

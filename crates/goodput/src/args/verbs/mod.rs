@@ -100,4 +100,7 @@ pub enum Command {
     /// Generate shell completions, man pages and reference documents
     #[command(subcommand)]
     Generate(Generate),
+    /// Open packet captures for a server (started by goodput itself)
+    #[command(hide = true)]
+    CaptureHelper,
 }

@@ -114,6 +114,18 @@ pub struct ClientArgs {
     /// any characters. The option may be given several times. [default: none]
     #[arg(long, value_name = "PATTERN", requires = "proof", hide_short_help = true)]
     pub allow_settings: Vec<Pattern>,
+    /// Capture headers of packets for clients with the token or a key
+    ///
+    /// A client gets only the headers of its own flows (--pcap far:FILE). A helper process keeps CAP_NET_RAW, which the
+    /// server itself gives up. [default: no]
+    #[arg(long, requires = "proof", hide_short_help = true)]
+    pub allow_capture: bool,
+    /// Show the qdisc towards any host to clients with the token or a key
+    ///
+    /// For a server on a router (shaping --router). Without this option, clients learn only of the path towards
+    /// themselves. [default: no]
+    #[arg(long, requires = "proof", hide_short_help = true)]
+    pub allow_qdiscs: bool,
     /// Require the token or a password, which iperf3 clients can send
     ///
     /// The file has NAME,HASH lines, like iperf3's --authorized-users-path.

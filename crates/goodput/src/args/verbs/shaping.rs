@@ -2,9 +2,8 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use goodput_engine::{ClassRequest, RouterRequest, Target};
+use goodput_engine::{ClassRequest, Credentials, RouterRequest, Target};
 use goodput_model::{BitRate, Bytes, Direction, Family, Plan, SocketOptions};
-use goodput_remote::Address;
 use goodput_shaping::Configured;
 
 use crate::args::options::{AccessArgs, CaptureArgs, CredentialArgs, OutputArgs, datagram_towards};
@@ -13,6 +12,7 @@ use crate::args::values::class::class;
 use crate::args::values::dscp::dscp;
 use crate::args::values::local::LocalAddress;
 use crate::args::values::number::whole;
+use crate::args::values::router::RouterAddress;
 use crate::args::values::{percent, rate, size, time};
 
 /// What the longer help adds.
@@ -27,7 +27,7 @@ qdisc counts frames without their checksum, so 100 Mbit/s leave 95.6 Mbit/s for 
 
 If this host shapes, the report compares its queueing discipline with the measurement. It computes the smallest \
 sufficient bucket from the rate, the delay of the timers and the largest super-packet. If a router \
-shapes, name it with --router ssh://HOST: goodput then reads its queueing discipline there.
+shapes, name it with --router: goodput then reads its queueing discipline there, from a goodput server or by SSH.
 
 The history keeps each result. The next test of the same target and rate says what has changed.
 
@@ -43,7 +43,9 @@ Examples:
     goodput shaping nas --rate 1gbit --tolerance 1% --max-burst 125KB
     goodput shaping nas --rate 100mbit --prove     # what costs the rate?
     goodput shaping nas --rate 100mbit --class ef=20mbit --class be=80mbit
+    goodput shaping nas --rate 100mbit --router router     # a goodput server there
     goodput shaping nas --rate 100mbit --router ssh://root@router
+    goodput shaping nas --rate 100mbit --pcap here.pcapng --pcap far:there.pcapng
     goodput shaping nas --rate 100mbit --show-timer=hourly
 
 Exit codes: 0 the shaper gives its rate, 1 it does not, 2 could not do it, 3 not permitted, 4 inconclusive.";
@@ -126,15 +128,16 @@ pub struct TrafficArgs {
 
 /// Which router shapes.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Hosts without goodput")]
+#[command(next_help_heading = "Router")]
 pub struct RouterArgs {
-    /// Explain by the qdisc of this router on the way, read by SSH
+    /// Explain by the qdisc of this router on the way
     ///
     /// goodput reads the qdisc of the device through which the router sends to the receiver, with its classes and
-    /// counters. The router runs Linux and needs no goodput, only a login with a key and its own programs ip and tc.
-    /// goodput changes nothing there.
-    #[arg(long, value_name = "ssh://[USER@]HOST[:PORT]", conflicts_with = "prove")]
-    pub router: Option<Address>,
+    /// counters. It asks the goodput server at HOST, which must run with --allow-qdiscs and know this client's token or
+    /// key. With ssh:// it logs in instead: the router runs Linux and needs no goodput, only a login with a key and its
+    /// own programs ip and tc. goodput changes nothing there.
+    #[arg(long, value_name = "[ssh://[USER@]]HOST[:PORT]", conflicts_with = "prove")]
+    pub router: Option<RouterAddress>,
     #[command(flatten)]
     pub access: AccessArgs,
 }
@@ -205,10 +208,25 @@ impl ShaperArgs {
 }
 
 impl RouterArgs {
-    /// The same for the test.
-    pub fn request(&self) -> Option<RouterRequest> {
-        let address = self.router.clone()?;
-        Some(RouterRequest { address, access: self.access.access() })
+    /// The same for the test. `known` finds the credentials for a goodput server.
+    ///
+    /// # Errors
+    /// If the server's name or the credentials can't be read.
+    pub fn request(
+        &self,
+        known: impl FnOnce(&Target) -> Result<Credentials>,
+    ) -> Result<Option<RouterRequest>> {
+        Ok(match &self.router {
+            None => None,
+            Some(RouterAddress::Ssh(address)) => {
+                Some(RouterRequest::Ssh(address.clone(), self.access.access()))
+            }
+            Some(RouterAddress::Goodput(text)) => {
+                let target: Target = text.parse()?;
+                let credentials = known(&target)?;
+                Some(RouterRequest::Goodput(Box::new((target, credentials))))
+            }
+        })
     }
 }
 

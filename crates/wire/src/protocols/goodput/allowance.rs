@@ -49,6 +49,12 @@ impl Allowance {
         self.left = self.burst as f64;
     }
 
+    /// The peer may send so many bytes more at once, until the measurement ends.
+    pub(super) fn add_burst(&mut self, bytes: usize) {
+        self.burst += bytes;
+        self.left += bytes as f64;
+    }
+
     /// Takes out `bytes`, which arrived just now.
     pub(super) fn take(&mut self, now: Instant, bytes: usize) -> Result<(), WireError> {
         let filled = now.saturating_duration_since(self.at).as_secs_f64() * self.per_s as f64;
@@ -83,6 +89,17 @@ mod tests {
         assert_eq!(allowance.take(origin(), QUIET_BURST_BYTES), Ok(()));
         assert!(allowance.take(origin(), 1).is_err());
         allowance.measuring(1 << 20);
+        allowance.quiet();
+        assert!(allowance.take(origin(), QUIET_BURST_BYTES + 1).is_err());
+    }
+
+    #[test]
+    fn a_capture_adds_to_the_burst_of_one_measurement() {
+        let mut allowance = Allowance::new(origin());
+        allowance.measuring(1 << 20);
+        allowance.add_burst(1 << 20);
+        assert_eq!(allowance.take(origin(), (3 << 20) + MAX_STALLED_BYTES), Ok(()));
+        assert!(allowance.take(origin(), 1).is_err());
         allowance.quiet();
         assert!(allowance.take(origin(), QUIET_BURST_BYTES + 1).is_err());
     }

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use goodput_model::MAX_HEADS_BYTES;
+
 use super::allowance::Allowance;
 use super::deflate::{deflated, inflated, is_deflated};
 use super::messages::{Code, Goodbye, Message, Ping};
@@ -29,6 +31,9 @@ const MAX_SERVER_BYTES: usize = 4 * 1024 * 1024;
 /// What each flow adds, bytes: a sample with every field of [`FlowSample`](goodput_model::FlowSample) has up to 2 kB
 /// for each flow.
 const MAX_FLOW_BYTES: usize = 4 * 1024;
+
+/// All heads of a capture as messages, bytes: Base64 and zlib streams of it, both counted.
+const HEADS_JSON_BYTES: usize = 3 * MAX_HEADS_BYTES;
 
 /// Header of a frame and authentication of a record, around the longest message of a greeting.
 const MAX_GREETING_RECORD_BYTES: usize = MAX_GREETING_BYTES + 4 + 16;
@@ -182,9 +187,13 @@ impl Channel {
         self.peer_takes = self.peer_takes.max(MAX_QUIET_BYTES);
     }
 
-    /// Accepts long messages of the server after this: a plan with this many flows was proposed.
-    pub(super) fn measuring_with_server(&mut self, flows: usize) {
+    /// Accepts long messages of the server after this: a plan with this many flows was proposed. `captures`: the
+    /// server may send heads of packets as well.
+    pub(super) fn measuring_with_server(&mut self, flows: usize, captures: bool) {
         self.measuring(MAX_SERVER_BYTES, MAX_CLIENT_BYTES, flows);
+        if captures {
+            self.allowance.add_burst(HEADS_JSON_BYTES);
+        }
     }
 
     /// Accepts long messages of the client after this: its plan with this many flows was accepted.

@@ -56,7 +56,13 @@ fn parts(plan: &Plan) -> Vec<Part> {
         name: "arrivals",
         words: "how to report when each datagram came (shaping)",
     };
-    options.chain([sink, arrivals]).collect()
+    let towards = Part {
+        given: plan.towards.is_some(),
+        at_far_end: plan.towards.is_some(),
+        name: "towards",
+        words: "how to show the path towards another host (shaping --router)",
+    };
+    options.chain([sink, arrivals, towards]).collect()
 }
 
 #[cfg(test)]
@@ -72,6 +78,7 @@ mod tests {
         (plan.socket.busy_poll_us, plan.socket.priority) = (Some(0), Some(0));
         plan.storage.sink_alone = true;
         plan.arrivals = true;
+        plan.towards = Some([10, 0, 0, 7].into());
         plan
     }
 
@@ -104,9 +111,10 @@ mod tests {
     fn an_older_far_end_lacks_only_what_it_has_to_do() {
         let far_receives = lacking(&full(Direction::Send), &[]).unwrap();
         assert!(far_receives.contains("--quickack, --busy-poll, how to write"), "{far_receives}");
-        let far_sends = lacking(&full(Direction::Reverse), &[]).unwrap();
+        let far_sends = Plan { towards: None, ..full(Direction::Reverse) };
+        let far_sends = lacking(&far_sends, &[]).unwrap();
         assert!(far_sends.contains("know --notsent-lowat, --priority:"), "{far_sends}");
         let names: Vec<_> = options(&full(Direction::Send)).collect();
-        assert_eq!(names.len(), 6, "a client of before asks for all of them: {names:?}");
+        assert_eq!(names.len(), 7, "a client of before asks for all of them: {names:?}");
     }
 }

@@ -1,9 +1,10 @@
 //! The messages of the control connection: one JSON object with one member, the kind.
 //!
 //! The promise: a receiver ignores unknown fields, new fields are optional, and `hello.version` keeps its name and
-//! type for ever. Any other change increases [`PROTOCOL_VERSION`].
+//! type for ever. A new kind of message goes only to peers that have asked for it. Any other change increases
+//! [`PROTOCOL_VERSION`].
 
-use goodput_model::{End, Host, Known, Plan, ReceiveHash, Sample};
+use goodput_model::{End, FarHeads, Host, Known, Plan, ReceiveHash, Sample};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::PROTOCOL_VERSION;
@@ -31,6 +32,8 @@ pub enum Message {
     Sample(OneSample),
     /// Both: senders stop now.
     Finish(Finish),
+    /// Server: heads of packets that it captured for the client, or a part of them.
+    Captured(Captured),
     /// Both: this end's observations; the last message about a measurement.
     Report(Report),
     /// Client: read or change a setting.
@@ -113,6 +116,10 @@ pub struct Accept {
     /// How the server's card spreads received packets, if the plan asks for it, or why this is not reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub receive_hash: Option<Known<Box<ReceiveHash>>>,
+    /// Name of the device at which the server captures the flows' packets, if the plan asks for a capture, or why it
+    /// captures nothing. A server that does not know captures leaves this out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<Known<String>>,
     /// Names of the plan's socket options that the server sets, among those newer than version 1 (the module `later`).
     /// A server leaves out an option that it does not know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -148,6 +155,15 @@ pub struct OneSample {
     pub measurement: u32,
     /// The counters.
     pub sample: Box<Sample>,
+}
+
+/// Heads of packets that the server captured.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Captured {
+    /// Which measurement.
+    pub measurement: u32,
+    /// The heads, in the order in which the packets passed. Further messages have those of later packets.
+    pub part: Box<FarHeads>,
 }
 
 /// The end of the payload.
@@ -358,6 +374,7 @@ mod tests {
             data_port: std::num::NonZeroU16::new(9),
             echo: Some(cookie),
             receive_hash: Some(Known::missing("private")),
+            capture: Some(Known::missing("private")),
             sets: vec!["quickack".into()],
             longest_s: 1.0,
             note: Some("slowly".into()),
@@ -409,6 +426,9 @@ mod tests {
             { "propose": { "measurement": 1, "plan": plan } },
             { "accept": { "measurement": 1, "cookies": [cookie], "longest_s": 1, "note": "n", "receive_hash": hash } },
             { "accept": { "measurement": 1, "cookies": [], "longest_s": 1, "receive_hash": why } },
+            { "accept": { "measurement": 1, "cookies": [], "longest_s": 1, "capture": "eth0" } },
+            { "accept": { "measurement": 1, "cookies": [], "longest_s": 1, "capture": why } },
+            { "captured": { "measurement": 1, "part": { "heads": [], "failure": "w" } } },
             { "refuse": { "measurement": 1, "why": "w" } },
             { "sample": { "measurement": 1, "sample": sample } },
             { "finish": { "measurement": 1, "why": "w" } },

@@ -49,6 +49,7 @@ pub const PROTOCOL: Protocol = Protocol {
         reports: true,
         counts: true,
         measures_again: true,
+        captures: true,
         changes_settings: true,
         has_files: true,
         chooses_movers: true,

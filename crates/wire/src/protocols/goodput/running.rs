@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use goodput_model::{End, Known, Sample};
+use goodput_model::{End, FarHeads, Known, MAX_HEADS_BYTES, Sample};
 
 use super::channel::Channel;
-use super::messages::{Finish, Message, OneSample, Report};
+use super::messages::{Captured, Finish, Message, OneSample, Report};
 use super::times::{FLUSH_TIMEOUT, GRACE_TIME, REPORTS_TIMEOUT, after_s};
 use crate::error::WireError;
 use crate::session::{Action, Input};
@@ -24,19 +24,27 @@ pub(super) struct Running {
     reported: bool,
     peer_reported: bool,
     peer_samples: u64,
+    /// Bytes of packed heads that the peer may still send.
+    heads_left: usize,
 }
+
+/// Bytes of packed heads in one message: as JSON, a tenth of the longest one.
+const PART_BYTES: usize = 256 << 10;
 
 impl Running {
     /// The client's view: payload moves for at most `longest_s`. The client waits a little longer than the server, to
     /// receive the server's reason. A driver that knows what is still queued, and whether the peer makes progress,
     /// gives up earlier.
-    pub(super) fn at_client(measurement: u32, now: Instant, longest_s: f64) -> Self {
-        Self::new(
-            measurement,
-            now,
-            None,
-            after_s(now, longest_s) + FLUSH_TIMEOUT + REPORTS_TIMEOUT + GRACE_TIME,
-        )
+    /// `captures`: the server has agreed to send heads of packets.
+    pub(super) fn at_client(
+        measurement: u32,
+        now: Instant,
+        longest_s: f64,
+        captures: bool,
+    ) -> Self {
+        let until = after_s(now, longest_s) + FLUSH_TIMEOUT + REPORTS_TIMEOUT + GRACE_TIME;
+        let heads_left = if captures { MAX_HEADS_BYTES } else { 0 };
+        Self { heads_left, ..Self::new(measurement, now, None, until) }
     }
 
     /// The server's view: payload may move for `longest_s` and a little longer.
@@ -55,6 +63,7 @@ impl Running {
             reported: false,
             peer_reported: false,
             peer_samples: 0,
+            heads_left: 0,
         }
     }
 
@@ -64,6 +73,7 @@ impl Running {
             Message::Sample(sample) => Some(sample.measurement),
             Message::Finish(finish) => Some(finish.measurement),
             Message::Report(report) => Some(report.measurement),
+            Message::Captured(captured) => Some(captured.measurement),
             _ => None,
         }
     }
@@ -79,6 +89,7 @@ impl Running {
             Input::Sampled(sample) => self.sampled(now, channel, sample),
             Input::Finish(why) => self.finish(now, channel, why, false),
             Input::FinishSoon => self.finish(now, channel, None, true),
+            Input::Captured(heads) => self.captured(now, channel, *heads),
             Input::Report(end) => self.report(now, channel, end),
             _ => Ok(()),
         }
@@ -109,6 +120,7 @@ impl Running {
     ) -> Result<(), WireError> {
         match message {
             Message::Sample(sample) => self.peer_sampled(now, channel, sample.sample),
+            Message::Captured(captured) => self.peer_captured(channel, captured.part),
             Message::Report(report) => self.peer_reported(channel, report.end),
             Message::Finish(finish) => {
                 self.peer_finished(channel, finish);
@@ -160,6 +172,37 @@ impl Running {
             return Err(WireError::Protocol(format!("more than {SAMPLES_PER_S} samples a second")));
         }
         channel.act(Action::PeerSampled(sample));
+        Ok(())
+    }
+
+    /// Heads of packets that this end captured.
+    fn captured(
+        &self,
+        now: Instant,
+        channel: &mut Channel,
+        heads: FarHeads,
+    ) -> Result<(), WireError> {
+        if self.reported {
+            return Ok(());
+        }
+        let measurement = self.measurement;
+        heads.parts(PART_BYTES).into_iter().map(Box::new).try_for_each(|part| {
+            channel.send(now, &Message::Captured(Captured { measurement, part }))
+        })
+    }
+
+    /// Heads of packets that the peer captured.
+    fn peer_captured(
+        &mut self,
+        channel: &mut Channel,
+        part: Box<FarHeads>,
+    ) -> Result<(), WireError> {
+        // A part without heads has at least the counts of the end.
+        let bytes = part.heads.bytes().max(1);
+        let left = self.heads_left.checked_sub(bytes).filter(|_| !self.peer_reported);
+        self.heads_left =
+            left.ok_or_else(|| WireError::broken("it sends more captured packets than agreed"))?;
+        channel.act(Action::PeerCaptured(part));
         Ok(())
     }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::{TOKENS, joined, measure, observing, observing_with_tokens};
 use crate::error::WireError;
-use crate::pair::{BOOTED_NS, FAR_AHEAD_US, Pair, Step, client_config, server_config};
+use crate::pair::{BOOTED_NS, FAR_AHEAD_US, Pair, Step, captured, client_config, server_config};
 use crate::session::{Action, SettingRequest};
 use crate::ticket::FlowSetup;
-use goodput_model::{Direction, Exchange, Length, Plan};
+use goodput_model::{Direction, Exchange, FarHeads, Known, Length, Plan};
 
 fn is_peer_report(action: &Action) -> bool {
     matches!(action, Action::PeerReported(_))
@@ -37,6 +37,29 @@ fn a_measurement_completes() {
                 |a: &Action| matches!(a, Action::Greeted { secured: s, .. } if *s == secured);
             assert_eq!(peer.count(greeted), 1);
         }
+    }
+}
+
+#[test]
+fn what_the_far_end_captured_comes_whole_before_its_report() {
+    for (protocol, token) in observing_with_tokens() {
+        let plan = Plan { far_capture: true, ..Plan::standard() };
+        let steps = vec![Step::Measure(plan), measure()];
+        let mut pair = joined(protocol, token, steps);
+        pair.run();
+        assert_complete(&pair, 2);
+        let agreed = |action: &Action| matches!(action, Action::PeerCaptures(Known::Value(device)) if device == "eth0");
+        assert_eq!(pair.client.count(agreed), 1);
+        let mut whole = FarHeads::default();
+        let mut parts = 0;
+        for action in pair.client.actions.iter().take_while(|action| !is_peer_report(action)) {
+            if let Action::PeerCaptured(part) = action {
+                whole.add(FarHeads::clone(part));
+                parts += 1;
+            }
+        }
+        assert_eq!(whole, *captured());
+        assert!(parts > 1, "bounded messages");
     }
 }
 

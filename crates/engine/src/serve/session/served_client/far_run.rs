@@ -33,6 +33,7 @@ pub(super) struct FarRun {
     arrivals: mpsc::UnboundedReceiver<Arrival>,
     shedding: SampleShedding,
     place: Place,
+    path: Context,
 }
 
 enum Stage {
@@ -53,9 +54,9 @@ pub(super) enum Reported {
 impl FarRun {
     /// A measurement whose flows are awaited.
     pub(super) fn new(awaiting: Awaiting) -> Self {
-        let Awaiting { own, gathering, arrivals, place } = awaiting;
+        let Awaiting { own, gathering, arrivals, place, path } = awaiting;
         let (stage, shedding) = (Stage::Gathering(gathering), SampleShedding::default());
-        Self { own: Arc::new(own), stage, arrivals, shedding, place }
+        Self { own: Arc::new(own), stage, arrivals, shedding, place, path }
     }
 
     /// What was agreed.
@@ -66,6 +67,11 @@ impl FarRun {
     /// The path of the flows, as this host knows it.
     pub(super) fn context(&self) -> &Context {
         &self.own.context
+    }
+
+    /// The path to the client.
+    pub(super) fn path(&self) -> &Context {
+        &self.path
     }
 
     /// The client hears now that its flows may come. Returns the port at which they arrive, if it is one of their own.

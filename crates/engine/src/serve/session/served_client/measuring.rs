@@ -11,6 +11,7 @@ use goodput_wire::session::{Cookie, Input, ThirdPartyTest};
 use goodput_wire::ticket::{FlowSetup, FlowTicket};
 
 use super::OwnFlow;
+use super::far_capture::FarCapture;
 use super::far_run::{FarRun, Reported};
 use super::log_line::{in_short, missed};
 use crate::error::EngineError;
@@ -40,6 +41,10 @@ pub(super) struct Measuring {
     echo: Option<Cookie>,
     /// Echoes for the measurement are answered while this lives.
     echoing: Option<Echoing>,
+    /// The capture of the measurement's packets, if the client has asked for one and may have it.
+    capture: Option<FarCapture>,
+    /// Whether a report is on its way, and the client's own is awaited.
+    is_reporting: bool,
 }
 
 /// What is being measured.
@@ -89,7 +94,8 @@ impl From<EngineError> for Stop {
 impl Measuring {
     /// Nothing is measured yet. A conversation over UDP has its `own` flow.
     pub(super) fn new(own: Option<OwnFlow>) -> Self {
-        Self { run: Run::None, own, count: 0, shown: None, echo: None, echoing: None }
+        let (shown, echo, echoing, capture) = (None, None, None, None);
+        Self { run: Run::None, own, count: 0, shown, echo, echoing, capture, is_reporting: false }
     }
 
     /// How many measurements were made.
@@ -97,9 +103,10 @@ impl Measuring {
         self.count
     }
 
-    /// Whether a measurement with flows is under way.
+    /// Whether a measurement with flows is under way, or its report, which may be long.
     pub(super) fn has_flows(&self) -> bool {
-        !matches!(self.run, Run::None | Run::Asking(_) | Run::Conversing { .. })
+        self.is_reporting
+            || !matches!(self.run, Run::None | Run::Asking(_) | Run::Conversing { .. })
     }
 
     /// The next thing that happens to the current measurement; waits forever if there is none.
@@ -158,6 +165,8 @@ impl Measuring {
         self.shown = None;
         self.echo = None;
         self.echoing = None;
+        self.capture = None;
+        self.is_reporting = false;
     }
 
     /// The measurement that the client proposes next answers these echoes, if it is admitted.
@@ -174,6 +183,13 @@ impl Measuring {
         flow_setup: FlowSetup,
     ) -> Result<(), EngineError> {
         let Some(permit) = client.permit() else { return Ok(()) };
+        if plan.towards.is_some()
+            && let Err(why) = client.may_look_elsewhere()
+        {
+            tracing::info!(peer = %client.info.peer, by = %client.who(), "denied: {why}");
+            client.feed(Input::Denied(why.into()));
+            return Ok(());
+        }
         let taken = match flow_setup {
             FlowSetup::ThisConnection { taken_bytes, .. } => Some(taken_bytes),
             _ => None,
@@ -215,6 +231,11 @@ impl Measuring {
                 Err(why) => Known::missing(why),
             };
             client.feed(Input::ReceiveHash(hash));
+        }
+        if run.plan().far_capture {
+            let (capture, answer) = FarCapture::open(client, run.path()).await;
+            self.capture = capture;
+            client.feed(Input::Capture(answer));
         }
         self.echoing = self.echo.take().map(|cookie| client.shared.echoes.expect(cookie));
         let data_port = run.expecting();
@@ -264,6 +285,9 @@ impl Measuring {
         mut run: Box<FarRun>,
     ) -> Result<(), Stop> {
         if let Some(flows) = run.complete(client) {
+            if let Some(capture) = &mut self.capture {
+                capture.begin(&connections(&flows), run.plan().transport);
+            }
             let before = run.look().await?;
             self.show(client, run.plan(), &flows);
             let echoes = self.echoing.as_ref().map(Echoing::last_heard).unwrap_or_default();
@@ -362,7 +386,11 @@ impl Measuring {
             client.feed(Input::Report(Known::missing(why)));
             return Ok(());
         }
+        if let Some(capture) = self.capture.take() {
+            client.feed(Input::Captured(Box::new(capture.finish().await)));
+        }
         let Some(end) = run.into_end().await? else { return Ok(()) };
+        self.is_reporting = true;
         if let Some(shown) = &mut self.shown {
             shown.observed(end.before.clone(), end.after.clone());
         }
@@ -374,6 +402,7 @@ impl Measuring {
     pub(super) fn reported(&mut self, client: &ConnectedClient) {
         self.shown = None;
         self.echoing = None;
+        self.is_reporting = false;
         self.count += u32::from(client.info.protocol.far_end.measures_again);
     }
 

@@ -1,5 +1,6 @@
 //! One client: its conversation, its measurements one after the other, its settings.
 
+mod far_capture;
 mod far_run;
 mod host_settings;
 mod log_line;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use goodput_mover::EarlyPayload;
 use goodput_wire::session::{Action, Input, SettingRequest};
 
+pub use self::far_capture::MOST_CAPTURES;
 use self::host_settings::HostSettings;
 use self::measuring::{Happened, Measuring};
 use super::client::{ClientInfo, ConnectedClient};
@@ -135,6 +137,8 @@ impl ServedClient {
             // Only a client's session emits these.
             Action::OpenFlows { .. }
             | Action::PeerHash(_)
+            | Action::PeerCaptures(_)
+            | Action::PeerCaptured(_)
             | Action::PeerReady
             | Action::ServerShowed(_)
             | Action::ClockCompared(_) => {}

@@ -39,6 +39,8 @@ pub(super) struct Terms {
     longest_s: f64,
     /// What the user should know; reported when the measurement begins.
     note: Option<String>,
+    /// Whether the server captures packets.
+    captures: bool,
 }
 
 /// Why no goodput server measures a plan, if none does.
@@ -70,7 +72,7 @@ impl ClientMeasurements {
         self.common.propose(measurement);
         channel.send(now, &Message::Propose(Propose { measurement, plan: plan.clone() }))?;
         // The answer has a cookie for each flow.
-        channel.measuring_with_server(plan.flow_plans().len());
+        channel.measuring_with_server(plan.flow_plans().len(), plan.far_capture);
         self.common.prepare(Preparing::Proposed(plan), now + ACCEPT_TIMEOUT + GRACE_TIME);
         Ok(())
     }
@@ -107,9 +109,14 @@ impl ClientMeasurements {
         if plan.socket.spread_ports {
             channel.act(Action::PeerHash(checked(accept.receive_hash)));
         }
+        let capture = plan.far_capture.then(|| accept.capture.unwrap_or_else(not_captured));
+        let captures = capture.as_ref().is_some_and(|capture| capture.value().is_some());
+        if let Some(capture) = capture {
+            channel.act(Action::PeerCaptures(capture));
+        }
         let flow_setup = FlowSetup::Connect { port: accept.data_port.map(Into::into), apart: 0 };
         channel.act(Action::OpenFlows { tickets, flow_setup });
-        let terms = Terms { longest_s, note: accept.note };
+        let terms = Terms { longest_s, note: accept.note, captures };
         let opening = Preparing::Opening { terms, near_ready: false, far_ready: false };
         self.common.prepare(opening, now + FLOWS_TIMEOUT + GRACE_TIME);
         Ok(())
@@ -173,7 +180,8 @@ impl ClientMeasurements {
         if let Some(note) = terms.note {
             channel.act(Action::Note(note));
         }
-        self.common.run(Running::at_client(measurement, now, terms.longest_s));
+        let Terms { longest_s, captures, .. } = terms;
+        self.common.run(Running::at_client(measurement, now, longest_s, captures));
         Ok(())
     }
 
@@ -209,6 +217,11 @@ impl ClientMeasurements {
         };
         WireError::Closed(when.into())
     }
+}
+
+/// What a server says about a capture if it does not know captures.
+fn not_captured() -> Known<String> {
+    Known::missing("its goodput is older and captures nothing: update it")
 }
 
 /// The server's report of its card, made safe to show and to compute with.

@@ -138,7 +138,7 @@ impl End for ClientSession {
             Message::Accept(accept) => measurements.accepted(now, channel, accept),
             Message::Refuse(refuse) => measurements.refused(now, channel, refuse),
             Message::FlowsReady(about) => measurements.peer_ready(now, channel, about.measurement),
-            Message::Sample(_) | Message::Finish(_) | Message::Report(_) => {
+            Message::Sample(_) | Message::Finish(_) | Message::Report(_) | Message::Captured(_) => {
                 measurements.common.hear(now, channel, message)
             }
             Message::Hello(_) => Err(WireError::broken("a second hello")),

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::messages::{Accept, Hello, HexCookie, Message};
+use goodput_model::{FarHeads, Known, PacketHead};
+
+use super::super::messages::{About, Accept, Captured, Hello, HexCookie, Message};
 use super::super::preamble::Role;
 use super::*;
 use crate::pair::{client_config, client_key, host, origin};
@@ -182,6 +184,7 @@ fn an_acceptance_of_thousands_of_flows_is_taken() {
         data_port: None,
         echo: None,
         receive_hash: None,
+        capture: None,
         sets: Vec::new(),
         longest_s: 1.0,
         note: None,
@@ -216,6 +219,7 @@ fn a_server_that_does_not_know_an_option_is_not_measured_with() {
             data_port: None,
             echo: None,
             receive_hash: None,
+            capture: None,
             sets,
             longest_s: 1.0,
             note: None,
@@ -228,4 +232,68 @@ fn a_server_that_does_not_know_an_option_is_not_measured_with() {
         let opens = |output: &Output| matches!(output, Output::Do(Action::OpenFlows { .. }));
         assert_eq!(outputs.iter().any(opens), !refused, "{outputs:?}");
     }
+}
+
+/// A session that has proposed a plan with a capture, and what a server says to it.
+fn asks_for_a_capture(capture: Option<Known<String>>) -> (ClientSession, Vec<Output>) {
+    let (mut session, now) = (client(None), origin());
+    session.handle(now, Input::Received(Role::Control.preamble().to_vec())).unwrap();
+    hears(&mut session, &Message::Hello(Hello::of(&host("far"), 0).unwrap())).unwrap();
+    let plan = Plan { far_capture: true, ..Plan::standard() };
+    session.handle(now, Input::Propose(Box::new(plan))).unwrap();
+    let accept = Accept {
+        measurement: 1,
+        cookies: vec![HexCookie(Cookie([7; 16]))],
+        data_port: None,
+        echo: None,
+        receive_hash: None,
+        capture,
+        sets: Vec::new(),
+        longest_s: 1.0,
+        note: None,
+    };
+    hears(&mut session, &Message::Accept(accept)).unwrap();
+    session.handle(now, Input::FlowsReady).unwrap();
+    hears(&mut session, &Message::FlowsReady(About { measurement: 1 })).unwrap();
+    session.handle(now, Input::Begin).unwrap();
+    let outputs = std::iter::from_fn(|| session.poll()).collect();
+    (session, outputs)
+}
+
+fn hears(session: &mut ClientSession, message: &Message) -> Result<(), WireError> {
+    let mut bytes = Vec::new();
+    crate::frame::encode::<4>(&serde_json::to_vec(message).unwrap(), &mut bytes).unwrap();
+    session.handle(origin(), Input::Received(bytes))
+}
+
+fn heads_of(bytes: usize) -> Message {
+    let mut part = Box::new(FarHeads::default());
+    let head = PacketHead { at_ns: 1, bytes: 1500, is_outgoing: false, head: &[0x45; 100] };
+    while part.heads.bytes() < bytes && part.heads.push(&head, usize::MAX) {}
+    Message::Captured(Captured { measurement: 1, part })
+}
+
+/// An older server ignores the wish, and the measurement goes on.
+#[test]
+fn a_server_that_captures_nothing_is_measured_with() {
+    let older = asks_for_a_capture(None);
+    let forbids = asks_for_a_capture(Some(Known::missing("its operator forbids it")));
+    for ((mut session, outputs), words) in [(older, "older"), (forbids, "forbids")] {
+        let says = |output: &Output| {
+            matches!(output, Output::Do(Action::PeerCaptures(Known::Missing(why)))
+                if why.missing.contains(words))
+        };
+        assert_eq!(outputs.iter().filter(|output| says(output)).count(), 1, "{outputs:?}");
+        assert!(outputs.iter().any(|output| matches!(output, Output::Do(Action::Begin))));
+        let unasked = hears(&mut session, &heads_of(1)).unwrap_err();
+        assert!(unasked.to_string().contains("more captured packets than agreed"), "{unasked}");
+    }
+}
+
+#[test]
+fn a_server_sends_no_more_heads_than_agreed() {
+    let (mut session, _) = asks_for_a_capture(Some(Known::Value("eth0".into())));
+    let part = heads_of(1 << 20);
+    let heard = (0..8).try_for_each(|_| hears(&mut session, &part));
+    assert!(heard.unwrap_err().to_string().contains("more captured packets than agreed"));
 }

@@ -25,6 +25,8 @@ pub(super) struct ServerMeasurements {
     cookies: CookieMint,
     /// How this end's card spreads received packets, for the next [`Accept`].
     receive_hash: Option<Known<Box<ReceiveHash>>>,
+    /// The device at which this end captures, for the next [`Accept`].
+    capture: Option<Known<String>>,
 }
 
 /// How a measurement is prepared.
@@ -41,12 +43,17 @@ impl ServerMeasurements {
     /// Nothing is measured yet. `seed` makes the cookies.
     pub(super) fn new(seed: [u8; 32]) -> Self {
         let common = Measurements::new(Side::Server);
-        Self { common, cookies: CookieMint::new(seed), receive_hash: None }
+        Self { common, cookies: CookieMint::new(seed), receive_hash: None, capture: None }
     }
 
     /// How this end's card spreads received packets, for the next plan.
     pub(super) fn set_receive_hash(&mut self, hash: Known<Box<ReceiveHash>>) {
         self.receive_hash = Some(hash);
+    }
+
+    /// The device at which this end captures packets of the next plan, or why it does not.
+    pub(super) fn set_capture(&mut self, capture: Known<String>) {
+        self.capture = Some(capture);
     }
 
     /// Whether the client may propose a measurement of this number now.
@@ -104,6 +111,7 @@ impl ServerMeasurements {
             data_port: data_port.and_then(NonZeroU16::new),
             echo,
             receive_hash: self.receive_hash.take().filter(|_| plan.socket.spread_ports),
+            capture: self.capture.take().filter(|_| plan.far_capture),
             sets: later::options(&plan).map(Into::into).collect(),
             longest_s: longest_s(&plan, limits),
             note: check::note(&plan, limits),

@@ -55,6 +55,10 @@ impl StateMachine for ServerSession {
                 measurements.set_receive_hash(hash);
                 Ok(())
             }
+            Input::Capture(capture) => {
+                measurements.set_capture(capture);
+                Ok(())
+            }
             Input::FlowsReady => measurements.flows_ready(now, channel),
             Input::FlowsFailed(why) => measurements.common.break_off(now, channel, why),
             Input::Denied(why) => Err(WireError::NotPermitted(why)),
@@ -148,11 +152,12 @@ impl End for ServerSession {
                 measurements.common.hear(now, channel, message)
             }
             Message::Hello(_) => Err(WireError::broken("a second hello")),
-            Message::Accept(_) | Message::FlowsReady(_) | Message::SettingDone(_) => {
-                Err(WireError::broken(
-                    "a client can't accept, report flows ready or answer a setting request",
-                ))
-            }
+            Message::Accept(_)
+            | Message::FlowsReady(_)
+            | Message::SettingDone(_)
+            | Message::Captured(_) => Err(WireError::broken(
+                "a client can't accept, report flows ready, answer a setting request or capture",
+            )),
         }
     }
 }
