@@ -1,4 +1,4 @@
-//! What developers and CI run: `cargo xtask test | docs | bench | crowd | soak | truth | corpus | tuning | same | peers | new |
+//! What developers and CI run: `cargo xtask test | docs | bench | crowd | soak | truth | corpus | tuning | same | shapers | peers | new |
 //! advisories | fuzz | kernel | kills`.
 #![forbid(unsafe_code)]
 
@@ -64,6 +64,9 @@ enum Task {
     /// Compares what is the same, and says how often that came out as different.
     #[command(disable_help_flag = true)]
     Same(Arguments),
+    /// Tests shapers that are drawn at random, and says how often the answers are right.
+    #[command(disable_help_flag = true)]
+    Shapers(Arguments),
     /// Measures with every program whose protocol goodput speaks, and writes docs/peers.md.
     Peers(peers::Options),
     /// Adds an entry to a registry: the file, and its two lines in mod.rs.
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
         Task::Corpus(arguments) => other_programs::run(CAMPAIGNS, "corpus", &arguments),
         Task::Tuning(arguments) => other_programs::run(CAMPAIGNS, "tuning", &arguments),
         Task::Same(arguments) => other_programs::run(CAMPAIGNS, "same", &arguments),
+        Task::Shapers(arguments) => other_programs::run(CAMPAIGNS, "shapers", &arguments),
         Task::Peers(options) => peers::run(&options),
         Task::New(options) => new::run(&options),
         Task::Advisories(options) => supply::run(&options),

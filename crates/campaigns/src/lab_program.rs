@@ -57,6 +57,18 @@ impl LabProgram {
         self.lab(&["lab", "tune", case, "--json"])
     }
 
+    /// What a command prints in the near host of a case, whatever its exit code.
+    pub fn up(&self, case: &str, command: &[&str]) -> Result<String> {
+        let mut lab = self.command();
+        lab.args(["lab", "up", case, "--"]).args(command).stderr(Stdio::piped());
+        let said = lab.output().with_context(|| format!("can't start {}", self.path.display()))?;
+        let out = String::from_utf8_lossy(&said.stdout);
+        match out.trim() {
+            "" => bail!("{case}: {}", String::from_utf8_lossy(&said.stderr).trim()),
+            out => Ok(out.into()),
+        }
+    }
+
     /// A case as a file with this case alone.
     pub fn show(&self, case: &str) -> Result<String> {
         capture(self.command().args(["lab", "show", case]))

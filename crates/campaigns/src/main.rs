@@ -1,5 +1,5 @@
-//! Measures how often goodput is right: `goodput-campaigns truth | corpus | tuning | same | kills`, which `cargo xtask`
-//! starts under the same names.
+//! Measures how often goodput is right: `goodput-campaigns truth | corpus | tuning | same | shapers | kills`, which
+//! `cargo xtask` starts under the same names.
 #![forbid(unsafe_code)]
 
 mod corpus;
@@ -8,6 +8,7 @@ mod lab_program;
 mod options;
 mod random;
 mod same;
+mod shapers;
 mod side_by_side;
 mod truth;
 mod tuning;
@@ -29,6 +30,8 @@ enum Task {
     Tuning(tuning::Options),
     /// Compares what is the same, and says how often that came out as different.
     Same(same::Options),
+    /// Tests shapers that are drawn at random, and says how often the answers are right.
+    Shapers(shapers::Options),
     /// Kills runs that change settings, and compares the whole network namespace each time.
     Kills(kills::Options),
 }
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Task::Corpus(options) => corpus::run(&options),
         Task::Tuning(options) => tuning::run(&options),
         Task::Same(options) => same::run(&options),
+        Task::Shapers(options) => shapers::run(&options),
         Task::Kills(options) => kills::run(&options),
     };
     goodput_tools::exit(outcome)
