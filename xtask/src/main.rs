@@ -1,5 +1,5 @@
-//! What developers and CI run: `cargo xtask test | docs | bench | crowd | soak | truth | corpus | tuning | same | shapers | peers | new |
-//! advisories | fuzz | kernel | kills`.
+//! What developers and CI run: `cargo xtask test | docs | bench | crowd | soak | truth | corpus | tuning | same | shapers |
+//! peers | new | advisories | fuzz | kernel | kills | package`.
 #![forbid(unsafe_code)]
 
 mod docs;
@@ -15,6 +15,7 @@ mod module_layers;
 mod module_uses;
 mod new;
 mod other_programs;
+mod package;
 mod peers;
 mod rust_source;
 mod supply;
@@ -77,6 +78,8 @@ enum Task {
     Fuzz(fuzz::Options),
     /// Runs a command under the kernel of a Debian package, in a virtual machine with this host's files.
     Kernel(kernel::Options),
+    /// Makes a Debian package.
+    Package(package::Options),
     /// Kills runs that change settings, and compares the whole network namespace each time.
     #[command(disable_help_flag = true)]
     Kills(Arguments),
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Task::Advisories(options) => supply::run(&options),
         Task::Fuzz(options) => fuzz::run(&options),
         Task::Kernel(options) => kernel::run(&options),
+        Task::Package(options) => package::run(&options),
         Task::Kills(arguments) => other_programs::run(CAMPAIGNS, "kills", &arguments),
     };
     goodput_tools::exit(outcome)

@@ -12,7 +12,7 @@ use goodput_testing::Outcome;
 
 use crate::tally::{Steps, Tally};
 use crate::transcript::Transcript;
-use crate::{docs, kernel, layering, other_programs, peers, supply, tidy};
+use crate::{docs, kernel, layering, other_programs, package, peers, supply, tidy};
 use goodput_tools::packages;
 use goodput_tools::shell::{capture, cargo, command, root, run as run_command};
 
@@ -34,7 +34,7 @@ impl Options {
 type Step = fn() -> Result<Tally>;
 
 /// Every step, quick steps first.
-const STEPS: [(&str, Step); 14] = [
+const STEPS: [(&str, Step); 15] = [
     ("packages", provide_packages),
     ("format", || one(&mut cargo(["fmt", "--all", "--check"]))),
     ("tidy", || Ok(Tally::of_problems(&tidy::problems()?))),
@@ -49,6 +49,7 @@ const STEPS: [(&str, Step); 14] = [
     ("kernel", kernel::check),
     ("peers", || Ok(Tally::of_problems(&peers::problems()?))),
     ("corpus", corpus),
+    ("package", package::check),
     ("docs", || Ok(Tally::of_problems(&docs::problems()?))),
 ];
 

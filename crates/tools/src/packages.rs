@@ -54,6 +54,9 @@ pub const FOR_TESTS: &[Package] = &[
         program: "systemd-analyze",
         reason: "judges the units in packaging",
     },
+    Package { name: "binutils", program: "strip", reason: "takes the symbols off the program" },
+    Package { name: "dpkg-dev", program: "dpkg-shlibdeps", reason: "knows what it depends on" },
+    Package { name: "lintian", program: "lintian", reason: "judges the Debian package" },
 ];
 
 /// Packages for the benchmark.
