@@ -21,8 +21,8 @@ const GOODBYE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What is drawn.
 pub trait View: Send + 'static {
-    /// Catches up with what has happened.
-    fn look(&mut self);
+    /// Catches up with what has happened. Returns whether the picture changes.
+    fn look(&mut self) -> bool;
 
     /// Number of rows that can be selected.
     fn rows(&self) -> usize;
@@ -90,12 +90,14 @@ fn draw_until_closed(
     terminal: &mut DefaultTerminal,
 ) -> io::Result<()> {
     let mut controls = Controls::default();
+    let mut is_new = true;
     while !closed.load(Ordering::Relaxed) {
-        view.look();
-        terminal.draw(|frame| view.draw(frame, controls))?;
-        if event::poll(FRAME_INTERVAL)?
-            && let Input::Key(key) = event::read()?
-        {
+        is_new |= view.look();
+        if is_new {
+            terminal.draw(|frame| view.draw(frame, controls))?;
+        }
+        is_new = event::poll(FRAME_INTERVAL)?;
+        if is_new && let Input::Key(key) = event::read()? {
             if controls.press(key, view.rows()) == Asked::Quit {
                 quit();
             }

@@ -75,12 +75,13 @@ struct RunView {
 }
 
 impl View for RunView {
-    fn look(&mut self) {
+    fn look(&mut self) -> bool {
         let (run, recent) = {
             let state = self.shared.state();
             (state.run, state.recent.clone())
         };
         self.limits.judge(run, &self.plan, &recent);
+        true
     }
 
     fn rows(&self) -> usize {

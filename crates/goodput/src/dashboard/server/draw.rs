@@ -1,5 +1,7 @@
 //! The picture of a server, from its state alone.
 
+use std::net::IpAddr;
+
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
@@ -10,12 +12,13 @@ use super::super::controls::{Controls, SERVER_KEYS};
 use super::super::parts::{graph, help, percent, spoken};
 use super::super::series::SHOWN_S;
 use super::state::{Counted, Past, Remark, Running, ServerState};
-
-/// Columns of an IPv4 address; longer ones get what is left.
-const CLIENT_COLUMNS: u16 = 15;
+use crate::fit::fit;
 
 /// Columns of a time, with its unit.
 const TIME_COLUMNS: u16 = 8;
+
+/// Columns of a number of times.
+const TIMES_COLUMNS: u16 = 5;
 
 /// Columns of a rate, with its unit.
 const RATE_COLUMNS: u16 = 11;
@@ -52,15 +55,15 @@ pub fn whole(frame: &mut Frame, state: &ServerState, controls: Controls) {
 fn title(state: &ServerState, controls: Controls) -> Line<'static> {
     let (clients, tests) = (state.connected, state.running.len());
     let counts = format!(
-        "  {clients} client{} connected, {tests} measuring",
+        "{clients} client{} connected, {tests} measuring ",
         if clients == 1 { "" } else { "s" }
     );
-    let mut spans = vec![Span::from(state.listening.join(", ")).bold(), Span::from(counts)];
-    if controls.paused {
-        spans.push(Span::from("  paused").reversed());
-    }
     // What changes comes first: the end of a long line is not seen.
-    spans.rotate_left(1);
+    let mut spans = vec![Span::from(counts).bold()];
+    if controls.paused {
+        spans.push(Span::from(" paused ").reversed());
+    }
+    spans.push(Span::from(format!("  {}", state.listening.join(", "))));
     Line::from(spans)
 }
 
@@ -84,7 +87,7 @@ fn graphs(
 
 fn running(frame: &mut Frame, area: Rect, state: &ServerState, controls: Controls) {
     let widths = [
-        Constraint::Min(CLIENT_COLUMNS),
+        Constraint::Length(columns(state.running.values().map(|running| running.peer.ip()))),
         Constraint::Fill(1),
         Constraint::Length(TIME_COLUMNS),
         Constraint::Length(RATE_COLUMNS),
@@ -109,32 +112,54 @@ fn running(frame: &mut Frame, area: Rect, state: &ServerState, controls: Control
     frame.render_stateful_widget(table, area, &mut at);
 }
 
-fn past<'a>(frame: &mut Frame, area: Rect, past: impl Iterator<Item = &'a Past>, at_s: f64) {
+fn past<'a>(
+    frame: &mut Frame,
+    area: Rect,
+    past: impl Iterator<Item = &'a Past> + Clone,
+    at_s: f64,
+) {
+    let client = columns(past.clone().map(|past| past.peer.ip()));
     let rows = past.map(|Past { peer, what, ended_s, outcome }| {
         Row::new([time(at_s - ended_s), peer.ip().to_string(), what.clone(), outcome.clone()])
     });
     let widths = [
         Constraint::Length(TIME_COLUMNS),
-        Constraint::Min(CLIENT_COLUMNS),
-        Constraint::Fill(2),
-        Constraint::Fill(3),
+        Constraint::Length(client),
+        Constraint::Fill(1),
+        Constraint::Fill(1),
     ];
     let head = ["ago", "client", "test", "result"];
     frame.render_widget(table(rows, widths, head, "clients lately"), area);
 }
 
-fn remarks<'a>(frame: &mut Frame, area: Rect, said: impl Iterator<Item = &'a Remark>, at_s: f64) {
+fn remarks<'a>(
+    frame: &mut Frame,
+    area: Rect,
+    said: impl Iterator<Item = &'a Remark> + Clone,
+    at_s: f64,
+) {
+    let client = columns(said.clone().map(|remark| remark.from));
+    let before = TIME_COLUMNS + TIMES_COLUMNS + client + 3;
+    let room = usize::from(area.width.saturating_sub(before)).max(1);
     let rows = said.map(|Remark { from, text, at_s: then_s, times }| {
-        Row::new([time(at_s - then_s), times.to_string(), from.to_string(), text.clone()])
+        let text = fit(text, Some(room));
+        let lines = text.lines().count() as u16;
+        Row::new([time(at_s - then_s), times.to_string(), from.to_string(), text]).height(lines)
     });
     let widths = [
         Constraint::Length(TIME_COLUMNS),
-        Constraint::Length(5),
-        Constraint::Min(CLIENT_COLUMNS),
-        Constraint::Fill(4),
+        Constraint::Length(TIMES_COLUMNS),
+        Constraint::Length(client),
+        Constraint::Fill(1),
     ];
     let head = ["ago", "times", "client", "why"];
     frame.render_widget(table(rows, widths, head, "refused, and other remarks"), area);
+}
+
+/// Columns of the longest of these addresses, or of their heading.
+fn columns(addresses: impl Iterator<Item = IpAddr>) -> u16 {
+    let longest = addresses.map(|address| address.to_string().len()).max().unwrap_or(0);
+    longest.max("client".len()) as u16
 }
 
 fn table<'a, const N: usize>(

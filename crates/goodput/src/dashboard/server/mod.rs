@@ -19,7 +19,7 @@ use super::full_screen::{FullScreen, View};
 use crate::screen;
 use state::ServerState;
 
-/// Shortest time between two points of a graph, seconds.
+/// Shortest time between two points of a graph, and between two pictures if no key is pressed, seconds.
 const TICK_S: f64 = 1.0;
 
 /// What clients do, for one who watches.
@@ -91,12 +91,14 @@ struct Drawn {
 }
 
 impl View for Drawn {
-    fn look(&mut self) {
+    fn look(&mut self) -> bool {
         let at_s = self.view.began.elapsed().as_secs_f64();
         let mut state = self.view.shared.state();
-        if at_s >= state.at_s + TICK_S {
+        let is_due = at_s >= state.at_s + TICK_S;
+        if is_due {
             state.tick(at_s, Some(cpu_us()));
         }
+        is_due
     }
 
     fn rows(&self) -> usize {
