@@ -56,6 +56,7 @@ const ENGINE: &str = "goodput-engine";
 const COMPAT: &str = "goodput-compat";
 const CAPTURE: &str = "goodput-capture";
 const CHARTS: &str = "goodput-charts";
+const WATCH: &str = "goodput-watch";
 const WEB: &str = "goodput-web";
 
 /// From the bottom up. The tests of a crate may use all crates before it.
@@ -72,6 +73,7 @@ const LAYERS: &[Layer] = &[
     pure(EXPERIMENT, &[MODEL]),
     pure(SHAPING, &[MODEL, CEILING]),
     pure(CHARTS, &[MODEL]),
+    pure(WATCH, &[MODEL]),
     layer(STORE, &[MODEL]),
     // What it shows and starts besides the history is handed to it.
     layer(WEB, &[MODEL, CHARTS, STORE]),
@@ -106,7 +108,7 @@ const LAYERS: &[Layer] = &[
         "goodput",
         &[
             MODEL, WIRE, FILES, CEILING, DIAGNOSE, EXPERIMENT, SHAPING, STORE, MOVER, KERNEL,
-            SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT, CHARTS, WEB,
+            SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT, CHARTS, WATCH, WEB,
         ],
     ),
     // The developers' programs, which share how they start others. `xtask` counts what tests leave behind, and starts the

@@ -53,7 +53,7 @@ const LAYERED_FOLDERS: &[LayeredFolder] = &[
         path: "crates/engine/src/serve",
         sources: ENGINE,
         layers: &[
-            layer(&["address"]),
+            layer(&["address", "counts"]),
             layer(&["admit"]),
             layer_of_folder(&["session"]),
             layer_of_folder(&["listen"]),

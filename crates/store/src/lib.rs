@@ -11,9 +11,11 @@ pub mod path;
 mod schema;
 mod search;
 pub mod store;
+mod watched;
 
 pub use compat::read_record;
 pub use error::{RecordError, StoreError};
 pub use path::default_path;
 pub use search::{MAX_NAMES, Names, Wanted};
 pub use store::{Entry, Store};
+pub use watched::{Series, Tested, Watched};

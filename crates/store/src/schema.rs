@@ -11,7 +11,7 @@ const APPLICATION_ID: i64 = 0x6764_7074;
 
 /// Entry n converts a file of schema n to schema n + 1. Entries are added, never changed: files of
 /// each schema exist.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     // The JSON is the record; the other columns allow listing without reading it. Numbers are never
     // reused (AUTOINCREMENT): people keep them in notes.
     "CREATE TABLE records (
@@ -28,6 +28,23 @@ const MIGRATIONS: [&str; 2] = [
     "CREATE INDEX records_listed ON records (id, started, kind, target, goodput_bits_per_s, rule);
      CREATE INDEX records_by_target ON records (target);
      CREATE INDEX records_by_rule ON records (rule);",
+    // Tests of `goodput watch`: which of them can be compared, and what they cost the line. A series is read from its
+    // index alone, and so is what was spent.
+    "CREATE TABLE series (
+        id INTEGER PRIMARY KEY,
+        target TEXT NOT NULL,
+        plan TEXT NOT NULL,
+        UNIQUE (target, plan)
+     ) STRICT;
+     CREATE TABLE watched (
+        record INTEGER PRIMARY KEY,
+        series INTEGER NOT NULL,
+        started TEXT NOT NULL,
+        goodput_bits_per_s REAL,
+        bytes INTEGER NOT NULL
+     ) STRICT;
+     CREATE INDEX watched_by_series ON watched (series, record, started, goodput_bits_per_s);
+     CREATE INDEX watched_by_start ON watched (started, series, bytes);",
 ];
 
 /// Makes the tables in a new file and migrates an old one. If several processes try at once, one

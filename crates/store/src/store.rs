@@ -29,7 +29,7 @@ const MAX_SEARCHED_RECORDS: u32 = 50;
 /// The history, open.
 #[derive(Debug)]
 pub struct Store {
-    db: Connection,
+    pub(crate) db: Connection,
     path: PathBuf,
 }
 
@@ -160,7 +160,20 @@ impl Store {
         Ok(None)
     }
 
-    fn failed(&self, doing: &'static str, source: rusqlite::Error) -> StoreError {
+    /// Deletes the records that began before `started`, RFC 3339, UTC; only those of `goodput watch` if `watched` is set.
+    /// Returns their number. Numbers are not reused.
+    pub fn delete_before(&self, started: &str, watched: bool) -> Result<usize, StoreError> {
+        let failed = |source| self.failed("write to", source);
+        let delete = "DELETE FROM records
+                      WHERE started < ?1 AND (NOT ?2 OR id IN (SELECT record FROM watched WHERE started < ?1))";
+        let step = self.db.unchecked_transaction().map_err(failed)?;
+        let deleted = step.execute(delete, params![started, watched]).map_err(failed)?;
+        step.execute("DELETE FROM watched WHERE started < ?1", [started]).map_err(failed)?;
+        step.commit().map_err(failed)?;
+        Ok(deleted)
+    }
+
+    pub(crate) fn failed(&self, doing: &'static str, source: rusqlite::Error) -> StoreError {
         StoreError::sqlite(doing, &self.path, source)
     }
 }

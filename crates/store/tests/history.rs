@@ -9,7 +9,7 @@ use std::thread;
 
 use common::{CHILD_STORE, child, record};
 use goodput_model::{BitRate, Record};
-use goodput_store::{Names, Store, StoreError, Wanted};
+use goodput_store::{Names, Series, Store, StoreError, Wanted, Watched};
 use rusqlite::Connection;
 
 const WRITERS: usize = 8;
@@ -172,9 +172,57 @@ fn a_history_of_the_first_schema_can_be_searched() {
     let db = Connection::open(&path).unwrap();
     db.execute_batch(
         "DROP INDEX records_listed; DROP INDEX records_by_target; DROP INDEX records_by_rule;
-         PRAGMA user_version = 1",
+         DROP TABLE series; DROP TABLE watched; PRAGMA user_version = 1",
     )
     .unwrap();
     drop(db);
     assert_eq!(ids(&Store::open(&path).unwrap(), &wanted()), [1]);
+}
+
+fn watched(goodput: Option<f64>, bytes: u64) -> Watched {
+    Watched { plan: "{}".into(), goodput: goodput.map(BitRate), bytes }
+}
+
+fn at(started: &str, rate: f64) -> Record {
+    Record { started: started.into(), ..record("nas", rate) }
+}
+
+#[test]
+fn a_series_has_its_whole_tests_in_order_and_their_cost() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("history.db")).unwrap();
+    store.add(&at("2026-01-01T09:00:00Z", 5e6)).unwrap();
+    let first =
+        store.add_watched(&at("2026-01-01T10:00:00Z", 1e6), &watched(Some(1e6), 100)).unwrap();
+    let half = watched(None, 30);
+    store.add_watched(&at("2026-01-02T10:00:00Z", 1e3), &half).unwrap();
+    // The clock was set back.
+    let last =
+        store.add_watched(&at("2026-01-02T09:00:00Z", 2e6), &watched(Some(2e6), 200)).unwrap();
+    let other = Watched { plan: "{\"flows\": 4}".into(), ..watched(Some(9e6), 1000) };
+    store.add_watched(&at("2026-01-02T11:00:00Z", 9e6), &other).unwrap();
+    let tests = store.tests_of("nas", "{}").unwrap();
+    let tests: Vec<_> = tests.iter().map(|test| (test.record, test.goodput.0)).collect();
+    assert_eq!(tests, [(first, 1e6), (last, 2e6)]);
+    assert_eq!(store.tests_of("nas", "[]").unwrap(), []);
+    let spent = store.spent("nas", "2026-01-02").unwrap();
+    assert_eq!(spent.iter().map(|(_, bytes)| bytes).sum::<u64>(), 1230);
+    assert_eq!(store.spent("files", "2026-01-01").unwrap(), []);
+    let series = |plan: &str| Series { target: "nas".into(), plan: plan.into() };
+    assert_eq!(store.series().unwrap(), [series("{}"), series("{\"flows\": 4}")]);
+}
+
+#[test]
+fn old_records_are_deleted_and_the_others_keep_their_numbers() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("history.db")).unwrap();
+    store.add(&at("2026-01-01T09:00:00Z", 5e6)).unwrap();
+    for day in ["2026-01-01", "2026-01-02", "2026-01-03"] {
+        store.add_watched(&at(&format!("{day}T10:00:00Z"), 1e6), &watched(Some(1e6), 100)).unwrap();
+    }
+    assert_eq!(store.delete_before("2026-01-03", true).unwrap(), 2);
+    assert_eq!(ids(&store, &wanted()), [4, 1]);
+    assert_eq!(store.tests_of("nas", "{}").unwrap().len(), 1);
+    assert_eq!(store.delete_before("2026-01-03", false).unwrap(), 1);
+    assert_eq!(store.add(&at("2026-01-04T10:00:00Z", 1e6)).unwrap(), 5);
 }

@@ -2,6 +2,7 @@
 
 mod address;
 mod admit;
+mod counts;
 mod listen;
 mod session;
 
@@ -36,6 +37,7 @@ pub use admit::keys::Keys;
 use admit::logins::Logins;
 use admit::quotas::Limit;
 use admit::read_budgets::ReadBudgets;
+pub use counts::{Counted, Counts};
 use listen::endpoint::Endpoint;
 use listen::event_thread::EventThread;
 use listen::listeners::OpenedPorts;
@@ -86,6 +88,8 @@ pub struct Config {
     pub third_party: Option<ThirdParty>,
     /// Who shows what clients do, if anyone does.
     pub watcher: Option<Watcher>,
+    /// Where the server counts what it does.
+    pub counts: Arc<Counts>,
     /// Who changes settings for clients with the permission; `None` if no client has it.
     pub settings_helper: Option<Arc<Helper>>,
     /// Who captures packets of clients with a credential; `None` if the operator does not permit captures.

@@ -20,6 +20,7 @@ mod remote_settings;
 mod report;
 mod saved;
 mod serve;
+mod serve_metrics;
 mod served;
 mod settings;
 mod shaping;
@@ -29,6 +30,7 @@ mod third_party;
 mod top;
 mod tune;
 mod unprivileged;
+mod watch;
 mod web;
 
 use anyhow::Result;
@@ -49,6 +51,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Compare(args) => compare::run(*args, state_dir),
         Command::Tune(args) => tune::run(*args, state_dir),
         Command::Shaping(args) => shaping::run(&args, state_dir),
+        Command::Watch(args) => watch::run(&args, state_dir),
         Command::Check(args) => check::run(&args, state_dir, verbose),
         Command::Top(args) => top::run(&args),
         Command::Ceiling(args) => ceiling::run(&args),

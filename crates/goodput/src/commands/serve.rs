@@ -20,6 +20,7 @@ use goodput_wire::session::{Limits, Protocol};
 
 use super::measured::{self, Signals};
 use super::notifier::Notifier;
+use super::serve_metrics;
 use super::served;
 use super::settings::{settle_leftovers, warn_of_leftovers};
 use super::third_party;
@@ -29,7 +30,7 @@ use crate::authorized::Authorized;
 use crate::dashboard::ServerView;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
-use crate::{credentials, key_files, screen};
+use crate::{credentials, key_files, scrape, screen};
 
 /// Serves until a signal comes.
 pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
@@ -62,6 +63,10 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     }
     let notifier = Notifier::connect();
     measured::runtime()?.block_on(async {
+        let metrics = match args.listen.metrics {
+            Some(address) => Some(scrape::listen(address).await?),
+            None => None,
+        };
         unprivileged::become_so(&args, known.as_ref().map(|known| &*known.clients))?;
         screen::stay_alone(false);
         if let Some(known) = &known {
@@ -70,6 +75,11 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         // Before the server announces that it is ready, because it may be stopped from then on.
         let mut signals = Signals::listen()?;
         let mut full_screen = None;
+        if let Some(listening) = metrics {
+            screen::say(format_args!("metrics on http://{}/metrics", listening.address()));
+            let counts = Arc::clone(&config.counts);
+            tokio::spawn(listening.serve(move || serve_metrics::text(counts.read())));
+        }
         let ready = || {
             // The parent process may have gone without waiting for this.
             let _ = listening.iter().try_for_each(screen::line);
@@ -182,6 +192,7 @@ fn config(args: &ServeArgs, state: &Path, known: Option<&KnownClients>) -> Resul
         shows_qdiscs: args.clients.allow_qdiscs,
         third_party: third_party::runner(args),
         watcher: served::watcher(args),
+        counts: Arc::default(),
     })
 }
 

@@ -45,3 +45,4 @@ mod thinned;
 pub mod top;
 pub mod transfers;
 pub mod tune;
+pub mod watch;

@@ -36,25 +36,30 @@ fn systemd_understands_the_units() {
     let place = tempfile::tempdir().expect("a temporary directory can be made");
     let program = exe().to_str().expect("the program has a plain name");
     let service = text("goodput.service").replace("/usr/bin/goodput", program);
-    let files = ["goodput.service", "goodput.socket"].map(|name| place.path().join(name));
+    let watch = text("goodput-watch.service").replace("/usr/bin/goodput", program);
+    let names = ["goodput.service", "goodput.socket", "goodput-watch.service"];
+    let files = names.map(|name| place.path().join(name));
     std::fs::write(&files[0], service).expect("it is writable");
     std::fs::write(&files[1], text("goodput.socket")).expect("it is writable");
+    std::fs::write(&files[2], watch).expect("it is writable");
     let files = files.each_ref().map(|file| file.to_str().expect("it has a plain name"));
-    let arguments = ["verify", "--man=no", files[0], files[1]];
+    let arguments = ["verify", "--man=no", files[0], files[1], files[2]];
     let Some(output) = analyze(&arguments) else { return };
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
     // What it does not know it ignores, with a line that names the unit.
-    assert!(!said.contains("goodput."), "{said}");
+    assert!(!said.contains("goodput.") && !said.contains("goodput-watch."), "{said}");
 }
 
 #[test]
-fn the_service_is_exposed_as_little_as_a_server_can_be() {
-    let service = unit("goodput.service");
-    let service = service.to_str().expect("the sources have a plain name");
-    let arguments = ["security", "--offline=true", EXPOSURE, service];
-    let Some(output) = analyze(&arguments) else { return };
-    assert!(output.status.success(), "{}", stdout(&output));
+fn the_services_are_exposed_as_little_as_a_program_of_the_network_can_be() {
+    for name in ["goodput.service", "goodput-watch.service"] {
+        let service = unit(name);
+        let service = service.to_str().expect("the sources have a plain name");
+        let arguments = ["security", "--offline=true", EXPOSURE, service];
+        let Some(output) = analyze(&arguments) else { return };
+        assert!(output.status.success(), "{}", stdout(&output));
+    }
 }
 
 #[test]

@@ -140,6 +140,7 @@ fn welcome(
         let text = "rejected: --allow and --deny leave out its network";
         tracing::info!(%peer, "{text}");
         shared.remark(peer, None, text);
+        shared.config.counts.refuse();
         return;
     }
     let permit = match shared.admission.connection(peer.ip()) {
@@ -147,6 +148,7 @@ fn welcome(
         Err(why) => {
             tracing::info!(%peer, "rejected: {why}");
             shared.remark(peer, None, &format!("rejected: {why}"));
+            shared.config.counts.refuse();
             return;
         }
     };

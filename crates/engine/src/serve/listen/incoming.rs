@@ -76,6 +76,7 @@ pub async fn serve(
                 Err(why) => {
                     tracing::info!(%peer, "rejected: {why}");
                     shared.remark(peer, Some(protocol), &format!("rejected: {why}"));
+                    shared.config.counts.refuse();
                     return;
                 }
             };
@@ -88,6 +89,7 @@ pub async fn serve(
         Purpose::Nothing(why) => {
             tracing::info!(%peer, "rejected: {why}");
             shared.remark(peer, None, &format!("rejected: {why}"));
+            shared.config.counts.refuse();
         }
     }
     // A connection counts against its address until it is done, or until a flow has proven itself.

@@ -5,6 +5,7 @@
 use std::fmt::Display;
 
 pub mod address;
+pub mod budget;
 pub mod calendar;
 pub mod capture_file;
 pub mod class;
@@ -26,6 +27,7 @@ pub mod source_ports;
 pub mod spoken;
 pub mod steps;
 pub mod time;
+pub mod when;
 
 /// Why `text` is refused: it is not `noun`, which says what is allowed; and what to `write`, with an example.
 pub fn unfit(text: &str, noun: &str, write: impl Display) -> String {

@@ -68,6 +68,38 @@ pub fn busy_poll(text: &str) -> Result<u32, String> {
         .ok_or_else(|| unfit(text, "a time from 0 to 1s", "it like 50us"))
 }
 
+/// Seconds between two tests of a target: at least one, and at most a year.
+///
+/// # Errors
+/// A sentence that says what to write instead.
+pub fn every(text: &str) -> Result<f64, String> {
+    let time = with_days(text).filter(|seconds| (1.0..=MAX_TIME_S).contains(seconds));
+    time.ok_or_else(|| {
+        unfit(text, "a time of at least 1s and at most a year", "it like 15m, 1h or 1d")
+    })
+}
+
+/// Seconds that results are kept: at least an hour, and at most a century. A number without a unit would be a mistake.
+///
+/// # Errors
+/// A sentence that says what to write instead.
+pub fn age(text: &str) -> Result<f64, String> {
+    refuse_bare(text, ["d", "h"])?;
+    let time = with_days(text).filter(|seconds| (3600.0..=100.0 * MAX_TIME_S).contains(seconds));
+    let noun = "an age of at least 1h and at most a century";
+    time.ok_or_else(|| unfit(text, noun, "it like 90d, 12w or 48h"))
+}
+
+/// A time that may be in days of 24 hours or in weeks.
+fn with_days(text: &str) -> Option<f64> {
+    let units = [("d", 86_400.0), ("w", 7.0 * 86_400.0)];
+    let long = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
+    match long {
+        Some((number, seconds)) => Some(number.trim().parse::<f64>().ok()? * seconds),
+        None => parsed(text),
+    }
+}
+
 /// Refuses a number alone, with the units that may be meant: other options would read seconds, the kernel microseconds.
 fn refuse_bare(text: &str, [small, large]: [&str; 2]) -> Result<(), String> {
     match text.parse::<f64>() {
@@ -131,6 +163,21 @@ mod tests {
             ("1h", 3600.0),
         ] {
             assert_eq!(seconds(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_schedule_and_an_age_may_be_in_days() {
+        assert_eq!(every("15m"), Ok(900.0));
+        assert_eq!(every("1d"), Ok(86_400.0));
+        assert_eq!(age("90d"), Ok(90.0 * 86_400.0));
+        assert_eq!(age("2w"), Ok(14.0 * 86_400.0));
+        assert_eq!(age("90"), Err("90 has no unit; write 90d or 90h".into()));
+        for wrong in ["0.5", "500ms", "0d", "-1d", "NaNd", "often", "d", ""] {
+            assert!(every(wrong).unwrap_err().contains("15m"), "{wrong}");
+        }
+        for wrong in ["1s", "0d", "40000d", "long"] {
+            assert!(age(wrong).unwrap_err().contains("90d"), "{wrong}");
         }
     }
 

@@ -1,14 +1,18 @@
 //! What `goodput history` takes.
 
-use clap::Args;
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, Subcommand};
 
 use crate::args::options::format_parser;
 use crate::args::values::number::whole;
-use crate::args::values::unfit;
+use crate::args::values::{time, unfit, when};
 use goodput_compat::formats::Format;
+use goodput_store::Wanted;
 
 /// `goodput history`
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct HistoryArgs {
     /// One number shows that result, two compare them [default: list the latest results]
     #[arg(num_args = 0..=2, value_name = "NUMBER", value_parser = number)]
@@ -23,6 +27,90 @@ pub struct HistoryArgs {
     #[arg(long, value_name = "FORMAT", requires = "ids", conflicts_with = "json",
           value_parser = format_parser())]
     pub format: Option<&'static Format>,
+    #[command(flatten)]
+    pub wanted: WantedArgs,
+    #[command(subcommand)]
+    pub deed: Option<HistoryDeed>,
+}
+
+/// Which results are meant.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Choice")]
+pub struct WantedArgs {
+    /// Only results of targets that contain this text
+    #[arg(long, value_name = "TEXT")]
+    pub target: Option<String>,
+    /// Only results with this verdict, like path-rate or none
+    #[arg(long, value_name = "RULE")]
+    pub limit: Option<String>,
+    /// Only results since this time (UTC), like 2026-11-24, or an age: 7d
+    #[arg(long, value_name = "WHEN", value_parser = when::since)]
+    pub since: Option<String>,
+    /// Only results before this time
+    #[arg(long, value_name = "WHEN", value_parser = when::since)]
+    pub until: Option<String>,
+}
+
+impl WantedArgs {
+    /// The same for the history; at most `last` results.
+    pub fn wanted(&self, last: u32) -> Wanted {
+        Wanted {
+            text: self.target.clone(),
+            limited_by: self.limit.clone(),
+            from: self.since.clone(),
+            until: self.until.clone(),
+            limit: last,
+            ..Wanted::default()
+        }
+    }
+}
+
+/// What else can be done with results.
+#[derive(Debug, Subcommand)]
+pub enum HistoryDeed {
+    /// Print results for other programs, oldest first
+    Export(ExportArgs),
+    /// Keep results that another machine exported
+    ///
+    /// A result that the history has already is left out.
+    Import(ImportArgs),
+    /// Delete old results
+    ///
+    /// The others keep their numbers.
+    Prune(PruneArgs),
+}
+
+/// `goodput history export`
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("form").required(true))]
+pub struct ExportArgs {
+    /// Print a line per result, comma-separated (RFC 4180)
+    #[arg(long, group = "form")]
+    pub csv: bool,
+    /// Print a whole record per line, for `goodput history import`
+    #[arg(long, group = "form")]
+    pub json: bool,
+    /// Print samples with times, for `promtool tsdb create-blocks-from`
+    #[arg(long, group = "form")]
+    pub openmetrics: bool,
+    #[command(flatten)]
+    pub wanted: WantedArgs,
+}
+
+/// `goodput history import`
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Files with JSON records, one per line or one per file
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+}
+
+/// `goodput history prune`
+#[derive(Debug, Args)]
+pub struct PruneArgs {
+    /// Keep only results that are not older than this, like 90d
+    #[arg(long, value_name = "AGE", value_parser = time::age)]
+    pub keep: f64,
 }
 
 /// The number of a result.

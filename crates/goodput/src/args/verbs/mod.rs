@@ -16,6 +16,7 @@ mod shaping;
 mod test;
 mod top;
 mod tune;
+mod watch;
 mod web;
 
 use clap::Subcommand;
@@ -24,7 +25,7 @@ pub use ceiling::CeilingArgs;
 pub use check::CheckArgs;
 pub use compare::{Combination, CompareArgs, ComparisonArgs};
 pub use generate::Generate;
-pub use history::HistoryArgs;
+pub use history::{ExportArgs, HistoryArgs, HistoryDeed, PruneArgs};
 pub use key::KeyArgs;
 pub use lab::Lab;
 pub use list::{ListArgs, Listed, Narrowed};
@@ -36,6 +37,7 @@ pub use shaping::ShapingArgs;
 pub use test::TestArgs;
 pub use top::{Order, TopArgs};
 pub use tune::TuneArgs;
+pub use watch::WatchArgs;
 pub use web::WebArgs;
 
 /// The verbs.
@@ -51,6 +53,8 @@ pub enum Command {
     Tune(Box<TuneArgs>),
     /// Test whether a shaper gives its rate, and what it does to bursts
     Shaping(Box<ShapingArgs>),
+    /// Test paths on a schedule, and say when one changed and why
+    Watch(Box<WatchArgs>),
     /// Find what could limit this host, without traffic
     ///
     /// goodput reads the host's settings and counters.
@@ -68,7 +72,7 @@ pub enum Command {
     /// Run virtual hosts and links on this machine, with faults on demand
     #[command(subcommand)]
     Lab(Lab),
-    /// List, show and compare earlier results
+    /// List, show, compare, export and import earlier results
     History(HistoryArgs),
     /// Draw earlier results, as a web page or as pictures for a ticket
     Report(ReportArgs),

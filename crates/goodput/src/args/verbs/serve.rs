@@ -1,5 +1,6 @@
 //! What `goodput serve` takes.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
@@ -15,7 +16,7 @@ use crate::args::values::number::whole;
 use crate::args::values::path::path;
 use crate::args::values::rate::{self, Rate};
 use crate::args::values::spoken::ServedProtocol;
-use crate::args::values::{size, time};
+use crate::args::values::{address, size, time};
 
 /// `goodput serve`. The groups appear in the help in this order.
 #[derive(Debug, Args)]
@@ -61,6 +62,11 @@ pub struct ListenArgs {
     /// Exit after the first client that ran a measurement
     #[arg(long, hide_short_help = true)]
     pub one_off: bool,
+    /// Serve metrics for Prometheus at this address (OpenMetrics, /metrics)
+    ///
+    /// They are counts of all clients together. Everyone who reaches the address can read them.
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address::with_port, hide_short_help = true)]
+    pub metrics: Option<SocketAddr>,
     /// Print this instead of the listening addresses
     #[arg(long, value_name = "TEXT", hide = true)]
     pub announce: Option<String>,

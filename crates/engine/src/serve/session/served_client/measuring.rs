@@ -22,6 +22,7 @@ use crate::run::traffic::{Connected, connections};
 use crate::serve::AUDIT;
 use crate::serve::admit::admission::{Place, Wants};
 use crate::serve::admit::echoes::Echoing;
+use crate::serve::counts::Moved;
 use crate::serve::session::client::{ClientInfo, ConnectedClient, log_doubts};
 use crate::serve::session::gather::{Awaiting, Preparing, Wish, prepare};
 use crate::serve::session::shown::{Shown, turned};
@@ -35,6 +36,8 @@ pub(super) struct Measuring {
     own: Option<OwnFlow>,
     /// How many measurements were made.
     count: u32,
+    /// The present measurement's payload that the server's counts have.
+    counted: Moved,
     /// The measurement as an observer of the server sees it.
     shown: Option<Shown>,
     /// Whose echoes to answer during the proposed measurement.
@@ -95,7 +98,9 @@ impl Measuring {
     /// Nothing is measured yet. A conversation over UDP has its `own` flow.
     pub(super) fn new(own: Option<OwnFlow>) -> Self {
         let (shown, echo, echoing, capture) = (None, None, None, None);
-        Self { run: Run::None, own, count: 0, shown, echo, echoing, capture, is_reporting: false }
+        let (count, counted) = (0, Moved::default());
+        let run = Run::None;
+        Self { run, own, count, counted, shown, echo, echoing, capture, is_reporting: false }
     }
 
     /// How many measurements were made.
@@ -153,6 +158,7 @@ impl Measuring {
                 let ClientInfo { peer, protocol, .. } = client.info;
                 tracing::info!(%peer, "{}: refused: {why}", protocol.id);
                 client.remark(&format!("refused: {why}"));
+                client.shared.config.counts.refuse();
                 client.feed(Input::FlowsFailed(why));
                 Ok(())
             }
@@ -215,6 +221,7 @@ impl Measuring {
         taken: Option<u64>,
     ) -> Result<(), Stop> {
         let mut run = Box::new(FarRun::new(*prepared?));
+        self.counted = Moved::default();
         // Its turn may have taken a while to come, and its key may be gone.
         client.renew()?;
         let ClientInfo { peer, protocol, .. } = client.info;
@@ -347,6 +354,7 @@ impl Measuring {
         if let Some(shown) = &mut self.shown {
             shown.sampled(&sample);
         }
+        client.shared.config.counts.count(&sample, &mut self.counted);
         let Run::Going(run) = &mut self.run else { return };
         run.moved(&sample);
         let far_end = &client.info.protocol.far_end;
@@ -372,6 +380,8 @@ impl Measuring {
         tracing::info!(%peer, "{}: measured: {what}: received {} bytes{}, sent {} bytes in {:.3} s{held}",
             protocol.id, last.received_bytes, missed(&last), last.sent_bytes, last.at_s);
         self.count += u32::from(!protocol.far_end.measures_again);
+        client.shared.config.counts.count(&last, &mut self.counted);
+        client.shared.config.counts.measure();
         if let Some(shown) = &mut self.shown {
             shown.ended(&last);
         }

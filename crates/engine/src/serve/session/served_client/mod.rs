@@ -34,6 +34,7 @@ pub async fn serve_client(
     shared: &Arc<Shared>,
 ) -> u32 {
     shared.tell(|| Served::Arrived { peer: info.peer });
+    let _conversing = shared.config.counts.converse();
     let client = ConnectedClient::new(conversation, info, Arc::clone(shared), own.is_some());
     let settings = HostSettings::new(&client);
     let mut served = ServedClient { client, measuring: Measuring::new(own), settings };

@@ -1,8 +1,11 @@
 //! `goodput history`: earlier results.
 
+mod export;
+mod import;
+
 use anyhow::{Result, bail};
 
-use crate::args::HistoryArgs;
+use crate::args::{HistoryArgs, HistoryDeed, PruneArgs};
 use crate::data_dirs;
 use crate::exit::Exit;
 use crate::report::test::Detail;
@@ -10,13 +13,20 @@ use crate::report::{self, table::Table};
 use crate::screen;
 use goodput_compat::formats::{self, Style};
 use goodput_model::{Kind, Record};
-use goodput_store::Store;
+use goodput_store::{Store, Wanted};
+use jiff::{SignedDuration, Timestamp};
 
-/// Lists results, shows one, or compares two.
+/// Lists results, shows one, or compares two; hands them out, takes them in, or deletes old ones.
 pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
     let store = data_dirs::history()?;
+    match &args.deed {
+        Some(HistoryDeed::Export(export)) => return export::run(&store, export),
+        Some(HistoryDeed::Import(import)) => return import::run(&store, &import.files),
+        Some(HistoryDeed::Prune(prune)) => return delete_old(&store, prune),
+        None => {}
+    }
     match args.ids[..] {
-        [] => list(&store, args.last)?,
+        [] => list(&store, &args.wanted.wanted(args.last))?,
         [id] => show(&store.get(id)?, args, Detail { verbose, ..Detail::default() })?,
         [a, b, ..] => {
             screen::print_fitted(&report::difference::text(&store.get(a)?, &store.get(b)?))?
@@ -25,10 +35,20 @@ pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-fn list(store: &Store, last: u32) -> Result<()> {
+/// Deletes what is older than the user wants to keep, and reports the number.
+fn delete_old(store: &Store, args: &PruneArgs) -> Result<Exit> {
+    let age = SignedDuration::try_from_secs_f64(args.keep)?;
+    let before = Timestamp::now().saturating_sub(age)?.strftime("%Y-%m-%dT%H:%M:%SZ");
+    let deleted = store.delete_before(&before.to_string(), false)?;
+    let results = if deleted == 1 { "result" } else { "results" };
+    screen::line(format_args!("deleted {deleted} {results} from before {before}"))?;
+    Ok(Exit::Fine)
+}
+
+fn list(store: &Store, wanted: &Wanted) -> Result<()> {
     let headings = ["id", "started", "kind", "goodput", "limit", "target"];
     let mut table = Table::new(&headings).breaking_the_last_column();
-    for entry in store.list(last)? {
+    for entry in store.search(wanted)? {
         table.row(&[
             &entry.id.to_string(),
             &to_the_minute(&entry.started),

@@ -1,0 +1,332 @@
+//! What a watch knows, for Prometheus. Names and units follow its conventions: base units, `_total` for counts.
+//!
+//! What is unknown is absent: a target without a result has no goodput, rather than one of 0.
+
+use std::fmt::{self, Write};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use goodput_model::Bytes;
+use jiff::Timestamp;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::report::watch::{Event, Tested};
+
+/// The value of a label. Targets, and rules of future records, are any text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Label(String);
+
+impl EncodeLabelValue for Label {
+    /// Escapes as OpenMetrics 1.0 requires ("Escaping"); the library writes the text as it is.
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                '\\' => encoder.write_str("\\\\")?,
+                '"' => encoder.write_str("\\\"")?,
+                '\n' => encoder.write_str("\\n")?,
+                c => encoder.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+type Labels = Vec<(&'static str, Label)>;
+type Gauges = Family<Labels, Gauge<f64, AtomicU64>>;
+type Counters = Family<Labels, Counter>;
+
+/// The labels of a target.
+fn of(target: &str) -> Labels {
+    vec![("target", Label(target.into()))]
+}
+
+/// The metrics of a watch; all clones share them.
+#[derive(Clone)]
+pub struct Metrics {
+    registry: Arc<Registry>,
+    goodput: Gauges,
+    round_trip: Gauges,
+    smallest_round_trip: Gauges,
+    lost: Gauges,
+    verdict: Gauges,
+    probability: Gauges,
+    up: Gauges,
+    last_result: Gauges,
+    tests: Counters,
+    bytes: Counters,
+    changes: Counters,
+    change: Gauges,
+    budget_used: Gauge<f64, AtomicU64>,
+    /// The labels of each target's last verdict, which go when the next one comes.
+    verdicts: Arc<Mutex<Vec<Labels>>>,
+}
+
+impl Metrics {
+    /// No test was made yet.
+    pub fn new(budget: Bytes) -> Self {
+        let mut registry = Registry::with_prefix("goodput_watch");
+        let version = vec![("version", env!("CARGO_PKG_VERSION"))];
+        registry.register("build", "Version of goodput", Info::new(version));
+        let budget_limit = Gauge::<f64, AtomicU64>::default();
+        budget_limit.set(budget.0 as f64);
+        let metrics = Self {
+            goodput: gauges(
+                &mut registry,
+                "goodput",
+                "Goodput of the last result",
+                "bits_per_second",
+            ),
+            round_trip: gauges(
+                &mut registry,
+                "round_trip",
+                "Round-trip time under load of the last result",
+                "seconds",
+            ),
+            smallest_round_trip: gauges(
+                &mut registry,
+                "smallest_round_trip",
+                "Smallest round-trip time of the last result",
+                "seconds",
+            ),
+            lost: gauges(
+                &mut registry,
+                "lost",
+                "Share of the last result that was sent again or lost",
+                "ratio",
+            ),
+            verdict: Gauges::default(),
+            probability: gauges(
+                &mut registry,
+                "verdict_probability",
+                "Probability of the last verdict",
+                "ratio",
+            ),
+            up: Gauges::default(),
+            last_result: gauges(
+                &mut registry,
+                "last_result_timestamp",
+                "When the last result began",
+                "seconds",
+            ),
+            tests: Counters::default(),
+            bytes: Counters::default(),
+            changes: Counters::default(),
+            change: gauges(
+                &mut registry,
+                "last_change",
+                "Goodput since the last change, divided by that before",
+                "ratio",
+            ),
+            budget_used: Gauge::default(),
+            verdicts: Arc::default(),
+            registry: Arc::default(),
+        };
+        registry.register(
+            "verdict",
+            "The last verdict: 1 for the limit that it names",
+            metrics.verdict.clone(),
+        );
+        registry.register("up", "Whether the last test had a result", metrics.up.clone());
+        registry.register("tests", "Tests by outcome", metrics.tests.clone());
+        let bytes = "Bytes of the tests' IP packets in both directions";
+        registry.register_with_unit("spent", bytes, Unit::Bytes, metrics.bytes.clone());
+        registry.register("changes", "Changes of the path", metrics.changes.clone());
+        let used = "Bytes of the last 24 hours";
+        registry.register_with_unit("budget_used", used, Unit::Bytes, metrics.budget_used.clone());
+        let limit = "Bytes that may be spent in 24 hours";
+        registry.register_with_unit("budget", limit, Unit::Bytes, budget_limit);
+        Self { registry: Arc::new(registry), ..metrics }
+    }
+
+    /// Takes what happened.
+    pub fn see(&self, event: &Event) {
+        match event {
+            Event::Begin { targets, used_bytes, .. } => {
+                self.budget_used.set(used_bytes.0 as f64);
+                for target in targets {
+                    // A count that begins at 0 shows its first growth.
+                    for outcome in ["result", "no-result", "over-budget"] {
+                        self.count(target, outcome, 0);
+                    }
+                    self.changes.get_or_create(&of(target)).inc_by(0);
+                    self.bytes.get_or_create(&of(target)).inc_by(0);
+                }
+            }
+            Event::Late { .. } | Event::Back { .. } => {}
+            Event::Tested(test) => self.tested(test),
+            Event::NoResult { target, .. } => self.no_result(target),
+            Event::UsedUp { target, used_bytes, .. } => {
+                self.budget_used.set(used_bytes.0 as f64);
+                self.count(target, "over-budget", 1);
+            }
+            Event::Changed(change) => {
+                self.changes.get_or_create(&of(&change.target)).inc();
+                self.change.get_or_create(&of(&change.target)).set(1.0 + change.percent / 100.0);
+            }
+        }
+    }
+
+    fn tested(&self, test: &Tested) {
+        let labels = of(&test.target);
+        let known = |gauges: &Gauges, value: Option<f64>| match value {
+            Some(value) => {
+                gauges.get_or_create(&labels).set(value);
+            }
+            None => {
+                gauges.remove(&labels);
+            }
+        };
+        known(&self.goodput, Some(test.goodput_bits_per_s.0));
+        known(&self.round_trip, test.round_trip_s);
+        known(&self.smallest_round_trip, test.smallest_round_trip_s);
+        known(&self.lost, test.lost_share);
+        known(&self.probability, test.probability);
+        known(&self.up, Some(1.0));
+        let began = test.at.parse::<Timestamp>().ok().map(|at| at.as_second() as f64);
+        known(&self.last_result, began);
+        self.set_verdict(&test.target, Some(test));
+        self.count(&test.target, "result", 1);
+        self.bytes.get_or_create(&labels).inc_by(test.bytes.0);
+        self.budget_used.set(test.used_bytes.0 as f64);
+    }
+
+    fn no_result(&self, target: &str) {
+        let labels = of(target);
+        for gauges in [
+            &self.goodput,
+            &self.round_trip,
+            &self.smallest_round_trip,
+            &self.lost,
+            &self.probability,
+        ] {
+            gauges.remove(&labels);
+        }
+        self.up.get_or_create(&labels).set(0.0);
+        self.set_verdict(target, None);
+        self.count(target, "no-result", 1);
+    }
+
+    /// Replaces the target's verdict.
+    fn set_verdict(&self, target: &str, test: Option<&Tested>) {
+        let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+        let whose = ("target", Label(target.into()));
+        verdicts.retain(|labels| {
+            let stays = !labels.contains(&whose);
+            if !stays {
+                self.verdict.remove(labels);
+            }
+            stays
+        });
+        if let Some(test) = test {
+            let end = Label(test.end.to_string());
+            let labels = vec![whose, ("limit", Label(test.limit.clone())), ("end", end)];
+            self.verdict.get_or_create(&labels).set(1.0);
+            verdicts.push(labels);
+        }
+    }
+
+    fn count(&self, target: &str, outcome: &str, number: u64) {
+        let mut labels = of(target);
+        labels.push(("outcome", Label(outcome.into())));
+        self.tests.get_or_create(&labels).inc_by(number);
+    }
+
+    /// All metrics as OpenMetrics text.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String can't fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+fn gauges(registry: &mut Registry, name: &str, help: &str, unit: &str) -> Gauges {
+    let gauges = Gauges::default();
+    registry.register_with_unit(name, help, Unit::Other(unit.into()), gauges.clone());
+    gauges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{BitRate, Place};
+
+    fn test(target: &str, limit: &str) -> Tested {
+        Tested {
+            at: "2026-11-27T14:05:00Z".into(),
+            target: target.into(),
+            record: Some(1),
+            goodput_bits_per_s: BitRate(9.4e8),
+            limit: limit.into(),
+            end: Place::Path,
+            probability: None,
+            round_trip_s: Some(0.0031),
+            smallest_round_trip_s: None,
+            lost_share: Some(0.0),
+            incomplete: None,
+            bytes: Bytes(1000),
+            used_bytes: Bytes(3000),
+        }
+    }
+
+    /// Whether the text has this line, apart from the order of its labels.
+    fn has(text: &str, line: &str) -> bool {
+        text.lines().any(|other| other == line)
+    }
+
+    #[test]
+    fn a_result_has_its_metrics_and_the_last_verdict_alone() {
+        let metrics = Metrics::new(Bytes(5000));
+        metrics.see(&Event::Tested(test("nas", "path-rate")));
+        metrics.see(&Event::Tested(test("nas", "policer")));
+        let text = metrics.text();
+        for line in [
+            "goodput_watch_goodput_bits_per_second{target=\"nas\"} 940000000.0",
+            "goodput_watch_round_trip_seconds{target=\"nas\"} 0.0031",
+            "goodput_watch_lost_ratio{target=\"nas\"} 0.0",
+            "goodput_watch_verdict{target=\"nas\",limit=\"policer\",end=\"path\"} 1.0",
+            "goodput_watch_tests_total{target=\"nas\",outcome=\"result\"} 2",
+            "goodput_watch_spent_bytes_total{target=\"nas\"} 2000",
+            "goodput_watch_budget_used_bytes 3000.0",
+            "goodput_watch_budget_bytes 5000.0",
+            "goodput_watch_last_result_timestamp_seconds{target=\"nas\"} 1795788300.0",
+            "# TYPE goodput_watch_spent_bytes counter",
+        ] {
+            assert!(has(&text, line), "{line}\n{text}");
+        }
+        assert!(
+            !text.contains("path-rate") && !text.contains("smallest_round_trip_seconds{"),
+            "{text}"
+        );
+        assert!(text.ends_with("# EOF\n"), "{text}");
+    }
+
+    #[test]
+    fn a_target_that_is_gone_has_no_goodput() {
+        let metrics = Metrics::new(Bytes(5000));
+        metrics.see(&Event::Tested(test("nas", "path-rate")));
+        let at = String::from("2026-11-27T14:20:00Z");
+        let gone =
+            Event::NoResult { at: at.clone(), target: "nas".into(), why: String::new(), since: at };
+        metrics.see(&gone);
+        let text = metrics.text();
+        assert!(has(&text, "goodput_watch_up{target=\"nas\"} 0.0"), "{text}");
+        assert!(!text.contains("bits_per_second{") && !text.contains("verdict{"), "{text}");
+        assert!(text.contains("last_result_timestamp_seconds{"), "{text}");
+    }
+
+    #[test]
+    fn hostile_labels_are_escaped_once() {
+        let metrics = Metrics::new(Bytes(5000));
+        metrics.see(&Event::Tested(test("a\"} 1\nb\\", "none")));
+        let text = metrics.text();
+        let line = r#"goodput_watch_up{target="a\"} 1\nb\\"} 1.0"#;
+        assert!(has(&text, line), "{text}");
+    }
+}

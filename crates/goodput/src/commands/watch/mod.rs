@@ -1,0 +1,289 @@
+//! `goodput watch`: small tests on a schedule, and what they show.
+//!
+//! ```text
+//! schedule ──▶ budget ──▶ one test (turn) ──▶ history, chart (path) ──▶ event ──▶ screen, program (notify)
+//! ```
+
+mod metrics;
+mod notify;
+mod path;
+mod turn;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use goodput_engine::{EngineError, Interrupt};
+use goodput_model::{Bytes, Direction, Length};
+use goodput_store::Store;
+use goodput_watch::{Budget, Schedule, payload_of};
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::sleep;
+
+use self::metrics::Metrics;
+use self::notify::Program;
+use self::path::{Path, Run};
+use self::turn::HostTurn;
+use super::measured;
+use crate::args::WatchArgs;
+use crate::data_dirs::history;
+use crate::exit::Exit;
+use crate::report::watch::{self, Event};
+use crate::{scrape, screen};
+
+/// Payload below which a test would show little but slow start.
+const MIN_PAYLOAD: Bytes = Bytes(1_000_000);
+
+/// Watches until a signal comes, or tests each target once.
+pub fn run(args: &WatchArgs, state: Option<PathBuf>) -> Result<Exit> {
+    let mut watch = Watch::new(args, state)?;
+    let (outcome, _) = measured::block_on(async |interrupt| {
+        Ok::<_, EngineError>(match args.schedule.once {
+            true => watch.once(&interrupt).await,
+            false => watch.go_on(&interrupt).await,
+        })
+    })?;
+    outcome
+}
+
+/// A running watch.
+struct Watch<'a> {
+    args: &'a WatchArgs,
+    store: Store,
+    paths: Vec<Path>,
+    budget: Budget,
+    /// What one test may cost.
+    share: Bytes,
+    host: HostTurn,
+    program: Option<Program>,
+    metrics: Option<Metrics>,
+    began: Instant,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// With a result that is like the ones before.
+    Tested,
+    /// With a change of the path.
+    Changed,
+    /// Without a result.
+    NoResult,
+    /// Before a result, because the user ended it.
+    Interrupted,
+}
+
+impl<'a> Watch<'a> {
+    fn new(args: &'a WatchArgs, state: Option<PathBuf>) -> Result<Self> {
+        let store = history()?;
+        let mut budget = Budget::new(args.schedule.budget);
+        let share = budget.share(args.schedule.every, args.targets.len());
+        let length = Length::Bytes(payload(args, share)?);
+        let paths = args.targets.iter().map(|text| -> Result<Path> {
+            let path = Path::open(text, &args.measure, length, state.clone(), &store)?;
+            path.past_costs(&store)?
+                .into_iter()
+                .for_each(|(age_s, bytes)| budget.spend(-age_s, bytes));
+            Ok(path)
+        });
+        let paths = paths.collect::<Result<_>>()?;
+        let program = args.output.notify.as_deref().map(Program::new).transpose()?;
+        let host = HostTurn::open()?;
+        let metrics = args.output.metrics.map(|_| Metrics::new(args.schedule.budget));
+        let began = Instant::now();
+        Ok(Self { args, store, paths, budget, share, host, program, metrics, began })
+    }
+
+    /// One test of each target.
+    async fn once(&mut self, interrupt: &Interrupt) -> Result<Exit> {
+        let mut exit = Exit::Fine;
+        for target in 0..self.paths.len() {
+            match self.turn(target, interrupt).await? {
+                Ended::Tested => {}
+                Ended::Changed if exit == Exit::Fine => exit = Exit::Problem,
+                Ended::Changed => {}
+                Ended::NoResult => exit = Exit::CouldNot,
+                Ended::Interrupted => return Ok(Exit::CouldNot),
+            }
+        }
+        self.delete_old();
+        if let Some(program) = &mut self.program {
+            program.wait();
+        }
+        Ok(exit)
+    }
+
+    /// Tests on the schedule until the user ends it.
+    async fn go_on(&mut self, interrupt: &Interrupt) -> Result<Exit> {
+        let seed = rand::random();
+        let mut schedule = Schedule::new(self.args.schedule.every, self.paths.len(), seed);
+        if let (Some(address), Some(metrics)) = (self.args.output.metrics, &self.metrics) {
+            let listening = scrape::listen(address).await?;
+            screen::say(format_args!("metrics on http://{}/metrics", listening.address()));
+            let metrics = metrics.clone();
+            tokio::spawn(listening.serve(move || metrics.text()));
+        }
+        self.begin()?;
+        loop {
+            let turn = schedule.next(self.now_s());
+            if turn.missed > 0 {
+                self.tell(&Event::Late { tests: turn.missed })?;
+            }
+            let wait = Duration::from_secs_f64((turn.due_s - self.now_s()).max(0.0));
+            tokio::select! {
+                () = sleep(wait) => {}
+                () = interrupt.raised() => return Ok(Exit::Fine),
+            }
+            if self.turn(turn.target, interrupt).await? == Ended::Interrupted {
+                return Ok(Exit::Fine);
+            }
+            self.delete_old();
+        }
+    }
+
+    /// Says what it will do.
+    fn begin(&mut self) -> Result<()> {
+        let now_s = self.now_s();
+        let used_bytes = self.budget.used(now_s);
+        let schedule = &self.args.schedule;
+        self.tell(&Event::Begin {
+            targets: self.args.targets.clone(),
+            every_s: schedule.every,
+            budget_bytes: schedule.budget,
+            test_bytes: self.share,
+            used_bytes,
+        })
+    }
+
+    /// Seconds since the watch began.
+    fn now_s(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    /// Tests a target, if the budget allows it, and says what this shows.
+    async fn turn(&mut self, target: usize, interrupt: &Interrupt) -> Result<Ended> {
+        let now_s = self.now_s();
+        let expected = self.paths[target].expected_cost(self.share);
+        if let Err(why) = self.budget.allow(now_s, expected) {
+            self.tell(&Event::UsedUp {
+                at: measured::now(),
+                target: self.paths[target].text.clone(),
+                used_bytes: why.used,
+                budget_bytes: why.limit,
+                free_at: why.free_in_s.is_finite().then(|| time_in(why.free_in_s)),
+            })?;
+            return Ok(Ended::NoResult);
+        }
+        let patience = Duration::from_secs_f64(self.args.schedule.every);
+        let Some(_turn) = self.host.take(patience, interrupt).await? else {
+            if interrupt.is_raised() {
+                return Ok(Ended::Interrupted);
+            }
+            let why = "another watch of this host was testing all the time; test less often";
+            return self.no_result(target, why.into());
+        };
+        let max_time = Duration::from_secs_f64(self.args.schedule.max_time);
+        let run = self.paths[target].test(max_time, interrupt).await;
+        match run {
+            Err(_) if interrupt.is_raised() => Ok(Ended::Interrupted),
+            Err(why) => self.no_result(target, why.to_string()),
+            Ok(run) => self.tested(target, &run, interrupt),
+        }
+    }
+
+    fn no_result(&mut self, target: usize, why: String) -> Result<Ended> {
+        let path = &mut self.paths[target];
+        let is_new = path.gone_since.is_none();
+        let at = measured::now();
+        let since = path.gone_since.get_or_insert_with(|| at.clone()).clone();
+        let event = Event::NoResult { at, target: path.text.clone(), why, since };
+        self.tell(&event)?;
+        if is_new {
+            self.notify("gone", &event);
+        }
+        Ok(Ended::NoResult)
+    }
+
+    /// Keeps a test, and compares it with the ones before.
+    fn tested(&mut self, target: usize, run: &Run, interrupt: &Interrupt) -> Result<Ended> {
+        let now_s = self.now_s();
+        self.budget.spend(now_s, run.bytes);
+        let used = self.budget.used(now_s);
+        let path = &mut self.paths[target];
+        let whole = run.incomplete.is_none() && !interrupt.is_raised();
+        // A full disk must not end the watch: it may have room again for the next result.
+        let kept = path.keep(&self.store, run, whole);
+        if let Err(why) = &kept {
+            screen::say(format_args!("goodput: {}: the result was not kept: {why}", path.text));
+        }
+        let kept = kept.ok();
+        let back = path.gone_since.take().map(|since| Event::Back {
+            at: run.record.started.clone(),
+            target: path.text.clone(),
+            since,
+        });
+        let change = kept.filter(|_| whole).and_then(|id| path.compare(id, &run.record));
+        let changed = change.map(|change| path.explained(&self.store, &change)).transpose()?;
+        let event = path.event(run, kept, used);
+        self.tell(&event)?;
+        if let Some(back) = back {
+            self.tell(&back)?;
+            self.notify("back", &back);
+        }
+        if interrupt.is_raised() {
+            return Ok(Ended::Interrupted);
+        }
+        let Some(changed) = changed else { return Ok(Ended::Tested) };
+        let changed = Event::Changed(changed.into());
+        self.tell(&changed)?;
+        self.notify("changed", &changed);
+        Ok(Ended::Changed)
+    }
+
+    fn tell(&self, event: &Event) -> Result<()> {
+        if let Some(metrics) = &self.metrics {
+            metrics.see(event);
+        }
+        if self.args.output.json {
+            return Ok(screen::line(serde_json::to_string(event)?)?);
+        }
+        Ok(screen::print_fitted(&watch::text(event))?)
+    }
+
+    fn notify(&mut self, name: &'static str, event: &Event) {
+        let Some(program) = &mut self.program else { return };
+        if let Err(why) = program.run(name, event) {
+            screen::say(format_args!("goodput: {why:#}"));
+        }
+    }
+
+    /// Deletes what is older than --keep.
+    fn delete_old(&self) {
+        let Some(keep_s) = self.args.schedule.keep else { return };
+        let before = time_in(-keep_s);
+        if let Err(why) = self.store.delete_before(&before, true) {
+            screen::say(format_args!("goodput: old results were not deleted: {why}"));
+        }
+    }
+}
+
+/// The payload of a test that costs at most `share`.
+fn payload(args: &WatchArgs, share: Bytes) -> Result<Bytes> {
+    let asks = args.measure.length.length().is_some();
+    let both = args.measure.direction.direction() == Direction::Both;
+    let payload = Bytes(payload_of(share).0 / if both { 2 } else { 1 });
+    if payload < MIN_PAYLOAD && !asks {
+        bail!(
+            "--budget leaves {share} for a test, and a test needs at least {MIN_PAYLOAD} of payload in each direction; \
+             test fewer targets, less often (--every), or allow more"
+        );
+    }
+    Ok(payload)
+}
+
+/// The time in this number of seconds, in the format of records.
+fn time_in(seconds: f64) -> String {
+    let length = SignedDuration::try_from_secs_f64(seconds).unwrap_or(SignedDuration::MAX);
+    let time = Timestamp::now().saturating_add(length).unwrap_or(Timestamp::MAX);
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

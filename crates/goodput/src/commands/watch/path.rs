@@ -1,0 +1,259 @@
+//! One watched path: its tests, and its chart.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclude, measure};
+use goodput_model::record::DirectionResult;
+use goodput_model::{BitRate, Bytes, Known, Length, Plan, Record};
+use goodput_store::{Store, StoreError, Watched};
+use goodput_watch::{Change, Chart, Point, bytes_on_the_path, differences};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use tokio::time::sleep;
+
+use crate::args::MeasureArgs;
+use crate::commands::measured;
+use crate::credentials::credentials;
+use crate::file_servers;
+use crate::report::watch::{Changed, Event, Tested};
+
+/// Records before a change that it is compared with: eight hours of tests every 15 minutes.
+const COMPARED: usize = 32;
+/// A day of the budget, seconds.
+const DAY_S: f64 = 86_400.0;
+const MINUTES_OF_A_DAY: f64 = 1440.0;
+
+/// A watched path.
+pub struct Path {
+    /// The target, as typed.
+    pub text: String,
+    /// The first test without a result since the last one with a result.
+    pub gone_since: Option<String>,
+    /// What the last test cost.
+    pub last_cost: Option<Bytes>,
+    target: Target,
+    credentials: Credentials,
+    plan: Plan,
+    /// The plan as JSON: what tests are compared by.
+    series: String,
+    chart: Chart,
+    /// Numbers of the whole tests' records, oldest first.
+    records: Vec<i64>,
+}
+
+/// A test with a result.
+pub struct Run {
+    /// The result.
+    pub record: Record,
+    /// Why it is only a part, if it is.
+    pub incomplete: Option<String>,
+    /// What it cost the line.
+    pub bytes: Bytes,
+}
+
+impl Path {
+    /// The path to the target `text`, with what the history has of it.
+    pub fn open(
+        text: &str,
+        args: &MeasureArgs,
+        length: Length,
+        state: Option<PathBuf>,
+        store: &Store,
+    ) -> Result<Self> {
+        let target = file_servers::target(text, &args.peer.files, state)?;
+        let credentials = credentials(&args.peer.credentials, &target)?;
+        let plan = args.plan_towards(&target, length);
+        let series = serde_json::to_string(&plan)?;
+        let mut path = Self {
+            text: text.into(),
+            gone_since: None,
+            last_cost: None,
+            target,
+            credentials,
+            plan,
+            series,
+            chart: Chart::default(),
+            records: Vec::new(),
+        };
+        for test in store.tests_of(&path.text, &path.series)? {
+            // What it finds was said when it happened.
+            path.enter(test.record, &test.started, test.goodput);
+        }
+        Ok(path)
+    }
+
+    /// How long ago the tests of the last 24 hours were, in seconds, and what each cost. One from the future, by a clock
+    /// that was set back, counts as new.
+    pub fn past_costs(&self, store: &Store) -> Result<Vec<(f64, Bytes)>, StoreError> {
+        let now = Timestamp::now();
+        let day = jiff::SignedDuration::from_secs(DAY_S as i64);
+        let from = now.saturating_sub(day).map(|from| from.to_string()).unwrap_or_default();
+        let spent = store.spent(&self.text, &from)?.into_iter().map(|(started, bytes)| {
+            let age = started.parse::<Timestamp>().map(|at| now.duration_since(at).as_secs_f64());
+            (age.unwrap_or_default().max(0.0), Bytes(bytes))
+        });
+        Ok(spent.collect())
+    }
+
+    /// What the next test may cost: its share of the budget, unless the user chose the length.
+    pub fn expected_cost(&self, share: Bytes) -> Bytes {
+        match (self.plan.length, self.last_cost) {
+            (Length::Bytes(bytes), last) if bytes < share => share.max(last.unwrap_or(Bytes(0))),
+            (Length::Bytes(bytes), last) => bytes.max(last.unwrap_or(Bytes(0))),
+            // The first test of a time shows what such a test costs.
+            (_, last) => last.unwrap_or(Bytes(0)),
+        }
+    }
+
+    /// Tests once. After `max_time` a test of bytes ends with what it has.
+    pub async fn test(
+        &self,
+        max_time: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<Run, EngineError> {
+        let started = measured::now();
+        let (raise, soon) = goodput_engine::interrupt();
+        let ends_it = async {
+            let is_of_bytes = matches!(self.plan.length, Length::Bytes(_));
+            let limit = async {
+                match is_of_bytes {
+                    true => sleep(max_time).await,
+                    false => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = limit => {}
+                () = interrupt.raised() => {}
+            }
+            raise.raise();
+            std::future::pending::<()>().await;
+        };
+        let measured = async {
+            let listener = &mut |_: goodput_engine::Event| {};
+            let (target, plan) = (&self.target, &self.plan);
+            let mut client =
+                Client::connect(target, plan, &self.credentials, &soon, listener).await?;
+            let conclusion = measure(&mut client, plan, &soon, listener).await;
+            let conclusion = conclusion.and_then(|all| conclude(all, &self.text, &started));
+            client.leave().await;
+            conclusion
+        };
+        let conclusion = tokio::select! {
+            conclusion = measured => conclusion?,
+            () = ends_it => return Err(EngineError::Interrupted),
+        };
+        let report = match &conclusion.record.ends.far {
+            Known::Value(far) => serde_json::to_vec(far).map_or(0, |json| json.len() as u64),
+            Known::Missing(_) => 0,
+        };
+        let bytes = bytes_on_the_path(&conclusion.record, report);
+        let incomplete = conclusion.incomplete.map(|part| part.why);
+        Ok(Run { record: conclusion.record, incomplete, bytes })
+    }
+
+    /// Stores a test. Returns the number of its record.
+    pub fn keep(&self, store: &Store, run: &Run, whole: bool) -> Result<i64, StoreError> {
+        let goodput = run.record.result.goodput_bits_per_s;
+        let watched = Watched {
+            plan: self.series.clone(),
+            goodput: (whole && goodput.0 > 0.0).then_some(goodput),
+            bytes: run.bytes.0,
+        };
+        store.add_watched(&run.record, &watched)
+    }
+
+    /// Compares a whole test with the ones before.
+    pub fn compare(&mut self, id: i64, record: &Record) -> Option<Change> {
+        self.enter(id, &record.started, record.result.goodput_bits_per_s)
+    }
+
+    fn enter(&mut self, id: i64, started: &str, goodput: BitRate) -> Option<Change> {
+        let at = started.parse::<Timestamp>().ok()?;
+        let time = at.to_zoned(TimeZone::system()).time();
+        let minutes = f64::from(time.hour()) * 60.0 + f64::from(time.minute());
+        self.records.push(id);
+        self.chart.push(Point {
+            id,
+            at_s: at.as_second() as f64,
+            day_share: minutes / MINUTES_OF_A_DAY,
+            goodput: goodput.0,
+        })
+    }
+
+    /// A change, with what changed with it.
+    pub fn explained(&self, store: &Store, change: &Change) -> Result<Changed, StoreError> {
+        let first = self.records.iter().rposition(|id| *id == change.first_since.id);
+        let first = first.unwrap_or(self.records.len());
+        // A record may have been deleted, or be of a newer goodput.
+        let read = |ids: &[i64]| -> Vec<Record> {
+            ids.iter().filter_map(|id| store.get(*id).ok()).collect()
+        };
+        let before = read(&self.records[first.saturating_sub(COMPARED)..first]);
+        let since = read(&self.records[first..]);
+        let found = differences(&before, &since);
+        let time = |point: Point| {
+            let time = Timestamp::from_second(point.at_s as i64).unwrap_or_default();
+            time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+        };
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        Ok(Changed {
+            at: time(change.newest),
+            target: self.text.clone(),
+            since: time(change.first_since),
+            tests: change.tests,
+            percent: percent(change.ratio.value),
+            low_percent: percent(change.ratio.low),
+            high_percent: percent(change.ratio.high),
+            probability: change.probability,
+            record_before: change.last_before.id,
+            record_since: change.newest.id,
+            before_bits_per_s: BitRate(change.before),
+            since_bits_per_s: BitRate(change.since),
+            limit_before: found.before,
+            limit_since: found.since,
+            changed: found.changed,
+        })
+    }
+
+    /// What a test showed.
+    pub fn event(&self, run: &Run, record: Option<i64>, used: Bytes) -> Event {
+        let verdict = &run.record.verdict;
+        let finding = run.record.findings.iter().find(|finding| finding.rule == verdict.limit);
+        let seconds = |us: f64| us / 1e6;
+        let main = main_direction(&run.record);
+        Event::Tested(Tested {
+            at: run.record.started.clone(),
+            target: self.text.clone(),
+            record,
+            goodput_bits_per_s: run.record.result.goodput_bits_per_s,
+            limit: verdict.limit.clone(),
+            end: verdict.end,
+            probability: finding.and_then(|finding| finding.probability.value().copied()),
+            round_trip_s: main.and_then(|main| main.rtt_us.value().copied()).map(seconds),
+            smallest_round_trip_s: main
+                .and_then(|main| main.min_rtt_us.value().copied())
+                .map(seconds),
+            lost_share: main.and_then(lost_share),
+            incomplete: run.incomplete.clone(),
+            bytes: run.bytes,
+            used_bytes: used,
+        })
+    }
+}
+
+/// The direction that the verdict is about.
+fn main_direction(record: &Record) -> Option<&DirectionResult> {
+    record.result.directions.iter().find(|one| one.sender == record.verdict.sender)
+}
+
+/// Share of the datagrams that were lost, or of the payload that was sent again.
+fn lost_share(direction: &DirectionResult) -> Option<f64> {
+    if let Some(percent) = direction.lost_percent.value() {
+        return Some(percent / 100.0);
+    }
+    let again = *direction.retransmitted_bytes.value()? as f64;
+    let all = *direction.sent_bytes.value()? as f64;
+    (all > 0.0).then(|| again / all)
+}

@@ -1,0 +1,56 @@
+//! One test at a time on this host: watches of the same user take turns.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use goodput_engine::Interrupt;
+use tokio::time::sleep;
+
+/// Name of the file that a testing watch locks, beside the history.
+const LOCK: &str = "watch.lock";
+/// Longest time between two looks at the lock; each time is random, so that two that wait don't wait for each other.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// The right to test, which one watch at a time has.
+pub struct HostTurn(Arc<File>);
+
+/// Has the right until it is dropped.
+pub struct Held(Arc<File>);
+
+impl HostTurn {
+    /// Opens the file of the lock.
+    pub fn open() -> Result<Self> {
+        let path = goodput_store::default_path()?.with_file_name(LOCK);
+        let file =
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        Ok(Self(Arc::new(file.with_context(|| format!("can't make {}", path.display()))?)))
+    }
+
+    /// Waits for the right, at most as long as `patience`; `None` without it.
+    pub async fn take(&self, patience: Duration, interrupt: &Interrupt) -> Result<Option<Held>> {
+        let began = Instant::now();
+        loop {
+            match self.0.try_lock() {
+                Ok(()) => return Ok(Some(Held(Arc::clone(&self.0)))),
+                Err(TryLockError::WouldBlock) if began.elapsed() < patience => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(why)) => return Err(why).context("can't lock watch.lock"),
+            }
+            tokio::select! {
+                () = sleep(LOOK.mul_f64(rand::random())) => {}
+                () = interrupt.raised() => return Ok(None),
+            }
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Err(why) = self.0.unlock() {
+            tracing::debug!("can't unlock {LOCK}: {why}");
+        }
+    }
+}

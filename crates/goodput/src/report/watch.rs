@@ -1,0 +1,363 @@
+//! What happens during a watch, as data and as text.
+
+use goodput_model::{BitRate, Bytes, Place, Seconds, plain_char};
+use goodput_watch::{Difference, Limit};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use serde::Serialize;
+
+use super::labelled::{line, lines};
+use super::style::{bad, good};
+
+/// Something that happened. All times are RFC 3339, UTC.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// The watch begins.
+    Begin {
+        /// The targets, as typed.
+        targets: Vec<String>,
+        /// Time between two tests of a target, seconds.
+        every_s: f64,
+        /// Bytes that all tests may cost in 24 hours.
+        budget_bytes: Bytes,
+        /// Bytes that one test may cost.
+        test_bytes: Bytes,
+        /// Bytes of the last 24 hours.
+        used_bytes: Bytes,
+    },
+    /// Tests were left out, because others took too long.
+    Late {
+        /// Their number.
+        tests: u64,
+    },
+    /// A test has a result.
+    Tested(Tested),
+    /// A test has none: a gap, not a rate of 0.
+    NoResult {
+        /// When the test ended.
+        at: String,
+        /// The target, as typed.
+        target: String,
+        /// Why.
+        why: String,
+        /// The first test without a result since the last one with a result.
+        since: String,
+    },
+    /// A target answers again.
+    Back {
+        /// When its test began.
+        at: String,
+        /// The target, as typed.
+        target: String,
+        /// The first test without a result.
+        since: String,
+    },
+    /// The budget is used up, and a test was left out.
+    UsedUp {
+        /// When it would have begun.
+        at: String,
+        /// The target, as typed.
+        target: String,
+        /// Bytes of the last 24 hours.
+        used_bytes: Bytes,
+        /// Bytes that may be spent in 24 hours.
+        budget_bytes: Bytes,
+        /// When a test fits again; absent if it never does.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        free_at: Option<String>,
+    },
+    /// A path changed.
+    Changed(Box<Changed>),
+}
+
+/// A test with a result.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tested {
+    /// When it began.
+    pub at: String,
+    /// The target, as typed.
+    pub target: String,
+    /// Number of its record; absent if the record was not kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<i64>,
+    /// Goodput, bits per second.
+    pub goodput_bits_per_s: BitRate,
+    /// Id of the limiting rule, or `none`.
+    pub limit: String,
+    /// Where the limit is.
+    pub end: Place,
+    /// Probability of the limit, 0 to 1, if it was computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// Round-trip time under load, seconds, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub round_trip_s: Option<f64>,
+    /// Smallest round-trip time, seconds, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub smallest_round_trip_s: Option<f64>,
+    /// Share of the payload that was sent again, or of the datagrams that were lost, 0 to 1, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_share: Option<f64>,
+    /// Why it is only a part of a test, if it is one. Such a test is not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<String>,
+    /// Bytes that it cost.
+    pub bytes: Bytes,
+    /// Bytes of all tests of the last 24 hours.
+    pub used_bytes: Bytes,
+}
+
+/// A change of a path.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Changed {
+    /// When the test began that made it certain enough.
+    pub at: String,
+    /// The target, as typed.
+    pub target: String,
+    /// When the first test after the change began.
+    pub since: String,
+    /// Number of tests since then.
+    pub tests: usize,
+    /// Change of the goodput, percent, without the daily rhythm.
+    pub percent: f64,
+    /// Lower end of its 95 % confidence interval.
+    pub low_percent: f64,
+    /// Upper end of its 95 % confidence interval.
+    pub high_percent: f64,
+    /// Probability that tests of an unchanged path differ as much.
+    pub probability: f64,
+    /// The last record before.
+    pub record_before: i64,
+    /// The newest record.
+    pub record_since: i64,
+    /// Usual goodput before, bits per second.
+    pub before_bits_per_s: BitRate,
+    /// Usual goodput since, bits per second.
+    pub since_bits_per_s: BitRate,
+    /// What limited the path before; absent if no record can be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_before: Option<Limit>,
+    /// What has limited it since.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_since: Option<Limit>,
+    /// What else changed.
+    pub changed: Vec<Difference>,
+}
+
+/// The event for a person, in lines.
+pub fn text(event: &Event) -> String {
+    match event {
+        Event::Begin { targets, every_s, budget_bytes, test_bytes, .. } => {
+            let (targets, every) = (targets.join(", "), Seconds(*every_s));
+            format!(
+                "watching {targets}: a test of each every {every}, which costs at most {test_bytes}; all together at \
+                 most {budget_bytes} in 24 hours\n"
+            )
+        }
+        Event::Late { tests } => {
+            format!(
+                "{tests} tests left out: the tests before took too long; test less often (--every)\n"
+            )
+        }
+        Event::Tested(test) => tested(test),
+        Event::NoResult { at, target, why, since } => {
+            let since = if since == at {
+                String::new()
+            } else {
+                format!(", as since {}", named(since, at))
+            };
+            format!("{}  {target}  {}: {}{since}\n", minute(at), bad("no result"), plain(why))
+        }
+        Event::Back { at, target, since } => {
+            format!(
+                "{}  {target}  {}; it did not since {}\n",
+                minute(at),
+                good("answers again"),
+                named(since, at)
+            )
+        }
+        Event::UsedUp { at, target, used_bytes, budget_bytes, free_at } => {
+            let free = match free_at {
+                Some(free) => format!("; a test fits again at {}", named(free, at)),
+                None => "; a test never fits".into(),
+            };
+            format!(
+                "{}  {target}  not tested: the budget is used up, {used_bytes} of {budget_bytes} in 24 hours{free}\n",
+                minute(at)
+            )
+        }
+        Event::Changed(change) => changed(change),
+    }
+}
+
+fn tested(test: &Tested) -> String {
+    let Tested { at, target, goodput_bits_per_s, limit, end, incomplete, .. } = test;
+    let part = incomplete.as_ref().map(|why| format!("  only a part: {}", plain(why)));
+    let limit = if limit == "none" { limit.clone() } else { format!("{limit} ({end})") };
+    format!("{}  {target}  {goodput_bits_per_s}  {limit}{}\n", minute(at), part.unwrap_or_default())
+}
+
+fn changed(change: &Changed) -> String {
+    let Changed { at, target, since, tests, percent, low_percent, high_percent, .. } = change;
+    let mut text = format!(
+        "{}  {target}  {} ({low_percent:+.0} to {high_percent:+.0} %, {tests} tests)\n",
+        minute(at),
+        bad(format!("since {} the path gives {}", named(since, at), amount(*percent)))
+    );
+    line(&mut text, "before", &side(change.before_bits_per_s, change.limit_before.as_ref()));
+    line(&mut text, "since", &side(change.since_bits_per_s, change.limit_since.as_ref()));
+    let changes = change.changed.iter().map(|Difference { what, before, since }| {
+        format!("{}: {}, before {}", plain(what), plain(since), plain(before))
+    });
+    let changes: Vec<_> = changes.collect();
+    let nothing: Option<String> =
+        changes.is_empty().then(|| "nothing else that either end reports".into());
+    lines(&mut text, "changed", nothing.into_iter().chain(changes));
+    let (before, since) = (change.record_before, change.record_since);
+    line(&mut text, "compare", &format!("goodput history {before} {since}"));
+    text
+}
+
+fn amount(percent: f64) -> String {
+    let word = if percent < 0.0 { "less" } else { "more" };
+    format!("{:.0} % {word}", percent.abs())
+}
+
+fn side(goodput: BitRate, limit: Option<&Limit>) -> String {
+    match limit {
+        None => format!("{goodput}"),
+        Some(limit) => format!("{goodput}, {}: {}", limit.rule, plain(&limit.summary)),
+    }
+}
+
+/// Text that a far end may have chosen.
+fn plain(text: &str) -> String {
+    text.chars().map(plain_char).collect()
+}
+
+/// Local date and time, to the minute.
+fn minute(at: &str) -> String {
+    local(at).map_or_else(|| at.into(), |time| time.strftime("%Y-%m-%d %H:%M").to_string())
+}
+
+/// A time as a person near `at` would call it.
+fn named(time: &str, at: &str) -> String {
+    /// Within these seconds, a day of the week is clear: six days.
+    const WEEK_S: i64 = 6 * 86_400;
+    let (Some(local), Some(now)) = (local(time), local(at)) else { return time.into() };
+    let apart_s = now.timestamp().as_second() - local.timestamp().as_second();
+    let is_near = apart_s.abs() < WEEK_S;
+    match is_near {
+        true if local.date() == now.date() => local.strftime("%H:%M").to_string(),
+        true => local.strftime("%A %H:%M").to_string(),
+        false => local.strftime("%Y-%m-%d %H:%M").to_string(),
+    }
+}
+
+fn local(at: &str) -> Option<Zoned> {
+    Some(at.parse::<Timestamp>().ok()?.to_zoned(TimeZone::system()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anstream::adapter::strip_str;
+
+    fn printed(event: &Event) -> String {
+        strip_str(&text(event)).to_string()
+    }
+
+    fn change() -> Changed {
+        let limit = |rule: &str, summary: &str| {
+            Some(Limit { rule: rule.into(), end: Place::Path, summary: summary.into() })
+        };
+        Changed {
+            at: "2026-11-27T15:20:00Z".into(),
+            target: "nas".into(),
+            since: "2026-11-24T14:05:00Z".into(),
+            tests: 8,
+            percent: -41.0,
+            low_percent: -43.0,
+            high_percent: -39.2,
+            probability: 1e-9,
+            record_before: 811,
+            record_since: 819,
+            before_bits_per_s: BitRate(9.4e8),
+            since_bits_per_s: BitRate(5.55e8),
+            limit_before: limit("path-rate", "the path, at 940 Mbit/s"),
+            limit_since: limit("policer", "a policer with a bucket of 18 packets"),
+            changed: vec![Difference {
+                what: "kernel of the far end".into(),
+                before: "Linux 6.1".into(),
+                since: "Linux 6.12\u{1b}[2J".into(),
+            }],
+        }
+    }
+
+    #[test]
+    fn a_change_is_said_with_its_time_both_sides_and_what_else_changed() {
+        let text = printed(&Event::Changed(change().into()));
+        let day = named("2026-11-24T14:05:00Z", "2026-11-27T15:20:00Z");
+        assert!(
+            text.contains(&format!("since {day} the path gives 41 % less (-43 to -39 %, 8 tests)")),
+            "{text}"
+        );
+        assert!(text.contains("940 Mbit/s, path-rate: the path"), "{text}");
+        assert!(
+            text.contains("555 Mbit/s, policer: a policer with a bucket of 18 packets"),
+            "{text}"
+        );
+        assert!(
+            text.contains("kernel of the far end: Linux 6.12\u{fffd}[2J, before Linux 6.1"),
+            "{text}"
+        );
+        assert!(text.contains("goodput history 811 819"), "{text}");
+        let alone = Changed { changed: vec![], ..change() };
+        assert!(printed(&Event::Changed(alone.into())).contains("nothing else"));
+    }
+
+    #[test]
+    fn a_gap_is_no_rate_and_a_used_up_budget_is_said() {
+        let (at, since) = ("2026-11-27T15:20:00Z", "2026-11-27T14:20:00Z");
+        let gap = |since: &str| Event::NoResult {
+            at: at.into(),
+            target: "nas".into(),
+            why: "can't connect\nnas  9 Gbit/s".into(),
+            since: since.into(),
+        };
+        let text = printed(&gap(at));
+        assert!(
+            text.contains("no result: can't connect\u{fffd}nas") && !text.contains("as since"),
+            "{text}"
+        );
+        assert!(printed(&gap(since)).contains("as since"));
+        let used = Event::UsedUp {
+            at: at.into(),
+            target: "nas".into(),
+            used_bytes: Bytes(5_000_000_000),
+            budget_bytes: Bytes(5_000_000_000),
+            free_at: None,
+        };
+        assert!(printed(&used).contains(
+            "not tested: the budget is used up, 5 GB of 5 GB in 24 hours; a test never fits"
+        ));
+    }
+
+    #[test]
+    fn events_are_json_objects_that_name_themselves() {
+        let json = serde_json::to_value(Event::Changed(change().into())).unwrap();
+        assert_eq!(
+            (&json["event"], &json["limit_since"]["rule"]),
+            (&"changed".into(), &"policer".into())
+        );
+        let json = serde_json::to_value(Event::Late { tests: 2 }).unwrap();
+        assert_eq!(json, serde_json::json!({"event": "late", "tests": 2}));
+    }
+
+    #[test]
+    fn a_time_long_ago_has_its_date() {
+        assert!(named("2026-01-01T12:00:00Z", "2026-11-27T15:20:00Z").starts_with("2026-01-0"));
+        assert_eq!(named("not a time", "2026-11-27T15:20:00Z"), "not a time");
+    }
+}

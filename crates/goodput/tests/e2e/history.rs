@@ -1,0 +1,91 @@
+//! `goodput history`: choosing, exporting, importing and deleting results.
+
+use goodput_model::Record;
+use goodput_store::{Store, read_record};
+
+use crate::common::{Home, record, stderr, stdout};
+
+/// A record as a test makes it.
+fn kept(target: &str, started: &str, limit: &str) -> Record {
+    let json = include_str!("../../src/report/example/record.json");
+    let mut record = read_record(json).expect("the example is a record");
+    record.target = target.into();
+    record.started = started.into();
+    record.verdict.limit = limit.into();
+    record
+}
+
+/// A home with three results.
+fn filled() -> Home {
+    let home = Home::new();
+    let store = Store::open(&home.path().join("goodput/history.db"))
+        .expect("the history of the test works");
+    for (target, started, limit) in [
+        ("nas", "2026-01-01T10:00:00Z", "path-loss"),
+        ("nas", "2026-01-03T10:00:00Z", "none"),
+        ("backup,\"x\"", "2026-01-02T10:00:00Z", "none"),
+    ] {
+        store.add(&kept(target, started, limit)).expect("the history of the test works");
+    }
+    home
+}
+
+#[test]
+fn results_are_chosen_by_target_verdict_and_time() {
+    let home = filled();
+    let listed = |options: &[&str]| {
+        let output = home.run(&[&["history"][..], options].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        let text = stdout(&output);
+        let ids = text.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+        ids.filter_map(|id| id.parse().ok()).collect::<Vec<i64>>()
+    };
+    assert_eq!(listed(&[]), [3, 2, 1]);
+    assert_eq!(listed(&["--target", "NAS"]), [2, 1]);
+    assert_eq!(listed(&["--limit", "none"]), [3, 2]);
+    assert_eq!(listed(&["--since", "2026-01-02", "--until", "2026-01-03"]), [3]);
+    assert_eq!(listed(&["--since", "1d"]), [0_i64; 0]);
+    let wrong = home.run(&["history", "--since", "yesterday"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(stderr(&wrong).contains("2026-11-24"), "{}", stderr(&wrong));
+}
+
+#[test]
+fn results_go_to_another_machine_and_into_other_programs() {
+    let (here, there) = (filled(), Home::new());
+    let export = |options: &[&str]| {
+        let output = here.run(&[&["history", "export"][..], options].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output)
+    };
+    assert!(export(&["--csv"]).contains("3,2026-01-02T10:00:00Z,test,\"backup,\"\"x\"\"\","));
+    let metrics = export(&["--openmetrics", "--target", "backup"]);
+    assert!(
+        metrics.contains(r#"target="backup,\"x\""}"#) && metrics.ends_with("# EOF\n"),
+        "{metrics}"
+    );
+    let file = there.file("results", &export(&["--json"]));
+    let file = file.to_str().unwrap();
+    for _ in 0..2 {
+        let imported = there.run(&["history", "import", file]);
+        assert!(imported.status.success(), "{}", stderr(&imported));
+    }
+    let listed = stdout(&there.run(&["history"]));
+    assert_eq!(listed.lines().count(), 4, "{listed}");
+    let one = record(&there.run(&["history", "1", "--json"]));
+    assert_eq!(one, kept("nas", "2026-01-01T10:00:00Z", "path-loss"));
+    let page = there.path().join("page.html");
+    let drawn = there.run(&["report", "1", "-o", page.to_str().unwrap()]);
+    assert!(drawn.status.success(), "{}", stderr(&drawn));
+    let broken = there.file("broken", "{\"format\": 1");
+    let refused = there.run(&["history", "import", broken.to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+}
+
+#[test]
+fn old_results_are_deleted_on_request() {
+    let home = filled();
+    let pruned = home.run(&["history", "prune", "--keep", "1h"]);
+    assert!(stdout(&pruned).contains("deleted 3 results"), "{}", stderr(&pruned));
+    assert_eq!(stdout(&home.run(&["history"])).lines().count(), 1);
+}

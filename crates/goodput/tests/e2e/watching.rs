@@ -1,0 +1,227 @@
+//! `goodput watch`: one test, a gap, a budget, a change, and its end.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use goodput_model::{BitRate, Known, Record};
+use goodput_store::{Store, Watched};
+use serde_json::Value;
+
+use crate::common::{Home, Server, stderr, stdout};
+
+/// A test that costs little.
+const SMALL: [&str; 2] = ["-n", "1M"];
+
+fn once(home: &Home, targets: &[&str], options: &[&str]) -> std::process::Output {
+    home.run(&[&["watch", "--once"][..], targets, &SMALL, options].concat())
+}
+
+fn history(home: &Home) -> Store {
+    Store::open(&home.path().join("goodput/history.db")).expect("the history can be opened")
+}
+
+#[test]
+fn a_test_is_kept_like_any_other() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let output = once(&home, &[&server.address], &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains(&server.address), "{}", stdout(&output));
+    let shown = home.run(&["history", "1"]);
+    assert!(stdout(&shown).contains("goodput"), "{}", stderr(&shown));
+    let [series] = &history(&home).series().unwrap()[..] else { panic!("one series") };
+    assert_eq!(history(&home).tests_of(&series.target, &series.plan).unwrap().len(), 1);
+}
+
+#[test]
+fn a_target_that_is_gone_is_a_gap_and_the_others_are_tested() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let (_taken, gone) = crate::common::refusing();
+    let output = once(&home, &[&gone.to_string(), &server.address], &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stdout(&output).contains("no result"), "{}", stdout(&output));
+    assert_eq!(history(&home).list(10).unwrap().len(), 1);
+}
+
+#[test]
+fn a_used_up_budget_is_said_and_not_measured_even_after_a_restart() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let budget = ["--budget", "2MB/day"];
+    let first = once(&home, &[&server.address], &budget);
+    assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
+    let second = once(&home, &[&server.address], &budget);
+    assert_eq!(second.status.code(), Some(2), "{}", stderr(&second));
+    assert!(stdout(&second).contains("not tested: the budget is used up"), "{}", stdout(&second));
+    assert_eq!(history(&home).list(10).unwrap().len(), 1);
+    let tiny = home.run(&["watch", "--once", &server.address, "--budget", "2MB/day"]);
+    assert_eq!(tiny.status.code(), Some(2));
+    assert!(stderr(&tiny).contains("less often (--every)"), "{}", stderr(&tiny));
+}
+
+/// Tests of four days on a path of 1 Pbit/s with an older kernel, then three of a slower path.
+fn plant_a_change(home: &Home) {
+    let store = history(home);
+    let series = store.series().expect("the history of the test works").remove(0);
+    let real = store.get(1).expect("the history of the test works");
+    let hour_24_s = 86_400;
+    let tests = 4 * 96;
+    for n in 0..tests + 3 {
+        let at = jiff::Timestamp::now().as_second() - 6 * hour_24_s + n * 900;
+        let at = jiff::Timestamp::from_second(at).expect("the history of the test works");
+        let noise = 1.0 + 0.02 * (n as f64 * 0.618_033_988_75).fract();
+        let before = n < tests;
+        let goodput = if before { noise * 1e15 } else { noise * 1e9 };
+        let mut record = Record { started: at.to_string(), ..real.clone() };
+        record.result.goodput_bits_per_s = BitRate(goodput);
+        if let Known::Value(near) = &mut record.ends.near
+            && before
+        {
+            near.host.kernel = "Linux 2.0.36".into();
+        }
+        let watched =
+            Watched { plan: series.plan.clone(), goodput: Some(BitRate(goodput)), bytes: 0 };
+        store.add_watched(&record, &watched).expect("the history of the test works");
+    }
+}
+
+/// A program for --notify, and the file that it writes.
+fn teller(home: &Home) -> (PathBuf, PathBuf) {
+    let said = home.path().join("said");
+    let script = format!("#!/bin/sh\n{{ echo \"$GOODPUT_EVENT\"; cat; }} > {}\n", said.display());
+    let path = home.file("tell", &script);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
+        .expect("the history of the test works");
+    (path, said)
+}
+
+#[test]
+fn a_change_is_named_with_what_changed_with_it_and_told_once() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    assert!(once(&home, &[&server.address], &[]).status.success());
+    plant_a_change(&home);
+    let (program, said) = teller(&home);
+    let notify = ["--notify", program.to_str().unwrap()];
+    let tests = (0..8).map(|_| once(&home, &[&server.address], &notify));
+    let found: Vec<_> = tests.filter(|output| output.status.code() == Some(1)).collect();
+    let [output] = &found[..] else { panic!("{found:?}") };
+    let text = stdout(output);
+    assert!(text.contains("the path gives 100 % less"), "{text}");
+    assert!(
+        text.contains("kernel of the near end: Linux") && text.contains("before Linux 2.0.36"),
+        "{text}"
+    );
+    let told = std::fs::read_to_string(said).unwrap();
+    let (event, json) = told.split_once('\n').unwrap();
+    assert_eq!(event, "changed");
+    let json: Value = serde_json::from_str(json).unwrap();
+    assert!(json["percent"].as_f64().unwrap() < -99.0, "{json}");
+}
+
+/// A watch that goes on.
+struct Watch {
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Watch {
+    fn start(home: &Home, arguments: &[&str]) -> Self {
+        Self::start_with(home, arguments, Stdio::inherit())
+    }
+
+    fn start_with(home: &Home, arguments: &[&str], stderr: Stdio) -> Self {
+        let mut child = home
+            .goodput(&[&["watch", "--json"][..], arguments].concat())
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            .spawn()
+            .expect("the program under test can be started");
+        let lines = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        Self { child, lines }
+    }
+
+    fn event(&mut self) -> Value {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).expect("the watch and kill work");
+        serde_json::from_str(&line).unwrap_or_else(|why| panic!("{line:?}: {why}"))
+    }
+
+    /// Ends it as systemd does. Returns its exit code.
+    fn end(mut self) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-TERM", &pid])
+                .status()
+                .expect("the watch and kill work")
+                .success()
+        );
+        self.child.wait().expect("the watch and kill work").code()
+    }
+}
+
+#[test]
+fn every_target_has_its_turns_until_a_signal_comes() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let (_taken, gone) = crate::common::refusing();
+    let gone = gone.to_string();
+    let targets = [&server.address[..], &gone];
+    let mut watch = Watch::start(&home, &[&targets[..], &SMALL, &["--every", "1s"]].concat());
+    assert_eq!(watch.event()["event"], "begin");
+    let mut seen = std::collections::BTreeSet::new();
+    while !(seen.contains("tested") && seen.contains("no-result")) {
+        seen.insert(watch.event()["event"].as_str().unwrap().to_string());
+    }
+    assert_eq!(watch.end(), Some(0));
+}
+
+#[test]
+fn a_watch_that_waits_ends_at_once() {
+    let home = Home::new();
+    let mut watch = Watch::start(&home, &["192.0.2.1", "--every", "1d"]);
+    assert_eq!(watch.event()["event"], "begin");
+    assert_eq!(watch.end(), Some(0));
+}
+
+/// What is at /metrics there, according to the line that says where.
+fn scrape(said: &str) -> String {
+    use std::io::{Read, Write};
+    let line = said.lines().find_map(|line| line.strip_prefix("metrics on http://"));
+    let address = line.and_then(|line| line.strip_suffix("/metrics")).expect("it says where");
+    let mut stream = std::net::TcpStream::connect(address).expect("the server of metrics answers");
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        .expect("the server of metrics answers");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("the server of metrics answers");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("# EOF\n"), "{answer}");
+    answer
+}
+
+#[test]
+fn a_server_and_a_watch_have_metrics() {
+    let (far, home) = (Home::new(), Home::new());
+    let server = Server::start(&far, &["--metrics", "127.0.0.1:0"]);
+    let said = home.path().join("said.log");
+    let log = std::fs::File::create(&said).unwrap();
+    let metrics = ["--every", "1s", "--metrics", "127.0.0.1:0"];
+    let mut watch = Watch::start_with(
+        &home,
+        &[&[&server.address[..]], &SMALL[..], &metrics].concat(),
+        log.into(),
+    );
+    while watch.event()["event"] != "tested" {}
+    let text = scrape(&std::fs::read_to_string(&said).unwrap());
+    let label = format!("{{target=\"{}\"}}", server.address);
+    assert!(text.contains(&format!("goodput_watch_up{label} 1.0")), "{text}");
+    assert!(text.contains(&format!("goodput_watch_goodput_bits_per_second{label}")), "{text}");
+    let text = scrape(&std::fs::read_to_string(far.path().join("server.log")).unwrap());
+    assert!(!text.contains("goodput_serve_measurements_total 0"), "{text}");
+    assert!(!text.contains("goodput_serve_received_bytes_total 0"), "{text}");
+    assert_eq!(watch.end(), Some(0));
+}

@@ -1,0 +1,120 @@
+//! How many bytes the tests of a watch may cost.
+//!
+//! The budget holds for every 24 hours, not for each calendar day: so it needs no time zone, and a day of 25 hours or a
+//! restart at midnight gets nothing extra.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use goodput_model::Bytes;
+
+/// The time that the budget is for, seconds.
+const DAY_S: f64 = 86_400.0;
+
+/// The bytes of the last 24 hours, and how many may be spent.
+#[derive(Debug, Clone)]
+pub struct Budget {
+    limit: u64,
+    /// When they were spent, seconds since the watch began (negative: before), and how many; oldest first.
+    spent: VecDeque<(f64, u64)>,
+}
+
+/// Why a test is not made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UsedUp {
+    /// Bytes of the last 24 hours.
+    pub used: Bytes,
+    /// Bytes that may be spent in 24 hours.
+    pub limit: Bytes,
+    /// Time until the test would fit, seconds.
+    pub free_in_s: f64,
+}
+
+impl fmt::Display for UsedUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { used, limit, .. } = self;
+        write!(f, "the budget is used up: {used} of {limit} in the last 24 hours")
+    }
+}
+
+impl Budget {
+    /// At most `limit` bytes in any 24 hours.
+    pub fn new(limit: Bytes) -> Self {
+        Self { limit: limit.0, spent: VecDeque::new() }
+    }
+
+    /// The share of one test, if `targets` targets are tested once in every `every_s` seconds. A random beginning lets
+    /// one more round fall into a day.
+    pub fn share(&self, every_s: f64, targets: usize) -> Bytes {
+        let tests = (DAY_S / every_s).max(1.0).ceil() + 1.0;
+        Bytes((self.limit as f64 / tests / targets.max(1) as f64) as u64)
+    }
+
+    /// Whether a test that costs `bytes` may begin at `now_s`.
+    ///
+    /// # Errors
+    /// The budget is used up.
+    pub fn allow(&mut self, now_s: f64, bytes: Bytes) -> Result<(), UsedUp> {
+        let used = self.used(now_s);
+        let mut surplus = used.0.saturating_add(bytes.0).saturating_sub(self.limit);
+        if surplus == 0 {
+            return Ok(());
+        }
+        // What was spent first is free again first. A test larger than the whole budget never fits.
+        let mut free_in_s = f64::INFINITY;
+        for (at_s, spent) in &self.spent {
+            surplus = surplus.saturating_sub(*spent);
+            if surplus == 0 {
+                free_in_s = at_s + DAY_S - now_s;
+                break;
+            }
+        }
+        Err(UsedUp { used, limit: Bytes(self.limit), free_in_s })
+    }
+
+    /// Notes that `bytes` were spent at `at_s`.
+    pub fn spend(&mut self, at_s: f64, bytes: Bytes) {
+        let place = self.spent.partition_point(|(other, _)| *other <= at_s);
+        self.spent.insert(place, (at_s, bytes.0));
+    }
+
+    /// Bytes of the 24 hours before `now_s`.
+    pub fn used(&mut self, now_s: f64) -> Bytes {
+        while self.spent.front().is_some_and(|(at_s, _)| at_s + DAY_S <= now_s) {
+            self.spent.pop_front();
+        }
+        Bytes(self.spent.iter().fold(0, |sum, (_, bytes)| sum.saturating_add(*bytes)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR_S: f64 = 3600.0;
+
+    #[test]
+    fn a_used_up_budget_is_free_again_after_a_day() {
+        let mut budget = Budget::new(Bytes(1000));
+        budget.spend(-2.0 * HOUR_S, Bytes(600));
+        assert_eq!(budget.allow(0.0, Bytes(400)), Ok(()));
+        budget.spend(0.0, Bytes(400));
+        let why = budget.allow(1.0, Bytes(500)).unwrap_err();
+        assert_eq!((why.used, why.free_in_s), (Bytes(1000), 22.0 * HOUR_S - 1.0));
+        assert_eq!(why.to_string(), "the budget is used up: 1 kB of 1 kB in the last 24 hours");
+        assert_eq!(budget.allow(22.0 * HOUR_S, Bytes(500)), Ok(()));
+        assert_eq!(budget.allow(0.0, Bytes(2000)).unwrap_err().free_in_s, f64::INFINITY);
+    }
+
+    #[test]
+    fn the_shares_of_a_day_with_one_round_more_fit() {
+        let mut budget = Budget::new(Bytes(5_000_000_000));
+        let share = budget.share(900.0, 10);
+        for test in 0..970 {
+            let now_s = f64::from(test) * 89.0;
+            assert_eq!(budget.allow(now_s, share), Ok(()), "{test}");
+            budget.spend(now_s, share);
+        }
+        assert_eq!(Budget::new(Bytes(100)).share(7.0 * 86_400.0, 1), Bytes(50));
+    }
+}

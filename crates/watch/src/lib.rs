@@ -1,0 +1,27 @@
+//! Watching paths: when to test, at what cost, when a path changed, and what changed with it.
+//!
+//! Pure: no I/O and no clock. The caller passes in the times, the results and a seed.
+//!
+//! ```text
+//! schedule (when) ──▶ budget (may it?) ──▶ the caller tests ──▶ chart (did the path change?) ──▶ since (what else?)
+//!                                                                 └─ rhythm, noise, ranks, shift
+//! ```
+#![forbid(unsafe_code)]
+// A library returns its messages. The print macros would also panic if nobody reads.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+mod budget;
+mod chart;
+mod cost;
+mod noise;
+mod ranks;
+mod rhythm;
+mod schedule;
+mod shift;
+mod since;
+
+pub use budget::{Budget, UsedUp};
+pub use chart::{Change, Chart, LEARNING_DAYS, Point};
+pub use cost::{bytes_on_the_path, payload_of};
+pub use schedule::{Schedule, Turn};
+pub use since::{Difference, Differences, Limit, differences};

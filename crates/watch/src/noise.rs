@@ -1,0 +1,155 @@
+//! The usual noise of a path: how much a test inherits from the one before, and how sums of tests varied.
+
+use goodput_model::median;
+
+use crate::ranks::place;
+use crate::rhythm::{Rhythm, Seen};
+
+/// Standard deviations of normal noise in one median absolute deviation.
+const PER_MAD: f64 = 1.4826;
+/// Standard deviations beyond which a test passes nothing more on: one bad test is no busy hour.
+const MAX_INHERITED: f64 = 3.0;
+/// Largest share that a test can inherit. With more, a change would hardly show.
+const MAX_SHARE: f64 = 0.9;
+
+/// The noise of one path.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Noise {
+    /// Standard deviation of a test, robustly.
+    scale: f64,
+    /// Share of its deviation that a test passes on to the next: a first-order autoregression.
+    share: f64,
+    /// How many times the variance of sums of news exceeded that of independent ones, by number of tests.
+    inflation: Vec<f64>,
+}
+
+impl Noise {
+    /// The noise of `seen` beside its rhythm and levels, for sums of up to `longest` tests.
+    pub(crate) fn of(rhythm: &Rhythm, seen: &[Seen], longest: usize) -> Self {
+        let levels = rhythm.levels(seen);
+        let off: Vec<f64> = seen
+            .iter()
+            .map(|test| test.value - rhythm.at(test.day_share) - levels[test.segment])
+            .collect();
+        let scale = PER_MAD * median(off.iter().map(|off| off.abs())).unwrap_or_default();
+        let mut noise = Self { scale, share: 0.0, inflation: Vec::new() };
+        noise.share = noise.inherited_share(seen, &off);
+        let news: Vec<f64> = (0..off.len())
+            .map(|index| {
+                let before = index.checked_sub(1).filter(|before| follow(seen, *before));
+                noise.news(before.map(|before| off[before]), off[index])
+            })
+            .collect();
+        noise.inflation = inflation(seen, &news, longest);
+        noise
+    }
+
+    /// What a test adds to what the test `before` it made likely; both as deviations from their level.
+    pub(crate) fn news(&self, before: Option<f64>, off: f64) -> f64 {
+        off - self.share * before.map_or(0.0, |before| self.inherited(before))
+    }
+
+    /// How many times the variance of a sum of the news of `tests` exceeds that of independent ones.
+    pub(crate) fn inflation(&self, tests: usize) -> f64 {
+        self.inflation.get(tests).copied().unwrap_or(1.0)
+    }
+
+    /// How many times the variance of a mean of tests exceeds that of independent ones.
+    pub(crate) fn of_means(&self) -> f64 {
+        // The sum of all autocorrelations of a first-order autoregression.
+        (1.0 + self.share) / (1.0 - self.share) * self.inflation.last().copied().unwrap_or(1.0)
+    }
+
+    fn inherited(&self, off: f64) -> f64 {
+        let most = MAX_INHERITED * self.scale;
+        off.clamp(-most, most)
+    }
+
+    /// The autocorrelation of neighbours, without a few bad tests' weight.
+    fn inherited_share(&self, seen: &[Seen], off: &[f64]) -> f64 {
+        let off: Vec<f64> = off.iter().map(|off| self.inherited(*off)).collect();
+        let pairs = (0..off.len().saturating_sub(1)).filter(|first| follow(seen, *first));
+        let (mut both, mut square, mut number) = (0.0, 0.0, 0.0_f64);
+        for first in pairs {
+            both += off[first] * off[first + 1];
+            square += off[first] * off[first];
+            number += 1.0;
+        }
+        // A standard error more (Bartlett 1946): a share that is too small makes false alarms, one that is too large
+        // costs little.
+        let share = both / square + 1.0 / number.sqrt();
+        if share.is_finite() { share.clamp(0.0, MAX_SHARE) } else { 0.0 }
+    }
+}
+
+/// Whether no change is between this test and the next.
+fn follow(seen: &[Seen], first: usize) -> bool {
+    seen[first].segment == seen[first + 1].segment
+}
+
+/// By number of tests: the mean square deviation of sums of as many places in a row, compared with that of independent
+/// places; at least 1. Sums across a change don't count.
+fn inflation(seen: &[Seen], news: &[f64], longest: usize) -> Vec<f64> {
+    let mut sorted = news.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let places: Vec<f64> = news.iter().map(|news| place(&sorted, *news) - 0.5).collect();
+    // Sums of the first n places: a sum of some in a row is a difference.
+    let mut sums = vec![0.0];
+    sums.extend(places.iter().scan(0.0, |sum, place| {
+        *sum += place;
+        Some(*sum)
+    }));
+    let of = |tests: usize| {
+        let (mut square, mut number) = (0.0, 0.0);
+        for end in tests..=places.len() {
+            if seen[end - tests].segment == seen[end - 1].segment {
+                square += (sums[end] - sums[end - tests]).powi(2);
+                number += 1.0;
+            }
+        }
+        // A uniform place has a variance of 1/12.
+        let ratio = square / number / (tests as f64 / 12.0);
+        if ratio.is_finite() { ratio.max(1.0) } else { 1.0 }
+    };
+    std::iter::once(1.0).chain((1..=longest).map(of)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt, SeedableRng};
+
+    /// Noise of which each test passes on this share.
+    fn noise(share: f64) -> Noise {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut value = 0.0;
+        let seen = (0..4000).map(|_| {
+            value = share * value + 0.02 * (random.random::<f64>() - 0.5);
+            Seen { day_share: 0.0, value: 20.0 + value, segment: 0 }
+        });
+        Noise::of(&Rhythm::default(), &seen.collect::<Vec<_>>(), 32)
+    }
+
+    #[test]
+    fn independent_tests_inherit_nothing() {
+        let noise = noise(0.0);
+        assert!(noise.share < 0.05, "{noise:?}");
+        assert!((1.0..1.2).contains(&noise.inflation(8)), "{noise:?}");
+    }
+
+    #[test]
+    fn what_is_inherited_is_taken_out() {
+        let noise = noise(0.5);
+        assert!((0.4..0.6).contains(&noise.share), "{noise:?}");
+        assert!(noise.inflation(8) < 1.4 && noise.of_means() > 2.0, "{noise:?}");
+    }
+
+    #[test]
+    fn equal_tests_have_no_noise() {
+        let seen = vec![Seen { day_share: 0.0, value: 20.0, segment: 0 }; 100];
+        let noise = Noise::of(&Rhythm::default(), &seen, 32);
+        assert_eq!(noise.news(Some(0.0), -0.1), -0.1);
+        assert_eq!(noise.inflation(8), 1.0);
+    }
+}

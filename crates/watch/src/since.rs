@@ -1,0 +1,457 @@
+//! What else changed when the path did: limits, settings of both hosts, and what TCP saw.
+//!
+//! A setting changed if it had one value in all tests before and another one in all tests since. A quantity changed if
+//! the ranks of its values since are too unlikely among those before.
+
+use goodput_model::record::DirectionResult;
+use goodput_model::{
+    Bytes, End, EndName, Fact, Known, Place, Record, Seconds, TcpInfo, Verdict, median,
+};
+use serde::Serialize;
+
+use crate::ranks::{place, probability, standard_sum};
+
+/// Areas of facts that hold settings and what the network gave the host. Their counters move within a test, so they
+/// never have one value.
+const AREAS: [&str; 16] = [
+    "route",
+    "neighbour",
+    "link",
+    "bus",
+    "offload",
+    "channels",
+    "ring",
+    "coalescing",
+    "qdisc",
+    "filters",
+    "nftables",
+    "sysctl",
+    "cgroup",
+    "numa",
+    "memory",
+    "process",
+];
+/// Facts of these areas that differ between two processes or boots, and mean nothing.
+const PASSING: [&str; 6] = [
+    "process.max_rss_bytes",
+    "process.system_us",
+    "process.user_us",
+    "process.voluntary_switches",
+    "process.involuntary_switches",
+    "memory.available_bytes",
+];
+/// The time of a change is known to about a test: tests this near to it don't speak for either side, if others do.
+const NEAR: usize = 1;
+/// Probability below which a quantity changed: 1 % for all of them together.
+const LEVEL: f64 = 0.01 / QUANTITIES.len() as f64;
+
+/// One thing that changed, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// What: `near kernel`, `route.device of the far end`, `round trip`.
+    pub what: String,
+    /// Its value before.
+    pub before: String,
+    /// Its value since.
+    pub since: String,
+}
+
+/// What limited the path in most tests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    /// Id of the rule, or `none`.
+    pub rule: String,
+    /// Where the limit is.
+    pub end: Place,
+    /// The newest verdict with this limit, in words.
+    pub summary: String,
+}
+
+/// What else changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Differences {
+    /// The limit before; none without a record.
+    pub before: Option<Limit>,
+    /// The limit since.
+    pub since: Option<Limit>,
+    /// Everything that changed, settings first.
+    pub changed: Vec<Difference>,
+}
+
+/// Compares the tests before a change with those since, both oldest first.
+pub fn differences(before: &[Record], since: &[Record]) -> Differences {
+    let (sure_before, sure_since) = (without_last(before), without_first(since));
+    let ends = [EndName::Near, EndName::Far];
+    let hosts = ends.into_iter().flat_map(|name| hosts(name, sure_before, sure_since));
+    let addresses = addresses(sure_before, sure_since);
+    let quantities = QUANTITIES.iter().filter_map(|quantity| quantity.changed(before, since));
+    Differences {
+        before: limit(before),
+        since: limit(since),
+        changed: addresses.into_iter().chain(hosts).chain(quantities).collect(),
+    }
+}
+
+fn without_last(records: &[Record]) -> &[Record] {
+    &records[..records.len().saturating_sub(NEAR).max(records.len().min(1))]
+}
+
+fn without_first(records: &[Record]) -> &[Record] {
+    &records[NEAR.min(records.len().saturating_sub(1))..]
+}
+
+/// The most frequent limit; of equally frequent ones, that of the newest test.
+fn limit(records: &[Record]) -> Option<Limit> {
+    let same = |one: &Verdict, other: &Verdict| (&one.limit, one.end) == (&other.limit, other.end);
+    let number =
+        |verdict: &Verdict| records.iter().filter(|record| same(&record.verdict, verdict)).count();
+    let verdicts = records.iter().map(|record| &record.verdict);
+    let Verdict { limit, end, summary, .. } = verdicts.max_by_key(|verdict| number(verdict))?;
+    Some(Limit { rule: limit.clone(), end: *end, summary: summary.clone() })
+}
+
+/// A value that all records share.
+fn shared<T: PartialEq>(records: &[Record], value: impl Fn(&Record) -> Option<T>) -> Option<T> {
+    let mut values = records.iter().map(value);
+    let first = values.next()??;
+    values.all(|other| other.as_ref() == Some(&first)).then_some(first)
+}
+
+fn different<T: PartialEq + ToString>(
+    what: &str,
+    before: &[Record],
+    since: &[Record],
+    value: impl Fn(&Record) -> Option<T>,
+) -> Option<Difference> {
+    let (one, other) = (shared(before, &value)?, shared(since, &value)?);
+    let words =
+        || Difference { what: what.into(), before: one.to_string(), since: other.to_string() };
+    (one != other).then(words)
+}
+
+fn end(record: &Record, name: EndName) -> Option<&End> {
+    match name {
+        EndName::Near => record.ends.near.value(),
+        EndName::Far => record.ends.far.value(),
+    }
+}
+
+/// Kernel, program and settings of one host.
+fn hosts(name: EndName, before: &[Record], since: &[Record]) -> Vec<Difference> {
+    let own = |what: &str| format!("{what} of the {name} end");
+    let host = |value: fn(&End) -> String| move |record: &Record| end(record, name).map(value);
+    let mut all: Vec<Difference> = [
+        different(&own("host"), before, since, host(|end| end.host.name.clone())),
+        different(&own("kernel"), before, since, host(|end| end.host.kernel.clone())),
+        different(&own("goodput"), before, since, host(|end| end.host.goodput.clone())),
+        different(&own("number of CPUs"), before, since, host(|end| end.host.cpus.to_string())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let newest = since.last().and_then(|record| end(record, name));
+    let facts = newest.into_iter().flat_map(|end| end.before.facts.keys());
+    all.extend(facts.filter(|fact| is_setting(fact)).filter_map(|fact| {
+        different(&own(fact), before, since, |record| steady(end(record, name)?, fact))
+    }));
+    all
+}
+
+fn is_setting(fact: &str) -> bool {
+    let area = fact.split('.').next().unwrap_or(fact);
+    AREAS.contains(&area) && !PASSING.contains(&fact)
+}
+
+/// A fact that was the same before and after the test.
+fn steady(end: &End, name: &str) -> Option<String> {
+    let (before, after) = (end.before.facts.get(name)?, end.after.facts.get(name)?);
+    (before == after).then(|| match before {
+        Fact::Count(count) => count.to_string(),
+        Fact::Real(real) => real.to_string(),
+        Fact::Text(text) => text.clone(),
+    })
+}
+
+/// The addresses of the flows, without ports: another one is another route, or another host behind the name.
+fn addresses(before: &[Record], since: &[Record]) -> Vec<Difference> {
+    let near = |record: &Record| Some(record.connections.first()?.local.ip());
+    let far = |record: &Record| Some(record.connections.first()?.remote.ip());
+    let both = [
+        different("address of the near end", before, since, near),
+        different("address of the far end", before, since, far),
+        different("path MTU", before, since, |record| Some(Bytes(tcp(record)?.pmtu_bytes?))),
+        different("segment size", before, since, |record| Some(Bytes(tcp(record)?.snd_mss_bytes?))),
+    ];
+    both.into_iter().flatten().collect()
+}
+
+/// The sender's newest tcp_info.
+fn tcp(record: &Record) -> Option<&TcpInfo> {
+    let samples = &end(record, record.verdict.sender)?.samples;
+    let detailed = samples.iter().rev().find(|sample| !sample.flows.is_empty())?;
+    detailed.flows.first()?.tcp.value()
+}
+
+/// A number of a test that may change with the path.
+struct Quantity {
+    name: &'static str,
+    value: fn(&Record) -> Option<f64>,
+    words: fn(f64) -> String,
+}
+
+const QUANTITIES: [Quantity; 8] = [
+    Quantity {
+        name: "smallest round trip",
+        value: |record| known(&main_direction(record)?.min_rtt_us),
+        words: time,
+    },
+    Quantity {
+        name: "round trip under load",
+        value: |record| known(&main_direction(record)?.rtt_us),
+        words: time,
+    },
+    Quantity { name: "retransmitted share", value: retransmitted, words: percent },
+    Quantity {
+        name: "lost datagrams",
+        value: |record| known(&main_direction(record)?.lost_percent),
+        words: percent,
+    },
+    Quantity {
+        name: "receiver's window",
+        value: |record| Some(tcp(record)?.snd_wnd_bytes? as f64),
+        words: bytes,
+    },
+    Quantity { name: "congestion window", value: congestion_window, words: bytes },
+    Quantity {
+        name: "CPU use of the near host",
+        value: |record| known(&record.result.near.host_cpu_percent),
+        words: percent,
+    },
+    Quantity {
+        name: "CPU use of the far host",
+        value: |record| known(&record.result.far.host_cpu_percent),
+        words: percent,
+    },
+];
+
+impl Quantity {
+    fn changed(&self, before: &[Record], since: &[Record]) -> Option<Difference> {
+        let of = |records: &[Record]| -> Vec<f64> {
+            records.iter().filter_map(self.value).filter(|value| value.is_finite()).collect()
+        };
+        let (mut reference, values) = (of(before), of(since));
+        let (one, other) = (median(reference.iter().copied())?, median(values.iter().copied())?);
+        reference.sort_by(f64::total_cmp);
+        let sum = values.iter().map(|value| place(&reference, *value)).sum();
+        let sum = standard_sum(sum, values.len(), reference.len(), 1.0);
+        let words = || Difference {
+            what: self.name.into(),
+            before: (self.words)(one),
+            since: (self.words)(other),
+        };
+        (probability(sum, values.len()) < LEVEL).then(words)
+    }
+}
+
+/// The direction that the verdict is about.
+fn main_direction(record: &Record) -> Option<&DirectionResult> {
+    record.result.directions.iter().find(|one| one.sender == record.verdict.sender)
+}
+
+fn known(value: &Known<f64>) -> Option<f64> {
+    value.value().copied()
+}
+
+fn retransmitted(record: &Record) -> Option<f64> {
+    let main = main_direction(record)?;
+    let (again, all) = (*main.retransmitted_bytes.value()?, *main.sent_bytes.value()?);
+    (all > 0).then(|| again as f64 / all as f64 * 100.0)
+}
+
+fn congestion_window(record: &Record) -> Option<f64> {
+    let tcp = tcp(record)?;
+    Some((tcp.snd_cwnd_segments? * tcp.snd_mss_bytes?) as f64)
+}
+
+fn time(us: f64) -> String {
+    Seconds(us / 1e6).to_string()
+}
+
+fn percent(value: f64) -> String {
+    format!("{value:.2} %")
+}
+
+fn bytes(value: f64) -> String {
+    Bytes(value as u64).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use super::*;
+    use goodput_model::Connection;
+    use rand::rngs::Xoshiro256PlusPlus;
+    use rand::{RngExt, SeedableRng};
+
+    type Random = Xoshiro256PlusPlus;
+
+    /// A value of a healthy path, within some percent.
+    fn about(random: &mut Random, value: f64, percent: f64) -> f64 {
+        value * (1.0 + percent / 100.0 * (2.0 * random.random::<f64>() - 1.0))
+    }
+
+    /// A test of a healthy path, with noise.
+    fn healthy(random: &mut Random) -> Record {
+        let json = include_str!("../../store/tests/golden/v1/test.json");
+        let mut record = Record::from_json(json).unwrap();
+        let remote: SocketAddr = "192.0.2.7:7487".parse().unwrap();
+        let local: SocketAddr = "192.0.2.1:40000".parse().unwrap();
+        record.connections = vec![Connection { flow: 0, local, remote, expected_queue: None }];
+        put(&mut record, "sysctl.net.ipv4.tcp_rmem", "4096 131072 6291456");
+        put(&mut record, "route.device", "eth0");
+        let bytes = about(random, 1e6, 50.0);
+        put(&mut record, "link.rx_bytes", &bytes.to_string());
+        let rtt_us = about(random, 42_100.0, 5.0);
+        let direction = &mut record.result.directions[0];
+        direction.rtt_us = Known::Value(rtt_us);
+        direction.min_rtt_us = Known::Value(rtt_us * 0.9);
+        direction.retransmitted_bytes = Known::Value(about(random, 80_000.0, 100.0) as u64);
+        record.result.near.host_cpu_percent = Known::Value(about(random, 20.0, 30.0));
+        record.result.far.host_cpu_percent = Known::Value(about(random, 20.0, 30.0));
+        let (window, packets) =
+            (about(random, 3e6, 10.0) as u64, about(random, 1400.0, 20.0) as u64);
+        change_tcp(&mut record, |tcp| {
+            tcp.pmtu_bytes = Some(1500);
+            tcp.snd_mss_bytes = Some(1448);
+            tcp.snd_wnd_bytes = Some(window);
+            tcp.snd_cwnd_segments = Some(packets);
+        });
+        record
+    }
+
+    /// Sets a fact of the near end, before and after the test.
+    fn put(record: &mut Record, name: &str, value: &str) {
+        let Known::Value(near) = &mut record.ends.near else { panic!("the golden record has it") };
+        near.before.put(name, value);
+        near.after.put(name, value);
+    }
+
+    fn change_tcp(record: &mut Record, change: impl Fn(&mut TcpInfo)) {
+        let Known::Value(near) = &mut record.ends.near else { panic!("the golden record has it") };
+        for flow in near.samples.iter_mut().flat_map(|sample| &mut sample.flows) {
+            if let Known::Value(tcp) = &mut flow.tcp {
+                change(tcp);
+            }
+        }
+    }
+
+    /// A cause, and how it must be named.
+    struct Cause {
+        name: &'static str,
+        plant: fn(&mut Record),
+    }
+
+    const CAUSES: [Cause; 10] = [
+        Cause {
+            name: "sysctl.net.ipv4.tcp_rmem of the near end",
+            plant: |record| put(record, "sysctl.net.ipv4.tcp_rmem", "4096 131072 262144"),
+        },
+        Cause {
+            name: "route.device of the near end",
+            plant: |record| put(record, "route.device", "wg0"),
+        },
+        Cause {
+            name: "kernel of the near end",
+            plant: |record| {
+                if let Known::Value(near) = &mut record.ends.near {
+                    near.host.kernel = "Linux 6.12.0".into();
+                }
+            },
+        },
+        Cause {
+            name: "address of the far end",
+            plant: |record| record.connections[0].remote = "198.51.100.7:7487".parse().unwrap(),
+        },
+        Cause {
+            name: "path MTU",
+            plant: |record| change_tcp(record, |tcp| tcp.pmtu_bytes = Some(1400)),
+        },
+        Cause {
+            name: "receiver's window",
+            plant: |record| {
+                change_tcp(record, |tcp| {
+                    tcp.snd_wnd_bytes = tcp.snd_wnd_bytes.map(|bytes| bytes / 2)
+                })
+            },
+        },
+        Cause {
+            name: "retransmitted share",
+            plant: |record| {
+                record.result.directions[0].retransmitted_bytes = Known::Value(1_500_000)
+            },
+        },
+        Cause {
+            name: "round trip under load",
+            plant: |record| {
+                let rtt = &mut record.result.directions[0].rtt_us;
+                *rtt = rtt.clone().map(|us| us * 1.4);
+            },
+        },
+        Cause {
+            name: "CPU use of the far host",
+            plant: |record| record.result.far.host_cpu_percent = Known::Value(97.0),
+        },
+        Cause { name: "limit", plant: |record| record.verdict.limit = "policer".into() },
+    ];
+
+    /// What is said of a path with 32 tests before a change and some since.
+    fn said(seed: u64, plant: impl Fn(&mut Record)) -> Differences {
+        let mut random = Random::seed_from_u64(seed);
+        let before: Vec<_> = (0..32).map(|_| healthy(&mut random)).collect();
+        let number = random.random_range(5..=8);
+        let mut since: Vec<_> = (0..number).map(|_| healthy(&mut random)).collect();
+        since.iter_mut().for_each(plant);
+        differences(&before, &since)
+    }
+
+    #[test]
+    fn planted_causes_are_named() {
+        let named = |seed: u64| {
+            let Cause { name, plant } = &CAUSES[seed as usize % CAUSES.len()];
+            let said = said(seed, plant);
+            let limit = said.before.map(|limit| limit.rule) != said.since.map(|limit| limit.rule);
+            said.changed.iter().any(|one| one.what == *name) || (limit && *name == "limit")
+        };
+        let missed: Vec<_> = (0..100).filter(|seed| !named(*seed)).collect();
+        assert!(missed.len() <= 10, "{missed:?}");
+    }
+
+    #[test]
+    fn little_is_named_that_did_not_change() {
+        let named: usize = (0..200).map(|seed| said(seed, |_| {}).changed.len()).sum();
+        assert!(named <= 4, "{named} in 200 changes: 1 % is expected");
+    }
+
+    #[test]
+    fn a_change_that_is_known_to_a_test_is_named_all_the_same() {
+        let mut random = Random::seed_from_u64(1);
+        let mut all: Vec<_> = (0..20).map(|_| healthy(&mut random)).collect();
+        all[12..].iter_mut().for_each(|record| put(record, "route.device", "wg0"));
+        for first in [11, 12, 13] {
+            let said = differences(&all[..first], &all[first..]);
+            let change = Difference {
+                what: "route.device of the near end".into(),
+                before: "eth0".into(),
+                since: "wg0".into(),
+            };
+            assert_eq!(said.changed, [change], "{first}");
+        }
+    }
+
+    #[test]
+    fn without_records_nothing_is_said() {
+        let nothing = Differences { before: None, since: None, changed: Vec::new() };
+        assert_eq!(differences(&[], &[]), nothing);
+    }
+}

@@ -1,0 +1,122 @@
+//! Simulated months: a lasting drop of 10 % is found within eight tests, and false alarms are rare.
+//!
+//! Each month has a test every quarter of an hour, an evening dip of up to 12 %, noise of up to 4 % (normal, with heavy
+//! tails, or of which each test passes on a third), one bad test in a hundred, up to three whole days without tests, and
+//! one test in fifty missing.
+
+use std::f64::consts::TAU;
+
+use goodput_watch::{Change, Chart, Point};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+const MONTHS: u64 = 200;
+const DAYS: usize = 30;
+const PER_DAY: usize = 96;
+const QUARTER_HOUR_S: f64 = 900.0;
+
+/// A path and its noise.
+struct Path {
+    random: Xoshiro256PlusPlus,
+    kind: u64,
+    /// Depth of the evening's dip.
+    dip: f64,
+    /// Standard deviation of a test.
+    noise: f64,
+    inherited: f64,
+    missing_days: Vec<usize>,
+}
+
+impl Path {
+    fn new(seed: u64) -> Self {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let (dip, noise) = (0.12 * random.random::<f64>(), 0.01 + 0.03 * random.random::<f64>());
+        let missing = random.random_range(0..=3);
+        let missing_days = (0..missing).map(|_| random.random_range(0..DAYS)).collect();
+        Self { kind: seed % 3, dip, noise, inherited: 0.0, missing_days, random }
+    }
+
+    /// A normal variable, by the central limit theorem.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.random.random::<f64>()).sum::<f64>() - 6.0
+    }
+
+    fn next_noise(&mut self) -> f64 {
+        match self.kind {
+            0 => self.noise * self.normal(),
+            // Student's t with three degrees of freedom, whose variance is 3.
+            1 => {
+                let square: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
+                self.noise * self.normal() / (square / 3.0).sqrt() / 3.0_f64.sqrt()
+            }
+            _ => {
+                let share: f64 = 0.33;
+                let own = self.noise * (1.0 - share * share).sqrt() * self.normal();
+                self.inherited = share * self.inherited + own;
+                self.inherited
+            }
+        }
+    }
+
+    /// The n-th test, if it is made.
+    fn test(&mut self, n: usize, drop: bool) -> Option<Point> {
+        let noise = self.next_noise();
+        let bad = if self.random.random_bool(0.01) { -0.7 } else { 0.0 };
+        let gone = self.missing_days.contains(&(n / PER_DAY)) || self.random.random_bool(0.02);
+        let jitter = self.random.random::<f64>();
+        let day_share = ((n % PER_DAY) as f64 + jitter) / PER_DAY as f64;
+        let from_evening = (day_share * 24.0 - 20.5 + 12.0).rem_euclid(24.0) - 12.0;
+        let evening = -self.dip * (-from_evening * from_evening / 8.0).exp();
+        let day = 0.2 * self.dip * (TAU * day_share).cos();
+        let change = if drop { 0.9_f64.ln() } else { 0.0 };
+        let at_s = (n as f64 + jitter) * QUARTER_HOUR_S;
+        let goodput = (20.0 + evening + day + noise + bad + change).exp();
+        (!gone).then_some(Point { id: n as i64, at_s, day_share, goodput })
+    }
+}
+
+/// What a chart says of a month, and the number of the first test after the drop and of the eighth.
+fn month(seed: u64, drop_at: Option<usize>) -> (Vec<Change>, Option<[i64; 2]>) {
+    let (mut path, mut chart) = (Path::new(seed), Chart::default());
+    let (mut changes, mut since) = (Vec::new(), Vec::new());
+    for n in 0..DAYS * PER_DAY {
+        let dropped = drop_at.is_some_and(|at| n >= at);
+        let Some(point) = path.test(n, dropped) else { continue };
+        if dropped && since.len() < 8 {
+            since.push(point.id);
+        }
+        changes.extend(chart.push(point));
+    }
+    (changes, since.first().copied().zip(since.get(7).copied()).map(|(one, eight)| [one, eight]))
+}
+
+#[test]
+fn a_lasting_drop_of_a_tenth_is_found_within_eight_tests() {
+    let (mut found, mut exact, mut false_alarms) = (0, 0, 0);
+    for seed in 0..MONTHS {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed + 1000);
+        let drop_at = random.random_range(5 * PER_DAY..28 * PER_DAY);
+        let (changes, dropped) = month(seed, Some(drop_at));
+        let [first, eighth] = dropped.expect("tests follow the drop");
+        let in_time = changes.iter().find(|change| (first..=eighth).contains(&change.newest.id));
+        false_alarms +=
+            changes.len() - changes.iter().filter(|c| c.newest.id >= first).count().min(1);
+        found += usize::from(in_time.is_some());
+        let near = |change: &Change| (change.first_since.id - first).abs() <= 2;
+        exact += usize::from(in_time.is_some_and(near));
+    }
+    println!("found {found} of {MONTHS}, {exact} within two tests; {false_alarms} false alarms");
+    assert!(found >= 190, "{found} of {MONTHS}");
+    assert!(exact >= 180, "{exact} of {MONTHS}");
+}
+
+#[test]
+fn false_alarms_are_far_rarer_than_one_a_month() {
+    let alarms: Vec<usize> = (0..MONTHS).map(|seed| month(seed + 5000, None).0.len()).collect();
+    let all: usize = alarms.iter().sum();
+    // A false alarm is taken back by another one, when the path seems to return.
+    let several = alarms.iter().filter(|alarms| **alarms > 1).count();
+    println!("{all} false alarms in {MONTHS} months; {several} months have several");
+    assert!(all <= 20, "{all} in {MONTHS} months");
+    assert!(several <= 4, "{several} of {MONTHS}");
+}
