@@ -95,7 +95,9 @@ fn with_values_that_begin_with_a_minus(command: clap::Command) -> clap::Command 
 /// Whether an option takes any text as its value.
 fn takes_any_text(option: &Arg) -> bool {
     let any = [TypeId::of::<String>(), TypeId::of::<PathBuf>(), TypeId::of::<OsString>()];
-    any.iter().any(|any| option.get_value_parser().type_id() == *any)
+    let files = [TypeId::of::<values::capture_file::CaptureFile>()];
+    let mut any = any.iter().chain(&files);
+    any.any(|any| option.get_value_parser().type_id() == *any)
 }
 
 /// Ends each command's short help with the name of the long one. Each command has both, because some global options are

@@ -29,11 +29,17 @@ impl FromStr for RouterAddress {
         }
         let like = "it like router, router:7487 or ssh://root@router";
         let target: Target = text.parse().map_err(|_| unfit(text, "a router", like))?;
-        match target.protocol.id == PROTOCOL.id && !target.host.is_empty() {
+        match target.protocol.id == PROTOCOL.id && is_plain(&target.host) {
             true => Ok(Self::Goodput(text.into())),
             false => Err(unfit(text, "a router with a goodput server", like)),
         }
     }
+}
+
+/// Whether it can be the name or the address of a host.
+fn is_plain(host: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ".:-_%".contains(c);
+    !host.is_empty() && !host.starts_with('-') && host.chars().all(plain)
 }
 
 #[cfg(test)]

@@ -43,9 +43,9 @@ Examples:
     goodput shaping nas --rate 1gbit --tolerance 1% --max-burst 125KB
     goodput shaping nas --rate 100mbit --prove     # what costs the rate?
     goodput shaping nas --rate 100mbit --class ef=20mbit --class be=80mbit
-    goodput shaping nas --rate 100mbit --router router     # a goodput server there
+    goodput shaping nas --rate 100mbit --router router
     goodput shaping nas --rate 100mbit --router ssh://root@router
-    goodput shaping nas --rate 100mbit --pcap here.pcapng --pcap far:there.pcapng
+    goodput shaping nas --rate 100mbit --pcap far:there.pcapng
     goodput shaping nas --rate 100mbit --show-timer=hourly
 
 Exit codes: 0 the shaper gives its rate, 1 it does not, 2 could not do it, 3 not permitted, 4 inconclusive.";
