@@ -107,11 +107,13 @@ pub fn print(text: &str) -> io::Result<()> {
     print_now(text)
 }
 
-/// Whether a printed line can be redrawn: standard output is a terminal with control sequences.
+/// Whether a printed line can be redrawn: standard output is a terminal with control sequences. Where `CI` is set,
+/// colours go even to a terminal that calls itself dumb.
 pub fn can_redraw() -> bool {
     let out = io::stdout();
     let plain = anstream::AutoStream::choice(&out) == anstream::ColorChoice::Never;
-    out.is_terminal() && !plain && !TAKEN.load(Ordering::Relaxed)
+    let dumb = std::env::var_os("TERM").is_none_or(|kind| kind == "dumb");
+    out.is_terminal() && !plain && !dumb && !TAKEN.load(Ordering::Relaxed)
 }
 
 /// A terminal of unknown size reports 0 (ioctl_tty(2)).

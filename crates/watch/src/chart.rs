@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn a_daily_rhythm_bad_tests_and_days_without_tests_are_no_change() {
         let evening = |n: usize| if (76..92).contains(&(n % 96)) { 0.9 } else { 1.0 };
-        let bad = |n: usize| if n % 41 == 0 { 0.3 } else { 1.0 };
+        let bad = |n: usize| if n.is_multiple_of(41) { 0.3 } else { 1.0 };
         let missing = |n: &usize| !(480..770).contains(n);
         let all = (0..2000).filter(missing);
         let found = changes(all.map(|n| point(n, 1e8 * evening(n) * noise(n) * bad(n))));

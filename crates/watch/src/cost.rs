@@ -30,7 +30,8 @@ pub fn bytes_on_the_path(record: &Record, report_bytes: u64) -> Bytes {
     let packets = |payload: u64| payload.div_ceil(record.plan.chunk_bytes.0.clamp(1, 1452));
     let payload = moved(record);
     let estimated = || payload + packets(payload) * (ip_header + UDP_HEADER_BYTES);
-    Bytes(counted.unwrap_or_else(estimated) + report_bytes)
+    // What the program had written may have waited in its socket when the kernel's count was read.
+    Bytes(counted.unwrap_or_else(estimated).max(payload) + report_bytes)
 }
 
 /// What the kernel counted until the newest sample with details, and the payload since then.
@@ -61,14 +62,13 @@ fn moved(record: &Record) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::TcpInfo;
 
     /// A TCP test of which the kernel counted these segments in and out.
     fn record(segments: Option<[u64; 2]>) -> Record {
         let json = include_str!("../../store/tests/golden/v1/test.json");
         let mut record = Record::from_json(json).unwrap();
-        let Known::Value(near) = &mut record.ends.near else { panic!("the golden record has it") };
-        let flow = &mut near.samples.last_mut().unwrap().flows[0];
-        let Known::Value(tcp) = &mut flow.tcp else { panic!("the golden record has it") };
+        let tcp = last_tcp(&mut record);
         tcp.sent_bytes = Some(156_000_000);
         tcp.received_bytes = Some(0);
         [tcp.segs_in, tcp.segs_out] = match segments {
@@ -76,6 +76,20 @@ mod tests {
             None => [None, None],
         };
         record
+    }
+
+    fn last_tcp(record: &mut Record) -> &mut TcpInfo {
+        let Known::Value(near) = &mut record.ends.near else { panic!("the golden record has it") };
+        let flow = &mut near.samples.last_mut().unwrap().flows[0];
+        let Known::Value(tcp) = &mut flow.tcp else { panic!("the golden record has it") };
+        tcp
+    }
+
+    #[test]
+    fn what_waited_in_the_socket_when_the_kernel_was_asked_counts() {
+        let mut early = record(Some([1, 2]));
+        last_tcp(&mut early).sent_bytes = Some(2896);
+        assert_eq!(bytes_on_the_path(&early, 1000), Bytes(156_200_000 + 1000));
     }
 
     #[test]
