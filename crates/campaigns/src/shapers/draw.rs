@@ -69,8 +69,8 @@ impl Planted {
     fn most_bits_per_s(self) -> f64 {
         match self {
             Self::Tbf | Self::Htb => 5e9,
-            // Above, the receiver of the lab is the limit.
-            Self::Policer | Self::Nothing => 5e8,
+            // Above, datagrams leave joined, and nft counts each batch as one packet.
+            Self::Policer | Self::Nothing => 2e8,
         }
     }
 }
