@@ -7,7 +7,6 @@ use socket2::SockRef;
 
 use super::error::SocketError;
 use super::options::set_dscp;
-use super::set_option;
 
 /// Code point of operations, administration and management: CS2 (RFC 4594 section 3.3). Queues that respect code points
 /// let these few packets pass the many packets of payload.
@@ -21,14 +20,7 @@ const SOCKET_PRIORITY: u32 = 6;
 /// that the path is slow and sends less.
 const NOTSENT_LOWAT_BYTES: u32 = 16 * 1024;
 
-/// Longest wait before the same bytes are sent again, milliseconds. Time-outs double, to two minutes: after a few losses
-/// the next attempt would come later than an end waits for the other's report.
-const MAX_RTO_MS: u32 = 3000;
-
-/// Option that sets it, since Linux 6.15 (include/uapi/linux/tcp.h).
-const TCP_RTO_MAX_MS: i32 = 44;
-
-/// Gives a control connection priority over payload, keeps its queue short, and lets it try again soon.
+/// Gives a control connection priority over payload, and keeps its queue short.
 pub fn apply_control(socket: impl AsFd) -> Result<(), SocketError> {
     let socket = SockRef::from(&socket);
     let family = socket.domain().map_err(SocketError::of("ask the IP version of", "a socket"))?;
@@ -41,23 +33,7 @@ pub fn apply_control(socket: impl AsFd) -> Result<(), SocketError> {
     socket.set_tcp_notsent_lowat(NOTSENT_LOWAT_BYTES).map_err(SocketError::of(
         "bound what waits unsent to",
         format!("{NOTSENT_LOWAT_BYTES} bytes"),
-    ))?;
-    set_time_outs(&socket)
-}
-
-/// Bounds time-outs, or lets at least the first six of a connection with little in flight not double
-/// (`TCP_THIN_LINEAR_TIMEOUTS`, net/ipv4/tcp_timer.c) where the kernel has no bound for one connection.
-fn set_time_outs(socket: &SockRef<'_>) -> Result<(), SocketError> {
-    let bounded =
-        set_option(socket.as_fd(), libc::IPPROTO_TCP, TCP_RTO_MAX_MS, &MAX_RTO_MS.to_ne_bytes());
-    match bounded {
-        Err(why) if why.raw_os_error() == Some(libc::ENOPROTOOPT) => socket
-            .set_tcp_thin_linear_timeouts(true)
-            .map_err(SocketError::of("keep short", "time-outs")),
-        bounded => {
-            bounded.map_err(SocketError::of("bound time-outs to", format!("{MAX_RTO_MS} ms")))
-        }
-    }
+    ))
 }
 
 #[cfg(test)]
