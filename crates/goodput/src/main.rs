@@ -23,7 +23,6 @@ mod proxies;
 mod record_file;
 mod report;
 mod running;
-mod scrape;
 mod screen;
 mod secret_file;
 mod shell;

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! browser ──▶ server (sockets, TLS, times) ──▶ site ──▶ gate (who may see and do what)
-//!                                               └────▶ pages (one file each) ──▶ layout ──▶ answer
+//!                 │                             └────▶ pages (one file each) ──▶ layout ──▶ answer
+//! scraper ────────┴──▶ metrics
 //! pages ──▶ history (store), pictures (charts), and what the program hands over (program)
 //! ```
 #![forbid(unsafe_code)]
@@ -13,6 +14,7 @@ mod answer;
 mod asked;
 mod gate;
 mod layout;
+mod metrics;
 mod pages;
 mod program;
 mod runs;
@@ -23,8 +25,9 @@ mod site;
 mod tls;
 
 pub use gate::Gate;
+pub use metrics::Metrics;
 pub use program::{LoggedChange, Program, Running, SettingLine};
 pub use secret::Secret;
-pub use server::{Listening, WebError, listen};
+pub use server::{Answers, Listening, WebError, listen};
 pub use site::Site;
 pub use tls::{Tls, TlsError};

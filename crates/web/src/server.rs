@@ -1,4 +1,4 @@
-//! Connections: how many, for how long, encrypted or not.
+//! Connections: how many, for how long, encrypted or not. What is answered is not known here.
 
 use std::convert::Infallible;
 use std::io;
@@ -19,7 +19,6 @@ use tokio::time::{sleep, timeout};
 
 use crate::answer::{self, Body};
 use crate::shares::Shares;
-use crate::site::Site;
 use crate::tls::Tls;
 
 /// Connections at once; a browser opens up to six.
@@ -45,10 +44,17 @@ const BREATH: Duration = Duration::from_millis(100);
 
 /// An address that can't be listened on.
 #[derive(Debug, thiserror::Error)]
-#[error("can't listen on {address}: {source}; --listen ADDRESS:PORT chooses another")]
+#[error("can't listen on {address}: {source}; {option} ADDRESS:PORT chooses another")]
 pub struct WebError {
     address: SocketAddr,
+    option: &'static str,
     source: io::Error,
+}
+
+/// What answers requests; all clones are one.
+pub trait Answers: Clone + Send + Sync + 'static {
+    /// Answers a request whose body has arrived. Called within a runtime.
+    fn answer(&self, request: Request<Bytes>) -> impl Future<Output = Response<Body>> + Send;
 }
 
 /// A server that accepts connections, and does not answer yet.
@@ -57,17 +63,22 @@ pub struct Listening {
     tls: Option<Tls>,
 }
 
-/// Listens on `address`. Must be called within a runtime.
+/// Listens on `address`, which the user chose with `option`. Must be called within a runtime.
 ///
 /// # Errors
 /// When the address is taken or not this host's.
-pub async fn listen(address: SocketAddr, tls: Option<Tls>) -> Result<Listening, WebError> {
+pub async fn listen(
+    address: SocketAddr,
+    option: &'static str,
+    tls: Option<Tls>,
+) -> Result<Listening, WebError> {
     let socket = TcpListener::bind(address).await;
-    Ok(Listening { socket: socket.map_err(|source| WebError { address, source })?, tls })
+    let socket = socket.map_err(|source| WebError { address, option, source })?;
+    Ok(Listening { socket, tls })
 }
 
 impl Listening {
-    /// Where browsers find the pages.
+    /// Where browsers find what it answers.
     ///
     /// # Errors
     /// When the system does not say.
@@ -85,8 +96,8 @@ impl Listening {
     }
 
     /// Answers until it is dropped.
-    pub async fn serve(self, site: Site) {
-        let (site, places) = (Arc::new(site), Arc::new(Semaphore::new(MAX_CONNECTIONS)));
+    pub async fn serve(self, answers: impl Answers) {
+        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
         let shares = Shares::new(MAX_OF_CLIENT);
         loop {
             let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -102,9 +113,9 @@ impl Listening {
                 tracing::debug!("refused a connection of {peer}, which has too many");
                 continue;
             };
-            let (site, tls) = (Arc::clone(&site), self.tls.clone());
+            let (answers, tls) = (answers.clone(), self.tls.clone());
             tokio::spawn(async move {
-                if timeout(MAX_LIFE, talk(stream, tls, site)).await.is_err() {
+                if timeout(MAX_LIFE, talk(stream, tls, answers)).await.is_err() {
                     tracing::debug!("ended the connection of {peer}, which lasted too long");
                 }
                 drop((share, place));
@@ -114,19 +125,19 @@ impl Listening {
 }
 
 /// Answers one client.
-async fn talk(stream: TcpStream, tls: Option<Tls>, site: Arc<Site>) {
-    let Some(tls) = tls else { return converse(stream, site).await };
+async fn talk(stream: TcpStream, tls: Option<Tls>, answers: impl Answers) {
+    let Some(tls) = tls else { return converse(stream, answers).await };
     match timeout(PATIENCE, tls.acceptor().accept(stream)).await {
-        Ok(Ok(stream)) => converse(stream, site).await,
+        Ok(Ok(stream)) => converse(stream, answers).await,
         Ok(Err(why)) => tracing::debug!("a client does not agree on encryption: {why}"),
         Err(_) => tracing::debug!("a client takes too long to agree on encryption"),
     }
 }
 
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, site: Arc<Site>) {
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, answers: impl Answers) {
     let service = service_fn(|request| {
-        let site = Arc::clone(&site);
-        async move { Ok::<_, Infallible>(answered(request, site).await) }
+        let answers = answers.clone();
+        async move { Ok::<_, Infallible>(answered(request, answers).await) }
     });
     let ended = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -139,8 +150,8 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, site: A
     }
 }
 
-/// Reads the form, then asks the site.
-async fn answered(request: Request<Incoming>, site: Arc<Site>) -> Response<Body> {
+/// Reads the form, then asks for the answer.
+async fn answered(request: Request<Incoming>, answers: impl Answers) -> Response<Body> {
     let (head, body) = request.into_parts();
     if body.size_hint().lower() > MAX_FORM_BYTES as u64 {
         return refused(StatusCode::PAYLOAD_TOO_LARGE, "the form is too long");
@@ -151,7 +162,7 @@ async fn answered(request: Request<Incoming>, site: Arc<Site>) -> Response<Body>
         Ok(Err(why)) => return refused(StatusCode::PAYLOAD_TOO_LARGE, &why.to_string()),
         Err(_) => return refused(StatusCode::REQUEST_TIMEOUT, "the form took too long"),
     };
-    site.answer(Request::from_parts(head, body)).await
+    answers.answer(Request::from_parts(head, body)).await
 }
 
 fn refused(status: StatusCode, why: &str) -> Response<Body> {

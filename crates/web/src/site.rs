@@ -14,6 +14,7 @@ use crate::layout::{self, Document, Who};
 use crate::pages::{self, Found, Visit};
 use crate::program::Program;
 use crate::runs::Runs;
+use crate::server::Answers;
 
 const HTML: &str = "text/html; charset=utf-8";
 
@@ -40,9 +41,11 @@ impl Site {
             run.ended().await;
         }
     }
+}
 
-    /// Answers a request. Must be called within a runtime: a page may wait for the disk, in a thread of its own.
-    pub async fn answer(&self, request: Request<Bytes>) -> Response<Body> {
+impl Answers for Site {
+    /// A page may wait for the disk, in a thread of its own.
+    async fn answer(&self, request: Request<Bytes>) -> Response<Body> {
         let shared = Arc::clone(&self.0);
         let made = tokio::task::spawn_blocking(move || {
             shared.answer(&Asked::new(&request, &shared.gate.cookie_name()))

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use goodput_model::{CheckReport, Host, Known, Record};
 use goodput_store::{Store, StoreError};
-use goodput_web::{Gate, LoggedChange, Program, Running, Secret, SettingLine, Site};
+use goodput_web::{Answers, Gate, LoggedChange, Program, Running, Secret, SettingLine, Site};
 use http_body_util::BodyExt;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_SECURITY_POLICY, LOCATION, SET_COOKIE};

@@ -14,6 +14,7 @@ use goodput_engine::{EngineError, share_heaps};
 use goodput_settings::GuardProgram;
 use goodput_settings::allowlist::AllowedSettings;
 use goodput_settings::helper::Helper;
+use goodput_web::Metrics;
 use goodput_wire::keys::PrivateKey;
 use goodput_wire::protocols;
 use goodput_wire::session::{Limits, Protocol};
@@ -30,7 +31,7 @@ use crate::authorized::Authorized;
 use crate::dashboard::ServerView;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
-use crate::{credentials, key_files, scrape, screen};
+use crate::{credentials, key_files, screen};
 
 /// Serves until a signal comes.
 pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
@@ -64,7 +65,7 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     let notifier = Notifier::connect();
     measured::runtime()?.block_on(async {
         let metrics = match args.listen.metrics {
-            Some(address) => Some(scrape::listen(address).await?),
+            Some(address) => Some(goodput_web::listen(address, "--metrics", None).await?),
             None => None,
         };
         unprivileged::become_so(&args, known.as_ref().map(|known| &*known.clients))?;
@@ -76,9 +77,10 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         let mut signals = Signals::listen()?;
         let mut full_screen = None;
         if let Some(listening) = metrics {
-            screen::say(format_args!("metrics on http://{}/metrics", listening.address()));
+            screen::say(format_args!("metrics on {}metrics", listening.url()?));
             let counts = Arc::clone(&config.counts);
-            tokio::spawn(listening.serve(move || serve_metrics::text(counts.read())));
+            let metrics = Metrics::new(move || serve_metrics::text(counts.read()));
+            tokio::spawn(listening.serve(metrics));
         }
         let ready = || {
             // The parent process may have gone without waiting for this.

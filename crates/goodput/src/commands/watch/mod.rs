@@ -29,7 +29,7 @@ use crate::args::WatchArgs;
 use crate::data_dirs::history;
 use crate::exit::Exit;
 use crate::report::watch::{self, Event};
-use crate::{scrape, screen};
+use crate::screen;
 
 /// Payload below which a test would show little but slow start.
 const MIN_PAYLOAD: Bytes = Bytes(1_000_000);
@@ -118,10 +118,10 @@ impl<'a> Watch<'a> {
         let seed = rand::random();
         let mut schedule = Schedule::new(self.args.schedule.every, self.paths.len(), seed);
         if let (Some(address), Some(metrics)) = (self.args.output.metrics, &self.metrics) {
-            let listening = scrape::listen(address).await?;
-            screen::say(format_args!("metrics on http://{}/metrics", listening.address()));
+            let listening = goodput_web::listen(address, "--metrics", None).await?;
+            screen::say(format_args!("metrics on {}metrics", listening.url()?));
             let metrics = metrics.clone();
-            tokio::spawn(listening.serve(move || metrics.text()));
+            tokio::spawn(listening.serve(goodput_web::Metrics::new(move || metrics.text())));
         }
         self.begin()?;
         loop {

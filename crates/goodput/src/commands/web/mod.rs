@@ -37,7 +37,7 @@ pub fn run(args: &WebArgs, state: Option<PathBuf>) -> Result<Exit> {
     let outcome = runtime.block_on(async {
         let mut signals = Signals::listen()?;
         let (login_to_read, encrypted) = (remote || args.login, tls.is_some());
-        let listening = listen(args.listen, tls).await?;
+        let listening = listen(args.listen, "--listen", tls).await?;
         let port = listening.port()?;
         let site = Site::new(host, Gate { secret, login_to_read, names, encrypted, port });
         let lines = [
