@@ -42,9 +42,9 @@ pub trait Layout: Debug + Send + Sync {
         true
     }
 
-    /// Whether a sender of streams concludes that the receiver vanished if a connection closes before the sender has
-    /// heard the end of the test.
-    fn misses_receivers(&self) -> bool {
+    /// Whether the control connection ends the test, and not the end of a stream. A sender then concludes that the
+    /// receiver vanished if a stream closes before it has heard of the end, and may reset streams that nobody reads after.
+    fn ends_by_control(&self) -> bool {
         false
     }
 

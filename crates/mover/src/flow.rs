@@ -250,7 +250,9 @@ impl Flow {
     /// Whether `cause` only means that the peer, which learned elsewhere that the flow is over, closed its end first.
     pub(crate) fn is_end(&self, cause: Errno) -> bool {
         let gone = matches!(cause, Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN);
-        gone && !self.may_send() && self.config.framing.ends_elsewhere()
+        let framing = &self.config.framing;
+        let is_read = self.config.role == Role::Receiver && framing.ends_by_control();
+        gone && !self.may_send() && (is_read || framing.ends_elsewhere())
     }
 
     /// An error of the system during `operation`.

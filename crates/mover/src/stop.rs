@@ -80,7 +80,7 @@ impl Stop {
     }
 
     /// When receivers give up, on the monotonic clock; `None` before [`Stop::finish`].
-    pub(crate) fn deadline_ns(&self) -> Option<u64> {
+    pub fn deadline_ns(&self) -> Option<u64> {
         self.deadline_ns.get().copied()
     }
 

@@ -44,6 +44,11 @@ impl TimeLimit {
         self.stop.finish(self.drain);
     }
 
+    /// The stop signal of the flows.
+    pub fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
     /// How long ago the flows should have ended; `None`: they need not yet.
     pub fn overdue(&self) -> Option<Duration> {
         self.stop.overdue()

@@ -13,3 +13,4 @@ pub mod source_ports;
 pub mod storage;
 pub mod stuck_flows;
 pub mod traffic;
+pub mod unsent;

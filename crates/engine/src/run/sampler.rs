@@ -1,10 +1,11 @@
 //! The one thread that reads the flows' counters while they run.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    FlowArrivals, FlowPlacement, FlowSample, Known, Length, Plan, Role, Sample, Transport,
+    EndName, FlowArrivals, FlowPlacement, FlowSample, Known, Length, Plan, Role, Sample, Transport,
     no_storage,
 };
 use goodput_mover::{MountedFile, MoveError, RunningFlow};
@@ -14,6 +15,7 @@ use crate::clock;
 use crate::run::affinity::Affinity;
 use crate::run::flow_events::{EndedFlows, FlowsEvent, Held, TimeLimit};
 use crate::run::stuck_flows::given_up;
+use crate::run::unsent;
 
 /// Time between two samples.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
@@ -67,6 +69,7 @@ pub fn watch(
     began: Instant,
     cadence: Cadence,
     mut limit: TimeLimit,
+    end: EndName,
     affinity: &Affinity,
     report: &UnboundedSender<FlowsEvent>,
 ) {
@@ -117,8 +120,8 @@ pub fn watch(
     let last = Box::new(take(&flows, sample_time(&flows, began, over, true), true));
     let totals = flows.iter().filter_map(RunningFlow::reported_by_peer).collect();
     let placement = affinity.placement(flows.iter().map(placed).collect());
-    let sockets = flows.iter().filter(|flow| stays_open(flow)).map(RunningFlow::shared_socket);
-    let sockets = sockets.collect();
+    let sockets = streams(&flows, Role::Receiver);
+    let sent = if end == EndName::Far { streams(&flows, Role::Sender) } else { Vec::new() };
     let held = held(&flows);
     let kept = flows.iter().filter(|flow| flow.config().keeps_arrivals);
     let kept: Vec<_> = kept.map(|flow| (flow.config().id, Arc::clone(flow.counters()))).collect();
@@ -135,6 +138,7 @@ pub fn watch(
         |failure| Err(failure.into()),
     );
     let _ = report.send(FlowsEvent::Ended(ended));
+    unsent::discard(sent, limit.stop());
 }
 
 /// How long the shared rates held the flows back.
@@ -146,11 +150,15 @@ fn held(flows: &[RunningFlow]) -> Held {
     held
 }
 
-/// Whether the flow's sender must learn that all is over before its stream closes.
-fn stays_open(flow: &RunningFlow) -> bool {
-    let config = flow.config();
-    (config.role, config.transport) == (Role::Receiver, Transport::Tcp)
-        && config.framing.misses_receivers()
+/// The streams in this role of a protocol whose control connection, and not their end, ends the test: a sender must
+/// learn there that all is over before its receiver closes, and a receiver stops reading before its sender has sent all.
+fn streams(flows: &[RunningFlow], role: Role) -> Vec<Arc<OwnedFd>> {
+    let is_wanted = |flow: &&RunningFlow| {
+        let config = flow.config();
+        (config.role, config.transport) == (role, Transport::Tcp)
+            && config.framing.ends_by_control()
+    };
+    flows.iter().filter(is_wanted).map(RunningFlow::shared_socket).collect()
 }
 
 /// When the payload's clock began: when the gate opened or, if the payload itself marks the beginning,
@@ -348,7 +356,7 @@ mod tests {
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
         let affinity = Affinity::free(String::new());
         let thread = std::thread::spawn(move || {
-            watch(flows, Instant::now(), cadence, TimeLimit::none(), &affinity, &report);
+            watch(flows, Instant::now(), cadence, TimeLimit::none(), EndName::Near, &affinity, &report);
         });
         sender.write_all(&[0; 6000]).unwrap();
         let Some(FlowsEvent::Sample(sample)) = watched.blocking_recv() else { panic!("no sample") };
@@ -369,7 +377,7 @@ mod tests {
         let limit = TimeLimit::new(Some(Duration::from_millis(20)), &stop, Duration::ZERO);
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
         let affinity = Affinity::free(String::new());
-        watch(flows, Instant::now(), cadence, limit, &affinity, &report);
+        watch(flows, Instant::now(), cadence, limit, EndName::Near, &affinity, &report);
         assert!(matches!(watched.blocking_recv(), Some(FlowsEvent::Limit)));
         assert!(matches!(watched.blocking_recv(), Some(FlowsEvent::Sample(_))), "the last");
     }

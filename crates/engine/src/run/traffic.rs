@@ -147,11 +147,11 @@ impl Traffic {
         // The receiver lives in `self`.
         let _ = self.report.send(first);
         let (report, began) = (self.report.clone(), Instant::now());
-        let affinity = own.affinity.clone();
+        let (end, affinity) = (own.end, own.affinity.clone());
         let limit = TimeLimit::new(longest, &self.stop, DRAIN_TIME);
         std::thread::Builder::new()
             .name("sampler".into())
-            .spawn(move || sampler::watch(flows, began, cadence, limit, &affinity, &report))
+            .spawn(move || sampler::watch(flows, began, cadence, limit, end, &affinity, &report))
             .map_err(|cause| no_thread(&cause))
             .map_err(EngineError::io("watch the flows"))?;
         self.gate.open();

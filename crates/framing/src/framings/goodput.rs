@@ -45,7 +45,7 @@ impl Layout for GoodputDatagrams {
         false
     }
 
-    fn misses_receivers(&self) -> bool {
+    fn ends_by_control(&self) -> bool {
         true
     }
 }
