@@ -356,7 +356,15 @@ mod tests {
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
         let affinity = Affinity::free(String::new());
         let thread = std::thread::spawn(move || {
-            watch(flows, Instant::now(), cadence, TimeLimit::none(), EndName::Near, &affinity, &report);
+            watch(
+                flows,
+                Instant::now(),
+                cadence,
+                TimeLimit::none(),
+                EndName::Near,
+                &affinity,
+                &report,
+            );
         });
         sender.write_all(&[0; 6000]).unwrap();
         let Some(FlowsEvent::Sample(sample)) = watched.blocking_recv() else { panic!("no sample") };
