@@ -56,6 +56,8 @@ pub struct Entry {
 pub enum Kind {
     /// A program, and options of its client beyond those of the load.
     Runs(&'static Program, &'static [&'static str]),
+    /// The same, with options that only newer versions than Debian's have: only a given program takes part.
+    RunsIfGiven(&'static Program, &'static [&'static str]),
     /// Something that needs no other program: what this machine can do at best, or a size.
     Measured(fn(&Stage<'_>, &Load) -> Result<Values>),
 }
@@ -106,11 +108,6 @@ pub enum Bound {
 }
 
 impl Contest {
-    /// The entry with this name.
-    pub fn entry(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| entry.name == name)
-    }
-
     /// Seconds of a run if `--seconds` says `asked`.
     pub fn seconds(&self, asked: u32) -> u32 {
         match self.length {
@@ -124,7 +121,7 @@ impl Entry {
     /// Approximate duration of one of its runs if the payload takes `seconds`.
     pub fn takes(&self, load: &Load, seconds: u32) -> Duration {
         match &self.kind {
-            Kind::Runs(program, _) => {
+            Kind::Runs(program, _) | Kind::RunsIfGiven(program, _) => {
                 Duration::from_secs(seconds.into()) + (program.beyond)(load.transport)
             }
             Kind::Measured(_) => Duration::from_millis(300),
@@ -133,6 +130,9 @@ impl Entry {
 
     /// Whether goodput is compared with it.
     pub fn is_peer(&self) -> bool {
-        matches!(&self.kind, Kind::Runs(program, _) if program.name != GOODPUT.name)
+        match &self.kind {
+            Kind::Runs(program, _) | Kind::RunsIfGiven(program, _) => program.name != GOODPUT.name,
+            Kind::Measured(_) => false,
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The kept results of a bench, one JSON line per run, from which the page can be generated again.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
@@ -33,6 +34,9 @@ pub struct RunRecord {
     pub place: String,
     /// The entry's name.
     pub entry: String,
+    /// CPU time that the hypervisor gave to others during the run, percent of all.
+    #[serde(default)]
+    pub steal_percent: Option<f64>,
     /// The outcome.
     #[serde(flatten)]
     pub came: RunOutcome,
@@ -91,9 +95,20 @@ impl Kept {
         self.runs.iter().filter(move |ran| ran.contest == contest && ran.place == place)
     }
 
-    /// How many rounds there were.
-    pub fn rounds(&self) -> u32 {
-        self.runs.iter().map(|ran| ran.round).max().unwrap_or(0)
+    /// How many rounds a contest had at a place.
+    pub fn rounds_of(&self, contest: &Contest, place: Place) -> u32 {
+        self.of(contest, place).map(|ran| ran.round).max().unwrap_or(0)
+    }
+
+    /// The fewest and the most rounds of any contest.
+    pub fn rounds(&self) -> (u32, u32) {
+        let mut last: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+        for ran in &self.runs {
+            let rounds = last.entry((&ran.contest, &ran.place)).or_default();
+            *rounds = ran.round.max(*rounds);
+        }
+        let (least, most) = (last.values().min(), last.values().max());
+        (least.copied().unwrap_or(0), most.copied().unwrap_or(0))
     }
 }
 
@@ -127,6 +142,7 @@ mod tests {
             contest: "tcp-copy".into(),
             place: "veth".into(),
             entry: "iperf3".into(),
+            steal_percent: None,
             came,
         };
         let good = ran(RunOutcome::Values(Values::from([("bits_per_s".into(), 1.5)])));
@@ -136,7 +152,7 @@ mod tests {
             lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n").collect();
         let kept = Kept::parse(&text).unwrap();
         assert_eq!(kept.runs, [good, bad]);
-        assert_eq!(kept.rounds(), 2);
+        assert_eq!(kept.rounds(), (2, 2));
         assert!(text.contains(r#""values":{"bits_per_s":1.5}"#), "{text}");
     }
 

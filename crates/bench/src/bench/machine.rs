@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use super::peers::GivenPeer;
 use super::programs::{ALL, GOODPUT};
 use goodput_tools::shell::{capture, command};
 
@@ -20,6 +21,9 @@ pub struct Machine {
     pub cpus: usize,
     /// Release of the kernel.
     pub kernel: String,
+    /// Peers that were given.
+    #[serde(default)]
+    pub peers: Vec<GivenPeer>,
     /// Congestion control of new sockets.
     pub congestion_control: String,
     /// Load of 1, 5 and 15 minutes before the first run.
@@ -32,38 +36,56 @@ pub struct Machine {
     pub seconds: u32,
 }
 
+/// What the bench was asked for.
+pub struct Asked<'a> {
+    /// Seconds of a run.
+    pub seconds: u32,
+    /// Peers given.
+    pub peers: &'a [GivenPeer],
+    /// The congestion control of the paths, if it is not the host's.
+    pub congestion: Option<&'a str>,
+}
+
 impl Machine {
     /// Reads them all.
-    pub fn read(goodput: &Path, build: &str, seconds: u32) -> Result<Self> {
+    pub fn read(goodput: &Path, build: &str, asked: &Asked<'_>) -> Result<Self> {
         let cpu = fs::read_to_string("/proc/cpuinfo")?;
         let model =
             cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
         let load = fs::read_to_string("/proc/loadavg")?;
         let mut versions: Vec<String> = ALL
             .iter()
+            .filter(|program| program.in_debian)
             .map(|program| {
                 let ours = program.name == GOODPUT.name;
                 let file = if ours { goodput.as_os_str() } else { program.name.as_ref() };
                 version(program.name, file.as_ref(), program.version)
             })
             .collect();
+        let own =
+            || read("/proc/sys/net/ipv4/tcp_congestion_control").map(|name| first_line(&name));
+        versions.extend(asked.peers.iter().map(|peer| {
+            let program = peer.program.as_str();
+            format!("{program} {} (given by --peer)", peer.version)
+        }));
         versions.push(first_line(&capture(command("rustc").arg("--version"))?));
         Ok(Self {
             date: first_line(&capture(command("date").args(["--utc", "+%Y-%m-%d"]))?),
             processor: model.unwrap_or("unknown processor").into(),
             cpus: std::thread::available_parallelism()?.get(),
             kernel: first_line(&read("/proc/sys/kernel/osrelease")?),
-            congestion_control: first_line(&read("/proc/sys/net/ipv4/tcp_congestion_control")?),
+            peers: asked.peers.to_vec(),
+            congestion_control: asked.congestion.map_or_else(own, |name| Ok(name.to_owned()))?,
             load: load.split(' ').take(3).collect::<Vec<_>>().join(", "),
             versions,
             build: build.into(),
-            seconds,
+            seconds: asked.seconds,
         })
     }
 }
 
-/// Some then end with an error, and some print the version on stderr.
-fn version(name: &str, file: &Path, argument: &str) -> String {
+/// The first line of what a program prints about its version. Some then end with an error, and some print the version on stderr.
+pub fn version(name: &str, file: &Path, argument: &str) -> String {
     let said = command(&file.to_string_lossy()).arg(argument).output();
     let said = said.map(|said| {
         let both = [said.stdout, said.stderr].concat();

@@ -11,6 +11,7 @@ mod load;
 mod machine;
 pub mod net;
 mod page;
+mod peers;
 pub mod place;
 mod programs;
 mod quantity;
@@ -18,6 +19,7 @@ mod run;
 mod schedule;
 mod stage;
 pub mod stats;
+mod steal;
 mod watch;
 
 use std::fs;
@@ -30,7 +32,9 @@ use contest::Contest;
 use goodput_tools::packages;
 use goodput_tools::shell::{cargo, command, root, run as run_command};
 use kept::{Kept, ResultLog};
-use machine::Machine;
+use machine::{Asked, Machine};
+use net::Net;
+use peers::GivenPeer;
 use schedule::Schedule;
 
 /// Options of `cargo xtask bench`.
@@ -39,6 +43,16 @@ pub struct Options {
     /// Rounds; in each, every contestant runs once. Below 6 there is no 95 % interval.
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
+    /// Most rounds: a contest goes on while an interval lies on both sides of its goal.
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    most_rounds: u32,
+    /// Another peer, beside Debian's of the same name; netperf (with its netserver beside it) and neper (its
+    /// tcp_stream) take part only so.
+    #[arg(long, value_name = "NAME=FILE")]
+    peer: Vec<String>,
+    /// The congestion control of the veth link and the loopback device [default: the host's].
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
     /// Seconds of each run.
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=3600))]
     seconds: u32,
@@ -53,7 +67,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
     /// Run nothing: make the page of what an earlier bench kept in this file.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "keep", "rounds", "seconds"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "keep", "rounds", "most_rounds", "seconds", "peer", "congestion"])]
     from: Option<PathBuf>,
     /// Set when we run again inside our own network namespace.
     #[arg(long, hide = true)]
@@ -69,6 +83,7 @@ pub fn run(options: &Options) -> Result<()> {
     if options.inside {
         return publish(options, &contests, &measure(options, &contests)?);
     }
+    given(options)?;
     if let Some(needs) = packages::provide(packages::FOR_BENCH)? {
         bail!("{needs}");
     }
@@ -105,14 +120,34 @@ pub fn enter_namespace() -> Result<()> {
 fn measure(options: &Options, contests: &[&'static Contest]) -> Result<Kept> {
     let goodput = goodput(options)?;
     let build = if options.program.is_some() { "given by --program" } else { "profile dist" };
-    let machine = Machine::read(&goodput, build, options.seconds)?;
+    let given = given(options)?;
+    let congestion = options.congestion.as_deref();
+    let asked = Asked { seconds: options.seconds, peers: &given, congestion };
+    let machine = Machine::read(&goodput, build, &asked)?;
     let keep = match (&options.keep, options.only.is_empty()) {
         (None, true) => Some(root().join("target/bench.jsonl")),
         (keep, _) => keep.clone(),
     };
     let mut keeper = ResultLog::create(keep.as_deref())?;
-    let schedule = Schedule { contests, rounds: options.rounds, seconds: options.seconds };
-    schedule.carry_out(&goodput, machine, &mut keeper)
+    let net = Net::new()?;
+    congestion.map_or(Ok(()), |name| net.set_congestion(name))?;
+    let schedule = Schedule {
+        contests,
+        rounds: options.rounds,
+        most_rounds: options.most_rounds.max(options.rounds),
+        seconds: options.seconds,
+        given: &given,
+    };
+    schedule.carry_out(&net, &goodput, machine, &mut keeper)
+}
+
+/// The peers given; a wrong one is refused before anything runs.
+fn given(options: &Options) -> Result<Vec<GivenPeer>> {
+    let parse =
+        |text: &String| GivenPeer::parse(text).with_context(|| format!("can't use --peer {text}"));
+    let given: Vec<_> = options.peer.iter().map(parse).collect::<Result<_>>()?;
+    peers::check_names(&given)?;
+    Ok(given)
 }
 
 /// The goodput under test, by its full path: servers start in another folder.

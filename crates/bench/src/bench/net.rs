@@ -50,6 +50,26 @@ impl Net {
         Ok(net)
     }
 
+    /// Makes new connections over the link and the loopback device use this congestion control, by an attribute of their
+    /// routes (`congctl`, ip-route(8)): a namespace of its own may not choose every default.
+    pub fn set_congestion(&self, name: &str) -> Result<()> {
+        let route = |device: &str, own: &str| {
+            format!(
+                "route change 192.0.2.0/30 dev {device} proto kernel scope link src {own} congctl {name}"
+            )
+        };
+        let local = |to: &str| {
+            format!(
+                "route change local {to} dev lo table local proto kernel scope host src 127.0.0.1 congctl {name}"
+            )
+        };
+        let words = |text: String| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for text in [route("near0", NEAR), local("127.0.0.1"), local("127.0.0.0/8")] {
+            run(command("ip").args(words(text)))?;
+        }
+        run(self.at_far_end("ip").args(words(route("far0", FAR))))
+    }
+
     /// A command at the server's end of a place. The command ends with this process, however that happens
     /// (PR_SET_PDEATHSIG(2const)).
     pub fn at_server(&self, place: Place, program: &str) -> Command {

@@ -27,7 +27,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(25);
 pub fn run(stage: &Stage<'_>, contest: &Contest, entry: &Entry) -> Result<Values> {
     let (program, extra) = match &entry.kind {
         Kind::Measured(measure) => return measure(stage, &contest.load),
-        Kind::Runs(program, extra) => (*program, *extra),
+        Kind::Runs(program, extra) | Kind::RunsIfGiven(program, extra) => (*program, *extra),
     };
     let seconds = stage.seconds;
     let address = address(stage.place);

@@ -19,12 +19,17 @@ pub struct Stage<'a> {
     pub seconds: u32,
     /// The goodput under test.
     pub goodput: &'a Path,
+    /// The peer's program, if it was given.
+    pub peer: Option<&'a Path>,
 }
 
 impl Stage<'_> {
     /// The command of a server.
     pub fn server(&self, program: &Program) -> Command {
-        self.net.at_server(self.place, &self.file(program))
+        let client = self.file(program);
+        let server = program.server_file.map(|server| Path::new(&client).with_file_name(server));
+        let server = server.map(|server| server.to_string_lossy().into_owned());
+        self.net.at_server(self.place, &server.unwrap_or(client))
     }
 
     /// The command of a client.
@@ -36,7 +41,7 @@ impl Stage<'_> {
         if program.name == GOODPUT.name {
             self.goodput.to_string_lossy().into_owned()
         } else {
-            program.name.into()
+            self.peer.map_or(program.name.into(), |file| file.to_string_lossy().into_owned())
         }
     }
 }

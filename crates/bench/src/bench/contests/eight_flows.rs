@@ -14,7 +14,13 @@ pub static CONTEST: Contest = Contest {
     load: Load::tcp(128 << 10).flows(8),
     length: Length::Asked,
     watch: Watch::Nothing,
-    entries: &[with("goodput", &GOODPUT, COPY), peer(&IPERF3), peer(&IPERF), peer(&NUTTCP)],
+    entries: &[
+        with("goodput", &GOODPUT, COPY),
+        peer(&IPERF3),
+        peer(&IPERF),
+        peer(&NUTTCP),
+        peer(&NEPER),
+    ],
     columns: &[&RATE, &CPU],
     goals: &[AS_FAST, AS_CHEAP],
 };

@@ -27,6 +27,8 @@ pub static CONTEST: Contest = Contest {
         peer(&NUTTCP),
         peer(&QPERF),
         peer(&SOCKPERF),
+        peer(&NETPERF),
+        peer(&NEPER),
         reference::CALLS,
     ],
     columns: &[&RATE, &CPU],

@@ -23,6 +23,8 @@ pub static CONTEST: Contest = Contest {
         peer(&IPERF),
         peer(&NUTTCP),
         peer(&QPERF),
+        peer(&NETPERF),
+        peer(&NEPER),
         reference::COPY_IN_CACHE,
         reference::COPY_IN_MEMORY,
     ],

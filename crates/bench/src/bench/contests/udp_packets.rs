@@ -15,10 +15,12 @@ pub(super) const ENTRIES: &[Entry] = &[
     with(MANY_A_CALL, &GOODPUT, &["--mover", "datagram"]),
     with("goodput, plain", &GOODPUT, &["--mover", "plain"]),
     peer(&IPERF3),
+    newest("iperf3 --gsro", &IPERF3, &["--gsro"]),
     peer(&IPERF),
     peer(&NUTTCP),
     peer(&QPERF),
     peer(&SOCKPERF),
+    peer(&NETPERF),
 ];
 
 pub static CONTEST: Contest = Contest {

@@ -30,6 +30,11 @@ pub static CONTEST: Contest = Contest {
             &["--mover", "splice", "--receive-mover", "discard", "--congestion", "reno"],
         ),
         with("iperf3 --zerocopy, reno", &IPERF3, &["--zerocopy", "--congestion", "reno"]),
+        newest(
+            "iperf3 --zerocopy --skip-rx-copy, reno",
+            &IPERF3,
+            &["--zerocopy", "--skip-rx-copy", "--congestion", "reno"],
+        ),
         with("iperf, reno", &IPERF, &["--linux-congestion", "reno"]),
         with(AS_THE_HOST, &GOODPUT, UNTOUCHED),
     ],

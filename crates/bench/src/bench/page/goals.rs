@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::shown;
 use crate::bench::contest::{Against, Bound, Contest, Goal};
 use crate::bench::kept::{Kept, RunRecord};
+use crate::bench::peers::Contestant;
 use crate::bench::place::Place;
 use crate::bench::quantity::Quantity;
 use crate::bench::stats::{Estimate, estimate};
@@ -39,31 +40,52 @@ fn named(goal: &Goal) -> String {
 /// `median | goal | met`.
 fn judged(kept: &Kept, contest: &Contest, place: Place, goal: &Goal) -> String {
     let runs: Vec<&RunRecord> = kept.of(contest, place).collect();
-    let failed =
-        runs.iter().filter(|ran| ran.entry == goal.of && ran.value(goal.quantity).is_none());
-    let failed = failed.count();
-    let rounds = 1..=kept.rounds();
-    let values = rounds.filter_map(|round| {
-        let of_round: Vec<&RunRecord> =
-            runs.iter().copied().filter(|ran| ran.round == round).collect();
-        value(contest, goal, &of_round)
-    });
-    let Some(value) = estimate(values) else {
+    let failed = failures(&runs, goal);
+    let Some(value) = compared(kept, contest, place, goal) else {
         return format!("– | {} | not measured", goal.bound.words());
     };
     let met = match (goal.bound, failed) {
         (Bound::None, _) => "–".into(),
         (bound, 0) => bound.met(value),
-        (_, failed) => format!("no: it failed in {failed} of {} rounds", kept.rounds()),
+        (_, failed) => {
+            format!("no: it failed in {failed} of {} rounds", kept.rounds_of(contest, place))
+        }
     };
     format!("{} | {} | {met}", shown(value, DECIMAL_PLACES), goal.bound.words())
 }
 
+fn failures(runs: &[&RunRecord], goal: &Goal) -> usize {
+    runs.iter().filter(|ran| ran.entry == goal.of && ran.value(goal.quantity).is_none()).count()
+}
+
+/// The compared value of a goal over all rounds; `None` if no round has it.
+fn compared(kept: &Kept, contest: &Contest, place: Place, goal: &Goal) -> Option<Estimate> {
+    let peers = contest.contestants(&kept.machine.peers);
+    let values = (1..=kept.rounds_of(contest, place)).filter_map(|round| {
+        let runs: Vec<&RunRecord> =
+            kept.of(contest, place).filter(|ran| ran.round == round).collect();
+        value(&peers, goal, &runs)
+    });
+    estimate(values)
+}
+
+/// Whether further rounds could decide a goal: its interval lies on both sides of the bound.
+pub fn is_open(kept: &Kept, contest: &Contest, place: Place) -> bool {
+    let runs: Vec<&RunRecord> = kept.of(contest, place).collect();
+    let is_open = |goal: &Goal, value: Estimate| {
+        value.interval.is_some() && goal.bound.decided(value).is_none()
+    };
+    contest.goals.iter().any(|goal| {
+        let value = compared(kept, contest, place, goal);
+        failures(&runs, goal) == 0 && value.is_some_and(|value| is_open(goal, value))
+    })
+}
+
 /// The compared value of a goal, in one round. `None` if one of the two operands is missing.
-fn value(contest: &Contest, goal: &Goal, runs: &[&RunRecord]) -> Option<f64> {
-    let of = |name: &str| runs.iter().find(|ran| ran.entry == name)?.value(goal.quantity);
+fn value(everyone: &[Contestant], goal: &Goal, runs: &[&RunRecord]) -> Option<f64> {
+    let of = |name: &str| best_version(everyone, name, goal.quantity, runs);
     let ours = of(goal.of)?;
-    let peer = |by| best_peer(contest, by, runs)?.value(goal.quantity);
+    let peer = |by| best_peer(everyone, by, runs)?.value(goal.quantity);
     let scale = goal.quantity.scale;
     Some(match goal.against {
         Against::Nothing => ours * scale,
@@ -77,12 +99,26 @@ fn value(contest: &Contest, goal: &Goal, runs: &[&RunRecord]) -> Option<f64> {
     })
 }
 
+/// The value of an entry; of several versions of its program, the best one's.
+fn best_version(
+    everyone: &[Contestant],
+    entry: &str,
+    quantity: &Quantity,
+    runs: &[&RunRecord],
+) -> Option<f64> {
+    let versions = everyone.iter().filter(|who| who.entry.name == entry);
+    let values =
+        versions.filter_map(|who| runs.iter().find(|ran| ran.entry == who.name)?.value(quantity));
+    values.reduce(|best, next| if quantity.prefers(next, best) { next } else { best })
+}
+
 fn best_peer<'a>(
-    contest: &Contest,
+    everyone: &[Contestant],
     by: &Quantity,
     runs: &[&'a RunRecord],
 ) -> Option<&'a RunRecord> {
-    let is_peer = |ran: &&RunRecord| contest.entry(&ran.entry).is_some_and(|entry| entry.is_peer());
+    let is_peer =
+        |ran: &&RunRecord| everyone.iter().any(|who| who.name == ran.entry && who.entry.is_peer());
     let with_value =
         runs.iter().copied().filter(is_peer).filter_map(|ran| Some((ran, ran.value(by)?)));
     let better = |best: (&'a RunRecord, f64), next: (&'a RunRecord, f64)| {
@@ -112,20 +148,20 @@ impl Bound {
         }
     }
 
-    /// Whether the median meets the bound, and whether this is certain.
+    /// Whether the whole interval meets the bound, or the whole of it misses it; `None` if it lies on both sides, or
+    /// if there are too few rounds for an interval.
+    fn decided(self, value: Estimate) -> Option<bool> {
+        let (low, high) = value.interval?;
+        (self.meets(low) == self.meets(high)).then(|| self.meets(low))
+    }
+
+    /// Whether the bound is met: only a whole interval is a yes or a no.
     fn met(self, value: Estimate) -> String {
-        let met = self.meets(value.median);
-        let sure = value.interval.map(|(low, high)| self.meets(low) == self.meets(high));
-        let doubt = match (met, sure) {
-            (_, Some(true)) => "",
-            (true, Some(false)) => ", but the interval goes beyond",
-            (false, Some(false)) => ", but the interval reaches it",
-            (_, None) => ", by too few rounds",
-        };
-        if met {
-            format!("yes{doubt}")
-        } else {
-            format!("no: {:.DECIMAL_PLACES$}{doubt}", value.median)
+        match (self.decided(value), value.interval) {
+            (Some(true), _) => "yes".into(),
+            (Some(false), _) => format!("no: {:.DECIMAL_PLACES$}", value.median),
+            (None, Some(_)) => "open: the interval lies on both sides".into(),
+            (None, None) => "open: too few rounds".into(),
         }
     }
 }
@@ -135,6 +171,7 @@ mod tests {
     use super::*;
     use crate::bench::contests::ALL;
     use crate::bench::kept::RunOutcome;
+    use crate::bench::peers::GivenPeer;
     use crate::bench::quantity::Values;
     use crate::bench::quantity::{BESIDE, CPU, RATE};
 
@@ -147,9 +184,11 @@ mod tests {
         let at_least = |value| Bound::AtLeast(1.0).met(value);
         assert_eq!(at_least(near(1.2)), "yes");
         assert_eq!(at_least(near(0.8)), "no: 0.800");
-        assert_eq!(at_least(near(0.95)), "no: 0.950, but the interval reaches it");
+        for open in [0.95, 1.05] {
+            assert_eq!(at_least(near(open)), "open: the interval lies on both sides");
+        }
         let few = Estimate { median: 2.0, interval: None };
-        assert_eq!(at_least(few), "yes, by too few rounds");
+        assert_eq!(at_least(few), "open: too few rounds");
         assert_eq!(Bound::Below(2.0).met(near(1.0)), "yes");
     }
 
@@ -160,6 +199,7 @@ mod tests {
             contest: ALL[0].id.into(),
             place: "veth".into(),
             entry: entry.into(),
+            steal_percent: None,
             came: RunOutcome::Values(values),
         }
     }
@@ -167,6 +207,7 @@ mod tests {
     #[test]
     fn the_best_peer_is_that_of_the_round_and_no_reference() {
         let contest = ALL[0];
+        let everyone = contest.contestants(&[]);
         let runs = [
             ran("goodput", 30.0, 4.0),
             ran("iperf3", 10.0, 1.0),
@@ -175,9 +216,37 @@ mod tests {
         ];
         let runs: Vec<&RunRecord> = runs.iter().collect();
         let values: Vec<_> =
-            contest.goals[..3].iter().map(|goal| value(contest, goal, &runs).unwrap()).collect();
+            contest.goals[..3].iter().map(|goal| value(&everyone, goal, &runs).unwrap()).collect();
         assert_eq!(values, [1.5, 2.0, 50.0]);
-        assert_eq!(value(contest, &contest.goals[3], &runs), None, "in memory was not measured");
+        assert_eq!(value(&everyone, &contest.goals[3], &runs), None, "in memory was not measured");
+    }
+
+    #[test]
+    fn further_rounds_are_for_intervals_on_both_sides_of_a_goal() {
+        let kept = |ratios: [f64; 6]| {
+            let pair = |(ratio, round): (f64, u32)| {
+                let ours = RunRecord { round, ..ran("goodput", ratio, 1.0) };
+                [ours, RunRecord { round, ..ran("iperf3", 1.0, 2.0) }]
+            };
+            let runs = ratios.into_iter().zip(1..).flat_map(pair).collect();
+            Kept { machine: Default::default(), runs }
+        };
+        let open = |kept: &Kept| is_open(kept, ALL[0], Place::Veth);
+        assert!(!open(&kept([1.1, 1.2, 1.3, 1.4, 1.5, 1.6])));
+        assert!(!open(&kept([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])));
+        assert!(open(&kept([0.9, 1.2, 1.3, 1.4, 1.5, 1.6])));
+    }
+
+    #[test]
+    fn the_best_version_of_a_peer_stands_for_it() {
+        let given =
+            [GivenPeer { program: "iperf3".into(), version: "3.21".into(), file: "/x".into() }];
+        let everyone = ALL[0].contestants(&given);
+        let runs = [ran("iperf3", 10.0, 1.0), ran("iperf3 (3.21)", 20.0, 2.0)];
+        let runs: Vec<&RunRecord> = runs.iter().collect();
+        let of = |quantity| best_version(&everyone, "iperf3", quantity, &runs);
+        assert_eq!((of(&RATE), of(&CPU)), (Some(20.0), Some(1.0)));
+        assert_eq!(best_peer(&everyone, &RATE, &runs).unwrap().entry, "iperf3 (3.21)");
     }
 
     #[test]
@@ -196,8 +265,12 @@ mod tests {
             values.insert(BESIDE.id.into(), share);
         }
         let runs: Vec<&RunRecord> = runs.iter().collect();
-        let values: Vec<f64> =
-            contest.goals.iter().map(|goal| value(contest, goal, &runs).unwrap().round()).collect();
+        let everyone = contest.contestants(&[]);
+        let values: Vec<f64> = contest
+            .goals
+            .iter()
+            .map(|goal| value(&everyone, goal, &runs).unwrap().round())
+            .collect();
         assert_eq!(values, [1.0, 1.0, 2.0]);
     }
 }

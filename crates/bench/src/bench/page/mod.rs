@@ -1,6 +1,6 @@
 //! docs/performance.md: the measurements, the machine, and whether the goals were met.
 
-mod goals;
+pub mod goals;
 mod tables;
 
 use std::fmt::Write;
@@ -12,7 +12,7 @@ use super::kept::{Kept, RunOutcome, RunRecord};
 use super::machine::Machine;
 use super::place::Place;
 use super::quantity::Quantity;
-use super::stats::{Estimate, MIN_CONFIDENCE_PERCENT};
+use super::stats::{Estimate, MIN_CONFIDENCE_PERCENT, estimate};
 
 /// The whole page.
 pub fn page(kept: &Kept, contests: &[&'static Contest]) -> Result<String> {
@@ -74,6 +74,7 @@ fn head(kept: &Kept) -> Result<String> {
         processor,
         cpus,
         kernel,
+        peers: _,
         congestion_control,
         load,
         versions,
@@ -91,16 +92,38 @@ fn head(kept: &Kept) -> Result<String> {
     writeln!(head, "- versions: {}", versions.join("; "))?;
     writeln!(head, "- build of goodput: {build}")?;
     writeln!(head, "- load before the first run: {load} (1, 5 and 15 minutes)")?;
+    writeln!(head, "- CPU time that the hypervisor gave to others: {}", stolen(kept))?;
     writeln!(
         head,
         "\n{} rounds of {seconds} s a run. In each round every contestant of a contest runs once, in random \
          order. A ratio is always of two runs of one round; the best peer is the one that was best in that \
          round. Throughput is what the receiver counted. CPU is the user and system time of both processes \
          from start to end. A GB is 10^9 bytes of received payload. The tables have medians, and in brackets \
-         the order-statistic interval of at least {MIN_CONFIDENCE_PERCENT} % confidence, which needs six rounds.",
-        kept.rounds(),
+         the order-statistic interval of at least {MIN_CONFIDENCE_PERCENT} % confidence, which needs six rounds. A goal is met, or missed, if the whole interval is on \
+         that side of the goal; a contest with an open goal has further rounds, up to a limit.",
+        rounds(kept),
     )?;
     Ok(head)
+}
+
+/// `6`, or `6 to 12` if some contests had further rounds.
+fn rounds(kept: &Kept) -> String {
+    match kept.rounds() {
+        (least, most) if least == most => most.to_string(),
+        (least, most) => format!("{least} to {most}"),
+    }
+}
+
+/// What the hypervisor took during the runs.
+fn stolen(kept: &Kept) -> String {
+    let runs: Vec<f64> = kept.runs.iter().filter_map(|ran| ran.steal_percent).collect();
+    let most = runs.iter().copied().reduce(f64::max);
+    match (estimate(runs), most) {
+        (Some(steal), Some(most)) => {
+            format!("{:.1} % of a run (median), {most:.1} % at most (steal)", steal.median)
+        }
+        _ => "unknown".into(),
+    }
 }
 
 /// `median [low, high]`, without an interval if there are too few values.
@@ -122,7 +145,8 @@ mod tests {
     fn kept() -> Kept {
         let mut runs = Vec::new();
         for (contest, place) in places(ALL) {
-            for (round, entry) in (1..=3).flat_map(|r| contest.entries.iter().map(move |e| (r, e)))
+            for (round, entry) in (1..=3)
+                .flat_map(|r| contest.contestants(&[]).into_iter().map(move |who| (r, who.entry)))
             {
                 let values = contest.columns.iter().map(|column| (column.id.into(), 5e9));
                 let came = match entry.name {
@@ -130,7 +154,14 @@ mod tests {
                     _ => RunOutcome::Values(values.collect::<Values>()),
                 };
                 let (contest, place) = (contest.id.into(), place.id().into());
-                runs.push(RunRecord { round, contest, place, entry: entry.name.into(), came });
+                runs.push(RunRecord {
+                    round,
+                    contest,
+                    place,
+                    entry: entry.name.into(),
+                    steal_percent: None,
+                    came,
+                });
             }
         }
         Kept { machine: Machine { seconds: 2, ..Machine::default() }, runs }

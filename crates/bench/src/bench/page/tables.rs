@@ -16,13 +16,13 @@ pub fn entries(page: &mut String, kept: &Kept, contest: &Contest, place: Place) 
     let headings: Vec<_> = contest.columns.iter().map(|column| column.heading).collect();
     writeln!(page, "| | {} |", headings.join(" | "))?;
     writeln!(page, "|---|{}", "---|".repeat(headings.len()))?;
-    for entry in contest.entries {
+    for who in contest.contestants(&kept.machine.peers) {
         let cells = contest.columns.iter().map(|column| {
-            let runs = kept.of(contest, place).filter(|ran| ran.entry == entry.name);
+            let runs = kept.of(contest, place).filter(|ran| ran.entry == who.name);
             let values = runs.filter_map(|ran| Some(ran.value(column)? * column.scale));
             estimate(values).map_or("–".into(), |value| shown(value, column.digits))
         });
-        writeln!(page, "| {} | {} |", entry.name, cells.collect::<Vec<_>>().join(" | "))?;
+        writeln!(page, "| {} | {} |", who.name, cells.collect::<Vec<_>>().join(" | "))?;
     }
     Ok(())
 }
@@ -40,7 +40,11 @@ pub fn failures(page: &mut String, kept: &Kept, contest: &Contest, place: Place)
     }
     for (entry, (times, why)) in failed {
         let why = why.replace('\n', " ");
-        writeln!(page, "- {entry} failed in {times} of {} rounds: {why}", kept.rounds())?;
+        writeln!(
+            page,
+            "- {entry} failed in {times} of {} rounds: {why}",
+            kept.rounds_of(contest, place)
+        )?;
     }
     Ok(())
 }

@@ -9,6 +9,8 @@ use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments};
 
 pub static GOODPUT: Program = Program {
     name: "goodput",
+    in_debian: true,
+    server_file: None,
     version: "--version",
     control_connections: 1,
     leaves: ServerExit::ByItself,

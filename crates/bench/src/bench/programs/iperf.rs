@@ -9,6 +9,8 @@ use crate::bench::load::Transport;
 
 pub static IPERF: Program = Program {
     name: "iperf",
+    in_debian: true,
+    server_file: None,
     version: "--version",
     control_connections: 0,
     leaves: ServerExit::Interrupted,

@@ -3,6 +3,8 @@
 mod goodput;
 mod iperf;
 mod iperf3;
+mod neper;
+mod netperf;
 mod nuttcp;
 mod qperf;
 mod sockperf;
@@ -16,17 +18,24 @@ use super::load::{Load, Transport};
 pub use goodput::GOODPUT;
 pub use iperf::IPERF;
 pub use iperf3::IPERF3;
+pub use neper::NEPER;
+pub use netperf::NETPERF;
 pub use nuttcp::NUTTCP;
 pub use qperf::QPERF;
 pub use sockperf::SOCKPERF;
 
 /// All programs.
-pub const ALL: &[&Program] = &[&GOODPUT, &IPERF3, &IPERF, &NUTTCP, &QPERF, &SOCKPERF];
+pub const ALL: &[&Program] =
+    &[&GOODPUT, &IPERF3, &IPERF, &NUTTCP, &QPERF, &SOCKPERF, &NETPERF, &NEPER];
 
 /// A program, as a peer or as the one under test.
 pub struct Program {
     /// Its name, and the name of its file.
     pub name: &'static str,
+    /// Whether Debian has it; others take part only if they are given (`--peer`).
+    pub in_debian: bool,
+    /// The name of the server's file, beside the client's, if it has its own.
+    pub server_file: Option<&'static str>,
     /// The argument that makes it print its version.
     pub version: &'static str,
     /// How many TCP connections its client opens before the first one for payload.

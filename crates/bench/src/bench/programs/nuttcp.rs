@@ -9,6 +9,8 @@ use crate::bench::load::Transport;
 
 pub static NUTTCP: Program = Program {
     name: "nuttcp",
+    in_debian: true,
+    server_file: None,
     version: "-V",
     control_connections: 1,
     leaves: ServerExit::ByItself,

@@ -8,6 +8,8 @@ use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments, number
 
 pub static QPERF: Program = Program {
     name: "qperf",
+    in_debian: true,
+    server_file: None,
     version: "--version",
     control_connections: 1,
     leaves: ServerExit::Interrupted,

@@ -8,6 +8,8 @@ use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments, number
 
 pub static SOCKPERF: Program = Program {
     name: "sockperf",
+    in_debian: true,
+    server_file: None,
     version: "--version",
     control_connections: 0,
     leaves: ServerExit::Interrupted,
