@@ -86,7 +86,10 @@ impl Machine {
 
 /// The first line of what a program prints about its version. Some then end with an error, and some print the version on stderr.
 pub fn version(name: &str, file: &Path, argument: &str) -> String {
-    let said = command(&file.to_string_lossy()).arg(argument).output();
+    // neper leaves a log even then, where it was started.
+    let said = tempfile::tempdir().and_then(|folder| {
+        command(&file.to_string_lossy()).arg(argument).current_dir(folder.path()).output()
+    });
     let said = said.map(|said| {
         let both = [said.stdout, said.stderr].concat();
         first_line(&String::from_utf8_lossy(&both))
