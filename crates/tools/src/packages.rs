@@ -57,6 +57,11 @@ pub const FOR_TESTS: &[Package] = &[
     Package { name: "binutils", program: "strip", reason: "takes the symbols off the program" },
     Package { name: "dpkg-dev", program: "dpkg-shlibdeps", reason: "knows what it depends on" },
     Package { name: "lintian", program: "lintian", reason: "judges the Debian package" },
+    Package {
+        name: "prometheus",
+        program: "promtool",
+        reason: "reads the metrics, and judges them and the alert rules",
+    },
 ];
 
 /// Packages for the benchmark.

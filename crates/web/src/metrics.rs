@@ -1,16 +1,20 @@
-//! Metrics for whoever asks: one text, made when it is asked for.
+//! Metrics for whoever asks: one text, made when it is asked for, in the format that was asked for.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use hyper::body::Bytes;
-use hyper::header::{ALLOW, HeaderValue};
+use hyper::header::{ACCEPT, ALLOW, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 
 use crate::answer::{self, Body};
 use crate::server::Answers;
 
-/// The media type of OpenMetrics 1.0 (OpenMetrics, "Protocol Negotiation").
-const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The media type of OpenMetrics (OpenMetrics 1.0, "Protocol Negotiation").
+const OPENMETRICS: &str = "application/openmetrics-text";
+const OPENMETRICS_1: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The older format, for those who don't ask for OpenMetrics (Prometheus, "Exposition formats").
+const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Answers at `/metrics`, and nowhere else.
 #[derive(Clone)]
@@ -25,7 +29,10 @@ impl Metrics {
     fn answer_to(&self, request: &Request<Bytes>) -> Response<Body> {
         let reads = [Method::GET, Method::HEAD].contains(request.method());
         let (status, kind, text) = match (reads, request.uri().path()) {
-            (true, "/metrics") => (StatusCode::OK, OPENMETRICS, (self.0)()),
+            (true, "/metrics") if wants_openmetrics(request) => {
+                (StatusCode::OK, OPENMETRICS_1, (self.0)())
+            }
+            (true, "/metrics") => (StatusCode::OK, PLAIN, plain(&(self.0)())),
             (true, _) => (StatusCode::NOT_FOUND, "text/plain", "see /metrics\n".into()),
             (false, _) => (StatusCode::METHOD_NOT_ALLOWED, "text/plain", "use GET\n".into()),
         };
@@ -43,20 +50,74 @@ impl Answers for Metrics {
     }
 }
 
+fn wants_openmetrics(request: &Request<Bytes>) -> bool {
+    let mut accepted = request.headers().get_all(ACCEPT).iter();
+    accepted.any(|value| value.to_str().is_ok_and(|value| value.contains(OPENMETRICS)))
+}
+
+/// OpenMetrics in the older format: the samples are the same. There, a metric has the name of its samples, and units and
+/// the end are not written.
+fn plain(openmetrics: &str) -> String {
+    let head = |line: &str, word: &str| -> Option<(String, String)> {
+        let (name, rest) = line.strip_prefix("# ")?.strip_prefix(word)?.trim().split_once(' ')?;
+        Some((name.to_owned(), rest.to_owned()))
+    };
+    let kinds: HashMap<_, _> = openmetrics.lines().filter_map(|line| head(line, "TYPE ")).collect();
+    let renamed = |name: String| match kinds.get(&name).map(String::as_str) {
+        Some("counter") => (format!("{name}_total"), "counter"),
+        Some("info") => (format!("{name}_info"), "gauge"),
+        Some("gauge") => (name, "gauge"),
+        _ => (name, "untyped"),
+    };
+    let line = |line: &str| {
+        if let Some((name, help)) = head(line, "HELP ") {
+            return Some(format!("# HELP {} {help}\n", renamed(name).0));
+        }
+        if let Some((name, _)) = head(line, "TYPE ") {
+            let (name, kind) = renamed(name);
+            return Some(format!("# TYPE {name} {kind}\n"));
+        }
+        (!line.starts_with('#')).then(|| format!("{line}\n"))
+    };
+    openmetrics.lines().filter_map(line).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked(method: Method, path: &str) -> Response<Body> {
-        let request = Request::builder().method(method).uri(path).body(Bytes::new()).unwrap();
-        Metrics::new(String::new).answer_to(&request)
+    const TEXT: &str = "# HELP x_sent_bytes Payload.\n# TYPE x_sent_bytes counter\n# UNIT x_sent_bytes bytes\n\
+                        x_sent_bytes_total{target=\"# TYPE a b\"} 2\n# HELP x_build Version.\n# TYPE x_build info\n\
+                        x_build_info{version=\"1\"} 1\n# HELP x_up Up.\n# TYPE x_up gauge\nx_up 1.0\n# EOF\n";
+
+    fn asked(method: Method, path: &str, accept: &str) -> Response<Body> {
+        let request = Request::builder().method(method).uri(path).header(ACCEPT, accept);
+        Metrics::new(|| TEXT.into()).answer_to(&request.body(Bytes::new()).unwrap())
     }
 
     #[test]
     fn only_metrics_are_there_and_only_to_read() {
-        let status = |method, path: &str| asked(method, path).status().as_u16();
+        let status = |method, path: &str| asked(method, path, "*/*").status().as_u16();
         assert_eq!(status(Method::GET, "/metrics"), 200);
         assert_eq!(status(Method::GET, "/"), 404);
         assert_eq!(status(Method::POST, "/metrics"), 405);
+    }
+
+    #[test]
+    fn who_asks_for_openmetrics_gets_it_and_others_the_older_format() {
+        let kind = |accept: &str| {
+            asked(Method::GET, "/metrics", accept).headers()["content-type"]
+                .to_str()
+                .unwrap()
+                .to_owned()
+        };
+        assert_eq!(kind("application/openmetrics-text;version=1.0.0,*/*;q=0.1"), OPENMETRICS_1);
+        assert_eq!(kind("*/*"), PLAIN);
+        assert_eq!(
+            plain(TEXT),
+            "# HELP x_sent_bytes_total Payload.\n# TYPE x_sent_bytes_total counter\n\
+             x_sent_bytes_total{target=\"# TYPE a b\"} 2\n# HELP x_build_info Version.\n# TYPE x_build_info gauge\n\
+             x_build_info{version=\"1\"} 1\n# HELP x_up Up.\n# TYPE x_up gauge\nx_up 1.0\n"
+        );
     }
 }

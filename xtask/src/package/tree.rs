@@ -8,9 +8,11 @@ use anyhow::{Context, Result};
 use goodput_tools::shell::{capture, command, root, run};
 
 /// Files of `packaging`, as they are, and their places.
-const FILES: [(&str, &str); 3] = [
+const FILES: [(&str, &str); 5] = [
     ("debian/default", "etc/default/goodput"),
     ("debian/copyright", "usr/share/doc/goodput/copyright"),
+    ("grafana/goodput.json", "usr/share/doc/goodput/examples/grafana/goodput.json"),
+    ("prometheus/goodput.rules.yml", "usr/share/doc/goodput/examples/prometheus/goodput.rules.yml"),
     ("debian/lintian-overrides", "usr/share/lintian/overrides/goodput"),
 ];
 /// Shells, and where each looks for completions.

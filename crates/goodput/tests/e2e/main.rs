@@ -33,6 +33,7 @@ mod packaging;
 mod placement;
 mod privilege;
 mod progress;
+mod prometheus;
 mod records;
 mod router;
 mod server_limit;

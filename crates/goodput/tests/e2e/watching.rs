@@ -12,9 +12,9 @@ use serde_json::Value;
 use crate::common::{Home, Server, stderr, stdout};
 
 /// A test that costs little.
-const SMALL: [&str; 2] = ["-n", "1M"];
+pub const SMALL: [&str; 2] = ["-n", "1M"];
 
-fn once(home: &Home, targets: &[&str], options: &[&str]) -> std::process::Output {
+pub fn once(home: &Home, targets: &[&str], options: &[&str]) -> std::process::Output {
     home.run(&[&["watch", "--once"][..], targets, &SMALL, options].concat())
 }
 
@@ -63,7 +63,7 @@ fn a_used_up_budget_is_said_and_not_measured_even_after_a_restart() {
 }
 
 /// Tests of four days on a path of 1 Pbit/s with an older kernel, then three of a slower path.
-fn plant_a_change(home: &Home) {
+pub fn plant_a_change(home: &Home) {
     let store = history(home);
     let series = store.series().expect("the history of the test works").remove(0);
     let real = store.get(1).expect("the history of the test works");
@@ -123,13 +123,13 @@ fn a_change_is_named_with_what_changed_with_it_and_told_once() {
 }
 
 /// A watch that goes on.
-struct Watch {
+pub struct Watch {
     child: Child,
     lines: BufReader<ChildStdout>,
 }
 
 impl Watch {
-    fn start(home: &Home, arguments: &[&str]) -> Self {
+    pub fn start(home: &Home, arguments: &[&str]) -> Self {
         Self::start_with(home, arguments, Stdio::inherit())
     }
 
@@ -144,6 +144,13 @@ impl Watch {
         Self { child, lines }
     }
 
+    /// The next event. If it is a result, its goodput in bits per second is added to `rates`.
+    pub fn event_with(&mut self, rates: &mut Vec<f64>) -> Value {
+        let event = self.event();
+        rates.extend(event["goodput_bits_per_s"].as_f64());
+        event
+    }
+
     fn event(&mut self) -> Value {
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("the watch and kill work");
@@ -151,7 +158,7 @@ impl Watch {
     }
 
     /// Ends it as systemd does. Returns its exit code.
-    fn end(mut self) -> Option<i32> {
+    pub fn end(mut self) -> Option<i32> {
         let pid = self.child.id().to_string();
         assert!(
             Command::new("kill")
@@ -161,6 +168,13 @@ impl Watch {
                 .success()
         );
         self.child.wait().expect("the watch and kill work").code()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -188,15 +202,17 @@ fn a_watch_that_waits_ends_at_once() {
     assert_eq!(watch.end(), Some(0));
 }
 
+const REQUEST: &[u8] =
+    b"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text\r\n\
+                         Connection: close\r\n\r\n";
+
 /// What is at /metrics there, according to the line that says where.
 fn scrape(said: &str) -> String {
     use std::io::{Read, Write};
     let line = said.lines().find_map(|line| line.strip_prefix("metrics on http://"));
     let address = line.and_then(|line| line.strip_suffix("/metrics")).expect("it says where");
     let mut stream = std::net::TcpStream::connect(address).expect("the server of metrics answers");
-    stream
-        .write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        .expect("the server of metrics answers");
+    stream.write_all(REQUEST).expect("the server of metrics answers");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("the server of metrics answers");
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("# EOF\n"), "{answer}");
@@ -219,7 +235,7 @@ fn a_server_and_a_watch_have_metrics() {
     let text = scrape(&std::fs::read_to_string(&said).unwrap());
     let label = format!("{{target=\"{}\"}}", server.address);
     assert!(text.contains(&format!("goodput_watch_up{label} 1.0")), "{text}");
-    assert!(text.contains(&format!("goodput_watch_goodput_bits_per_second{label}")), "{text}");
+    assert!(text.contains(&format!("goodput_watch_goodput_bytes_per_second{label}")), "{text}");
     let text = scrape(&std::fs::read_to_string(far.path().join("server.log")).unwrap());
     assert!(!text.contains("goodput_serve_measurements_total 0"), "{text}");
     assert!(!text.contains("goodput_serve_received_bytes_total 0"), "{text}");

@@ -80,7 +80,7 @@ impl Metrics {
                 &mut registry,
                 "goodput",
                 "Goodput of the last result",
-                "bits_per_second",
+                "bytes_per_second",
             ),
             round_trip: gauges(
                 &mut registry,
@@ -165,10 +165,7 @@ impl Metrics {
                 self.budget_used.set(used_bytes.0 as f64);
                 self.count(target, "over-budget", 1);
             }
-            Event::Changed(change) => {
-                self.changes.get_or_create(&of(&change.target)).inc();
-                self.change.get_or_create(&of(&change.target)).set(1.0 + change.percent / 100.0);
-            }
+            Event::Changed(change) => self.changed(&change.target, change.percent),
         }
     }
 
@@ -182,7 +179,8 @@ impl Metrics {
                 gauges.remove(&labels);
             }
         };
-        known(&self.goodput, Some(test.goodput_bits_per_s.0));
+        // The base unit of data is the byte (Prometheus, "Metric and label naming").
+        known(&self.goodput, Some(test.goodput_bits_per_s.0 / 8.0));
         known(&self.round_trip, test.round_trip_s);
         known(&self.smallest_round_trip, test.smallest_round_trip_s);
         known(&self.lost, test.lost_share);
@@ -194,6 +192,12 @@ impl Metrics {
         self.count(&test.target, "result", 1);
         self.bytes.get_or_create(&labels).inc_by(test.bytes.0);
         self.budget_used.set(test.used_bytes.0 as f64);
+    }
+
+    fn changed(&self, target: &str, percent: f64) {
+        let labels = of(target);
+        self.changes.get_or_create(&labels).inc();
+        self.change.get_or_create(&labels).set(1.0 + percent / 100.0);
     }
 
     fn no_result(&self, target: &str) {
@@ -254,7 +258,12 @@ fn gauges(registry: &mut Registry, name: &str, help: &str, unit: &str) -> Gauges
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
     use super::*;
+    use crate::commands::serve_metrics;
+    use goodput_engine::serve::Counted;
     use goodput_model::{BitRate, Place};
 
     fn test(target: &str, limit: &str) -> Tested {
@@ -287,7 +296,7 @@ mod tests {
         metrics.see(&Event::Tested(test("nas", "policer")));
         let text = metrics.text();
         for line in [
-            "goodput_watch_goodput_bits_per_second{target=\"nas\"} 940000000.0",
+            "goodput_watch_goodput_bytes_per_second{target=\"nas\"} 117500000.0",
             "goodput_watch_round_trip_seconds{target=\"nas\"} 0.0031",
             "goodput_watch_lost_ratio{target=\"nas\"} 0.0",
             "goodput_watch_verdict{target=\"nas\",limit=\"policer\",end=\"path\"} 1.0",
@@ -317,7 +326,7 @@ mod tests {
         metrics.see(&gone);
         let text = metrics.text();
         assert!(has(&text, "goodput_watch_up{target=\"nas\"} 0.0"), "{text}");
-        assert!(!text.contains("bits_per_second{") && !text.contains("verdict{"), "{text}");
+        assert!(!text.contains("bytes_per_second{") && !text.contains("verdict{"), "{text}");
         assert!(text.contains("last_result_timestamp_seconds{"), "{text}");
     }
 
@@ -328,5 +337,40 @@ mod tests {
         let text = metrics.text();
         let line = r#"goodput_watch_up{target="a\"} 1\nb\\"} 1.0"#;
         assert!(has(&text, line), "{text}");
+    }
+
+    /// The names of goodput's metrics in a text.
+    fn names(text: &str) -> BTreeSet<String> {
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        words.filter(|word| word.starts_with("goodput_")).map(Into::into).collect()
+    }
+
+    #[test]
+    fn the_dashboard_and_the_alert_rules_name_only_metrics_that_there_are() {
+        let metrics = Metrics::new(Bytes(5000));
+        let whole = Tested {
+            probability: Some(0.9),
+            smallest_round_trip_s: Some(0.001),
+            ..test("nas", "policer")
+        };
+        metrics.see(&Event::Tested(whole));
+        metrics.changed("nas", -41.0);
+        let counted = Counted {
+            clients: 0,
+            conversations: 0,
+            measurements: 0,
+            refused: 0,
+            received_bytes: 0,
+            sent_bytes: 0,
+        };
+        let there = names(&(metrics.text() + &serve_metrics::text(counted)));
+        let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+        for file in ["grafana/goodput.json", "prometheus/goodput.rules.yml"] {
+            let text = std::fs::read_to_string(packaging.join(file)).unwrap();
+            let mut named = names(&text);
+            named.retain(|name| !name.ends_with('_'));
+            let missing: Vec<_> = named.difference(&there).collect();
+            assert!(named.len() > 4 && missing.is_empty(), "{file}: {missing:?}");
+        }
     }
 }
