@@ -20,6 +20,7 @@ mod schedule;
 mod stage;
 pub mod stats;
 mod steal;
+mod version;
 mod watch;
 
 use std::fs;

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 
 use super::contest::{Contest, Entry, Kind};
-use super::machine::version;
 use super::programs::{ALL, GOODPUT};
+use super::version::version;
 
 /// A program given by `--peer NAME=FILE`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
