@@ -1,5 +1,5 @@
-//! The buffer pool: memory to receive into, lent for one call at a time. Nobody looks at the received payload, so flows
-//! share it. The buffer returned last is lent first, while the processor's cache still holds it.
+//! The buffer pool of io_uring: memory to receive into, lent for one call at a time. Nobody looks at the received
+//! payload, so flows share it. The buffer returned last is lent first, while the processor's cache still holds it.
 
 use std::mem;
 use std::ops::Deref;
@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::ring::Memory;
 
-/// Bytes of a pooled buffer; also the least to read into. Payload that collects while the reader is away is then read
+/// Bytes of a pooled buffer; also the least that a sink's buffer has. Payload that collects while the reader is away is then read
 /// at once.
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
@@ -101,57 +101,9 @@ impl Pool {
     }
 }
 
-/// What a flow receives into.
-#[derive(Debug, Default)]
-pub(crate) struct ReceiveBuffer {
-    /// Its own buffer, if [`BUFFER_BYTES`] are too few.
-    own: Box<[u8]>,
-}
-
-impl ReceiveBuffer {
-    /// For at least `len` bytes.
-    pub(crate) fn of(len: usize) -> Self {
-        let own = if len > BUFFER_BYTES { len } else { 0 };
-        Self { own: vec![0; own].into() }
-    }
-
-    /// Bytes that can be received at once.
-    pub(crate) fn len(&self) -> usize {
-        self.own.len().max(BUFFER_BYTES)
-    }
-
-    /// Makes a call that receives into the first `len` bytes.
-    pub(crate) fn lend<T>(&mut self, len: usize, call: impl FnOnce(&mut [u8]) -> T) -> T {
-        if !self.own.is_empty() {
-            return call(&mut self.own[..len]);
-        }
-        let mut buffer = PooledBuffer::take();
-        call(&mut buffer.0[..len])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_large_buffer_is_the_flows_own() {
-        let large = BUFFER_BYTES + 1;
-        let (mut small, mut large) = (ReceiveBuffer::of(10), ReceiveBuffer::of(large));
-        assert_eq!((small.len(), large.len()), (BUFFER_BYTES, BUFFER_BYTES + 1));
-        assert_eq!(small.lend(7, |buffer| buffer.len()), 7);
-        large.lend(9, |buffer| buffer.fill(5));
-        assert_eq!(large.lend(9, |buffer| buffer.to_vec()), [5; 9]);
-    }
-
-    #[test]
-    fn a_thread_that_panics_leaves_its_buffer() {
-        for _ in 0..=MAX_BUFFERS {
-            let panics =
-                || ReceiveBuffer::of(1).lend(1, |_| std::panic::resume_unwind(Box::new(())));
-            assert!(std::thread::spawn(panics).join().is_err());
-        }
-    }
 
     #[test]
     fn a_buffer_that_the_kernel_may_still_write_to_is_lent_to_nobody() {
@@ -164,7 +116,10 @@ mod tests {
 
     #[test]
     fn many_flows_share_few_buffers() {
-        let lend = || ReceiveBuffer::of(1).lend(1, |_| std::thread::yield_now());
+        let lend = || {
+            let _buffer = PooledBuffer::take();
+            std::thread::yield_now();
+        };
         std::thread::scope(|scope| {
             (0..4 * MAX_BUFFERS).for_each(|_| drop(scope.spawn(|| (0..50).for_each(|_| lend()))));
         });

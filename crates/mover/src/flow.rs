@@ -23,6 +23,11 @@ use crate::stop::{Phase, Stop};
 use crate::storage::FlowStorage;
 use crate::tap::Tap;
 
+/// How long a wait for a socket watches the socket alone, nanoseconds; the signal of the stop, which all flows share,
+/// is watched only after this. A fast flow never waits so long, and then neither takes the signal's lock with the other
+/// flows nor pays for a second descriptor in each wait. A stop is noticed this much later at most.
+const ALONE_NS: u64 = 20_000_000;
+
 /// The task of one flow.
 #[derive(Debug, Clone)]
 pub struct FlowConfig {
@@ -207,15 +212,28 @@ impl Flow {
         let phase = self.stop.phase();
         let deadline = if phase == Phase::Finish { self.stop.deadline_ns() } else { None };
         let until = [until, deadline].into_iter().flatten().min();
-        let timeout = until.map(|until| timespec(until.saturating_sub(now_ns())));
-        let signal = self.stop.next_signal(phase).as_fd();
-        let mut watched = [
-            PollFd::from_borrowed_fd(signal, PollFlags::IN),
-            PollFd::from_borrowed_fd(file.as_fd(), events.unwrap_or(PollFlags::empty())),
-        ];
-        let count = if events.is_some() { 2 } else { 1 };
-        match poll(&mut watched[..count], timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
+        let left = || until.map(|until| until.saturating_sub(now_ns()));
+        let signal = PollFd::from_borrowed_fd(self.stop.next_signal(phase).as_fd(), PollFlags::IN);
+        let Some(events) = events else {
+            return self.poll(&mut [signal], left()).map(drop);
+        };
+        let file = PollFd::from_borrowed_fd(file.as_fd(), events);
+        let brief = left().map_or(ALONE_NS, |left| left.min(ALONE_NS));
+        if self.poll(&mut [file.clone()], Some(brief))? || brief < ALONE_NS {
+            return Ok(());
+        }
+        self.poll(&mut [signal, file], left()).map(drop)
+    }
+
+    /// Waits for these for `nanoseconds` at most; returns whether one of them, or a signal, ended the wait.
+    fn poll(
+        &self,
+        watched: &mut [PollFd<'_>],
+        nanoseconds: Option<u64>,
+    ) -> Result<bool, MoveError> {
+        match poll(watched, nanoseconds.map(timespec).as_ref()) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::INTR) => Ok(true),
             Err(cause) => Err(self.failed("wait for the socket", cause)),
         }
     }

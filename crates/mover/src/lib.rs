@@ -19,6 +19,7 @@ mod chunks;
 mod clock;
 mod completions;
 mod counters;
+mod cpu_buffers;
 mod error;
 mod file_mover;
 mod flow;

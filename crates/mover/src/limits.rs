@@ -35,7 +35,7 @@ impl Needs {
     }
 
     /// A flow that receives into a chunk of memory, or that reads a source into one. Flows that send from memory share
-    /// theirs; so do flows that receive streams, if a chunk fits into a buffer of the pool (`buffer_pool.rs`).
+    /// theirs; so do flows that receive streams (`cpu_buffers.rs`, `buffer_pool.rs`).
     pub fn chunk(plan: &Plan, role: Role) -> Self {
         let (chunk, stores) = (plan.chunk_bytes.0, plan.storage.sink.is_some());
         let memory_bytes = match role {
@@ -45,7 +45,7 @@ impl Needs {
             Role::Receiver if stores => {
                 chunk.max(BUFFER_BYTES as u64).saturating_add(2 * PAGE_BYTES)
             }
-            Role::Receiver if plan.transport == Transport::Tcp && chunk <= BUFFER_BYTES as u64 => 0,
+            Role::Receiver if plan.transport == Transport::Tcp => 0,
             Role::Receiver => chunk,
         };
         Self { memory_bytes, ..Self::default() }
@@ -257,8 +257,7 @@ mod tests {
         let large = 16 << 20;
         let chunk = |bytes| move |plan: &mut Plan| plan.chunk_bytes = Bytes(bytes);
         assert_eq!(takes(&chunk(large), Role::Sender), 0, "one mapping for all");
-        assert_eq!(takes(&chunk(BUFFER_BYTES as u64), Role::Receiver), 0, "buffers are pooled");
-        assert_eq!(takes(&chunk(large), Role::Receiver), large);
+        assert_eq!(takes(&chunk(large), Role::Receiver), 0, "buffers are pooled");
         let sink = |plan: &mut Plan| {
             let name = "x".into();
             plan.storage.sink = Some(goodput_model::Sink { name, direct: false, fsync: false });

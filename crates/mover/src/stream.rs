@@ -145,7 +145,16 @@ pub(crate) fn receive(
     room: usize,
     read: impl FnMut(usize) -> SysResult<usize>,
 ) -> Result<(), MoveError> {
-    receive_with(flow, room, LowWater::default(), read)
+    receive_with(flow, room, LowWater::default(), ShortRead::MayLeaveSome, read)
+}
+
+/// What a read that got less than it wanted says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ShortRead {
+    /// The socket was empty then, as after recv(2): another read would most likely only fail.
+    EmptiedSocket,
+    /// Nothing: more may be in the socket, or outside of it.
+    MayLeaveSome,
 }
 
 /// The same, with another low-water mark.
@@ -153,6 +162,7 @@ pub(crate) fn receive_with(
     flow: &Flow,
     room: usize,
     mut low_water: LowWater,
+    short: ShortRead,
     mut read: impl FnMut(usize) -> SysResult<usize>,
 ) -> Result<(), MoveError> {
     let mut pacer = Pacer::for_stream(flow, room);
@@ -169,7 +179,8 @@ pub(crate) fn receive_with(
         {
             break;
         }
-        match read(bodies.as_ref().map_or(pacer.piece, |bodies| bodies.at_most(pacer.piece))) {
+        let want = bodies.as_ref().map_or(pacer.piece, |bodies| bodies.at_most(pacer.piece));
+        match read(want) {
             Ok(0) => match &mut bodies {
                 Some(bodies) => bodies.ended()?,
                 None => return Ok(()),
@@ -180,7 +191,14 @@ pub(crate) fn receive_with(
                 pacer.sent(flow, taken);
                 low_water.read(taken);
                 quiet.iter_mut().for_each(Quiet::heard);
-                bodies.iter_mut().for_each(|bodies| bodies.took(taken));
+                match &mut bodies {
+                    // What a body's transport has decoded is not in the socket.
+                    Some(bodies) => bodies.took(taken),
+                    None if taken < want && short == ShortRead::EmptiedSocket => {
+                        low_water.wait(flow, quiet.as_ref().and_then(Quiet::until))?;
+                    }
+                    None => {}
+                }
             }
             Err(Errno::AGAIN) => {
                 let quiet = quiet.as_ref().and_then(Quiet::until);

@@ -3,16 +3,19 @@
 use goodput_model::Source;
 
 use super::Mover;
-use crate::buffer_pool::{BUFFER_BYTES, ReceiveBuffer};
+use crate::buffer_pool::BUFFER_BYTES;
+use crate::cpu_buffers::{self, READ_BYTES};
 use crate::error::MoveError;
 use crate::flow::Flow;
+use crate::low_water::LowWater;
 use crate::pages::Pages;
 use crate::storage::FileSource;
+use crate::stream::{self, ShortRead};
 use crate::transfer::{self, FileSender, SendFailure, Sent};
-use crate::{chunks, storing, stream};
+use crate::{chunks, storing};
 
-/// Copies between user space and the kernel. Memory: one chunk shared by all sending flows. Receiving takes 256 KiB for
-/// each flow inside a call, 8 MiB at most, or one chunk per flow if that is more.
+/// Copies between user space and the kernel. Memory: one chunk shared by all sending flows. Receiving takes 64 KiB for
+/// each flow inside a call, 8 MiB at most.
 pub struct Copy;
 
 impl Mover for Copy {
@@ -60,18 +63,17 @@ pub(super) fn send(flow: &Flow) -> Result<(), MoveError> {
 
 /// Reads a byte stream, however it was sent.
 pub(super) fn receive(flow: &Flow) -> Result<(), MoveError> {
-    let len = flow.config.chunk.max(BUFFER_BYTES);
     if let Some(sink) = flow.config.storage.sink.as_deref() {
-        return storing::receive(flow, sink, len);
+        return storing::receive(flow, sink, flow.config.chunk.max(BUFFER_BYTES));
     }
-    let mut buffer = ReceiveBuffer::of(len);
-    stream::receive(flow, buffer.len(), |want| {
-        buffer.lend(want, |buffer| {
-            let taken = flow.take(buffer)?;
+    let read = |want: usize| {
+        cpu_buffers::lend(|buffer| {
+            let taken = flow.take(&mut buffer[..want])?;
             flow.show(&buffer[..taken]);
             Ok(taken)
         })
-    })
+    };
+    stream::receive_with(flow, READ_BYTES, LowWater::default(), ShortRead::EmptiedSocket, read)
 }
 
 /// Reads the source into a buffer with read(2) and sends the buffer with send(2).

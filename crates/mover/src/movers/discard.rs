@@ -9,7 +9,7 @@ use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::low_water::LowWater;
-use crate::stream;
+use crate::stream::{self, ShortRead};
 
 /// Most bytes dropped by one call. Nothing is copied, so no cache sets a bound.
 const BYTES_PER_CALL: usize = 4 << 20;
@@ -42,9 +42,11 @@ impl Mover for Discard {
         // The call requires an address of this length, though the kernel never writes to it. Zeroed memory takes no
         // pages until somebody touches it.
         let mut untouched = vec![0; BYTES_PER_CALL];
-        stream::receive_with(flow, BYTES_PER_CALL, LowWater::dropped(), |want| {
+        let read = |want| {
             let room = &mut untouched[..want];
             recv(&flow.socket, room, RecvFlags::TRUNC).map(|(_, dropped)| dropped)
-        })
+        };
+        let (mark, short) = (LowWater::dropped(), ShortRead::EmptiedSocket);
+        stream::receive_with(flow, BYTES_PER_CALL, mark, short, read)
     }
 }
