@@ -17,8 +17,8 @@ const SAMPLES_PER_S: u64 = 200;
 pub(super) struct Running {
     measurement: u32,
     began: Instant,
-    /// Server: when the server ends the measurement on its own.
-    finish_at: Option<Instant>,
+    /// Server: when the server ends the measurement on its own, and why.
+    finish_at: Option<(Instant, &'static str)>,
     until: Instant,
     finishing: bool,
     reported: bool,
@@ -26,6 +26,15 @@ pub(super) struct Running {
     peer_samples: u64,
     /// Bytes of packed heads that the peer may still send.
     heads_left: usize,
+}
+
+/// How long payload may move, seconds.
+#[derive(Clone, Copy)]
+pub(super) enum Longest {
+    /// As long as the plan says.
+    Planned(f64),
+    /// The plan has no end of its own, and the server allows this much.
+    Allowed(f64),
 }
 
 /// Bytes of packed heads in one message: as JSON, a tenth of the longest one.
@@ -47,13 +56,23 @@ impl Running {
         Self { heads_left, ..Self::new(measurement, now, None, until) }
     }
 
-    /// The server's view: payload may move for `longest_s` and a little longer.
-    pub(super) fn at_server(measurement: u32, now: Instant, longest_s: f64) -> Self {
+    /// The server's view: payload may move for `longest` and a little longer.
+    pub(super) fn at_server(measurement: u32, now: Instant, longest: Longest) -> Self {
+        let (Longest::Planned(longest_s) | Longest::Allowed(longest_s)) = longest;
+        let why = match longest {
+            Longest::Planned(_) => "the server ended it on its own, because no word of its end came in time",
+            Longest::Allowed(_) => "the server's time limit for payload is over",
+        };
         let end = after_s(now, longest_s);
-        Self::new(measurement, now, Some(end + GRACE_TIME), end + FLUSH_TIMEOUT)
+        Self::new(measurement, now, Some((end + GRACE_TIME, why)), end + FLUSH_TIMEOUT)
     }
 
-    fn new(measurement: u32, began: Instant, finish_at: Option<Instant>, until: Instant) -> Self {
+    fn new(
+        measurement: u32,
+        began: Instant,
+        finish_at: Option<(Instant, &'static str)>,
+        until: Instant,
+    ) -> Self {
         Self {
             measurement,
             began,
@@ -243,14 +262,14 @@ impl Running {
         self.reported && self.peer_reported
     }
 
-    /// Whether the server must end the payload because the client did not.
-    pub(super) fn is_overdue(&self, now: Instant) -> bool {
-        !self.finishing && self.finish_at.is_some_and(|at| now >= at)
+    /// Why the server must end the payload, if the client did not in time.
+    pub(super) fn overdue(&self, now: Instant) -> Option<&'static str> {
+        self.finish_at.filter(|(at, _)| !self.finishing && now >= *at).map(|(_, why)| why)
     }
 
     /// When there is something to do.
     pub(super) fn next_timeout(&self) -> Instant {
         let finish_at = self.finish_at.filter(|_| !self.finishing);
-        finish_at.map_or(self.until, |at| at.min(self.until))
+        finish_at.map_or(self.until, |(at, _)| at.min(self.until))
     }
 }

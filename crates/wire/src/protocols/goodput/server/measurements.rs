@@ -10,7 +10,7 @@ use super::super::later;
 use super::super::measurements::{Measurements, Side, Stage};
 use super::super::messages::{About, Accept, HexCookie, Message, Propose, Refuse};
 use super::super::preamble::ticket;
-use super::super::running::Running;
+use super::super::running::{Longest, Running};
 use super::super::times::{ACCEPT_TIMEOUT, BEGIN_TIMEOUT, FLOWS_TIMEOUT, IDLE_TIMEOUT};
 use crate::check;
 use crate::cookie::CookieMint;
@@ -150,7 +150,9 @@ impl ServerMeasurements {
         let Some(Preparing::Ready(plan)) = self.common.preparing() else {
             return Err(WireError::broken("it begins at the wrong time"));
         };
-        let running = Running::at_server(measurement, now, longest_s(plan, limits));
+        let longest = check::duration_s(plan)
+            .map_or(Longest::Allowed(limits.duration_s), Longest::Planned);
+        let running = Running::at_server(measurement, now, longest);
         channel.act(Action::Begin);
         self.common.run(running);
         Ok(())
@@ -189,8 +191,7 @@ impl ServerMeasurements {
                 let why = format!("it requested nothing for {minutes} minutes");
                 return Err(WireError::TimedOut(why));
             }
-            Stage::Running(running) if running.is_overdue(now) => {
-                let why = "the server's time limit for payload is over";
+            Stage::Running(running) if let Some(why) = running.overdue(now) => {
                 return self.common.take(now, channel, Input::Finish(Some(why.into())));
             }
             Stage::Preparing(Preparing::Host { .. }) => "the server did not get ready in time",
