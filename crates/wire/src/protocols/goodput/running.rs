@@ -60,7 +60,9 @@ impl Running {
     pub(super) fn at_server(measurement: u32, now: Instant, longest: Longest) -> Self {
         let (Longest::Planned(longest_s) | Longest::Allowed(longest_s)) = longest;
         let why = match longest {
-            Longest::Planned(_) => "the server ended it on its own, because no word of its end came in time",
+            Longest::Planned(_) => {
+                "the server ended it on its own, because no word of its end came in time"
+            }
             Longest::Allowed(_) => "the server's time limit for payload is over",
         };
         let end = after_s(now, longest_s);

@@ -150,8 +150,8 @@ impl ServerMeasurements {
         let Some(Preparing::Ready(plan)) = self.common.preparing() else {
             return Err(WireError::broken("it begins at the wrong time"));
         };
-        let longest = check::duration_s(plan)
-            .map_or(Longest::Allowed(limits.duration_s), Longest::Planned);
+        let longest =
+            check::duration_s(plan).map_or(Longest::Allowed(limits.duration_s), Longest::Planned);
         let running = Running::at_server(measurement, now, longest);
         channel.act(Action::Begin);
         self.common.run(running);
