@@ -13,10 +13,14 @@ pub(super) fn go_first() {
     let _ = real_time();
 }
 
-#[expect(unsafe_code, reason = "sched_setscheduler has no safe wrapper")]
+#[expect(
+    unsafe_code,
+    reason = "sched_setscheduler has no safe wrapper, and musl refuses to call it"
+)]
 fn real_time() -> bool {
-    let lowest = libc::sched_param { sched_priority: 1 };
+    // struct sched_param of the kernel (include/uapi/linux/sched/types.h).
+    let lowest: libc::c_int = 1;
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the structure outlives the call; 0 is the calling thread.
-    unsafe { libc::sched_setscheduler(0, policy, &raw const lowest) == 0 }
+    // SAFETY: the number outlives the call; 0 is the calling thread.
+    unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const lowest) == 0 }
 }

@@ -1,7 +1,8 @@
-//! `cargo xtask package`: goodput as people install it, a Debian package.
+//! `cargo xtask package`: goodput as people install it, a Debian package, or one file for every Linux.
 
 mod deb;
 mod lifecycle;
+mod static_program;
 mod tree;
 
 use std::fs;
@@ -23,12 +24,19 @@ pub struct Options {
     /// Package this program instead of building one
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
+    /// Make the program without libraries instead: one file, for every Linux and for containers
+    #[arg(long, conflicts_with = "program")]
+    r#static: bool,
 }
 
 /// Makes the package, and says where it is.
 pub fn run(options: &Options) -> Result<()> {
     let out = root().join(&options.out);
     fs::create_dir_all(&out).with_context(|| format!("can't make {}", out.display()))?;
+    if options.r#static {
+        println!("{}", static_program::make(&out)?.display());
+        return Ok(());
+    }
     let program = match &options.program {
         Some(program) => program.clone(),
         None => build()?,
@@ -41,9 +49,7 @@ pub fn run(options: &Options) -> Result<()> {
 /// removed, in a root of its own.
 pub fn check() -> Result<Tally> {
     if let Some(needs) = lifecycle::obstacle() {
-        println!("SKIPPED {needs}");
-        let required = goodput_testing::everything_required();
-        return Ok(if required { Tally::failure(needs) } else { Tally::SKIPPED });
+        return Ok(skipped(needs));
     }
     let program = target_directory()?.join("debug/goodput");
     let place = tempfile::tempdir().context("can't make a folder for the packages")?;
@@ -53,6 +59,25 @@ pub fn check() -> Result<Tally> {
     lifecycle::go_through(&old, &new)?;
     let said = deb::complaints(&old)?;
     Ok(Tally::of_problems(&said))
+}
+
+/// The step of `cargo xtask test`: the program without libraries measures in a root that has nothing else. Built quickly,
+/// because what it needs of a root depends on no optimisation.
+pub fn check_static() -> Result<Tally> {
+    if let Some(needs) = static_program::obstacle() {
+        return Ok(skipped(needs));
+    }
+    let program = static_program::build("dev", "debug")?;
+    static_program::try_alone(&program)?;
+    Ok(Tally::of_problems(&static_program::needs(&program)?))
+}
+
+fn skipped(needs: String) -> Tally {
+    println!("SKIPPED {needs}");
+    match goodput_testing::everything_required() {
+        true => Tally::failure(needs),
+        false => Tally::SKIPPED,
+    }
 }
 
 /// The smallest program, as it runs on this machine's distribution.

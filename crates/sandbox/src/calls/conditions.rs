@@ -18,14 +18,16 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
 /// Uses of sockets: payload and control, and the kernel's facts.
 const FAMILIES: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
-/// Non-blocking mode, queue lengths (tcp(7)), whether a descriptor is a terminal, and facts of devices
-/// (include/uapi/linux/sockios.h). Not TIOCSTI, which types into the terminal from which root started us.
-const REQUESTS: [u64; 5] =
-    [libc::FIONBIO, libc::FIONREAD, libc::TIOCOUTQ, libc::TCGETS, libc::SIOCETHTOOL];
+/// Non-blocking mode, queue lengths (tcp(7)), and whether a descriptor is a terminal. Not TIOCSTI, which types into the
+/// terminal from which root started us.
+const REQUESTS: [libc::Ioctl; 4] = [libc::FIONBIO, libc::FIONREAD, libc::TIOCOUTQ, libc::TCGETS];
+
+/// Facts of devices (include/uapi/linux/sockios.h).
+const DEVICE_REQUEST: u64 = libc::SIOCETHTOOL;
 
 /// Raw mode and the size of a terminal, by those who draw on it (ioctl_tty(2)): with the newer form of the calls, which
 /// every kernel of today has.
-const TERMINAL_REQUESTS: [u64; 3] = [libc::TCGETS2, libc::TCSETS2, libc::TIOCGWINSZ];
+const TERMINAL_REQUESTS: [libc::Ioctl; 3] = [libc::TCGETS2, libc::TCSETS2, libc::TIOCGWINSZ];
 
 /// Names of threads and of the allocator's mappings, and timer slack (prctl(2)).
 const OPTIONS: [i32; 5] = [
@@ -51,8 +53,11 @@ pub(super) fn all(keep: &Keep) -> Result<Vec<(i64, Vec<SeccompRule>)>, BackendEr
     let executable = if keep.resolves_names { 0 } else { libc::PROT_EXEC as u64 };
     let mut families = FAMILIES.to_vec();
     families.extend(keep.resolves_names.then_some(libc::AF_UNIX));
-    let mut requests = REQUESTS.to_vec();
-    requests.extend(TERMINAL_REQUESTS.iter().filter(|_| keep.terminal));
+    let terminal = TERMINAL_REQUESTS.iter().filter(|_| keep.terminal);
+    // The type depends on the C library; only 32 bits of a request count.
+    let mut requests: Vec<u64> =
+        REQUESTS.iter().chain(terminal).map(|r| *r as u32 as u64).collect();
+    requests.push(DEVICE_REQUEST);
     Ok(vec![
         (libc::SYS_clone, lacks(0, NAMESPACES)?),
         (libc::SYS_socket, is_one_of(0, &numbers(&families))?),

@@ -103,9 +103,10 @@ pub(crate) fn detach(command: &mut Command) {
                 }
             }
             // Closing at exec rather than now leaves std its own pipe for exec errors. A kernel
-            // without close_range (before 5.11) keeps what others leaked; goodput leaks none.
-            let flags = libc::CLOSE_RANGE_CLOEXEC.cast_signed();
-            libc::close_range(3, libc::c_uint::MAX, flags);
+            // without close_range (before 5.11) keeps what others leaked; goodput leaks none. musl has no function for
+            // this call.
+            let flags = libc::CLOSE_RANGE_CLOEXEC;
+            libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, flags);
             Ok(())
         });
     }
