@@ -1,6 +1,6 @@
 //! What happens during a watch, as data and as text.
 
-use goodput_model::{BitRate, Bytes, Place, Seconds, plain_char};
+use goodput_model::{BitRate, Bytes, Place, Seconds, Verdict, plain_char};
 use goodput_watch::{Difference, Limit};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -194,7 +194,10 @@ pub fn text(event: &Event) -> String {
 fn tested(test: &Tested) -> String {
     let Tested { at, target, goodput_bits_per_s, limit, end, incomplete, .. } = test;
     let part = incomplete.as_ref().map(|why| format!("  only a part: {}", plain(why)));
-    let limit = if limit == "none" { limit.clone() } else { format!("{limit} ({end})") };
+    let limit = match limit == Verdict::NO_LIMIT {
+        true => words(limit),
+        false => format!("{} ({end})", words(limit)),
+    };
     format!("{}  {target}  {goodput_bits_per_s}  {limit}{}\n", minute(at), part.unwrap_or_default())
 }
 
@@ -227,7 +230,16 @@ fn amount(percent: f64) -> String {
 fn side(goodput: BitRate, limit: Option<&Limit>) -> String {
     match limit {
         None => format!("{goodput}"),
-        Some(limit) => format!("{goodput}, {}: {}", limit.rule, plain(&limit.summary)),
+        Some(limit) => format!("{goodput}, {}", plain(&limit.summary)),
+    }
+}
+
+/// A limit in words; that of a newer goodput by its id.
+fn words(rule: &str) -> String {
+    match goodput_diagnose::rules::find(rule) {
+        Some(rule) => rule.title.into(),
+        None if rule == Verdict::NO_LIMIT => "No limit found".into(),
+        None => plain(rule),
     }
 }
 
@@ -303,11 +315,8 @@ mod tests {
             text.contains(&format!("since {day} the path gives 41 % less (-43 to -39 %, 8 tests)")),
             "{text}"
         );
-        assert!(text.contains("940 Mbit/s, path-rate: the path"), "{text}");
-        assert!(
-            text.contains("555 Mbit/s, policer: a policer with a bucket of 18 packets"),
-            "{text}"
-        );
+        assert!(text.contains("940 Mbit/s, the path, at 940 Mbit/s"), "{text}");
+        assert!(text.contains("555 Mbit/s, a policer with a bucket of 18 packets"), "{text}");
         assert!(
             text.contains("kernel of the far end: Linux 6.12\u{fffd}[2J, before Linux 6.1"),
             "{text}"
@@ -315,6 +324,13 @@ mod tests {
         assert!(text.contains("goodput history 811 819"), "{text}");
         let alone = Changed { changed: vec![], ..change() };
         assert!(printed(&Event::Changed(alone.into())).contains("nothing else"));
+    }
+
+    #[test]
+    fn a_limit_is_said_in_words_and_that_of_a_newer_goodput_by_its_id() {
+        assert_eq!(words("path-rate"), "Something on the path limits the rate");
+        assert_eq!(words("none"), "No limit found");
+        assert_eq!(words("of-tomorrow\n"), "of-tomorrow\u{fffd}");
     }
 
     #[test]
