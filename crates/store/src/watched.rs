@@ -9,7 +9,7 @@ use crate::store::Store;
 /// What a watch knows of a test, beside its record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watched {
-    /// The requested plan as JSON. Tests of a target with the same text can be compared.
+    /// What of the plan makes tests comparable, as JSON. Tests of a target with the same text can be compared.
     pub plan: String,
     /// Goodput, bits per second; none if the test is not whole.
     pub goodput: Option<BitRate>,
@@ -33,7 +33,7 @@ pub struct Tested {
 pub struct Series {
     /// The target, as typed by the user.
     pub target: String,
-    /// The plan, as JSON.
+    /// What its tests have in common, as JSON.
     pub plan: String,
 }
 

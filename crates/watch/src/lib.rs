@@ -14,9 +14,11 @@ mod budget;
 mod chart;
 mod cost;
 mod noise;
+mod options;
 mod ranks;
 mod rhythm;
 mod schedule;
+mod series;
 mod shift;
 mod since;
 
@@ -24,4 +26,5 @@ pub use budget::{Budget, UsedUp};
 pub use chart::{Change, Chart, LEARNING_DAYS, Point};
 pub use cost::{bytes_on_the_path, payload_of};
 pub use schedule::{Schedule, Turn};
+pub use series::Series;
 pub use since::{Difference, Differences, Limit, differences};

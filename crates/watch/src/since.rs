@@ -3,12 +3,15 @@
 //! A setting changed if it had one value in all tests before and another one in all tests since. A quantity changed if
 //! the ranks of its values since are too unlikely among those before.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use goodput_model::record::DirectionResult;
 use goodput_model::{
     Bytes, End, EndName, Fact, Known, Place, Record, Seconds, TcpInfo, Verdict, median,
 };
 use serde::Serialize;
 
+use crate::options::{Options, given};
 use crate::ranks::{place, probability, standard_sum};
 
 /// Areas of facts that hold settings and what the network gave the host. Their counters move within a test, so they
@@ -83,12 +86,13 @@ pub fn differences(before: &[Record], since: &[Record]) -> Differences {
     let (sure_before, sure_since) = (without_last(before), without_first(since));
     let ends = [EndName::Near, EndName::Far];
     let hosts = ends.into_iter().flat_map(|name| hosts(name, sure_before, sure_since));
+    let options = options(sure_before, sure_since);
     let addresses = addresses(sure_before, sure_since);
     let quantities = QUANTITIES.iter().filter_map(|quantity| quantity.changed(before, since));
     Differences {
         before: limit(before),
         since: limit(since),
-        changed: addresses.into_iter().chain(hosts).chain(quantities).collect(),
+        changed: options.into_iter().chain(addresses).chain(hosts).chain(quantities).collect(),
     }
 }
 
@@ -111,17 +115,17 @@ fn limit(records: &[Record]) -> Option<Limit> {
 }
 
 /// A value that all records share.
-fn shared<T: PartialEq>(records: &[Record], value: impl Fn(&Record) -> Option<T>) -> Option<T> {
+fn shared<R, T: PartialEq>(records: &[R], value: impl Fn(&R) -> Option<T>) -> Option<T> {
     let mut values = records.iter().map(value);
     let first = values.next()??;
     values.all(|other| other.as_ref() == Some(&first)).then_some(first)
 }
 
-fn different<T: PartialEq + ToString>(
+fn different<R, T: PartialEq + ToString>(
     what: &str,
-    before: &[Record],
-    since: &[Record],
-    value: impl Fn(&Record) -> Option<T>,
+    before: &[R],
+    since: &[R],
+    value: impl Fn(&R) -> Option<T>,
 ) -> Option<Difference> {
     let (one, other) = (shared(before, &value)?, shared(since, &value)?);
     let words =
@@ -134,6 +138,22 @@ fn end(record: &Record, name: EndName) -> Option<&End> {
         EndName::Near => record.ends.near.value(),
         EndName::Far => record.ends.far.value(),
     }
+}
+
+/// Options of the tests, such as their length.
+fn options(before: &[Record], since: &[Record]) -> Vec<Difference> {
+    let all = |records: &[Record]| -> Vec<Options> {
+        records.iter().map(|record| given(&record.plan)).collect()
+    };
+    let (before, since) = (all(before), all(since));
+    let names: BTreeSet<&String> = before.iter().chain(&since).flat_map(BTreeMap::keys).collect();
+    let value = |name: &String, options: &Options| {
+        Some(options.get(name).cloned().unwrap_or_else(|| "not given".into()))
+    };
+    let difference = |name: &String| {
+        different(&format!("option {name}"), &before, &since, |options| value(name, options))
+    };
+    names.into_iter().filter_map(difference).collect()
 }
 
 /// Kernel, program and settings of one host.
@@ -290,7 +310,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use super::*;
-    use goodput_model::Connection;
+    use goodput_model::{Connection, Length};
     use rand::rngs::Xoshiro256PlusPlus;
     use rand::{RngExt, SeedableRng};
 
@@ -352,7 +372,11 @@ mod tests {
         plant: fn(&mut Record),
     }
 
-    const CAUSES: [Cause; 10] = [
+    const CAUSES: [Cause; 11] = [
+        Cause {
+            name: "option length.bytes",
+            plant: |record| record.plan.length = Length::Bytes(Bytes(2_000_000)),
+        },
         Cause {
             name: "sysctl.net.ipv4.tcp_rmem of the near end",
             plant: |record| put(record, "sysctl.net.ipv4.tcp_rmem", "4096 131072 262144"),

@@ -8,7 +8,7 @@ use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclu
 use goodput_model::record::DirectionResult;
 use goodput_model::{BitRate, Bytes, Known, Length, Plan, Record};
 use goodput_store::{Store, StoreError, Watched};
-use goodput_watch::{Change, Chart, Point, bytes_on_the_path, differences};
+use goodput_watch::{Change, Chart, Point, Series, bytes_on_the_path, differences};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::time::sleep;
@@ -36,7 +36,7 @@ pub struct Path {
     target: Target,
     credentials: Credentials,
     plan: Plan,
-    /// The plan as JSON: what tests are compared by.
+    /// What tests are compared by, as JSON.
     series: String,
     chart: Chart,
     /// Numbers of the whole tests' records, oldest first.
@@ -65,7 +65,7 @@ impl Path {
         let target = file_servers::target(text, &args.peer.files, state)?;
         let credentials = credentials(&args.peer.credentials, &target)?;
         let plan = args.plan_towards(&target, length);
-        let series = serde_json::to_string(&plan)?;
+        let series = serde_json::to_string(&Series::from(&plan))?;
         let mut path = Self {
             text: text.into(),
             gone_since: None,

@@ -1,0 +1,33 @@
+//! The options of a test as names and values, to see which ones changed.
+
+use std::collections::BTreeMap;
+
+use goodput_model::Plan;
+use serde_json::Value;
+
+/// Options by their place in the plan: `length.bytes`, `socket.congestion`.
+pub(crate) type Options = BTreeMap<String, String>;
+
+/// Every option that is given.
+pub(crate) fn given(plan: &Plan) -> Options {
+    let mut all = Options::new();
+    // A plan is data, which JSON can hold.
+    let plan = serde_json::to_value(plan).unwrap_or_default();
+    collect("", &plan, &mut all);
+    all
+}
+
+fn collect(place: &str, value: &Value, all: &mut Options) {
+    let mut put = |text: String| all.insert(place.to_owned(), text);
+    match value {
+        Value::Null => {}
+        Value::String(text) => drop(put(text.clone())),
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                let dot = if place.is_empty() { "" } else { "." };
+                collect(&format!("{place}{dot}{name}"), value, all);
+            }
+        }
+        other => drop(put(other.to_string())),
+    }
+}
