@@ -34,7 +34,7 @@ impl Options {
 type Step = fn() -> Result<Tally>;
 
 /// Every step, quick steps first.
-const STEPS: [(&str, Step); 16] = [
+const STEPS: [(&str, Step); 15] = [
     ("packages", provide_packages),
     ("format", || one(&mut cargo(["fmt", "--all", "--check"]))),
     ("tidy", || Ok(Tally::of_problems(&tidy::problems()?))),
@@ -50,7 +50,6 @@ const STEPS: [(&str, Step); 16] = [
     ("peers", || Ok(Tally::of_problems(&peers::problems()?))),
     ("corpus", corpus),
     ("package", package::check),
-    ("static", package::check_static),
     ("docs", || Ok(Tally::of_problems(&docs::problems()?))),
 ];
 

@@ -55,11 +55,6 @@ pub const FOR_TESTS: &[Package] = &[
         reason: "judges the units in packaging",
     },
     Package { name: "binutils", program: "strip", reason: "takes the symbols off the program" },
-    Package {
-        name: "musl-tools",
-        program: "musl-gcc",
-        reason: "compiles C for the static program",
-    },
     Package { name: "dpkg-dev", program: "dpkg-shlibdeps", reason: "knows what it depends on" },
     Package { name: "lintian", program: "lintian", reason: "judges the Debian package" },
     Package {

@@ -49,7 +49,9 @@ pub fn run(options: &Options) -> Result<()> {
 /// removed, in a root of its own.
 pub fn check() -> Result<Tally> {
     if let Some(needs) = lifecycle::obstacle() {
-        return Ok(skipped(needs));
+        println!("SKIPPED {needs}");
+        let required = goodput_testing::everything_required();
+        return Ok(if required { Tally::failure(needs) } else { Tally::SKIPPED });
     }
     let program = target_directory()?.join("debug/goodput");
     let place = tempfile::tempdir().context("can't make a folder for the packages")?;
@@ -59,25 +61,6 @@ pub fn check() -> Result<Tally> {
     lifecycle::go_through(&old, &new)?;
     let said = deb::complaints(&old)?;
     Ok(Tally::of_problems(&said))
-}
-
-/// The step of `cargo xtask test`: the program without libraries measures in a root that has nothing else. Built quickly,
-/// because what it needs of a root depends on no optimisation.
-pub fn check_static() -> Result<Tally> {
-    if let Some(needs) = static_program::obstacle() {
-        return Ok(skipped(needs));
-    }
-    let program = static_program::build("dev", "debug")?;
-    static_program::try_alone(&program)?;
-    Ok(Tally::of_problems(&static_program::needs(&program)?))
-}
-
-fn skipped(needs: String) -> Tally {
-    println!("SKIPPED {needs}");
-    match goodput_testing::everything_required() {
-        true => Tally::failure(needs),
-        false => Tally::SKIPPED,
-    }
 }
 
 /// The smallest program, as it runs on this machine's distribution.

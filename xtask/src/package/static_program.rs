@@ -15,25 +15,36 @@ use crate::docs::target_directory;
 /// Compiles the C code of SQLite and of the cryptography for musl (package musl-tools).
 const COMPILER: &str = "musl-gcc";
 
-/// Why it can't be built and tried here.
-pub fn obstacle() -> Option<String> {
+/// Makes it, lets it measure in an empty root, and copies it into the folder `out`. Returns its path.
+///
+/// This is no step of the tests: the standard library for musl, which rustup loads, is not on every machine.
+pub fn make(out: &Path) -> Result<PathBuf> {
     if !rustix::process::geteuid().is_root() {
-        return Some("root, to run the static program in an empty root".into());
+        bail!("the static program is tried in an empty root, which only root can make; run it as root");
     }
-    let missing =
-        [COMPILER, "readelf", "unshare", "ip"].into_iter().find(|program| !has_program(program));
-    missing.map(|program| format!("{program}, to build and try the static program"))
+    let programs = [COMPILER, "readelf", "unshare", "ip"];
+    if let Some(missing) = programs.into_iter().find(|program| !has_program(program)) {
+        bail!("{missing} is missing; install musl-tools, binutils, util-linux and iproute2");
+    }
+    let program = build()?;
+    let needs = needs(&program)?;
+    if !needs.is_empty() {
+        bail!("{}", needs.join("; "));
+    }
+    try_alone(&program)?;
+    let to = out.join("goodput");
+    fs::copy(&program, &to).with_context(|| format!("can't write {}", to.display()))?;
+    Ok(to)
 }
 
-/// Builds it with this profile, whose folder may have another name.
-pub fn build(profile: &str, folder: &str) -> Result<PathBuf> {
+fn build() -> Result<PathBuf> {
     let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     provide(&target)?;
     let compiler = format!("CC_{}", target.replace('-', "_"));
     let mut build = cargo(["build", "--package=goodput"]);
-    build.args(["--profile", profile, "--target", &target]).env(compiler, COMPILER);
+    build.args(["--profile=dist", "--target", &target]).env(compiler, COMPILER);
     run(&mut build)?;
-    Ok(target_directory()?.join(target).join(folder).join("goodput"))
+    Ok(target_directory()?.join(target).join("dist/goodput"))
 }
 
 /// The standard library for the target, which rustup has.
@@ -47,27 +58,15 @@ fn provide(target: &str) -> Result<()> {
 }
 
 /// What in the program needs something else of the system: an interpreter, or libraries.
-pub fn needs(program: &Path) -> Result<Vec<String>> {
+fn needs(program: &Path) -> Result<Vec<String>> {
     let told =
         capture(command("readelf").args(["--wide", "--segments", "--dynamic"]).arg(program))?;
     let lines = told.lines().filter(|line| line.contains("INTERP") || line.contains("(NEEDED)"));
     Ok(lines.map(|line| format!("the static program has {}", line.trim())).collect())
 }
 
-/// Copies it into the folder `out`, and returns its path.
-pub fn make(out: &Path) -> Result<PathBuf> {
-    let program = build("dist", "dist")?;
-    let needs = needs(&program)?;
-    if !needs.is_empty() {
-        bail!("{}", needs.join("; "));
-    }
-    let to = out.join("goodput");
-    fs::copy(&program, &to).with_context(|| format!("can't write {}", to.display()))?;
-    Ok(to)
-}
-
 /// Lets it measure in a root that has nothing else, and an empty network.
-pub fn try_alone(program: &Path) -> Result<()> {
+fn try_alone(program: &Path) -> Result<()> {
     let place = tempfile::tempdir().context("can't make a folder for a root")?;
     let mut apart = Command::new("unshare");
     apart.args(["--mount", "--net", "--pid", "--fork", "--kill-child", "sh"]);
