@@ -300,6 +300,13 @@ impl Plan {
         each.enumerate().map(|(id, sender)| FlowPlan { id: id as u16, sender }).collect()
     }
 
+    /// Whether both ends send nothing but payload while it moves: they keep the times of datagrams, which anything else on
+    /// the path would change.
+    #[must_use]
+    pub fn keeps_quiet(&self) -> bool {
+        self.arrivals
+    }
+
     /// The rate of one flow, if the plan has a rate.
     pub fn rate_per_flow(&self) -> Option<BitRate> {
         self.rate_bits_per_s.map(|rate| BitRate(rate.0 / f64::from(self.flows)))

@@ -38,12 +38,19 @@ pub struct ClockProgress {
     stage: AtomicU8,
     answered: AtomicUsize,
     heard: LastHeard,
+    /// Whether to ask nothing while payload moves.
+    is_quiet: bool,
 }
 
 const PHASE_AFTER: u8 = 1;
 const PHASE_ABANDONED: u8 = 2;
 
 impl ClockProgress {
+    /// Nothing is asked yet. If `is_quiet`, nothing will be while payload moves.
+    pub fn new(is_quiet: bool) -> Self {
+        Self { is_quiet, ..Self::default() }
+    }
+
     /// No payload moves any more: asks the last questions.
     pub fn finish(&self) {
         self.stage.fetch_max(PHASE_AFTER, Ordering::Relaxed);
@@ -162,7 +169,9 @@ impl<'a> PendingRequests<'a> {
     fn run(&mut self) -> std::io::Result<()> {
         self.ask_often(|_| false)?;
         while !self.progress.is_over() {
-            self.ask();
+            if !self.progress.is_quiet {
+                self.ask();
+            }
             self.hear_until(Instant::now() + self.answers.every, |own| own.progress.is_over())?;
         }
         let loaded = self.questions.last();

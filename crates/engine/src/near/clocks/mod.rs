@@ -42,7 +42,7 @@ pub struct Comparing {
 impl Comparing {
     /// Begins to ask the far end that `client` has found.
     pub fn begin(client: &Client, plan: &Plan, echo: Option<Cookie>) -> Self {
-        let progress = Arc::new(ClockProgress::default());
+        let progress = Arc::new(ClockProgress::new(plan.keeps_quiet()));
         let asking = whom(client, plan, echo).map(|(to, cookie)| {
             // Source ports and subflows belong to the flows.
             let options = SocketOptions { source_port: None, mptcp: false, ..plan.socket.clone() };

@@ -55,7 +55,8 @@ impl FarRun {
     /// A measurement whose flows are awaited.
     pub(super) fn new(awaiting: Awaiting) -> Self {
         let Awaiting { own, gathering, arrivals, place, path } = awaiting;
-        let (stage, shedding) = (Stage::Gathering(gathering), SampleShedding::default());
+        let shedding = SampleShedding::of(&own.plan);
+        let stage = Stage::Gathering(gathering);
         Self { own: Arc::new(own), stage, arrivals, shedding, place, path }
     }
 

@@ -1,6 +1,6 @@
 //! Which samples are sent to the client while the path to it is slow.
 
-use goodput_model::Sample;
+use goodput_model::{Plan, Sample};
 
 /// With this many bytes waiting for the client, samples go without their details: an earlier sample has not left.
 const SLOW_BYTES: usize = 8 * 1024;
@@ -8,16 +8,33 @@ const SLOW_BYTES: usize = 8 * 1024;
 /// With this many bytes waiting, samples are dropped: the counters of the next one include theirs.
 const STUCK_BYTES: usize = 64 * 1024;
 
+/// How often totals are sent where both ends keep quiet, seconds: a sender of datagrams stops without signs of life
+/// (docs/protocol.md).
+const SHOW_LIFE_EVERY_S: f64 = 5.0;
+
 /// Which part of each sample to send.
 #[derive(Debug, Default)]
 pub(super) struct SampleShedding {
     /// Whether something was left out of the newest sample.
     lacks: bool,
+    /// When the last sample was sent, if both ends keep quiet while payload moves.
+    quiet_since_s: Option<f64>,
 }
 
 impl SampleShedding {
+    /// For a measurement of this plan.
+    pub(super) fn of(plan: &Plan) -> Self {
+        Self { lacks: false, quiet_since_s: plan.keeps_quiet().then_some(0.0) }
+    }
+
     /// The part of `sample` to send to the client, while `waiting` bytes have not left yet.
     pub(super) fn next(&mut self, sample: Box<Sample>, waiting: usize) -> Option<Box<Sample>> {
+        if let Some(since_s) = &mut self.quiet_since_s {
+            self.lacks = true;
+            let is_due = sample.at_s - *since_s >= SHOW_LIFE_EVERY_S;
+            *since_s = if is_due { sample.at_s } else { *since_s };
+            return is_due.then(|| Box::new(totals(&sample)));
+        }
         self.lacks = waiting >= SLOW_BYTES;
         match waiting {
             ..SLOW_BYTES => Some(sample),
@@ -56,6 +73,16 @@ mod tests {
         let mut shedding = SampleShedding::default();
         assert_eq!(shedding.next(sample(0.1), 0), Some(sample(0.1)));
         assert_eq!(shedding.last(&sample(0.2)), []);
+    }
+
+    #[test]
+    fn what_keeps_quiet_is_reported_afterwards() {
+        let mut shedding = SampleShedding::of(&Plan { arrivals: true, ..Plan::standard() });
+        assert_eq!(shedding.next(sample(0.1), 0), None);
+        let life = shedding.next(sample(5.0), 0).map(|sample| sample.flows.len());
+        assert_eq!((life, shedding.next(sample(5.1), 0)), (Some(0), None));
+        let last: Vec<_> = shedding.last(&sample(0.2)).iter().map(|s| s.flows.len()).collect();
+        assert_eq!(last, [0, 1]);
     }
 
     /// Ten samples a second of a megabyte each, on a path that carries 12 500 bytes a second.
