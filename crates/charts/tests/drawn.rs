@@ -47,6 +47,21 @@ fn every_chart_is_drawn_of_some_record_and_says_what_it_shows() {
 }
 
 #[test]
+fn the_way_from_application_to_application_is_drawn_and_names_every_step() {
+    for (name, record) in records() {
+        let seen = record.result.directions.iter().filter(|one| !one.path_steps.is_empty());
+        let figures = figures(&record, |chart| chart.id == "path");
+        assert_eq!(figures.len(), seen.clone().count(), "{name}");
+        for (direction, figure) in seen.zip(figures) {
+            let svg = figure.svg.unwrap_or_else(|| panic!("{name}: no picture"));
+            for step in &direction.path_steps {
+                assert!(svg.contains(&format!("{}: ", step.label())), "{name}: {}", step.label());
+            }
+        }
+    }
+}
+
+#[test]
 fn every_picture_is_well_formed_and_has_a_name_for_screen_readers() {
     for (name, record) in records() {
         for figure in drawn(&record) {
