@@ -20,7 +20,9 @@ const COMPILER: &str = "musl-gcc";
 /// This is no step of the tests: the standard library for musl, which rustup loads, is not on every machine.
 pub fn make(out: &Path) -> Result<PathBuf> {
     if !rustix::process::geteuid().is_root() {
-        bail!("the static program is tried in an empty root, which only root can make; run it as root");
+        bail!(
+            "the static program is tried in an empty root, which only root can make; run it as root"
+        );
     }
     let programs = [COMPILER, "readelf", "unshare", "ip"];
     if let Some(missing) = programs.into_iter().find(|program| !has_program(program)) {

@@ -1,6 +1,8 @@
 //! `goodput report`: earlier results as pictures.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -107,16 +109,46 @@ fn write_picture(results: &[(&Record, Vec<Figure>)], path: &Path) -> Result<()> 
     }
 }
 
-/// Writes a file and reports its name.
+/// Writes a file and reports its name. If the disk is full, an earlier file of that name stays as it was.
 fn put(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).with_context(|| format!("can't write {}", path.display()))?;
+    let is_new_or_plain = path.symlink_metadata().map_or(true, |found| found.is_file());
+    // A device, a pipe or a link is written to, not replaced.
+    let put =
+        if is_new_or_plain { replace } else { |path: &Path, text: &str| fs::write(path, text) };
+    put(path, text).with_context(|| format!("can't write {}", path.display()))?;
     screen::say(format_args!("{}", path.display()));
+    Ok(())
+}
+
+/// Gives the file its name only when it is complete.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let around = path.parent().filter(|around| !around.as_os_str().is_empty());
+    let mut builder = tempfile::Builder::new();
+    // The user's umask applies, as to any new file.
+    let mut made = builder
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(around.unwrap_or(Path::new(".")))?;
+    made.write_all(text.as_bytes())?;
+    made.persist(path).map_err(|why| why.error)?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_replaced_and_a_link_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [page, link] = ["page.html", "link.html"].map(|name| folder.path().join(name));
+        put(&page, "first").unwrap();
+        put(&page, "second").unwrap();
+        std::os::unix::fs::symlink(&page, &link).unwrap();
+        put(&link, "third").unwrap();
+        assert_eq!(fs::read_to_string(&page).unwrap(), "third");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left");
+        assert!(put(&folder.path().join("none/page.html"), "").is_err());
+    }
 
     #[test]
     fn a_page_and_a_ticket_have_the_words_of_an_error_and_not_its_number() {
