@@ -128,6 +128,5 @@ mod tests {
             (0..3 * MAX_BUFFERS).for_each(|_| drop(scope.spawn(|| (0..50).for_each(|_| call()))));
         });
         assert!(MADE.load(Ordering::Relaxed) <= MAX_BUFFERS);
-        assert_eq!(WAITING.load(Ordering::Relaxed), 0);
     }
 }
