@@ -199,9 +199,14 @@ fn burst(most: Bytes, train: &Result<Shaping, Missing>) -> (Confirmation, String
     match bucket {
         Err(why) => (Confirmation::Inconclusive, format!("the burst is unknown: {why}")),
         Ok(bucket) => {
-            let words = format!("a burst of {} gets through", Bytes(bucket.value as u64));
-            let (value, most) = (bucket.value, most.0 as f64);
-            match (value <= most, bucket.low > most) {
+            // An interval from zero says only how large the burst is at most.
+            let (about, known) = match bucket.low > 0.0 {
+                true => ("", bucket.value),
+                false => ("at most ", bucket.high.max(0.0)),
+            };
+            let words = format!("a burst of {about}{} gets through", Bytes(known.round() as u64));
+            let most = most.0 as f64;
+            match (known <= most, bucket.low > most) {
                 (true, _) => (Confirmation::Confirmed, words),
                 (_, true) => (Confirmation::Missed, words),
                 _ => {
@@ -298,6 +303,18 @@ mod tests {
         let alone = judge(most(10_000), Err(Missing::because("foreign")), Ok(tcp(95.6e6)));
         assert_eq!(alone.confirmation, Confirmation::Inconclusive);
         assert!(alone.reasons.iter().all(|why| why.contains("foreign")), "{:?}", alone.reasons);
+    }
+
+    #[test]
+    fn a_burst_of_which_only_a_bound_is_known_is_confirmed_by_the_bound() {
+        let bound = Estimate { value: -8e3, low: -9e3, high: 19e3 };
+        let seen = Shaping { bucket_bytes: Known::Value(bound), ..train(1e8) };
+        let (kept, said) = burst(Bytes(20_000), &Ok(seen.clone()));
+        assert_eq!(
+            (kept, &*said),
+            (Confirmation::Confirmed, "a burst of at most 19.0 kB gets through")
+        );
+        assert_eq!(burst(Bytes(10_000), &Ok(seen)).0, Confirmation::Inconclusive);
     }
 
     #[test]

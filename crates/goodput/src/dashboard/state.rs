@@ -86,6 +86,9 @@ impl State {
                 self.directions = directions(&self.plan);
                 self.recent = Recent::default();
             }
+            // Queues empty, and nothing more is sent: that is no rate of the test.
+            Event::Sampled { sample, .. }
+                if self.phase == Phase::Gathering && sample.at_s > self.at_s => {}
             Event::Sampled { end, sample } => self.sampled(*end, sample),
             Event::Ended => self.phase = Phase::Gathering,
             _ => {}
@@ -124,4 +127,24 @@ fn directions(plan: &Plan) -> Vec<DirectionState> {
     let direction =
         |sender: &EndName| DirectionState { sender: *sender, moved: DirectionSeries::default() };
     plan.direction.senders().iter().map(direction).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_after_the_end_is_no_rate() {
+        let mut state = State::new(&Plan::standard(), "host");
+        let sampled = |at_s, sent_bytes| {
+            let sample = Sample { at_s, sent_bytes, received_bytes: 0, flows: Vec::new() };
+            Event::Sampled { end: EndName::Near, sample: Box::new(sample) }
+        };
+        let events =
+            [Event::Began, sampled(0.0, 0), sampled(1.0, 1000), Event::Ended, sampled(2.0, 1000)];
+        events.iter().for_each(|event| state.enter(event, None));
+        let (rate, _) = state.directions[0].moved.all.rate();
+        assert_eq!(rate.points(), [(1.0, 8000.0)]);
+        assert_eq!((state.at_s, state.phase), (1.0, Phase::Gathering));
+    }
 }

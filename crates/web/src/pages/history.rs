@@ -55,10 +55,10 @@ fn wanted(asked: &Asked) -> Result<Wanted, Trouble> {
 
 fn day(asked: &Asked, name: &str) -> Result<Option<String>, Trouble> {
     let Some(day) = asked.field(name) else { return Ok(None) };
-    let is_day = day.len() == 10 && day.bytes().all(|b| b.is_ascii_digit() || b == b'-');
-    match is_day {
-        true => Ok(Some(day.into())),
-        false => Err(Trouble::bad(format!("{day:?} is no day; write it like 2026-01-31"))),
+    // A day as ISO 8601 writes it, which sorts like the times of the results.
+    match day.parse::<jiff::civil::Date>() {
+        Ok(day) => Ok(Some(day.to_string())),
+        Err(_) => Err(Trouble::bad(format!("{day:?} is no day; write it like 2026-01-31"))),
     }
 }
 
