@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use goodput_model::{BitRate, Record};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 
 use crate::compat::read_record;
 use crate::error::{RecordError, StoreError};
@@ -71,6 +71,7 @@ impl Store {
         db.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
         migrate(&mut db, path)?;
         use_write_ahead_log(&db).map_err(failed)?;
+        db.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
         Ok(Self { db, path: path.to_path_buf() })
     }
 
@@ -230,8 +231,16 @@ fn directory_of(path: &Path) -> Option<&Path> {
 
 /// Lets others read while one process writes. If the file system doesn't support this, SQLite keeps its older journal,
 /// which is equally safe.
+///
+/// Nor does the file change its journal while others use it (SQLITE_BUSY, for which this does not wait). Whoever opens it
+/// next tries again.
 fn use_write_ahead_log(db: &Connection) -> rusqlite::Result<()> {
-    db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))
+    db.busy_timeout(Duration::ZERO)?;
+    let switched = db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()));
+    match switched.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) {
+        Some(ErrorCode::DatabaseBusy) => Ok(()),
+        _ => switched,
+    }
 }
 
 fn entry(row: &Row) -> rusqlite::Result<Entry> {

@@ -101,6 +101,21 @@ fn threads_that_make_and_write_one_history_at_once_lose_nothing() {
     assert_complete(&path);
 }
 
+/// The journal of a file can't be changed while another connection uses it.
+#[test]
+fn a_history_that_keeps_its_older_journal_is_opened_and_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    Store::open(&path).unwrap().add(&record("files", 1e6)).unwrap();
+    let other = Connection::open(&path).unwrap();
+    let mode = |db: &Connection, sql: &str| db.query_row(sql, [], |row| row.get::<_, String>(0));
+    assert_eq!(mode(&other, "PRAGMA journal_mode = DELETE").unwrap(), "delete");
+    other.execute_batch("BEGIN; SELECT count(*) FROM records;").unwrap();
+    let store = Store::open(&path).unwrap();
+    assert_eq!(mode(&other, "PRAGMA journal_mode").unwrap(), "delete");
+    assert_eq!(store.list(10).unwrap().len(), 1);
+}
+
 #[test]
 fn processes_that_make_and_write_one_history_at_once_lose_nothing() {
     let directory = tempfile::tempdir().unwrap();

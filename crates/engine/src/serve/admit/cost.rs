@@ -98,7 +98,7 @@ fn socket_bytes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{Bytes, Direction};
+    use goodput_model::{Bytes, Direction, Sink};
 
     fn memory(change: impl FnOnce(&mut Plan)) -> u64 {
         let mut plan = Plan::standard();
@@ -111,8 +111,14 @@ mod tests {
         let flows = |flows| memory(|plan| plan.flows = flows);
         let each = (flows(101) - flows(1)) / 100;
         assert!(each < 256 << 10, "{each}");
-        let large = memory(|plan| (plan.flows, plan.chunk_bytes) = (128, Bytes(16 << 20)));
-        assert!(large > 128 * (16 << 20), "each has one of its own: {large}");
+        let large = |plan: &mut Plan| (plan.flows, plan.chunk_bytes) = (128, Bytes(16 << 20));
+        let shared = memory(large);
+        assert!(shared < 128 << 20, "whatever its size: {shared}");
+        let stored = memory(|plan| {
+            large(plan);
+            plan.storage.sink = Some(Sink { name: "x".into(), direct: false, fsync: false });
+        });
+        assert!(stored > 128 * (16 << 20), "each has one of its own: {stored}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::serve::admit::host::Buffers;
-use goodput_model::{Bytes, Direction, Transport};
+use goodput_model::{Bytes, Direction, Sink, Transport};
 
 const GIB: u64 = 1 << 30;
 
@@ -40,6 +40,12 @@ impl Admission {
     }
 }
 
+/// Each flow that stores what it receives has a chunk of its own.
+fn stored(mut plan: Plan) -> Plan {
+    plan.storage.sink = Some(Sink { name: "x".into(), direct: false, fsync: false });
+    plan
+}
+
 fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
@@ -66,7 +72,7 @@ fn a_thousand_flows_fit_on_a_host_of_4_gb() {
 fn who_proposes_much_and_sends_nothing_locks_nobody_out() {
     for memory_bytes in [4 * GIB, 16 * GIB] {
         let admission = Admission::new(&allowed(512), None, host(memory_bytes));
-        let greedy = Plan { flows: 128, chunk_bytes: Bytes(16 << 20), ..Plan::standard() };
+        let greedy = stored(Plan { flows: 128, chunk_bytes: Bytes(16 << 20), ..Plan::standard() });
         let propose = |from, plan: &Plan| admission.flows(address(from), plan);
         let mut held: Vec<_> = (0..2).map(|_| propose("192.0.2.1", &greedy)).collect();
         held.extend((0..2).map(|_| propose("192.0.2.2", &greedy)));
@@ -136,7 +142,7 @@ fn one_client_leaves_half_of_the_measurements_to_others() {
 
 #[test]
 fn what_is_too_much_for_this_server_says_what_would_do() {
-    let plan = Plan { chunk_bytes: Bytes(u64::MAX), ..Plan::standard() };
+    let plan = stored(Plan { chunk_bytes: Bytes(u64::MAX), ..Plan::standard() });
     let refused = why(small_host(4).flows(address("192.0.2.1"), &plan));
     assert!(refused.starts_with("this takes ") && refused.contains("smaller chunk"), "{refused}");
     let threads = Host { threads: 10, ..host(4 * GIB) };
