@@ -312,7 +312,7 @@ mod tests {
         let (kept, said) = burst(Bytes(20_000), &Ok(seen.clone()));
         assert_eq!(
             (kept, &*said),
-            (Confirmation::Confirmed, "a burst of at most 19.0 kB gets through")
+            (Confirmation::Confirmed, "a burst of at most 19 kB gets through")
         );
         assert_eq!(burst(Bytes(10_000), &Ok(seen)).0, Confirmation::Inconclusive);
     }
