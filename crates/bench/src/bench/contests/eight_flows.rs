@@ -6,6 +6,10 @@ use crate::bench::load::Load;
 use crate::bench::quantity::{CPU, RATE};
 use crate::bench::watch::Watch;
 
+/// Who can send many flows.
+pub(super) const ENTRIES: &[Entry] =
+    &[with("goodput", &GOODPUT, COPY), peer(&IPERF3), peer(&IPERF), peer(&NUTTCP), peer(&NEPER)];
+
 pub static CONTEST: Contest = Contest {
     id: "eight-flows",
     title: "TCP, 8 flows, 128 KiB a write",
@@ -14,13 +18,7 @@ pub static CONTEST: Contest = Contest {
     load: Load::tcp(128 << 10).flows(8),
     length: Length::Asked,
     watch: Watch::Nothing,
-    entries: &[
-        with("goodput", &GOODPUT, COPY),
-        peer(&IPERF3),
-        peer(&IPERF),
-        peer(&NUTTCP),
-        peer(&NEPER),
-    ],
+    entries: ENTRIES,
     columns: &[&RATE, &CPU],
     goals: &[AS_FAST, AS_CHEAP],
 };

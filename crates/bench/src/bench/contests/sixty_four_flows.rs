@@ -1,5 +1,6 @@
 //! TCP, 64 flows at once.
 
+use super::eight_flows::ENTRIES;
 use super::*;
 use crate::bench::contest::Length;
 use crate::bench::load::Load;
@@ -14,13 +15,7 @@ pub static CONTEST: Contest = Contest {
     load: Load::tcp(128 << 10).flows(64),
     length: Length::Asked,
     watch: Watch::Nothing,
-    entries: &[
-        with("goodput", &GOODPUT, COPY),
-        peer(&IPERF3),
-        peer(&IPERF),
-        peer(&NUTTCP),
-        peer(&NEPER),
-    ],
+    entries: ENTRIES,
     columns: &[&RATE, &CPU],
     goals: &[AS_FAST, AS_CHEAP],
 };
