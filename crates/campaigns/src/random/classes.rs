@@ -336,9 +336,11 @@ fn token_bucket(scene: &mut Scene, host: &str, rate: f64, burst: f64, limit: f64
 pub fn shaped(path: &Path, scene: &mut Scene, percent: f64) -> Option<String> {
     let rate = path.rate.filter(|_| !path.reverse)? * 0.8;
     let queue = fitting_queue(rate, path.round_trip_s);
+    // Otherwise the lab adds a router where it has to, and the sender's device is named after its neighbour.
+    scene.route_by_cable();
     token_bucket(scene, sender(path), rate, fitting_burst(rate), queue);
     let less = rate * (1.0 - percent / 100.0);
-    Some(format!("qdisc.tbf.rate@to-far={},{}", bits(rate), bits(less)))
+    Some(format!("qdisc.tbf.rate@to-router={},{}", bits(rate), bits(less)))
 }
 
 fn bucket(rate: f64, burst: f64, limit: f64) -> [(&'static str, toml::Value); 3] {
