@@ -47,9 +47,9 @@ impl LabProgram {
         self.lab(&["lab", "run", case, "--json"])
     }
 
-    /// Compares a change in the hosts of a case and returns the JSON line.
-    pub fn compare(&self, case: &str, setting: &str) -> Result<String> {
-        self.lab(&["lab", "compare", case, setting, "--json"])
+    /// Compares a change in the hosts of a case for at most `max_time`, like `2m`, and returns the JSON line.
+    pub fn compare(&self, case: &str, setting: &str, max_time: &str) -> Result<String> {
+        self.lab(&["lab", "compare", case, setting, "--max-time", max_time, "--json"])
     }
 
     /// Tunes the path of a case and returns the JSON line.

@@ -1,6 +1,7 @@
 //! `cargo xtask same`: how often `goodput compare` reports a difference between equal arms, or finds a known one, in real
 //! runs in the lab.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
@@ -21,6 +22,12 @@ const ANSWERS: [(&str, &[&str]); 4] = [
     ("no difference", &["no-difference"]),
     ("inconclusive", &["inconclusive"]),
 ];
+
+/// Longest comparison: what `goodput compare` takes by itself.
+const MAX_TIME: &str = "5m";
+
+/// The spread of runs up to which a difference of 5 % has to be found.
+const STEADY: f64 = 0.03;
 
 /// Options of `cargo xtask same`.
 #[derive(clap::Args)]
@@ -75,14 +82,14 @@ pub fn run(options: &Options) -> Result<()> {
 fn compare(program: &LabProgram, folder: &Path, known: &Known) -> Result<(String, String)> {
     let path = folder.join(format!("{}.toml", known.name));
     fs::write(&path, &known.scenario).with_context(|| format!("write {}", path.display()))?;
-    Ok((known.name.clone(), program.compare(&path.display().to_string(), &known.change)?))
+    Ok((known.name.clone(), program.compare(&path.display().to_string(), &known.change, MAX_TIME)?))
 }
 
 /// What came of a comparison.
 struct Compared {
     /// The judgement, or why there is none.
     judgement: String,
-    /// Sample standard deviation of the logarithms of the baseline's runs: about the spread as a share of their goodput.
+    /// Pooled standard deviation of the logarithms of an arm's runs: about the spread as a share of their goodput.
     spread: Option<f64>,
 }
 
@@ -103,35 +110,58 @@ impl std::fmt::Display for Compared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.judgement)?;
         match self.spread {
-            Some(spread) => write!(f, " (spread of the baseline's runs {:.1} %)", spread * 100.0),
+            Some(spread) => write!(f, " (runs spread by {:.1} %)", spread * 100.0),
             None => Ok(()),
         }
     }
 }
 
-/// The spread of the baseline's runs that count; `None` if fewer than two do.
+/// The spread of the runs that count, each about the mean of its arm; `None` if no arm has two.
 fn spread(trials: &Value) -> Option<f64> {
-    let counts = |trial: &&Value| trial["arm"] == 0 && trial["discarded"].is_null();
-    let trials = trials.as_array()?.iter().filter(counts);
-    let logs: Vec<f64> =
-        trials.filter_map(|trial| trial["goodput_bits_per_s"].as_f64()).map(f64::ln).collect();
-    if logs.len() < 2 {
-        return None;
+    let mut arms: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for trial in trials.as_array()?.iter().filter(|trial| trial["discarded"].is_null()) {
+        let goodput = trial["goodput_bits_per_s"].as_f64()?;
+        arms.entry(trial["arm"].as_u64()?).or_default().push(goodput.ln());
     }
+    let freedom: usize = arms.values().map(|logs| logs.len() - 1).sum();
+    let squares: f64 = arms.values().map(|logs| squares(logs)).sum();
+    (freedom > 0).then(|| (squares / freedom as f64).sqrt())
+}
+
+/// The sum of the squared distances from the mean.
+fn squares(logs: &[f64]) -> f64 {
     let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-    let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
-    Some((squares / (logs.len() - 1) as f64).sqrt())
+    logs.iter().map(|log| (log - mean).powi(2)).sum()
 }
 
 fn summary(all: &[Compared]) -> String {
-    let count = |said: &[&str]| all.iter().filter(|one| said.contains(&&*one.judgement)).count();
-    let counts = ANSWERS.map(|(answer, said)| (answer, count(said)));
-    let compared = counts.iter().map(|(_, count)| count).sum();
-    let lines: String = counts
-        .iter()
-        .map(|(answer, count)| format!("{answer}: {}\n", wilson::shown(*count, compared)))
-        .collect();
-    format!("{lines}not compared: {}\n{}", all.len() - compared, spreads(all))
+    let steady = |one: &&Compared| one.spread.is_some_and(|spread| spread <= STEADY);
+    let steady: Vec<_> = all.iter().filter(steady).collect();
+    let every: Vec<_> = all.iter().collect();
+    let failed = every.len() - compared(&every);
+    format!(
+        "{}not compared: {failed}\nwhere runs spread by at most {:.0} %:\n{}{}",
+        answers(&every),
+        STEADY * 100.0,
+        answers(&steady),
+        spreads(all)
+    )
+}
+
+/// How often each answer came, a line each.
+fn answers(of: &[&Compared]) -> String {
+    let line = |(answer, said): &(&str, &[&str])| {
+        format!("{answer}: {}\n", wilson::shown(count(of, said), compared(of)))
+    };
+    ANSWERS.iter().map(line).collect()
+}
+
+fn count(of: &[&Compared], said: &[&str]) -> usize {
+    of.iter().filter(|one| said.contains(&&*one.judgement)).count()
+}
+
+fn compared(of: &[&Compared]) -> usize {
+    ANSWERS.iter().map(|(_, said)| count(of, said)).sum()
 }
 
 /// The spreads of all comparisons: their median and the largest.
@@ -140,7 +170,7 @@ fn spreads(all: &[Compared]) -> String {
     let largest = spreads.iter().copied().reduce(f64::max);
     match (goodput_model::median(spreads), largest) {
         (Some(median), Some(largest)) => format!(
-            "spread of the baseline's runs: {:.1} % in the median, {:.1} % at most\n",
+            "spread of the runs: {:.1} % in the median, {:.1} % at most\n",
             median * 100.0,
             largest * 100.0
         ),
@@ -161,18 +191,18 @@ mod tests {
         assert_eq!(all[1].judgement, "no route");
         let text = summary(&all);
         assert!(
-            text.starts_with("worse: 1 of 1 ") && text.ends_with("not compared: 1\n"),
+            text.starts_with("worse: 1 of 1 ") && text.contains("\nnot compared: 1\n"),
             "{text}"
         );
     }
 
     #[test]
-    fn the_spread_is_that_of_the_runs_of_the_baseline() {
+    fn the_spread_is_that_of_the_runs_about_the_mean_of_their_arm() {
         let trial = |arm: u8, rate: f64, discarded: Value| serde_json::json!({ "arm": arm, "goodput_bits_per_s": rate, "discarded": discarded });
-        let trials =
-            [(0, 97.0), (0, 103.0), (1, 50.0)].map(|(arm, rate)| trial(arm, rate, Value::Null));
+        let counted = [(0, 97.0), (0, 103.0), (1, 50.0), (1, 50.0)];
+        let trials = counted.map(|(arm, rate)| trial(arm, rate, Value::Null));
         let dropped = trial(0, 1.0, "interrupted".into());
         let spread = spread(&trials.into_iter().chain([dropped]).collect()).unwrap();
-        assert!((spread - (103.0_f64 / 97.0).ln() / 2_f64.sqrt()).abs() < 1e-12, "{spread}");
+        assert!((spread - (103.0_f64 / 97.0).ln() / 2.0).abs() < 1e-12, "{spread}");
     }
 }

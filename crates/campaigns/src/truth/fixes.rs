@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 
 use crate::lab_program::LabProgram;
 
+/// Longest comparison: enough for an effect that is not small.
+const MAX_TIME: &str = "2m";
+
 /// The line of a run with `fix` added: the first change of its first finding, and the result of comparing
 /// it. If there is no change, the line stays as it is.
 pub fn add(program: &LabProgram, case: &str, line: &str) -> Result<String> {
@@ -13,7 +16,7 @@ pub fn add(program: &LabProgram, case: &str, line: &str) -> Result<String> {
         return Ok(line.to_string());
     };
     println!("   comparing {change}");
-    let compared: Value = serde_json::from_str(&program.compare(case, &change)?)
+    let compared: Value = serde_json::from_str(&program.compare(case, &change, MAX_TIME)?)
         .context("`goodput lab compare` said no JSON")?;
     let arm = &compared["record"]["comparison"]["arms"][1];
     let mut fix = json!({ "change": change, "effect": arm["goodput"] });

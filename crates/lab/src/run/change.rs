@@ -20,15 +20,12 @@ use crate::scenario::Scenario;
 /// The token that lets the near host change settings of the far one. The lab's hosts reach nobody else.
 const TOKEN: &str = "5e0c7a91d3f2486bb8a4e61f09c27d35";
 
-/// Longest comparison, seconds.
-const COMPARE_S: f64 = 120.0;
-
 /// Length of a run, seconds: short, enough for an effect that is not small.
 const RUN_S: &str = "1";
 
-/// Brings `scenario` up and compares the values of `factor`, `SETTING=A,B`, in it, with short runs, enough for an
-/// effect that is not small. Returns the record of the comparison, or how it failed. Files are kept in `folder`,
-/// including the journal of settings. Call [`crate::privilege::enter`] first.
+/// Brings `scenario` up and compares the values of `factor`, `SETTING=A,B`, in it for at most `max_time_s` seconds, with
+/// short runs, enough for an effect that is not small. Returns the record of the comparison, or how it failed. Files are
+/// kept in `folder`, including the journal of settings. Call [`crate::privilege::enter`] first.
 ///
 /// # Errors
 /// If the hosts can't be made, or the server does not come up.
@@ -36,10 +33,11 @@ pub fn compare(
     scenario: &Scenario,
     goodput: &Path,
     factor: &str,
+    max_time_s: f64,
     folder: &Path,
 ) -> Result<Result<Record, Failed>, LabError> {
     let arguments = [vec![factor], length(scenario, RUN_S)].concat();
-    change(scenario, goodput, "compare", &arguments, COMPARE_S, folder)
+    change(scenario, goodput, "compare", &arguments, max_time_s, folder)
 }
 
 /// Brings `scenario` up and tunes its path for at most `max_time_s` seconds, with settings of both hosts. Returns the

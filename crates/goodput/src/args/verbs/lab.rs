@@ -46,6 +46,9 @@ pub enum Lab {
         /// [far:]NAME[@SCOPE]=A,B: the first value is the baseline
         #[arg(value_name = "SETTING=A,B")]
         factor: String,
+        /// Stop after this time, even if the result is inconclusive
+        #[arg(long, value_name = "TIME", default_value = "2m", value_parser = time::seconds)]
+        max_time: f64,
         /// Print one JSON line: case, what was compared, and the record
         #[arg(long)]
         json: bool,

@@ -30,7 +30,9 @@ pub fn run(what: args::Lab) -> Result<Exit> {
             Ok(Exit::Fine)
         }
         args::Lab::Run { scenarios, full, json } => run_all(&scenarios, full, json),
-        args::Lab::Compare { scenario, factor, json } => compare(&scenario, &factor, json),
+        args::Lab::Compare { scenario, factor, max_time, json } => {
+            compare(&scenario, &factor, max_time, json)
+        }
         args::Lab::Tune { scenario, max_time, json } => tune(&scenario, max_time, json),
         args::Lab::Up { scenario, command } => up::run(&scenario, &command),
     }
@@ -78,11 +80,12 @@ fn run_all(names: &[String], full: bool, json: bool) -> Result<Exit> {
 }
 
 /// Compares the change in a fresh lab of the same case; returns the record of `goodput compare`.
-fn compare(name: &str, factor: &str, json: bool) -> Result<Exit> {
+fn compare(name: &str, factor: &str, max_time_s: f64, json: bool) -> Result<Exit> {
     // A wrong setting is refused before the hosts are made.
     super::compare::factor(factor, &Hosts::default())?;
     let stage = ChangeStage::of(name)?;
-    let compared = goodput_lab::compare(&stage.scenario, &stage.exe, factor, stage.folder.path());
+    let ChangeStage { scenario, exe, folder } = &stage;
+    let compared = goodput_lab::compare(scenario, exe, factor, max_time_s, folder.path());
     if json {
         return stage.print_line(serde_json::json!({ "compared": factor }), &compared);
     }
