@@ -59,6 +59,15 @@ pub fn gains(comparison: &Comparison, purpose: Purpose) -> bool {
         && !judged.iter().filter_map(effect).any(is_worse)
 }
 
+/// Whether more runs may still show that the second arm of `comparison` is better for `purpose`.
+pub fn is_undecided(comparison: &Comparison, purpose: Purpose) -> bool {
+    let Some(arm) = comparison.arms.get(1) else { return false };
+    let judged = |response| against(arm, response).map(|effect| effect.judgement);
+    responses(purpose).into_iter().take(ways_to_win(purpose)).map(judged).any(|judgement| {
+        matches!(judgement, Some(Judgement::Inconclusive | Judgement::BetterPerhapsBelowThreshold))
+    })
+}
+
 fn against(arm: &ArmResult, response: Response) -> Option<&Effect> {
     let named = arm.responses.iter().find(|result| result.response == response);
     named.and_then(|result| result.against.as_ref())
@@ -113,6 +122,20 @@ mod tests {
         assert!(!needless(NoDifference, Better, Purpose::Balanced));
         assert!(needless(NoDifference, Worse, Purpose::Balanced));
         assert!(!is_needless(&compared(&[]), Purpose::Throughput), "nothing was read");
+    }
+
+    #[test]
+    fn more_runs_may_decide_what_they_have_not_shown_yet() {
+        use Judgement::{BetterPerhapsBelowThreshold, Inconclusive, NoDifference, Worse};
+        let undecided = |throughput, cpu, purpose| {
+            let judged = [(Response::Throughput, throughput), (Response::Cpu, cpu)];
+            is_undecided(&compared(&judged), purpose)
+        };
+        assert!(undecided(Inconclusive, Worse, Purpose::Throughput));
+        assert!(undecided(BetterPerhapsBelowThreshold, Worse, Purpose::Throughput));
+        assert!(!undecided(NoDifference, Inconclusive, Purpose::Throughput));
+        assert!(undecided(NoDifference, Inconclusive, Purpose::Balanced));
+        assert!(!is_undecided(&compared(&[]), Purpose::Throughput), "nothing was read");
     }
 
     #[test]

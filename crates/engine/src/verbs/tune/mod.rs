@@ -29,7 +29,9 @@ use crate::threads::blocking;
 use crate::verbs::check::check;
 use crate::verbs::compare::{Arm, CompareRequest, Compared, MaxTime, compare_whole};
 use deadline::within;
-use gain::{gains, is_needless, mostly_starts, reached_first_look, responses, ways_to_win};
+use gain::{
+    gains, is_needless, is_undecided, mostly_starts, reached_first_look, responses, ways_to_win,
+};
 use run_length::{moved_s, payload_s, run_s};
 use search::{Candidate, Search};
 use time_budget::TimeBudget;
@@ -256,7 +258,7 @@ impl Tuner<'_> {
                 self.leave_untried(&why);
                 return why;
             }
-            let Some(time) = self.budget.for_a_change() else {
+            let Some(time) = self.budget.for_a_change(self.search.waiting()) else {
                 self.search.give_back(candidate);
                 let (least, left) = (self.budget.shortest_s(), self.budget.left().as_secs_f64());
                 self.leave_untried(&format!(
@@ -312,23 +314,38 @@ impl Tuner<'_> {
             },
         };
         self.only_kept = whole.filter(|_| outcome == TuningOutcome::Kept);
-        let is_too_short = comparison.value().is_some_and(mostly_starts);
-        if outcome == TuningOutcome::Kept {
-            self.search.keep(change.clone());
-            match is_too_short {
-                true => self.kept_by_starts.push(change.setting.clone()),
-                false => self.kept_by_starts.clear(),
+        match (outcome, &comparison) {
+            (TuningOutcome::Kept, Known::Value(runs)) => {
+                self.keep(change.clone(), runs, better.as_ref());
             }
-            if let Some(better) = &better {
-                self.search.consider(&better.findings);
-            }
-        }
-        // Time for the change again and for the proof.
-        if outcome == TuningOutcome::NotBetter && is_too_short && self.lengthen_runs(2) {
-            self.search.give_back(candidate);
+            (TuningOutcome::NotBetter, Known::Value(runs)) => self.try_again(candidate, runs),
+            _ => {}
         }
         self.ended_step(TuningStep { change, rule, outcome, comparison }, listener);
         better
+    }
+
+    /// Keeps a change that its runs have shown to be better, and looks at what those found.
+    fn keep(&mut self, change: Change, runs: &Comparison, better: Option<&Record>) {
+        match mostly_starts(runs) {
+            true => self.kept_by_starts.push(change.setting.clone()),
+            false => self.kept_by_starts.clear(),
+        }
+        self.search.keep(change);
+        if let Some(better) = better {
+            self.search.consider(&better.findings);
+        }
+    }
+
+    /// Tries a change again whose runs have not shown that it is better: at once in longer runs, if these were too
+    /// short, or when nothing else is left, if they were too few.
+    fn try_again(&mut self, candidate: Candidate, runs: &Comparison) {
+        // Time for the change again and for the proof.
+        if mostly_starts(runs) && self.lengthen_runs(2) {
+            self.search.give_back(candidate);
+        } else if is_undecided(runs, self.request.purpose) {
+            self.search.postpone(candidate);
+        }
     }
 
     /// Doubles the length of the runs if it was chosen here, and if there is time for this many comparisons. Returns
@@ -346,8 +363,9 @@ impl Tuner<'_> {
     /// Retries all kept changes without each one, the first one first: a later change may have made it needless, or it
     /// was found better by chance. It is dropped if it makes no difference. The proof covers a single change.
     async fn leave_out_again(&mut self, listener: &mut Listener<'_>) {
-        for change in self.search.kept().to_vec() {
-            let time = self.budget.for_a_change();
+        let kept = self.search.kept().to_vec();
+        for (index, change) in kept.iter().cloned().enumerate() {
+            let time = self.budget.for_a_change(kept.len() - 1 - index);
             let Some(time) =
                 time.filter(|_| self.search.kept().len() > 1 && self.ended().is_none())
             else {

@@ -27,12 +27,17 @@ pub struct Search {
     /// Changes that are not tried again on top of what is kept now.
     tried: BTreeSet<(SettingRef, String)>,
     candidates: VecDeque<Candidate>,
+    /// Changes that are tried once more when nothing else is left.
+    undecided: VecDeque<Candidate>,
+    /// Changes that were undecided once, on top of what is kept now.
+    tried_again: BTreeSet<(SettingRef, String)>,
 }
 
 impl Search {
     /// Takes the proposals of a measurement with all kept changes, the most limiting first.
     pub fn consider(&mut self, findings: &[Finding]) {
         self.candidates.clear();
+        self.undecided.clear();
         self.also_consider(findings);
     }
 
@@ -51,19 +56,19 @@ impl Search {
 
     /// The next change to try.
     pub fn next(&mut self) -> Option<Candidate> {
-        let candidate = loop {
-            let candidate = self.candidates.pop_front()?;
+        while let Some(candidate) = self.candidates.pop_front() {
             if self.is_new(&candidate.change) {
-                break candidate;
+                self.tried.insert(step(&candidate.change));
+                return Some(candidate);
             }
-        };
-        self.tried.insert((candidate.change.setting.clone(), candidate.change.to.clone()));
-        Some(candidate)
+        }
+        self.undecided.pop_front()
     }
 
     /// Number of changes still to be tried, as far as is known now.
     pub fn waiting(&self) -> usize {
-        self.candidates.iter().filter(|candidate| self.is_new(&candidate.change)).count()
+        let new = self.candidates.iter().filter(|candidate| self.is_new(&candidate.change));
+        new.count() + self.undecided.len()
     }
 
     /// Whether a change is not kept, and was not tried on top of what is kept.
@@ -74,13 +79,21 @@ impl Search {
 
     /// Takes back a change that was not tried after all.
     pub fn give_back(&mut self, candidate: Candidate) {
-        self.tried.remove(&(candidate.change.setting.clone(), candidate.change.to.clone()));
+        self.tried.remove(&step(&candidate.change));
         self.candidates.push_front(candidate);
+    }
+
+    /// Takes back a change of which its runs have shown nothing, to try it once more when nothing else is left.
+    pub fn postpone(&mut self, candidate: Candidate) {
+        if self.tried_again.insert(step(&candidate.change)) {
+            self.undecided.push_back(candidate);
+        }
     }
 
     /// Keeps a change that helped. A change that did not help before may help on top of it.
     pub fn keep(&mut self, change: Change) {
         self.tried.clear();
+        self.tried_again.clear();
         match self.kept.iter_mut().find(|kept| kept.setting == change.setting) {
             // The value to put back stays the one from the start.
             Some(kept) => (kept.to, kept.why) = (change.to, change.why),
@@ -129,6 +142,10 @@ impl Search {
         };
         vec![arm(at_start), arm(|kept| kept.to.clone())]
     }
+}
+
+fn step(change: &Change) -> (SettingRef, String) {
+    (change.setting.clone(), change.to.clone())
 }
 
 fn at_start(change: &Change) -> String {
@@ -189,6 +206,24 @@ mod tests {
         assert_eq!(search.next().unwrap().change, rcvbuf, "it may help on top of the other");
         assert_eq!(values(&search.without_and_with(&rcvbuf)), ["off default", "off 4M"]);
         assert!(search.next().is_none(), "what is kept is not tried again");
+    }
+
+    #[test]
+    fn what_is_undecided_is_tried_once_more_after_all_others() {
+        let mut search = Search::default();
+        let (rcvbuf, tso) =
+            (change("socket.rcvbuf", None, "4M"), change("offload.tso@e", Some("on"), "off"));
+        search.consider(&[finding("a", &[rcvbuf.clone(), tso.clone()])]);
+        let first = search.next().unwrap();
+        search.postpone(first.clone());
+        assert_eq!(search.waiting(), 2);
+        assert_eq!(search.next().unwrap().change, tso);
+        assert_eq!(search.next().unwrap(), first);
+        search.postpone(first.clone());
+        assert!(search.next().is_none(), "twice is enough");
+        search.keep(tso);
+        search.postpone(first);
+        assert!(search.next().is_some(), "it may help on top of the other");
     }
 
     #[test]

@@ -10,8 +10,8 @@ use crate::verbs::compare::MaxTime;
 const RUN_TIME_MARGIN_RATIO: f64 = 1.25;
 /// Comparisons that tuning usually needs: two changes, one of them left out again, and the proof.
 const USUAL_COMPARISONS: f64 = 4.0;
-/// Share of the remaining time that one change may take, after the reserve for the end.
-const MAX_TIME_SHARE_OF_A_CHANGE: f64 = 1.0 / 3.0;
+/// Least share of the remaining time that one change may take, after the reserve for the end, however many others wait.
+const LEAST_SHARE_OF_A_CHANGE: f64 = 1.0 / 3.0;
 
 /// The total time, and the time that a comparison takes.
 pub struct TimeBudget {
@@ -62,17 +62,17 @@ impl TimeBudget {
         }
     }
 
-    /// The time for one more change, unless the last comparison would then have too little.
-    pub fn for_a_change(&self) -> Option<MaxTime> {
+    /// The time for one more change while others wait, unless the last comparison would then have too little.
+    pub fn for_a_change(&self, waiting: usize) -> Option<MaxTime> {
         let (left_s, shortest_s) = (self.left().as_secs_f64(), self.shortest_s());
         let seconds = Duration::from_secs_f64;
         match self.is_known {
-            true => for_a_change(left_s, shortest_s).map(|time_s| MaxTime {
+            true => for_a_change(left_s, shortest_s, waiting).map(|time_s| MaxTime {
                 all: seconds(time_s),
                 to_first_look: seconds(left_s - shortest_s),
             }),
             false => Some(MaxTime {
-                all: seconds(for_the_first(left_s, shortest_s)),
+                all: seconds(for_the_first(left_s, shortest_s, waiting)),
                 to_first_look: seconds(left_s),
             }),
         }
@@ -106,15 +106,17 @@ impl TimeBudget {
     }
 }
 
-fn for_a_change(left_s: f64, shortest_s: f64) -> Option<f64> {
+/// The free time, shared equally among this change and those that wait.
+fn for_a_change(left_s: f64, shortest_s: f64, waiting: usize) -> Option<f64> {
     let free = left_s - shortest_s;
-    (free >= shortest_s).then(|| (free * MAX_TIME_SHARE_OF_A_CHANGE).max(shortest_s))
+    let share = (1.0 / (1.0 + waiting as f64)).max(LEAST_SHARE_OF_A_CHANGE);
+    (free >= shortest_s).then(|| (free * share).max(shortest_s))
 }
 
 /// A guess about the runs must not prevent the first change, which takes half of the time at most once its arms were
 /// looked at.
-fn for_the_first(left_s: f64, shortest_s: f64) -> f64 {
-    for_a_change(left_s, shortest_s).unwrap_or(left_s / 2.0)
+fn for_the_first(left_s: f64, shortest_s: f64, waiting: usize) -> f64 {
+    for_a_change(left_s, shortest_s, waiting).unwrap_or(left_s / 2.0)
 }
 
 #[cfg(test)]
@@ -123,16 +125,16 @@ mod tests {
 
     #[test]
     fn a_guess_keeps_nothing_from_being_tried() {
-        assert_eq!(for_the_first(170.0, 20.0), 50.0);
-        assert_eq!(for_the_first(170.0, 120.0), 85.0);
+        assert_eq!(for_the_first(170.0, 20.0, 2), 50.0);
+        assert_eq!(for_the_first(170.0, 120.0, 2), 85.0);
         let mut budget = TimeBudget::new(Duration::from_secs(180), 1);
         budget.expect(8.0);
-        let first = budget.for_a_change().expect("it may be the fault that takes the time");
+        let first = budget.for_a_change(2).expect("it may be the fault that takes the time");
         assert!(first.all.as_secs() < 90 && first.to_first_look.as_secs() > 170, "{first:?}");
         budget.took(Duration::from_secs(28), 14);
         assert_eq!(budget.run_s, 2.0, "what was measured takes the place of the guess");
         budget.took(Duration::from_secs(112), 14);
-        assert!(budget.for_a_change().is_none(), "two comparisons take longer than there is time");
+        assert!(budget.for_a_change(2).is_none(), "two comparisons take longer than there is time");
         assert!(budget.allows_another());
         budget.took(Duration::from_secs(280), 14);
         assert!(!budget.allows_another());
@@ -160,8 +162,10 @@ mod tests {
 
     #[test]
     fn the_last_comparison_always_has_its_time() {
-        assert_eq!(for_a_change(170.0, 20.0), Some(50.0));
-        assert_eq!(for_a_change(50.0, 20.0), Some(20.0), "no less than it takes to speak");
-        assert_eq!(for_a_change(39.0, 20.0), None);
+        assert_eq!(for_a_change(170.0, 20.0, 9), Some(50.0));
+        assert_eq!(for_a_change(170.0, 20.0, 1), Some(75.0), "half, beside one that waits");
+        assert_eq!(for_a_change(170.0, 20.0, 0), Some(150.0), "nobody else needs it");
+        assert_eq!(for_a_change(50.0, 20.0, 9), Some(20.0), "no less than it takes to speak");
+        assert_eq!(for_a_change(39.0, 20.0, 0), None);
     }
 }
