@@ -126,11 +126,12 @@ fn a_comparison_has_a_token_and_a_place_of_its_own() {
     let Some(scenario) = runnable("") else { return };
     let says = "exit 0\n;;\ncompare)\necho \"$*\" in $GOODPUT_STATE_DIR >&2; exit 2";
     let (folder, path) = stand_in(SERVES, says);
-    let failed = compare(&scenario, &path, "mover=copy,splice", folder.path()).unwrap();
+    let failed = compare(&scenario, &path, "mover=copy,splice", 7.0, folder.path()).unwrap();
     let said = failed.unwrap_err().stderr;
     let (place, token) = (folder.path().join("state"), folder.path().join("token"));
     assert!(said.starts_with("compare 10.77.1.2 mover=copy,splice "), "{said}");
     assert!(said.contains(&format!("--token-file {}", token.display())), "{said}");
+    assert!(said.contains("--max-time 7 "), "{said}");
     assert!(said.ends_with(&format!("in {}\n", place.display())), "{said}");
     assert!(token.exists());
     nobody_left(&folder);
