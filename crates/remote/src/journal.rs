@@ -84,15 +84,15 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Reads a journal. A last line without its end was interrupted before its change was made.
+    /// Reads a journal. A last line without its end was interrupted before its change was made. The first line was whole
+    /// before the journal got its name: a journal without it is damaged.
     fn parse(bytes: &[u8]) -> Self {
         let mut contents = Self::default();
         let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
         for (index, line) in bytes[..end].split(|byte| *byte == b'\n').enumerate() {
             match unseal(line) {
                 Some(line) => contents.add(line),
-                None if end > 0 => contents.unreadable.push(index + 1),
-                None => {}
+                None => contents.unreadable.push(index + 1),
             }
         }
         contents
@@ -161,33 +161,31 @@ impl Journal {
         let fail = |cause| RemoteError::Journal { path: state_dir.into(), cause };
         make_own_folder(state_dir).map_err(fail)?;
         let pid = std::process::id();
-        let mut journal = loop {
-            if let Some(journal) = Self::new(state_dir, pid).map_err(fail)? {
-                break journal;
-            }
-        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+        let path = state_dir.join(format!("{now}-{pid}{SUFFIX}"));
+        // Nobody looks there, so a journal without a first line is a damaged one, and not one whose writer died early.
+        let unnamed = path.with_extension("new");
+        let mut journal = Self::new(&unnamed, path).map_err(fail)?;
         let begun = journal.append(&Line::Begin(owner(FORMAT_VERSION, pid)));
-        let synced = begun.and_then(|()| File::open(state_dir)?.sync_all());
+        let named = begun.and_then(|()| fs::rename(&unnamed, &journal.path));
+        let synced = named.and_then(|()| File::open(state_dir)?.sync_all());
         match synced {
             Ok(()) => Ok(journal),
             Err(cause) => {
                 // It holds no change yet.
-                let _ = fs::remove_file(&journal.path);
+                let _ = fs::remove_file(&unnamed).or_else(|_| fs::remove_file(&journal.path));
                 Err(fail(cause))
             }
         }
     }
 
-    /// A new, locked file. `None`: another process that tidies up removed it before it was locked.
-    fn new(state_dir: &Path, pid: u32) -> io::Result<Option<Self>> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-        let path = state_dir.join(format!("{now}-{pid}{SUFFIX}"));
+    /// A new, locked file at `unnamed`, which will be at `path`.
+    fn new(unnamed: &Path, path: PathBuf) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).append(true).create_new(true).mode(0o600);
-        let file = options.open(&path)?;
+        let file = options.open(unnamed)?;
         flock(&file, FlockOperation::LockExclusive)?;
-        let is_there = file.metadata()?.nlink() > 0;
-        Ok(is_there.then_some(Self { file, path }))
+        Ok(Self { file, path })
     }
 
     /// Adds a line, which is on disk when this returns.
@@ -341,7 +339,9 @@ mod tests {
         assert!(Contents::parse(newer.as_bytes()).problem().unwrap().contains("format is 3"));
         let older = line.replace("\"format\":2", "\"format\":1").replace(",\"machine\":\"m\"", "");
         assert_eq!(Contents::parse((older + "\n").as_bytes()).problem(), None);
-        assert_eq!(Contents::parse(b"").problem(), None);
+        for damaged in [&b""[..], b"\n", &[0; 300], &line.as_bytes()[..60]] {
+            assert!(Contents::parse(damaged).problem().unwrap().contains("line 1"));
+        }
     }
 
     proptest! {

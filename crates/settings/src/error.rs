@@ -63,6 +63,12 @@ pub enum SettingError {
         /// What is not allowed, and who could allow it.
         why: String,
     },
+    /// The journal of a dead run can't be read, so nobody knows what that run left changed.
+    #[error("nothing is changed before this is settled: {report}")]
+    Unreadable {
+        /// The report on the journal: what was put back by it, and what is wrong with it.
+        report: String,
+    },
     /// The kernel requires a privilege.
     #[error("{setting}: not permitted to {operation}; it needs {needs}")]
     NotPermitted {

@@ -8,7 +8,8 @@ use crate::journal::Contents;
 pub fn journal(bytes: &[u8]) {
     let contents = Contents::parse(bytes);
     assert_eq!(contents, Contents::parse(bytes));
-    assert!(contents.unreadable.len() <= bytes.len());
+    // An empty journal lacks its first line.
+    assert!(contents.unreadable.len() <= bytes.len().max(1));
 }
 
 /// A request to the helper that changes settings, and its answer.

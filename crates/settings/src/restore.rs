@@ -116,6 +116,13 @@ impl RestoreReport {
         self.problem.is_none() && self.entries.is_empty()
     }
 
+    /// Why nothing more may be changed before someone has looked at this, if so: the journal of a dead run can't be read,
+    /// and nobody knows what that run left.
+    pub(crate) fn objection(&self) -> Option<SettingError> {
+        let report = self.problem.is_some().then(|| self.to_string())?;
+        Some(SettingError::Unreadable { report })
+    }
+
     /// Whether a live run is at work there.
     pub(crate) fn is_in_use(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry.outcome, Outcome::InUse { .. }))
@@ -228,27 +235,29 @@ pub(crate) fn settle_contents(
             }
         }
         log_what_is_back(journal, before, &report.entries);
-        tidy(journal, contents, &report.entries)
+        tidy(journal, contents, &report.entries, &here)
     });
-    report.problem = match result {
-        Err(error) => Some(error.to_string()),
-        Ok(()) => damage(contents),
-    };
+    report.problem = result.unwrap_or_else(|error| Some(error.to_string()));
     report
 }
 
-/// Closes the journal, or notes which settings are settled.
+/// Closes the journal, or notes which settings are settled. Returns how the journal is damaged; a reboot has undone what
+/// damaged lines say, too.
 fn tidy(
     journal: &mut JournalFile,
     contents: &Contents,
     entries: &[Restored],
-) -> Result<(), SettingError> {
-    if contents.unreadable.is_empty() && entries.iter().all(is_settled) {
-        return journal.close();
+    here: &Place,
+) -> Result<Option<String>, SettingError> {
+    let rebooted = contents.owner.as_ref().is_some_and(|owner| !owner.place.same_boot(here));
+    let damage = damage(contents).filter(|_| !rebooted);
+    if damage.is_none() && entries.iter().all(is_settled) {
+        return journal.close().map(|()| None);
     }
     entries.iter().filter(|entry| is_settled(entry)).try_for_each(|entry| {
         journal.append(&Line::Settled { setting: entry.setting.clone() }, Durable::No)
-    })
+    })?;
+    Ok(damage)
 }
 
 fn is_settled(entry: &Restored) -> bool {

@@ -87,6 +87,6 @@ pub fn settle_before(
     mut patience: Patience,
 ) -> Result<Vec<RestoreReport>, SettingError> {
     let mut reports = settle_own(state_dir, Forget::Nothing, &mut patience)?;
-    reports.retain(|report| !report.entries.is_empty() && !report.is_held());
+    reports.retain(|report| !report.is_silent() && !report.is_held());
     Ok(reports)
 }

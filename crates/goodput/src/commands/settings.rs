@@ -115,7 +115,10 @@ fn set(assignment: &str, save: bool, state_dir: &Path) -> Result<Exit> {
 pub fn settle_leftovers(state_dir: &Path) {
     // The same error comes again, and is reported, when the changes begin.
     let settled = goodput_settings::settle_before(state_dir, Patience::for_a_guard(report_awaited));
-    for report in settled.unwrap_or_default() {
+    let mut settled = settled.unwrap_or_default();
+    // A journal that can't be read is a leftover.
+    settled.retain(|report| !report.entries.is_empty());
+    for report in settled {
         screen::say(format_args!(
             "left changed by an interrupted run, settled before anything else:\n{report}"
         ));

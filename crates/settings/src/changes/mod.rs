@@ -51,7 +51,8 @@ impl Changes {
     /// holds, without waiting, because others may wait for the caller.
     ///
     /// # Errors
-    /// When the journal can't be written, the guard does not start, or another run is at work here.
+    /// When the journal can't be written, the guard does not start, another run is at work here, or the journal of a dead
+    /// run can't be read.
     pub fn begin(state_dir: &Path, guard: GuardProgram) -> Result<Self, SettingError> {
         Self::begin_for(Asker::User, state_dir, guard)
     }
@@ -64,6 +65,9 @@ impl Changes {
     ) -> Result<Self, SettingError> {
         let place = Place::here()?;
         let settled = settle_before(state_dir, Patience::NONE)?;
+        if let Some(objection) = settled.iter().find_map(RestoreReport::objection) {
+            return Err(objection);
+        }
         let mut journal = turn::take(state_dir, &place, asker)?;
         // Who owns the changes and where they belong also counts for putting back.
         let contents = journal.contents()?;

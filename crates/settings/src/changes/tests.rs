@@ -241,25 +241,29 @@ fn two_who_look_at_a_journal_do_not_take_each_other_for_its_owner() {
 }
 
 #[test]
-fn what_a_damaged_journal_names_is_not_taken_for_an_original() {
+fn nothing_is_changed_beside_a_damaged_journal() {
     let scene = Scene::new();
     let mut victim = scene.victim(&["b"], -1);
     victim.wait_until_applied();
     victim.kill_with_guard();
     let path = scene.journals().pop().unwrap();
-    let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(&path, text.replacen("begin", "?", 1)).unwrap();
-    let error = scene.begin().apply(&scene.setting(), "c").unwrap_err();
-    // `goodput settings undo` would be no help, so the first message names what would.
-    assert!(matches!(error, SettingError::Damaged { .. }), "{error}");
-    let said = error.to_string();
-    assert!(said.contains(path.to_str().unwrap()) && said.contains("by hand"), "{said}");
-    let left = crate::leftovers(&scene.state_dir());
-    let text = left[0].to_string();
-    assert_eq!(left[0].place, crate::Whereabouts::Damaged);
-    assert!(text.contains("by hand") && !text.contains("settings undo"), "{text}");
-    let report = crate::undo(&scene.state_dir()).unwrap().swap_remove(0).to_string();
-    assert!(report.contains("by hand"), "{report}");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    for damaged in [whole.replacen("begin", "?", 1), String::new(), "\n".into(), whole[..60].into()]
+    {
+        std::fs::write(&path, &damaged).unwrap();
+        let error = scene.try_to_begin().unwrap_err();
+        // `goodput settings undo` would be no help, so the first message names what would.
+        assert!(matches!(error, SettingError::Unreadable { .. }), "{error}");
+        let said = error.to_string();
+        assert!(said.contains(path.to_str().unwrap()) && said.contains("by hand"), "{said}");
+        let left = crate::leftovers(&scene.state_dir());
+        let text = left[0].to_string();
+        assert_eq!(left[0].place, crate::Whereabouts::Damaged);
+        assert!(text.contains("by hand") && !text.contains("settings undo"), "{text}");
+        let report = crate::undo(&scene.state_dir()).unwrap().swap_remove(0).to_string();
+        assert!(report.contains("by hand"), "{report}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), damaged, "it stays as it is");
+    }
     assert_eq!(scene.value(), "b");
 }
 

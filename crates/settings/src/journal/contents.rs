@@ -89,8 +89,7 @@ pub(crate) struct Owner {
 /// What a journal says.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Contents {
-    /// The first line; `None` if the writer died before the line was on disk, and so before any
-    /// change.
+    /// The first line; `None` if it is damaged.
     pub(crate) owner: Option<Owner>,
     /// The entries to put back, in the order of the changes.
     pub(crate) entries: Vec<Entry>,
@@ -104,15 +103,12 @@ pub(crate) struct Contents {
 
 impl Contents {
     /// Reads a journal. A last line without its end was interrupted while being written, so
-    /// its change was never made and the line is ignored.
+    /// its change was never made and the line is ignored. The first line was whole before the journal got its name: a
+    /// journal without it is damaged.
     pub(crate) fn parse(bytes: &[u8]) -> Self {
         let mut contents = Self::default();
-        let whole =
-            bytes.iter().rposition(|b| *b == b'\n').map_or(&bytes[..0], |end| &bytes[..end]);
-        if whole.is_empty() {
-            return contents;
-        }
-        for (index, line) in whole.split(|b| *b == b'\n').enumerate() {
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+        for (index, line) in bytes[..end].split(|byte| *byte == b'\n').enumerate() {
             match unseal(line) {
                 Some(line) => contents.add(line),
                 None => contents.unreadable.push(index + 1),
@@ -267,6 +263,15 @@ mod tests {
         let damaged = text.replacen("\"original\":\"on\"", "\"original\":\"no\"", 1);
         let contents = Contents::parse(damaged.as_bytes());
         assert_eq!((contents.unreadable.as_slice(), contents.entries.len()), (&[1][..], 0));
+    }
+
+    #[test]
+    fn a_journal_without_its_first_line_is_damaged() {
+        let begun = written(&[intent("off")]);
+        for damaged in [&b""[..], b"\n", &[0; 300], &begun[..60]] {
+            let contents = Contents::parse(damaged);
+            assert_eq!((contents.unreadable.as_slice(), contents.owner), (&[1][..], None));
+        }
     }
 
     #[test]

@@ -19,6 +19,10 @@ use crate::place::Place;
 /// Suffix of journals' names.
 pub(super) const SUFFIX: &str = ".journal.jsonl";
 
+/// In place of the end of [`SUFFIX`] until the first line is on disk. So a journal without a first line is a damaged
+/// one, and not one whose writer died early. A file that such a writer leaves has changed nothing.
+const UNNAMED: &str = "new";
+
 /// An open journal. It is locked as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct JournalFile {
@@ -53,27 +57,31 @@ impl JournalFile {
         if let Some(pid) = other {
             return Err(SettingError::Busy { pid });
         }
-        let mut journal = Self::create_locked(path, list).map_err(|cause| fail("create", cause))?;
+        let unnamed = path.with_extension(UNNAMED);
+        let created = Self::create_locked(&unnamed, path, list);
+        let mut journal = created.map_err(|cause| fail("create", cause))?;
         let (format, place) = (JOURNAL_FORMAT_VERSION, place.clone());
         let begin = Line::Begin(Owner { format, pid, place, asker });
+        let named = |journal: &Self| fs::rename(&unnamed, &journal.path);
         let written = journal
             .append(&begin, Durable::Yes)
+            .and_then(|()| named(&journal).map_err(|cause| fail("name", cause)))
             .and_then(|()| journal.list.add(&journal.path))
             .and_then(|()| sync_folder(&folder).map_err(|cause| fail("sync", cause)));
         match written {
             Ok(()) => Ok(journal),
             Err(error) => {
                 // The journal holds no change yet. Report the first error.
-                let _ = fs::remove_file(&journal.path);
+                let _ = fs::remove_file(&unnamed).or_else(|_| fs::remove_file(&journal.path));
                 Err(error)
             }
         }
     }
 
-    fn create_locked(path: PathBuf, list: List) -> io::Result<Self> {
-        let file =
-            OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(&path)?;
-        // Only a process that peeks, for a moment, can have been faster.
+    /// Creates the file under a name at which nobody looks, until its first line is on disk.
+    fn create_locked(unnamed: &Path, path: PathBuf, list: List) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).append(true).create_new(true).mode(0o600).open(unnamed)?;
         rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
         Ok(Self { file, path, list, length: 0 })
     }
@@ -206,12 +214,13 @@ fn open_own(path: &Path) -> io::Result<Option<File>> {
 }
 
 /// Cuts off a last line without its end, whose writer died: the next line would be joined to it, and
-/// neither could be read. Returns the length of the whole lines, bytes.
+/// neither could be read. A journal without any whole line is damaged and stays as it is. Returns the length of the whole
+/// lines, bytes.
 fn cut_torn_line(file: &mut File) -> io::Result<u64> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    if whole < bytes.len() {
+    if (1..bytes.len()).contains(&whole) {
         // If this fails, the line is reported as unreadable later.
         let _ = file.set_len(whole as u64);
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use goodput_model::{EndName, SettingRef};
 
 use super::{SETTING, Victim, folder, guard};
-use crate::Changes;
+use crate::{Changes, SettingError};
 
 /// A directory with one `test.file`, which holds `a`, and a place for journals.
 pub(crate) struct Scene {
@@ -42,7 +42,11 @@ impl Scene {
     }
 
     pub(crate) fn begin(&self) -> Changes {
-        Changes::begin(&self.state_dir(), guard()).unwrap()
+        self.try_to_begin().unwrap()
+    }
+
+    pub(crate) fn try_to_begin(&self) -> Result<Changes, SettingError> {
+        Changes::begin(&self.state_dir(), guard())
     }
 
     /// Names of the journals that are not closed.
