@@ -14,6 +14,7 @@
 
 mod charts;
 mod clip;
+mod coded;
 mod figure;
 mod forest;
 mod over_time;
@@ -26,6 +27,7 @@ mod ticket;
 mod words;
 
 pub use charts::{ALL, Chart};
+pub use coded::coded;
 pub use figure::{Figure, Table};
 pub use over_time::{Moment, over_time};
 pub use page::{page, section, style, summary, title};

@@ -3,6 +3,7 @@
 use goodput_model::{Confirmation, Finding, Kind, Record, ShapingTest, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::coded::coded;
 use crate::figure::{Figure, Table};
 use crate::{palette, words};
 
@@ -69,7 +70,7 @@ fn contents(results: &[(&Record, Vec<Figure>)]) -> Markup {
                     td { a href={ "#result-" (number + 1) } { (record.target) } }
                     td { (record.started) }
                     td { (record.result.goodput_bits_per_s) }
-                    td { (record.verdict.summary) }
+                    td { (coded(&record.verdict.summary)) }
                 }
             }
         }
@@ -113,10 +114,10 @@ fn verdict(record: &Record) -> Markup {
             p.number { (record.result.goodput_bits_per_s) }
             @if let Some(shaping) = &record.shaping { (confirmed(shaping)) }
             @for verdict in std::iter::once(&record.verdict).chain(&record.verdict_reverse) {
-                p { (limited(record, verdict)) strong { (verdict.summary) } " (" (verdict.end) ")." }
+                p { (limited(record, verdict)) strong { (coded(&verdict.summary)) } " (" (verdict.end) ")." }
             }
-            @if let Some(why) = &record.incomplete { p.doubt { "Incomplete: " (why) } }
-            @for doubt in &record.doubts { p.doubt { "Doubt: " (doubt) } }
+            @if let Some(why) = &record.incomplete { p.doubt { "Incomplete: " (coded(why)) } }
+            @for doubt in &record.doubts { p.doubt { "Doubt: " (coded(doubt)) } }
             @for finding in &record.findings { (found(finding)) }
         }
     }
@@ -157,22 +158,22 @@ pub fn in_words(shaping: &ShapingTest) -> String {
 
 /// Whether a shaper gives its rate, and why.
 fn confirmed(shaping: &ShapingTest) -> Markup {
-    html! { p { strong { (in_words(shaping)) } } ul { @for reason in &shaping.reasons { li { (reason) } } } }
+    html! { p { strong { (in_words(shaping)) } } ul { @for reason in &shaping.reasons { li { (coded(reason)) } } } }
 }
 
 fn found(finding: &Finding) -> Markup {
     html! {
         details open[finding.confidence > goodput_model::Confidence::Possible] {
             summary {
-                (finding.summary) " — " (finding.sureness())
+                (coded(&finding.summary)) " — " (finding.sureness())
                 @if let Some(rate) = finding.predicted_bits_per_s.value() { ", next limit " (rate) }
             }
-            ul { @for witness in &finding.evidence { li { (witness.text) } } }
+            ul { @for witness in &finding.evidence { li { (coded(&witness.text)) } } }
             @for change in &finding.changes {
-                p { "Try " code { (change.setting) "=" (change.to) } ": " (change.why) }
+                p { "Try " code { (change.setting) "=" (change.to) } ": " (coded(&change.why)) }
             }
-            @for advice in &finding.advice { p { (advice) } }
-            @for permanent in &finding.permanent { p { (permanent.file) } pre tabindex="0" { (permanent.lines) } }
+            @for advice in &finding.advice { p { (coded(advice)) } }
+            @for permanent in &finding.permanent { p { (coded(&permanent.file)) } pre tabindex="0" { (permanent.lines) } }
         }
     }
 }
@@ -189,7 +190,7 @@ pub fn section(anchor: &str, figure: &Figure) -> Markup {
                         details { summary { "Numbers" } (numbers(figure)) }
                     }
                 }
-                None => { p { (figure.alt) } @if !figure.table.rows.is_empty() { (numbers(figure)) } }
+                None => { p { (coded(&figure.alt)) } @if !figure.table.rows.is_empty() { (numbers(figure)) } }
             }
         }
     }
@@ -202,7 +203,7 @@ fn numbers(figure: &Figure) -> Markup {
             table {
                 caption { (figure.title) }
                 thead { tr { @for column in columns { th scope="col" { (column) } } } }
-                @for row in rows { tr { @for cell in row { td { (cell) } } } }
+                @for row in rows { tr { @for cell in row { td { (coded(cell)) } } } }
             }
         }
     }

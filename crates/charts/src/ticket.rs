@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use goodput_model::{Finding, Record};
 
+use crate::coded::{Part, parts};
 use crate::figure::{Figure, Table};
 use crate::page::{about, in_words, limited, part, title};
 use crate::words;
@@ -42,14 +43,14 @@ impl Ticket {
         }
         if let Some(shaping) = &record.shaping {
             self.line(&format!("{}\n", in_words(shaping)));
-            shaping.reasons.iter().for_each(|reason| self.line(&format!("- {}", plain(reason))));
+            shaping.reasons.iter().for_each(|reason| self.line(&format!("- {}", prose(reason))));
             self.line("");
         }
         if let Some(why) = &record.incomplete {
-            self.line(&format!("> Incomplete: {}\n", plain(why)));
+            self.line(&format!("> Incomplete: {}\n", prose(why)));
         }
         for doubt in &record.doubts {
-            self.line(&format!("> Doubt: {}\n", plain(doubt)));
+            self.line(&format!("> Doubt: {}\n", prose(doubt)));
         }
         record.findings.iter().for_each(|finding| self.finding(finding));
         figures.iter().for_each(|figure| self.figure(figure, stem));
@@ -59,14 +60,14 @@ impl Ticket {
         let sureness = finding.sureness();
         self.line(&format!("- **{}**: {sureness}", plain(&finding.summary)));
         for witness in &finding.evidence {
-            self.line(&format!("  - {}", plain(&witness.text)));
+            self.line(&format!("  - {}", prose(&witness.text)));
         }
         for change in &finding.changes {
             let setting = plain(&format!("{}={}", change.setting, change.to));
-            self.line(&format!("  - try {setting}: {}", plain(&change.why)));
+            self.line(&format!("  - try {setting}: {}", prose(&change.why)));
         }
         for advice in &finding.advice {
-            self.line(&format!("  - {}", plain(advice)));
+            self.line(&format!("  - {}", prose(advice)));
         }
         self.line("");
     }
@@ -105,6 +106,17 @@ impl Ticket {
     }
 }
 
+/// A sentence, with what stands between backticks as code: nothing in there is Markdown or HTML (CommonMark 0.31, section
+/// 6.1).
+fn prose(text: &str) -> String {
+    let part = |part| match part {
+        Part::Text(text) => plain(text),
+        Part::Code("") => plain("``"),
+        Part::Code(code) => format!("`{}`", words::plain(code)),
+    };
+    parts(text).into_iter().map(part).collect()
+}
+
 /// Text without what Markdown or HTML would read as more than text: a peer may have chosen it.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -131,6 +143,7 @@ mod tests {
 
     #[test]
     fn what_a_peer_wrote_stays_text() {
+        assert_eq!(prose("`*a*` <b> `` `"), "`*a*` &lt;b&gt; \\`\\` \\`");
         assert_eq!(plain("<script>|a|\n[x](y)"), "&lt;script&gt;\\|a\\| \\[x\\](y)");
     }
 }

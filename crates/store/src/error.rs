@@ -19,6 +19,12 @@ pub enum RecordError {
     /// Not a record, or one that was damaged.
     #[error("it is not a goodput record: {0}")]
     Malformed(#[from] serde_json::Error),
+    /// Not even the text of one.
+    #[error("it is damaged: its {part} is not that of a goodput record")]
+    Damaged {
+        /// What shows it: `text`, or only its `beginning` or `end`.
+        part: &'static str,
+    },
 }
 
 /// The history failed. Reports the operation, its object, the reason, and what to do.
@@ -142,7 +148,7 @@ pub enum StoreError {
         id: i64,
     },
     /// A record in the history can't be read.
-    #[error("can't read record {id}: {source}")]
+    #[error("can't read record {id}: {source}{}", what_to_do(source))]
     Unreadable {
         /// Its number.
         id: i64,
@@ -165,6 +171,16 @@ pub enum StoreError {
         /// SQLite's error.
         source: rusqlite::Error,
     },
+}
+
+/// What to do about a record that can't be read, if its reason does not say so.
+fn what_to_do(why: &RecordError) -> &'static str {
+    match why {
+        RecordError::Newer { .. } => "",
+        RecordError::Malformed(_) | RecordError::Damaged { .. } => {
+            "; the other records are fine, and `goodput history import FILE` takes this one from a copy of its JSON"
+        }
+    }
 }
 
 impl StoreError {

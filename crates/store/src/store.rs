@@ -9,7 +9,7 @@ use std::time::Duration;
 use goodput_model::{BitRate, Record};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 
-use crate::compat::read_record;
+use crate::compat::{glance, read_record};
 use crate::error::{RecordError, StoreError};
 use crate::schema::migrate;
 use crate::search::{Names, SEARCH, Wanted, occurring};
@@ -25,6 +25,9 @@ const STICKY_BIT: u32 = 0o1000;
 
 /// How many records of a kind and target are searched.
 const MAX_SEARCHED_RECORDS: u32 = 50;
+
+/// Bytes at each end of a record that a list looks at.
+const GLANCE_BYTES: usize = 64;
 
 /// The history, open.
 #[derive(Debug)]
@@ -126,13 +129,46 @@ impl Store {
     ///
     /// Errors: there is none, or it can't be read.
     pub fn get(&self, id: i64) -> Result<Record, StoreError> {
-        let json: Option<String> = self
+        let json: Option<Vec<u8>> = self
             .db
-            .query_row("SELECT json FROM records WHERE id = ?1", [id], |row| row.get(0))
+            // As bytes: the file may be damaged, and SQLite checks no text.
+            .query_row("SELECT CAST(json AS BLOB) FROM records WHERE id = ?1", [id], |row| {
+                row.get(0)
+            })
             .optional()
             .map_err(|source| self.failed("read", source))?;
-        let json = json.ok_or(StoreError::UnknownId { id })?;
-        read_record(&json).map_err(|source| StoreError::Unreadable { id, source })
+        let json = String::from_utf8(json.ok_or(StoreError::UnknownId { id })?);
+        let read = match json {
+            Ok(json) => read_record(&json),
+            Err(_) => Err(RecordError::Damaged { part: "text" }),
+        };
+        read.map_err(|source| StoreError::Unreadable { id, source })
+    }
+
+    /// Whether the record with the number `id` can be read, as far as its first and last bytes say: for lists, which read
+    /// no whole record.
+    ///
+    /// Errors: there is none, it is of a newer goodput, or it is visibly damaged.
+    pub fn glance(&self, id: i64) -> Result<(), StoreError> {
+        let (head, tail) = self.ends_of(id).map_err(|source| match source {
+            rusqlite::Error::SqliteFailure(_, _) if !self.has(id) => StoreError::UnknownId { id },
+            source => self.failed("read", source),
+        })?;
+        glance(&head, &tail).map_err(|source| StoreError::Unreadable { id, source })
+    }
+
+    /// The first and the last bytes of a record's JSON, without those between.
+    fn ends_of(&self, id: i64) -> rusqlite::Result<(Vec<u8>, Vec<u8>)> {
+        let json = self.db.blob_open("main", "records", "json", id, true)?;
+        let part = |from: usize| {
+            let mut bytes = vec![0; GLANCE_BYTES.min(json.len())];
+            json.read_at_exact(&mut bytes, from).map(|()| bytes)
+        };
+        Ok((part(0)?, part(json.len().saturating_sub(GLANCE_BYTES))?))
+    }
+
+    fn has(&self, id: i64) -> bool {
+        self.db.query_row("SELECT 1 FROM records WHERE id = ?1", [id], |_| Ok(())).is_ok()
     }
 
     /// The newest record of this kind and target that `fits`, among the last 50.

@@ -85,6 +85,17 @@ impl Trouble {
         Self { status: StatusCode::NOT_FOUND, why: why.into() }
     }
 
+    /// What a person sees first.
+    pub fn title(&self) -> &'static str {
+        match self.status {
+            StatusCode::BAD_REQUEST => "This request makes no sense",
+            StatusCode::NOT_FOUND => "Nothing is here",
+            StatusCode::UNPROCESSABLE_ENTITY => "This result can't be read",
+            StatusCode::INTERNAL_SERVER_ERROR => "This did not work",
+            other => other.canonical_reason().unwrap_or("This is not possible"),
+        }
+    }
+
     /// It did not work here.
     pub fn failed(why: impl Into<String>) -> Self {
         Self { status: StatusCode::INTERNAL_SERVER_ERROR, why: why.into() }
@@ -95,6 +106,10 @@ impl From<goodput_store::StoreError> for Trouble {
     fn from(error: goodput_store::StoreError) -> Self {
         match error {
             goodput_store::StoreError::UnknownId { .. } => Self::unknown(error.to_string()),
+            // The history is fine, and so is this server.
+            goodput_store::StoreError::Unreadable { .. } => {
+                Self { status: StatusCode::UNPROCESSABLE_ENTITY, why: error.to_string() }
+            }
             _ => Self::failed(error.to_string()),
         }
     }

@@ -104,6 +104,14 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if is_plain(c) { c } else { ' ' }).collect()
 }
 
+/// Instead of an empty list of results.
+pub const NONE_YET: &str = "No results are kept yet; `goodput test HOST` makes one.";
+
+/// A sentence of the program, or of a peer: [`plain`], with commands in backticks as code.
+pub fn words(text: &str) -> Markup {
+    goodput_charts::coded(&plain(text))
+}
+
 /// A time of a record, RFC 3339, UTC, to the second.
 pub fn time(started: &str) -> Markup {
     let shown = started.trim_end_matches('Z').replacen('T', " ", 1);

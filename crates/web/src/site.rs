@@ -120,12 +120,9 @@ fn shown(answer: Answer, asked: &Asked, who: &Who) -> Response<Body> {
 }
 
 fn troubled(trouble: &Trouble, asked: &Asked, who: &Who) -> Response<Body> {
-    let title = match trouble.status.canonical_reason() {
-        Some(reason) => reason.to_owned(),
-        None => trouble.status.to_string(),
-    };
-    let body = html! { p.doubt role="alert" { (layout::plain(&trouble.why)) } };
-    answer::response(trouble.status, HTML, document(&title, &body, asked, who))
+    let title = trouble.title();
+    let body = html! { p.doubt role="alert" { (layout::words(&trouble.why)) } };
+    answer::response(trouble.status, HTML, document(title, &body, asked, who))
 }
 
 fn document(title: &str, body: &Markup, asked: &Asked, who: &Who) -> String {

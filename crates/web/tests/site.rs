@@ -265,10 +265,50 @@ async fn a_history_that_cant_be_read_is_reported() {
 async fn a_record_of_a_newer_goodput_is_listed_and_named() {
     let site = Fixture::new(false);
     let db = rusqlite::Connection::open(site.file()).unwrap();
-    db.execute("UPDATE records SET json = '{\"format\": 99}' WHERE id = 1", []).unwrap();
-    assert!(site.page("/").await.contains("\"/results/1\""));
-    let (status, text) = site.get("/results/1").await;
-    assert!(status == 500 && text.contains("use a newer goodput"), "{text}");
+    let page = "/path?target=%3Cscript%3Ealert(1)%3C%2Fscript%3E";
+    for (json, why) in [
+        ("'{\"format\": 99}'", "has format 99, and this goodput knows up to"),
+        ("'nonsense'", "it is damaged: its beginning is not that"),
+        ("substr(json, 1, 1000)", "it is damaged: its end is not that"),
+        ("CAST(x'ff00' AS TEXT)", "it is damaged: its beginning is not that"),
+    ] {
+        db.execute(&format!("UPDATE records SET json = {json} WHERE id = 1"), []).unwrap();
+        for list in ["/", page] {
+            let list = site.page(list).await;
+            assert!(list.contains("\"/results/1\"") && list.contains(why), "{json}: {list}");
+            assert!(list.contains("\"/results/2\"") && list.matches("can't be read").count() == 1);
+        }
+        for path in ["/results/1", "/results/1/json", "/compare?id=1&id=2", "/compare?id=2&id=1"] {
+            let (status, text) = site.get(path).await;
+            assert_eq!(status, 422, "{json}, {path}: {text}");
+            assert!(text.contains("<h1>This result can't be read</h1>"), "{text}");
+            assert!(text.contains("can't read record 1: it "), "{text}");
+            let what_to_do = ["use a newer goodput", "<code>goodput history import FILE</code>"];
+            assert!(what_to_do.iter().any(|deed| text.contains(deed)), "{text}");
+        }
+        site.page("/results/2").await;
+        let whole = goodput_model::Record::from_json(RECORDS[0]).unwrap().to_json().unwrap();
+        db.execute("UPDATE records SET json = ?1 WHERE id = 1", [whole]).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn commands_are_code_on_every_page() {
+    let site = Fixture::new(false);
+    let empty = Fixture::new(false);
+    let db = rusqlite::Connection::open(empty.file()).unwrap();
+    db.execute("DELETE FROM records", []).unwrap();
+    for (site, path) in [
+        (&site, "/compare?id=1&id=2"),
+        (&site, "/settings"),
+        (&site, "/login"),
+        (&site, "/results/99"),
+        (&empty, "/"),
+        (&empty, "/path"),
+    ] {
+        let (_, page) = site.get(path).await;
+        assert!(!page.contains('`') && page.contains("<code>goodput "), "{path}: {page}");
+    }
 }
 
 #[tokio::test]

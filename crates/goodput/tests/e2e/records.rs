@@ -22,6 +22,42 @@ fn a_result_is_kept_and_shown_again() {
 }
 
 #[test]
+fn a_record_that_cant_be_read_is_named_and_hides_no_other() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    for _ in 0..3 {
+        home.run(&["test", &server.address, "-n", "1M"]);
+    }
+    let db = rusqlite::Connection::open(home.path().join("goodput/history.db")).unwrap();
+    db.execute("UPDATE records SET json = '{\"format\":99}' WHERE id = 2", []).unwrap();
+    db.execute("UPDATE records SET json = substr(json, 1, 2000) WHERE id = 3", []).unwrap();
+    let listed = home.run(&["history"]);
+    let text = stdout(&listed);
+    assert!(listed.status.success() && text.matches("(can't be read: it").count() == 2, "{text}");
+    let page = home.path().join("page.html");
+    let page = page.to_str().unwrap();
+    for (id, why) in [
+        ("2", "can't read record 2: it has format 99, and this goodput knows up to 1: use a newer"),
+        ("3", "can't read record 3: it is not a goodput record: "),
+    ] {
+        for words in [
+            &["history", id][..],
+            &["history", "1", id],
+            &["history", id, "--json"],
+            &["report", id, "-o", page],
+            &["report", "1", id, "-o", page],
+        ] {
+            let output = home.run(words);
+            assert_eq!(output.status.code(), Some(2), "{words:?}");
+            assert!(stderr(&output).contains(why), "{words:?}: {}", stderr(&output));
+        }
+    }
+    assert!(home.run(&["report", "1", "-o", page]).status.success());
+    let exported = home.run(&["history", "export", "--json"]);
+    assert_eq!((exported.status.code(), stdout(&exported).lines().count()), (Some(2), 1));
+}
+
+#[test]
 fn a_result_is_drawn_as_a_page_a_ticket_or_a_picture() {
     let home = Home::new();
     let server = Server::start(&home, &[]);

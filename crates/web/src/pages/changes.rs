@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
-use crate::layout::{plain, table, time};
+use crate::layout::{plain, table, time, words};
 
 /// The page.
 pub const PAGE: Page = Page { in_navigation: Some("Changes"), ..Page::of("/changes", show) };
@@ -42,7 +42,7 @@ fn leftovers(visit: &Visit, left: &[String]) -> Markup {
     html! {
         @if left.is_empty() { p { "No interrupted run left anything changed." } }
         @else {
-            ul { @for sentence in left { li { (plain(sentence)) } } }
+            ul { @for sentence in left { li { (words(sentence)) } } }
             @if visit.who.known { (visit.who.form("/undo", "Put everything back", &html! {})) }
             @else { p { a href="/login" { "Log in" } " to put it back." } }
         }
@@ -55,7 +55,7 @@ fn undo(visit: &Visit) -> Result<Answer, Trouble> {
         "Put back",
         html! {
             @if done.is_empty() { p { "There was nothing to put back." } }
-            ul { @for line in &done { li { (plain(line)) } } }
+            ul { @for line in &done { li { (words(line)) } } }
             p { a href="/changes" { "All changes" } }
         },
     ))

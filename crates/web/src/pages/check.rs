@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
-use crate::layout::{plain, table};
+use crate::layout::{plain, table, words};
 
 /// The page.
 pub const PAGE: Page = Page { in_navigation: Some("Check"), ..Page::of("/check", show) };
@@ -31,7 +31,7 @@ fn body(report: &CheckReport) -> Markup {
         @for finding in could { (one(finding)) }
         h2 { (report.undecided.len()) " could not be decided" }
         @let rows = html! { @for undecided in &report.undecided {
-            tr { td { (undecided.rule) } td { (plain(&undecided.because)) } }
+            tr { td { (undecided.rule) } td { (words(&undecided.because)) } }
         } };
         @if !report.undecided.is_empty() { (table("Checks that could not decide", &["Check", "Why"], &rows)) }
     }
@@ -40,12 +40,12 @@ fn body(report: &CheckReport) -> Markup {
 fn one(finding: &Finding) -> Markup {
     html! {
         details {
-            summary { (plain(&finding.summary)) }
-            ul { @for witness in &finding.evidence { li { (plain(&witness.text)) } } }
+            summary { (words(&finding.summary)) }
+            ul { @for witness in &finding.evidence { li { (words(&witness.text)) } } }
             @for change in &finding.changes {
-                p { "Try " code { "goodput settings set " (change.setting) "=" (change.to) } ": " (plain(&change.why)) }
+                p { "Try " code { "goodput settings set " (change.setting) "=" (change.to) } ": " (words(&change.why)) }
             }
-            @for advice in &finding.advice { p { (plain(advice)) } }
+            @for advice in &finding.advice { p { (words(advice)) } }
         }
     }
 }

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::result::drawn;
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
-use crate::layout::{plain, table};
+use crate::layout::{plain, table, words};
 
 /// The page.
 pub const PAGE: Page = Page::of("/compare", show);
@@ -29,7 +29,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         format!("Results {a} and {b}"),
         html! {
             (facts([a, b], [&first, &second]))
-            p { (change(&first, &second)) }
+            p { (words(&change(&first, &second))) }
             @for [one, other] in pairs(drawn(&first), drawn(&second)) {
                 div.pair { (side("first", one)) (side("second", other)) }
             }

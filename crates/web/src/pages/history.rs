@@ -1,12 +1,12 @@
 //! The list of results, with a search.
 
-use goodput_store::{Entry, Names, Wanted};
+use goodput_store::{Entry, Names, Store, StoreError, Wanted};
 use maud::{Markup, html};
 
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
 use crate::asked::{Asked, link};
-use crate::layout::{limit, plain, table, time};
+use crate::layout::{NONE_YET, limit, plain, table, time, words};
 use crate::program::Program;
 
 /// Results on a page.
@@ -31,8 +31,8 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         "History",
         html! {
             (search(visit.asked, &names, program))
-            @if found.is_empty() { p { (nothing(visit.asked)) } }
-            @else { (list(&found, program)) }
+            @if found.is_empty() { p { (words(nothing(visit.asked))) } }
+            @else { (list(&found, &history, program)) }
             (pages(visit.asked, older.as_deref()))
         },
     ))
@@ -86,13 +86,13 @@ fn search(asked: &Asked, names: &Names, program: &dyn Program) -> Markup {
 fn nothing(asked: &Asked) -> &'static str {
     match FIELDS.iter().any(|name| asked.field(name).is_some()) {
         true => "No result fits this search.",
-        false => "No results are kept yet; `goodput test HOST` makes one.",
+        false => NONE_YET,
     }
 }
 
-fn list(found: &[Entry], program: &dyn Program) -> Markup {
+fn list(found: &[Entry], history: &Store, program: &dyn Program) -> Markup {
     let columns = ["Compare", "Number", "Started (UTC)", "Target", "Goodput", "Limit", "Kind"];
-    let rows = html! { @for entry in found { (row(entry, program)) } };
+    let rows = html! { @for entry in found { (row(entry, unreadable(history, entry), program)) } };
     html! {
         form method="get" action="/compare" {
             (table("Results, the newest first", &columns, &rows))
@@ -101,18 +101,38 @@ fn list(found: &[Entry], program: &dyn Program) -> Markup {
     }
 }
 
-fn row(entry: &Entry, program: &dyn Program) -> Markup {
+/// What a list says of a record that can't be read, as far as its ends show; `None` if they are fine, or it was deleted
+/// meanwhile.
+pub fn unreadable(history: &Store, entry: &Entry) -> Option<String> {
+    match history.glance(entry.id).err()? {
+        StoreError::Unreadable { source, .. } => Some(format!("can't be read: {source}")),
+        _ => None,
+    }
+}
+
+fn row(entry: &Entry, unreadable: Option<String>, program: &dyn Program) -> Markup {
     let (id, target) = (entry.id, plain(&entry.target));
     html! {
         tr {
-            td { input type="checkbox" name="id" value=(id) aria-label={ "Compare result " (id) }; }
+            td {
+                input type="checkbox" name="id" value=(id) disabled[unreadable.is_some()]
+                    aria-label={ "Compare result " (id) };
+            }
             td { a href={ "/results/" (id) } { (id) } }
             td { (time(&entry.started)) }
             td { a href=(link("/path", &[("target", &entry.target)])) { (target) } }
             td.rate { (entry.goodput) }
-            td { (limit(&entry.limit, program)) }
+            td { (limited(entry, unreadable, program)) }
             td { (plain(&entry.kind)) }
         }
+    }
+}
+
+/// What limited a result, and whether it can't be read.
+pub fn limited(entry: &Entry, unreadable: Option<String>, program: &dyn Program) -> Markup {
+    html! {
+        (limit(&entry.limit, program))
+        @if let Some(why) = unreadable { p.doubt { (words(&why)) } }
     }
 }
 

@@ -21,7 +21,7 @@ fn show(_: &Visit) -> Result<Answer, Trouble> {
 
 fn form() -> Markup {
     html! {
-        p { "The token is in the file that `goodput web` named when it started." }
+        p { "The token is in the file that " code { "goodput web" } " named when it started." }
         form method="post" action="/login" {
             // Password managers keep a token under a name.
             input type="text" name="user" value="goodput" autocomplete="username" hidden;

@@ -1,13 +1,14 @@
 //! One path, by all results of its target.
 
 use goodput_charts::{Moment, over_time, section};
-use goodput_store::{Entry, MAX_NAMES, Wanted};
+use goodput_store::{Entry, MAX_NAMES, Store, Wanted};
 use maud::{Markup, html};
 
+use super::history::{limited, unreadable};
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
 use crate::asked::link;
-use crate::layout::{limit, plain, table, time};
+use crate::layout::{NONE_YET, plain, table, time, words};
 use crate::program::Program;
 
 /// Results that are shown, the newest.
@@ -30,17 +31,19 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let moments: Vec<_> = found.iter().map(moment).collect();
     let chart = match over_time(&plain(target), &moments) {
         Ok(figure) => section("over-time", &figure),
-        Err(why) => html! { p.doubt { "The chart could not be drawn: " (why) "." } },
+        Err(why) => {
+            html! { p.doubt { "The chart could not be drawn: " (words(&why.to_string())) "." } }
+        }
     };
     Ok(Answer::page(
         format!("The path to {target}"),
-        html! { (chart) (list(&found, &**visit.program)) },
+        html! { (chart) (list(&found, &history, &**visit.program)) },
     ))
 }
 
 fn targets(targets: &[String]) -> Markup {
     html! {
-        @if targets.is_empty() { p { "No results are kept yet; `goodput test HOST` makes one." } }
+        @if targets.is_empty() { p { (words(NONE_YET)) } }
         ul { @for target in targets { li { a href=(link("/path", &[("target", target)])) { (plain(target)) } } } }
         @if targets.len() >= MAX_NAMES {
             p { "At most " (MAX_NAMES) " targets are listed; " a href="/" { "search the history" } " for others." }
@@ -48,14 +51,14 @@ fn targets(targets: &[String]) -> Markup {
     }
 }
 
-fn list(found: &[Entry], program: &dyn Program) -> Markup {
+fn list(found: &[Entry], history: &Store, program: &dyn Program) -> Markup {
     let rows = html! {
         @for entry in found {
             tr {
                 td { a href={ "/results/" (entry.id) } { (entry.id) } }
                 td { (time(&entry.started)) }
                 td.rate { (entry.goodput) }
-                td { (limit(&entry.limit, program)) }
+                td { (limited(entry, unreadable(history, entry), program)) }
                 td { (plain(&entry.kind)) }
             }
         }

@@ -4,7 +4,7 @@ use maud::html;
 
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
-use crate::layout::{plain, table};
+use crate::layout::{plain, table, words};
 
 /// The page.
 pub const PAGE: Page = Page { in_navigation: Some("Settings"), ..Page::of("/settings", show) };
@@ -18,7 +18,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
             @for line in lines {
                 tr {
                     td { code { (plain(&line.name)) } }
-                    td { (plain(line.value.as_ref().unwrap_or_else(|why| why))) }
+                    td { (words(line.value.as_ref().unwrap_or_else(|why| why))) }
                     td { (line.title) }
                 }
             }
@@ -28,7 +28,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         "Settings of this host",
         html! {
             (table("Values now", &["Setting", "Value", "What it does"], &rows(&known)))
-            p { code { "goodput settings set NAME=VALUE" } " changes one; `goodput compare` proves what a change does." }
+            p { code { "goodput settings set NAME=VALUE" } " changes one; " code { "goodput compare" } " proves what a change does." }
             @if !unknown.is_empty() {
                 details {
                     summary { (unknown.len()) " settings without a value here" }
