@@ -2,8 +2,8 @@
 //! that embeds the engine.
 
 use goodput_model::{
-    BitRate, Bytes, Change, Connection, EndName, Host, Interval, Judgement, RateTrial, Sample,
-    Trial, TuningStep,
+    BitRate, Bytes, Change, Connection, EndName, Host, Interval, Judgement, Plan, RateTrial,
+    Sample, Trial, TuningStep,
 };
 use serde::Serialize;
 
@@ -17,6 +17,13 @@ pub enum Event {
         peer: Host,
         /// Whether the control connection is encrypted, by the shared token or by keys.
         secured: bool,
+    },
+    /// The transfer of another program was found, which is watched from now on.
+    Found {
+        /// The other end, as in the record.
+        target: String,
+        /// The transfer in the terms of a plan.
+        plan: Box<Plan>,
     },
     /// The flows are open.
     Opened {

@@ -32,12 +32,12 @@ pub fn run(args: TestArgs, state: Option<PathBuf>, verbose: bool) -> Result<Exit
         }
         (Some(target), None) if args.find_rate.find_rate => find_rate::run(&args, target, state),
         (Some(target), None) => measure(&args, target, state, detail),
-        (_, Some(to)) => watch(&args, to, detail),
+        (_, Some(to)) => watch(&args, to, state, detail),
         (None, None) => bail!("name a target, or a transfer to watch with --attach"),
     }
 }
 
-fn watch(args: &TestArgs, to: AttachTo, detail: Detail) -> Result<Exit> {
+fn watch(args: &TestArgs, to: AttachTo, state: Option<PathBuf>, detail: Detail) -> Result<Exit> {
     let plan = args.measure.plan(Plan::standard().length);
     let request = AttachRequest {
         to,
@@ -48,9 +48,17 @@ fn watch(args: &TestArgs, to: AttachTo, detail: Detail) -> Result<Exit> {
     let keeper = Keeper::open(&args.output)?;
     let mut live = live(args, &plan, "", &request.started);
     live.show(&Event::Opened { connections: Vec::new() });
-    let outcome = measured::block_on(async |interrupt| {
-        attach(&request, &interrupt, &mut |event| live.show(&event)).await
-    });
+    measured::end_with_input(&args.output);
+    let mut show = |event: Event| {
+        if let Event::Found { target, .. } = &event {
+            let state = state.clone();
+            let run = announced(state, &args.output, "test --attach", target, &request.started);
+            live.announce(run);
+        }
+        live.show(&event);
+    };
+    let outcome =
+        measured::block_on(async |interrupt| attach(&request, &interrupt, &mut show).await);
     finish(args, outcome, keeper, live, detail)
 }
 

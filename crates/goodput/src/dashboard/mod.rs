@@ -40,8 +40,8 @@ impl Dashboard {
             return None;
         }
         let shared = Shared(Arc::new(Mutex::new(State::new(plan, target))));
-        let (plan, limits) = (plan.clone(), RunLimits::new(plan, 0));
-        let view = RunView { shared: shared.clone(), plan, limits, paused: None };
+        let limits = RunLimits::new(plan, 0);
+        let view = RunView { shared: shared.clone(), limits, paused: None };
         Some(Self { shared, _screen: FullScreen::open(view, quit)? })
     }
 
@@ -69,18 +69,17 @@ impl Shared {
 /// What the drawing thread has.
 struct RunView {
     shared: Shared,
-    plan: Plan,
     limits: RunLimits,
     paused: Option<(State, RunLimits)>,
 }
 
 impl View for RunView {
     fn look(&mut self) -> bool {
-        let (run, recent) = {
+        let (run, plan, recent) = {
             let state = self.shared.state();
-            (state.run, state.recent.clone())
+            (state.run, Arc::clone(&state.plan), state.recent.clone())
         };
-        self.limits.judge(run, &self.plan, &recent);
+        self.limits.judge(run, &plan, &recent);
         true
     }
 

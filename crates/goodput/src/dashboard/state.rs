@@ -1,6 +1,7 @@
 //! What has happened so far, by the events of a run.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use goodput_engine::Event;
 use goodput_model::{EndName, Length, Plan, Role, Sample};
@@ -18,7 +19,7 @@ pub struct State {
     /// What is measured.
     pub target: String,
     /// What was agreed.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// Where the run is.
     pub phase: Phase,
     /// Time since payload began to move, seconds, by the near end's clock.
@@ -60,7 +61,7 @@ impl State {
     pub fn new(plan: &Plan, target: &str) -> Self {
         Self {
             target: target.into(),
-            plan: plan.clone(),
+            plan: Arc::new(plan.clone()),
             phase: Phase::Connecting,
             at_s: 0.0,
             run: 0,
@@ -79,6 +80,11 @@ impl State {
         }
         self.progress.iter_mut().for_each(|progress| _ = progress.note(event));
         match event {
+            Event::Found { target, plan } => {
+                self.target.clone_from(target);
+                self.plan = Arc::new(Plan::clone(plan));
+                self.directions = directions(plan);
+            }
             // Each run of a comparison counts from its own start.
             Event::Began | Event::TrialBegan { .. } => {
                 self.phase = Phase::Running;

@@ -60,6 +60,11 @@ impl Live {
         Self { announced, ..self }
     }
 
+    /// Announces the run now, of which only now is known what it measures.
+    pub fn announce(&mut self, announced: Option<Announced>) {
+        self.announced = announced;
+    }
+
     /// With or without the intervals, for a person.
     pub fn with_intervals(self, intervals: bool) -> Self {
         Self { intervals, ..self }
@@ -156,6 +161,7 @@ impl Live {
             Event::TrialEnded { values, trial } => Some(trial_line(values, trial)),
             Event::BlockBegan(_) | Event::TrialBegan { .. } | Event::RateBegan { .. } => None,
             Event::Connected { .. }
+            | Event::Found { .. }
             | Event::Opened { .. }
             | Event::Began
             | Event::Sampled { .. }

@@ -52,6 +52,7 @@ pub async fn attach(
     let plan = plan(request, &found);
     let target = target(&found);
     let words = found.words();
+    listener(Event::Found { target: target.clone(), plan: plan.clone().into() });
     listener(Event::Note { text: words.clone() });
     let context = Context {
         peer: Some(found.chosen.peer),

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use goodput_kernel::Context;
-use goodput_model::{Clocks, End, Interval, Length, Missing, Plan, Sample, Seconds, Snapshot};
+use goodput_model::{
+    Clocks, End, EndName, Interval, Length, Missing, Plan, Sample, Seconds, Snapshot,
+};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::find::ActiveTransfer;
@@ -133,6 +135,7 @@ impl TransferWatch {
     }
 
     fn take(&mut self, look: Observation, listener: &mut Listener<'_>) {
+        listener(Event::Sampled { end: EndName::Near, sample: look.sample.clone().into() });
         let received = received(&look.sample, look.received_bytes);
         let interval = self.maker.push(&received);
         self.show(interval, listener);

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use goodput_store::Store;
 use goodput_testing::servers::{certificate, has};
@@ -13,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::served::{HOSTILE, Web};
 use crate::common::{Home, Server, stderr, stdout};
+use crate::transfer::Transfer;
 
 #[test]
 fn pages_are_answered_with_their_headers_and_a_token_is_made_for_its_owner() {
@@ -132,6 +134,21 @@ fn a_test_in_a_terminal_is_listed_while_it_runs() {
     }
     let left = web.home.path().join("state/running").read_dir().expect("it was made").count();
     assert_eq!(left, 0, "the file of the killed one is gone");
+}
+
+#[test]
+fn a_watched_transfer_is_followed_under_the_name_of_its_other_end() {
+    let (web, transfer) = (Web::start(&[]), Transfer::start(Duration::from_millis(5)));
+    let to = format!("port:{}", transfer.port);
+    let mut watch = web.home.goodput(&["test", "--attach", &to, "--time", "60s"]);
+    let mut watch = watch.stdout(Stdio::null()).spawn().expect("it can be started");
+    let of = format!("of 127.0.0.1:{}</a> (goodput test --attach), running", transfer.port);
+    wait_for("the watched transfer", || web.get("/tests").contains(&of));
+    wait_for("an interval", || web.get("/tests/1").contains("<td>1.0 s</td>"));
+    kill_process(Pid::from_child(&watch), Signal::INT).expect("it runs");
+    watch.wait().expect("it is a child");
+    let end = "Ended. See <a href=\"/results/4\">";
+    wait_for("the end", || web.get("/tests/1").contains(end));
 }
 
 /// What openssl gets from a page by TLS, as a client that trusts this certificate.
