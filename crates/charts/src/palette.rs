@@ -42,7 +42,8 @@ pub fn limiter(limiter: Limiter) -> RGBColor {
         Limiter::Application => RGBColor(204, 121, 167),
         Limiter::SendBuffer => RGBColor(230, 159, 0),
         Limiter::ReceiveWindow => ORANGE,
-        Limiter::CongestionWindow => BLUE,
+        // Not blue: the band is below the blue line of the goodput.
+        Limiter::CongestionWindow => RGBColor(148, 148, 30),
         Limiter::Recovery => RGBColor(160, 30, 60),
         Limiter::PathRate => GREEN,
         Limiter::Startup => RGBColor(86, 180, 233),

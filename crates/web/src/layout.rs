@@ -114,8 +114,10 @@ pub fn words(text: &str) -> Markup {
 
 /// A time of a record, RFC 3339, UTC, to the second.
 pub fn time(started: &str) -> Markup {
-    let shown = started.trim_end_matches('Z').replacen('T', " ", 1);
-    html! { time datetime=(started) { (plain(&shown)) } }
+    let shown = plain(started.trim_end_matches('Z'));
+    // Where there is little room, a line ends between the parts and not at a hyphen.
+    let parts = shown.split('T');
+    html! { time datetime=(started) { @for part in parts { span { (part) } " " } } }
 }
 
 /// What limited a result, in words, from the id of its rule. An id that this program does not know stays an id.

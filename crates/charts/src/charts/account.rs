@@ -22,7 +22,7 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         let Some(account) = account(record, direction.sender) else { continue };
         let (id, of) = direction_words(record, direction.sender);
         let table = table(account);
-        let alt = table.rows.iter().map(|row| row.join(" ")).collect::<Vec<_>>().join("; ");
+        let alt = table.rows.iter().map(|row| in_words(row)).collect::<Vec<_>>().join("; ") + ".";
         figures.push(Figure {
             id: format!("account{id}"),
             title: format!("Where the flows' time went{of}"),
@@ -32,6 +32,15 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         });
     }
     Ok(figures)
+}
+
+/// A row of the table, such as `receive window (far) 62 %, 1.20 s`.
+fn in_words(row: &[String]) -> String {
+    match row {
+        [limiter, place, share, time] if place.is_empty() => format!("{limiter} {share}, {time}"),
+        [limiter, place, share, time] => format!("{limiter} ({place}) {share}, {time}"),
+        other => other.join(" "),
+    }
 }
 
 fn table(account: &Account) -> Table {
