@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
+/// Permission of the group or of everyone to make and rename files in a directory (inode(7)).
+pub(crate) const OTHERS_WRITE: u32 = 0o022;
+
 /// A record that can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
@@ -73,10 +76,9 @@ pub enum StoreError {
     },
     /// Other users can put files into the directory.
     #[error(
-        "can't keep records in {}: other users can replace files in it (owner {uid}, mode \
-         {mode:04o}); run `chmod go-w` on it, set XDG_DATA_HOME to a directory of your own, or use \
-         --no-store",
-        path.display()
+        "can't keep records in {}: {}, set XDG_DATA_HOME to a directory of your own, or use --no-store",
+        path.display(),
+        distrust(*uid, *mode)
     )]
     Untrusted {
         /// The directory.
@@ -181,6 +183,14 @@ fn what_to_do(why: &RecordError) -> &'static str {
             "; the other records are fine, and `goodput history import FILE` takes this one from a copy of its JSON"
         }
     }
+}
+
+/// Who can replace files in the directory, and what to do.
+fn distrust(uid: u32, mode: u32) -> String {
+    if mode & OTHERS_WRITE == 0 {
+        return format!("user {uid} owns it and can replace files in it; run goodput as that user");
+    }
+    format!("other users can replace files in it (mode {mode:04o}); run `chmod go-w` on it")
 }
 
 impl StoreError {

@@ -14,6 +14,14 @@ pub(crate) const SEARCH: &str = "SELECT id, started, kind, target, goodput_bits_
        AND (:until IS NULL OR started < :until)
      ORDER BY id DESC LIMIT :limit";
 
+/// Deletes what began before a time. Without the index, SQLite would look at each record.
+pub(crate) const DELETE_ALL: &str = "DELETE FROM records
+     WHERE id IN (SELECT id FROM records INDEXED BY records_listed WHERE started < ?1)";
+
+/// The same, of the tests of `goodput watch` alone.
+pub(crate) const DELETE_WATCHED: &str =
+    "DELETE FROM records WHERE id IN (SELECT record FROM watched WHERE started < ?1)";
+
 /// Most targets, and most limits, that a person is offered to choose from.
 pub const MAX_NAMES: usize = 200;
 
@@ -103,6 +111,23 @@ mod tests {
         let steps = steps(SEARCH, &Wanted::default().parameters());
         let [only] = &steps[..] else { panic!("it sorts: {steps:?}") };
         assert!(only.contains("COVERING INDEX records_listed"), "{only}");
+    }
+
+    /// A watch with `--keep` deletes after each test, and asks at its beginning what was spent.
+    #[test]
+    fn old_records_and_what_was_spent_are_found_by_indexes() {
+        let queries = [DELETE_ALL, DELETE_WATCHED, crate::watched::SPENT];
+        for query in queries {
+            let parameters: &[(&str, &dyn ToSql)] = &[("?1", &"2026")];
+            let steps = steps(query, parameters);
+            let by_index = |step: &String| {
+                step.contains("COVERING INDEX") || step.contains("INTEGER PRIMARY KEY")
+            };
+            let reading =
+                steps.iter().filter(|step| step.contains("records") || step.contains("watched"));
+            assert!(reading.clone().count() > 0 && reading.clone().all(by_index), "{steps:?}");
+            assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "it sorts: {steps:?}");
+        }
     }
 
     #[test]

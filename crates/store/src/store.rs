@@ -10,15 +10,12 @@ use goodput_model::{BitRate, Record};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 
 use crate::compat::{glance, read_record};
-use crate::error::{RecordError, StoreError};
+use crate::error::{OTHERS_WRITE, RecordError, StoreError};
 use crate::schema::migrate;
-use crate::search::{Names, SEARCH, Wanted, occurring};
+use crate::search::{DELETE_ALL, DELETE_WATCHED, Names, SEARCH, Wanted, occurring};
 
 /// How long to wait for another process that writes. Writing a record takes milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Permission of the group or of everyone to make and rename files in a directory (inode(7)).
-const OTHERS_WRITE: u32 = 0o022;
 
 /// In a directory with this bit only a file's owner may rename it (inode(7)).
 const STICKY_BIT: u32 = 0o1000;
@@ -201,10 +198,9 @@ impl Store {
     /// Returns their number. Numbers are not reused.
     pub fn delete_before(&self, started: &str, watched: bool) -> Result<usize, StoreError> {
         let failed = |source| self.failed("write to", source);
-        let delete = "DELETE FROM records
-                      WHERE started < ?1 AND (NOT ?2 OR id IN (SELECT record FROM watched WHERE started < ?1))";
         let step = self.db.unchecked_transaction().map_err(failed)?;
-        let deleted = step.execute(delete, params![started, watched]).map_err(failed)?;
+        let delete = if watched { DELETE_WATCHED } else { DELETE_ALL };
+        let deleted = step.execute(delete, [started]).map_err(failed)?;
         step.execute("DELETE FROM watched WHERE started < ?1", [started]).map_err(failed)?;
         step.commit().map_err(failed)?;
         Ok(deleted)

@@ -37,6 +37,53 @@ fn a_damaged_database_is_an_error() {
     assert!(matches!(used, Err(StoreError::Corrupt { .. })), "{used:?}");
 }
 
+/// Copies the files of a history as they are while it is open, as a power cut would leave them.
+fn copy_of(path: &Path, to: &Path) {
+    fs::create_dir_all(to.parent().unwrap()).unwrap();
+    for end in ["", "-wal"] {
+        let file = |path: &Path| format!("{}{end}", path.display());
+        fs::copy(file(path), file(to)).unwrap();
+    }
+}
+
+#[test]
+fn what_was_written_by_half_when_the_power_went_is_gone_and_the_rest_is_there() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    let store = Store::open(&path).unwrap();
+    for n in 0..3 {
+        store.add(&record("192.0.2.7", f64::from(n))).unwrap();
+    }
+    let length = fs::metadata(directory.path().join("history.db-wal")).unwrap().len();
+    let mut seen = [0; 4];
+    for part in 0..=20 {
+        let torn = directory.path().join(format!("{part}/history.db"));
+        copy_of(&path, &torn);
+        let log = fs::OpenOptions::new().write(true).open(format!("{}-wal", torn.display()));
+        log.unwrap().set_len(length * part / 20).unwrap();
+        let kept = Store::open(&torn).unwrap().list(10).unwrap();
+        let targets = kept.iter().filter(|entry| entry.target == "192.0.2.7").count();
+        assert_eq!(targets, kept.len());
+        seen[kept.len()] += 1;
+    }
+    assert!(seen.iter().all(|times| *times > 0), "{seen:?}");
+}
+
+#[test]
+fn a_database_that_was_copied_by_half_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    let store = Store::open(&path).unwrap();
+    for n in 0..50 {
+        store.add(&record("192.0.2.7", f64::from(n))).unwrap();
+    }
+    drop(store);
+    let half = fs::metadata(&path).unwrap().len() / 2;
+    fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(half).unwrap();
+    let used = Store::open(&path).and_then(|store| store.list(100).map(drop));
+    assert!(matches!(used, Err(StoreError::Corrupt { .. })), "{used:?}");
+}
+
 #[test]
 fn a_database_of_another_program_or_a_newer_goodput_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
