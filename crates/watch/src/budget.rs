@@ -72,6 +72,11 @@ impl Budget {
         Err(UsedUp { used, limit: Bytes(self.limit), free_in_s })
     }
 
+    /// What is left at `now_s`.
+    pub fn left(&mut self, now_s: f64) -> Bytes {
+        Bytes(self.limit.saturating_sub(self.used(now_s).0))
+    }
+
     /// Notes that `bytes` were spent at `at_s`.
     pub fn spend(&mut self, at_s: f64, bytes: Bytes) {
         let place = self.spent.partition_point(|(other, _)| *other <= at_s);

@@ -1,7 +1,7 @@
 //! What a test costs the line: the bytes of its IP packets, both ways.
 
 use goodput_model::sample::FlowSample;
-use goodput_model::{Bytes, Known, Record, Sample};
+use goodput_model::{Bytes, Connection, Known, Length, Plan, Record, Sample};
 
 /// Bytes of a TCP header with timestamps (RFC 9293, RFC 7323).
 const TCP_HEADER_BYTES: u64 = 32;
@@ -13,41 +13,120 @@ const UDP_HEADER_BYTES: u64 = 8;
 /// acknowledgement cost 7.5 %. The rest is for what is sent twice and for both ends' reports.
 const PAYLOAD_SHARE: f64 = 0.9;
 
+/// What the next test may cost: its share of the budget, unless the user chose another length. `last` is what the last
+/// one cost.
+pub fn expected_cost(length: Length, share: Bytes, last: Option<Bytes>) -> Bytes {
+    let last = last.unwrap_or(Bytes(0));
+    match length {
+        Length::Bytes(bytes) if bytes < share => share.max(last),
+        Length::Bytes(bytes) => bytes.max(last),
+        // The first test of a time shows what such a test costs.
+        _ => last,
+    }
+}
+
 /// The payload of a test that may cost `share`.
 pub fn payload_of(share: Bytes) -> Bytes {
     Bytes((share.0 as f64 * PAYLOAD_SHARE) as u64)
 }
 
-/// The bytes of the IP packets of a test's flows, in both directions, and of the far end's report, which has
-/// `report_bytes`.
+/// What a test costs the line, while it runs and afterwards: the bytes of its flows' IP packets, in both directions.
 ///
-/// The kernel counts TCP's packets. For other flows, it is the payload with a header for each chunk.
-pub fn bytes_on_the_path(record: &Record, report_bytes: u64) -> Bytes {
-    let over_v6 = record.connections.first().is_some_and(|flow| flow.remote.is_ipv6());
-    let ip_header = IP_HEADER_BYTES[usize::from(over_v6)];
-    let samples = record.ends.near.value().map(|near| &near.samples[..]).unwrap_or_default();
-    let counted = counted_by_tcp(samples, ip_header + TCP_HEADER_BYTES);
-    let packets = |payload: u64| payload.div_ceil(record.plan.chunk_bytes.0.clamp(1, 1452));
-    let payload = moved(record);
-    let estimated = || payload + packets(payload) * (ip_header + UDP_HEADER_BYTES);
-    // What the program had written may have waited in its socket when the kernel's count was read.
-    Bytes(counted.unwrap_or_else(estimated).max(payload) + report_bytes)
+/// The kernel counts TCP's bytes and packets, but only now and then, and what the program has written waits in the socket
+/// first. So what the kernel counted for each byte of new payload is taken for all payload. For other flows, it is the
+/// payload with a header for each chunk.
+#[derive(Debug, Clone)]
+pub struct Meter {
+    ip_header: u64,
+    chunk_bytes: u64,
+    /// Bytes on the line for each byte of new payload, as the kernel counted them; none until it did.
+    factor: Option<f64>,
+    payload: u64,
+    /// Payload of the newest sample that the one before did not have.
+    step: u64,
+    /// Payload of the whole test, if the plan says.
+    most: Option<u64>,
 }
 
-/// What the kernel counted until the newest sample with details, and the payload since then.
-fn counted_by_tcp(samples: &[Sample], header: u64) -> Option<u64> {
-    let detailed = samples.iter().rev().find(|sample| !sample.flows.is_empty())?;
-    let last = samples.last()?;
-    let flows: Option<Vec<u64>> = detailed.flows.iter().map(|flow| of_flow(flow, header)).collect();
-    let moved = |sample: &Sample| sample.sent_bytes + sample.received_bytes;
-    Some(flows?.iter().sum::<u64>() + moved(last).saturating_sub(moved(detailed)))
+impl Meter {
+    /// For the tests of `plan`. IPv4, until a connection says otherwise.
+    pub fn new(plan: &Plan) -> Self {
+        let directions = plan.direction.senders().len() as u64;
+        Self {
+            ip_header: IP_HEADER_BYTES[0],
+            chunk_bytes: plan.chunk_bytes.0.clamp(1, 1452),
+            factor: None,
+            payload: 0,
+            step: 0,
+            most: match plan.length {
+                Length::Bytes(Bytes(each)) => Some(each.saturating_mul(directions)),
+                _ => None,
+            },
+        }
+    }
+
+    /// Takes the addresses of the flows.
+    pub fn open(&mut self, connections: &[Connection]) {
+        let over_v6 = connections.first().is_some_and(|flow| flow.remote.is_ipv6());
+        self.ip_header = IP_HEADER_BYTES[usize::from(over_v6)];
+    }
+
+    /// Takes what this host has counted.
+    pub fn see(&mut self, sample: &Sample) {
+        let payload = sample.sent_bytes + sample.received_bytes;
+        self.step = payload.saturating_sub(self.payload);
+        self.payload = payload;
+        let header = self.ip_header + TCP_HEADER_BYTES;
+        let flows = sample.flows.iter().map(|flow| of_flow(flow, header));
+        let counted: Option<[u64; 2]> = flows
+            .reduce(|sum, flow| sum.zip(flow).map(|([a, b], [c, d])| [a + c, b + d]))
+            .flatten();
+        if let Some([line, new]) = counted
+            && new > 0
+        {
+            self.factor = Some(line as f64 / new as f64);
+        }
+    }
+
+    /// What the test has cost so far.
+    pub fn bytes(&self) -> Bytes {
+        self.cost(self.payload)
+    }
+
+    /// Whether it will have cost more than `limit` at the next sample, if it goes on as it does. A test whose payload has
+    /// all moved goes on no more.
+    pub fn will_exceed(&self, limit: Bytes) -> bool {
+        let most = self.most.unwrap_or(u64::MAX);
+        self.payload < most && self.cost((self.payload + self.step).min(most)) > limit
+    }
+
+    fn cost(&self, payload: u64) -> Bytes {
+        Bytes(match self.factor {
+            Some(factor) => (payload as f64 * factor).round() as u64,
+            None => {
+                payload + payload.div_ceil(self.chunk_bytes) * (self.ip_header + UDP_HEADER_BYTES)
+            }
+        })
+    }
 }
 
-fn of_flow(flow: &FlowSample, header: u64) -> Option<u64> {
+/// Bytes of a flow's IP packets, and of its payload without what was sent again.
+fn of_flow(flow: &FlowSample, header: u64) -> Option<[u64; 2]> {
     let tcp = flow.tcp.value()?;
     // tcpi_bytes_sent counts what was sent twice twice (RFC 4898, tcpEStatsPerfHCDataOctetsOut).
     let payload = tcp.sent_bytes? + tcp.received_bytes?;
-    Some(payload + (tcp.segs_in? + tcp.segs_out?) * header)
+    let again = tcp.retrans_bytes?;
+    Some([payload + (tcp.segs_in? + tcp.segs_out?) * header, payload.saturating_sub(again)])
+}
+
+/// What a whole test cost, and the far end's report, which has `report_bytes`.
+pub fn bytes_on_the_path(record: &Record, report_bytes: u64) -> Bytes {
+    let mut meter = Meter::new(&record.plan);
+    meter.open(&record.connections);
+    let samples = record.ends.near.value().map(|near| &near.samples[..]).unwrap_or_default();
+    samples.iter().for_each(|sample| meter.see(sample));
+    let payload = meter.payload.max(moved(record));
+    Bytes(meter.cost(payload).0 + report_bytes)
 }
 
 /// Payload of all directions, as far as an end counted it.
@@ -71,6 +150,7 @@ mod tests {
         let tcp = last_tcp(&mut record);
         tcp.sent_bytes = Some(156_000_000);
         tcp.received_bytes = Some(0);
+        tcp.retrans_bytes = Some(0);
         [tcp.segs_in, tcp.segs_out] = match segments {
             Some([incoming, outgoing]) => [Some(incoming), Some(outgoing)],
             None => [None, None],
@@ -86,16 +166,44 @@ mod tests {
     }
 
     #[test]
-    fn what_waited_in_the_socket_when_the_kernel_was_asked_counts() {
-        let mut early = record(Some([1, 2]));
-        last_tcp(&mut early).sent_bytes = Some(2896);
-        assert_eq!(bytes_on_the_path(&early, 1000), Bytes(156_200_000 + 1000));
+    fn what_waited_in_the_socket_when_the_kernel_was_asked_costs_as_much_as_the_rest() {
+        let mut early = record(Some([50, 100]));
+        last_tcp(&mut early).sent_bytes = Some(100_000);
+        let factor = 1.0 + 150.0 * 52.0 / 100_000.0;
+        let Bytes(bytes) = bytes_on_the_path(&early, 1000);
+        assert_eq!(bytes, (156_200_000.0 * factor).round() as u64 + 1000);
     }
 
     #[test]
-    fn headers_and_acknowledgements_cost_too() {
-        let bytes = bytes_on_the_path(&record(Some([54_000, 108_000])), 1000);
-        assert_eq!(bytes, Bytes(156_000_000 + 162_000 * 52 + 1000));
+    fn headers_acknowledgements_and_what_is_sent_again_cost_too() {
+        let mut lossy = record(Some([54_000, 108_000]));
+        last_tcp(&mut lossy).retrans_bytes = Some(6_000_000);
+        let factor = (156_000_000.0 + 162_000.0 * 52.0) / 150_000_000.0;
+        let Bytes(bytes) = bytes_on_the_path(&lossy, 0);
+        assert_eq!(bytes, (156_200_000.0 * factor).round() as u64);
+    }
+
+    #[test]
+    fn a_running_test_is_counted_as_it_will_be_at_its_end() {
+        let record = record(Some([54_000, 108_000]));
+        let mut meter = Meter::new(&record.plan);
+        assert_eq!((meter.bytes(), meter.will_exceed(Bytes(0))), (Bytes(0), false));
+        let Known::Value(near) = &record.ends.near else { panic!("the golden record has it") };
+        near.samples.iter().for_each(|sample| meter.see(sample));
+        assert_eq!(meter.bytes(), Bytes(156_000_000 + 162_000 * 52));
+        assert!(meter.will_exceed(Bytes(100_000_000)));
+    }
+
+    #[test]
+    fn the_last_step_of_a_test_of_bytes_is_as_small_as_what_is_left_of_it() {
+        let plan = Plan { length: Length::Bytes(Bytes(10_000)), ..Plan::standard() };
+        let mut meter = Meter::new(&plan);
+        let sample =
+            |sent_bytes| Sample { at_s: 0.1, sent_bytes, received_bytes: 0, flows: vec![] };
+        meter.see(&sample(6000));
+        assert!(!meter.will_exceed(Bytes(11_000)) && meter.will_exceed(Bytes(10_000)));
+        meter.see(&sample(10_000));
+        assert!(!meter.will_exceed(Bytes(0)));
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod since;
 
 pub use budget::{Budget, UsedUp};
 pub use chart::{Change, Chart, LEARNING_DAYS, Point};
-pub use cost::{bytes_on_the_path, payload_of};
+pub use cost::{Meter, bytes_on_the_path, expected_cost, payload_of};
 pub use schedule::{Schedule, Turn};
 pub use series::Series;
 pub use since::{Difference, Differences, Limit, differences};

@@ -43,6 +43,10 @@ pub enum Event {
         why: String,
         /// The first test without a result since the last one with a result.
         since: String,
+        /// Bytes that it cost all the same.
+        bytes: Bytes,
+        /// Bytes of all tests of the last 24 hours.
+        used_bytes: Bytes,
     },
     /// A target answers again.
     Back {
@@ -161,7 +165,7 @@ pub fn text(event: &Event) -> String {
             )
         }
         Event::Tested(test) => tested(test),
-        Event::NoResult { at, target, why, since } => {
+        Event::NoResult { at, target, why, since, .. } => {
             let since = if since == at {
                 String::new()
             } else {
@@ -341,6 +345,8 @@ mod tests {
             target: "nas".into(),
             why: "can't connect\nnas  9 Gbit/s".into(),
             since: since.into(),
+            bytes: Bytes(0),
+            used_bytes: Bytes(0),
         };
         let text = printed(&gap(at));
         assert!(

@@ -160,7 +160,11 @@ impl Metrics {
             }
             Event::Late { .. } | Event::Back { .. } => {}
             Event::Tested(test) => self.tested(test),
-            Event::NoResult { target, .. } => self.no_result(target),
+            Event::NoResult { target, bytes, used_bytes, .. } => {
+                self.bytes.get_or_create(&of(target)).inc_by(bytes.0);
+                self.budget_used.set(used_bytes.0 as f64);
+                self.no_result(target);
+            }
             Event::UsedUp { target, used_bytes, .. } => {
                 self.budget_used.set(used_bytes.0 as f64);
                 self.count(target, "over-budget", 1);
@@ -321,10 +325,17 @@ mod tests {
         let metrics = Metrics::new(Bytes(5000));
         metrics.see(&Event::Tested(test("nas", "path-rate")));
         let at = String::from("2026-11-27T14:20:00Z");
-        let gone =
-            Event::NoResult { at: at.clone(), target: "nas".into(), why: String::new(), since: at };
-        metrics.see(&gone);
+        metrics.see(&Event::NoResult {
+            at: at.clone(),
+            target: "nas".into(),
+            why: String::new(),
+            since: at,
+            bytes: Bytes(500),
+            used_bytes: Bytes(3500),
+        });
         let text = metrics.text();
+        assert!(has(&text, "goodput_watch_spent_bytes_total{target=\"nas\"} 1500"), "{text}");
+        assert!(has(&text, "goodput_watch_budget_used_bytes 3500.0"), "{text}");
         assert!(has(&text, "goodput_watch_up{target=\"nas\"} 0.0"), "{text}");
         assert!(!text.contains("bytes_per_second{") && !text.contains("verdict{"), "{text}");
         assert!(text.contains("last_result_timestamp_seconds{"), "{text}");

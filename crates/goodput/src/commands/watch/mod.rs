@@ -22,7 +22,7 @@ use tokio::time::sleep;
 
 use self::metrics::Metrics;
 use self::notify::Program;
-use self::path::{Path, Run};
+use self::path::{Limits, NoRun, Path, Run};
 use self::turn::HostTurn;
 use super::measured;
 use crate::args::WatchArgs;
@@ -180,23 +180,30 @@ impl<'a> Watch<'a> {
                 return Ok(Ended::Interrupted);
             }
             let why = "another watch of this host was testing all the time; test less often";
-            return self.no_result(target, why.into());
+            return self.no_result(target, why.into(), Bytes(0));
         };
-        let max_time = Duration::from_secs_f64(self.args.schedule.max_time);
-        let run = self.paths[target].test(max_time, interrupt).await;
-        match run {
+        let limits = Limits {
+            time: Duration::from_secs_f64(self.args.schedule.max_time),
+            bytes: self.budget.left(self.now_s()),
+        };
+        match self.paths[target].test(limits, interrupt).await {
             Err(_) if interrupt.is_raised() => Ok(Ended::Interrupted),
-            Err(why) => self.no_result(target, why.to_string()),
+            Err(NoRun { why, bytes }) => self.no_result(target, why.to_string(), bytes),
             Ok(run) => self.tested(target, &run, interrupt),
         }
     }
 
-    fn no_result(&mut self, target: usize, why: String) -> Result<Ended> {
+    /// A gap, which cost `bytes`.
+    fn no_result(&mut self, target: usize, why: String, bytes: Bytes) -> Result<Ended> {
+        let now_s = self.now_s();
+        self.budget.spend(now_s, bytes);
+        let used_bytes = self.budget.used(now_s);
         let path = &mut self.paths[target];
         let is_new = path.gone_since.is_none();
         let at = measured::now();
         let since = path.gone_since.get_or_insert_with(|| at.clone()).clone();
-        let event = Event::NoResult { at, target: path.text.clone(), why, since };
+        let target = path.text.clone();
+        let event = Event::NoResult { at, target, why, since, bytes, used_bytes };
         self.tell(&event)?;
         if is_new {
             self.notify("gone", &event);

@@ -1,14 +1,17 @@
 //! One watched path: its tests, and its chart.
 
+use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
 use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclude, measure};
 use goodput_model::record::DirectionResult;
-use goodput_model::{BitRate, Bytes, Known, Length, Plan, Record};
+use goodput_model::{BitRate, Bytes, EndName, Known, Length, Plan, Record};
 use goodput_store::{Store, StoreError, Watched};
-use goodput_watch::{Change, Chart, Point, Series, bytes_on_the_path, differences};
+use goodput_watch::{
+    Change, Chart, Meter, Point, Series, bytes_on_the_path, differences, expected_cost,
+};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::time::sleep;
@@ -32,7 +35,7 @@ pub struct Path {
     /// The first test without a result since the last one with a result.
     pub gone_since: Option<String>,
     /// What the last test cost.
-    pub last_cost: Option<Bytes>,
+    last_cost: Option<Bytes>,
     target: Target,
     credentials: Credentials,
     plan: Plan,
@@ -51,6 +54,41 @@ pub struct Run {
     pub incomplete: Option<String>,
     /// What it cost the line.
     pub bytes: Bytes,
+}
+
+/// A test without a result.
+pub struct NoRun {
+    /// Why.
+    pub why: EngineError,
+    /// What it cost the line all the same.
+    pub bytes: Bytes,
+}
+
+/// What a test may take; it ends with what it has.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Longest time of a test of bytes. A test of a time has its own.
+    pub time: Duration,
+    /// Most bytes on the line.
+    pub bytes: Bytes,
+}
+
+impl Limits {
+    async fn time_is_over(&self, plan: &Plan) {
+        match plan.length {
+            Length::Bytes(_) => sleep(self.time).await,
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+/// Lets a meter hear what happens in a test.
+fn hear(meter: &mut Meter, event: &goodput_engine::Event) {
+    match event {
+        goodput_engine::Event::Opened { connections } => meter.open(connections),
+        goodput_engine::Event::Sampled { end: EndName::Near, sample } => meter.see(sample),
+        _ => {}
+    }
 }
 
 impl Path {
@@ -97,41 +135,46 @@ impl Path {
         Ok(spent.collect())
     }
 
-    /// What the next test may cost: its share of the budget, unless the user chose the length.
+    /// What the next test may cost, of which `share` is its share of the budget.
     pub fn expected_cost(&self, share: Bytes) -> Bytes {
-        match (self.plan.length, self.last_cost) {
-            (Length::Bytes(bytes), last) if bytes < share => share.max(last.unwrap_or(Bytes(0))),
-            (Length::Bytes(bytes), last) => bytes.max(last.unwrap_or(Bytes(0))),
-            // The first test of a time shows what such a test costs.
-            (_, last) => last.unwrap_or(Bytes(0)),
-        }
+        expected_cost(self.plan.length, share, self.last_cost)
     }
 
-    /// Tests once. After `max_time` a test of bytes ends with what it has.
-    pub async fn test(
+    /// Tests once, within `limits`.
+    pub async fn test(&mut self, limits: Limits, interrupt: &Interrupt) -> Result<Run, NoRun> {
+        let meter = RefCell::new(Meter::new(&self.plan));
+        let run = self.metered(limits, interrupt, &meter).await;
+        if let Ok(run) = &run {
+            self.last_cost = Some(run.bytes);
+        }
+        run.map_err(|why| NoRun { why, bytes: meter.borrow().bytes() })
+    }
+
+    async fn metered(
         &self,
-        max_time: Duration,
+        limits: Limits,
         interrupt: &Interrupt,
+        meter: &RefCell<Meter>,
     ) -> Result<Run, EngineError> {
         let started = measured::now();
         let (raise, soon) = goodput_engine::interrupt();
+        let cut = Cell::new(None);
         let ends_it = async {
-            let is_of_bytes = matches!(self.plan.length, Length::Bytes(_));
-            let limit = async {
-                match is_of_bytes {
-                    true => sleep(max_time).await,
-                    false => std::future::pending().await,
-                }
-            };
             tokio::select! {
-                () = limit => {}
+                () = limits.time_is_over(&self.plan) => cut.set(Some("--max-time was over")),
                 () = interrupt.raised() => {}
             }
             raise.raise();
             std::future::pending::<()>().await;
         };
         let measured = async {
-            let listener = &mut |_: goodput_engine::Event| {};
+            let listener = &mut |event: goodput_engine::Event| {
+                hear(&mut meter.borrow_mut(), &event);
+                if meter.borrow().will_exceed(limits.bytes) {
+                    cut.set(Some("the budget was used up"));
+                    raise.raise();
+                }
+            };
             let (target, plan) = (&self.target, &self.plan);
             let mut client =
                 Client::connect(target, plan, &self.credentials, &soon, listener).await?;
@@ -149,7 +192,7 @@ impl Path {
             Known::Missing(_) => 0,
         };
         let bytes = bytes_on_the_path(&conclusion.record, report);
-        let incomplete = conclusion.incomplete.map(|part| part.why);
+        let incomplete = conclusion.incomplete.map(|part| cut.get().map_or(part.why, Into::into));
         Ok(Run { record: conclusion.record, incomplete, bytes })
     }
 

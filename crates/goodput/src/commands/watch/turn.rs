@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,9 +24,12 @@ pub struct Held(Arc<File>);
 impl HostTurn {
     /// Opens the file of the lock.
     pub fn open() -> Result<Self> {
-        let path = goodput_store::default_path()?.with_file_name(LOCK);
+        Self::at(&goodput_store::default_path()?.with_file_name(LOCK))
+    }
+
+    fn at(path: &Path) -> Result<Self> {
         let file =
-            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
         Ok(Self(Arc::new(file.with_context(|| format!("can't make {}", path.display()))?)))
     }
 
@@ -52,5 +56,25 @@ impl Drop for Held {
         if let Err(why) = self.0.unlock() {
             tracing::debug!("can't unlock {LOCK}: {why}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_watches_of_a_user_never_test_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = [(); 2].map(|()| HostTurn::at(&folder.path().join(LOCK)).unwrap());
+        let (_raise, interrupt) = goodput_engine::interrupt();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let take =
+            |host: &HostTurn| runtime.block_on(host.take(Duration::ZERO, &interrupt)).unwrap();
+        let held = take(&one);
+        assert!(held.is_some());
+        assert!(take(&other).is_none());
+        drop(held);
+        assert!(take(&other).is_some());
     }
 }
