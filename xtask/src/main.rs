@@ -1,5 +1,5 @@
 //! What developers and CI run: `cargo xtask test | docs | bench | crowd | soak | truth | corpus | tuning | same | shapers |
-//! peers | new | advisories | fuzz | kernel | kills | package`.
+//! changes | peers | new | advisories | fuzz | kernel | kills | package`.
 #![forbid(unsafe_code)]
 
 mod docs;
@@ -68,6 +68,9 @@ enum Task {
     /// Tests shapers that are drawn at random, and says how often the answers are right.
     #[command(disable_help_flag = true)]
     Shapers(Arguments),
+    /// Plants changes of paths that are watched, and says how often the cause is named.
+    #[command(disable_help_flag = true)]
+    Changes(Arguments),
     /// Measures with every program whose protocol goodput speaks, and writes docs/peers.md.
     Peers(peers::Options),
     /// Adds an entry to a registry: the file, and its two lines in mod.rs.
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         Task::Tuning(arguments) => other_programs::run(CAMPAIGNS, "tuning", &arguments),
         Task::Same(arguments) => other_programs::run(CAMPAIGNS, "same", &arguments),
         Task::Shapers(arguments) => other_programs::run(CAMPAIGNS, "shapers", &arguments),
+        Task::Changes(arguments) => other_programs::run(CAMPAIGNS, "changes", &arguments),
         Task::Peers(options) => peers::run(&options),
         Task::New(options) => new::run(&options),
         Task::Advisories(options) => supply::run(&options),

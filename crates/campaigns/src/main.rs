@@ -1,7 +1,8 @@
-//! Measures how often goodput is right: `goodput-campaigns truth | corpus | tuning | same | shapers | kills`, which
-//! `cargo xtask` starts under the same names.
+//! Measures how often goodput is right: `goodput-campaigns truth | corpus | tuning | same | shapers | changes |
+//! kills`, which `cargo xtask` starts under the same names.
 #![forbid(unsafe_code)]
 
+mod changes;
 mod corpus;
 mod kills;
 mod lab_program;
@@ -32,6 +33,8 @@ enum Task {
     Same(same::Options),
     /// Tests shapers that are drawn at random, and says how often the answers are right.
     Shapers(shapers::Options),
+    /// Plants changes of paths that are watched, and says how often the cause is named.
+    Changes(changes::Options),
     /// Kills runs that change settings, and compares the whole network namespace each time.
     Kills(kills::Options),
 }
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Task::Tuning(options) => tuning::run(&options),
         Task::Same(options) => same::run(&options),
         Task::Shapers(options) => shapers::run(&options),
+        Task::Changes(options) => changes::run(&options),
         Task::Kills(options) => kills::run(&options),
     };
     goodput_tools::exit(outcome)

@@ -1,9 +1,11 @@
 //! The program on virtual hosts: every built-in scenario against its expected verdict, settings
-//! put back after every kind of end, how-tos, probes that split what looks alike, latency and rates without loss.
+//! put back after every kind of end, how-tos, probes that split what looks alike, what a watch says of changes, latency and
+//! rates without loss.
 //!
 //! `neighbours` says which tests run beside each other. Needs network namespaces, which root may make, and others if
 //! the kernel lets them.
 
+mod changes;
 mod disturbed;
 mod howtos;
 #[path = "../common/journals.rs"]
@@ -40,6 +42,7 @@ fn main() -> ExitCode {
             .into_iter()
             .chain(scenarios::all())
             .chain(put_back::all())
+            .chain(changes::all())
             .chain(probes::all())
             .chain(latency::all())
             .chain(server_limit::all())
