@@ -62,6 +62,36 @@ fn a_used_up_budget_is_said_and_not_measured_even_after_a_restart() {
     assert!(stderr(&tiny).contains("less often (--every)"), "{}", stderr(&tiny));
 }
 
+#[test]
+fn what_was_spent_before_the_clock_was_set_back_stays_spent() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    assert!(once(&home, &[&server.address], &[]).status.success());
+    let store = history(&home);
+    let series = store.series().unwrap().remove(0);
+    let tomorrow = jiff::Timestamp::now().as_second() + 86_400;
+    let started = jiff::Timestamp::from_second(tomorrow).unwrap().to_string();
+    let record = Record { started, ..store.get(1).unwrap() };
+    let watched = Watched { plan: series.plan, goodput: None, bytes: 100_000_000 };
+    store.add_watched(&record, &watched).unwrap();
+    let output = once(&home, &[&server.address], &["--budget", "100MB/day"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stdout(&output).contains("the budget is used up"), "{}", stdout(&output));
+}
+
+/// A test of a time has no share of the budget that it could be made to fit.
+#[test]
+fn a_test_ends_when_the_budget_is_used_up() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let rate = ["--rate", "80mbit", "-t", "60", "--budget", "20MB/day", "--json"];
+    let output = home.run(&[&["watch", "--once", &server.address][..], &rate].concat());
+    let event: Value = serde_json::from_str(&stdout(&output)).expect("one event");
+    assert_eq!(event["incomplete"], "the budget was used up", "{event}");
+    let bytes = event["bytes"].as_u64().unwrap();
+    assert!((10_000_000..20_200_000).contains(&bytes), "{event}");
+}
+
 /// Tests of four days on a path of 1 Pbit/s with an older kernel, then three of a slower path.
 pub fn plant_a_change(home: &Home) {
     let store = history(home);
@@ -134,8 +164,11 @@ impl Watch {
     }
 
     fn start_with(home: &Home, arguments: &[&str], stderr: Stdio) -> Self {
-        let mut child = home
-            .goodput(&[&["watch", "--json"][..], arguments].concat())
+        Self::of(home.goodput(&[&["watch", "--json"][..], arguments].concat()), stderr)
+    }
+
+    fn of(mut command: Command, stderr: Stdio) -> Self {
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(stderr)
             .spawn()
@@ -200,6 +233,39 @@ fn a_watch_that_waits_ends_at_once() {
     let mut watch = Watch::start(&home, &["192.0.2.1", "--every", "1d"]);
     assert_eq!(watch.event()["event"], "begin");
     assert_eq!(watch.end(), Some(0));
+}
+
+/// Runs `command` where the directory of the history has room for little.
+fn on_a_full_disk(home: &Home, command: &Command) -> Command {
+    let script = "mount -t tmpfs -o size=400k,mode=700 tmpfs \"$HISTORY\"; exec \"$@\"";
+    let mut small = Command::new("unshare");
+    small.args(["--user", "--map-root-user", "--mount", "sh", "-ec", script, "sh"]);
+    small.arg(command.get_program()).args(command.get_args());
+    small.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    small.env("HISTORY", home.path().join("goodput"));
+    small
+}
+
+#[test]
+fn a_watch_goes_on_when_the_disk_is_full_and_says_that_nothing_was_kept() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.path().join("goodput")).unwrap();
+    if !on_a_full_disk(&home, &Command::new("true")).status().is_ok_and(|s| s.success()) {
+        return goodput_testing::skip("unshare(1) and mounts in an own user namespace");
+    }
+    let server = Server::start(&Home::new(), &[]);
+    let said = home.path().join("said.log");
+    let log = std::fs::File::create(&said).unwrap();
+    let arguments = [&["watch", "--json", &server.address, "--every", "1s"][..], &SMALL].concat();
+    let mut watch = Watch::of(on_a_full_disk(&home, &home.goodput(&arguments)), log.into());
+    let mut lost = 0;
+    while lost < 2 {
+        let event = watch.event();
+        lost += usize::from(event["event"] == "tested" && event.get("record").is_none());
+    }
+    assert_eq!(watch.end(), Some(0));
+    let said = std::fs::read_to_string(said).unwrap();
+    assert!(said.contains("the result was not kept") && said.contains("full"), "{said}");
 }
 
 const REQUEST: &[u8] =
