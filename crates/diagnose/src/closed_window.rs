@@ -2,15 +2,13 @@
 
 use goodput_model::{Confidence, Missing, Place};
 
-use crate::account::held_share;
+use crate::account::{HeldShare, held};
 use crate::bounds::{is_tuned, next_after};
 use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::names::TCP_RMEM;
 use crate::parts;
 use crate::rule::Rule;
-use crate::thresholds::{
-    LONG_PATH_S, MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_HELD_SHARE, MIN_LIMITING_TIME_SHARE,
-};
+use crate::thresholds::{LONG_PATH_S, MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::{TcpOption, View};
 
 /// Name of the share as evidence.
@@ -26,7 +24,7 @@ const WINDOW_EXPLAINS_RATIOS: std::ops::Range<f64> = 0.7..1.4;
 /// How much, and how surely, the peer's window holds the sender.
 pub struct ClosedWindow {
     /// Share of the time.
-    pub share: f64,
+    pub held: HeldShare,
     /// How sure it is that the window is too small, rather than the reader slow.
     pub confidence: Confidence,
 }
@@ -35,8 +33,9 @@ impl ClosedWindow {
     /// Whether the peer's window is what limits, whatever keeps it small.
     pub fn of(view: &View) -> Result<Option<Self>, Missing> {
         view.needs_tcp()?;
-        let share = held_share(view, &[parts::RECEIVE_WINDOW])?;
-        if share < MIN_LIMITING_TIME_SHARE && !contributes(view, share)? {
+        let held = held(view, &[parts::RECEIVE_WINDOW])?;
+        let share = held.share();
+        if share < MIN_LIMITING_TIME_SHARE && !contributes(view, held)? {
             return Ok(None);
         }
         let confidence = match view.receiver.blocked_share() {
@@ -47,7 +46,7 @@ impl ClosedWindow {
             Err(_) if view.sender.peer_window_is_steady()? => Confidence::Possible,
             Err(why) => return Err(why),
         };
-        Ok(Some(Self { share, confidence }))
+        Ok(Some(Self { held, confidence }))
     }
 
     /// Whether the window limits for lack of scaling, whoever is to blame.
@@ -72,14 +71,14 @@ impl ClosedWindow {
         let (sender, receiver) = (view.sender.place(), view.receiver.place());
         let (window, rtt) = (view.sender.peer_window_bytes()?, view.sender.rtt_s()?);
         let counted = match view.sender.rwnd_limited_share() {
-            Ok(counted) if counted < self.share => format!(
+            Ok(counted) if counted < self.held.share() => format!(
                 "the peer's window stopped the sender {} of the time (tcp_info rwnd_limited); one window in each \
                  round trip is the whole goodput",
                 percent(counted)
             ),
             _ => format!(
                 "the peer's window stopped the sender {} of the time (tcp_info rwnd_limited)",
-                percent(self.share)
+                self.held
             ),
         };
         let product = format!(
@@ -89,8 +88,9 @@ impl ClosedWindow {
             rate(window * 8.0 / rtt)
         );
         Ok(Draft::new(rule.id, end, self.confidence, summary)
-            .share(self.share)
-            .saw(sender, WITNESS_NAME, self.share * 100.0, counted)
+            .share(self.held.share())
+            .share_between(self.held.between_percent())
+            .saw(sender, WITNESS_NAME, self.held.share() * 100.0, counted)
             .saw(sender, "tcp_info.snd_wnd_bytes", window, product)
             .saw_if(receiver, "reader_blocked_share", view.receiver.blocked_share(), |waits| {
                 format!("{}: it is not slow", view.receiver.waits_text(waits))
@@ -104,9 +104,9 @@ impl ClosedWindow {
 
 /// Whether the window holds the sender beside something else. What it would allow in each round trip is not asked: a window
 /// that something else keeps shut for part of the time allows more than went through.
-fn contributes(view: &View, share: f64) -> Result<bool, Missing> {
+fn contributes(view: &View, held: HeldShare) -> Result<bool, Missing> {
     let long = view.sender.min_rtt_s()? >= LONG_PATH_S;
-    Ok(share >= MIN_HELD_SHARE && long)
+    Ok(!held.is_nothing() && long)
 }
 
 /// Goodput that the window allows in each round trip, over all flows.

@@ -86,6 +86,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
             limit: first.rule.clone(),
             end: first.end,
             share_percent: first.share_percent.clone(),
+            share_between_percent: first.share_between_percent,
             summary: first.summary.clone(),
             split: None,
             account: account.cloned().into(),
@@ -96,6 +97,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
             limit: Verdict::NO_LIMIT.into(),
             end: Place::Path,
             share_percent: Known::missing("no rule found a limit"),
+            share_between_percent: None,
             summary: nothing_found(
                 account.as_ref().ok().copied(),
                 findings.is_empty(),
@@ -125,8 +127,8 @@ fn nothing_found(account: Option<&Account>, nothing_at_all: bool, undecided: usi
 
 fn largest_part(account: &Account) -> Option<String> {
     let part = account.parts.first()?;
-    let share = part.seconds / account.flow_seconds * 100.0;
-    Some(format!("{} took {share:.0} % of the time", part.limiter.at(part.end)))
+    let share = account.share_text(part);
+    Some(format!("{} took {share} of the time", part.limiter.at(part.end)))
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ impl Draft {
             rule_confidence: None,
             probability: Known::missing("only a measurement has one"),
             share_percent: Known::missing("not countable as a share of time"),
+            share_between_percent: None,
             summary: summary.into(),
             evidence: Vec::new(),
             predicted_bits_per_s: Known::missing("not computed"),
@@ -32,6 +33,12 @@ impl Draft {
     /// Share of the time in which the cause held the flow back, 0 to 1.
     pub fn share(mut self, share: f64) -> Self {
         self.0.share_percent = Known::Value(share * 100.0);
+        self
+    }
+
+    /// The range in which this share lies with 95 % confidence, percent, if that is known.
+    pub fn share_between(mut self, percent: Option<[f64; 2]>) -> Self {
+        self.0.share_between_percent = percent;
         self
     }
 

@@ -2,10 +2,9 @@
 
 use goodput_model::{Account, EndName, Transport, Verdict};
 
-use crate::account::{account, share_of};
+use crate::account::{HeldShare, account, share_of};
 use crate::rule::Stage;
 use crate::rules;
-use crate::thresholds::MIN_HELD_SHARE;
 use crate::view::View;
 
 /// What an account says of the rules. A datagram that gets lost takes no time, so of datagrams it says too little.
@@ -28,14 +27,18 @@ impl<'a> HeldShares<'a> {
         Self { account, sender: verdict.sender }
     }
 
-    /// Share of the time that the parts of a rule's cause held, if that is known.
+    /// Share of the time that the parts of a rule's cause held, 0 to 1, if that is known.
     pub fn share(&self, rule: &str) -> Option<f64> {
-        share_of(self.account?, self.sender, rules::find(rule)?.refines).ok()
+        self.held(rule).map(|held| held.share())
     }
 
-    /// Whether a rule's cause took no time worth a change. Without an account nobody knows.
+    /// Whether a rule's cause took no time, or none worth a change. Without an account nobody knows.
     pub fn is_nothing(&self, rule: &str) -> bool {
-        self.share(rule).is_some_and(|share| share < MIN_HELD_SHARE)
+        self.held(rule).is_some_and(|held| held.is_nothing())
+    }
+
+    fn held(&self, rule: &str) -> Option<HeldShare> {
+        share_of(self.account?, self.sender, rules::find(rule)?.refines).ok()
     }
 
     /// Whether a rule may name the limit: its cause took time, and it is about this measurement.

@@ -8,8 +8,8 @@ use crate::names::{OFFLOAD_GSO, OFFLOAD_TSO, QDISC_LIMIT};
 use crate::parts;
 use crate::shaper::{BATCH_BYTES, Shaper};
 use crate::thresholds::{
-    MAX_WAIT_SHARE_OF_LIMITING_THREAD, MIN_CPU_SHARE_OF_OWN_TURN, MIN_HEAVY_LOSS_SHARE,
-    MIN_HELD_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_SHAPER_RATE,
+    MAX_WAIT_SHARE_OF_LIMITING_THREAD, MIN_COSTLY_SHARE, MIN_CPU_SHARE_OF_OWN_TURN,
+    MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_SHAPER_RATE,
 };
 use crate::view::View;
 
@@ -88,7 +88,7 @@ fn something_else_holds(
 ) -> Result<bool, Missing> {
     // The time in which a quota stops the sender is not the shaper's to answer for.
     let free = 1.0 - view.sender.throttled_share().unwrap_or(0.0);
-    let least = (MIN_LIMITING_TIME_SHARE * free).max(MIN_HELD_SHARE);
+    let least = (MIN_LIMITING_TIME_SHARE * free).max(MIN_COSTLY_SHARE);
     Ok(is_behind(view) || view.is_tcp() && share(view)? < least)
 }
 

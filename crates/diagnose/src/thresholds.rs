@@ -2,9 +2,9 @@
 
 /// A rate below this multiple of the goodput is not worth a change.
 pub const MIN_WORTHWHILE_RATE_RATIO: f64 = 1.05;
-/// Share of the flows' time from which a part of the account may hold the verdict. Without a part that took the share s, the
-/// same bytes take 1 - s of the time, so the rate grows to 1 / (1 - s) at most: less than this is not worth a change.
-pub const MIN_HELD_SHARE: f64 = 1.0 - 1.0 / MIN_WORTHWHILE_RATE_RATIO;
+/// Share of the flows' time below which a part of the account costs too little to matter. Without a part that took the share
+/// s, the same bytes take 1 - s of the time, so the rate grows to 1 / (1 - s) at most: less than this is not worth a change.
+pub const MIN_COSTLY_SHARE: f64 = 1.0 - 1.0 / MIN_WORTHWHILE_RATE_RATIO;
 /// Share of the ceiling at which nothing is left to gain (order of elimination, step 2).
 pub const MIN_SHARE_OF_CEILING: f64 = 0.97;
 /// Share of a shaper's rate at which the shaper gives its configured rate. Lower than

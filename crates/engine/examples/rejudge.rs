@@ -106,10 +106,7 @@ fn shadow(verdict: &Verdict) -> String {
         Ok(account) => account
             .parts
             .iter()
-            .map(|part| {
-                let share = part.seconds / account.flow_seconds * 100.0;
-                format!("{} ({}) {share:.0} %", part.limiter, part.end)
-            })
+            .map(|part| format!("{} ({}) {}", part.limiter, part.end, account.share_text(part)))
             .collect::<Vec<_>>()
             .join(", "),
         Err(why) => why.to_string(),

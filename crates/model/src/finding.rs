@@ -27,6 +27,9 @@ pub struct Finding {
     pub probability: Known<f64>,
     /// Share of the time in which the cause limited the flow, percent, if countable.
     pub share_percent: Known<f64>,
+    /// Range in which this share lies with 95 % confidence, percent; absent if it is not a share of the account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_between_percent: Option<[f64; 2]>,
     /// The cause in words, as it follows "limited by".
     pub summary: String,
     /// Evidence for the verdict; never empty.

@@ -84,7 +84,7 @@ pub use dscp::{dscp_named, dscp_typed};
 pub use effect::{Difference, Effect, Judgement};
 pub use end::{End, Host, OwnClock};
 pub use end_name::EndName;
-pub use estimate::Estimate;
+pub use estimate::{Estimate, percent_range};
 pub use ethernet::{ETHERNET_CHECKSUM_BYTES, ETHERNET_HEADER_BYTES, ETHERNET_PAUSE_BYTES};
 pub use evidence::{Evidence, Measured};
 pub use facts::{Fact, Snapshot};

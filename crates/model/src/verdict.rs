@@ -18,6 +18,9 @@ pub struct Verdict {
     pub end: Place,
     /// Share of the sender's time in which this limit held, percent; missing if it can't be counted.
     pub share_percent: Known<f64>,
+    /// Range in which this share lies with 95 % confidence, percent; absent if it is not a share of the account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share_between_percent: Option<[f64; 2]>,
     /// The verdict in one line, for a person.
     pub summary: String,
     /// How the sender's time divides. Only in records of older versions, which had no `account`.

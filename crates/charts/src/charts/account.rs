@@ -1,6 +1,6 @@
 //! Who held the flows' time, as bars.
 
-use goodput_model::{Account, Record};
+use goodput_model::{Account, AccountPart, Record, percent_range};
 
 use super::rate::account;
 use super::{Chart, direction_words};
@@ -47,12 +47,11 @@ fn table(account: &Account) -> Table {
     let mut table = Table::new(["limiter", "where", "share", "time of all flows"]);
     let share = |seconds: f64| words::percent(seconds / account.flow_seconds * 100.0);
     for part in &account.parts {
-        let seconds = part.seconds;
         let cells = [
             part.limiter.to_string(),
             part.end.to_string(),
-            share(seconds),
-            words::seconds(seconds),
+            share_words(account, part),
+            words::seconds(part.seconds),
         ];
         table.row(cells);
     }
@@ -63,28 +62,39 @@ fn table(account: &Account) -> Table {
     table
 }
 
+/// A part's share with the range in which it lies.
+fn share_words(account: &Account, part: &AccountPart) -> String {
+    let percent = |seconds: f64| seconds / account.flow_seconds * 100.0;
+    let share = percent(part.seconds);
+    let range = percent_range(share, part.between_s.map(|ends| ends.map(percent)));
+    format!("{}{range}", words::percent(share))
+}
+
 /// Whether so much is unknown that a share of it can be read.
 fn is_seen(account: &Account) -> bool {
     account.unknown_s >= account.flow_seconds * 1e-4
 }
 
 fn plot(account: &Account) -> Plot {
-    let unknown = is_seen(account).then(|| ("unknown".into(), palette::GREY, account.unknown_s));
+    let percent = |seconds: f64| seconds / account.flow_seconds * 100.0;
+    let unknown = percent(account.unknown_s);
+    let unknown = is_seen(account)
+        .then(|| (format!("unknown: {}", words::percent(unknown)), palette::GREY, unknown));
     let parts = account.parts.iter().map(|part| {
-        (format!("{} ({})", part.limiter, part.end), palette::limiter(part.limiter), part.seconds)
+        let name = format!("{} ({}): {}", part.limiter, part.end, share_words(account, part));
+        (name, palette::limiter(part.limiter), percent(part.seconds))
     });
     let rows: Vec<_> = parts.chain(unknown).collect();
+    let count = rows.len() as u32;
     let mut layers = Vec::new();
     let mut names = Vec::new();
-    for (row, (name, colour, seconds)) in rows.iter().enumerate() {
-        let share = seconds / account.flow_seconds * 100.0;
+    for (row, (name, colour, share)) in rows.into_iter().enumerate() {
         let y = -(row as f64);
-        layers
-            .push(Layer::unnamed(*colour, Shape::Boxes(vec![[(0.0, y - 0.9), (share, y - 0.5)]])));
-        names.push(((0.5, y - 0.05), format!("{name}: {}", words::percent(share))));
+        layers.push(Layer::unnamed(colour, Shape::Boxes(vec![[(0.0, y - 0.9), (share, y - 0.5)]])));
+        names.push(((0.5, y - 0.05), name));
     }
     layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
     let x = Axis { title: "", range: 0.0..100.0, label: words::percent };
-    let y = Axis { title: "", range: -(rows.len() as f64)..0.1, label: |_| String::new() };
-    Plot { height: 60 + BAR_PIXELS * rows.len() as u32, x, y, layers }
+    let y = Axis { title: "", range: -f64::from(count)..0.1, label: |_| String::new() };
+    Plot { height: 60 + BAR_PIXELS * count, x, y, layers }
 }

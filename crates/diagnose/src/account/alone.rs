@@ -1,6 +1,8 @@
 //! The account of a receiver whose sender reports nothing, as a server of files: whether the receiver was the limit. What only
 //! the sender knows stays unknown.
 
+use std::collections::HashMap;
+
 use goodput_model::{FlowSample, Limiter, Missing, Role};
 
 use super::flow::Entry;
@@ -17,12 +19,19 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let side = &view.receiver;
     let throttled_share = throttled_share(side);
     let mut entries = Vec::new();
+    let mut before: HashMap<u16, Ledger> = HashMap::new();
     for pair in Pair::all(&side.end()?.samples, Role::Receiver) {
         let (from_s, to_s) = (pair.from_s, pair.to_s);
         let is_measured = side.is_measured(from_s) && side.is_measured(to_s);
         for (from, to) in &pair.flows {
             let ledger = ledger([from, to], to_s - from_s, throttled_share);
-            entries.push(Entry { flow: to.flow, from_s, to_s, is_measured, ledger });
+            let flow = to.flow;
+            let as_before = match &ledger {
+                Ok(now) => before.insert(flow, now.clone()),
+                Err(_) => before.remove(&flow),
+            };
+            let as_before = as_before.map(|ledger| ledger.scaled_to(to_s - from_s));
+            entries.push(Entry { flow, from_s, to_s, is_measured, ledger, as_before });
         }
     }
     Ok(entries)
@@ -43,7 +52,7 @@ fn ledger(
             "the sender reports nothing, and the receiver was ready for more",
         ));
     }
-    Ok(ledger)
+    Ok(ledger.all_seen())
 }
 
 /// Whether one window in each round trip is all that arrived.

@@ -7,7 +7,7 @@ use goodput_model::{Direction, FlowSample, Missing, Role, TcpInfo};
 use super::busy::Busy;
 use super::control::FullPipe;
 use super::full_path::FullPath;
-use super::interval::{CA_LOSS, Control, Interval, account, is_paced_out, of_datagrams};
+use super::interval::{CA_LOSS, Control, Interval, Look, account, is_paced_out, of_datagrams};
 use super::pair::Pair;
 use super::reader::{Readers, reader_is_behind, throttled_share};
 use super::share::{Ledger, Seat};
@@ -33,6 +33,9 @@ pub struct Entry {
     pub is_measured: bool,
     /// Who limited, seconds.
     pub ledger: Result<Ledger, Missing>,
+    /// Who would have limited by the same counters, had the samples seen again what they saw of the interval before; absent
+    /// if there is none, or if samples decide nothing.
+    pub as_before: Option<Ledger>,
 }
 
 /// Every interval of every flow, in the order of time.
@@ -46,7 +49,7 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let queued: Vec<bool> = pairs.iter().map(|pair| path.most_are_queued(pair)).collect();
     let carries = ceiling(view).value().map(|rate| rate.0);
     let full = FullPath::of(&pairs, &queued, carries);
-    let mut pasts: HashMap<u16, Past> = HashMap::new();
+    let mut pasts: HashMap<u16, Past<'_>> = HashMap::new();
     let mut entries = Vec::new();
     for (number, pair) in pairs.iter().enumerate() {
         let gives_all = full.is_at_usual(number);
@@ -55,12 +58,16 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
             let past = pasts.entry(later.flow).or_default();
             let is_silent = silences.cover(number, later.flow);
             let seen = Seen { is_full, gives_all, is_silent };
+            let ledgers = path.ledgers([pair.from_s, pair.to_s], [earlier, later], seen, past);
+            let (ledger, as_before) =
+                ledgers.map_or_else(|why| (Err(why), None), |(l, b)| (Ok(l), b));
             entries.push(Entry {
                 flow: later.flow,
                 from_s: pair.from_s,
                 to_s: pair.to_s,
                 is_measured: [pair.from_s, pair.to_s].iter().all(|at| view.sender.is_measured(*at)),
-                ledger: path.ledger([pair.from_s, pair.to_s], [earlier, later], seen, past),
+                ledger,
+                as_before,
             });
         }
     }
@@ -77,9 +84,10 @@ struct Seen {
 
 /// What one flow's earlier intervals leave to the next.
 #[derive(Debug, Default)]
-struct Past {
+struct Past<'a> {
     pipe: FullPipe,
     busy: Busy,
+    look: Option<Look<'a>>,
     /// When it was first sampled, seconds.
     began_s: Option<f64>,
 }
@@ -136,40 +144,48 @@ impl<'a> PathFacts<'a> {
         })
     }
 
-    fn ledger(
+    /// Who limited, and who would have limited if the samples had seen what they saw before.
+    fn ledgers<'b>(
         &self,
         [from_s, to_s]: [f64; 2],
-        [from, to]: [&FlowSample; 2],
+        [from, to]: [&'b FlowSample; 2],
         seen: Seen,
-        past: &mut Past,
-    ) -> Result<Ledger, Missing> {
-        let duration_us = (to_s - from_s) * 1e6;
+        past: &mut Past<'b>,
+    ) -> Result<(Ledger, Option<Ledger>), Missing> {
+        let (lasts_s, duration_us) = (to_s - from_s, (to_s - from_s) * 1e6);
         let writer = Work::between(from, to)
             .or_else(|why| self.watched_writer(duration_us).ok_or(why))
             .map(|work| work.throttled(self.throttled_share * duration_us, duration_us));
         if !self.is_tcp {
-            return Ok(of_datagrams(&writer?, duration_us).scaled_to(to_s - from_s));
+            return Ok((of_datagrams(&writer?, duration_us).scaled_to(lasts_s), None));
         }
         let tcp = [from.tcp.get()?, to.tcp.get()?];
         let control =
             if self.by_loss { Control::ByLoss } else { past.pipe.after(tcp[1], duration_us) };
         let since_s = to_s - *past.began_s.get_or_insert(from_s);
-        let interval = Interval {
-            duration_us,
+        let look = Look {
             tcp,
-            busy_us: past.busy.within(tcp[0], tcp[1], duration_us)?,
-            losses_fill: self.losses_fill,
-            writer,
             behind: self.readers.behind(to.flow, from_s, to_s),
-            softirqs_full: self.softirqs_full,
-            silent: seen.is_silent,
             full_for_all: seen.is_full,
             gives_all: seen.gives_all,
             queued: !seen.is_full && self.is_queued(tcp[1])?,
+        };
+        let interval = Interval {
+            duration_us,
+            tcp,
+            look,
+            busy_us: past.busy.within(tcp[0], tcp[1], duration_us)?,
+            losses_fill: self.losses_fill,
+            writer,
+            softirqs_full: self.softirqs_full,
+            silent: seen.is_silent,
             paced_out: is_paced_out(tcp[1], since_s),
             control,
         };
-        Ok(account(&interval)?.scaled_to(to_s - from_s))
+        let ledger = account(&interval)?.scaled_to(lasts_s);
+        let before = past.look.replace(look).map(|look| Interval { look, ..interval });
+        let as_before = before.and_then(|interval| account(&interval).ok());
+        Ok((ledger, as_before.map(|ledger| ledger.scaled_to(lasts_s))))
     }
 
     /// What another program's thread did, as far as its sockets show.

@@ -21,20 +21,33 @@ const MIN_SHARE_OF_PACING_CAP: f64 = 0.95;
 pub struct Interval<'a> {
     /// Its length, microseconds.
     pub duration_us: f64,
-    /// The sender's connection at its start and at its end.
+    /// The sender's counters at its start and at its end.
     pub tcp: [&'a TcpInfo; 2],
+    /// What was seen at its start and at its end.
+    pub look: Look<'a>,
     /// How long the connection had something to send or in flight, of the interval's length, microseconds.
     pub busy_us: f64,
     /// Whether losses fill the send buffer.
     pub losses_fill: bool,
     /// What the sender's thread did; missing of another program's flow.
     pub writer: Result<Work, Missing>,
-    /// What the receiver's thread did, if it was behind: most of the time bytes waited for it.
-    pub behind: Option<Work>,
     /// The end whose CPU was full of softirqs, if one was.
     pub softirqs_full: Option<Seat>,
     /// Whether nothing was delivered until a time-out.
     pub silent: bool,
+    /// Whether the flow has sent since its start what a pacing rate that was asked for allows.
+    pub paced_out: bool,
+    /// What the congestion control did.
+    pub control: Control,
+}
+
+/// What samples show of an instant, for the time around it. Counters tell of all of the time between two samples.
+#[derive(Debug, Clone, Copy)]
+pub struct Look<'a> {
+    /// The sender's connection at the start and at the end of the interval.
+    pub tcp: [&'a TcpInfo; 2],
+    /// What the receiver's thread did, if it was behind: most of the time bytes waited for it.
+    pub behind: Option<Work>,
     /// Whether the path was full whatever this flow did: all flows together got what the slowest known link carries, or what
     /// the path usually gives while a queue stands on it, and most of them waited in one.
     pub full_for_all: bool,
@@ -42,10 +55,6 @@ pub struct Interval<'a> {
     pub gives_all: bool,
     /// Whether this flow waited in a queue: longer than hosts and jitter explain. Not asked of a path that is full for all.
     pub queued: bool,
-    /// Whether the flow has sent since its start what a pacing rate that was asked for allows.
-    pub paced_out: bool,
-    /// What the congestion control did.
-    pub control: Control,
 }
 
 /// What the sender's congestion control did.
@@ -80,15 +89,17 @@ pub fn of_datagrams(writer: &Work, duration_us: f64) -> Ledger {
 fn whole(seen: &Interval) -> Option<Ledger> {
     let all = seen.duration_us;
     let mut ledger = Ledger::default();
-    if let Some(reader) = &seen.behind {
+    if let Some(reader) = &seen.look.behind {
         ledger.enter_own(reader.own_split(all), Seat::Receiver, all);
+        ledger = ledger.all_seen();
     } else if let Some(seat) = seen.softirqs_full {
         ledger.enter(Limiter::Host, seat, all);
     } else if seen.paced_out {
         ledger.enter(Limiter::Application, Seat::Sender, all);
-    } else if waits_for_time_out(seen) && seen.gives_all {
+    } else if waits_for_time_out(seen) && seen.look.gives_all {
         ledger.enter(Limiter::PathRate, Seat::Path, all);
-    } else if waits_for_time_out(seen) && !seen.full_for_all {
+        ledger = ledger.all_seen();
+    } else if waits_for_time_out(seen) && !seen.look.full_for_all {
         ledger.enter(Limiter::Recovery, Seat::Path, all);
     } else {
         return None;
@@ -97,13 +108,15 @@ fn whole(seen: &Interval) -> Option<Ledger> {
 }
 
 fn waits_for_time_out(seen: &Interval) -> bool {
-    seen.silent || seen.tcp[1].ca_state == Some(CA_LOSS)
+    seen.silent || seen.look.tcp[1].ca_state == Some(CA_LOSS)
 }
 
 fn divided(seen: &Interval) -> Result<Ledger, Missing> {
     let mut ledger = Ledger::default();
-    let by_queue = if seen.queued || seen.full_for_all { queue_share(seen)? } else { 0.0 };
+    let by_queue =
+        if seen.look.queued || seen.look.full_for_all { queue_share(seen)? } else { 0.0 };
     ledger.enter(Limiter::PathRate, Seat::Path, by_queue * seen.duration_us);
+    let mut ledger = ledger.all_seen();
     if by_queue < 1.0 {
         let rest = by_chronographs(seen)?.scaled_to((1.0 - by_queue) * seen.duration_us);
         ledger.add(&rest);
@@ -116,10 +129,10 @@ fn divided(seen: &Interval) -> Result<Ledger, Missing> {
 /// program begins to write (net/ipv4/tcp_rate.c, `tcp_rate_check_app_limited`). One that waits within a write for room in a
 /// full buffer has begun long before.
 fn queue_share(seen: &Interval) -> Result<f64, Missing> {
-    let [from, to] = seen.tcp;
-    let marked = to.delivery_rate_app_limited == Some(1);
+    let ([from, to], [_, at_end]) = (seen.tcp, seen.look.tcp);
+    let marked = at_end.delivery_rate_app_limited == Some(1);
     let waits_for_room = waits_for_room(seen) >= MIN_LIMITING_TIME_SHARE;
-    if state(to)? != State::Hungry || !marked && !waits_for_room {
+    if state(at_end)? != State::Hungry || !marked && !waits_for_room {
         return Ok(1.0);
     }
     let moved = to.acked_bytes()?.saturating_sub(from.acked_bytes()?) as f64;
@@ -140,9 +153,11 @@ fn by_chronographs(seen: &Interval) -> Result<Ledger, Missing> {
     full_buffer(&mut ledger, seen, buffer);
     own(&mut ledger, seen, (seen.duration_us - busy).max(0.0));
     let rest = (busy - window - buffer).max(0.0);
-    for tcp in seen.tcp {
-        by_state(&mut ledger, seen, tcp, rest / 2.0)?;
+    let mut by_looks = Ledger::default();
+    for tcp in seen.look.tcp {
+        by_state(&mut by_looks, seen, tcp, rest / 2.0)?;
     }
+    ledger.add(&by_looks.all_seen());
     Ok(ledger)
 }
 
@@ -216,7 +231,7 @@ fn by_control(
             ledger.enter(Limiter::Recovery, Seat::Path, lost * time);
             ledger.enter(Limiter::PathRate, Seat::Path, (1.0 - lost) * time);
         }
-        Control::ByLoss if seen.gives_all => ledger.enter(Limiter::PathRate, Seat::Path, time),
+        Control::ByLoss if seen.look.gives_all => ledger.enter(Limiter::PathRate, Seat::Path, time),
         Control::ByLoss => ledger.enter(by_loss(tcp)?, Seat::Path, time),
     }
     Ok(())

@@ -7,8 +7,10 @@ mod busy;
 mod control;
 mod flow;
 mod full_path;
+mod held;
 mod interval;
 mod pair;
+mod precision;
 mod reader;
 mod share;
 mod silence;
@@ -24,9 +26,11 @@ use goodput_model::{
 use crate::parts;
 use crate::view::View;
 use flow::{Entry, entries};
+pub use held::HeldShare;
 pub use interval::is_paced_out;
+use precision::Looks;
 pub use reader::reader_is_behind;
-use share::Ledger;
+use share::{Held, Ledger};
 pub use share::{Part, Seat};
 pub use silence::Outages;
 pub use state::in_flight_segments;
@@ -55,8 +59,16 @@ pub fn account_of(evidence: &Evidence) -> Result<Account, Missing> {
 /// Share of the flows' time that these parts held, 0 to 1.
 ///
 /// # Errors
-/// Those of [`account`], and if less than half of the time is accounted for.
+/// Those of [`held`].
 pub fn held_share(view: &View, parts: &[Part]) -> Result<f64, Missing> {
+    Ok(held(view, parts)?.share())
+}
+
+/// The same with the range in which it lies.
+///
+/// # Errors
+/// Those of [`account`], and if less than half of the time is accounted for.
+pub fn held(view: &View, parts: &[Part]) -> Result<HeldShare, Missing> {
     share_of(account(view)?, view.sender.name, parts)
 }
 
@@ -64,14 +76,14 @@ pub fn held_share(view: &View, parts: &[Part]) -> Result<f64, Missing> {
 ///
 /// # Errors
 /// If less than half of the time is accounted for.
-pub fn share_of(account: &Account, sender: EndName, parts: &[Part]) -> Result<f64, Missing> {
+pub fn share_of(account: &Account, sender: EndName, parts: &[Part]) -> Result<HeldShare, Missing> {
     if account.unknown_s > MAX_UNKNOWN_SHARE * account.flow_seconds {
         return Err(Missing::because("most of the flows' time is not accounted for"));
     }
     let places = parts.iter().map(|(limiter, seat)| (*limiter, place(sender, *seat)));
     let places: Vec<_> = places.collect();
     let held = account.parts.iter().filter(|part| places.contains(&(part.limiter, part.end)));
-    Ok(held.map(|part| part.seconds).sum::<f64>() / account.flow_seconds)
+    Ok(HeldShare::of(held, account.flow_seconds))
 }
 
 /// Share of the flows' time that the path between the hosts held, 0 to 1.
@@ -101,14 +113,18 @@ fn made(view: &View) -> Result<Account, Missing> {
         flows: flows.len(),
         flow_seconds,
         unknown_s: (flow_seconds - whole.sum()).max(0.0),
-        parts: parts(view.sender.name, &whole),
+        parts: parts(view.sender.name, &whole, &Looks::of(&measured)),
         timeline: timeline(view.sender.name, &entries),
     })
 }
 
-fn parts(sender: EndName, ledger: &Ledger) -> Vec<AccountPart> {
-    let part =
-        |((limiter, seat), seconds)| AccountPart { limiter, end: place(sender, seat), seconds };
+fn parts(sender: EndName, ledger: &Ledger, looks: &Looks) -> Vec<AccountPart> {
+    let part = |((limiter, seat), held): (Part, Held)| AccountPart {
+        limiter,
+        end: place(sender, seat),
+        seconds: held.time,
+        between_s: Some(looks.between_s((limiter, seat), held)),
+    };
     let mut parts: Vec<_> = ledger.entries().map(part).collect();
     parts.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
     parts

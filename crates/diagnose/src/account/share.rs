@@ -27,17 +27,32 @@ pub enum Seat {
 /// A part of the account: a limiter, and where it sits.
 pub type Part = (Limiter, Seat);
 
+/// Time that a limiter held, in the unit of what was entered.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Held {
+    /// All of it.
+    pub time: f64,
+    /// Of it, what stands on states that samples saw at an instant. The rest was counted all the time.
+    pub seen: f64,
+}
+
 /// Time by limiter and seat, in the unit of what was entered.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ledger {
-    entries: BTreeMap<Part, f64>,
+    entries: BTreeMap<Part, Held>,
 }
 
 impl Ledger {
-    /// Enters time that one limiter held.
+    /// Enters time that one limiter held, as counted.
     pub fn enter(&mut self, limiter: Limiter, seat: Seat, time: f64) {
-        if time > 0.0 {
-            *self.entries.entry((limiter, seat)).or_default() += time;
+        self.enter_held((limiter, seat), Held { time, seen: 0.0 });
+    }
+
+    fn enter_held(&mut self, part: Part, more: Held) {
+        if more.time > 0.0 {
+            let held = self.entries.entry(part).or_default();
+            held.time += more.time;
+            held.seen += more.seen;
         }
     }
 
@@ -49,32 +64,50 @@ impl Ledger {
 
     /// Enters all of another ledger.
     pub fn add(&mut self, other: &Self) {
-        for ((limiter, seat), time) in other.entries() {
-            self.enter(limiter, seat, time);
-        }
+        other.entries.iter().for_each(|(part, held)| self.enter_held(*part, *held));
+    }
+
+    /// The same entries, all of which stand on what samples saw at an instant.
+    pub fn all_seen(mut self) -> Self {
+        self.entries.values_mut().for_each(|held| held.seen = held.time);
+        self
     }
 
     /// The same entries, so that they add up to `time`; as they are, if there are none.
     pub fn scaled_to(mut self, time: f64) -> Self {
         let sum = self.sum();
         if sum > 0.0 {
-            self.entries.values_mut().for_each(|entry| *entry *= time / sum);
+            for held in self.entries.values_mut() {
+                held.time *= time / sum;
+                held.seen *= time / sum;
+            }
         }
         self
     }
 
+    /// What a part held.
+    pub fn held(&self, part: Part) -> Held {
+        self.entries.get(&part).copied().unwrap_or_default()
+    }
+
     /// All entries.
-    pub fn entries(&self) -> impl Iterator<Item = (Part, f64)> + '_ {
-        self.entries.iter().map(|(key, time)| (*key, *time))
+    pub fn entries(&self) -> impl Iterator<Item = (Part, Held)> + '_ {
+        self.entries.iter().map(|(part, held)| (*part, *held))
     }
 
     /// What was entered in all.
     pub fn sum(&self) -> f64 {
-        self.entries.values().sum()
+        self.entries.values().map(|held| held.time).sum()
+    }
+
+    /// Of what was entered, what stands on what samples saw.
+    pub fn seen(&self) -> f64 {
+        self.entries.values().map(|held| held.seen).sum()
     }
 
     /// The largest entry.
     pub fn largest(&self) -> Option<(Part, f64)> {
-        self.entries().max_by(|a, b| a.1.total_cmp(&b.1))
+        let times = self.entries.iter().map(|(part, held)| (*part, held.time));
+        times.max_by(|a, b| a.1.total_cmp(&b.1))
     }
 }

@@ -3,7 +3,7 @@
 use goodput_model::{Limiter, Missing, TcpInfo};
 
 use super::busy::Busy;
-use super::interval::{Control, Interval, account, is_paced_out};
+use super::interval::{Control, Interval, Look, account, is_paced_out};
 use super::share::Seat;
 use super::work::Work;
 
@@ -109,21 +109,25 @@ impl Example {
         let seen = Interval {
             duration_us: 100.0 * US_PER_MS,
             tcp: [&self.tcp[0], &self.tcp[1]],
+            look: Look {
+                tcp: [&self.tcp[0], &self.tcp[1]],
+                behind: self.behind,
+                full_for_all: self.full_for_all,
+                gives_all: self.gives_all,
+                queued: self.queued,
+            },
             busy_us: Busy::default().within(&self.tcp[0], &self.tcp[1], 100.0 * US_PER_MS)?,
             losses_fill: false,
             writer: Ok(self.writer),
-            behind: self.behind,
             softirqs_full: None,
             silent: self.silent,
-            full_for_all: self.full_for_all,
-            gives_all: self.gives_all,
-            queued: self.queued,
             paced_out: self.paced_out,
             control: self.control,
         };
         let ledger = account(&seen)?;
         assert!((ledger.sum() - 100.0 * US_PER_MS).abs() < 1e-6, "{ledger:?}");
-        let parts = ledger.entries().map(|((limiter, seat), us)| (limiter, seat, us / US_PER_MS));
+        let parts =
+            ledger.entries().map(|((limiter, seat), held)| (limiter, seat, held.time / US_PER_MS));
         Ok(parts.filter(|(_, _, ms)| *ms >= 0.1).collect())
     }
 

@@ -100,6 +100,7 @@ pub fn settle(
     verdict.limit.clone_from(&first.rule);
     verdict.end = first.end;
     verdict.share_percent = first.share_percent.clone();
+    verdict.share_between_percent = first.share_between_percent;
     verdict.summary.clone_from(&first.summary);
     findings.retain(|finding| finding.rule != winner);
     findings.insert(0, first);
@@ -122,6 +123,7 @@ fn unproven(rule: &str) -> Finding {
         rule_confidence: None,
         probability: Known::missing("a probe decided"),
         share_percent: Known::missing("only a probe supports it"),
+        share_between_percent: None,
         summary: title.to_lowercase(),
         evidence: Vec::new(),
         predicted_bits_per_s: Known::missing("not computed"),
@@ -145,6 +147,7 @@ mod tests {
             limit: "path-rate".into(),
             end: Place::Path,
             share_percent: Known::Value(90.0),
+            share_between_percent: None,
             summary: "the path".into(),
             split: None,
             account: Known::missing("not asked"),
@@ -159,7 +162,12 @@ mod tests {
 
     #[test]
     fn what_took_no_time_is_no_rival() {
-        let path = AccountPart { limiter: Limiter::PathRate, end: Place::Path, seconds: 4.0 };
+        let path = AccountPart {
+            limiter: Limiter::PathRate,
+            end: Place::Path,
+            seconds: 4.0,
+            between_s: None,
+        };
         let account = Account {
             flows: 1,
             flow_seconds: 4.0,

@@ -28,7 +28,7 @@
 
 use goodput_model::{Confidence, Finding, Missing, Place};
 
-use crate::account::{held_share, path_share};
+use crate::account::{HeldShare, held, path_share};
 use crate::bounds::next_after;
 use crate::change::to_bbr;
 use crate::filled_buffer::losses_fill_the_buffer;
@@ -41,9 +41,7 @@ use crate::lost_elsewhere::{
 use crate::models::{kept_at_loss, rate_at_loss};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::thresholds::{
-    MIN_FULL_QUEUE_RTT_RATIO, MIN_HEAVY_LOSS_SHARE, MIN_HELD_SHARE, MIN_LIMITING_TIME_SHARE,
-};
+use crate::thresholds::{MIN_FULL_QUEUE_RTT_RATIO, MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
 /// The rule.
@@ -87,10 +85,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let lasting = view.sender.lasting_loss()?;
     let share = lasting.share;
     let held = held_by_losses(view)?;
-    if lost_elsewhere(view)? || held < MIN_HELD_SHARE || queue_is_full(view) || has_ended(view)? {
+    if lost_elsewhere(view)? || held.is_nothing() || queue_is_full(view) || has_ended(view)? {
         return Ok(None);
     }
-    if held < MIN_LIMITING_TIME_SHARE {
+    if held.share() < MIN_LIMITING_TIME_SHARE {
         let contributes =
             lasting.segments >= MIN_RETRANSMISSIONS && !queue_shows(view) && model_explains(view)?;
         let draft = || stream(view, share, Confidence::Possible);
@@ -131,10 +129,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 /// Share of the time that losses held. Under a congestion control that does not back off they take no more time than their
 /// share of what was sent, but may fill the send buffer; then it is the path's share.
-fn held_by_losses(view: &View) -> Result<f64, Missing> {
+fn held_by_losses(view: &View) -> Result<HeldShare, Missing> {
     match view.backs_off_at_loss() {
-        Ok(false) => path_share(view),
-        _ => held_share(view, RULE.refines),
+        Ok(false) => held(view, parts::PATH),
+        _ => held(view, RULE.refines),
     }
 }
 

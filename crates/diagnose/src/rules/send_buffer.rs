@@ -24,7 +24,7 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 
-use crate::account::held_share;
+use crate::account::{HeldShare, held, held_share};
 use crate::bounds::{largest_of, next_after};
 use crate::change::{larger_wmem, of_plan};
 use crate::finding::{Draft, bytes, percent, rate, time};
@@ -32,9 +32,7 @@ use crate::low_water::may_hold;
 use crate::names::TCP_WMEM;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::thresholds::{
-    LONG_PATH_S, MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_HELD_SHARE, MIN_LIMITING_TIME_SHARE,
-};
+use crate::thresholds::{LONG_PATH_S, MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
 /// The rule.
@@ -59,19 +57,18 @@ const MIN_BUFFER_RATE_RATIO: f64 = 3.0;
 /// Share of the largest buffer from which one that tunes itself is as large as it gets.
 const MIN_SHARE_OF_LARGEST_BUFFER: f64 = 0.9;
 
-/// Rate that a contributing buffer would allow, over the goodput or the other way round, if it took [`MIN_HELD_SHARE`] of
-/// the time.
+/// Rate that a contributing buffer would allow, over the goodput or the other way round, if it took little
+/// of the time.
 const MAX_CONTRIBUTING_RATE_RATIO: f64 = 1.6;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     // If nothing arrives, a full buffer is a consequence.
     view.goodput()?;
-    let share = held_share(view, RULE.refines)?;
-    let holds = share >= MIN_LIMITING_TIME_SHARE
+    let held = held(view, RULE.refines)?;
+    let holds = held.share() >= MIN_LIMITING_TIME_SHARE
         && allowed(view)? < MIN_BUFFER_RATE_RATIO * view.goodput()?;
-    if !holds && !contributes(view, share)?
-        || view.sender.blocked_share()? < MIN_LIMITING_TIME_SHARE
+    if !holds && !contributes(view, held)? || view.sender.blocked_share()? < MIN_LIMITING_TIME_SHARE
     {
         return Ok(None);
     }
@@ -86,7 +83,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         (false, false) => Confidence::Possible,
         _ => Confidence::Likely,
     };
-    let draft = draft(view, share, confidence);
+    let draft = draft(view, held, confidence);
     if program_fixed_it(view) {
         return draft
             .advice(
@@ -99,13 +96,13 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 /// Whether the buffer holds the sender beside something else: it would allow about what went through. If it would allow far
 /// less, a queue has lengthened the round trip.
-fn contributes(view: &View, share: f64) -> Result<bool, Missing> {
+fn contributes(view: &View, held: HeldShare) -> Result<bool, Missing> {
     let long = view.sender.min_rtt_s()? >= LONG_PATH_S;
     let (least, most) = (of_room(view, view.sender.send_buffer_bytes()?)?, allowed(view)?);
     let goodput = view.goodput()?;
     let about = least <= goodput * MAX_CONTRIBUTING_RATE_RATIO
         && most >= goodput / MAX_CONTRIBUTING_RATE_RATIO;
-    Ok(share >= MIN_HELD_SHARE && long && about)
+    Ok(!held.is_nothing() && long && about)
 }
 
 /// The most goodput that the buffer allows in each round trip, over all flows. A write that finds room fills whole super-packets,
@@ -120,12 +117,13 @@ fn of_room(view: &View, bytes: f64) -> Result<f64, Missing> {
     Ok(bytes * 8.0 / view.sender.rtt_s()? * view.sender.flow_count()?)
 }
 
-fn draft(view: &View, share: f64, confidence: Confidence) -> Draft {
+fn draft(view: &View, held: HeldShare, confidence: Confidence) -> Draft {
     let (side, place) = (&view.sender, view.sender.place());
-    let text = format!("the send buffer stopped the sender {} of the time", percent(share));
+    let text = format!("the send buffer stopped the sender {held} of the time");
     Draft::new(RULE.id, place, confidence, "the send buffer")
-        .share(share)
-        .saw(place, RULE.witness_name, share * 100.0, text)
+        .share(held.share())
+        .share_between(held.between_percent())
+        .saw(place, RULE.witness_name, held.share() * 100.0, text)
         .saw_if(place, "writer_blocked_share", side.blocked_share(), |waits| side.waits_text(waits))
         .saw_if(place, "socket.sndbuf_bytes", side.send_buffer_bytes(), |room| against(view, room))
         .saw_if(place, "unacked_of_cwnd_share", in_flight_share(view), |part| {

@@ -30,7 +30,7 @@ use crate::finding::{Draft, percent, rate, rate_argument};
 use crate::parts;
 use crate::remedy::Again;
 use crate::rule::{Depth, Rule, Stage};
-use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_HELD_SHARE, MIN_LIMITING_TIME_SHARE};
+use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_COSTLY_SHARE, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
 /// The rule.
@@ -75,7 +75,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
 
 /// Whether it waits for the plan's rate, though the work between the waits takes most of its time.
 fn holds_its_rate(view: &View, paced: f64) -> Result<bool, Missing> {
-    let waits = view.plan().rate_bits_per_s.is_some() && paced >= MIN_HELD_SHARE;
+    let waits = view.plan().rate_bits_per_s.is_some() && paced >= MIN_COSTLY_SHARE;
     let own_turn = [parts::SENDING_PROGRAM, parts::SENDING_HOST];
     Ok(waits && held_share(view, &own_turn)? >= MIN_LIMITING_TIME_SHARE)
 }

@@ -117,6 +117,7 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
             limit: Verdict::NO_LIMIT.into(),
             end: Place::Path,
             share_percent: Known::missing(why.clone()),
+            share_between_percent: None,
             summary: why.clone(),
             split: None,
             account: Known::missing(why.clone()),

@@ -9,16 +9,20 @@ const SIGNS: [char; 5] = ['█', '▓', '▒', '░', '·'];
 /// Percentage below which a part is left out of the legend.
 const MIN_NAMED_PERCENT: f64 = 0.5;
 
-/// The parts of an account, the largest first, and what is unknown last: name, character, percentage.
+/// The parts of an account, the largest first, and what is unknown last: name and share, character, percentage.
 fn parts(account: &Account) -> Vec<(String, char, f64)> {
     let percent = |seconds: f64| seconds / account.flow_seconds * 100.0;
-    let named = account.parts.iter().map(|part| (part.limiter.at(part.end), percent(part.seconds)));
+    let named = account.parts.iter().map(|part| {
+        let text = format!("{} {}", part.limiter.at(part.end), account.share_text(part));
+        (text, percent(part.seconds))
+    });
     let signs = SIGNS.into_iter().chain(std::iter::repeat(SIGNS[SIGNS.len() - 1]));
-    let parts = named.zip(signs).map(|((name, percent), sign)| (name, sign, percent));
-    parts.chain([("unknown".to_owned(), ' ', percent(account.unknown_s))]).collect()
+    let parts = named.zip(signs).map(|((text, percent), sign)| (text, sign, percent));
+    let unknown = percent(account.unknown_s);
+    parts.chain([(format!("unknown {unknown:.0} %"), ' ', unknown)]).collect()
 }
 
-/// The bar and its legend: `████████▓▓ path rate 82 %  receive window (far) 18 %`.
+/// The bar and its legend: `████████▓▓ path rate 82 % (74 to 90 %)  receive window (far) 18 % (10 to 26 %)`.
 pub fn bar(account: &Account) -> String {
     let parts = parts(account);
     let mut cells = String::new();
@@ -31,8 +35,7 @@ pub fn bar(account: &Account) -> String {
         drawn = drawn.max(upto);
     }
     let legend = parts.iter().filter(|part| part.2 >= MIN_NAMED_PERCENT);
-    let legend: Vec<_> =
-        legend.map(|(name, sign, percent)| format!("{sign} {name} {percent:.0} %")).collect();
+    let legend: Vec<_> = legend.map(|(text, sign, _)| format!("{sign} {text}")).collect();
     format!("{cells}  {}", legend.join("   "))
 }
 
@@ -44,14 +47,15 @@ mod tests {
 
     #[test]
     fn the_bar_is_full_and_the_largest_part_comes_first() {
-        let part = |limiter, end, seconds| AccountPart { limiter, end, seconds };
+        let part =
+            |limiter, end, seconds, between_s| AccountPart { limiter, end, seconds, between_s };
         let account = Account {
             flows: 1,
             flow_seconds: 10.0,
             parts: vec![
-                part(Limiter::ReceiveWindow, Place::Far, 9.6),
-                part(Limiter::PathRate, Place::Path, 0.37),
-                part(Limiter::Host, Place::Near, 0.03),
+                part(Limiter::ReceiveWindow, Place::Far, 9.6, Some([8.8, 10.0])),
+                part(Limiter::PathRate, Place::Path, 0.37, None),
+                part(Limiter::Host, Place::Near, 0.03, None),
             ],
             unknown_s: 0.0,
             timeline: Vec::new(),
@@ -60,6 +64,7 @@ mod tests {
         let cells = bar.split("  ").next().unwrap();
         assert_eq!(cells.chars().count(), WIDTH_CHARS);
         assert!(cells.starts_with('█'));
-        assert!(bar.ends_with("█ receive window (far) 96 %   ▓ path rate 4 %"), "{bar}");
+        let legend = "█ receive window (far) 96 % (88 to 100 %)   ▓ path rate 4 %";
+        assert!(bar.ends_with(legend), "{bar}");
     }
 }

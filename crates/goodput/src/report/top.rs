@@ -74,7 +74,7 @@ fn known<T>(value: &Known<T>, shown: impl Fn(&T) -> String) -> String {
 fn limited_by(connection: &ConnectionActivity, seconds: f64) -> String {
     match (connection.limit(), connection.idle) {
         (_, true) => "idle".into(),
-        (Some(AccountPart { limiter, end, seconds: held_s }), false) => {
+        (Some(AccountPart { limiter, end, seconds: held_s, .. }), false) => {
             format!("{} {:.0} %", limiter.at(*end), held_s / seconds * 100.0)
         }
         // Of what arrives, only the sender knows more.

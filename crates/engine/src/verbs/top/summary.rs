@@ -156,7 +156,8 @@ mod tests {
         mbit: f64,
         limiter: Option<Limiter>,
     ) -> ConnectionActivity {
-        let part = |limiter| AccountPart { limiter, end: Place::Path, seconds: 1.0 };
+        let part =
+            |limiter| AccountPart { limiter, end: Place::Path, seconds: 1.0, between_s: None };
         ConnectionActivity {
             local: ([10, 0, 0, 1], port).into(),
             peer: peer.parse().unwrap(),

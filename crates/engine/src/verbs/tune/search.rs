@@ -170,6 +170,7 @@ mod tests {
             rule_confidence: None,
             probability: Known::missing("not computed"),
             share_percent: Known::missing("not counted"),
+            share_between_percent: None,
             summary: rule.into(),
             evidence: Vec::new(),
             predicted_bits_per_s: Known::missing("not computed"),
