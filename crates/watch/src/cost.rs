@@ -13,16 +13,10 @@ const UDP_HEADER_BYTES: u64 = 8;
 /// acknowledgement cost 7.5 %. The rest is for what is sent twice and for both ends' reports.
 const PAYLOAD_SHARE: f64 = 0.9;
 
-/// What the next test may cost: its share of the budget, unless the user chose another length. `last` is what the last
-/// one cost.
+/// What the next test may cost: its share of the budget, or more if the user's length or the `last` test says so.
 pub fn expected_cost(length: Length, share: Bytes, last: Option<Bytes>) -> Bytes {
-    let last = last.unwrap_or(Bytes(0));
-    match length {
-        Length::Bytes(bytes) if bytes < share => share.max(last),
-        Length::Bytes(bytes) => bytes.max(last),
-        // The first test of a time shows what such a test costs.
-        _ => last,
-    }
+    let asked = if let Length::Bytes(bytes) = length { bytes } else { Bytes(0) };
+    share.max(asked).max(last.unwrap_or(Bytes(0)))
 }
 
 /// The payload of a test that may cost `share`.
@@ -169,18 +163,18 @@ mod tests {
     fn what_waited_in_the_socket_when_the_kernel_was_asked_costs_as_much_as_the_rest() {
         let mut early = record(Some([50, 100]));
         last_tcp(&mut early).sent_bytes = Some(100_000);
-        let factor = 1.0 + 150.0 * 52.0 / 100_000.0;
+        let factor: f64 = 1.0 + 150.0 * 52.0 / 100_000.0;
         let Bytes(bytes) = bytes_on_the_path(&early, 1000);
-        assert_eq!(bytes, (156_200_000.0 * factor).round() as u64 + 1000);
+        assert_eq!(bytes, (156_200_000.0_f64 * factor).round() as u64 + 1000);
     }
 
     #[test]
     fn headers_acknowledgements_and_what_is_sent_again_cost_too() {
         let mut lossy = record(Some([54_000, 108_000]));
         last_tcp(&mut lossy).retrans_bytes = Some(6_000_000);
-        let factor = (156_000_000.0 + 162_000.0 * 52.0) / 150_000_000.0;
+        let factor: f64 = (156_000_000.0 + 162_000.0 * 52.0) / 150_000_000.0;
         let Bytes(bytes) = bytes_on_the_path(&lossy, 0);
-        assert_eq!(bytes, (156_200_000.0 * factor).round() as u64);
+        assert_eq!(bytes, (156_200_000.0_f64 * factor).round() as u64);
     }
 
     #[test]

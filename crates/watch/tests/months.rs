@@ -134,8 +134,8 @@ fn the_end_of_daylight_saving_time_is_rarely_taken_for_a_change() {
         };
         points.filter_map(|point| chart.push(hour(point))).count()
     };
-    let all: usize = (0..MONTHS).map(|seed| alarms(true, seed)).sum();
-    let as_ever: usize = (0..MONTHS).map(|seed| alarms(false, seed)).sum();
-    println!("{all} false alarms in {MONTHS} months, {as_ever} without a new time");
-    assert!(all <= as_ever + 10, "{all}, and {as_ever} without a new time");
+    let all: usize = (0..MONTHS / 4).map(|seed| alarms(true, seed)).sum();
+    let as_ever: usize = (0..MONTHS / 4).map(|seed| alarms(false, seed)).sum();
+    println!("{all} false alarms in {} months, {as_ever} without a new time", MONTHS / 4);
+    assert!(all <= as_ever + 3, "{all}, and {as_ever} without a new time");
 }

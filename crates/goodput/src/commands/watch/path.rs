@@ -144,8 +144,10 @@ impl Path {
     pub async fn test(&mut self, limits: Limits, interrupt: &Interrupt) -> Result<Run, NoRun> {
         let meter = RefCell::new(Meter::new(&self.plan));
         let run = self.metered(limits, interrupt, &meter).await;
-        if let Ok(run) = &run {
-            self.last_cost = Some(run.bytes);
+        if let Ok(Run { incomplete, bytes, .. }) = &run {
+            // A part shows at least what a whole test costs.
+            let least = self.last_cost.filter(|_| incomplete.is_some());
+            self.last_cost = Some(least.map_or(*bytes, |least| least.max(*bytes)));
         }
         run.map_err(|why| NoRun { why, bytes: meter.borrow().bytes() })
     }
@@ -158,10 +160,10 @@ impl Path {
     ) -> Result<Run, EngineError> {
         let started = measured::now();
         let (raise, soon) = goodput_engine::interrupt();
-        let cut = Cell::new(None);
+        let used_up = Cell::new(false);
         let ends_it = async {
             tokio::select! {
-                () = limits.time_is_over(&self.plan) => cut.set(Some("--max-time was over")),
+                () = limits.time_is_over(&self.plan) => {}
                 () = interrupt.raised() => {}
             }
             raise.raise();
@@ -171,7 +173,7 @@ impl Path {
             let listener = &mut |event: goodput_engine::Event| {
                 hear(&mut meter.borrow_mut(), &event);
                 if meter.borrow().will_exceed(limits.bytes) {
-                    cut.set(Some("the budget was used up"));
+                    used_up.set(true);
                     raise.raise();
                 }
             };
@@ -192,7 +194,8 @@ impl Path {
             Known::Missing(_) => 0,
         };
         let bytes = bytes_on_the_path(&conclusion.record, report);
-        let incomplete = conclusion.incomplete.map(|part| cut.get().map_or(part.why, Into::into));
+        let by_budget = used_up.get().then(|| "the budget was used up".to_owned());
+        let incomplete = by_budget.or(conclusion.incomplete.map(|part| part.why));
         Ok(Run { record: conclusion.record, incomplete, bytes })
     }
 
