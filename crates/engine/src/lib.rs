@@ -42,4 +42,4 @@ pub use verbs::shaping::{
     ClassMark, ClassRequest, ProveRequest, RouterRequest, ShapingRequest, shaping,
 };
 pub use verbs::top::{ConnectionGroup, ConnectionWatch, Summary, WantedConnections};
-pub use verbs::tune::{TuneRequest, tune};
+pub use verbs::tune::{Keepable, TuneRequest, tune};

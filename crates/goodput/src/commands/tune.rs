@@ -1,10 +1,11 @@
 //! `goodput tune`: find the changes that help, and prove them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use goodput_engine::{TuneRequest, tune};
+use anyhow::{Context, Result, ensure};
+use goodput_engine::{Keepable, TuneRequest, tune};
 use goodput_model::{EndName, Plan, Purpose, Record, SettingRef, TuningOutcome};
 use goodput_remote::Hosts;
 use goodput_settings::Setting;
@@ -25,7 +26,9 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
     let mut plan = args.measure.plan_towards(&target, Plan::standard().length);
     // Round trips matter for these purposes.
     plan.latency |= matches!(args.tuning.purpose, Purpose::Latency | Purpose::Balanced);
+    let hosts = args.hosts.hosts();
     let request = TuneRequest {
+        keepable: args.tuning.keep.then(|| keepable(hosts.clone())),
         credentials: credentials(&args.measure.peer.credentials, &target)?,
         target,
         run_length: args.measure.length.length(),
@@ -36,7 +39,7 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
         seed: args.tuning.seed.unwrap_or_else(rand::random),
         dry_run: args.tuning.dry_run,
         state_dir: state_dir(state.clone())?,
-        hosts: args.hosts.hosts(),
+        hosts,
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);
@@ -52,6 +55,17 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
         .report_after(async |interrupt, listener| tune(&request, interrupt, listener).await, last)
 }
 
+/// What this host, or a host reached by SSH, can keep.
+fn keepable(hosts: Hosts) -> Keepable {
+    Arc::new(move |setting, point| {
+        is_within_reach(&hosts, setting.end) && to_keep(setting, point).is_some()
+    })
+}
+
+fn is_within_reach(hosts: &Hosts, end: EndName) -> bool {
+    end == EndName::Near || hosts.at(end).is_some()
+}
+
 /// Saves the proven changes of this host, or of a host reached by SSH, and notes where.
 fn keep(record: &mut Record, hosts: &Hosts, state_dir: &Path) -> Result<()> {
     let point = record.mount.as_ref().map(|mount| mount.point.as_str());
@@ -61,16 +75,11 @@ fn keep(record: &mut Record, hosts: &Hosts, state_dir: &Path) -> Result<()> {
         own.filter_map(|change| Some((to_keep(&change.setting, point)?, change.to.clone())))
             .collect()
     };
-    let reached = |end| end == EndName::Near || hosts.at(end).is_some();
-    let ends = [EndName::Near, EndName::Far].into_iter().filter(|end| reached(*end));
+    let ends = [EndName::Near, EndName::Far].into_iter().filter(|end| is_within_reach(hosts, *end));
     let own: Vec<_> = ends.map(|end| (end, of(end))).filter(|(_, own)| !own.is_empty()).collect();
     // Only the combination is proven.
-    if own.iter().map(|(_, own)| own.len()).sum::<usize>() != tuning.proven.len() {
-        bail!(
-            "nothing is kept: what is proven also has settings of the far end or of the application, and without them \
-             it is not proven; set those first, then keep the others with `goodput settings set SETTING=VALUE --save`"
-        );
-    }
+    let kept: usize = own.iter().map(|(_, own)| own.len()).sum();
+    ensure!(kept == tuning.proven.len(), "nothing is kept: not all that is proven can be");
     for (end, own) in own {
         let kept = match hosts.at(end) {
             Some(address) => remote_settings::keep(address, &hosts.access, &own, state_dir),

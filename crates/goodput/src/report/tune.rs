@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use goodput_model::{
-    ArmResult, Change, Comparison, Effect, EndName, Known, Purpose, Record, SettingRef, Tuning,
-    TuningOutcome, TuningStep, Verdict,
+    ArmResult, Change, Comparison, Effect, EndName, Judgement, Known, Purpose, Record, SettingRef,
+    Tuning, TuningOutcome, TuningStep, Verdict,
 };
 use goodput_settings::Setting;
 
@@ -46,21 +46,42 @@ fn tried(tuning: &Tuning) -> String {
     if tuning.steps.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&["change", "from", "proposed by", "gain", "outcome"]);
+    let mut table =
+        Table::new(&["change", "from", "proposed by", judged(tuning.purpose), "outcome"]);
     for step in &tuning.steps {
         let from = step.change.from.as_deref().unwrap_or("default");
-        table.row(&[&assignment(&step.change), from, &step.rule, &gain(step), &outcome(step)]);
+        table.row(&[&assignment(&step.change), from, &step.rule, &effect(step), &outcome(step)]);
     }
     table.text()
 }
 
-fn gain(step: &TuningStep) -> String {
-    let effect = match &step.comparison {
-        Known::Value(comparison) => comparison.arms.get(1).and_then(ArmResult::primary),
-        Known::Missing(_) => None,
-    };
+/// What the first response of the comparisons is.
+fn judged(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Throughput | Purpose::Balanced => "goodput",
+        Purpose::Latency => "round trip under load",
+        Purpose::Cpu => "CPU time per byte",
+    }
+}
+
+/// The arm with the change.
+fn changed(step: &TuningStep) -> Option<&ArmResult> {
+    step.comparison.value()?.arms.get(1)
+}
+
+fn effect(step: &TuningStep) -> String {
     let of = |effect: &Effect| format!("{} ({})", effect.difference(), effect.interval(1));
-    effect.map_or_else(|| "–".into(), of)
+    changed(step).and_then(ArmResult::primary).map_or_else(|| "–".into(), of)
+}
+
+/// What the change makes worse, if its runs have shown that.
+fn worse(step: &TuningStep) -> Option<String> {
+    changed(step)?.responses.iter().find_map(|result| {
+        let effect = result.against.as_ref().filter(|effect| {
+            matches!(effect.judgement, Judgement::Worse | Judgement::WorsePerhapsBelowThreshold)
+        })?;
+        Some(format!("not kept: {} gets worse ({})", result.response, effect.difference()))
+    })
 }
 
 /// The result of one change, while others are still to be tried.
@@ -84,7 +105,7 @@ fn outcome(step: &TuningStep) -> String {
         TuningOutcome::Kept => style::good("kept"),
         TuningOutcome::Dropped => "dropped: no longer needed".into(),
         TuningOutcome::Confirmed => "stays".into(),
-        TuningOutcome::NotBetter => "not proven better".into(),
+        TuningOutcome::NotBetter => worse(step).unwrap_or_else(|| "not proven better".into()),
         TuningOutcome::TooFewRuns => "too few runs".into(),
         TuningOutcome::Planned => "not tried yet".into(),
         TuningOutcome::NotPermitted => "not permitted".into(),

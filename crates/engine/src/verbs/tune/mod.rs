@@ -8,6 +8,7 @@ mod search;
 mod time_budget;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
@@ -36,6 +37,9 @@ use run_length::{moved_s, payload_s, run_s};
 use search::{Candidate, Search};
 use time_budget::TimeBudget;
 
+/// Whether a setting can be kept, of a measurement through a mount at this point, if any.
+pub type Keepable = Arc<dyn Fn(&SettingRef, Option<&str>) -> bool + Send + Sync>;
+
 /// What to tune, and for how long.
 #[derive(Clone)]
 pub struct TuneRequest {
@@ -55,6 +59,8 @@ pub struct TuneRequest {
     pub max_time: Duration,
     /// Seed for the order of the runs.
     pub seed: u64,
+    /// What can be kept, if only that is to be tried: only all that is proven together is proven.
+    pub keepable: Option<Keepable>,
     /// Whether to name what would be tried, without changing anything.
     pub dry_run: bool,
     /// Where the journal of settings is kept.
@@ -267,6 +273,10 @@ impl Tuner<'_> {
                 ));
                 return "too little time was left for another change; --max-time gives more".into();
             };
+            if !self.may_be_kept(&candidate.change, start) {
+                self.leave_out(candidate, listener);
+                continue;
+            }
             let Candidate { change, rule } = candidate.clone();
             let waiting = self.search.waiting();
             listener(Event::ChangeBegan { change, rule, waiting });
@@ -277,6 +287,18 @@ impl Tuner<'_> {
             }
         }
         self.ended().unwrap_or_else(|| "nothing is left to try".into())
+    }
+
+    fn may_be_kept(&self, change: &Change, start: &Record) -> bool {
+        let point = start.mount.as_ref().map(|mount| mount.point.as_str());
+        self.request.keepable.as_ref().is_none_or(|keepable| keepable(&change.setting, point))
+    }
+
+    /// Doesn't try a change that could not be kept: what is proven beside it would not be proven without it.
+    fn leave_out(&mut self, Candidate { change, rule }: Candidate, listener: &mut Listener<'_>) {
+        let why = "--keep leaves it out, because none of the hosts within reach can keep it; without --keep it is tried";
+        let (outcome, comparison) = (TuningOutcome::Failed, Known::missing(why));
+        self.ended_step(TuningStep { change, rule, outcome, comparison }, listener);
     }
 
     /// Why nothing more may be compared, if that is so.
