@@ -120,22 +120,3 @@ fn false_alarms_are_far_rarer_than_one_a_month() {
     assert!(all <= 20, "{all} in {MONTHS} months");
     assert!(several <= 4, "{several} of {MONTHS}");
 }
-
-/// The clocks of the near host go back by an hour in the middle of the month. Its neighbours live by them, or by another
-/// clock: then the evening comes an hour earlier than it did.
-#[test]
-fn the_end_of_daylight_saving_time_is_rarely_taken_for_a_change() {
-    let alarms = |by_other_clock: bool, seed: u64| {
-        let (mut path, mut chart) = (Path::new(seed + 5000), Chart::default());
-        let points = (0..DAYS * PER_DAY).filter_map(|n| path.test(n, false));
-        let hour = |point: Point| match point.id as usize > DAYS * PER_DAY / 2 && by_other_clock {
-            true => Point { day_share: (point.day_share - 1.0 / 24.0).rem_euclid(1.0), ..point },
-            false => point,
-        };
-        points.filter_map(|point| chart.push(hour(point))).count()
-    };
-    let all: usize = (0..MONTHS / 4).map(|seed| alarms(true, seed)).sum();
-    let as_ever: usize = (0..MONTHS / 4).map(|seed| alarms(false, seed)).sum();
-    println!("{all} false alarms in {} months, {as_ever} without a new time", MONTHS / 4);
-    assert!(all <= as_ever + 3, "{all}, and {as_ever} without a new time");
-}
