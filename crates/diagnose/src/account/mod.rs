@@ -59,7 +59,7 @@ pub fn account_of(evidence: &Evidence) -> Result<Account, Missing> {
 /// Share of the flows' time that these parts held, 0 to 1.
 ///
 /// # Errors
-/// Those of [`held`].
+/// Those of [`held()`].
 pub fn held_share(view: &View, parts: &[Part]) -> Result<f64, Missing> {
     Ok(held(view, parts)?.share())
 }
