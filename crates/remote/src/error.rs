@@ -171,7 +171,7 @@ pub enum RemoteError {
         name: String,
     },
     /// The system has no such setting, or no command that changes it faithfully.
-    #[error("{host}: {setting} can't be changed by SSH: {why}")]
+    #[error("{host}: goodput has no access to {setting} there: {why}")]
     NoSuchSetting {
         /// The host.
         host: String,

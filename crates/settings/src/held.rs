@@ -45,10 +45,13 @@ pub struct Awaited {
 impl std::fmt::Display for Awaited {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let settings: Vec<_> = self.settings.iter().map(ToString::to_string).collect();
+        let does = match settings.is_empty() {
+            true => "has nothing left to put back".into(),
+            false => format!("puts {} back", settings.join(", ")),
+        };
         write!(
             f,
-            "waiting for the guard of an interrupted run, which puts {} back (at most {} s; journal {})",
-            settings.join(", "),
+            "waiting for the guard of an interrupted run, which {does} (at most {} s; journal {})",
             self.longest.as_secs(),
             self.journal.display()
         )

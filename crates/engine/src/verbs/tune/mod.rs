@@ -37,6 +37,9 @@ use run_length::{moved_s, payload_s, run_s};
 use search::{Candidate, Search};
 use time_budget::TimeBudget;
 
+/// Why nothing more is compared.
+const TIME_WAS_OVER: &str = "the time was over; --max-time gives more";
+
 /// Whether a setting can be kept, of a measurement through a mount at this point, if any.
 pub type Keepable = Arc<dyn Fn(&SettingRef, Option<&str>) -> bool + Send + Sync>;
 
@@ -89,6 +92,9 @@ pub async fn tune(
     let measured =
         within(until, interrupt, async |interrupt| measure(request, interrupt, listener).await);
     let (mut start, took) = measured.await.unwrap_or_else(|| Err(silent(request)))?;
+    if budget.left().is_zero() && !interrupt.is_raised() {
+        start.incomplete = start.incomplete.map(|_| TIME_WAS_OVER.into());
+    }
     let beside_s = (took.as_secs_f64() - moved_s(&start)).max(0.0);
     let longest_s = budget.longest_run_s() - beside_s;
     let run_length =
@@ -304,7 +310,8 @@ impl Tuner<'_> {
     /// Why nothing more may be compared, if that is so.
     fn ended(&self) -> Option<String> {
         let interrupted = self.interrupt.is_raised().then(|| "it was interrupted".into());
-        interrupted.or_else(|| self.broken.clone())
+        let over = || self.budget.left().is_zero().then(|| TIME_WAS_OVER.into());
+        interrupted.or_else(|| self.broken.clone()).or_else(over)
     }
 
     /// Tries one change. Returns a run with the change, if it is kept.

@@ -19,6 +19,10 @@ pub(crate) fn refusal(oid: &str) -> Option<&'static str> {
         ("kern.ipc.nmbufs", GROWS),
         ("kern.ipc.maxsockets", GROWS),
         ("net.fibs", GROWS),
+        (
+            "kern.hz",
+            "it is fixed when the kernel starts: write kern.hz=\"1000\" into /boot/loader.conf and reboot",
+        ),
         ("net.inet.tcp.drop", "writing it breaks a connection"),
         ("net.inet6.tcp6.drop", "writing it breaks a connection"),
     ];
