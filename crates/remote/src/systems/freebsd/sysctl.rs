@@ -10,7 +10,7 @@ use super::text::NotUnderstood;
 /// `debug.kdb.panic=1` stops the machine.
 pub(crate) fn refusal(oid: &str) -> Option<&'static str> {
     const GROWS: &str = "the kernel only ever raises it, so that it could not be put back";
-    const REFUSED: [(&str, &str); 10] = [
+    const REFUSED: [(&str, &str); 11] = [
         ("kern.polling.enable", "it switches every interface at once; use polling@INTERFACE"),
         ("kern.ipc.nmbclusters", GROWS),
         ("kern.ipc.nmbjumbop", GROWS),
