@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! schedule (when) ──▶ budget (may it?) ──▶ the caller tests ──▶ chart (did the path change?) ──▶ since (what else?)
-//!                                                                 └─ rhythm, noise, ranks, shift
+//!                                                                 └─ one_clock: rhythm, noise, ranks, shift
 //! ```
 #![forbid(unsafe_code)]
 // A library returns its messages. The print macros would also panic if nobody reads.
@@ -14,6 +14,7 @@ mod budget;
 mod chart;
 mod cost;
 mod noise;
+mod one_clock;
 mod options;
 mod ranks;
 mod rhythm;
@@ -23,8 +24,9 @@ mod shift;
 mod since;
 
 pub use budget::{Budget, UsedUp};
-pub use chart::{Change, Chart, LEARNING_DAYS, Point};
+pub use chart::Chart;
 pub use cost::{Meter, bytes_on_the_path, expected_cost, payload_of};
+pub use one_clock::{Change, LEARNING_DAYS, Point};
 pub use schedule::{Schedule, Turn};
 pub use series::Series;
 pub use since::{Difference, Differences, Limit, differences};

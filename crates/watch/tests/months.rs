@@ -120,3 +120,31 @@ fn false_alarms_are_far_rarer_than_one_a_month() {
     assert!(all <= 20, "{all} in {MONTHS} months");
     assert!(several <= 4, "{several} of {MONTHS}");
 }
+
+/// The clock of the near host goes back by an hour in the middle of the month. The path's users live by it, or by another
+/// clock: then their evening comes an hour earlier by this one.
+#[test]
+fn a_clock_that_goes_back_by_an_hour_is_no_change() {
+    let alarms = |others_clock: bool, seed: u64| {
+        let (mut path, mut chart) = (Path::new(seed + 5000), Chart::default());
+        let mut found = 0;
+        for n in 0..DAYS * PER_DAY {
+            let Some(point) = path.test(n, false) else { continue };
+            let since = n > DAYS * PER_DAY / 2;
+            // The rhythm follows `day_share` of the simulated path.
+            let point = match (since, others_clock) {
+                (true, true) => {
+                    Point { day_share: (point.day_share - 1.0 / 24.0).rem_euclid(1.0), ..point }
+                }
+                (true, false) => Point { at_s: point.at_s + 3600.0, ..point },
+                (false, _) => point,
+            };
+            found += usize::from(chart.push(point).is_some());
+        }
+        found
+    };
+    let all = |others_clock| (0..50).map(|seed| alarms(others_clock, seed)).sum::<usize>();
+    let (by_others, by_own) = (all(true), all(false));
+    println!("{by_others} and {by_own} false alarms in 50 months each");
+    assert!(by_others + by_own <= 10, "{by_others} and {by_own}");
+}
