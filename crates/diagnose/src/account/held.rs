@@ -39,10 +39,10 @@ impl HeldShare {
         self.between.map(|ends| ends.map(|share| share * 100.0))
     }
 
-    /// Whether nobody needs to ask for a cause: perhaps it took no time, or certainly too little to matter.
+    /// Whether nobody needs to ask for a cause: it took too little time to matter, and either certainly so, or perhaps none.
     pub fn is_nothing(&self) -> bool {
         let [low, high] = self.between.unwrap_or([self.share; 2]);
-        low <= 0.0 || high < MIN_COSTLY_SHARE
+        self.share < MIN_COSTLY_SHARE && (low <= 0.0 || high < MIN_COSTLY_SHARE)
     }
 }
 
@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn a_finding_needs_time_and_enough_of_it() {
-        assert!(held(&[(1.0, Some([0.0, 2.4]))]).is_nothing(), "perhaps none");
+        assert!(held(&[(0.4, Some([0.0, 0.9]))]).is_nothing(), "little, and perhaps none");
+        assert!(!held(&[(1.0, Some([0.0, 2.4]))]).is_nothing(), "a short test has few samples");
         assert!(!held(&[(1.0, Some([0.2, 1.8]))]).is_nothing());
         assert!(!held(&[(0.4, Some([0.1, 0.7]))]).is_nothing(), "perhaps enough");
         assert!(held(&[(0.3, Some([0.25, 0.35]))]).is_nothing(), "too little");
