@@ -6,7 +6,7 @@
 //!
 //! # How it is seen
 //! The kernel reported that the peer's window stopped the sender for at least half of the time. If it
-//! surely did for less, and possibly for long enough to matter, the window possibly contributes. The
+//! did for less, and possibly for long enough to matter, the window possibly contributes. The
 //! reader waited for data meanwhile, so the reader was not slow. Window / round-trip time is about
 //! the goodput. If the sender reports nothing, this end's own window / round-trip time is the whole
 //! goodput.
