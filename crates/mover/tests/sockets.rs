@@ -4,9 +4,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use goodput_model::{Bytes, Family, SocketOptions};
+use goodput_model::{Bytes, Family, SocketOptions, Transport};
 use goodput_mover::socket::{
-    SocketError, apply_accepted, check_effective, effective, tcp_connect, tcp_listen, udp_socket,
+    SocketError, apply_accepted, check_effective, check_permitted, effective, tcp_connect,
+    tcp_listen, udp_socket,
 };
 use socket2::SockRef;
 
@@ -20,6 +21,18 @@ fn connect(options: &SocketOptions) -> Result<(OwnedFd, TcpStream), SocketError>
     let listener = TcpListener::from(tcp_listen(any(), options)?);
     let near = tcp_connect(listener.local_addr().expect("bound"), options, TIMEOUT)?;
     Ok((near, listener.accept().expect("accepted").0))
+}
+
+/// Runs `work` on a thread without capabilities.
+fn without_privileges<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let thread = std::thread::spawn(|| {
+        let none = rustix::thread::CapabilitySet::empty();
+        let sets =
+            rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
+        rustix::thread::set_capabilities(None, sets).expect("fewer are always allowed");
+        work()
+    });
+    thread.join().expect("it does not panic")
 }
 
 fn refused(options: SocketOptions) -> String {
@@ -74,20 +87,39 @@ fn both_ends_wait_poll_and_queue_as_asked() {
 }
 
 #[test]
-fn the_privilege_of_a_high_priority_is_named() {
-    let refused = std::thread::spawn(move || {
-        // Of this thread alone.
-        let none = rustix::thread::CapabilitySet::empty();
-        let sets =
-            rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
-        rustix::thread::set_capabilities(None, sets).expect("fewer are always allowed");
+fn the_privilege_of_a_high_priority_is_named_with_or_without_a_flow() {
+    let refused = without_privileges(|| {
         let options = SocketOptions { priority: Some(7), ..SocketOptions::default() };
-        connect(&options).map(|_| ()).expect_err("refused")
+        let plain = SocketOptions::default();
+        [Transport::Tcp, Transport::Udp]
+            .iter()
+            .for_each(|of| check_permitted(*of, &plain, any()).expect("nothing is asked for"));
+        [
+            connect(&options).map(|_| ()),
+            check_permitted(Transport::Tcp, &options, any()),
+            check_permitted(Transport::Udp, &options, any()),
+        ]
     });
-    let error = refused.join().unwrap();
-    assert!(error.is_not_permitted());
-    let said = error.to_string();
-    assert!(said.contains("priority 7") && said.contains("above 6 needs CAP_NET_ADMIN"), "{said}");
+    for error in refused.map(|refused| refused.expect_err("refused")) {
+        assert!(error.is_not_permitted());
+        let said = error.to_string();
+        let why = said.contains("priority 7") && said.contains("above 6 needs CAP_NET_ADMIN");
+        assert!(why, "{said}");
+    }
+}
+
+/// New kernels let anyone poll for as long as they want.
+#[test]
+fn the_longest_busy_poll_without_a_privilege_is_named() {
+    let tried = without_privileges(|| {
+        let options = SocketOptions { busy_poll_us: Some(999_999), ..SocketOptions::default() };
+        check_permitted(Transport::Tcp, &options, any())
+    });
+    if let Err(refused) = tried {
+        let said = refused.to_string();
+        assert!(refused.is_not_permitted() && said.contains("at most"), "{said}");
+        assert!(said.contains(" us, the value of sysctl net.core.busy_read"), "{said}");
+    }
 }
 
 #[test]

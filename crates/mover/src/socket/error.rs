@@ -56,7 +56,7 @@ impl SocketError {
     pub(super) fn of_privilege(
         operation: &'static str,
         object: impl Display,
-        needs: &'static str,
+        needs: impl Into<String>,
     ) -> impl FnOnce(io::Error) -> Self {
         let error = Self::of(operation, object);
         move |cause| {

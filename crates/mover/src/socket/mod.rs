@@ -9,6 +9,7 @@ mod control;
 mod effective;
 mod error;
 mod options;
+mod permitted;
 mod tcp;
 mod udp;
 
@@ -24,6 +25,7 @@ pub use ancillary::{
 pub use control::apply_control;
 pub use effective::{Effective, check_effective, cut_buffer, effective};
 pub use error::SocketError;
+pub use permitted::check_permitted;
 pub use tcp::{
     apply_accepted, notice_silence, tcp_begin, tcp_connect, tcp_connect_waiting, tcp_listen,
 };

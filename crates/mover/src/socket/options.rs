@@ -228,8 +228,13 @@ fn set_priority(socket: &Socket, options: &SocketOptions) -> Result<(), SocketEr
 /// of sysctl net.core.busy_read (`SO_BUSY_POLL`, net/core/sock.c).
 fn set_busy_poll(socket: &Socket, options: &SocketOptions) -> Result<(), SocketError> {
     let Some(us) = options.busy_poll_us else { return Ok(()) };
-    let needs = "this kernel wants CAP_NET_ADMIN for a longer time than sysctl net.core.busy_read; \
-                 run as root, or raise that sysctl";
+    // A new socket has the value of that sysctl.
+    let most = super::get_number(socket.as_fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL);
+    let most = most.map_or_else(|| "the value".into(), |most| format!("{most} us, the value"));
+    let needs = format!(
+        "without CAP_NET_ADMIN this kernel takes at most {most} of sysctl net.core.busy_read; run as root, or raise that \
+         sysctl"
+    );
     super::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_BUSY_POLL, &us.to_ne_bytes())
         .map_err(SocketError::of_privilege("busy-poll for", format!("{us} us"), needs))
 }

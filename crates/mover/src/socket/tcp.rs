@@ -119,7 +119,7 @@ pub fn notice_silence(socket: impl AsFd) -> io::Result<()> {
     }
 }
 
-fn prepare(
+pub(super) fn prepare(
     socket: &Socket,
     options: &SocketOptions,
     address: SocketAddr,

@@ -73,7 +73,11 @@ pub fn apply_datagram(socket: impl AsFd, options: &SocketOptions) -> Result<(), 
     prepare(&socket, options, family)
 }
 
-fn prepare(socket: &Socket, options: &SocketOptions, family: Domain) -> Result<(), SocketError> {
+pub(super) fn prepare(
+    socket: &Socket,
+    options: &SocketOptions,
+    family: Domain,
+) -> Result<(), SocketError> {
     set_udp_buffers(socket, options)?;
     set_udp(socket, options)?;
     set_any(socket, options, family)
