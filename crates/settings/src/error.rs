@@ -206,18 +206,6 @@ pub enum SettingError {
         /// The journal of that run.
         journal: PathBuf,
     },
-    /// The same, and goodput can't put it back because the journal is damaged.
-    #[error(
-        "{setting} may still be as an interrupted run left it, and the journal {} is damaged (its first line); put \
-         back by hand what it names, then remove it",
-        journal.display()
-    )]
-    Damaged {
-        /// The setting.
-        setting: SettingRef,
-        /// The journal of that run.
-        journal: PathBuf,
-    },
     /// The journal could not be kept, so nothing may be changed.
     #[error("can't {operation} the journal in {}: {cause}; without a journal goodput changes nothing", path.display())]
     Journal {
@@ -254,6 +242,18 @@ pub enum SettingError {
 }
 
 impl SettingError {
+    /// The same, for a change to `value` of which `part` is what failed.
+    pub(crate) fn in_a_change_to(mut self, value: &str, part: &str) -> Self {
+        if let Self::NotPermitted { operation, .. }
+        | Self::Refused { operation, .. }
+        | Self::NotReady { operation, .. }
+        | Self::Io { operation, .. } = &mut self
+        {
+            *operation = format!("change it to {value:?} ({part})");
+        }
+        self
+    }
+
     /// Whether a missing privilege is the reason, rather than anything else (exit code 3).
     pub fn not_permitted(&self) -> bool {
         match self {

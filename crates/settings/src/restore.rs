@@ -7,7 +7,7 @@ use goodput_model::SettingRef;
 use crate::beside;
 use crate::error::SettingError;
 use crate::footprint::Footprint;
-use crate::journal::{Contents, Durable, Entry, JournalFile, KNOWN_FORMAT_VERSIONS, Line};
+use crate::journal::{Contents, Durable, Entry, JournalFile, Line};
 use crate::life::{self, Life};
 use crate::log::{self, ChangeKind};
 use crate::lookup::machine;
@@ -188,7 +188,7 @@ impl std::fmt::Display for Outcome {
 /// Puts everything in `journal` back and removes the journal, unless something is left to do.
 pub(crate) fn settle(mut journal: JournalFile, forget: Forget) -> RestoreReport {
     let problem = match journal.contents() {
-        Ok(contents) => match foreign(&contents) {
+        Ok(contents) => match contents.foreign() {
             None => return settle_contents(&mut journal, &contents, forget),
             Some(problem) => problem,
         },
@@ -263,24 +263,6 @@ fn tidy(
 fn is_settled(entry: &Restored) -> bool {
     use Outcome::{Failed, Held, NamespaceUnseen, OtherNamespace};
     !matches!(entry.outcome, OtherNamespace { .. } | NamespaceUnseen(_) | Failed(_) | Held)
-}
-
-/// Why the journal can't be used at all, if so.
-pub(crate) fn foreign(contents: &Contents) -> Option<String> {
-    match &contents.owner {
-        Some(owner) if KNOWN_FORMAT_VERSIONS.contains(&owner.format) => None,
-        Some(owner) => Some(format!(
-            "its format is {}, this goodput knows {} to {}; use the version that wrote it",
-            owner.format,
-            KNOWN_FORMAT_VERSIONS.start(),
-            KNOWN_FORMAT_VERSIONS.end()
-        )),
-        None if contents.entries.is_empty() && contents.unreadable.is_empty() => None,
-        None => {
-            let advice = "put back by hand what it names, then remove it";
-            Some(format!("its first line is not valid; {advice}"))
-        }
-    }
 }
 
 fn damage(contents: &Contents) -> Option<String> {

@@ -7,7 +7,7 @@ use crate::held::{self, Patience};
 use crate::journal::{abandoned, listed_elsewhere, open_one};
 use crate::leftover;
 use crate::place::Place;
-use crate::restore::{Forget, RestoreReport, foreign, settle};
+use crate::restore::{Forget, RestoreReport, settle};
 
 /// Puts back what dead runs left changed, with one report per run; no report if
 /// there is nothing to do. Waits for a guard that is at work. Leaves the changes of live
@@ -66,7 +66,7 @@ fn settle_elsewhere(
 ) -> Option<RestoreReport> {
     // An unreadable journal is reported as a leftover.
     let contents = leftover::read(path)?;
-    let is_ours = foreign(&contents).is_none()
+    let is_ours = contents.foreign().is_none()
         && contents.unreadable.is_empty()
         && leftover::elsewhere(&contents, here).is_empty();
     match is_ours.then(|| open_one(path))? {

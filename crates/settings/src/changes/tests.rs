@@ -267,6 +267,39 @@ fn nothing_is_changed_beside_a_damaged_journal() {
     assert_eq!(scene.value(), "b");
 }
 
+#[test]
+fn a_damaged_journal_of_another_directory_is_refused_in_the_same_words() {
+    let scene = Scene::new();
+    let mut victim = scene.victim(&["b"], -1);
+    victim.wait_until_applied();
+    victim.kill_with_guard();
+    let path = scene.journals().pop().unwrap();
+    let whole = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, whole.replacen("begin", "?", 1)).unwrap();
+    let mut changes = Changes::begin(&scene.state_dir().with_file_name("other"), guard()).unwrap();
+    let here = scene.try_to_begin().unwrap_err().to_string();
+    let there = changes.apply(&scene.setting(), "c").unwrap_err().to_string();
+    assert!(there.contains(path.to_str().unwrap()) && there.contains("by hand"), "{there}");
+    assert!(here.starts_with(&there), "{here}\n{there}");
+    assert_eq!(scene.value(), "b");
+}
+
+#[test]
+fn what_a_writer_left_before_its_first_line_is_removed_once_the_writer_is_gone() {
+    let scene = Scene::new();
+    drop(scene.begin());
+    let [left, held] =
+        ["1-1", "2-2"].map(|name| scene.state_dir().join(format!("{name}.journal.new")));
+    [&left, &held].into_iter().for_each(|path| std::fs::write(path, "{").unwrap());
+    let writer = std::fs::File::open(&held).unwrap();
+    rustix::fs::flock(&writer, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    drop(scene.begin());
+    assert!(!left.exists() && held.exists());
+    drop(writer);
+    assert_eq!(crate::undo(&scene.state_dir()).unwrap(), []);
+    assert!(!held.exists());
+}
+
 /// Whether everything that other processes, guards included, had left to do in a directory is done.
 fn all_is_undone(state_dir: &Path) -> bool {
     crate::undo(state_dir).is_ok_and(|reports| reports.iter().all(|report| report.is_clean()))

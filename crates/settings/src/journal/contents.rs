@@ -16,7 +16,7 @@ use crate::side_effects::{Cells, Changed};
 pub(crate) const JOURNAL_FORMAT_VERSION: u32 = 3;
 /// The versions that can be read. The first one had neither cookies nor the side effects of a
 /// setting, the second one no [`Line::Found`].
-pub(crate) const KNOWN_FORMAT_VERSIONS: RangeInclusive<u32> = 1..=JOURNAL_FORMAT_VERSION;
+const KNOWN_FORMAT_VERSIONS: RangeInclusive<u32> = 1..=JOURNAL_FORMAT_VERSION;
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,6 +188,24 @@ impl Contents {
         let (cut_short, whole): (Vec<&Entry>, Vec<_>) =
             self.entries.iter().rev().partition(|entry| entry.doubt.is_some());
         cut_short.into_iter().chain(whole).map(|entry| entry.setting.clone()).collect()
+    }
+
+    /// Why the journal can't be used at all, if so.
+    pub(crate) fn foreign(&self) -> Option<String> {
+        match &self.owner {
+            Some(owner) if KNOWN_FORMAT_VERSIONS.contains(&owner.format) => None,
+            Some(owner) => Some(format!(
+                "its format is {}, this goodput knows {} to {}; use the version that wrote it",
+                owner.format,
+                KNOWN_FORMAT_VERSIONS.start(),
+                KNOWN_FORMAT_VERSIONS.end()
+            )),
+            None if self.entries.is_empty() && self.unreadable.is_empty() => None,
+            None => {
+                let advice = "put back by hand what it names, then remove it";
+                Some(format!("its first line is not valid; {advice}"))
+            }
+        }
     }
 
     /// The entry of a setting.

@@ -23,6 +23,27 @@ pub(super) const SUFFIX: &str = ".journal.jsonl";
 /// one, and not one whose writer died early. A file that such a writer leaves has changed nothing.
 const UNNAMED: &str = "new";
 
+/// The end of the name of a journal that has no first line yet.
+const UNNAMED_SUFFIX: &str = ".journal.new";
+
+/// Removes files that writers left when they died before the first line of their journal was on disk. The folder is
+/// locked, so that nobody is writing such a line. Others' files stay, and so does what can't be removed: it does no harm.
+pub(super) fn remove_unnamed(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.to_str().is_some_and(|name| name.ends_with(UNNAMED_SUFFIX)) && is_left(&path) {
+            let _ = fs::remove_file(path);
+        }
+    }
+    Ok(())
+}
+
+/// Whether a journal without a name is ours, and its writer is gone.
+fn is_left(unnamed: &Path) -> bool {
+    let opened = open_own(unnamed).ok().flatten();
+    opened.is_some_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok())
+}
+
 /// An open journal. It is locked as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct JournalFile {

@@ -10,7 +10,7 @@ use goodput_model::SettingRef;
 use super::asker::Asker;
 use super::contents::Contents;
 use super::entry::Entry;
-use super::file::{JournalFile, SUFFIX};
+use super::file::{JournalFile, SUFFIX, remove_unnamed};
 use super::list::List;
 use super::own_folder::{check_folder, lock_folder};
 use crate::error::SettingError;
@@ -131,9 +131,10 @@ pub(crate) fn claim(
     others.extend(list.journals());
     for path in others.iter().filter(|path| *path != own) {
         // A journal that vanishes meanwhile holds nothing; one that can't be read is someone else's.
-        let Ok(Some((Contents { owner, entries, .. }, alive))) = JournalFile::peek(path) else {
+        let Ok(Some((contents, alive))) = JournalFile::peek(path) else {
             continue;
         };
+        let Contents { owner, entries, .. } = &contents;
         // A journal whose first line is damaged may belong to any place.
         let here = owner.as_ref().is_none_or(|owner| owner.place.same_namespace(place));
         let same_boot = owner.as_ref().is_none_or(|owner| owner.place.same_boot(place));
@@ -149,8 +150,11 @@ pub(crate) fn claim(
             }
             let setting = entry.setting.clone();
             let journal = path.clone();
-            return Err(match owner.map(|owner| owner.pid) {
-                None => SettingError::Damaged { setting, journal },
+            return Err(match owner.as_ref().map(|owner| owner.pid) {
+                None => {
+                    let why = contents.foreign().unwrap_or_default();
+                    SettingError::Unreadable { report: format!("{}: {why}", journal.display()) }
+                }
                 Some(_) if !alive => SettingError::LeftChanged { setting, journal },
                 Some(pid) if life::runs(pid) => SettingError::InUse { setting, pid },
                 Some(pid) => SettingError::Held { setting, pid, journal },
@@ -176,6 +180,7 @@ fn list(state_dir: &Path) -> io::Result<Vec<Opened>> {
     check_folder(state_dir)?;
     let state_dir = state_dir.canonicalize()?;
     let _busy = lock_folder(&state_dir)?;
+    remove_unnamed(&state_dir)?;
     let open = |path: PathBuf| {
         let opened = JournalFile::open_abandoned(&path);
         (path, opened)

@@ -14,7 +14,7 @@ mod sealed_line;
 mod surroundings;
 
 pub use asker::Asker;
-pub(crate) use contents::{Contents, KNOWN_FORMAT_VERSIONS, Line};
+pub(crate) use contents::{Contents, Line};
 pub(crate) use entry::Entry;
 pub(crate) use file::{Durable, JournalFile};
 pub(crate) use folder::{abandoned, begin, claim, left, listed_elsewhere, open_one};
