@@ -70,11 +70,17 @@ pub fn check_value(setting: &SettingRef, value: &str) -> Result<(), SettingError
     match find_for(setting)?.backend {
         Backend::Plan(edit) => edit(&mut Plan::standard(), setting, value),
         Backend::Machine(_) if setting.end == EndName::Far => Ok(()),
-        Backend::Machine(machine) => match machine.normalise(setting, value) {
+        Backend::Machine(machine) => match usable(machine, setting, value) {
             Err(bad @ SettingError::BadValue { .. }) => Err(bad),
             _ => Ok(()),
         },
     }
+}
+
+/// Refuses a value that the setting would refuse.
+fn usable(machine: &dyn Machine, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+    let wanted = machine.normalise(setting, value)?;
+    if machine.read(setting)? == wanted { Ok(()) } else { machine.check_new(setting, value) }
 }
 
 /// Puts `value` into the plan; `default` clears it. Nothing on the machine changes.

@@ -114,6 +114,13 @@ pub trait Machine: Sync {
     /// value.
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError>;
 
+    /// Refuses a value, as a person wrote it, that the kernel takes though nothing works with it, or that it does not
+    /// know. Not asked about the value from before the run: that one may be what is wrong, and is compared with a better
+    /// one.
+    fn check_new(&self, _setting: &SettingRef, _value: &str) -> Result<(), SettingError> {
+        Ok(())
+    }
+
     /// Refuses to replace the present value if it could not be put back exactly. Asked only before the first
     /// change: values from our own changes need not come back.
     fn comes_back(&self, _setting: &SettingRef) -> Result<(), SettingError> {

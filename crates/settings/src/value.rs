@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use goodput_model::traffic_class::MAX_DSCP;
-use goodput_model::{Bytes, SettingRef, dscp_typed};
+use goodput_model::{BitRate, Bytes, SettingRef, dscp_typed};
 
 use crate::error::SettingError;
 
@@ -63,6 +63,29 @@ pub fn code_point(setting: &SettingRef, value: &str) -> Result<u8, SettingError>
     dscp_typed(value).ok_or_else(|| bad(setting, value, why()))
 }
 
+/// Whether the kernel made another number of `value` than was asked for, and not only another spelling of it. Of several
+/// numbers, one that differs is enough; what is no number is never rounded.
+pub fn is_rounded(value: &str, effective: &str) -> bool {
+    let asked: Vec<&str> = value.split_whitespace().collect();
+    let made: Vec<&str> = effective.split_whitespace().collect();
+    let lack = |these: &[&str], others: &[&str]| {
+        others.iter().any(|word| !these.iter().any(|known| is_same_number(known, word)))
+    };
+    let are_numbers = asked.iter().chain(&made).all(|word| is_number(word));
+    are_numbers && (lack(&asked, &made) || lack(&made, &asked))
+}
+
+fn is_number(word: &str) -> bool {
+    word.parse::<Bytes>().is_ok() || word.parse::<BitRate>().is_ok()
+}
+
+/// Whether two words can mean the same size, or the same rate.
+fn is_same_number(one: &str, other: &str) -> bool {
+    let sizes = || Some(one.parse::<Bytes>().ok()? == other.parse::<Bytes>().ok()?);
+    let rates = || Some(one.parse::<BitRate>().ok()? == other.parse::<BitRate>().ok()?);
+    sizes() == Some(true) || rates() == Some(true)
+}
+
 /// `on` or `off`.
 pub fn switch(setting: &SettingRef, value: &str) -> Result<bool, SettingError> {
     match value {
@@ -86,4 +109,34 @@ pub fn word(setting: &SettingRef, value: &str, max_len: usize) -> Result<String,
         return Err(bad(setting, value, why));
     }
     Ok(value.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_number_is_rounded_and_another_spelling_is_not() {
+        for (asked, made) in [
+            ("1000", "1024"),
+            ("1601", "1600"),
+            ("1601", "1600 1604"),
+            ("4096 100 200", "4096 128 200"),
+            ("100mbit", "100000008bit"),
+        ] {
+            assert!(is_rounded(asked, made), "{asked} {made}");
+        }
+        for (asked, made) in [
+            ("1024", "1024"),
+            ("64K", "65536"),
+            ("1600 1600", "1600"),
+            ("0.1gbit", "100mbit"),
+            ("on", "off"),
+            ("spread", "0 1"),
+            ("default", "1500"),
+            ("0-1,2", "0-2"),
+        ] {
+            assert!(!is_rounded(asked, made), "{asked} {made}");
+        }
+    }
 }

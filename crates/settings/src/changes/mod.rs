@@ -114,6 +114,9 @@ impl Changes {
         if now == wanted {
             return Ok(now);
         }
+        if self.original(&setting) != Some(wanted.as_str()) {
+            machine.check_new(&setting, value)?;
+        }
         let view = View { machine, setting: &setting, theirs: &claim.theirs };
         let noted = view.look(now)?;
         let index = self.note(&setting, known, &noted, &wanted)?;

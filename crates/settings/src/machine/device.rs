@@ -1,7 +1,7 @@
 //! Finds the network device of this host that a setting's `@` names.
 
-use goodput_model::SettingRef;
-use goodput_netlink::{Netlink, Qdisc};
+use goodput_model::{ETHERNET_HEADER_BYTES, SettingRef};
+use goodput_netlink::{Link, Netlink, Qdisc};
 
 use super::sysctl_name;
 use crate::error::{SettingError, from_netlink};
@@ -47,10 +47,22 @@ pub(super) fn index(netlink: &mut Netlink, setting: &SettingRef) -> Result<u32, 
 
 /// The MTU of the device.
 pub(crate) fn mtu(setting: &SettingRef) -> Result<u32, SettingError> {
+    Ok(link(setting)?.mtu)
+}
+
+/// Length of the device's largest packet, bytes: at least its MTU. A device with an address of Ethernet's length puts
+/// Ethernet's header in front (`psched_mtu`, include/net/pkt_sched.h); other headers are left out.
+pub(super) fn largest_packet(setting: &SettingRef) -> Result<u32, SettingError> {
+    let link = link(setting)?;
+    let header = if link.address.len() == 6 { ETHERNET_HEADER_BYTES } else { 0 };
+    Ok(link.mtu.saturating_add(header))
+}
+
+fn link(setting: &SettingRef) -> Result<Link, SettingError> {
     let mut netlink = netlink(setting)?;
     let index = index(&mut netlink, setting)?;
     let link = netlink.link_by_index(index);
-    Ok(link.map_err(|error| from_netlink(setting, "read its MTU", name(setting), error))?.mtu)
+    link.map_err(|error| from_netlink(setting, "read its MTU", name(setting), error))
 }
 
 /// The qdisc of the device in which `pick` finds what it looks for: the root, or the only one. `kinds` names

@@ -137,7 +137,7 @@ mod tests {
                     scope.spawn(|| flood(&is_over));
                 }
                 for _ in 0..5 {
-                    for bytes in ["2000", "70000"] {
+                    for bytes in ["9200", "70000"] {
                         changes.apply(&burst, bytes).unwrap();
                         let before = sent_bytes();
                         wait_for("packets to leave", || sent_bytes() > before + 100_000);

@@ -1,5 +1,6 @@
 //! The backends that read and write this machine.
 
+mod congestion;
 pub(crate) mod device;
 mod device_parameter;
 pub(crate) mod fifo;

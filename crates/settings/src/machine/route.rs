@@ -6,7 +6,7 @@ use goodput_model::SettingRef;
 use goodput_netlink::routes::{destination_text, network};
 use goodput_netlink::{Family, Netlink, ROUTE_FEATURE_ECN, Route, RouteMetrics};
 
-use super::device;
+use super::{congestion, device};
 use crate::error::{SettingError, from_netlink};
 use crate::footprint::Footprint;
 use crate::setting::Machine;
@@ -22,6 +22,13 @@ pub(crate) struct RouteMetric {
     set: fn(&mut RouteMetrics, Option<&str>),
     /// The value as it reads back.
     check: fn(&SettingRef, &str) -> Result<String, SettingError>,
+    /// Refuses a value that this kernel does not know.
+    known: fn(&SettingRef, &str) -> Result<(), SettingError>,
+}
+
+/// Every value within the metric's range is known.
+fn any(_: &SettingRef, _: &str) -> Result<(), SettingError> {
+    Ok(())
 }
 
 fn text(number: u32) -> String {
@@ -48,6 +55,7 @@ pub(crate) static WINDOW: RouteMetric = RouteMetric {
     get: |metrics| metrics.window.map(text),
     set: |metrics, value| metrics.window = value.and_then(digits),
     check: bytes,
+    known: any,
 };
 
 /// The initial congestion window, segments; TCP accepts at most what fits into its sequence space.
@@ -55,6 +63,7 @@ pub(crate) static INITCWND: RouteMetric = RouteMetric {
     get: |metrics| metrics.initcwnd.map(text),
     set: |metrics, value| metrics.initcwnd = value.and_then(digits),
     check: within::<1, 65535>,
+    known: any,
 };
 
 /// The initial receive window, segments.
@@ -62,6 +71,7 @@ pub(crate) static INITRWND: RouteMetric = RouteMetric {
     get: |metrics| metrics.initrwnd.map(text),
     set: |metrics, value| metrics.initrwnd = value.and_then(digits),
     check: within::<1, 65535>,
+    known: any,
 };
 
 /// The path's MTU; the kernel caps larger values (net/ipv4/metrics.c `ip_metrics_convert`).
@@ -69,6 +79,7 @@ pub(crate) static MTU: RouteMetric = RouteMetric {
     get: |metrics| metrics.mtu.map(text),
     set: |metrics, value| metrics.mtu = value.and_then(digits),
     check: within::<68, 65520>,
+    known: any,
 };
 
 /// The maximum segment size to advertise, which the kernel also caps (as above).
@@ -76,6 +87,7 @@ pub(crate) static ADVMSS: RouteMetric = RouteMetric {
     get: |metrics| metrics.advmss.map(text),
     set: |metrics, value| metrics.advmss = value.and_then(digits),
     check: within::<48, 65495>,
+    known: any,
 };
 
 /// The smallest retransmission time-out, milliseconds.
@@ -83,6 +95,7 @@ pub(crate) static RTO_MIN: RouteMetric = RouteMetric {
     get: |metrics| metrics.rto_min.map(text),
     set: |metrics, value| metrics.rto_min = value.and_then(digits),
     check: within::<1, 120_000>,
+    known: any,
 };
 
 /// Whether every segment is acknowledged at once.
@@ -90,6 +103,7 @@ pub(crate) static QUICKACK: RouteMetric = RouteMetric {
     get: |metrics| metrics.quickack.map(|on| value::on_off(on != 0).into()),
     set: |metrics, value| metrics.quickack = value.map(|value| u32::from(value == "on")),
     check: |setting, value| value::switch(setting, value).map(|on| value::on_off(on).into()),
+    known: any,
 };
 
 /// Whether connections over the route ask for congestion marks; other features stay.
@@ -106,6 +120,7 @@ pub(crate) static ECN: RouteMetric = RouteMetric {
             Err(value::bad(setting, value, "it must be on, or default for sysctl net.ipv4.tcp_ecn"))
         }
     },
+    known: any,
 };
 
 /// The congestion control of connections over the route.
@@ -113,6 +128,7 @@ pub(crate) static CONGCTL: RouteMetric = RouteMetric {
     get: |metrics| metrics.congctl.clone(),
     set: |metrics, value| metrics.congctl = value.map(Into::into),
     check: |setting, value| value::word(setting, value, value::CONGESTION_NAME_MAX),
+    known: congestion::check_known,
 };
 
 impl RouteMetric {
@@ -139,6 +155,10 @@ impl Machine for RouteMetric {
 
     fn footprint(&self, _: &SettingRef) -> Footprint {
         Footprint::Routes
+    }
+
+    fn check_new(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        if value == value::DEFAULT { Ok(()) } else { (self.known)(setting, value) }
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {

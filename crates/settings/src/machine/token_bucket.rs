@@ -6,6 +6,7 @@ use goodput_netlink::{Netlink, Qdisc, QdiscOptions, Tbf};
 use super::{device, jam, shaped};
 use crate::error::{SettingError, from_netlink};
 use crate::setting::Machine;
+use crate::value;
 
 /// The backend of one size of a device's token bucket.
 pub(crate) struct TokenBucket {
@@ -39,6 +40,21 @@ impl Machine for TokenBucket {
         let (_, mut tbf) = bucket(&mut device::netlink(setting)?, setting)?;
         (self.set)(&mut tbf, shaped::burst(setting, value)?);
         Ok((self.get)(&tbf.as_read_back()).to_string())
+    }
+
+    /// A bucket and its queue drop each packet that is longer than they are (net/sched/sch_tbf.c `tbf_enqueue`,
+    /// net/sched/sch_fifo.c `bfifo_enqueue`).
+    fn check_new(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        let (bytes, least) = (shaped::burst(setting, value)?, device::largest_packet(setting)?);
+        if bytes >= least {
+            return Ok(());
+        }
+        let why = format!(
+            "packets of {} have up to {least} bytes, and longer ones than this are dropped; it must be {least} to {}",
+            device::name(setting),
+            u32::MAX
+        );
+        Err(value::bad(setting, value, why))
     }
 
     fn same(&self, one: &str, other: &str) -> bool {

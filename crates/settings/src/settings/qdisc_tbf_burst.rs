@@ -10,8 +10,8 @@ pub static SETTING: Setting = Setting {
     title: "bucket of the device's token bucket filter",
     why: "A bucket smaller than what the rate brings between two timer interrupts never reaches the rate; a bucket smaller than a packet passes nothing.",
     scope: Scope::Device,
-    values: "a size in bytes like 1600 or 125K; read back in steps of rate × 64 ns",
-    example: "qdisc.tbf.burst@eth0=1600,125K",
+    values: "a size in bytes like 16K or 125K, at least one whole packet; read back in steps of rate × 64 ns",
+    example: "qdisc.tbf.burst@eth0=16K,125K",
     unset: None,
     permanent: |setting, value| {
         let section = format!("[TokenBucketFilter]\nBurstBytes={}", in_bytes(value));

@@ -10,7 +10,7 @@ pub static SETTING: Setting = Setting {
     title: "queue of the device's token bucket filter",
     why: "A queue shorter than the sender's bursts drops packets; a long one delays them.",
     scope: Scope::Device,
-    values: "a size in bytes like 64K",
+    values: "a size in bytes like 64K, at least one whole packet",
     example: "qdisc.tbf.limit@eth0=30K,300K",
     unset: None,
     permanent: |setting, value| {

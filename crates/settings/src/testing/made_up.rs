@@ -31,6 +31,11 @@ impl MadeUp {
         fs::write(file, text).unwrap();
     }
 
+    /// Makes `path` a link to a file of this host.
+    pub(crate) fn link(&self, path: &str, to: &str) {
+        std::os::unix::fs::symlink(to, self.0.path().join(path)).unwrap();
+    }
+
     pub(crate) fn read(&self, path: &str) -> String {
         fs::read_to_string(self.0.path().join(path)).unwrap()
     }
