@@ -1,6 +1,6 @@
 //! Turns runs into the comparison that is stored and shown.
 
-use goodput_model::{ArmResult, Comparison, DoseCurve, SettingRef, Trial};
+use goodput_model::{ArmResult, Comparison, DoseCurve, Judgement, Mechanism, SettingRef, Trial};
 
 use crate::analyse::{ArmAnalysis, analyse};
 use crate::design::Design;
@@ -18,19 +18,15 @@ pub fn conclude(
     trials: Vec<Trial>,
     stopped: impl Into<String>,
 ) -> Comparison {
-    let suspect = Suspect::of(&trials);
     let runs = Runs::of(&trials, design.arms);
-    let curve = curve(&runs, &doses(&settings, &values));
+    let curve = curve(&runs, &doses(&settings, &values), design.threshold_percent);
     let factors = factors(design, &runs, &Cells { settings: &settings, values: &values });
     // An arm without values is a bug of the caller; its numbers are still shown.
     let values = values.into_iter().chain(std::iter::repeat_with(Vec::new));
     let analysed = analyse(design, &trials).into_iter().zip(values).enumerate();
     let arms = analysed
         .map(|(arm, (analysis, values))| ArmResult {
-            mechanism: match (&suspect, arm) {
-                (Some(suspect), 1..) => mechanism(&trials, arm, suspect),
-                _ => None,
-            },
+            mechanism: (arm > 0).then(|| changed(&trials, arm, &analysis)).flatten(),
             ..arm_result(analysis, values)
         })
         .collect();
@@ -44,6 +40,14 @@ pub fn conclude(
         threshold_percent: design.threshold_percent,
         stopped: stopped.into(),
     }
+}
+
+/// Whether an arm takes away what limits the baseline, or brings what limits the arm, if its goodput is worse.
+fn changed(trials: &[Trial], arm: usize, analysis: &ArmAnalysis) -> Option<Mechanism> {
+    use Judgement::{Worse, WorsePerhapsBelowThreshold};
+    let judged = analysis.goodput.as_ref().map(|effect| effect.judgement);
+    let is_worse = matches!(judged, Some(Worse | WorsePerhapsBelowThreshold));
+    mechanism(trials, arm, &Suspect::beside(trials, arm, is_worse)?)
 }
 
 /// The arms of a single setting whose values are numbers above zero: `0` and `default` often mean something else than
@@ -75,29 +79,50 @@ mod tests {
     use super::*;
     use crate::next_step::StopReason;
     use crate::pairs::tests::trial;
-    use goodput_model::Judgement;
 
-    #[test]
-    fn each_arm_has_its_values_its_effect_and_its_mechanism() {
+    /// Six blocks of two bursts, each with its limit and its goodput.
+    fn compared(arms: [(&str, &str, f64); 2]) -> Comparison {
         let run = |block, arm: usize| Trial {
-            limit: ["shaper-burst", "shaper-rate"][arm].into(),
+            limit: arms[arm].1.into(),
             discarded: (block == 0).then(|| "warm-up".into()),
-            ..trial(block, arm, [77.0, 95.0][arm])
+            ..trial(block, arm, arms[arm].2)
         };
         let trials = (0..=6).flat_map(|block| [run(block, 0), run(block, 1)]).collect();
-        let comparison = conclude(
+        conclude(
             vec!["qdisc.tbf.burst@eth3".parse().unwrap()],
-            vec![vec!["1250".into()], vec!["125K".into()]],
+            arms.map(|(burst, ..)| vec![burst.into()]).to_vec(),
             &Design::default(),
             trials,
             StopReason::Decided { blocks: 6 }.to_string(),
-        );
+        )
+    }
+
+    const SMALL: (&str, &str, f64) = ("1250", "shaper-burst", 77.0);
+    const LARGE: (&str, &str, f64) = ("125K", "shaper-rate", 95.0);
+
+    #[test]
+    fn each_arm_has_its_values_its_effect_and_its_mechanism() {
+        let comparison = compared([SMALL, LARGE]);
         assert_eq!(comparison.stopped, "every arm was decided after 6 blocks");
         assert_eq!(comparison.arms[0].values, ["1250"]);
         assert_eq!(comparison.arms[0].mechanism, None);
         let arm = &comparison.arms[1];
         assert_eq!(arm.goodput.as_ref().unwrap().judgement, Judgement::Better);
         let mechanism = arm.mechanism.as_ref().unwrap();
+        assert_eq!(
+            (mechanism.rule.as_str(), mechanism.next_limit.as_str()),
+            ("shaper-burst", "shaper-rate")
+        );
+        assert!(!mechanism.limits_arm);
+    }
+
+    #[test]
+    fn a_worse_arm_has_the_mechanism_of_its_own_limit() {
+        let comparison = compared([LARGE, SMALL]);
+        let arm = &comparison.arms[1];
+        assert_eq!(arm.goodput.as_ref().unwrap().judgement, Judgement::Worse);
+        let mechanism = arm.mechanism.as_ref().unwrap();
+        assert!(mechanism.limits_arm);
         assert_eq!(
             (mechanism.rule.as_str(), mechanism.next_limit.as_str()),
             ("shaper-burst", "shaper-rate")

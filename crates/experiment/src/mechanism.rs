@@ -13,56 +13,76 @@ const MIN_FALL_SHARE: f64 = 0.10;
 /// Highest probability that chance alone made the witness fall in this number of blocks.
 const MAX_CHANCE_PROBABILITY: f64 = 0.05;
 
-/// The baseline's limit, from the run that named it.
+/// Number of the baseline among the arms.
+const BASELINE: usize = 0;
+
+/// What limits the baseline, or an arm that is worse, from the run that named it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suspect {
     rule: String,
     predicted_bits_per_s: Option<BitRate>,
-    /// The block of this run, which proves nothing.
+    /// The arm that it limits.
+    limits: usize,
+    /// The block of the run that named it, which proves nothing.
     named_in: u32,
 }
 
 impl Suspect {
-    /// From the baseline's first run: the warm-up, or without one the first run that counts. The runs that must prove
-    /// the limit don't name it. `None` without such a run, or if nothing limited it.
-    pub fn of(trials: &[Trial]) -> Option<Self> {
+    /// Of the arm `limits`, by its first run: the warm-up, or without one the first run that counts. The runs that must
+    /// prove the limit don't name it. `None` without such a run, or if nothing limited it.
+    pub fn of(trials: &[Trial], limits: usize) -> Option<Self> {
         let is_whole = |trial: &&Trial| trial.block == WARM_UP_BLOCK || counts(trial);
-        let of_baseline = trials.iter().filter(|trial| trial.arm == 0);
-        let first = of_baseline
+        let of_arm = trials.iter().filter(|trial| trial.arm == limits);
+        let first = of_arm
             .filter(|trial| trial.goodput_bits_per_s.value().is_some())
             .find(is_whole)
             .filter(|trial| trial.limit != Verdict::NO_LIMIT)?;
         Some(Self {
             rule: first.limit.clone(),
             predicted_bits_per_s: first.predicted_bits_per_s,
+            limits,
             named_in: first.block,
         })
     }
+
+    /// What `arm` changes: what limits the baseline, or if the arm `is_worse`, what limits the arm.
+    pub fn beside(trials: &[Trial], arm: usize, is_worse: bool) -> Option<Self> {
+        Self::of(trials, if is_worse { arm } else { BASELINE })
+    }
 }
 
-/// How the suspect's witness changed in `arm` against the baseline. `None` if no run of the arm counts.
+/// How the suspect's witness differs between `arm` and the baseline. `None` if no run of the arm that the suspect does
+/// not limit counts.
 ///
-/// A witness falls when its cause is removed, for any rule. It moved if chance alone would make it fall in as many
+/// A witness falls when its cause is removed, for any rule. It moved if chance alone would make it lower in as many
 /// blocks with probability at most .05 (one-sided sign test on the blocks in which both runs read it and it changed: 5
-/// of 5, 7 of 8, 9 of 10), and its median fell by a tenth or more. The symptom came back if the same holds for the
-/// arm's runs against the baseline's runs that directly followed them.
+/// of 5, 7 of 8, 9 of 10), and its median is lower by a tenth or more. The change was reversed if the same holds for
+/// the arm's runs beside the baseline's runs that directly followed them.
 pub fn mechanism(trials: &[Trial], arm: usize, suspect: &Suspect) -> Option<Mechanism> {
     let proving: Vec<&Trial> =
         trials.iter().filter(|trial| trial.block != suspect.named_in).collect();
     let rule = suspect.rule.as_str();
-    let next_limit = usual_limit(&proving, arm)?;
-    let before = witnesses(&proving, 0, rule);
+    let limits_arm = suspect.limits == arm;
+    let next_limit = usual_limit(&proving, if limits_arm { BASELINE } else { arm })?;
+    let before = witnesses(&proving, BASELINE, rule);
     let after = witnesses(&proving, arm, rule);
     let pairs: Vec<(f64, f64)> =
         before.iter().filter_map(|(block, b)| Some((*b, *after.get(block)?))).collect();
+    let falls = |of_both: Vec<(f64, f64)>| match limits_arm {
+        true => {
+            known_by_signs(&of_both.into_iter().map(|(base, arm)| (arm, base)).collect::<Vec<_>>())
+        }
+        false => known_by_signs(&of_both),
+    };
     Some(Mechanism {
         rule: rule.into(),
+        limits_arm,
         witness_before: median_of(&before, "baseline's"),
         witness_after: median_of(&after, "arm's"),
-        moved: known_by_signs(&pairs),
+        moved: falls(pairs),
         next_limit,
         predicted_bits_per_s: suspect.predicted_bits_per_s,
-        reversed: known_by_signs(&followed_by_baseline(&proving, arm, rule)),
+        reversed: falls(followed_by_baseline(&proving, arm, rule)),
     })
 }
 
@@ -71,7 +91,7 @@ fn followed_by_baseline(trials: &[&Trial], arm: usize, rule: &str) -> Vec<(f64, 
     let witness = |trial: &Trial| {
         trial.witnesses.get(rule).copied().filter(|witness| counts(trial) && witness.is_finite())
     };
-    let in_turn = trials.windows(2).filter(|two| two[0].arm == arm && two[1].arm == 0);
+    let in_turn = trials.windows(2).filter(|two| two[0].arm == arm && two[1].arm == BASELINE);
     in_turn.filter_map(|two| Some((witness(two[1])?, witness(two[0])?))).collect()
 }
 
@@ -151,18 +171,19 @@ mod tests {
 
     fn suspect(rule: &str) -> Suspect {
         let predicted_bits_per_s = Some(BitRate(2.0));
-        Suspect { rule: rule.into(), predicted_bits_per_s, named_in: WARM_UP_BLOCK }
+        let (rule, limits) = (rule.into(), BASELINE);
+        Suspect { rule, predicted_bits_per_s, limits, named_in: WARM_UP_BLOCK }
     }
 
     #[test]
     fn the_warm_up_names_the_rule_and_proves_nothing() {
         let mut trials = trials(6, 96.0, |_| 3.0);
-        assert_eq!(Suspect::of(&trials).unwrap().named_in, WARM_UP_BLOCK);
+        assert_eq!(Suspect::of(&trials, BASELINE).unwrap().named_in, WARM_UP_BLOCK);
         trials[0].limit = Verdict::NO_LIMIT.into();
-        assert_eq!(Suspect::of(&trials), None, "later runs name nothing");
+        assert_eq!(Suspect::of(&trials, BASELINE), None, "later runs name nothing");
         // Without a warm-up the first block names the limit, and five are left for the proof.
         let without: Vec<Trial> = trials.into_iter().filter(|trial| trial.block > 0).collect();
-        let named = Suspect::of(&without).unwrap();
+        let named = Suspect::of(&without, BASELINE).unwrap();
         assert_eq!((named.rule.as_str(), named.named_in), ("receive-window", 1));
         let odd = |block| if block == 1 { 99.0 } else { 3.0 };
         let proof = super::tests::trials(6, 96.0, odd);
@@ -176,6 +197,26 @@ mod tests {
         assert_eq!(all.predicted_bits_per_s, Some(BitRate(2.0)));
         let few = mechanism(&trials(6, 96.0, |_| 3.0), 1, &suspect("receive-window")).unwrap();
         assert_eq!(few.reversed, Known::missing("3 pairs of runs are too few to decide"));
+    }
+
+    #[test]
+    fn what_limits_a_worse_arm_is_proven_by_the_baseline_without_it() {
+        let mut trials = trials(12, 3.0, |_| 96.0);
+        for trial in &mut trials {
+            trial.limit = ["line-rate", "receive-window"][trial.arm].into();
+        }
+        let suspect = Suspect::beside(&trials, 1, true).unwrap();
+        let worse = mechanism(&trials, 1, &suspect).unwrap();
+        assert_eq!((worse.rule.as_str(), worse.limits_arm), ("receive-window", true));
+        assert_eq!(
+            (worse.witness_before, worse.witness_after),
+            (Known::Value(3.0), Known::Value(96.0))
+        );
+        assert_eq!((worse.moved, worse.reversed), (Known::Value(true), Known::Value(true)));
+        assert_eq!(worse.next_limit, "line-rate");
+        let same = super::tests::trials(12, 96.0, |_| 96.0);
+        let same = mechanism(&same, 1, &Suspect { limits: 1, ..suspect }).unwrap();
+        assert_eq!(same.moved, Known::Value(false));
     }
 
     #[test]

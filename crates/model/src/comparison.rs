@@ -108,11 +108,15 @@ pub struct Comparison {
 /// A curve of goodput that grows with a value up to a knee and is constant beyond it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DoseCurve {
-    /// The value beyond which goodput does not grow, in the unit of the setting.
+    /// The value beyond which goodput does not grow, in the unit of the setting. Missing if the runs don't show one, or
+    /// if they don't follow such a curve.
     pub knee: Known<f64>,
+    /// The smallest and the largest knee that the runs don't exclude, at 95 %; absent without a knee.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee_between: Option<[f64; 2]>,
     /// Goodput beyond the knee, bits per second.
     pub asymptote_bits_per_s: Known<BitRate>,
-    /// Distance of the arms' medians from the curve, root mean square, percent.
+    /// Distance of the arms' medians from the closest curve, root mean square, percent.
     pub misfit_percent: f64,
     /// Whether goodput grows with the value below the knee in more blocks than by chance.
     pub rises: Known<bool>,
@@ -238,25 +242,35 @@ pub struct ResponseResult {
     pub against: Option<Effect>,
 }
 
-/// The evidence for the cause of a difference: its witness moved, and the next limit took over.
+/// The evidence for the cause of a difference: a rule names what limits the baseline, or the arm if the arm is worse.
+/// Where this rule does not limit, its witness is lower, and something else limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mechanism {
-    /// The rule that limited the baseline.
+    /// The rule that limited the baseline; with `limits_arm`, this arm.
     pub rule: String,
+    /// Whether the rule limits this arm, because the arm is worse than the baseline.
+    #[serde(default, skip_serializing_if = "is_off")]
+    pub limits_arm: bool,
     /// Median of the rule's witness in the baseline's runs.
     pub witness_before: Known<f64>,
     /// Median of the rule's witness in this arm's runs.
     pub witness_after: Known<f64>,
-    /// Whether the witness moved away from the limit.
+    /// Whether the witness is lower where the rule does not limit: in this arm; with `limits_arm`, in the baseline.
     pub moved: Known<bool>,
-    /// The rule that limits most of this arm's runs.
+    /// The rule that limits most of this arm's runs; with `limits_arm`, most of the baseline's.
     pub next_limit: String,
-    /// Goodput that the verdict predicted without this limit, bits per second.
+    /// Goodput that the verdict predicted without this limit, bits per second: for this arm; with `limits_arm`, for
+    /// the baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted_bits_per_s: Option<BitRate>,
-    /// Whether the symptom came back when the baseline followed the arm.
+    /// Whether the symptom came back when the baseline followed the arm; with `limits_arm`, whether it went away.
     #[serde(default = "unchecked")]
     pub reversed: Known<bool>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_off(flag: &bool) -> bool {
+    !flag
 }
 
 fn unchecked() -> Known<bool> {
@@ -281,7 +295,8 @@ mod tests {
         let asymptote_bits_per_s = Known::Value(BitRate(9e8));
         let knee = Known::Value(1e5);
         let rises = Known::Value(true);
-        let curve = DoseCurve { knee, asymptote_bits_per_s, misfit_percent: 0.0, rises };
+        let (knee_between, misfit_percent) = (None, 0.0);
+        let curve = DoseCurve { knee, knee_between, asymptote_bits_per_s, misfit_percent, rises };
         assert_eq!([5e4, 1e5, 4e5].map(|x| curve.goodput_at(x)), [4.5e8, 9e8, 9e8].map(Some));
         let enough = DoseCurve { knee: Known::missing("the smallest is enough"), ..curve.clone() };
         assert_eq!(enough.goodput_at(1.0), Some(9e8));

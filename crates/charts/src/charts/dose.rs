@@ -73,9 +73,12 @@ fn alt(setting: &str, curve: &DoseCurve) -> String {
             format!("Goodput rises with {setting} up to {}, then stays at {rate}", prefixed(*knee))
         }
         (Err(why), Ok(rate)) => format!("Goodput stays at {rate} ({why})"),
-        (_, Err(why)) => format!("Goodput still rises with {setting} ({why})"),
+        (_, Err(why)) => format!("Goodput for each value of {setting} has no knee: {why}"),
     };
-    format!("{bend}. The medians lie {} off this curve.", words::percent(curve.misfit_percent))
+    format!(
+        "{bend}. The medians lie {} off the closest curve.",
+        words::percent(curve.misfit_percent)
+    )
 }
 
 fn plot(doses: &[Dose<'_>], curve: &DoseCurve) -> Plot {

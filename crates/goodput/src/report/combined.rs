@@ -11,24 +11,27 @@ pub fn lines(comparison: &Comparison) -> Vec<String> {
     curve.chain(comparison.factors.iter().map(factor)).collect()
 }
 
-/// `curve       knee at 24.4 KiB, 941 Mbit/s beyond it; goodput rises below it; misfit 1.2 %`.
+/// `curve       goodput rises with the value up to 65.5 kB (61.4 kB to 69.6 kB), then stays at 941 Mbit/s; …`.
 fn curve(curve: &DoseCurve) -> String {
-    let knee = match (&curve.knee, &curve.asymptote_bits_per_s) {
+    let said = match (&curve.knee, &curve.asymptote_bits_per_s) {
         (Known::Value(knee), Known::Value(rate)) => {
-            format!("knee at {}, {rate} beyond it", number(*knee))
+            let between = curve
+                .knee_between
+                .map(|[low, high]| format!(" ({} to {})", number(low), number(high)));
+            let between = between.unwrap_or_default();
+            let knee = number(*knee);
+            format!("goodput rises with the value up to {knee}{between}, then stays at {rate}")
         }
-        (Known::Missing(why), Known::Value(rate)) => format!("no knee, {why}: {rate}"),
+        (Known::Missing(why), Known::Value(rate)) => {
+            format!("no knee: {why}, goodput stays at {rate}")
+        }
         (Known::Missing(why), Known::Missing(_)) | (Known::Value(_), Known::Missing(why)) => {
-            format!("no knee, {why}")
+            format!("no knee: {why}")
         }
     };
-    let rises = match curve.rises {
-        _ if curve.knee.value().is_none() => "",
-        Known::Value(true) => "; goodput rises with the value below it",
-        Known::Value(false) => "; goodput does NOT rise with the value below it",
-        Known::Missing(_) => "",
-    };
-    format!("{}{knee}{rises}; misfit {:.1} %", style::faint("curve       "), curve.misfit_percent)
+    let label = style::faint("curve       ");
+    let off = curve.misfit_percent;
+    format!("{label}{said}; the medians are {off:.1} % off the closest curve")
 }
 
 /// A value of a setting as people write it; most values are sizes.
@@ -72,7 +75,7 @@ fn together(factor: &FactorEffect, change: &str, beside: &str) -> String {
     match (is_nothing(&factor.without), is_nothing(&factor.with)) {
         (true, false) => format!("{change} matters only with {beside}: {numbers}"),
         (false, true) => format!("{change} matters only without {beside}: {numbers}"),
-        _ => format!("{change} does something else with {beside}: {numbers}"),
+        _ => format!("{change} has another effect with {beside}: {numbers}"),
     }
 }
 
@@ -111,23 +114,20 @@ mod tests {
 
     #[test]
     fn a_curve_has_its_knee_or_the_reason_why_not() {
-        let of = |knee, asymptote| {
-            curve(&DoseCurve {
-                knee,
-                asymptote_bits_per_s: asymptote,
-                misfit_percent: 1.23,
-                rises: Known::Value(true),
-            })
+        let of = |knee, knee_between, asymptote_bits_per_s| {
+            let rises = Known::Value(true);
+            let misfit_percent = 1.23;
+            curve(&DoseCurve { knee, knee_between, asymptote_bits_per_s, misfit_percent, rises })
         };
         let rate = || Known::Value(BitRate(941e6));
-        let found = of(Known::Value(65536.0), rate());
+        let found = of(Known::Value(65536.0), Some([61440.0, 69632.0]), rate());
+        let facts = ["up to 65.5 kB (61.4 kB to 69.6 kB), then stays at 941 Mbit/s", "1.2 % off"];
+        assert!(facts.iter().all(|fact| found.contains(fact)), "{found}");
+        let enough = of(Known::missing("the smallest value is enough"), None, rate());
         assert!(
-            found.contains("941 Mbit/s beyond it") && found.contains("misfit 1.2 %"),
-            "{found}"
+            enough.contains("no knee: the smallest value is enough, goodput stays at 941 Mbit/s")
         );
-        assert!(
-            of(Known::missing("the smallest value is enough"), rate())
-                .contains("no knee, the smallest")
-        );
+        let other = of(Known::missing("another form"), None, Known::missing("another form"));
+        assert!(other.contains("no knee: another form; "), "{other}");
     }
 }

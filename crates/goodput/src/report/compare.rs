@@ -79,8 +79,8 @@ fn arms(comparison: &Comparison) -> String {
 
 fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String {
     let base = comparison.arms.first().map(|arm| arm.values.join(" ")).unwrap_or_default();
-    let placebo = if arm.values.join(" ") == base { ", placebo" } else { "" };
-    let mut out = format!("{} against {base} (arm {number}{placebo})\n", arm.values.join(" "));
+    let again = if arm.values.join(" ") == base { ", the baseline again" } else { "" };
+    let mut out = format!("{} against {base} (arm {number}{again})\n", arm.values.join(" "));
     let mut say = |label: &str, text: String| {
         let _ = writeln!(out, "  {}{text}", style::faint(format!("{label:11}")));
     };
@@ -100,7 +100,8 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
             say(result.response.name(), line);
         }
     }
-    for (label, line) in mechanism::lines(arm) {
+    let base = comparison.arms.first().into_iter();
+    for (label, line) in base.flat_map(|base| mechanism::lines(base, arm)) {
         say(label, line);
     }
     let mut label = "for good";

@@ -1,64 +1,75 @@
 //! The mechanism check of one arm in words: whether it changed what the diagnosis named.
 
-use goodput_model::{ArmResult, BitRate, Known, Mechanism};
+use goodput_model::{ArmResult, BitRate, Known, Mechanism, Verdict};
 
 use super::style;
 
 /// How far the goodput may be from the prediction, as a share of the prediction: the next limit is only an estimate.
 const AS_PREDICTED: f64 = 0.10;
 
-/// The lines of one arm, with their labels: the witness, the next limit, the reversal.
-pub fn lines(arm: &ArmResult) -> Vec<(&'static str, String)> {
+/// The lines of `arm` beside `base`, with their labels: the cause with its witness, what limits without the cause, and
+/// whether the difference came and went with the change.
+pub fn lines(base: &ArmResult, arm: &ArmResult) -> Vec<(&'static str, String)> {
     let Some(mechanism) = &arm.mechanism else { return Vec::new() };
     let mut lines = vec![("because", because(mechanism))];
     if mechanism.moved == Known::Value(true) {
-        lines.push(("next", next(mechanism, &arm.goodput_bits_per_s)));
+        let (label, free) = if mechanism.limits_arm { ("without", base) } else { ("next", arm) };
+        lines.push((label, next(mechanism, &free.goodput_bits_per_s)));
         lines.extend(reversal(mechanism).map(|line| ("reversal", line)));
     }
     lines
 }
 
 fn because(mechanism: &Mechanism) -> String {
+    let Mechanism { rule, moved, witness_before, witness_after, .. } = mechanism;
     let value = |known: &Known<f64>| match known {
         Known::Value(value) => format!("{value:.1}"),
         Known::Missing(why) => format!("unknown ({why})"),
     };
-    let moved = match &mechanism.moved {
-        Known::Value(true) => style::good("confirmed"),
-        Known::Value(false) => "NOT confirmed: the witness did not change".into(),
-        Known::Missing(why) => return format!("{} unknown: {why}", mechanism.rule),
-    };
-    let rule = goodput_diagnose::rules::ALL.iter().find(|rule| rule.id == mechanism.rule);
-    format!(
-        "{}, {moved}: {} {} → {}",
-        mechanism.rule,
-        rule.map_or("witness", |rule| rule.witness_name).replace('_', " "),
-        value(&mechanism.witness_before),
-        value(&mechanism.witness_after),
-    )
+    let known = goodput_diagnose::rules::ALL.iter().find(|known| known.id == *rule);
+    let named = known.map_or("its measure".into(), |known| known.witness_name.replace('_', " "));
+    let numbers = format!("{named} {} → {}", value(witness_before), value(witness_after));
+    match (moved, mechanism.limits_arm) {
+        (Known::Value(true), _) => format!("{rule}, {}: {numbers}", style::good("confirmed")),
+        (Known::Value(false), false) => {
+            format!("{rule}, NOT confirmed: {numbers} is no clear fall")
+        }
+        (Known::Value(false), true) => format!("{rule}, NOT confirmed: {numbers} is no clear rise"),
+        (Known::Missing(why), _) => format!("{rule}, unknown: {why}"),
+    }
 }
 
+/// What limits where the cause is absent, and how the goodput there compares with the prediction.
 fn next(mechanism: &Mechanism, goodput: &Known<BitRate>) -> String {
-    let limit = if mechanism.next_limit == mechanism.rule {
-        format!("{} still limits", mechanism.rule)
-    } else {
-        format!("the next limit is {}", mechanism.next_limit)
+    let Mechanism { rule, next_limit, .. } = mechanism;
+    let limit = match (next_limit == rule, mechanism.limits_arm) {
+        _ if next_limit == Verdict::NO_LIMIT => "no rule names the limit".into(),
+        (true, false) => format!("{rule} still limits"),
+        (true, true) => format!("{rule} limits there, too"),
+        (false, false) => format!("the next limit is {next_limit}"),
+        (false, true) => format!("the limit is {next_limit}"),
     };
     let (Some(predicted), Known::Value(goodput)) = (mechanism.predicted_bits_per_s, goodput) else {
         return limit;
     };
     let is_near = (goodput.0 / predicted.0 - 1.0).abs() <= AS_PREDICTED;
     let compared = if is_near { "as predicted" } else { "NOT as predicted" };
-    format!("{limit}; {compared}: {goodput} of {predicted}")
+    format!("{limit}; goodput {compared}: {goodput}, predicted {predicted}")
 }
 
 fn reversal(mechanism: &Mechanism) -> Option<String> {
+    let happened = match mechanism.limits_arm {
+        true => ["went away", "go away"],
+        false => ["came back", "come back"],
+    };
     match &mechanism.reversed {
         Known::Value(true) => {
-            Some("confirmed: the symptom came back whenever the baseline followed".into())
+            let [did, _] = happened;
+            Some(format!("confirmed: the symptom {did} whenever the baseline followed"))
         }
         Known::Value(false) => {
-            Some("NOT confirmed: the symptom did not come back when the baseline followed".into())
+            let [_, does] = happened;
+            Some(format!("NOT confirmed: the symptom did not {does} when the baseline followed"))
         }
         Known::Missing(_) => None,
     }
@@ -71,6 +82,7 @@ mod tests {
     fn arm(moved: bool, next_limit: &str, goodput: f64) -> ArmResult {
         let mechanism = Mechanism {
             rule: "shaper-burst".into(),
+            limits_arm: false,
             witness_before: Known::Value(202.2),
             witness_after: Known::Value(6.7),
             moved: Known::Value(moved),
@@ -85,22 +97,53 @@ mod tests {
         }
     }
 
+    fn base() -> ArmResult {
+        ArmResult {
+            goodput_bits_per_s: Known::Value(BitRate(96e6)),
+            ..ArmResult::new(vec!["1250".into()])
+        }
+    }
+
     #[test]
     fn a_proof_has_its_witness_its_next_limit_and_its_reversal() {
-        let lines = lines(&arm(true, "shaper-rate", 94e6));
+        let lines = lines(&base(), &arm(true, "shaper-rate", 94e6));
         let labels: Vec<_> = lines.iter().map(|(label, _)| *label).collect();
         assert_eq!(labels, ["because", "next", "reversal"]);
         assert!(lines[0].1.contains("202.2 → 6.7"), "{lines:?}");
-        for fact in ["shaper-rate", "as predicted", "94 Mbit/s of 95 Mbit/s"] {
+        for fact in ["shaper-rate", "as predicted", "94 Mbit/s, predicted 95 Mbit/s"] {
             assert!(lines[1].1.contains(fact), "{fact} in {lines:?}");
         }
     }
 
     #[test]
+    fn a_worse_arm_has_its_cause_and_what_limits_without_it() {
+        let mut worse = arm(true, "shaper-rate", 50e6);
+        let mechanism = worse.mechanism.as_mut().unwrap();
+        mechanism.limits_arm = true;
+        std::mem::swap(&mut mechanism.witness_before, &mut mechanism.witness_after);
+        let said = lines(&base(), &worse);
+        let labels: Vec<_> = said.iter().map(|(label, _)| *label).collect();
+        assert_eq!(labels, ["because", "without", "reversal"]);
+        assert!(said[0].1.contains("confirmed") && !said[0].1.contains("NOT"), "{said:?}");
+        assert!(said[0].1.ends_with("6.7 → 202.2"), "{said:?}");
+        let without =
+            "the limit is shaper-rate; goodput as predicted: 96 Mbit/s, predicted 95 Mbit/s";
+        assert_eq!(said[1].1, without);
+        assert!(said[2].1.contains("the symptom went away"), "{said:?}");
+        worse.mechanism.as_mut().unwrap().moved = Known::Value(false);
+        let not = lines(&base(), &worse);
+        assert!(
+            not[0].1.contains("NOT confirmed") && not[0].1.ends_with("no clear rise"),
+            "{not:?}"
+        );
+    }
+
+    #[test]
     fn what_was_not_predicted_and_what_did_not_move_is_said() {
-        let lines_of = |arm| lines(&arm);
+        let lines_of = |arm| lines(&base(), &arm);
         let other = lines_of(arm(true, "shaper-burst", 50e6));
-        assert!(other[1].1.starts_with("shaper-burst still limits; NOT as predicted"), "{other:?}");
+        let still = "shaper-burst still limits; goodput NOT as predicted";
+        assert!(other[1].1.starts_with(still), "{other:?}");
         let still = lines_of(arm(false, "shaper-burst", 50e6));
         assert_eq!(still.len(), 1);
         assert!(still[0].1.contains("NOT confirmed"));
