@@ -139,6 +139,18 @@ pub enum Length {
     },
 }
 
+impl Length {
+    /// The longest that payload may move, seconds, if time ends it.
+    #[must_use]
+    pub fn longest_s(self) -> Option<f64> {
+        match self {
+            Self::Seconds(seconds) => Some(seconds),
+            Self::Auto { max_s, .. } => Some(max_s),
+            Self::Bytes(_) | Self::Source => None,
+        }
+    }
+}
+
 /// IP version of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

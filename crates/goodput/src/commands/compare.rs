@@ -66,7 +66,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let keeper = Keeper::open(&args.output)?;
     let announced = announced(state, &args.output, "compare", &args.target, &request.started);
     let mut live =
-        Live::new(&args.output, &plan, &args.target).with_status(None).announced(announced);
+        Live::new(&args.output, &plan, &args.target).with_status(&plan, None).announced(announced);
     measured::end_with_input(&args.output);
     let ((record, broke_off), interrupted) = measured::block_on(async |interrupt| {
         let mut tables = Tables::of(&cells);

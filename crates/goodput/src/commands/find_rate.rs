@@ -34,8 +34,9 @@ pub fn run(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result
         started: measured::now(),
     };
     let announced = announced(state, &args.output, "test", target_text, &request.started);
-    let live =
-        Live::new(&args.output, &request.plan, target_text).with_status(None).announced(announced);
+    let live = Live::new(&args.output, &request.plan, target_text)
+        .with_status(&request.plan, None)
+        .announced(announced);
     let text = report::rate_search::text;
     Runs { output: &args.output, live, text, judge: found }
         .report(async |interrupt, listener| find_rate(&request, interrupt, listener).await)

@@ -45,7 +45,7 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
     settle_leftovers(&request.state_dir);
     let live = Live::new(&args.output, &request.plan, &args.target)
         .with_intervals(false)
-        .with_status(Some(request.max_time).filter(|_| !request.dry_run))
+        .with_status(&request.plan, Some(request.max_time).filter(|_| !request.dry_run))
         .announced(announced(state, &args.output, "tune", &args.target, &request.started));
     let last = |record: &mut Record| match args.tuning.keep {
         true if record.incomplete.is_none() => keep(record, &request.hosts, &request.state_dir),

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use goodput_engine::Event;
-use goodput_model::{EndName, Length, Plan, Role, Sample};
+use goodput_model::{EndName, Plan, Role, Sample};
 
 use super::limits::Recent;
 use super::series::DirectionSeries;
@@ -103,11 +103,7 @@ impl State {
 
     /// The longest that payload may move, seconds, if time ends it.
     pub fn length_s(&self) -> Option<f64> {
-        match self.plan.length {
-            Length::Seconds(seconds) => Some(seconds),
-            Length::Auto { max_s, .. } => Some(max_s),
-            Length::Bytes(_) | Length::Source => None,
-        }
+        self.plan.length.longest_s()
     }
 
     /// The flows that have moved something, each with the end that sends on it.

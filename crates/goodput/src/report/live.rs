@@ -70,14 +70,15 @@ impl Live {
         Self { intervals, ..self }
     }
 
-    /// With a progress line, for a person at a terminal. `at_most` is the longest time of the whole, if known.
-    pub fn with_status(self, at_most: Option<Duration>) -> Self {
+    /// With a progress line, for a person at a terminal. `at_most` is the longest time of the whole, if known; `plan` is
+    /// the measurement that runs by itself, if any does.
+    pub fn with_status(self, plan: &Plan, at_most: Option<Duration>) -> Self {
         if let Some(dashboard) = &self.dashboard {
             dashboard.show_progress();
             return self;
         }
         let lines = matches!(self.shows, LiveDisplay::Lines);
-        Self { status: if lines { StatusLine::new(at_most) } else { None }, ..self }
+        Self { status: if lines { StatusLine::new(plan, at_most) } else { None }, ..self }
     }
 
     /// Gives the terminal back, so that a report can be printed.

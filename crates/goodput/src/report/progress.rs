@@ -1,9 +1,9 @@
-//! The line below a comparison, a rate search or tuning while it runs: what runs, what is decided so far, and the
-//! longest time left.
+//! The line below a comparison, a rate search or tuning while it runs: what runs, how far it is, what is decided so far,
+//! and the longest time left.
 
 use goodput_engine::Event;
 use goodput_engine::events::{Decided, Outlook};
-use goodput_model::{BitRate, Change, Judgement, RateTrial, TuningOutcome};
+use goodput_model::{BitRate, Change, Judgement, Plan, RateTrial, TuningOutcome};
 
 use super::effect;
 use crate::fit::width;
@@ -16,6 +16,10 @@ pub struct Progress {
     outlook: Option<Outlook>,
     /// The values of the running arm.
     running: Vec<String>,
+    /// Longest time that the measurement of the start takes, seconds, if time ends it.
+    start_takes_s: Option<f64>,
+    /// How far that measurement is, seconds, if it is the present activity.
+    start_is_at_s: Option<f64>,
 }
 
 /// The results of the changes so far.
@@ -40,17 +44,28 @@ struct Search {
 pub type Parts = (u64, u64);
 
 impl Progress {
+    /// Before the first event of a run that first measures by `plan`, if it measures anything by itself.
+    pub fn of(plan: &Plan) -> Self {
+        Self { start_takes_s: plan.length.longest_s(), ..Self::default() }
+    }
+
     /// Takes an event. Returns whether the display changes.
     pub fn note(&mut self, event: &Event) -> bool {
         match event {
             // Only tuning measures outside comparisons and trials.
-            Event::Began => self.tuning.get_or_insert_default().now = "measures the start".into(),
+            Event::Began => {
+                self.tuning.get_or_insert_default().now = "measures the start".into();
+                self.start_is_at_s = Some(0.0);
+            }
+            Event::Interval(interval) if self.start_is_at_s.is_some() => {
+                self.start_is_at_s = Some(interval.to_s);
+            }
             Event::BlockBegan(outlook) => self.outlook = Some(outlook.clone()),
             Event::TrialBegan { values } => self.running.clone_from(values),
             Event::ChangeBegan { change: Change { setting, to, .. }, waiting, .. } => {
                 let tuning = self.tuning.get_or_insert_default();
                 (tuning.now, tuning.waiting) = (format!("tries {setting}={to}"), *waiting);
-                self.outlook = None;
+                (self.outlook, self.start_is_at_s) = (None, None);
             }
             Event::ChangeEnded { step } => {
                 let tuning = self.tuning.get_or_insert_default();
@@ -68,7 +83,7 @@ impl Progress {
                 let tuning = self.tuning.get_or_insert_default();
                 (tuning.now, tuning.waiting) =
                     ("compares all that helped with the start".into(), 0);
-                self.outlook = None;
+                (self.outlook, self.start_is_at_s) = (None, None);
             }
             Event::RateBegan { rate_bits_per_s, confirms, .. } => {
                 let rate =
@@ -88,8 +103,12 @@ impl Progress {
         alone.map(|outlook| outlook.at_most_s)
     }
 
-    /// The running block, of those up to the next judgement.
+    /// The time of the first measurement that has passed; later the running block, of those up to the next judgement.
     pub fn parts(&self) -> Option<Parts> {
+        if let Some(at_s) = self.start_is_at_s {
+            let ms = |seconds: f64| (1e3 * seconds) as u64;
+            return self.start_takes_s.map(|takes_s| (ms(at_s), ms(takes_s)));
+        }
         let outlook = self.outlook.as_ref()?;
         Some((outlook.block.into(), outlook.judged_after_block?.into()))
     }
@@ -118,7 +137,7 @@ impl Progress {
             });
         }
         texts.push(format!("runs {}", self.running.join(" ")));
-        texts.extend(judged_in_s.map(|seconds| format!("look in {}", time(seconds))));
+        texts.extend(judged_in_s.map(|seconds| format!("judged in {}", time(seconds))));
         texts
     }
 }
@@ -214,7 +233,7 @@ pub fn time(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{Bytes, Known, TuningStep};
+    use goodput_model::{Bytes, EndName, Interval, Known, TuningStep};
 
     fn outlook(block: u32) -> Event {
         Event::BlockBegan(Outlook {
@@ -230,20 +249,31 @@ mod tests {
         })
     }
 
+    fn second_interval() -> Event {
+        Event::Interval(Interval {
+            sender: EndName::Near,
+            from_s: 1.0,
+            to_s: 2.0,
+            received_bytes: Known::Value(1_000_000),
+            goodput_bits_per_s: Known::Value(BitRate(8e6)),
+            sent_bits_per_s: None,
+        })
+    }
+
     fn text(progress: &Progress) -> String {
         in_line(&progress.texts(), usize::MAX)
     }
 
     #[test]
     fn a_narrow_line_leaves_out_what_matters_least() {
-        let texts =
-            ["tries chunk=1M", "block 2 of 6", "1 kept, 2 not", "look in 1:05"].map(String::from);
+        let texts = ["tries chunk=1M", "block 2 of 6", "10 kept, 22 not", "judged in 1:05"]
+            .map(String::from);
         assert_eq!(
-            in_line(&texts, 60),
-            "tries chunk=1M · block 2 of 6 · 1 kept, 2 not · look in 1:05"
+            in_line(&texts, 64),
+            "tries chunk=1M · block 2 of 6 · 10 kept, 22 not · judged in 1:05"
         );
-        assert_eq!(in_line(&texts, 59), "tries chunk=1M · block 2 of 6 · 1 kept, 2 not");
-        assert_eq!(in_line(&texts, 44), "tries chunk=1M · block 2 of 6 · look in 1:05");
+        assert_eq!(in_line(&texts, 63), "tries chunk=1M · block 2 of 6 · 10 kept, 22 not");
+        assert_eq!(in_line(&texts, 46), "tries chunk=1M · block 2 of 6 · judged in 1:05");
         assert_eq!(in_line(&texts, 13), "tries chunk=…");
         for columns in 0..70 {
             assert!(width(&in_line(&texts, columns)) <= columns, "{columns}");
@@ -257,7 +287,7 @@ mod tests {
         assert!(progress.note(&Event::TrialBegan { values: vec!["copy".into()] }));
         assert_eq!(
             text(&progress),
-            "block 2 of 6 · 1 open, splice no difference · runs copy · look in 1:05"
+            "block 2 of 6 · 1 open, splice no difference · runs copy · judged in 1:05"
         );
         assert_eq!((progress.parts(), progress.at_most_s()), (Some((2, 6)), Some(110.0)));
     }
@@ -270,16 +300,21 @@ mod tests {
             to: "1M".into(),
             why: String::new(),
         };
-        let mut progress = Progress::default();
+        let mut progress = Progress::of(&Plan::standard());
         let rule = "small-writes".to_string();
+        assert_eq!(progress.parts(), None, "nothing is measured yet");
         progress.note(&Event::Began);
         assert_eq!(text(&progress), "measures the start");
+        assert_eq!(progress.parts(), Some((0, 10_000)));
+        progress.note(&second_interval());
+        assert_eq!(progress.parts(), Some((2_000, 10_000)));
         progress.note(&Event::ChangeBegan {
             change: change.clone(),
             rule: rule.clone(),
             waiting: 2,
         });
         assert_eq!(text(&progress), "tries chunk=1M · 2 to try");
+        assert_eq!(progress.parts(), None, "the start is measured");
         progress.note(&outlook(0));
         assert_eq!(progress.at_most_s(), None);
         let outcome = TuningOutcome::Kept;

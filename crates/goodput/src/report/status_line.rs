@@ -5,6 +5,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use goodput_engine::Event;
+use goodput_model::Plan;
 use indicatif::style::ProgressTracker;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike};
 
@@ -30,16 +31,17 @@ pub struct StatusLine {
 }
 
 impl StatusLine {
-    /// For a task that ends after `at_most`, if known. `None` if nobody could see a redrawn line: standard output is
-    /// not a terminal, or has no control sequences.
-    pub fn new(at_most: Option<Duration>) -> Option<Self> {
+    /// For a task that ends after `at_most`, if known, and that measures by `plan`. `None` if nobody could see a redrawn
+    /// line: standard output is not a terminal, or has no control sequences.
+    pub fn new(plan: &Plan, at_most: Option<Duration>) -> Option<Self> {
         if !screen::can_redraw() {
             return None;
         }
         let target = ProgressDrawTarget::term_like(Box::new(Screen));
         let bar = ProgressBar::with_draw_target(None, target);
-        let line = Self { progress: Progress::default(), bar, began: Instant::now(), at_most };
+        let line = Self { progress: Progress::of(plan), bar, began: Instant::now(), at_most };
         line.show();
+        line.bar.enable_steady_tick(Duration::from_secs(1));
         Some(line)
     }
 
@@ -59,7 +61,6 @@ impl StatusLine {
             self.at_most = Some(self.began.elapsed() + Duration::from_secs_f64(left_s));
         }
         self.show();
-        self.bar.enable_steady_tick(Duration::from_secs(1));
     }
 
     fn show(&self) {

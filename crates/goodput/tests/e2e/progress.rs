@@ -122,7 +122,8 @@ fn interrupt_tuning() {
     let mut is_interrupted = false;
     let shown = printed(terminal, |shown| {
         // The line is drawn again each second.
-        if !is_interrupted && shown.contains("measures the start") && payload_moves(child.id()) {
+        if !is_interrupted && shown.contains("░ measures the start") && payload_moves(child.id())
+        {
             is_interrupted = true;
             kill_process(pid, Signal::INT).expect("it runs");
         }
