@@ -3,14 +3,14 @@
 use std::fmt::Write;
 
 use goodput_model::{
-    ArmResult, Change, Comparison, Effect, EndName, Judgement, Known, Purpose, Record, SettingRef,
-    Tuning, TuningOutcome, TuningStep, Verdict,
+    ArmResult, Change, Comparison, Effect, EndName, Judgement, Known, Missing, Purpose, Record,
+    SettingRef, Tuning, TuningOutcome, TuningStep, Verdict,
 };
 use goodput_settings::Setting;
 
 use super::labelled::{line, lines};
 use super::table::Table;
-use super::{compare, permanent, style};
+use super::{compare, mechanism, permanent, style};
 use crate::shell;
 
 /// The whole report.
@@ -18,20 +18,28 @@ pub fn text(record: &Record) -> String {
     let Some(tuning) = &record.tuning else { return String::new() };
     let mut out = String::from("\n");
     out += &tried(tuning);
-    lines(&mut out, "not tried", tuning.steps.iter().filter_map(not_tried));
-    let planned = tuning.steps.iter().filter(|step| step.outcome == TuningOutcome::Planned);
-    lines(&mut out, "undo", planned.filter_map(|step| undo(&step.change)));
+    lines(&mut out, "not tried", not_tried(tuning));
+    if is_plan_only(tuning) {
+        lines(&mut out, "undo", tuning.steps.iter().filter_map(|step| undo(&step.change)));
+    }
     let rate = &record.result.goodput_bits_per_s;
     line(&mut out, "start", &format!("{rate}{}", limited(&record.verdict)));
     if let Some(comparison) = &record.comparison {
-        line(&mut out, "all kept", &whole(tuning, comparison));
+        whole(&mut out, tuning, comparison);
     }
     match &tuning.proven[..] {
+        // That nothing was tried stands below.
+        [] if is_plan_only(tuning) => {}
         [] => line(&mut out, "proven", &nothing(tuning)),
         proven => keep(&mut out, proven, &tuning.kept_in),
     }
     line(&mut out, "stopped", &tuning.stopped);
     out + &compare::notes(record)
+}
+
+/// Whether there are proposals, and none was tried.
+fn is_plan_only(Tuning { steps, .. }: &Tuning) -> bool {
+    !steps.is_empty() && steps.iter().all(|step| step.outcome == TuningOutcome::Planned)
 }
 
 fn limited(verdict: &Verdict) -> String {
@@ -41,16 +49,22 @@ fn limited(verdict: &Verdict) -> String {
     }
 }
 
-/// A row for each change.
+/// A row for each change; of a mere plan, without the results.
 fn tried(tuning: &Tuning) -> String {
     if tuning.steps.is_empty() {
         return String::new();
     }
-    let mut table =
-        Table::new(&["change", "from", "proposed by", judged(tuning.purpose), "outcome"]);
+    let results = if is_plan_only(tuning) { 0 } else { 2 };
+    let headings = ["change", "from", "proposed by", judged(tuning.purpose), "outcome"];
+    let mut table = Table::new(&headings[..3 + results]);
     for step in &tuning.steps {
-        let from = step.change.from.as_deref().unwrap_or("default");
-        table.row(&[&assignment(&step.change), from, &step.rule, &effect(step), &outcome(step)]);
+        let from = step.change.from.as_deref().unwrap_or(match is_plan(&step.change.setting) {
+            true => "default",
+            false => "unknown",
+        });
+        let (change, effect, outcome) = (assignment(&step.change), effect(step), outcome(step));
+        let cells = [change.as_str(), from, &step.rule, &effect, &outcome];
+        table.row(&cells[..3 + results]);
     }
     table.text()
 }
@@ -86,14 +100,29 @@ fn worse(step: &TuningStep) -> Option<String> {
 
 /// The result of one change, while others are still to be tried.
 pub fn ended(step: &TuningStep) -> String {
-    let why = not_tried(step);
-    why.unwrap_or_else(|| format!("{}: {}", assignment(&step.change), outcome(step)))
+    let result = why_not(step).map_or_else(|| outcome(step), ToString::to_string);
+    format!("{}: {result}", assignment(&step.change))
 }
 
-/// Why a change could not be tried.
-fn not_tried(step: &TuningStep) -> Option<String> {
-    let Known::Missing(why) = &step.comparison else { return None };
-    Some(format!("{}: {why}", assignment(&step.change)))
+/// Why a change was not tried, if so.
+fn why_not(step: &TuningStep) -> Option<&Missing> {
+    match &step.comparison {
+        Known::Missing(why) => Some(why),
+        Known::Value(_) => None,
+    }
+}
+
+/// Each reason why changes were not tried, with these changes. The reason why nothing more is tried stands elsewhere.
+fn not_tried(tuning: &Tuning) -> Vec<String> {
+    let mut reasons: Vec<(&Missing, Vec<String>)> = Vec::new();
+    for step in &tuning.steps {
+        let Some(why) = why_not(step).filter(|why| why.missing != tuning.stopped) else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, changes)) => changes.push(assignment(&step.change)),
+            None => reasons.push((why, vec![assignment(&step.change)])),
+        }
+    }
+    reasons.iter().map(|(why, changes)| format!("{}: {why}", changes.join(", "))).collect()
 }
 
 fn assignment(Change { setting, to, .. }: &Change) -> String {
@@ -104,18 +133,20 @@ fn outcome(step: &TuningStep) -> String {
     match step.outcome {
         TuningOutcome::Kept => style::good("kept"),
         TuningOutcome::Dropped => "dropped: no longer needed".into(),
-        TuningOutcome::Confirmed => "stays".into(),
+        TuningOutcome::Confirmed => "still needed".into(),
         TuningOutcome::NotBetter => worse(step).unwrap_or_else(|| "not proven better".into()),
         TuningOutcome::TooFewRuns => "too few runs".into(),
-        TuningOutcome::Planned => "not tried yet".into(),
+        TuningOutcome::Planned => "not tried".into(),
         TuningOutcome::NotPermitted => "not permitted".into(),
         TuningOutcome::Failed => "not possible".into(),
     }
 }
 
-/// `943 Mbit/s, better: +812 % (95.0 % interval …) than the start`.
-fn whole(tuning: &Tuning, comparison: &Comparison) -> String {
-    let Some(arm) = comparison.arms.get(1) else { return "not compared".into() };
+/// `943 Mbit/s; against the start better: +812 % (95.0 % interval …)`, and why.
+fn whole(out: &mut String, tuning: &Tuning, comparison: &Comparison) {
+    let [base, arm, ..] = &comparison.arms[..] else {
+        return line(out, "together", "not compared with the start");
+    };
     let mut text = match &arm.goodput_bits_per_s {
         Known::Value(rate) => style::strong(rate),
         Known::Missing(why) => format!("unknown ({why})"),
@@ -123,11 +154,14 @@ fn whole(tuning: &Tuning, comparison: &Comparison) -> String {
     match arm.primary() {
         Some(effect) => {
             let judged = compare::judged(effect, tuning.purpose == Purpose::Cpu);
-            let _ = write!(text, ", {judged}");
+            let _ = write!(text, "; against the start {judged}");
         }
-        None => text += ", too few runs to compare it with the start",
+        None => text += "; too few runs to compare it with the start",
     }
-    text
+    line(out, "together", &text);
+    for (label, text) in mechanism::lines(base, arm) {
+        line(out, label, &text);
+    }
 }
 
 fn nothing(tuning: &Tuning) -> String {
@@ -136,7 +170,7 @@ fn nothing(tuning: &Tuning) -> String {
         return "nothing: no finding proposes a change".into();
     }
     match (any(TuningOutcome::Kept), any(TuningOutcome::NotBetter)) {
-        (true, _) => "nothing: what helped alone is not proven against the start".into(),
+        (true, _) => "nothing: what helped in a trial is not proven against the start".into(),
         (_, true) => "nothing: leave the settings as they are".into(),
         (false, false) if any(TuningOutcome::TooFewRuns) => {
             "nothing: too few runs to prove a change".into()
@@ -152,13 +186,8 @@ fn keep(out: &mut String, proven: &[Change], kept_in: &[String]) {
     // Either all are saved or none: only the combination is proven.
     let open: Vec<&Change> = proven.iter().filter(|_| kept_in.is_empty()).collect();
     if !kept_in.is_empty() {
-        let files = kept_in.join(", ");
-        line(out, "kept", &format!("now, and after a reboot by {files}"));
-        let by_ssh = kept_in.iter().any(|file| file.starts_with("ssh://"));
-        let on = if by_ssh { ", with `--on ssh://…` at another host," } else { "" };
-        line(out, "", &format!("`goodput settings undo --saved`{on} removes it from there"));
-        // The present values; a host reached by SSH has its own command, with `--on`.
-        lines(out, "undo", proven.iter().filter(|_| !by_ssh).filter_map(undo));
+        line(out, "kept", &format!("now, and after a reboot by {}", kept_in.join(", ")));
+        lines(out, "undo", undo_kept(proven, kept_in));
     }
     lines(out, "to keep", open.iter().map(|change| command(change)));
     let forms = open.iter().map(|change| (&change.setting, change.to.as_str()));
@@ -167,6 +196,21 @@ fn keep(out: &mut String, proven: &[Change], kept_in: &[String]) {
         goodput_settings::permanent(setting, value).unwrap_or_default()
     };
     lines(out, "for good", permanent::lines(&goodput_settings::at_both_ends(forms, form)));
+}
+
+/// The commands that remove the files of each host, and that restore the old values of this host now.
+fn undo_kept(proven: &[Change], kept_in: &[String]) -> Vec<String> {
+    let host = |file: &String| Some(file.strip_prefix("ssh://")?.split_once(": ")?.0.to_owned());
+    let mut hosts: Vec<Option<String>> = kept_in.iter().map(host).collect();
+    hosts.dedup();
+    let all_here = hosts.iter().all(Option::is_none);
+    let removes = |host: Option<String>| {
+        let on = host.map(|host| format!(" --on ssh://{host}")).unwrap_or_default();
+        let command = style::strong(format!("goodput settings undo --saved{on}"));
+        format!("{command}  # removes what was saved; the values stay until a reboot")
+    };
+    let restores = proven.iter().filter(|_| all_here).filter_map(undo);
+    hosts.into_iter().map(removes).chain(restores).collect()
 }
 
 fn is_plan(setting: &SettingRef) -> bool {
@@ -178,10 +222,11 @@ fn command(Change { setting, to, .. }: &Change) -> String {
     command_for(setting, to)
 }
 
-/// The command that restores a setting's old value; `None` if the change lasts only for the measurement.
+/// The command that restores a setting's old value; `None` if the change lasts only for the measurement, or if the old
+/// value is unknown.
 fn undo(Change { setting, from, .. }: &Change) -> Option<String> {
-    let from = from.as_deref().unwrap_or("default");
-    (!is_plan(setting)).then(|| command_for(setting, from))
+    let from = from.as_deref().filter(|_| !is_plan(setting))?;
+    Some(command_for(setting, from))
 }
 
 fn command_for(setting: &SettingRef, to: &str) -> String {
@@ -191,5 +236,93 @@ fn command_for(setting: &SettingRef, to: &str) -> String {
         _ if is_plan(setting) => format!("in the application: {setting}={to}"),
         EndName::Near => style::strong(command),
         EndName::Far => format!("at the far end: {}", style::strong(command)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(setting: &str, from: Option<&str>, to: &str) -> Change {
+        let (setting, from) = (setting.parse().unwrap(), from.map(Into::into));
+        Change { setting, from, to: to.into(), why: "because".into() }
+    }
+
+    fn step(change: Change, outcome: TuningOutcome, why: &str) -> TuningStep {
+        let comparison = Known::missing(why.to_owned());
+        TuningStep { change, rule: "send-buffer".into(), outcome, comparison }
+    }
+
+    fn report(
+        steps: Vec<TuningStep>,
+        proven: Vec<Change>,
+        kept_in: &[&str],
+        stopped: &str,
+    ) -> String {
+        let record = include_str!("example/record.json");
+        let mut record: Record = serde_json::from_str(record).unwrap();
+        record.tuning = Some(Tuning {
+            purpose: Purpose::Throughput,
+            min_gain_percent: 3.0,
+            steps,
+            proven,
+            kept_in: kept_in.iter().map(ToString::to_string).collect(),
+            run_length: None,
+            stopped: stopped.into(),
+        });
+        anstream::adapter::strip_str(&text(&record)).to_string()
+    }
+
+    fn wmem() -> Change {
+        change("sysctl.net.ipv4.tcp_wmem", Some("4096 16384 65536"), "4096 16384 4194304")
+    }
+
+    #[test]
+    fn a_plan_says_each_thing_once() {
+        const WHY: &str = "this is only a plan";
+        let planned = [wmem(), change("socket.sndbuf", None, "4M")];
+        let steps = planned.map(|change| step(change, TuningOutcome::Planned, WHY)).to_vec();
+        let said = report(steps, Vec::new(), &[], WHY);
+        assert_eq!(said.matches(WHY).count(), 1, "{said}");
+        assert_eq!(said.matches("tcp_wmem=4096 16384 4194304").count(), 1, "{said}");
+        assert_eq!(said.matches("settings set").count(), 1, "{said}");
+        for absent in ["outcome", "not tried", "proven"] {
+            assert!(!said.contains(absent), "{absent} in {said}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_tried_for_one_reason_stands_on_one_line() {
+        let steps = vec![
+            step(wmem(), TuningOutcome::NotPermitted, "missing CAP_NET_ADMIN"),
+            step(change("chunk", None, "1M"), TuningOutcome::Planned, "the time was over"),
+            step(
+                change("mover", None, "splice"),
+                TuningOutcome::NotPermitted,
+                "missing CAP_NET_ADMIN",
+            ),
+        ];
+        let said = report(steps, Vec::new(), &[], "the time was over");
+        assert_eq!(said.matches("missing CAP_NET_ADMIN").count(), 1, "{said}");
+        assert_eq!(said.matches("the time was over").count(), 1, "{said}");
+        assert!(said.contains("4194304, mover=splice: missing"), "{said}");
+    }
+
+    #[test]
+    fn what_is_kept_has_its_file_and_the_commands_that_undo_it() {
+        let file = "/etc/sysctl.d/90-goodput.conf";
+        let said = report(Vec::new(), vec![wmem()], &[file], "nothing is left to try");
+        let restores = "goodput settings set 'sysctl.net.ipv4.tcp_wmem=4096 16384 65536'";
+        for fact in [file, "goodput settings undo --saved  #", restores] {
+            assert!(said.contains(fact), "{fact} in {said}");
+        }
+        let there = report(
+            Vec::new(),
+            vec![wmem()],
+            &["ssh://root@b: /etc/sysctl.conf"],
+            "nothing is left to try",
+        );
+        assert!(there.contains("undo --saved --on ssh://root@b  #"), "{there}");
+        assert!(!there.contains("settings set"), "{there}");
     }
 }

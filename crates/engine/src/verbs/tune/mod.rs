@@ -40,6 +40,9 @@ use time_budget::TimeBudget;
 /// Why nothing more is compared.
 const TIME_WAS_OVER: &str = "the time was over; --max-time gives more";
 
+/// Why nothing is compared at all.
+const ONLY_A_PLAN: &str = "this is only a plan (--dry-run): nothing was changed";
+
 /// Whether a setting can be kept, of a measurement through a mount at this point, if any.
 pub type Keepable = Arc<dyn Fn(&SettingRef, Option<&str>) -> bool + Send + Sync>;
 
@@ -117,8 +120,8 @@ pub async fn tune(
     };
     let stopped = match request.dry_run {
         true => {
-            tuner.leave_untried("only a plan was asked for");
-            "only a plan was asked for".into()
+            tuner.leave_untried(ONLY_A_PLAN);
+            ONLY_A_PLAN.into()
         }
         false => tuner.try_all(&start, listener).await,
     };
