@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::fs::{read_dir, read_to_string};
 
-use goodput_lab::Scenario;
+use goodput_lab::{LabError, Scenario};
 use goodput_model::{Record, Verdict};
 use libtest_mimic::Failed;
 
@@ -86,7 +86,17 @@ pub fn judged_in(
     needs: fn(&Scenario) -> Needs,
     test: fn(&Scenario) -> Result<Judgement, Failed>,
 ) -> Test {
-    match Scenario::load(scenario).map(|scenario| (scenario.obstacle(), scenario)) {
+    judged_on(name, Scenario::load(scenario), needs, test)
+}
+
+/// The same in a scenario of the test's own.
+pub fn judged_on(
+    name: &'static str,
+    scenario: Result<Scenario, LabError>,
+    needs: fn(&Scenario) -> Needs,
+    test: fn(&Scenario) -> Result<Judgement, Failed>,
+) -> Test {
+    match scenario.map(|scenario| (scenario.obstacle(), scenario)) {
         Err(why) => Test::of_facts(name, move || Err(why.to_string().into())),
         Ok((Some(what), _)) => Test::skipped(name, what),
         Ok((None, scenario)) => judged(name, needs(&scenario), move || test(&scenario)),

@@ -1,6 +1,6 @@
 //! The program on virtual hosts: every built-in scenario against its expected verdict, settings
-//! put back after every kind of end, how-tos, probes that split what looks alike, what a watch says of changes, latency and
-//! rates without loss.
+//! put back after every kind of end or saved as asked, how-tos, probes that split what looks alike, what a watch says of
+//! changes, latency and rates without loss.
 //!
 //! `neighbours` says which tests run beside each other. Needs network namespaces, which root may make, and others if
 //! the kernel lets them.
@@ -10,6 +10,7 @@ mod disturbed;
 mod howtos;
 #[path = "../common/journals.rs"]
 mod journals;
+mod kept;
 mod latency;
 mod majority;
 #[path = "../common/namespace.rs"]
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
             .chain(slow_back::all())
             .chain(retried::all())
             .chain(turns::all())
+            .chain(kept::all())
             .chain(howtos::all())
             .chain(shaping::all())
             .chain(shaping_classes::all())
