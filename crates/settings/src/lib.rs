@@ -9,6 +9,8 @@
 pub mod allowlist;
 mod beside;
 mod changes;
+pub mod cpus;
+pub mod each;
 mod error;
 mod footprint;
 #[cfg(feature = "fuzzing")]
@@ -26,6 +28,7 @@ mod machine;
 pub mod parameters;
 mod permanent;
 mod place;
+pub mod polled;
 mod private_mount;
 mod restore;
 mod saved;
@@ -33,6 +36,7 @@ mod scope;
 mod setting;
 pub mod settings;
 mod side_effects;
+pub mod steering;
 mod sysctl_cell;
 mod turn;
 mod undo;

@@ -1,7 +1,6 @@
 //! Reads and writes the CPUs that the interrupts of a device may go to (/proc/irq,
 //! Documentation/core-api/irq/irq-affinity.rst).
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use super::host_file::host_file;
 use super::{device, sysfs};
 use crate::error::{SettingError, from_io};
 use crate::setting::Machine;
-use crate::value::bad;
+use crate::{cpus, each};
 
 /// One interrupt of a device.
 #[derive(Debug)]
@@ -30,28 +29,23 @@ pub(crate) struct Interrupt {
 /// of their numbers, separated by spaces.
 pub(crate) struct Affinity;
 
-/// A different CPU for each interrupt, as far as there are enough CPUs.
-const SPREAD: &str = "spread";
 const ONLINE: &str = "/sys/devices/system/cpu/online";
-/// More CPUs than any kernel supports (`NR_CPUS`, arch/x86/Kconfig); bounds how much a list can make us write.
-const MAX_CPUS: u32 = 8192;
 
 impl Machine for Affinity {
     fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
         let read = |interrupt: &Interrupt| {
             let text = fs::read_to_string(&interrupt.affinity);
             let text = text.map_err(|e| from_io(setting, "read it", &interrupt.name, e))?;
-            Ok(parse(&text).map_or_else(|| text.trim().to_owned(), |cpus| printed(&cpus)))
+            Ok(cpus::parse(&text)
+                .map_or_else(|| text.trim().to_owned(), |cpus| cpus::printed(&cpus)))
         };
         let lists: Result<Vec<_>, _> = of_device(setting)?.iter().map(read).collect();
-        Ok(joined(lists?))
+        Ok(each::joined(lists?))
     }
 
     fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
-        let lists: Vec<&str> = value.split(' ').collect();
         for (place, interrupt) in of_device(setting)?.iter().enumerate() {
-            let own = if lists.len() == 1 { lists.first() } else { lists.get(place) };
-            if let Some(cpus) = own {
+            if let Some(cpus) = each::own(value, place) {
                 #[cfg(test)]
                 crate::testing::step();
                 fs::write(&interrupt.affinity, cpus)
@@ -63,32 +57,9 @@ impl Machine for Affinity {
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
         let interrupts = of_device(setting)?.len();
-        let online = fs::read_to_string(host_file(ONLINE)).ok().and_then(|text| parse(&text));
-        let online = online.unwrap_or_default();
-        if value == SPREAD {
-            let cpus = online.iter().cycle().take(interrupts).map(u32::to_string).collect();
-            return Ok(joined(cpus));
-        }
-        let list = |text: &str| {
-            let cpus = parse(text).ok_or_else(|| {
-                bad(
-                    setting,
-                    value,
-                    "it must be CPUs like 0-3,8 for all, or a list for each, or spread",
-                )
-            })?;
-            if !cpus.is_subset(&online) {
-                let why = format!("only the CPUs {} are online", printed(&online));
-                return Err(bad(setting, value, why));
-            }
-            Ok(printed(&cpus))
-        };
-        let lists = value.split(' ').map(list).collect::<Result<Vec<_>, _>>()?;
-        if lists.len() != 1 && lists.len() != interrupts {
-            let why = format!("{} has {interrupts} interrupts", device::name(setting));
-            return Err(bad(setting, value, why));
-        }
-        Ok(joined(lists))
+        let online = fs::read_to_string(host_file(ONLINE)).ok();
+        let online = online.and_then(|text| cpus::parse(&text)).unwrap_or_default();
+        cpus::affinity(setting, value, interrupts, &online)
     }
 
     fn comes_back(&self, setting: &SettingRef) -> Result<(), SettingError> {
@@ -101,13 +72,7 @@ impl Machine for Affinity {
     }
 
     fn is_between(&self, now: &str, values: &[&str]) -> bool {
-        let of = |value: &str, place: usize| -> Option<String> {
-            let lists: Vec<&str> = value.split(' ').collect();
-            let own = if lists.len() == 1 { lists.first() } else { lists.get(place) };
-            own.map(|list| (*list).to_owned())
-        };
-        let count = values.iter().chain([&now]).map(|value| value.split(' ').count()).max();
-        (0..count.unwrap_or(1)).all(|place| values.iter().any(|v| of(v, place) == of(now, place)))
+        each::is_between(now, values)
     }
 }
 
@@ -179,44 +144,6 @@ fn refused(
         return SettingError::Refused { operation, setting: setting.clone(), cause: cause.into() };
     }
     from_io(setting, operation, &interrupt.name, cause)
-}
-
-/// The CPUs in a list like `0-3,8`; `None` if the text is not a list.
-fn parse(list: &str) -> Option<BTreeSet<u32>> {
-    let mut cpus = BTreeSet::new();
-    for range in list.trim().split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || last >= MAX_CPUS {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
-}
-
-/// The list as the kernel prints it.
-fn printed(cpus: &BTreeSet<u32>) -> String {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for cpu in cpus {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
-            _ => ranges.push((*cpu, *cpu)),
-        }
-    }
-    let text = |(first, last): &(u32, u32)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
-    ranges.iter().map(text).collect::<Vec<_>>().join(",")
-}
-
-/// One value if all are equal.
-fn joined(mut values: Vec<String>) -> String {
-    if values.windows(2).all(|pair| pair[0] == pair[1]) {
-        values.truncate(1);
-    }
-    values.join(" ")
 }
 
 #[cfg(test)]

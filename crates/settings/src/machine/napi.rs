@@ -6,8 +6,9 @@ use goodput_netlink::napis::{Napi, NapiNumber as Number, napis, set_napi};
 
 use super::{device, sysfs};
 use crate::error::{SettingError, from_netlink};
+use crate::polled::{LONGEST_NS, MOST_EMPTY_POLLS};
 use crate::setting::Machine;
-use crate::value;
+use crate::{each, value};
 
 /// The backend of a number.
 pub(crate) struct NapiNumber {
@@ -17,11 +18,11 @@ pub(crate) struct NapiNumber {
 
 /// How many polls may find nothing before interrupts are enabled again.
 pub(crate) static DEFER_HARD_IRQS: NapiNumber =
-    NapiNumber { attribute: "napi_defer_hard_irqs", largest: i32::MAX as u64 };
+    NapiNumber { attribute: "napi_defer_hard_irqs", largest: MOST_EMPTY_POLLS };
 
-/// Time from one poll to the next by a timer, nanoseconds; at most an hour.
+/// Time from one poll to the next by a timer, nanoseconds.
 pub(crate) static GRO_FLUSH_TIMEOUT: NapiNumber =
-    NapiNumber { attribute: "gro_flush_timeout", largest: 3_600_000_000_000 };
+    NapiNumber { attribute: "gro_flush_timeout", largest: LONGEST_NS };
 
 impl Machine for NapiNumber {
     fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
@@ -70,28 +71,22 @@ impl Machine for Threaded {
 /// separated by spaces.
 pub(crate) struct IrqSuspendTimeout;
 
-/// At most an hour, nanoseconds, as for the others.
-const LONGEST_SUSPENSION_NS: u64 = GRO_FLUSH_TIMEOUT.largest;
-
 impl Machine for IrqSuspendTimeout {
     fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
         let numbers: Option<Vec<u64>> =
             instances(setting)?.iter().map(|napi| napi.irq_suspend_timeout_ns).collect();
-        let mut numbers = numbers.filter(|numbers| !numbers.is_empty()).ok_or_else(|| {
+        let numbers = numbers.filter(|numbers| !numbers.is_empty()).ok_or_else(|| {
             let cause =
                 format!("{} is not polled, or this kernel has no such time", device::name(setting));
             let operation = "read it".into();
             SettingError::Refused { operation, setting: setting.clone(), cause: cause.into() }
         })?;
-        if numbers.windows(2).all(|pair| pair[0] == pair[1]) {
-            numbers.truncate(1);
-        }
-        Ok(numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(" "))
+        Ok(each::joined(numbers.iter().map(u64::to_string).collect()))
     }
 
     fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
         for (place, napi) in instances(setting)?.iter().enumerate() {
-            let Some(number) = of_instance(value, place).and_then(|text| text.parse().ok()) else {
+            let Some(number) = each::own(value, place).and_then(|text| text.parse().ok()) else {
                 continue;
             };
             #[cfg(test)]
@@ -104,14 +99,11 @@ impl Machine for IrqSuspendTimeout {
     }
 
     fn is_between(&self, now: &str, values: &[&str]) -> bool {
-        let instances = values.iter().chain([&now]).map(|value| value.split(' ').count()).max();
-        (0..instances.unwrap_or(1)).all(|place| {
-            values.iter().any(|value| of_instance(value, place) == of_instance(now, place))
-        })
+        each::is_between(now, values)
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
-        value::number(setting, value, &(0..=LONGEST_SUSPENSION_NS)).map(|number| number.to_string())
+        value::number(setting, value, &(0..=LONGEST_NS)).map(|number| number.to_string())
     }
 }
 
@@ -123,9 +115,4 @@ pub(super) fn instances(setting: &SettingRef) -> Result<Vec<Napi>, SettingError>
         Err(error) if error.not_supported() || error.not_found() => Ok(Vec::new()),
         Err(error) => Err(from_netlink(setting, "read it", device::name(setting), error)),
     }
-}
-
-/// The part of `value` for the instance in this place.
-fn of_instance(value: &str, place: usize) -> Option<&str> {
-    if value.contains(' ') { value.split(' ').nth(place) } else { Some(value) }
 }
