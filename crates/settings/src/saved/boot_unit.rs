@@ -9,13 +9,23 @@ pub const FILE: &str = "/etc/systemd/system/goodput-settings.service";
 /// The link that `systemctl enable` would create, which starts the unit at boot (systemd.unit(5), WantedBy=).
 pub const WANTED: &str = "/etc/systemd/system/multi-user.target.wants/goodput-settings.service";
 
-/// Its lines. If a value can't be set because its device is gone, the others are still set (`-`). `program` is goodput.
+/// The lines of a unit that runs goodput, for each of these values. `program` is goodput.
 pub fn lines(keeps: &[Assignment], program: &Path) -> String {
     let set = |(setting, value): &Assignment| {
         let assignment = quoted(&format!("{setting}={value}"));
-        format!("ExecStart=-{} settings set {assignment}", quoted(&program.to_string_lossy()))
+        format!("{} settings set {assignment}", quoted(&program.to_string_lossy()))
     };
-    let commands: Vec<String> = keeps.iter().map(set).collect();
+    unit(keeps.iter().map(set))
+}
+
+/// The lines of a unit that runs these lines of a shell, for a host without goodput.
+pub fn lines_of_shell<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
+    unit(lines.into_iter().map(|line| format!("/bin/sh -c {}", quoted(line))))
+}
+
+/// If a value can't be set because its device is gone, the others are still set (`-`).
+fn unit(commands: impl Iterator<Item = String>) -> String {
+    let commands: Vec<String> = commands.map(|command| format!("ExecStart=-{command}")).collect();
     format!(
         "[Unit]\nDescription=Settings that goodput keeps\nWants=network-online.target\n\
          After=network-online.target\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\n{}\n\n\
@@ -54,5 +64,8 @@ mod tests {
             "{text}"
         );
         assert_eq!(quoted("a\"b%c$d"), "\"a\\\"b%%c$$d\"");
+        let text = lines_of_shell(["'ip' 'link' 'set' \"$1\""]);
+        let line = "\nExecStart=-/bin/sh -c \"'ip' 'link' 'set' \\\"$$1\\\"\"\n";
+        assert!(text.contains(line), "{text}");
     }
 }

@@ -4,13 +4,10 @@
 //! this device alone, and the distribution's default gets a copy for this device, with our keys added. Files that
 //! match several devices, or can't be distinguished from others, are left to the unit that sets values at boot.
 
-use std::fs;
 use std::path::Path;
 
-use goodput_netlink::{Link, Netlink};
-
-use super::root::below;
-use super::systemd::{DROP_IN, FOLDER, address, is_for, is_new_enough, sections};
+use super::host::{Device, SavingHost};
+use super::systemd::{DROP_IN, FOLDER, is_for, is_new_enough, sections};
 
 /// Suffix of such files.
 pub const SUFFIX: &str = ".link";
@@ -23,7 +20,9 @@ const OF_THE_COPY: [&str; 3] = ["NamePolicy=", "MACAddressPolicy=", "Alternative
 
 /// What udevd knows about a device.
 struct Known {
-    link: Link,
+    device: Device,
+    /// Its hardware address.
+    address: String,
     /// The file that it applied.
     applied: String,
     /// Where the device is plugged in; a device on top of it has no such path.
@@ -31,18 +30,18 @@ struct Known {
 }
 
 /// The file that keeps settings of `device`, if udevd can.
-pub fn file(root: &Path, device: &str) -> Option<String> {
-    if !is_new_enough(root) {
+pub fn file(host: &mut dyn SavingHost, device: &str) -> Option<String> {
+    if !is_new_enough(host) {
         return None;
     }
-    let known = known(root, device)?;
+    let known = known(host, device)?;
     let name = Path::new(&known.applied).file_name()?.to_str()?;
     if name.contains("-goodput-") {
         return Some(known.applied.clone());
     }
     if known.applied.starts_with("/etc/") {
-        let text = fs::read_to_string(below(root, &known.applied)).ok()?;
-        return is_for(&text, &known.link, Some(&known.path))
+        let text = host.read(&known.applied)?;
+        return is_for(&text, &known.device, Some(&known.path))
             .then(|| format!("{FOLDER}/{name}.d/{DROP_IN}"));
     }
     let own = format!("{}-goodput-{device}{SUFFIX}", just_before(name)?);
@@ -50,19 +49,18 @@ pub fn file(root: &Path, device: &str) -> Option<String> {
 }
 
 /// The lines of such a file with these keys; `None` if the file that it is based on is gone.
-pub fn lines(root: &Path, path: &str, keys: &[String]) -> Option<String> {
+pub fn lines(host: &mut dyn SavingHost, path: &str, keys: &[String]) -> Option<String> {
     if path.ends_with(DROP_IN) {
         return Some(format!("[Link]\n{}", keys.join("\n")));
     }
     let device = path.rsplit_once("-goodput-")?.1.strip_suffix(SUFFIX)?;
-    let known = known(root, device)?;
-    let base = copied_from(root, path).unwrap_or_else(|| known.applied.clone());
-    let text = fs::read_to_string(below(root, &base)).ok()?;
+    let known = known(host, device)?;
+    let base = copied_from(host, path).unwrap_or_else(|| known.applied.clone());
+    let text = host.read(&base)?;
     let others: String = sections(&text, "Match", false);
-    let address = address(&known.link)?;
+    let (address, path) = (known.address, known.path);
     Some(format!(
-        "{COPIED}{base}\n[Match]\nMACAddress={address}\nPath={}\n{others}\n[Link]\n{}",
-        known.path,
+        "{COPIED}{base}\n[Match]\nMACAddress={address}\nPath={path}\n{others}\n[Link]\n{}",
         keys.join("\n")
     ))
 }
@@ -87,14 +85,14 @@ fn just_before(name: &str) -> Option<String> {
 }
 
 /// The file that ours, if it is there, was copied from.
-fn copied_from(root: &Path, path: &str) -> Option<String> {
-    let text = fs::read_to_string(below(root, path)).ok()?;
+fn copied_from(host: &mut dyn SavingHost, path: &str) -> Option<String> {
+    let text = host.read(path)?;
     text.lines().find_map(|line| line.strip_prefix(COPIED).map(ToOwned::to_owned))
 }
 
-fn known(root: &Path, device: &str) -> Option<Known> {
-    let link = Netlink::open().ok()?.link(device).ok()?;
-    let data = fs::read_to_string(below(root, &format!("/run/udev/data/n{}", link.index))).ok()?;
+fn known(host: &mut dyn SavingHost, device: &str) -> Option<Known> {
+    let device = host.device(device)?;
+    let data = host.read(&format!("/run/udev/data/n{}", device.index))?;
     let property = |name: &str| {
         let is = |line: &str| {
             line.strip_prefix("E:")?.strip_prefix(name)?.strip_prefix('=').map(String::from)
@@ -102,8 +100,8 @@ fn known(root: &Path, device: &str) -> Option<Known> {
         data.lines().find_map(is)
     };
     let (applied, path) = (property("ID_NET_LINK_FILE")?, property("ID_PATH")?);
-    address(&link)?;
-    Some(Known { link, applied, path })
+    let address = device.address.clone()?;
+    Some(Known { device, address, applied, path })
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 
 mod boot_unit;
 pub mod contents;
+mod host;
+pub mod keeping;
 mod link;
 mod mount;
 mod network;
@@ -22,10 +24,10 @@ use goodput_model::{EndName, Permanent, SettingRef};
 
 use crate::error::SettingError;
 use crate::lookup::permanent;
-use crate::permanent::{NETWORK_FILES, merged};
 use contents::{Assignment, Contents};
+use host::Here;
 use overruled::overruled;
-use place::{folders, is_of_drop_ins, is_ours, own_file};
+use place::is_of_drop_ins;
 
 pub use mount::{is_of_mount, of_mount};
 use root::below;
@@ -156,7 +158,7 @@ fn save_below(
                 "it belongs to a measurement: the application must do the same",
             ));
         }
-        let path = own_file(root, setting, &forms).unwrap_or_else(|| boot_unit::FILE.into());
+        let path = keeping::file(&mut Here(root), setting, &forms);
         wanted.entry(path).or_default().push((setting.clone(), value.clone()));
     }
     if wanted.contains_key(boot_unit::FILE) {
@@ -259,40 +261,14 @@ impl Plan {
 
     /// The lines that keep the values in this file.
     fn lines(&self, root: &Path, path: &str, program: &Path) -> Result<String, SaveError> {
-        match path {
-            boot_unit::FILE => Ok(boot_unit::lines(&self.keeps, program)),
-            mount::FILE => Ok(mount::lines(&self.keeps)),
-            _ if path.contains(network::DROP_INS) => {
-                self.lines_of(|file| file.starts_with(NETWORK_FILES))
-            }
-            _ if path.starts_with(systemd::FOLDER) => self.link_lines(root, path),
-            _ => self.lines_of(|file| file == path),
+        if path == boot_unit::FILE {
+            return Ok(boot_unit::lines(&self.keeps, program));
         }
-    }
-
-    /// The lines of a file for one device.
-    fn link_lines(&self, root: &Path, path: &str) -> Result<String, SaveError> {
-        let mut keys = Vec::new();
-        for (setting, value) in &self.keeps {
-            let forms = permanent(setting, value)?;
-            let own = forms.iter().filter(|form| form.file.ends_with(link::SUFFIX));
-            keys.extend(own.flat_map(|form| link::keys(&form.lines)));
-        }
-        link::lines(root, path, &keys).ok_or_else(|| SaveError::Io {
+        keeping::lines(&mut Here(root), path, &self.keeps)?.ok_or_else(|| SaveError::Io {
             operation: "read what udevd applies in place of",
             path: below(root, path),
             cause: io::ErrorKind::NotFound.into(),
         })
-    }
-
-    /// The lines that the values need in the files meant by `is_this`.
-    fn lines_of(&self, is_this: impl Fn(&str) -> bool) -> Result<String, SaveError> {
-        let mut forms = Vec::new();
-        for (setting, value) in &self.keeps {
-            let own = permanent(setting, value)?.into_iter().filter(|form| is_this(&form.file));
-            forms.extend(own);
-        }
-        Ok(merged(forms).into_iter().map(|form| form.lines).collect::<Vec<_>>().join("\n"))
     }
 }
 
@@ -399,19 +375,13 @@ fn remove(root: &Path, path: &Path) -> io::Result<()> {
 }
 
 fn saved_below(root: &Path) -> Vec<SavedFile> {
-    let mut files = Vec::new();
-    for folder in folders(root) {
-        // A missing folder, or one that this user may not list, has no files of ours to show.
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let named = entries.filter(|entry| is_ours(&entry.file_name().to_string_lossy()));
-        files.extend(named.filter_map(|entry| {
-            let path = entry.path();
-            let Ok(Found::Ours(Contents { keeps, intact })) = read(&path) else { return None };
-            Some(SavedFile::new(root, path, keeps, intact))
-        }));
-    }
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    files
+    // A folder that is missing, or that this user may not list, has no files of ours to show.
+    let paths = place::files(&mut Here(root)).into_iter().map(|path| below(root, &path));
+    let ours = paths.filter_map(|path| {
+        let Ok(Found::Ours(Contents { keeps, intact })) = read(&path) else { return None };
+        Some(SavedFile::new(root, path, keeps, intact))
+    });
+    ours.collect()
 }
 
 fn remove_below(root: &Path) -> Vec<(SavedFile, Result<(), SaveError>)> {

@@ -4,13 +4,11 @@
 //! root queueing discipline of a device that has none in the files so far; parameters of a discipline, classes and
 //! routes of those files can't be extended, and are left to the unit that sets values at boot.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use goodput_model::SettingRef;
-use goodput_netlink::Netlink;
 
-use super::root::below;
+use super::host::SavingHost;
 use super::systemd::{DROP_IN, FOLDER, is_for, is_new_enough};
 
 /// Suffix of drop-in folders.
@@ -51,27 +49,29 @@ const DISCIPLINES: [&str; 22] = [
 
 /// The drop-in that keeps `setting`, if networkd configures its device by a file for this device alone, and nothing in
 /// that file or its drop-ins contradicts.
-pub fn file(root: &Path, setting: &SettingRef) -> Option<String> {
-    if setting.name != WHOLE || !is_new_enough(root) {
+pub fn file(host: &mut dyn SavingHost, setting: &SettingRef) -> Option<String> {
+    if setting.name != WHOLE || !is_new_enough(host) {
         return None;
     }
-    let link = Netlink::open().ok()?.link(setting.scope.as_deref()?).ok()?;
-    let state = fs::read_to_string(below(root, &format!("{STATES}/{}", link.index))).ok()?;
+    let device = host.device(setting.scope.as_deref()?)?;
+    let state = host.read(&format!("{STATES}/{}", device.index))?;
     let applied = state.lines().find_map(|line| line.strip_prefix("NETWORK_FILE="))?;
-    let text = fs::read_to_string(below(root, applied)).ok()?;
+    let text = host.read(applied)?;
     let name = Path::new(applied).file_name()?.to_str()?;
     let own = format!("{FOLDER}/{name}.d/{DROP_IN}");
-    let others = drop_ins(root, name).into_iter().filter(|path| *path != below(root, &own));
-    let others: Vec<String> = others.filter_map(|path| fs::read_to_string(path).ok()).collect();
+    let others = drop_ins(host, name).into_iter().filter(|path| *path != own);
+    let others: Vec<String> = others.filter_map(|path| host.read(&path)).collect();
     let has_root = others.iter().chain([&text]).any(|text| has_discipline(text));
-    (is_for(&text, &link, None) && !has_root).then_some(own)
+    (is_for(&text, &device, None) && !has_root).then_some(own)
 }
 
-fn drop_ins(root: &Path, name: &str) -> Vec<PathBuf> {
-    let folders = FOLDERS.map(|folder| below(root, &format!("{folder}/{name}.d")));
-    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
-    let is_read = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "conf");
-    entries.map(|entry| entry.path()).filter(is_read).collect()
+fn drop_ins(host: &mut dyn SavingHost, name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for folder in FOLDERS.map(|folder| format!("{folder}/{name}.d")) {
+        let names = host.list(&folder).into_iter().filter(|name| name.ends_with(".conf"));
+        found.extend(names.map(|name| format!("{folder}/{name}")));
+    }
+    found
 }
 
 fn has_discipline(text: &str) -> bool {

@@ -1,11 +1,11 @@
 //! Which file keeps a value: our own file in sysctl.d or modprobe.d, a file for a device that udevd or networkd
 //! configures, or else the unit that sets values at boot. A udev rule runs before the device is up.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use goodput_model::{Permanent, SettingRef};
 
-use super::root::below;
+use super::host::SavingHost;
 use super::{link, mount, network, systemd};
 use crate::permanent::NETWORK_FILES;
 
@@ -24,10 +24,14 @@ const FOLDERS: [&str; 5] = [
     systemd::FOLDER,
 ];
 /// Suffixes of folders of drop-ins.
-const DROP_INS: [&str; 2] = [link::DROP_INS, network::DROP_INS];
+pub const FOLDERS_OF_DROP_INS: [&str; 2] = [link::DROP_INS, network::DROP_INS];
 
 /// The file that alone keeps all of a setting's value, if there is one.
-pub fn own_file(root: &Path, setting: &SettingRef, forms: &[Permanent]) -> Option<String> {
+pub fn own_file(
+    host: &mut dyn SavingHost,
+    setting: &SettingRef,
+    forms: &[Permanent],
+) -> Option<String> {
     let here: Vec<&str> =
         forms.iter().map(|form| &*form.file).filter(|file| !file.starts_with(FREEBSD)).collect();
     let first = here.first()?;
@@ -36,33 +40,36 @@ pub fn own_file(root: &Path, setting: &SettingRef, forms: &[Permanent]) -> Optio
         return Some((*first).into());
     }
     if all(&|file| file.starts_with(NETWORK_FILES)) {
-        return network::file(root, setting);
+        return network::file(host, setting);
     }
     let is_link = all(&|file| file.ends_with(link::SUFFIX));
-    is_link.then(|| link::file(root, setting.scope.as_deref()?)).flatten()
+    is_link.then(|| link::file(host, setting.scope.as_deref()?)).flatten()
 }
 
-/// The folders with files of ours, including those of drop-ins.
-pub fn folders(root: &Path) -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = FOLDERS.iter().map(|folder| below(root, folder)).collect();
-    let entries = std::fs::read_dir(below(root, systemd::FOLDER)).into_iter().flatten().flatten();
-    folders.extend(entries.map(|entry| entry.path()).filter(|path| is_of_drop_ins(path)));
-    folders
+/// The paths of the files that may be ours, judged by their names, in order.
+pub fn files(host: &mut dyn SavingHost) -> Vec<String> {
+    let mut folders: Vec<String> = FOLDERS.map(String::from).into();
+    let drop_ins = host.list(systemd::FOLDER).into_iter();
+    let drop_ins = drop_ins.map(|name| format!("{}/{name}", systemd::FOLDER));
+    folders.extend(drop_ins.filter(|folder| is_of_drop_ins(Path::new(folder))));
+    let mut files = Vec::new();
+    for folder in folders {
+        let names = host.list(&folder).into_iter().filter(|name| name.contains("goodput"));
+        files.extend(names.map(|name| format!("{folder}/{name}")));
+    }
+    files.sort();
+    files
 }
 
 /// Whether a folder is one of drop-ins.
 pub fn is_of_drop_ins(folder: &Path) -> bool {
     let name = folder.to_string_lossy();
-    DROP_INS.iter().any(|suffix| name.ends_with(suffix))
-}
-
-/// Whether a file may be ours, judged by its name.
-pub fn is_ours(name: &str) -> bool {
-    name.contains("goodput")
+    FOLDERS_OF_DROP_INS.iter().any(|suffix| name.ends_with(suffix))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::host::Here;
     use super::*;
 
     #[test]
@@ -72,8 +79,8 @@ mod tests {
             files.iter().map(form).collect()
         };
         let setting = "link.mtu@eth0".parse().unwrap();
-        let nowhere = Path::new("/nowhere");
-        let kept = |files: &[&str]| own_file(nowhere, &setting, &forms(files));
+        let mut nowhere = Here(Path::new("/nowhere"));
+        let mut kept = |files: &[&str]| own_file(&mut nowhere, &setting, &forms(files));
         assert_eq!(kept(&[PARAMETERS, "FreeBSD /etc/sysctl.conf"]).as_deref(), Some(PARAMETERS));
         assert_eq!(kept(&["/etc/systemd/network/10-goodput-eth0.link"]), None, "without udevd");
         assert_eq!(kept(&[PARAMETERS, "/etc/udev/rules.d/90-goodput.rules"]), None);

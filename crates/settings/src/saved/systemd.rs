@@ -1,11 +1,6 @@
 //! What the files of systemd-udevd and systemd-networkd have in common.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-use goodput_netlink::Link;
-
-use super::root::below;
+use super::host::{Device, SavingHost};
 
 /// Folder of their files that belongs to the administrator, and to us.
 pub const FOLDER: &str = "/etc/systemd/network";
@@ -15,16 +10,11 @@ pub const DROP_IN: &str = "90-goodput.conf";
 const LEAST_VERSION: u32 = 250;
 
 /// Whether systemd is there, and knows every key that goodput writes.
-pub fn is_new_enough(root: &Path) -> bool {
-    version(root).is_some_and(|version| version >= LEAST_VERSION)
-}
-
-fn version(root: &Path) -> Option<u32> {
-    let program = ["/usr/bin/udevadm", "/bin/udevadm"].map(|path| below(root, path));
-    let program: &PathBuf = program.iter().find(|path| path.exists())?;
-    let said = Command::new(program).arg("--version").output().ok()?;
-    let text = String::from_utf8(said.stdout).ok()?;
-    text.trim().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+pub fn is_new_enough(host: &mut dyn SavingHost) -> bool {
+    let version = |text: String| -> Option<u32> {
+        text.trim().split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    host.udev_version().and_then(version).is_some_and(|version| version >= LEAST_VERSION)
 }
 
 /// The lines of the sections called `name`, without their headings; or all other sections, with headings.
@@ -45,23 +35,17 @@ pub fn sections(text: &str, name: &str, is_wanted: bool) -> String {
 }
 
 /// Whether a file matches only this device. `path` is where it is plugged in, if that is known.
-pub fn is_for(text: &str, link: &Link, path: Option<&str>) -> bool {
-    let own = address(link);
+pub fn is_for(text: &str, device: &Device, path: Option<&str>) -> bool {
+    let own = device.address.as_deref();
     sections(text, "Match", true).lines().any(|line| match line.split_once('=') {
         Some(("MACAddress" | "PermanentMACAddress", address)) => {
-            own.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(address.trim()))
+            own.is_some_and(|own| own.eq_ignore_ascii_case(address.trim()))
         }
         Some(("Path", matched)) => path == Some(matched.trim()),
         // `.link` files have no such key: a device has no name yet.
-        Some(("Name", name)) => name.trim() == link.name,
+        Some(("Name", name)) => name.trim() == device.name,
         _ => false,
     })
-}
-
-/// The hardware address of a device that has one of Ethernet's length.
-pub fn address(link: &Link) -> Option<String> {
-    let bytes: Vec<String> = link.address.iter().map(|byte| format!("{byte:02x}")).collect();
-    (bytes.len() == 6 && !link.loopback).then(|| bytes.join(":"))
 }
 
 #[cfg(test)]
