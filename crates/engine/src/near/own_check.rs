@@ -1,7 +1,10 @@
 //! What this end can't do of a plan: found before the far end is asked for anything.
 
-use goodput_model::{Direction, EndName, Plan};
-use goodput_wire::check::{sense, too_slow};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use goodput_model::{Direction, EndName, Family, Plan};
+use goodput_mover::socket::check_permitted;
+use goodput_wire::check::{sense, too_slow, within_any_server};
 
 use crate::control::target::{FileTarget, Target};
 use crate::error::EngineError;
@@ -9,11 +12,15 @@ use crate::run::movers::{self, Movers};
 use crate::run::storage;
 use crate::threads::blocking;
 
-/// Refuses a plan that makes no sense, that this end has no mover for, or whose files can't be read or written here.
+/// Refuses a plan that makes no sense, that this end has no mover for, whose socket options this process may not set, or
+/// whose files can't be read or written here.
 pub async fn check(target: &Target, plan: &Plan) -> Result<(), EngineError> {
     let (target, plan) = (target.clone(), plan.clone());
     blocking(move || {
         movers(&target, &plan)?;
+        if target.mounted.is_none() {
+            check_socket(&plan)?;
+        }
         Ok(storage::check_own(&plan)?)
     })
     .await?
@@ -27,7 +34,7 @@ pub fn movers(target: &Target, plan: &Plan) -> Result<(Plan, Movers), EngineErro
     check_file_options(target, plan)?;
     // Another program's session judges what its protocol can carry.
     if target.protocol.far_end.takes_any_plan {
-        sense(plan).map_err(EngineError::Flow)?;
+        sense(plan).and_then(|()| within_any_server(plan)).map_err(EngineError::Flow)?;
     }
     let mut plan = plan.clone();
     if target.file.as_ref().is_some_and(FileTarget::is_decoded) {
@@ -39,6 +46,16 @@ pub fn movers(target: &Target, plan: &Plan) -> Result<(Plan, Movers), EngineErro
     };
     let movers = movers.map_err(|why| EngineError::Flow(format!("near end: {why}")))?;
     Ok((plan, movers))
+}
+
+/// Tries the plan's socket options on a socket of its own, which goes nowhere.
+fn check_socket(plan: &Plan) -> Result<(), EngineError> {
+    let any: IpAddr = match plan.socket.family {
+        Some(Family::V6) => Ipv6Addr::UNSPECIFIED.into(),
+        Some(Family::V4) | None => Ipv4Addr::UNSPECIFIED.into(),
+    };
+    check_permitted(plan.transport, &plan.socket, (any, 0).into())
+        .map_err(|failure| EngineError::Socket { to: "near end".into(), failure })
 }
 
 /// Checks that the file options fit the kind of target.

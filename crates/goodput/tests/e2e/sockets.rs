@@ -141,3 +141,18 @@ fn a_fallback_to_tcp_is_reported() {
     let flow = near.samples.iter().flat_map(|sample| &sample.flows).next().expect("a flow");
     assert!(matches!(flow.mptcp_subflows, Some(Known::Missing(_))), "{flow:?}");
 }
+
+/// Nobody listens there, and nobody is asked.
+#[test]
+fn what_no_server_takes_is_refused_before_one_is_asked() {
+    let home = Home::new();
+    for (factor, words) in [
+        ("socket.priority=default,7", ["socket.priority=7: a socket priority of 7", "allow 6"]),
+        ("socket.busy_poll=default,2000", ["socket.busy_poll=2000: ", "allow 1000 us"]),
+    ] {
+        let output = home.run(&["compare", "127.0.0.1:9", factor, "--no-store"]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    }
+}

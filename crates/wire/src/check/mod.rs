@@ -23,11 +23,11 @@ const MIN_INTERVAL_S: f64 = 0.1;
 
 /// Longest busy poll that a client may ask for, microseconds. 50 to 100 are enough for its purpose
 /// (Documentation/networking/napi.rst), and each wait may cost a CPU this long.
-const MAX_BUSY_POLL_US: f64 = 1000.0;
+const MAX_BUSY_POLL_US: u32 = 1000;
 
 /// The highest socket priority that a client may ask for: what the kernel allows anyone (`sk_set_prio_allowed`,
 /// net/core/sock.c).
-const MAX_PRIORITY: f64 = 6.0;
+const MAX_PRIORITY: u32 = 6;
 
 /// Longest name of a congestion control (`TCP_CA_NAME_MAX`, include/net/tcp.h), its NUL not
 /// counted; movers' ids are held to twice that.
@@ -72,8 +72,8 @@ pub fn sense_with(plan: &Plan, header: u64) -> Result<(), String> {
 /// Whether a plan that makes sense is within `limits`.
 pub fn within(plan: &Plan, limits: &Limits) -> Result<(), String> {
     let mut problems = Problems::new();
+    hold_everywhere(plan, "this server allows", &mut problems);
     let (count, seconds) = (|n: f64| n.to_string(), |s: f64| format!("{s} s"));
-    let micros = |us: f64| format!("{us} us");
     let (rate, bytes) = (|r: f64| BitRate(r).to_string(), |b: f64| format!("{b} bytes"));
     let mut hold = |what: &str, asked: f64, limit: f64, shown: fn(f64) -> String| {
         if asked > limit {
@@ -89,13 +89,31 @@ pub fn within(plan: &Plan, limits: &Limits) -> Result<(), String> {
     let options = &plan.socket;
     // If the value were lowered, the near end would measure another class than the far end, and neither as asked.
     hold("a DSCP", options.dscp.map_or(0.0, f64::from), f64::from(limits.dscp), count);
-    hold("a busy poll", options.busy_poll_us.map_or(0.0, f64::from), MAX_BUSY_POLL_US, micros);
-    hold("a socket priority", options.priority.map_or(0.0, f64::from), MAX_PRIORITY, count);
     hold("a chunk", plan.chunk_bytes.0 as f64, limits.chunk_bytes as f64, bytes);
     let buffer = limits.socket_buffer_bytes as f64;
     hold("a send buffer", options.sndbuf_bytes.map_or(0.0, |b| b.0 as f64), buffer, bytes);
     hold("a receive buffer", options.rcvbuf_bytes.map_or(0.0, |b| b.0 as f64), buffer, bytes);
     verdict(problems)
+}
+
+/// Whether a server of goodput may take a plan, whatever limits its operator has chosen.
+pub fn within_any_server(plan: &Plan) -> Result<(), String> {
+    let mut problems = Problems::new();
+    hold_everywhere(plan, "servers of goodput allow", &mut problems);
+    verdict(problems)
+}
+
+/// The limits that every server has.
+fn hold_everywhere(plan: &Plan, allows: &str, problems: &mut Problems) {
+    let options = &plan.socket;
+    if let Some(us) = options.busy_poll_us.filter(|us| *us > MAX_BUSY_POLL_US) {
+        let most = MAX_BUSY_POLL_US;
+        problems.push(format!("a busy poll of {us} us is too much; {allows} {most} us"));
+    }
+    if let Some(priority) = options.priority.filter(|priority| *priority > MAX_PRIORITY) {
+        let most = MAX_PRIORITY;
+        problems.push(format!("a socket priority of {priority} is too much; {allows} {most}"));
+    }
 }
 
 /// The longest time that a plan takes, including the warm-up that its result leaves out; `None` if its length is in

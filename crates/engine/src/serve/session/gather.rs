@@ -7,6 +7,7 @@ use std::sync::Arc;
 use goodput_kernel::Context;
 use goodput_model::{EndName, Plan, Transport};
 use goodput_mover::EarlyPayload;
+use goodput_mover::socket::check_permitted;
 use goodput_wire::session::Protocol;
 use goodput_wire::ticket::{FlowSetup, FlowTicket};
 use tokio::sync::mpsc;
@@ -82,6 +83,8 @@ pub fn prepare(wish: Wish, permit: Permit, client: ClientInfo, shared: Arc<Share
         // Before anything is created or tried for it.
         let (from, wants) = (client.peer.ip(), Wants::Flows(&wish.plan));
         let place = shared.admission.admit(permit, from, wants, wish.can_wait()).await?;
+        check_permitted(wish.plan.transport, &wish.plan.socket, client.local)
+            .map_err(|why| why.to_string())?;
         let movers = Movers::of(&wish.plan, EndName::Far)?;
         let path = Context::towards(client.peer);
         let affinity = Affinity::of(&wish.plan, EndName::Far, &path).await?;
