@@ -9,13 +9,28 @@ pub struct Command {
     pub program: String,
     /// Its arguments.
     pub args: Vec<String>,
+    /// What it is for, as in `can't …`: messages say this in place of a script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purpose: Option<String>,
 }
 
 impl Command {
     /// A program with arguments.
     pub fn new<S: AsRef<str>>(program: &str, args: impl IntoIterator<Item = S>) -> Self {
         let args = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
-        Self { program: program.into(), args }
+        Self { program: program.into(), args, purpose: None }
+    }
+
+    /// A script of goodput for sh(1), with its arguments. `purpose` says what it is for, as in `can't …`.
+    pub fn script<S: AsRef<str>>(
+        purpose: impl Into<String>,
+        script: &str,
+        args: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let words = ["-c", script, "sh"].map(String::from).into_iter();
+        let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
+        let purpose = Some(purpose.into());
+        Self { purpose, ..Self::new("sh", words.chain(args)) }
     }
 
     /// The same with one more argument.
@@ -32,7 +47,12 @@ impl Command {
         self
     }
 
-    /// As a person would type it, with quotes only around words that need them. For messages.
+    /// What it is, for messages: its purpose, or else what a person would type.
+    pub fn shown(&self) -> String {
+        self.purpose.clone().unwrap_or_else(|| self.typed())
+    }
+
+    /// As a person would type it, with quotes only around words that need them.
     pub fn typed(&self) -> String {
         let safe = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
         let words = std::iter::once(&self.program).chain(&self.args);
@@ -170,6 +190,9 @@ mod tests {
     fn messages_show_what_a_person_would_type() {
         let command = Command::new("sysctl", ["-w", "net.ipv4.tcp_rmem=1 2 3"]);
         assert_eq!(command.typed(), "sysctl -w 'net.ipv4.tcp_rmem=1 2 3'");
+        assert_eq!(command.shown(), command.typed());
+        let script = Command::script("count", "echo \"$1\"", ["1"]);
+        assert_eq!((script.shown().as_str(), sh(&script.to_string()).0.as_str()), ("count", "1\n"));
     }
 
     proptest! {

@@ -101,7 +101,8 @@ pub(crate) fn known<T>(read: Result<T, RemoteError>) -> Result<Known<T>, RemoteE
             error @ (RemoteError::NoProgram { .. }
             | RemoteError::NotUnderstood { .. }
             | RemoteError::NotPermitted { .. }
-            | RemoteError::Failed { .. }),
+            | RemoteError::Failed { .. }
+            | RemoteError::CouldNot { .. }),
         ) => Ok(Known::missing(error.to_string())),
         Err(error) => Err(error),
     }

@@ -138,6 +138,18 @@ pub enum RemoteError {
         /// Its standard error, or its standard output if that is empty.
         said: String,
     },
+    /// A script of goodput failed.
+    #[error("{host}: can't {purpose}: {said}{}", remedy(said))]
+    CouldNot {
+        /// The host.
+        host: String,
+        /// What the script is for.
+        purpose: String,
+        /// Its exit code.
+        status: i32,
+        /// Its standard error, or its standard output if that is empty.
+        said: String,
+    },
     /// The login has too few privileges.
     #[error(
         "{host}: not permitted to run {command:?} ({said}); log in as root, like ssh://root@{host}"
@@ -239,6 +251,18 @@ pub enum RemoteError {
     /// An error that a setting of this host can have too.
     #[error(transparent)]
     Setting(#[from] SettingError),
+}
+
+/// What to do about a failure, by the words of strerror(3).
+const REMEDIES: [(&str, &str); 3] = [
+    ("No space left on device", "make room on that file system"),
+    ("Disk quota exceeded", "make room on that file system"),
+    ("Read-only file system", "make that file system writable (mount -o remount,rw)"),
+];
+
+fn remedy(said: &str) -> String {
+    let known = REMEDIES.iter().find(|(words, _)| said.contains(words));
+    known.map(|(_, remedy)| format!("; {remedy}, and try again")).unwrap_or_default()
 }
 
 impl RemoteError {

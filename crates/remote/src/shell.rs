@@ -52,15 +52,18 @@ pub(crate) fn failure(host: &str, command: &Command, output: &Output) -> RemoteE
     let said = said.unwrap_or_else(|| "it printed nothing".into());
     let said: String = said.chars().take(MAX_SAID).collect();
     let (host, status) = (host.to_owned(), output.status);
-    if status == NOT_FOUND {
+    // A script names the program that it misses.
+    if status == NOT_FOUND && command.purpose.is_none() {
         return RemoteError::NoProgram { host, program: command.program.clone() };
     }
     let lower = said.to_lowercase();
     // EPERM and EACCES in the words of strerror(3).
     let denied = ["operation not permitted", "permission denied"].iter().any(|w| lower.contains(w));
-    let command = command.typed();
-    match denied {
-        true => RemoteError::NotPermitted { host, command, said },
-        false => RemoteError::Failed { host, command, status, said },
+    match (denied, &command.purpose) {
+        (true, _) => RemoteError::NotPermitted { host, command: command.shown(), said },
+        (false, Some(purpose)) => {
+            RemoteError::CouldNot { host, purpose: purpose.clone(), status, said }
+        }
+        (false, None) => RemoteError::Failed { host, command: command.typed(), status, said },
     }
 }

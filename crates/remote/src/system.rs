@@ -159,8 +159,30 @@ pub trait System: Watch {
     /// same network namespace or jail.
     fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError>;
 
-    /// The files that may contain lines of ours, which keep values over a reboot.
-    fn keepers(&self) -> &'static [Keeper];
+    /// The files there that may contain lines of ours, which keep values over a reboot.
+    fn keepers(&self, shell: &mut dyn Shell) -> Result<Vec<Keeper>, RemoteError>;
+
+    /// The file that keeps all of `value` over a reboot.
+    ///
+    /// # Errors
+    /// When the connection is lost, or no file there can.
+    fn keeper(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<Keeper, RemoteError>;
+
+    /// The lines of that file that keep these values.
+    ///
+    /// # Errors
+    /// When the connection is lost, or what the lines depend on is gone.
+    fn lines(
+        &self,
+        shell: &mut dyn Shell,
+        keeper: &Keeper,
+        keeps: &[(SettingRef, String)],
+    ) -> Result<String, RemoteError>;
 
     /// The files that make `value` of `setting` survive a reboot there.
     fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {

@@ -56,7 +56,7 @@ pub fn set(
         false => Vec::new(),
     };
     changes.keep()?;
-    let paths: Vec<_> = kept.iter().map(|file| file.path).collect();
+    let paths: Vec<_> = kept.iter().map(|file| file.path.as_str()).collect();
     let until = match is_saved {
         true => format!("kept by {} there", paths.join(", ")),
         false => "until its next boot".into(),

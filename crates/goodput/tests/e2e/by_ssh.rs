@@ -17,6 +17,8 @@ pub struct Host {
     holder: Child,
     sshd: Sshd,
     pub home: Home,
+    /// Its folders stand for /etc and /run of the host.
+    folder: tempfile::TempDir,
 }
 
 impl Host {
@@ -35,9 +37,20 @@ impl Host {
             skip("root for a network namespace");
             return None;
         }
-        let forced = format!("exec nsenter --net=/proc/{}/ns/net -- /bin/sh", holder.id());
+        let folder = tempfile::tempdir().ok()?;
+        for name in ["etc", "run"] {
+            std::fs::create_dir(folder.path().join(name)).ok()?;
+        }
+        std::fs::write(folder.path().join("etc/machine-id"), "of this test\n").ok()?;
+        // A view of /sys belongs to the namespace in which it was mounted.
+        let forced = format!(
+            "exec nsenter --net=/proc/{}/ns/net -- unshare --mount /bin/sh -c 'mount -t sysfs none /sys && cd {} && \
+             mount --bind etc /etc && mount --bind run /run && cd / && exec /bin/sh'",
+            holder.id(),
+            folder.path().display()
+        );
         let sshd = Sshd::start(&forced)?;
-        Some(Self { holder, sshd, home: Home::new() })
+        Some(Self { holder, sshd, home: Home::new(), folder })
     }
 
     /// goodput with the configuration of the test's ssh.
@@ -153,6 +166,72 @@ fn values_out_of_range_are_refused_with_the_range() {
     let after =
         host.sh("sysctl -n net.ipv4.tcp_reordering; ip -o link show v0; tc qdisc show dev v0");
     assert_eq!(after, before);
+}
+
+/// What /sys has in the namespace of the host, below v0.
+pub const FILES: &str = "unshare --mount sh -c 'mount -t sysfs none /sys; cd /sys/class/net/v0; \
+    grep . napi_defer_hard_irqs gro_flush_timeout threaded queues/rx-0/rps_cpus'";
+
+#[test]
+fn files_of_a_device_are_set_and_refused_with_the_reason() {
+    let Some(host) = Host::start() else { return };
+    let before = host.sh(FILES);
+    for (assignment, words) in [
+        ("polling@v0=fast", "interrupts, deferred, threaded, busy"),
+        ("polling@v0=busy", "belongs to the whole host"),
+        ("napi.defer_hard_irqs@v0=-1", "0 to 2147483647"),
+        ("rps.cpus@v0=x", "hexadecimal mask"),
+        ("irq.affinity@v0=0", "no interrupts of its own"),
+        ("napi.irq_suspend_timeout@v0=9", "no common program"),
+        ("napi.threaded@nosuch=on", "does not exist"),
+    ] {
+        let refused = host.run(&["settings", "set", assignment, "--on", "ssh://b"]);
+        let said = stderr(&refused);
+        assert!(refused.status.code() == Some(2) && said.contains(words), "{assignment}: {said}");
+        assert!(!said.contains("set --"), "a message shows no script: {said}");
+    }
+    assert_eq!(host.sh(FILES), before);
+    for assignment in ["polling@v0=deferred", "rps.cpus@v0=1"] {
+        let set = host.run(&["settings", "set", assignment, "--on", "ssh://b"]);
+        assert!(set.status.success(), "{assignment}: {}", stderr(&set));
+    }
+    let after = host.sh(FILES);
+    for words in ["napi_defer_hard_irqs:2", "gro_flush_timeout:20000", "threaded:0"] {
+        assert!(after.contains(words), "{words}: {after}");
+    }
+    assert_ne!(after.split(' ').next_back(), before.split(' ').next_back(), "rps_cpus");
+    let list = stdout(&host.run(&["settings", "list", "--on", "ssh://b"]));
+    assert!(list.contains("polling@v0") && list.contains("deferred"), "{list}");
+}
+
+#[test]
+fn what_is_kept_on_linux_is_listed_and_removed() {
+    let Some(host) = Host::start() else { return };
+    let settings = |words: &[&str]| {
+        let output = host.run(&[&["settings"][..], words, &["--on", "ssh://b"]].concat());
+        (output.status.code(), stdout(&output) + &stderr(&output))
+    };
+    let save = ["set", "link.txqueuelen@v0=300", "--save"];
+    let (code, said) = settings(&save);
+    assert!(code == Some(2) && said.contains("systemd does not run there"), "{said}");
+    assert!(host.sh("ip link show v0").contains("qlen 1000"), "nothing was changed");
+    std::fs::create_dir_all(host.folder.path().join("run/systemd/system")).unwrap();
+    let unit = "/etc/systemd/system/goodput-settings.service";
+    let sysctl = ["set", "sysctl.net.ipv4.tcp_rmem=4096 65536 262144", "--save"];
+    for words in [&save, &sysctl] {
+        let (code, said) = settings(words);
+        assert!(code == Some(0) && said.contains("kept by /etc/"), "{said}");
+    }
+    let (_, listed) = settings(&["saved"]);
+    let of_unit = format!("{unit}: link.txqueuelen@v0=300");
+    for part in [&*of_unit, "/etc/sysctl.d/90-goodput.conf: "] {
+        assert!(listed.contains(part), "{part}: {listed}");
+    }
+    let (code, removed) = settings(&["undo", "--saved"]);
+    assert!(code == Some(0) && removed.contains(unit), "{removed}");
+    assert!(!host.folder.path().join(&unit[1..]).exists());
+    let (_, listed) = settings(&["saved"]);
+    assert!(listed.contains("keeps no setting"), "{listed}");
 }
 
 #[test]

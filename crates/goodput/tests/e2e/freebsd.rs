@@ -117,6 +117,9 @@ fn settings_are_listed_read_and_changed() {
     let refused = host.settings(&["set", "sysctl.kern.polling.user_frac=100"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(stderr(&refused).contains("0 to 99"), "{}", stderr(&refused));
+    let refused = host.settings(&["set", "link.mtu@em0=9217"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("em0 still has an MTU of 1500"), "{}", stderr(&refused));
 }
 
 #[test]

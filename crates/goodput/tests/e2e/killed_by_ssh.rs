@@ -7,23 +7,25 @@ use std::time::Duration;
 
 use goodput_testing::wait_for;
 
-use crate::by_ssh::{Host, dead_man, ssh_of};
+use crate::by_ssh::{FILES, Host, dead_man, ssh_of};
 use crate::common::{Server, stderr, stdout};
 use crate::namespace::{difference, look};
 
 /// Kills in an ordinary test run; `cargo xtask kills --ssh N` has more.
-const FEW: u32 = 5;
+const FEW: u32 = 7;
 
 /// Longest time before a kill, milliseconds: a login, the trial of both arms, and some runs.
 const LONGEST_MS: u64 = 4000;
 
 /// What is changed, and between which values.
-const CHANGES: [&str; 5] = [
+const CHANGES: [&str; 7] = [
     "far:sysctl.net.ipv4.tcp_rmem=4096 65536 262144,4096 65536 524288",
     "far:offload.tx-checksum@v0=on,off",
     "far:link.mtu@v0=1500,1400",
     "far:link.txqueuelen@v0=1000,300",
     "far:qdisc.kind@v0=default,pfifo",
+    "far:polling@v0=interrupts,deferred",
+    "far:rps.cpus@v0=0,1",
 ];
 
 /// Who dies, in words.
@@ -37,7 +39,7 @@ fn killed_at_any_moment_the_whole_host_comes_back() {
     let kills = std::env::var("GOODPUT_KILLS").ok().and_then(|kills| kills.parse().ok());
     host.sh("sysctl -w net.ipv4.tcp_rmem='4096 131072 1048576' net.ipv6.conf.v0.mtu=1400");
     wait_for("the addresses to settle", || !host.sh("ip -o addr").contains("tentative"));
-    let look = look(&["v0", "v1"]);
+    let look = format!("{}; {FILES}", look(&["v0", "v1"]));
     let before = host.lines(&look);
     let mut undone = 0;
     for number in 0..kills.unwrap_or(FEW) {

@@ -274,6 +274,53 @@ fn what_queues_are_spread_over_comes_back_with_the_channels() {
     });
 }
 
+#[test]
+fn files_of_a_device_come_back_after_each_end() {
+    in_namespace(|| {
+        sh(
+            "ip link add v0 numtxqueues 4 numrxqueues 4 type veth peer name v1 && ip link set v0 up && \
+            ip link set v1 up && ethtool -L v0 rx 3 tx 3 && ethtool -K v0 gro on",
+        );
+        let look = "unshare --mount sh -c 'mount -t sysfs none /sys; cd /sys/class/net/v0; \
+            grep . napi_defer_hard_irqs gro_flush_timeout threaded; \
+            grep -s . queues/*/rps_cpus queues/*/rps_flow_cnt queues/*/xps_cpus queues/*/xps_rxqs'; :";
+        for changed in [
+            &[("polling@v0", "deferred"), ("napi.defer_hard_irqs@v0", "7")][..],
+            &[("napi.gro_flush_timeout@v0", "9000"), ("polling@v0", "threaded")],
+            &[("napi.threaded@v0", "on"), ("polling@v0", "deferred"), ("polling@v0", "threaded")],
+            &[("rps.cpus@v0", "1"), ("rps.flow_cnt@v0", "100")],
+            &[("xps.cpus@v0", "1"), ("rps.cpus@v0", "1"), ("xps.rxqs@v0", "2")],
+            &[("rps.cpus@v0", "1"), ("channels.rx@v0", "2")],
+            &[("channels.rx@v0", "1"), ("rps.cpus@v0", "1")],
+        ] {
+            comes_back_after_each_end(look, changed);
+        }
+    });
+}
+
+#[test]
+fn a_preset_that_was_cut_short_is_put_back_and_what_someone_else_made_of_it_is_not() {
+    in_scene(|folder| {
+        let sysfs = |script: &str| {
+            sh(&format!(
+                "unshare --mount sh -c 'mount -t sysfs none /sys; cd /sys/class/net/v0; {script}'"
+            ))
+        };
+        for (half, is_ours) in [("2", true), ("5", false)] {
+            let mut changes = begin(&folder);
+            let index = changes.find_around(&setting("polling@v0")).unwrap();
+            changes.note(index, "deferred").unwrap();
+            sysfs(&format!("echo {half} >napi_defer_hard_irqs"));
+            changes.host.session.end();
+            let now = sysfs("cat napi_defer_hard_irqs");
+            assert_eq!(now, if is_ours { "0" } else { half }, "by the host itself");
+            changes.restore();
+            assert_eq!(sysfs("cat napi_defer_hard_irqs"), now);
+            sysfs("echo 0 >napi_defer_hard_irqs");
+        }
+    });
+}
+
 /// The parameter belongs to the whole machine, so this test only looks at it.
 #[test]
 fn a_discipline_that_the_kernel_chose_is_recognised_by_its_kind() {

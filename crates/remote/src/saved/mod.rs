@@ -4,7 +4,7 @@
 //! marked lines at its end; nothing else in it is ever touched. Lines that someone has edited are left alone.
 
 use goodput_model::SettingRef;
-use goodput_settings::{merged, saved_text};
+use goodput_settings::saved_text;
 
 use crate::command::Command;
 use crate::error::RemoteError;
@@ -19,7 +19,7 @@ pub type Assignment = (SettingRef, String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedThere {
     /// The file.
-    pub path: &'static str,
+    pub path: String,
     /// The values that they keep.
     pub keeps: Vec<Assignment>,
     /// Whether they are as goodput wrote them.
@@ -33,21 +33,36 @@ pub type Removed = (SavedThere, Result<(), RemoteError>);
 const BEGIN: &str = "# BEGIN goodput";
 const END: &str = "# END goodput";
 
-/// Prints what is at a path: `none`, `link`, or `file`, its checksum, how many times our lines begin and end, and then
-/// our lines, or all of them.
-const SHOW: &str = "f=$1; if [ -L \"$f\" ]; then echo link; elif [ ! -e \"$f\" ]; then echo none; else echo file; \
+/// Prints what is at a path: `none`, `link`, `other`, or `file`, its checksum, how many times our lines begin and end,
+/// and then our lines, or all of them.
+const SHOW: &str = "f=$1; if [ -L \"$f\" ]; then echo link; elif [ ! -e \"$f\" ]; then echo none; \
+    elif [ ! -f \"$f\" ]; then echo other; else echo file; \
     cksum <\"$f\" || exit; if [ \"$2\" = whole ]; then echo 1 1; cat \"$f\"; else \
     echo $(grep -c -x \"$3\" \"$f\") $(grep -c -x \"$4\" \"$f\"); sed -n \"/^$3\\$/,/^$4\\$/p\" \"$f\"; fi; fi";
 
 /// Replaces a file in one step, if it still has the checksum: removes our lines and appends the text to the rest. A
-/// file that would be empty is removed. A draft on a full disk never takes the file's place.
+/// file that would be empty is removed. A draft on a full disk never takes the file's place; cat(1) says why, a shell
+/// may not.
 const WRITE: &str = "f=$1; [ \"$(cksum 2>/dev/null <\"$f\")\" = \"$2\" ] || { echo \"$f was changed meanwhile\" >&2; exit 1; }; \
     umask 022; mkdir -p \"${f%/*}\" || exit; t=$f.goodput.$$; trap 'rm -f \"$t\"' EXIT; \
     if [ -e \"$f\" ]; then cp -p \"$f\" \"$t\" || exit; else : >\"$t\" || exit; fi; \
     { if [ \"$3\" = whole ] || [ ! -e \"$f\" ]; then :; else sed \"/^$4\\$/,/^$5\\$/d\" \"$f\" && \
-    { [ -z \"$(tail -c 1 \"$f\")\" ] || echo; }; fi && printf '%b' \"$6\"; } >\"$t\" || exit; \
+    { [ -z \"$(tail -c 1 \"$f\")\" ] || echo; }; fi && printf '%b' \"$6\"; } >\"$t\" || \
+    { printf '%b' \"$6\" | cat >>\"$t\"; exit 1; }; \
     if [ -s \"$t\" ]; then { fsync \"$t\" 2>/dev/null || sync \"$t\" 2>/dev/null || sync; } && mv \"$t\" \"$f\"; \
     else rm -f \"$f\"; fi";
+
+/// Refuses a link that goodput did not make, and makes ours before the file; `$7` is its path.
+const MAKE_LINK: &str = "umask 022; l=$7; if [ -n \"$6\" ]; then \
+    if [ -L \"$l\" ] || [ -e \"$l\" ]; then [ \"$(readlink \"$l\")\" = \"$1\" ] || \
+    { echo \"$l is there, which goodput did not make: it is left as it is. Move it away\" >&2; exit 1; }; \
+    else mkdir -p \"${l%/*}\" && ln -s \"$1\" \"$l\" || exit; fi; fi";
+
+/// Without the file, removes our link, unless someone made another of it.
+const REMOVE_LINK: &str = "[ -e \"$f\" ] || [ \"$(readlink \"$l\")\" != \"$f\" ] || rm -f \"$l\"";
+
+/// Without the file, removes its folder if that is empty.
+const REMOVE_FOLDER: &str = "[ -e \"$f\" ] || rmdir \"${f%/*}\" 2>/dev/null || :";
 
 impl Keeper {
     fn kind(&self) -> &'static str {
@@ -55,7 +70,9 @@ impl Keeper {
     }
 
     fn found(&self, shell: &mut dyn Shell) -> Result<Found, RemoteError> {
-        let command = Command::new("sh", ["-c", SHOW, "sh", self.path, self.kind(), BEGIN, END]);
+        let purpose = format!("read {}", self.path);
+        let words = [&*self.path, self.kind(), BEGIN, END];
+        let command = Command::script(purpose, SHOW, words);
         let printed = shell.output(&command)?;
         let (what, rest) = printed.split_once('\n').unwrap_or((&printed, ""));
         match what {
@@ -67,11 +84,12 @@ impl Keeper {
                 Ok(Found { sum: sum.into(), ours })
             }
             "link" => Err(self.left(shell.host(), "it is a link, which goodput never makes")),
+            "other" => Err(self.left(shell.host(), "it is no file")),
             _ => Err(RemoteError::NotUnderstood {
                 host: shell.host().into(),
-                command: command.typed(),
+                command: command.shown(),
                 line: what.into(),
-                why: "goodput expected none, link or file".into(),
+                why: "goodput expected none, link, other or file".into(),
             }),
         }
     }
@@ -88,15 +106,17 @@ impl Keeper {
         };
         match inner.and_then(saved_text::parse) {
             Some(saved_text::Contents { keeps, intact }) => {
-                Ok(Some(SavedThere { path: self.path, keeps, intact }))
+                Ok(Some(SavedThere { path: self.path.clone(), keeps, intact }))
             }
             None if self.whole => Err(self.left(host, "it is not goodput's")),
-            None => Ok(Some(SavedThere { path: self.path, keeps: Vec::new(), intact: false })),
+            None => {
+                Ok(Some(SavedThere { path: self.path.clone(), keeps: Vec::new(), intact: false }))
+            }
         }
     }
 
     fn left(&self, host: &str, why: &str) -> RemoteError {
-        RemoteError::LeftAlone { host: host.into(), path: self.path.into(), why: why.into() }
+        RemoteError::LeftAlone { host: host.into(), path: self.path.clone(), why: why.into() }
     }
 
     /// Makes our lines keep these values, or removes the lines.
@@ -107,23 +127,29 @@ impl Keeper {
         sum: &str,
         keeps: &[Assignment],
     ) -> Result<(), RemoteError> {
-        let lines = merged(self.forms(system, keeps));
-        let lines: Vec<_> = lines.into_iter().map(|form| form.lines).collect();
         let text = match keeps {
             [] => String::new(),
-            _ if self.whole => saved_text::render(keeps, &lines.join("\n")),
-            _ => format!("{BEGIN}\n{}{END}\n", saved_text::render(keeps, &lines.join("\n"))),
+            _ => saved_text::render(keeps, &system.lines(shell, self, keeps)?),
+        };
+        let text = match self.whole || text.is_empty() {
+            true => text,
+            false => format!("{BEGIN}\n{text}{END}\n"),
         };
         // For printf(1), which restores the line breaks.
         let text = text.replace('\\', r"\\").replace('\n', r"\n");
-        let words = ["-c", WRITE, "sh", self.path, sum, self.kind(), BEGIN, END, &text];
-        shell.output(&Command::new("sh", words)).map(drop)
+        let words = [&*self.path, sum, self.kind(), BEGIN, END, &text, self.link.unwrap_or("")];
+        let purpose = format!("write {}", self.path);
+        shell.output(&Command::script(purpose, &self.script(), words)).map(drop)
     }
 
-    /// The lines of this file that these values need.
-    fn forms(&self, system: &dyn System, keeps: &[Assignment]) -> Vec<goodput_model::Permanent> {
-        let forms = keeps.iter().flat_map(|(setting, value)| system.permanent(setting, value));
-        forms.filter(|form| path(&form.file) == self.path).collect()
+    /// The script that replaces this file.
+    fn script(&self) -> String {
+        let (before, after) = match (self.link, self.folder) {
+            (Some(_), _) => (MAKE_LINK, REMOVE_LINK),
+            (None, true) => (":", REMOVE_FOLDER),
+            (None, false) => return WRITE.into(),
+        };
+        format!("{before}; f=$1; ( {WRITE} ); s=$?; {after}; exit $s")
     }
 }
 
@@ -134,18 +160,13 @@ struct Found {
     ours: Option<SavedThere>,
 }
 
-/// `/etc/rc.conf` of `FreeBSD /etc/rc.conf`.
-fn path(file: &str) -> &str {
-    file.rsplit(' ').next().unwrap_or(file)
-}
-
 /// The lines of ours on a host, including edited ones.
 pub(crate) fn saved(
     system: &dyn System,
     shell: &mut dyn Shell,
 ) -> Result<Vec<SavedThere>, RemoteError> {
     let mut all = Vec::new();
-    for keeper in system.keepers() {
+    for keeper in system.keepers(shell)? {
         match keeper.found(shell) {
             Ok(found) => all.extend(found.ours),
             // Someone else's file contains nothing of ours.
@@ -176,9 +197,11 @@ pub(crate) fn save(
         written += 1;
     }
     let Some(failure) = failure else {
+        let is_theirs =
+            |plan: &Plan| assignments.iter().any(|assignment| plan.keeps.contains(assignment));
         let of =
             |plan: Plan| SavedThere { path: plan.keeper.path, keeps: plan.keeps, intact: true };
-        return Ok(plans.into_iter().map(of).collect());
+        return Ok(plans.into_iter().filter(is_theirs).map(of).collect());
     };
     for plan in plans.drain(..written) {
         // Only the first failure is reported.
@@ -192,10 +215,29 @@ pub(crate) fn save(
 
 /// What one file should keep.
 struct Plan {
-    keeper: &'static Keeper,
+    keeper: Keeper,
     sum: String,
     before: Vec<Assignment>,
     keeps: Vec<Assignment>,
+}
+
+impl Plan {
+    /// The file as it is.
+    fn found(shell: &mut dyn Shell, keeper: Keeper) -> Result<Self, RemoteError> {
+        let found = keeper.found(shell)?;
+        if found.ours.as_ref().is_some_and(|ours| !ours.intact) {
+            return Err(keeper.left(shell.host(), EDITED));
+        }
+        let before = found.ours.map(|ours| ours.keeps).unwrap_or_default();
+        Ok(Self { keeper, sum: found.sum, keeps: before.clone(), before })
+    }
+
+    fn add(&mut self, (setting, value): &Assignment) {
+        match self.keeps.iter_mut().find(|(known, _)| known == setting) {
+            Some(kept) => kept.1.clone_from(value),
+            None => self.keeps.push((setting.clone(), value.clone())),
+        }
+    }
 }
 
 fn plans(
@@ -204,54 +246,53 @@ fn plans(
     assignments: &[Assignment],
 ) -> Result<Vec<Plan>, RemoteError> {
     let mut plans: Vec<Plan> = Vec::new();
-    for (setting, value) in assignments {
-        let keeper = keeper_of(system, shell, setting, value)?;
+    for assignment in assignments {
+        let keeper = system.keeper(shell, &assignment.0, &assignment.1)?;
         let index = match plans.iter().position(|plan| plan.keeper == keeper) {
             Some(index) => index,
             None => {
-                let found = keeper.found(shell)?;
-                if found.ours.as_ref().is_some_and(|ours| !ours.intact) {
-                    return Err(keeper.left(shell.host(), EDITED));
-                }
-                let before = found.ours.map(|ours| ours.keeps).unwrap_or_default();
-                plans.push(Plan { keeper, sum: found.sum, keeps: before.clone(), before });
+                plans.push(Plan::found(shell, keeper)?);
                 plans.len() - 1
             }
         };
-        let keeps = &mut plans[index].keeps;
-        match keeps.iter_mut().find(|(known, _)| known == setting) {
-            Some(kept) => kept.1.clone_from(value),
-            None => keeps.push((setting.clone(), value.clone())),
-        }
+        plans[index].add(assignment);
     }
     plans.retain(|plan| plan.keeps != plan.before || !plan.sum.is_empty());
+    let others = elsewhere(system, shell, assignments, &plans)?;
+    plans.extend(others);
     Ok(plans)
 }
 
-const EDITED: &str = "someone has edited goodput's lines in it";
-
-/// The file that keeps all of a value.
-fn keeper_of(
+/// Files other than those of `plans` that keep one of these settings, without it: a value may move to another file if
+/// udevd configures its device by now.
+fn elsewhere(
     system: &dyn System,
-    shell: &dyn Shell,
-    setting: &SettingRef,
-    value: &str,
-) -> Result<&'static Keeper, RemoteError> {
-    let forms = system.permanent(setting, value);
-    let mut keepers = system.keepers().iter();
-    let keeper = keepers.find(|keeper| forms.iter().all(|form| path(&form.file) == keeper.path));
-    keeper.filter(|_| !forms.is_empty()).ok_or_else(|| {
-        let paths: Vec<_> = system.keepers().iter().map(|keeper| keeper.path).collect();
-        RemoteError::NoSuchSetting {
-            host: shell.host().into(),
-            setting: setting.to_string(),
-            why: format!(
-                "by SSH goodput only keeps over a reboot what {} can say",
-                paths.join(" or ")
-            ),
+    shell: &mut dyn Shell,
+    assignments: &[Assignment],
+    plans: &[Plan],
+) -> Result<Vec<Plan>, RemoteError> {
+    let is_new = |(kept, _): &Assignment| assignments.iter().any(|(setting, _)| setting == kept);
+    let mut others = Vec::new();
+    for keeper in system.keepers(shell)? {
+        if plans.iter().any(|plan| plan.keeper == keeper) {
+            continue;
         }
-    })
+        let keeps = match keeper.found(shell) {
+            Ok(found) => found.ours.map(|ours| ours.keeps).unwrap_or_default(),
+            // Someone else's file contains nothing of ours.
+            Err(RemoteError::LeftAlone { .. }) => continue,
+            Err(error) => return Err(error),
+        };
+        if keeps.iter().any(is_new) {
+            let mut plan = Plan::found(shell, keeper)?;
+            plan.keeps.retain(|kept| !is_new(kept));
+            others.push(plan);
+        }
+    }
+    Ok(others)
 }
+
+const EDITED: &str = "someone has edited goodput's lines in it";
 
 /// Removes the lines of ours that nobody has edited. Returns all of our lines with the outcome for each.
 pub(crate) fn remove(
@@ -259,7 +300,7 @@ pub(crate) fn remove(
     shell: &mut dyn Shell,
 ) -> Result<Vec<Removed>, RemoteError> {
     let mut all = Vec::new();
-    for keeper in system.keepers() {
+    for keeper in system.keepers(shell)? {
         let found = match keeper.found(shell) {
             Ok(found) => found,
             Err(RemoteError::LeftAlone { .. }) => continue,

@@ -10,22 +10,35 @@ use crate::ssh::Session;
 use crate::systems;
 
 struct Scene {
-    etc: tempfile::TempDir,
+    /// Its folders stand for /etc and /run, and one has programs.
+    root: tempfile::TempDir,
     session: Session,
     system: &'static dyn System,
 }
 
 impl Scene {
     fn new(system: &str) -> Self {
-        let etc = tempfile::tempdir().unwrap();
-        let script = format!("mount --bind '{}' /etc && exec sh", etc.path().display());
+        Self::with(system, "")
+    }
+
+    /// The same after `script` was run there, which ends in `&&`.
+    fn with(system: &str, script: &str) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["etc", "run", "bin"] {
+            fs::create_dir(root.path().join(folder)).unwrap();
+        }
+        let at = root.path().display();
+        let script = format!(
+            "cd '{at}' && {script} mount --bind etc /etc && mount --bind run /run && cd / && \
+             PATH='{at}/bin':$PATH exec sh"
+        );
         let session = Session::with_shell(["unshare", "--mount", "sh", "-c", &script]).unwrap();
         let system = systems::ALL.iter().find(|known| known.name() == system).unwrap();
-        Self { etc, session, system: *system }
+        Self { root, session, system: *system }
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.etc.path().join(name)
+        self.root.path().join("etc").join(name)
     }
 
     fn text(&self, name: &str) -> String {
@@ -64,7 +77,7 @@ fn lines_of_ours_stand_behind_those_of_others_and_go_again() {
             ("sysctl.kern.polling.burst_max", "1000"),
             ("link.mtu@em0", "9000"),
         ]);
-        let paths: Vec<_> = files.unwrap().iter().map(|file| file.path).collect();
+        let paths: Vec<_> = files.unwrap().into_iter().map(|file| file.path).collect();
         assert_eq!(paths, ["/etc/rc.conf", "/etc/sysctl.conf"]);
         let text = scene.text("rc.conf");
         assert!(text.starts_with(&format!("{THEIRS}\n{BEGIN}\n")), "{text}");
@@ -128,8 +141,8 @@ fn nothing_of_someone_else_is_replaced() {
         fs::remove_file(scene.path(own)).unwrap();
         std::os::unix::fs::symlink("/dev/null", scene.path(own)).unwrap();
         assert!(scene.save(&sysctl).unwrap_err().to_string().contains("link"));
-        let elsewhere = scene.save(&[("link.mtu@eth0", "9000")]).unwrap_err().to_string();
-        assert!(elsewhere.contains("90-goodput.conf"), "{elsewhere}");
+        let elsewhere = scene.save(&[("link.mtu@v0", "9000")]).unwrap_err().to_string();
+        assert!(elsewhere.contains("systemd does not run there"), "{elsewhere}");
     });
 }
 
@@ -157,9 +170,141 @@ fn what_can_not_all_be_written_is_not_written_at_all() {
         let assignments = [("polling@em0", "on"), ("sysctl.kern.polling.burst_max", "1000")];
         assert!(scene.save(&assignments).is_err(), "a file that is mounted can't be replaced");
         assert_eq!(scene.text("rc.conf").trim_end(), THEIRS);
-        let drafts = fs::read_dir(scene.etc.path()).unwrap().flatten();
+        let drafts = fs::read_dir(scene.path("")).unwrap().flatten();
         let drafts: Vec<_> =
             drafts.filter(|file| file.path().to_string_lossy().contains(".goodput.")).collect();
         assert!(drafts.is_empty(), "{drafts:?}");
+    });
+}
+
+/// Someone else's `.network` file for v0.
+const NETWORK: &str = "[Match]\nName=v0\n\n[Network]\nDHCP=yes\n";
+
+impl Scene {
+    /// A host that systemd has started, whose udevd and networkd configure v0 if `knows_v0`.
+    fn with_systemd(knows_v0: bool) -> Self {
+        let link = "ip link add v0 index 77 address 02:00:00:00:00:77 type veth peer name v1";
+        assert!(std::process::Command::new("sh").args(["-c", link]).status().unwrap().success());
+        let scene = Self::new("Linux");
+        scene.put("run/systemd/system/x", "");
+        scene.put("bin/udevadm", "#!/bin/sh\necho 252\n");
+        let program = scene.root.path().join("bin/udevadm");
+        fs::set_permissions(program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        if knows_v0 {
+            let (default, lan) = ("/run/99-default.link", "/run/systemd/network/10-lan.network");
+            let known = format!("E:ID_NET_LINK_FILE={default}\nE:ID_PATH=pci-0000:03:00.0\n");
+            scene.put("run/udev/data/n77", &known);
+            scene.put(&default[1..], "[Match]\nOriginalName=*\n\n[Link]\nNamePolicy=keep\n");
+            scene.put("run/systemd/netif/links/77", &format!("NETWORK_FILE={lan}\n"));
+            scene.put(&lan[1..], NETWORK);
+        }
+        scene
+    }
+
+    fn put(&self, name: &str, text: &str) {
+        let path = self.root.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Every file and link below /etc.
+    fn all(&self) -> Vec<String> {
+        let find = std::process::Command::new("find")
+            .args([self.path("").as_os_str(), "!".as_ref(), "-type".as_ref(), "d".as_ref()])
+            .output()
+            .unwrap();
+        let found = String::from_utf8(find.stdout).unwrap();
+        let mut names: Vec<_> = found
+            .lines()
+            .map(|path| path.strip_prefix(self.path("").to_str().unwrap()).unwrap().to_owned())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+const LINK: &str = "systemd/network/98-goodput-v0.link";
+const DROP_IN: &str = "systemd/network/10-lan.network.d/90-goodput.conf";
+const UNIT: &str = "systemd/system/goodput-settings.service";
+const WANTED: &str = "systemd/system/multi-user.target.wants/goodput-settings.service";
+
+#[test]
+fn what_udevd_and_networkd_can_say_stands_in_their_files() {
+    in_namespace(|| {
+        let mut scene = Scene::with_systemd(true);
+        let both = [("link.mtu@v0", "1400"), ("qdisc.kind@v0", "fq")];
+        scene.save(&both).unwrap();
+        assert_eq!(scene.all(), [DROP_IN, LINK]);
+        let text = scene.text(LINK);
+        let own = "# instead of /run/99-default.link\n[Match]\nMACAddress=02:00:00:00:00:77\n\
+                   Path=pci-0000:03:00.0\n[Link]\nNamePolicy=keep\n[Link]\nMTUBytes=1400\n";
+        assert!(text.ends_with(own), "{text}");
+        assert!(scene.text(DROP_IN).ends_with("\n[FairQueueing]\nParent=root\n"));
+        let before = (text, scene.text(DROP_IN));
+        scene.save(&both).unwrap();
+        assert_eq!((scene.text(LINK), scene.text(DROP_IN)), before, "the same changes nothing");
+        assert_eq!(scene.kept(), ["qdisc.kind@v0=fq", "link.mtu@v0=1400"]);
+        let edited = before.1.replace("[FairQueueing]", "[CAKE]");
+        fs::write(scene.path(DROP_IN), &edited).unwrap();
+        let refused = scene.save(&[("qdisc.kind@v0", "pfifo")]).unwrap_err().to_string();
+        assert!(refused.contains("edited"), "{refused}");
+        assert_eq!(scene.remove(), [false, true]);
+        assert_eq!((scene.all(), scene.text(DROP_IN)), (vec![DROP_IN.to_owned()], edited));
+        fs::write(scene.path(DROP_IN), before.1).unwrap();
+        assert_eq!(scene.remove(), [true]);
+        assert!(!scene.path(DROP_IN).parent().unwrap().exists(), "the folder was made for ours");
+    });
+}
+
+#[test]
+fn what_no_file_can_say_is_set_at_boot_by_the_hosts_own_programs() {
+    in_namespace(|| {
+        let mut scene = Scene::with_systemd(false);
+        let files = scene.save(&[("link.mtu@v0", "1400"), ("link.txqueuelen@v0", "300")]).unwrap();
+        assert_eq!(files[0].path, format!("/etc/{UNIT}"));
+        assert_eq!(scene.all(), [UNIT, WANTED]);
+        assert_eq!(fs::read_link(scene.path(WANTED)).unwrap().to_str(), Some(&*files[0].path));
+        let text = scene.text(UNIT);
+        let line = "\nExecStart=-/bin/sh -c \"'ip' 'link' 'set' 'dev' 'v0' 'mtu' '1400'\"\n";
+        assert!(text.contains(line) && text.contains("Type=oneshot\n"), "{text}");
+        // Once udevd configures the device, its value moves there.
+        let default = "/run/99-default.link";
+        scene.put("run/udev/data/n77", &format!("E:ID_NET_LINK_FILE={default}\nE:ID_PATH=x\n"));
+        scene.put(&default[1..], "[Match]\nOriginalName=*\n");
+        scene.save(&[("link.mtu@v0", "1300")]).unwrap();
+        assert_eq!(scene.kept(), ["link.mtu@v0=1300", "link.txqueuelen@v0=300"]);
+        assert!(!scene.text(UNIT).contains("mtu"), "{}", scene.text(UNIT));
+        assert_eq!(scene.remove(), [true, true]);
+        assert_eq!(scene.all(), [""; 0]);
+        // A link that someone else made.
+        fs::remove_file(scene.root.path().join("run/udev/data/n77")).unwrap();
+        std::os::unix::fs::symlink("/dev/null", scene.path(WANTED)).unwrap();
+        let refused = scene.save(&[("link.txqueuelen@v0", "300")]).unwrap_err().to_string();
+        assert!(refused.contains("goodput did not make"), "{refused}");
+        assert_eq!(scene.all(), [WANTED], "nothing was written");
+    });
+}
+
+#[test]
+fn a_full_or_read_only_disk_is_named_without_the_script() {
+    in_namespace(|| {
+        let full =
+            "mount -t tmpfs -o size=16k none etc && { cat /dev/zero >etc/full 2>/dev/null; :; } &&";
+        let read_only = "mount --bind etc etc && mount -o remount,bind,ro etc &&";
+        for (script, why, what_to_do) in [
+            (full, "No space left on device", "make room"),
+            (read_only, "Read-only file system", "remount,rw"),
+        ] {
+            for (system, setting) in [
+                ("FreeBSD", ("polling@em0", "on")),
+                ("Linux", ("sysctl.net.core.rmem_max", "4194304")),
+            ] {
+                let mut scene = Scene::with(system, script);
+                let said = scene.save(&[setting]).unwrap_err().to_string();
+                assert!(said.contains(why) && said.contains(what_to_do), "{said}");
+                assert!(said.contains("can't write /etc/"), "{said}");
+                assert!(!said.contains("umask") && !said.contains("cksum"), "{said}");
+            }
+        }
     });
 }

@@ -232,12 +232,12 @@ impl Shell for Session {
 
     fn run(&mut self, command: &Command) -> Result<Output, RemoteError> {
         if !command.is_one_line() {
-            return Err(RemoteError::LineBreak { command: command.typed() });
+            return Err(RemoteError::LineBreak { command: command.shown() });
         }
         self.requests += 1;
         let request = self.requests.to_string();
         self.send(&format!("{command} </dev/null 4>&-; e {request}"));
-        let doing = command.typed();
+        let doing = command.shown();
         let out = self.frame(Stream::Out, &doing)?;
         let err = self.frame(Stream::Err, &doing)?;
         let status = match &out.words[..] {

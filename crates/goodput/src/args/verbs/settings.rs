@@ -59,7 +59,7 @@ pub enum Settings {
         /// Also keep the value after a reboot
         ///
         /// goodput writes a file of its own in sysctl.d, modprobe.d or systemd/network, or a unit that sets the value at
-        /// boot. With --on, it writes a file in sysctl.d of that host, or on FreeBSD marked lines in rc.conf and
+        /// boot. With --on, it writes the same files on that host, or on FreeBSD marked lines in rc.conf and
         /// sysctl.conf.
         #[arg(long)]
         save: bool,

@@ -147,7 +147,7 @@ impl<'a> Kind<'a> {
     pub(super) fn holds(&self, value: &str) -> Condition {
         match self {
             Self::Switch(switch, device) => Condition::line(
-                Command::new("sh", ["-c", HAS_FLAG, "sh", device, switch.flag]),
+                Command::script(format!("look at {device}"), HAS_FLAG, [*device, switch.flag]),
                 value,
             ),
             Self::Mtu(device) => {
@@ -200,6 +200,33 @@ impl<'a> Kind<'a> {
             }
         }
     }
+}
+
+/// What the driver's refusal of an MTU means: ifconfig(8) prints no range (`SIOCSIFMTU`, sys/net/if.c, and the driver's
+/// ioctl).
+pub(super) fn explained(
+    shell: &mut dyn Shell,
+    setting: &SettingRef,
+    value: &str,
+    refusal: RemoteError,
+) -> RemoteError {
+    let RemoteError::Failed { host, said, .. } = &refusal else { return refusal };
+    let Ok(kind) = Kind::of(host, setting) else { return refusal };
+    let Kind::Mtu(device) = kind else { return refusal };
+    if !said.contains("Invalid argument") {
+        return refusal;
+    }
+    let left = match Kind::Mtu(device).read(shell, setting) {
+        Ok(now) => format!("{device} still has an MTU of {now}"),
+        Err(_) => format!("the MTU of {device} could not be read again"),
+    };
+    let driver = device.trim_end_matches(|c: char| c.is_ascii_digit());
+    let cause = format!(
+        "the driver of {device} does not take packets of this size ({said}), and ifconfig does not tell which it takes: \
+         see man 4 {driver} on {host}. {left}"
+    );
+    let operation = format!("change it to {value:?}");
+    SettingError::Refused { operation, setting: setting.clone(), cause: cause.into() }.into()
 }
 
 /// The settings that can be changed on one interface.

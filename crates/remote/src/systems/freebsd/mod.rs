@@ -17,6 +17,7 @@ mod sysctl;
 mod text;
 
 use goodput_model::{Permanent, SettingRef};
+use goodput_settings::merged;
 
 use crate::command::{Command, Condition};
 use crate::counters::Counters;
@@ -103,6 +104,16 @@ impl System for FreeBsd {
         Kind::of(shell.host(), setting)?.coupled(shell, setting)
     }
 
+    fn explained(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+        refusal: RemoteError,
+    ) -> RemoteError {
+        kinds::explained(shell, setting, value, refusal)
+    }
+
     /// A driver reinitialises the card when its MTU or an offload changes, and a polled card depends on the
     /// clock.
     fn may_cut(&self, setting: &SettingRef) -> bool {
@@ -115,7 +126,7 @@ impl System for FreeBsd {
         const BOOT: &str =
             "sysctl -nx kern.boot_id 2>/dev/null || stat -f '%m %i %z' /var/run/dmesg.boot";
         vec![
-            Command::new("sh", ["-c", BOOT]),
+            Command::script("read when it started", BOOT, [""; 0]),
             Command::new("sysctl", ["-n", "kern.hostuuid", "security.jail.jailed"]),
         ]
     }
@@ -133,11 +144,29 @@ impl System for FreeBsd {
     }
 
     /// rc.conf(5) and sysctl.conf(5): not every release reads additional files.
-    fn keepers(&self) -> &'static [Keeper] {
-        &[
-            Keeper { path: "/etc/rc.conf", whole: false },
-            Keeper { path: "/etc/sysctl.conf", whole: false },
-        ]
+    fn keepers(&self, _shell: &mut dyn Shell) -> Result<Vec<Keeper>, RemoteError> {
+        Ok(["/etc/rc.conf", "/etc/sysctl.conf"].map(Keeper::lines).into())
+    }
+
+    fn keeper(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<Keeper, RemoteError> {
+        let form = Kind::of(shell.host(), setting)?.permanent(value);
+        Ok(Keeper::lines(path(&form)))
+    }
+
+    fn lines(
+        &self,
+        _shell: &mut dyn Shell,
+        keeper: &Keeper,
+        keeps: &[(SettingRef, String)],
+    ) -> Result<String, RemoteError> {
+        let forms = keeps.iter().flat_map(|(setting, value)| self.permanent(setting, value));
+        let forms = merged(forms.filter(|form| path(form) == keeper.path));
+        Ok(forms.into_iter().map(|form| form.lines).collect::<Vec<_>>().join("\n"))
     }
 
     fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError> {
@@ -148,6 +177,11 @@ impl System for FreeBsd {
     fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
         Kind::of(self.name(), setting).map(|kind| vec![kind.permanent(value)]).unwrap_or_default()
     }
+}
+
+/// `/etc/rc.conf` of `FreeBSD /etc/rc.conf`.
+fn path(form: &Permanent) -> &str {
+    form.file.strip_prefix("FreeBSD ").unwrap_or(&form.file)
 }
 
 /// The processes of the jail in which ps(1) ran.

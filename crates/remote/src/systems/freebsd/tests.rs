@@ -313,3 +313,18 @@ fn each_setting_has_a_line_that_keeps_it() {
     let burst = "kern.polling.burst_max=1000";
     assert_eq!(kept("sysctl.kern.polling.burst_max", "1000"), line("/etc/sysctl.conf", burst));
 }
+
+#[test]
+fn an_mtu_that_the_driver_refuses_is_explained() {
+    let mut host = Host::plain();
+    let setting = "link.mtu@em0".parse().unwrap();
+    let refusal = host.write("link.mtu@em0", "9217").unwrap_err();
+    let said = FreeBsd.explained(&mut host, &setting, "9217", refusal).to_string();
+    for words in ["the driver of em0 does not take", "man 4 em", "em0 still has an MTU of 1500"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let other: SettingRef = "polling@em0".parse().unwrap();
+    let refusal = host.write("link.mtu@em0", "9217").unwrap_err();
+    let said = FreeBsd.explained(&mut host, &other, "on", refusal).to_string();
+    assert!(said.contains("SIOCSIFMTU") && !said.contains("driver"), "{said}");
+}

@@ -29,7 +29,7 @@ pub(crate) fn read<T>(
     let text = shell.output(command)?;
     parse(&text).map_err(|NotUnderstood { line, why }| RemoteError::NotUnderstood {
         host: shell.host().into(),
-        command: command.typed(),
+        command: command.shown(),
         line,
         why: why.into(),
     })

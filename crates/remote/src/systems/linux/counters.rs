@@ -50,9 +50,14 @@ fn cpu_time(line: &str) -> Option<CpuTime> {
     Some(CpuTime { total: ticks.iter().take(8).sum(), idle: idle + iowait })
 }
 
+/// Prints the numbers of the device's interrupts.
+fn numbers(device: &str) -> Command {
+    Command::script(format!("list the interrupts of {device}"), NUMBERS, [device])
+}
+
 /// `None` if the device has none, as with virtual devices.
 fn interrupts(shell: &mut dyn Shell, device: &str) -> Result<Option<u64>, RemoteError> {
-    let numbers = shell.output(&Command::new("sh", ["-c", NUMBERS, "sh", device]))?;
+    let numbers = shell.output(&numbers(device))?;
     let numbers: Vec<&str> = numbers.split_whitespace().filter(|number| *number != "0").collect();
     if numbers.is_empty() {
         return Ok(None);
@@ -126,7 +131,7 @@ mod tests {
     #[test]
     fn the_interrupts_of_all_queues_on_all_cpus_are_summed() {
         let count = |numbers: &str| {
-            let typed = Command::new("sh", ["-c", NUMBERS, "sh", "eth0"]).typed();
+            let typed = super::numbers("eth0").typed();
             let mut shell = Scripted::default()
                 .prints(&typed, numbers)
                 .prints("cat /proc/interrupts", INTERRUPTS);

@@ -35,7 +35,8 @@ impl PolicyFile {
     /// One line for all CPUs, so that a different one can't be overlooked.
     fn show(&self, file: &str) -> Command {
         let words = format!("cat {POLICIES}{file} | tr -s ' ' '\\n' | sort -u");
-        Command::new("sh", ["-c", &format!("set -- $({words}); echo \"$*\"")])
+        let script = format!("set -- $({words}); echo \"$*\"");
+        Command::script(format!("read {file} of the CPUs"), &script, [""; 0])
     }
 
     /// Every different word that the policies have in this file.
@@ -72,7 +73,8 @@ impl Row for PolicyFile {
             "for file in {POLICIES}{}; do printf '%s\\n' \"$1\" >\"$file\" || exit 1; done",
             self.file
         );
-        Ok(vec![Command::new("sh", ["-c", &script, "sh", value])])
+        let purpose = format!("change {} of the CPUs to {value:?}", self.file);
+        Ok(vec![Command::script(purpose, &script, [value])])
     }
 
     fn holds(&self, _at: &mut At<'_>, value: &str) -> Result<Condition, RemoteError> {

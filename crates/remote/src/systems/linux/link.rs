@@ -6,6 +6,7 @@ use super::row::{At, Row};
 use crate::command::{Command, Condition};
 use crate::error::RemoteError;
 use crate::shell::Shell;
+use goodput_settings::keeping::Device;
 use goodput_settings::value;
 
 /// One number.
@@ -103,17 +104,47 @@ pub(super) fn gone(shell: &mut dyn Shell, device: &str) -> Result<Option<String>
     Ok((!is_there).then(|| format!("the device {device} is gone")))
 }
 
+/// What the files that keep values need to know of a device; `None` if there is none.
+pub(super) fn device(shell: &mut dyn Shell, name: &str) -> Result<Option<Device>, RemoteError> {
+    let links = json(shell, &Command::new("ip", ["-j", "link", "show", "dev", name]))?;
+    let Some(link) = links.first() else { return Ok(None) };
+    let index = link["ifindex"].as_u64().and_then(|index| index.try_into().ok());
+    let is_ethernet =
+        |address: &&str| address.len() == 17 && address.split(':').all(|byte| byte.len() == 2);
+    let address = link["address"].as_str().filter(is_ethernet).map(str::to_owned);
+    let address = address.filter(|_| link["link_type"] != "loopback");
+    Ok(index.map(|index| Device { index, name: name.into(), address }))
+}
+
+/// Refuses a device that /sys does not show: /sys belongs to the network namespace in which it was mounted, and may show
+/// another device of this name.
+pub(super) fn check_sysfs(at: &mut At<'_>) -> Result<(), RemoteError> {
+    let command = Command::new("ip", ["-j", "link", "show", "dev", at.scope()]);
+    let links = json(at.shell, &command)?;
+    let none = Value::Null;
+    let link = links.first().unwrap_or(&none);
+    let index = link["ifindex"].as_u64().map(|index| index.to_string()).unwrap_or_default();
+    let own = [&*index, link["address"].as_str().unwrap_or_default()];
+    let files = ["ifindex", "address"].map(|name| format!("/sys/class/net/{}/{name}", at.scope()));
+    let shown = at.shell.run(&Command::new("cat", files))?;
+    let lines: Vec<&str> = shown.stdout.lines().map(str::trim).collect();
+    match shown.status == 0 && lines == own {
+        true => Ok(()),
+        false => Err(at.refused("/sys there shows another network namespace, without this device")),
+    }
+}
+
 impl Number {
-    /// The driver's maximum, if the driver reports it.
-    fn most(&self, at: &mut At<'_>) -> Result<Option<u32>, RemoteError> {
+    /// The driver's smallest and largest value, as far as the driver reports them.
+    fn limits(&self, at: &mut At<'_>) -> Result<[Option<u32>; 2], RemoteError> {
         if self.key != "mtu" {
-            return Ok(None);
+            return Ok([None; 2]);
         }
         let command = Command::new("ip", ["-j", "-d", "link", "show", "dev", at.scope()]);
         let links = json(at.shell, &command)?;
-        let most = links.first().and_then(|link| link["max_mtu"].as_u64());
+        let of = |key: &str| -> Option<u32> { links.first()?[key].as_u64()?.try_into().ok() };
         // 0: the driver does not report it (`dev_validate_mtu`, net/core/dev.c).
-        Ok(most.and_then(|most| most.try_into().ok()).filter(|most| *most > 0))
+        Ok(["min_mtu", "max_mtu"].map(|key| of(key).filter(|limit| *limit > 0)))
     }
 
     fn show(&self, at: &At<'_>) -> Command {
@@ -141,7 +172,8 @@ impl Row for Number {
         let now = self.read(at)?;
         let range = self.least..=i32::MAX as u32;
         value::number(at.setting, &now, &range)?;
-        let range = self.least..=self.most(at)?.unwrap_or(i32::MAX as u32);
+        let [least, most] = self.limits(at)?;
+        let range = self.least.max(least.unwrap_or(0))..=most.unwrap_or(i32::MAX as u32);
         Ok(value::number(at.setting, value, &range)?.to_string())
     }
 

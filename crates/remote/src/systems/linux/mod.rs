@@ -3,12 +3,15 @@
 mod congestion;
 mod counters;
 mod ethtool;
+mod files;
 mod governor;
 mod link;
+mod polled;
 mod qdisc;
 mod queues;
 mod routes;
 mod row;
+mod saving;
 mod shaper;
 mod sysctl;
 mod sysctl_range;
@@ -34,8 +37,10 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static dyn Row)> {
     let links = link::ROWS.iter().map(|row| (row.id, row as &dyn Row));
     let routes = routes::ROWS.iter().map(|row| (row.id, row as &dyn Row));
     let host = governor::ROWS.iter().map(|row| (row.id, row as &dyn Row));
-    let qdisc: [(&str, &dyn Row); 1] = [("qdisc.kind", &qdisc::RootKind)];
-    device.chain(links).chain(qdisc).chain(routes).chain(host)
+    let files = files::ROWS.iter().map(|row| (row.id, row as &dyn Row));
+    let alone: [(&str, &dyn Row); 2] =
+        [("qdisc.kind", &qdisc::RootKind), (polled::ID, &polled::Polling)];
+    device.chain(links).chain(files).chain(alone).chain(routes).chain(host)
 }
 
 fn row(shell: &dyn Shell, setting: &SettingRef) -> Result<&'static dyn Row, RemoteError> {
@@ -50,19 +55,22 @@ fn row(shell: &dyn Shell, setting: &SettingRef) -> Result<&'static dyn Row, Remo
         _ => None,
     });
     found.ok_or_else(|| {
-        let why =
-            "Linux has no command whose text says exactly what it is, or goodput does not know it";
+        let why = match &*setting.name {
+            "napi.irq_suspend_timeout" => {
+                "no common program prints it; run goodput on that host to change it"
+            }
+            _ => "Linux has no command whose text says exactly what it is, or goodput does not know it",
+        };
         refused(shell.host(), setting, why)
     })
 }
 
 /// What the kernel may change of a device: everything that can be read.
 fn of_device(shell: &mut dyn Shell, device: &str) -> Result<Vec<SettingRef>, RemoteError> {
-    let rows = rows().filter(|(id, row)| row.of_device() && !ethtool::is_whole(id));
+    let rows = rows().filter(|(id, row)| row.is_drawn() && !ethtool::is_whole(id));
     let rows = rows.map(|(id, _)| id.to_owned());
-    let others = [queues::SPREADING.to_owned()];
     let features = ethtool::features(shell, device)?;
-    let all = rows.chain(features).chain(others).map(|name| near(&name, Some(device)));
+    let all = rows.chain(features).map(|name| near(&name, Some(device)));
     Ok(all.chain([ipv6_mtu(device)]).collect())
 }
 
@@ -162,6 +170,7 @@ impl System for Linux {
         value: &str,
         refusal: RemoteError,
     ) -> RemoteError {
+        let refusal = files::explained(setting, value, refusal);
         sysctl_range::explained(shell, setting, value, refusal)
     }
 
@@ -172,15 +181,18 @@ impl System for Linux {
         shell: &mut dyn Shell,
         setting: &SettingRef,
     ) -> Result<Vec<SettingRef>, RemoteError> {
+        let mut shared = polled::coupled(shell, setting)?;
         if setting.name.starts_with("sysctl.") {
-            return sysctl::coupled(setting);
+            shared.extend(sysctl::coupled(setting)?);
+            return Ok(shared);
         }
         let device = setting.scope.as_deref().unwrap_or_default();
         if setting.name == "qdisc.kind" {
             return Ok(vec![near(qdisc::ATTACHED, Some(device))]);
         }
-        if !row(shell, setting)?.of_device() {
-            return Ok(governor::coupled(setting));
+        if !row(shell, setting)?.draws() {
+            shared.extend(governor::coupled(setting));
+            return Ok(shared);
         }
         let mut all = of_device(shell, device)?;
         for other in link::related(shell, device)? {
@@ -230,17 +242,29 @@ impl System for Linux {
     fn machine(&self) -> Command {
         const ID: &str =
             "cat /etc/machine-id 2>/dev/null || cat /var/lib/dbus/machine-id 2>/dev/null || :";
-        Command::new("sh", ["-c", ID])
+        Command::script("read the id of the machine", ID, [""; 0])
     }
 
-    /// A systemd unit could keep more values here, but would need goodput on that host.
-    fn keepers(&self) -> &'static [Keeper] {
-        const fn whole(path: &'static str) -> Keeper {
-            Keeper { path, whole: true }
-        }
-        const KEEPERS: [Keeper; 2] =
-            [whole("/etc/sysctl.d/90-goodput.conf"), whole("/etc/modprobe.d/90-goodput.conf")];
-        &KEEPERS
+    fn keepers(&self, shell: &mut dyn Shell) -> Result<Vec<Keeper>, RemoteError> {
+        Ok(saving::keepers(shell))
+    }
+
+    fn keeper(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<Keeper, RemoteError> {
+        saving::keeper(shell, setting, &self.permanent(setting, value))
+    }
+
+    fn lines(
+        &self,
+        shell: &mut dyn Shell,
+        keeper: &Keeper,
+        keeps: &[(SettingRef, String)],
+    ) -> Result<String, RemoteError> {
+        saving::lines(shell, keeper, keeps)
     }
 
     fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError> {
@@ -249,7 +273,8 @@ impl System for Linux {
         let script = "for p in $(grep -ls -e \"$1\" /proc/[0-9]*/cmdline); do p=${p%/cmdline}; \
                       [ \"$(readlink $p/ns/net)\" != \"$(readlink /proc/self/ns/net)\" ] || \
                       printf '%s\\n' \"${p#/proc/}\"; done";
-        let command = Command::new("sh", ["-c", script, "sh", &format!("[{first}]{rest}")]);
+        let pattern = format!("[{first}]{rest}");
+        let command = Command::script("list its processes", script, [pattern]);
         let printed = shell.output(&command)?;
         let id = |line: &str| {
             line.parse().map_err(|_| row::misread(shell.host(), &command, line, "a process id"))

@@ -40,6 +40,26 @@ fn root(at: &mut At<'_>) -> Result<(String, String, bool), RemoteError> {
     Ok((kind, handle, others))
 }
 
+/// Tries a kind at the loopback device of a temporary network namespace there (unshare(1), util-linux). The kernel loads
+/// its module for that, as it would for the change.
+const TRY: &str = "tc qdisc replace dev lo root \"$1\"";
+
+/// What tc(8) prints if the kernel does not know a kind (net/sched/sch_api.c `__tc_modify_qdisc`; ENOENT before that
+/// had words).
+const UNKNOWN: [&str; 2] = ["qdisc kind is unknown", "No such file or directory"];
+
+/// Refuses a kind that the kernel there lacks. A host that can't try it is left to refuse it by itself.
+fn check_kernel(at: &mut At<'_>, kind: &str) -> Result<(), RemoteError> {
+    let tried = at.shell.run(&Command::new("unshare", ["--net", "sh", "-c", TRY, "sh", kind]))?;
+    if tried.status == 0 || !UNKNOWN.iter().any(|words| tried.stderr.contains(words)) {
+        return Ok(());
+    }
+    let host = at.shell.host();
+    let why =
+        format!("the kernel of {host} has no discipline {kind}, and no module sch_{kind} for it");
+    Err(value::bad(at.setting, kind, why).into())
+}
+
 impl Row for RootKind {
     fn read(&self, at: &mut At<'_>) -> Result<String, RemoteError> {
         let (kind, handle, _) = root(at)?;
@@ -53,10 +73,13 @@ impl Row for RootKind {
             return Err(value::bad(at.setting, value, why).into());
         }
         let ours = KINDS.contains(&kind.as_str()) || handle == "0:";
-        match others || !ours {
-            true => Err(at.refused(&format!("the {kind} there now would not come back exactly"))),
-            false => Ok(value.into()),
+        if others || !ours {
+            return Err(at.refused(&format!("the {kind} there now would not come back exactly")));
         }
+        if value != DEFAULT && value != kind {
+            check_kernel(at, value)?;
+        }
+        Ok(value.into())
     }
 
     fn write(&self, at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError> {
@@ -104,9 +127,14 @@ const KINDS_ATTACHED: &str = "s=$(tc qdisc show dev \"$1\") || exit; case $s in 
 /// Makes the kernel choose again.
 const CHOOSE: &str = "tc qdisc replace dev \"$1\" root pfifo && tc qdisc del dev \"$1\" root";
 
+fn kinds_attached(at: &At<'_>) -> Command {
+    let purpose = format!("list the disciplines of {}", at.scope());
+    Command::script(purpose, KINDS_ATTACHED, [at.scope()])
+}
+
 impl Row for Attached {
     fn read(&self, at: &mut At<'_>) -> Result<String, RemoteError> {
-        let command = Command::new("sh", ["-c", KINDS_ATTACHED, "sh", at.scope()]);
+        let command = kinds_attached(at);
         let printed = at.shell.output(&command)?;
         match printed.trim() {
             "" => Err(at.misread(&command, "", "a root")),
@@ -121,12 +149,15 @@ impl Row for Attached {
     fn write(&self, at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError> {
         Ok(match value {
             CHOSEN => Vec::new(),
-            _ => vec![Command::new("sh", ["-c", CHOOSE, "sh", at.scope()])],
+            _ => {
+                let purpose = format!("let the kernel choose the discipline of {}", at.scope());
+                vec![Command::script(purpose, CHOOSE, [at.scope()])]
+            }
         })
     }
 
     fn holds(&self, at: &mut At<'_>, value: &str) -> Result<Condition, RemoteError> {
-        let command = Command::new("sh", ["-c", KINDS_ATTACHED, "sh", at.scope()]);
+        let command = kinds_attached(at);
         Ok(Condition::line(command, Condition::literal(value)))
     }
 }
@@ -167,5 +198,23 @@ mod tests {
         assert_eq!(read("qdisc tbf 8001: root refcnt 2 rate 1Mbit\n").unwrap(), "tbf");
         assert!(back("qdisc tbf 8001: root refcnt 2 rate 1Mbit\n").is_err());
         assert!(read("Cannot open netlink socket\n").is_err() && read("").is_err());
+    }
+
+    #[test]
+    fn a_kind_that_the_kernel_lacks_is_refused_before_anything_is_changed() {
+        let setting = "qdisc.kind@eth0".parse().unwrap();
+        let tried = |kind: &str, stderr: &str| {
+            let attempt = Command::new("unshare", ["--net", "sh", "-c", TRY, "sh", kind]).typed();
+            let mut shell = Scripted::default()
+                .prints("tc qdisc show dev eth0", "qdisc pfifo_fast 0: root refcnt 2\n")
+                .fails(&attempt, 2, stderr);
+            RootKind.normalise(&mut At { shell: &mut shell, setting: &setting }, kind)
+        };
+        let unknown = "Error: Specified qdisc kind is unknown.\n";
+        let said = tried("cake", unknown).unwrap_err().to_string();
+        assert!(said.contains("has no discipline cake"), "{said}");
+        let elsewhere = tried("cake", "unshare: unshare failed: Operation not permitted\n");
+        assert_eq!(elsewhere.unwrap(), "cake", "it can't be tried");
+        assert_eq!(tried("default", unknown).unwrap(), "default");
     }
 }

@@ -8,7 +8,7 @@ use crate::error::RemoteError;
 /// The masks of all queues of a device, as `rx-0/rps_cpus=3 tx-0/xps_cpus=1`.
 pub(super) struct Spreading;
 
-/// Its name. Nobody sets it by SSH; it is put back with the settings that change it.
+/// Its name. Only journals of earlier versions have it: now each kind of file is a setting of its own.
 pub(super) const SPREADING: &str = "queues.spreading";
 
 /// Prints the masks. A queue without a choice refuses to be read.
@@ -21,7 +21,7 @@ const WRITE: &str = "cd /sys/class/net/\"$1\"/queues || exit; shift; bad=0; for 
     [ \"$(cat \"$f\" 2>/dev/null)\" = \"$v\" ] || printf '%s\\n' \"$v\" >\"$f\" || bad=1; done; exit $bad";
 
 fn show(at: &At<'_>) -> Command {
-    Command::new("sh", ["-c", SHOW, "sh", at.scope()])
+    Command::script(format!("read the steering of {}", at.scope()), SHOW, [at.scope()])
 }
 
 impl Row for Spreading {
@@ -36,12 +36,13 @@ impl Row for Spreading {
     }
 
     fn normalise(&self, at: &mut At<'_>, _value: &str) -> Result<String, RemoteError> {
-        Err(at.refused("goodput only puts it back by SSH"))
+        Err(at.refused("goodput only puts it back"))
     }
 
     fn write(&self, at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError> {
-        let words = ["-c", WRITE, "sh", at.scope()].into_iter().chain(value.split(' '));
-        Ok(vec![Command::new("sh", words)])
+        let words = [at.scope()].into_iter().chain(value.split(' '));
+        let purpose = format!("change the steering of {}", at.scope());
+        Ok(vec![Command::script(purpose, WRITE, words)])
     }
 
     fn holds(&self, at: &mut At<'_>, value: &str) -> Result<Condition, RemoteError> {

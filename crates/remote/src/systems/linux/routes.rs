@@ -254,13 +254,15 @@ impl Row for Metric {
         let (show, family) = (show(at).typed(), family(at));
         let others = self.others();
         let script = format!("set -f; ip {family} route replace $({show} | sed {others}){words}");
-        Ok(vec![Command::new("sh", ["-c", &script])])
+        let purpose = format!("change {} of the route to {}", self.word, at.scope());
+        Ok(vec![Command::script(purpose, &script, [""; 0])])
     }
 
     /// Checks only this metric, which is not printed if it is not set.
     fn holds(&self, at: &mut At<'_>, value: &str) -> Result<Condition, RemoteError> {
         let script = format!("{} | sed {}", show(at).typed(), self.alone());
-        let ask = || Command::new("sh", ["-c", &script]);
+        let purpose = format!("read the route to {}", at.scope());
+        let ask = || Command::script(purpose.clone(), &script, [""; 0]);
         let (pairs, line) = route(at)?;
         let printed = pairs.iter().find(|(word, _)| word == self.word);
         // As printed now, including a lock.

@@ -52,9 +52,19 @@ pub(super) trait Row: Sync {
         Vec::new()
     }
 
-    /// Whether it belongs to a network device, and may change with another such setting.
+    /// Whether it belongs to a network device.
     fn of_device(&self) -> bool {
         false
+    }
+
+    /// Whether another setting of its device may change it.
+    fn is_drawn(&self) -> bool {
+        self.of_device()
+    }
+
+    /// Whether it may change other settings of its device.
+    fn draws(&self) -> bool {
+        self.of_device()
     }
 
     /// What the setting is, in a few words, from the registry of settings.
@@ -68,7 +78,7 @@ pub(super) trait Row: Sync {
 pub(super) fn misread(host: &str, command: &Command, line: &str, expected: &str) -> RemoteError {
     RemoteError::NotUnderstood {
         host: host.into(),
-        command: command.typed(),
+        command: command.shown(),
         line: line.into(),
         why: format!("goodput expected {expected}"),
     }

@@ -1,0 +1,105 @@
+//! Which files of a host keep values over a reboot, and their lines: those that goodput writes on its own host, but the
+//! unit for what no other file can say runs the host's own programs.
+
+use goodput_model::{EndName, Permanent, SettingRef};
+use goodput_settings::keeping::{self, BOOT_LINK, BOOT_UNIT, Device};
+
+use super::row::{At, misread, refused};
+use super::{link, row};
+use crate::command::Command;
+use crate::error::RemoteError;
+use crate::keeper::Keeper;
+use crate::shell::Shell;
+
+/// The files there, as far as goodput must know them to choose. What can't be read is as if it were not there: then the
+/// unit is chosen.
+struct There<'a>(&'a mut dyn Shell);
+
+impl There<'_> {
+    fn printed(&mut self, command: &Command) -> Option<String> {
+        let output = self.0.run(command).ok()?;
+        (output.status == 0).then_some(output.stdout)
+    }
+}
+
+impl keeping::Host for There<'_> {
+    fn read(&mut self, path: &str) -> Option<String> {
+        self.printed(&Command::new("cat", [path])).filter(|_| path.starts_with('/'))
+    }
+
+    fn list(&mut self, folder: &str) -> Vec<String> {
+        let printed = self.printed(&Command::new("ls", [folder])).unwrap_or_default();
+        printed.lines().map(String::from).collect()
+    }
+
+    fn device(&mut self, name: &str) -> Option<Device> {
+        link::device(self.0, name).ok().flatten()
+    }
+
+    fn udev_version(&mut self) -> Option<String> {
+        self.printed(&Command::new("udevadm", ["--version"]))
+    }
+}
+
+fn keeper_at(path: String) -> Keeper {
+    let link = (path == BOOT_UNIT).then_some(BOOT_LINK);
+    let folder = keeping::is_drop_in(&path);
+    Keeper { link, folder, ..Keeper::whole(path) }
+}
+
+/// The files there that may be ours.
+pub(super) fn keepers(shell: &mut dyn Shell) -> Vec<Keeper> {
+    keeping::files(&mut There(shell)).into_iter().map(keeper_at).collect()
+}
+
+/// The file that keeps all of a value, whose permanent `forms` are these.
+pub(super) fn keeper(
+    shell: &mut dyn Shell,
+    setting: &SettingRef,
+    forms: &[Permanent],
+) -> Result<Keeper, RemoteError> {
+    let keeper = keeper_at(keeping::file(&mut There(shell), setting, forms));
+    // sd_booted(3)
+    let systemd = Command::new("test", ["-d", "/run/systemd/system"]);
+    if keeper.link.is_some() && shell.run(&systemd)?.status != 0 {
+        let why = "only a unit of systemd could set it at boot, and systemd does not run there";
+        return Err(refused(shell.host(), setting, why));
+    }
+    Ok(keeper)
+}
+
+/// The lines of a file that keep these values.
+pub(super) fn lines(
+    shell: &mut dyn Shell,
+    keeper: &Keeper,
+    keeps: &[(SettingRef, String)],
+) -> Result<String, RemoteError> {
+    if keeper.link.is_some() {
+        let lines = keeps.iter().map(|(setting, value)| at_boot(shell, setting, value));
+        let lines = lines.collect::<Result<Vec<_>, _>>()?;
+        return Ok(keeping::unit_lines(lines.iter().map(String::as_str)));
+    }
+    let far = |(setting, value): &(SettingRef, String)| {
+        (SettingRef { end: EndName::Far, ..setting.clone() }, value.clone())
+    };
+    let keeps: Vec<_> = keeps.iter().map(far).collect();
+    let lines = keeping::lines(&mut There(shell), &keeper.path, &keeps)?;
+    lines.ok_or_else(|| RemoteError::LeftAlone {
+        host: shell.host().into(),
+        path: keeper.path.clone(),
+        why: "what udevd applies in its place can't be read".into(),
+    })
+}
+
+/// The line of a shell that sets a value when the host has started.
+fn at_boot(
+    shell: &mut dyn Shell,
+    setting: &SettingRef,
+    value: &str,
+) -> Result<String, RemoteError> {
+    let commands = row(shell, setting)?.write(&mut At { shell, setting }, value)?;
+    if let Some(odd) = commands.iter().find(|command| !command.is_one_line()) {
+        return Err(misread(shell.host(), odd, value, "a value without line breaks"));
+    }
+    Ok(commands.iter().map(Command::to_string).collect::<Vec<_>>().join(" && "))
+}
