@@ -139,21 +139,25 @@ fn summary(all: &[Compared]) -> String {
     let steady: Vec<_> = all.iter().filter(steady).collect();
     let every: Vec<_> = all.iter().collect();
     let failed = every.len() - compared(&every);
+    let heading = format!("where runs spread by at most {:.0} %:\n", STEADY * 100.0);
     format!(
-        "{}not compared: {failed}\nwhere runs spread by at most {:.0} %:\n{}{}",
-        answers(&every),
-        STEADY * 100.0,
-        answers(&steady),
+        "{}not compared: {failed}\n{}{}",
+        answers("", &every),
+        answers(&heading, &steady),
         spreads(all)
     )
 }
 
-/// How often each answer came, a line each.
-fn answers(of: &[&Compared]) -> String {
+/// The heading, and how often each answer came, a line each; nothing if nothing was compared.
+fn answers(heading: &str, of: &[&Compared]) -> String {
+    let all = compared(of);
+    if all == 0 {
+        return String::new();
+    }
     let line = |(answer, said): &(&str, &[&str])| {
-        format!("{answer}: {}\n", wilson::shown(count(of, said), compared(of)))
+        format!("{answer}: {}\n", wilson::shown(count(of, said), all))
     };
-    ANSWERS.iter().map(line).collect()
+    heading.to_owned() + &ANSWERS.iter().map(line).collect::<String>()
 }
 
 fn count(of: &[&Compared], said: &[&str]) -> usize {
@@ -191,9 +195,10 @@ mod tests {
         assert_eq!(all[1].judgement, "no route");
         let text = summary(&all);
         assert!(
-            text.starts_with("worse: 1 of 1 ") && text.contains("\nnot compared: 1\n"),
-            "{text}"
+            text.starts_with("worse: 1 of 1 ") && text.ends_with("\nnot compared: 1\n"),
+            "nothing is steady: {text}"
         );
+        assert_eq!(summary(&all[1..]), "not compared: 1\n");
     }
 
     #[test]
