@@ -70,7 +70,7 @@ fn placebo(comparison: &Comparison) -> Option<String> {
         arm.values == base.values && !is_quiet
     };
     comparison.arms.iter().skip(1).find(differs).map(|_| {
-        "the placebo, whose values are the baseline's, seems to make a difference: something other than the settings changes between the runs"
+        "the baseline that ran again (--placebo) seems to differ from itself: something other than the settings changes between the runs"
             .into()
     })
 }
@@ -101,6 +101,7 @@ fn open_arms(design: &Design, comparison: &Comparison) -> Vec<String> {
                  a larger threshold",
                 effect.n as u32 + more
             ),
+            Some(1) => format!("{name}: about one more block would decide it"),
             Some(more) => format!("{name}: about {more} more blocks would decide it"),
         })
     };
@@ -128,11 +129,11 @@ mod tests {
     }
 
     #[test]
-    fn a_placebo_that_seems_to_help_is_reported() {
+    fn a_baseline_that_differs_from_itself_is_reported() {
         let values = vec![vec!["off".into()], vec!["off".into()]];
         let design = Design::default();
         let comparison = conclude(vec![], values, &design, blocks(|_| 150.0), "time was up");
-        assert!(doubts(&design, &comparison)[0].starts_with("the placebo"));
+        assert!(doubts(&design, &comparison)[0].starts_with("the baseline that ran again"));
     }
 
     fn blocks(arm_1: fn(u32) -> f64) -> Vec<Trial> {
