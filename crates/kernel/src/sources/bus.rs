@@ -34,6 +34,10 @@ impl Source for Bus {
         put(snapshot, &context.root, &Place::of(context)?);
         Ok(())
     }
+
+    fn lasts(&self, _name: &str) -> bool {
+        true
+    }
 }
 
 fn put(snapshot: &mut Snapshot, root: &Root, place: &Place) {

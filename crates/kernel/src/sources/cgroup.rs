@@ -46,6 +46,10 @@ impl Source for Cgroup {
         throttling(snapshot, &limited, levels.first());
         Ok(())
     }
+
+    fn lasts(&self, name: &str) -> bool {
+        ["version", "quota", "quota_percent"].contains(&name)
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

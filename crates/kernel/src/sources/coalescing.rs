@@ -27,6 +27,10 @@ impl Source for CoalescingSource {
         put(snapshot, coalescing(&context.device_name()?).map_err(missing)?);
         Ok(())
     }
+
+    fn lasts(&self, _name: &str) -> bool {
+        true
+    }
 }
 
 /// The structure can't express "unknown": a driver without a parameter leaves it 0, and a wait of 0 with 0 frames

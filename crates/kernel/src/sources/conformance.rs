@@ -101,6 +101,32 @@ fn a_source_names_its_facts_after_itself() {
 }
 
 #[test]
+fn settings_and_states_last_and_counters_do_not() {
+    let lasting = [
+        "link.mtu_bytes",
+        "qdisc.rate_bits_per_s",
+        "filters.ingress_policers",
+        "nftables.rules",
+        "cgroup.quota",
+        "route.device",
+        "sysctl.net.ipv4.tcp_rmem",
+    ];
+    assert!(lasting.into_iter().all(lasts));
+    let passing = [
+        "link.rx_crc_errors",
+        "link.carrier_changes",
+        "qdisc.drops",
+        "filters.ingress_drops",
+        "nftables.dropped_packets",
+        "cgroup.nr_throttled",
+        "netstat.TcpExt.TCPTimeouts",
+        "novel.setting",
+        "link",
+    ];
+    assert!(!passing.into_iter().any(lasts));
+}
+
+#[test]
 fn a_host_without_files_gives_reasons_and_no_facts() {
     let (_directory, context) = fake_host(|_, _| None);
     let snapshot = snapshot(&context);

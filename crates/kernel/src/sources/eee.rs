@@ -27,6 +27,10 @@ impl Source for EeeSource {
         put(snapshot, eee(&context.device_name()?).map_err(missing)?);
         Ok(())
     }
+
+    fn lasts(&self, _name: &str) -> bool {
+        true
+    }
 }
 
 fn put(snapshot: &mut Snapshot, eee: Eee) {

@@ -27,6 +27,10 @@ impl Source for FecSource {
         put(snapshot, fec(&context.device_name()?).map_err(missing)?);
         Ok(())
     }
+
+    fn lasts(&self, name: &str) -> bool {
+        name == "code"
+    }
 }
 
 fn put(snapshot: &mut Snapshot, fec: Fec) {

@@ -7,6 +7,9 @@ use goodput_netlink::{Hook, Netlink, Qdisc};
 use super::Source;
 use crate::Context;
 
+/// The end of the name of what a hook's filters dropped.
+const DROPS: &str = "_drops";
+
 pub(super) struct FiltersSource;
 
 impl Source for FiltersSource {
@@ -30,6 +33,10 @@ impl Source for FiltersSource {
         }
         Ok(())
     }
+
+    fn lasts(&self, name: &str) -> bool {
+        !name.ends_with(DROPS)
+    }
 }
 
 /// The two kinds that only hold filters.
@@ -47,7 +54,7 @@ fn hooks(snapshot: &mut Snapshot, netlink: &mut Netlink, qdisc: &Qdisc) {
             Ok(filters) => {
                 snapshot.put(format!("filters.{name}"), filters.count);
                 snapshot.put(format!("filters.{name}_policers"), filters.policers);
-                snapshot.put(format!("filters.{name}_drops"), filters.drops);
+                snapshot.put(format!("filters.{name}{DROPS}"), filters.drops);
             }
             Err(error) => snapshot.lacks(format!("filters.{name}"), error.to_string()),
         }

@@ -41,6 +41,10 @@ impl Source for Frequency {
         }
         Err(Missing::because("the CPUs' clock is not visible here, as usual in a virtual machine"))
     }
+
+    fn lasts(&self, name: &str) -> bool {
+        ["limit_hz", "max_hz", "governor"].contains(&name)
+    }
 }
 
 /// Records what cpufreq reports, if anything.

@@ -11,6 +11,34 @@ use crate::context::missing;
 /// Virtual kinds that pass on the speed of the hardware below them.
 const SPEED_FROM_BELOW: &[&str] = &["bond", "ipvlan", "macvlan", "team", "vlan"];
 
+/// A counter of a device: its name, and its value.
+type Counter = (&'static str, fn(&LinkStats) -> u64);
+
+/// What a device counts.
+const COUNTERS: [Counter; 19] = [
+    ("rx_bytes", |stats| stats.rx_bytes),
+    ("tx_bytes", |stats| stats.tx_bytes),
+    ("rx_packets", |stats| stats.rx_packets),
+    ("tx_packets", |stats| stats.tx_packets),
+    ("rx_errors", |stats| stats.rx_errors),
+    ("tx_errors", |stats| stats.tx_errors),
+    ("rx_dropped", |stats| stats.rx_dropped),
+    ("tx_dropped", |stats| stats.tx_dropped),
+    ("rx_crc_errors", |stats| stats.rx_crc_errors),
+    ("rx_fifo_errors", |stats| stats.rx_fifo_errors),
+    ("rx_missed_errors", |stats| stats.rx_missed_errors),
+    ("rx_length_errors", |stats| stats.rx_length_errors),
+    ("rx_over_errors", |stats| stats.rx_over_errors),
+    ("rx_frame_errors", |stats| stats.rx_frame_errors),
+    ("tx_aborted_errors", |stats| stats.tx_aborted_errors),
+    ("tx_carrier_errors", |stats| stats.tx_carrier_errors),
+    ("tx_fifo_errors", |stats| stats.tx_fifo_errors),
+    ("tx_window_errors", |stats| stats.tx_window_errors),
+    ("collisions", |stats| stats.collisions),
+];
+/// How often the device lost or got its carrier, which the kernel counts elsewhere.
+const CARRIER_CHANGES: &str = "carrier_changes";
+
 pub(super) struct LinkSource;
 
 impl Source for LinkSource {
@@ -34,7 +62,7 @@ impl Source for LinkSource {
         snapshot.put("link.kind", kind(&link));
         snapshot.put("link.mtu_bytes", u64::from(link.mtu));
         snapshot.put("link.tx_queue_len", u64::from(link.tx_queue_len));
-        put_or_lack(snapshot, "carrier_changes", link.carrier_changes);
+        put_or_lack(snapshot, CARRIER_CHANGES, link.carrier_changes);
         put_or_lack(snapshot, "gso_max_bytes", link.gso_max_size);
         put_or_lack(snapshot, "gso_max_segments", link.gso_max_segs);
         put_result(snapshot, "link.below", below(&link, |index| netlink.link_by_index(index)));
@@ -45,6 +73,10 @@ impl Source for LinkSource {
             None => return Err(Missing::because(format!("{device} has no 64 bit counters"))),
         }
         Ok(())
+    }
+
+    fn lasts(&self, name: &str) -> bool {
+        !COUNTERS.iter().any(|(counter, _)| *counter == name) && name != CARRIER_CHANGES
     }
 }
 
@@ -122,29 +154,8 @@ fn put_result(snapshot: &mut Snapshot, name: &str, value: Result<Fact, String>) 
 }
 
 fn counters(snapshot: &mut Snapshot, stats: &LinkStats) {
-    let all = [
-        ("rx_bytes", stats.rx_bytes),
-        ("tx_bytes", stats.tx_bytes),
-        ("rx_packets", stats.rx_packets),
-        ("tx_packets", stats.tx_packets),
-        ("rx_errors", stats.rx_errors),
-        ("tx_errors", stats.tx_errors),
-        ("rx_dropped", stats.rx_dropped),
-        ("tx_dropped", stats.tx_dropped),
-        ("rx_crc_errors", stats.rx_crc_errors),
-        ("rx_fifo_errors", stats.rx_fifo_errors),
-        ("rx_missed_errors", stats.rx_missed_errors),
-        ("rx_length_errors", stats.rx_length_errors),
-        ("rx_over_errors", stats.rx_over_errors),
-        ("rx_frame_errors", stats.rx_frame_errors),
-        ("tx_aborted_errors", stats.tx_aborted_errors),
-        ("tx_carrier_errors", stats.tx_carrier_errors),
-        ("tx_fifo_errors", stats.tx_fifo_errors),
-        ("tx_window_errors", stats.tx_window_errors),
-        ("collisions", stats.collisions),
-    ];
-    for (name, value) in all {
-        snapshot.put(format!("link.{name}"), value);
+    for (name, value) in COUNTERS {
+        snapshot.put(format!("link.{name}"), value(stats));
     }
 }
 

@@ -66,6 +66,26 @@ fn a_planted_bucket_window_and_offload_are_seen() {
 }
 
 #[test]
+fn what_lasts_stays_as_it_is_while_packets_pass() {
+    in_namespace(|| {
+        let (mut netlink, index) = link();
+        netlink
+            .replace_qdisc(&Qdisc::root_tbf(index, Tbf::new(12_500_000, 125_000, 30_000)))
+            .unwrap();
+        let before = towards("192.0.2.2");
+        let socket = std::net::UdpSocket::bind("192.0.2.1:0").unwrap();
+        // The kernel sends a question for the hardware address first, at once.
+        socket.send_to(b"x", "192.0.2.2:9").unwrap();
+        let after = towards("192.0.2.2");
+        let changed = |name: &&String| before.facts.get(*name) != after.facts.get(*name);
+        let changed: Vec<&String> = after.facts.keys().filter(changed).collect();
+        assert!(changed.iter().any(|name| *name == "qdisc.sent_packets"), "{changed:?}");
+        let lasting: Vec<_> = changed.iter().filter(|name| lasts(name)).collect();
+        assert!(lasting.is_empty(), "{lasting:?}");
+    });
+}
+
+#[test]
 fn a_link_without_a_qdisc_says_noqueue_and_has_no_rate() {
     in_namespace(|| {
         let _link = link();

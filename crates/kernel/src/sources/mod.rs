@@ -58,6 +58,12 @@ pub trait Source: Sync {
 
     /// Records its facts, or why single ones are missing. An error stands for all of them.
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing>;
+
+    /// Whether its fact of this name, without the area, keeps its value until somebody changes it, or the network gives the
+    /// host something else. Neither a counter does, however rarely it grows, nor what moves by itself.
+    fn lasts(&self, _name: &str) -> bool {
+        false
+    }
 }
 
 /// All sources.
@@ -118,6 +124,12 @@ pub fn snapshot(context: &Context) -> Snapshot {
 pub fn usage(context: &Context, snapshot: &mut Snapshot) {
     let sources: [&dyn Source; 2] = [&cpu::Cpu, &process::Process];
     sources.iter().for_each(|source| ask(*source, context, snapshot));
+}
+
+/// Whether the fact `area.name` is a setting or a lasting state, see [`Source::lasts`]. A fact of an unknown area is not.
+pub fn lasts(fact: &str) -> bool {
+    let Some((area, name)) = fact.split_once('.') else { return false };
+    ALL.iter().any(|source| source.id() == area && source.lasts(name))
 }
 
 fn ask(source: &dyn Source, context: &Context, snapshot: &mut Snapshot) {

@@ -35,6 +35,10 @@ impl Source for Negotiation {
         put(snapshot, &link_settings(&device).map_err(missing)?);
         Ok(())
     }
+
+    fn lasts(&self, _name: &str) -> bool {
+        true
+    }
 }
 
 fn put(snapshot: &mut Snapshot, settings: &LinkSettings) {

@@ -46,6 +46,10 @@ impl Source for Neighbour {
         }
         Ok(())
     }
+
+    fn lasts(&self, name: &str) -> bool {
+        name == "next_hop"
+    }
 }
 
 fn peer(context: &Context) -> Result<IpAddr, Missing> {

@@ -9,6 +9,9 @@ use super::Source;
 use crate::Context;
 use crate::context::missing;
 
+/// Name of the count of what the rules dropped.
+const DROPPED: &str = "dropped_packets";
+
 pub(super) struct Nftables;
 
 impl Source for Nftables {
@@ -28,6 +31,10 @@ impl Source for Nftables {
         put(snapshot, packet_filter().map_err(missing)?);
         Ok(())
     }
+
+    fn lasts(&self, name: &str) -> bool {
+        name != DROPPED
+    }
 }
 
 fn put(snapshot: &mut Snapshot, filter: PacketFilter) {
@@ -37,9 +44,9 @@ fn put(snapshot: &mut Snapshot, filter: PacketFilter) {
     snapshot.put("nftables.uncounted_drop_rules", filter.uncounted_drop_rules);
     if filter.drop_rules > 0 && filter.drop_rules == filter.uncounted_drop_rules {
         let why = "no rule that drops has a counter";
-        snapshot.lacks("nftables.dropped_packets", why);
+        snapshot.lacks(format!("nftables.{DROPPED}"), why);
     } else {
-        snapshot.put("nftables.dropped_packets", filter.dropped_packets);
+        snapshot.put(format!("nftables.{DROPPED}"), filter.dropped_packets);
     }
 }
 

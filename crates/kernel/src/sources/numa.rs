@@ -39,6 +39,10 @@ impl Source for Numa {
         }
         Ok(())
     }
+
+    fn lasts(&self, _name: &str) -> bool {
+        true
+    }
 }
 
 /// The nodes with a CPU that our process may use: "0" or "0,1".

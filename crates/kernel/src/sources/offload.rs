@@ -35,4 +35,8 @@ impl Source for OffloadSource {
         }
         Ok(())
     }
+
+    fn lasts(&self, _name: &str) -> bool {
+        true
+    }
 }

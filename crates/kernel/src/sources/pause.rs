@@ -30,6 +30,10 @@ impl Source for PauseSource {
         frames(snapshot, pause_statistics(&device).map_err(missing));
         Ok(())
     }
+
+    fn lasts(&self, name: &str) -> bool {
+        ["autoneg", "rx", "tx"].contains(&name)
+    }
 }
 
 fn put(snapshot: &mut Snapshot, pause: Pause) {

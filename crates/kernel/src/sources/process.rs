@@ -42,6 +42,10 @@ impl Source for Process {
         scheduling(snapshot);
         Ok(())
     }
+
+    fn lasts(&self, name: &str) -> bool {
+        ["allowed_cpus", "nice", "policy"].contains(&name)
+    }
 }
 
 /// Which CPUs may be used, and the process's priority.

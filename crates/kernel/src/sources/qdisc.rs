@@ -7,6 +7,19 @@ use super::Source;
 use crate::Context;
 use crate::context::missing;
 
+/// A counter of a queueing discipline: its name, and its value.
+type Counter = (&'static str, fn(&QdiscStats) -> u64);
+
+/// What a queueing discipline counts, and how much it holds at the moment.
+const COUNTERS: [Counter; 6] = [
+    ("sent_bytes", |stats| stats.bytes),
+    ("sent_packets", |stats| stats.packets),
+    ("drops", |stats| stats.drops),
+    ("overlimits", |stats| stats.overlimits),
+    ("requeues", |stats| stats.requeues),
+    ("backlog_bytes", |stats| stats.backlog_bytes),
+];
+
 pub(super) struct QdiscSource;
 
 impl Source for QdiscSource {
@@ -43,15 +56,16 @@ impl Source for QdiscSource {
         }
         Ok(())
     }
+
+    fn lasts(&self, name: &str) -> bool {
+        !COUNTERS.iter().any(|(counter, _)| *counter == name)
+    }
 }
 
 fn counters(snapshot: &mut Snapshot, stats: &QdiscStats) {
-    snapshot.put("qdisc.sent_bytes", stats.bytes);
-    snapshot.put("qdisc.sent_packets", stats.packets);
-    snapshot.put("qdisc.drops", stats.drops);
-    snapshot.put("qdisc.overlimits", stats.overlimits);
-    snapshot.put("qdisc.requeues", stats.requeues);
-    snapshot.put("qdisc.backlog_bytes", stats.backlog_bytes);
+    for (name, value) in COUNTERS {
+        snapshot.put(format!("qdisc.{name}"), value(stats));
+    }
 }
 
 fn bucket(snapshot: &mut Snapshot, tbf: &Tbf) {

@@ -43,6 +43,10 @@ impl Source for RouteSource {
         }
         Ok(())
     }
+
+    fn lasts(&self, _name: &str) -> bool {
+        true
+    }
 }
 
 fn peer(context: &Context) -> Result<IpAddr, Missing> {

@@ -47,6 +47,10 @@ impl Source for Steering {
         }
         Ok(())
     }
+
+    fn lasts(&self, _name: &str) -> bool {
+        true
+    }
 }
 
 /// Records how many queues there are, how many of them are steered, and over how many CPUs at most.

@@ -68,6 +68,10 @@ impl Source for Sysctl {
         }
         Ok(())
     }
+
+    fn lasts(&self, _name: &str) -> bool {
+        true
+    }
 }
 
 /// Some settings exist in the first network namespace only.
