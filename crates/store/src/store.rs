@@ -13,6 +13,7 @@ use crate::compat::{glance, read_record};
 use crate::error::{OTHERS_WRITE, RecordError, StoreError};
 use crate::schema::migrate;
 use crate::search::{DELETE_ALL, DELETE_WATCHED, Names, SEARCH, Wanted, occurring};
+use crate::watched::DELETE_SPENT;
 
 /// How long to wait for another process that writes. Writing a record takes milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -195,13 +196,14 @@ impl Store {
     }
 
     /// Deletes the records that began before `started`, RFC 3339, UTC; only those of `goodput watch` if `watched` is set.
-    /// Returns their number. Numbers are not reused.
+    /// Returns their number. Numbers are not reused. What watches spent in the last 24 hours stays known.
     pub fn delete_before(&self, started: &str, watched: bool) -> Result<usize, StoreError> {
         let failed = |source| self.failed("write to", source);
         let step = self.db.unchecked_transaction().map_err(failed)?;
         let delete = if watched { DELETE_WATCHED } else { DELETE_ALL };
         let deleted = step.execute(delete, [started]).map_err(failed)?;
         step.execute("DELETE FROM watched WHERE started < ?1", [started]).map_err(failed)?;
+        step.execute(DELETE_SPENT, [started]).map_err(failed)?;
         step.commit().map_err(failed)?;
         Ok(deleted)
     }

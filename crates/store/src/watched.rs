@@ -1,4 +1,4 @@
-//! The tests of `goodput watch`: series of tests with one plan, and what they cost.
+//! The tests of `goodput watch`: series of tests with one plan, and what all tests cost, also those without a result.
 
 use goodput_model::{BitRate, Record};
 use rusqlite::{Row, params};
@@ -6,10 +6,16 @@ use rusqlite::{Row, params};
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// Reads the tests since a time alone, in their order. Without `INDEXED BY`, SQLite would read all tests of the target.
-pub(crate) const SPENT: &str = "SELECT started, bytes FROM watched INDEXED BY watched_by_start
-     WHERE started >= ?1 AND series IN (SELECT id FROM series WHERE target = ?2)
+/// Reads the tests since a time alone, in their order.
+pub(crate) const SPENT: &str = "SELECT started, bytes FROM spent INDEXED BY spent_by_start
+     WHERE started >= ?1 AND target = ?2
      ORDER BY started";
+
+/// Deletes what was spent before a time, but not within the last day, for which a watch's budget is.
+pub(crate) const DELETE_SPENT: &str = "DELETE FROM spent WHERE id IN (
+        SELECT id FROM spent INDEXED BY spent_by_start
+        WHERE started < min(?1, strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-1 day'))
+     )";
 
 /// What a watch knows of a test, beside its record.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,8 +24,6 @@ pub struct Watched {
     pub plan: String,
     /// Goodput, bits per second; none if the test is not whole.
     pub goodput: Option<BitRate>,
-    /// Bytes that the test cost the line.
-    pub bytes: u64,
 }
 
 /// A whole test of a series.
@@ -31,6 +35,8 @@ pub struct Tested {
     pub started: String,
     /// Goodput, bits per second.
     pub goodput: BitRate,
+    /// Whether it is the first one after a change of the path.
+    pub begins_change: bool,
 }
 
 /// What a series is of.
@@ -50,26 +56,60 @@ impl Store {
         let id = self.add(record)?;
         let name = "INSERT INTO series (target, plan) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         step.execute(name, params![record.target, watched.plan]).map_err(failed)?;
-        let insert = "INSERT INTO watched (record, series, started, goodput_bits_per_s, bytes)
-                      SELECT ?1, id, ?2, ?3, ?4 FROM series WHERE target = ?5 AND plan = ?6";
-        // SQLite has no larger number.
-        let bytes = i64::try_from(watched.bytes).unwrap_or(i64::MAX);
+        let insert = "INSERT INTO watched (record, series, started, goodput_bits_per_s)
+                      SELECT ?1, id, ?2, ?3 FROM series WHERE target = ?4 AND plan = ?5";
         let goodput = watched.goodput.map(|goodput| goodput.0);
-        let columns = params![id, record.started, goodput, bytes, record.target, watched.plan];
+        let columns = params![id, record.started, goodput, record.target, watched.plan];
         step.execute(insert, columns).map_err(failed)?;
         step.commit().map_err(failed)?;
         Ok(id)
     }
 
-    /// The whole tests of `target` with this plan, in the order in which they were stored.
-    pub fn tests_of(&self, target: &str, plan: &str) -> Result<Vec<Tested>, StoreError> {
-        let select = "SELECT record, started, goodput_bits_per_s FROM watched
+    /// The newest whole tests of `target` with this plan, at most `most`, in the order in which they were stored.
+    pub fn tests_of(
+        &self,
+        target: &str,
+        plan: &str,
+        most: usize,
+    ) -> Result<Vec<Tested>, StoreError> {
+        let select = "SELECT record, started, goodput_bits_per_s, begins_change FROM watched
                       WHERE series = (SELECT id FROM series WHERE target = ?1 AND plan = ?2)
                         AND goodput_bits_per_s IS NOT NULL
-                      ORDER BY record";
-        self.all(select, params![target, plan], |row| {
-            Ok(Tested { record: row.get(0)?, started: row.get(1)?, goodput: BitRate(row.get(2)?) })
-        })
+                      ORDER BY record DESC LIMIT ?3";
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let mut tests = self.all(select, params![target, plan, most], |row| {
+            Ok(Tested {
+                record: row.get(0)?,
+                started: row.get(1)?,
+                goodput: BitRate(row.get(2)?),
+                begins_change: row.get(3)?,
+            })
+        })?;
+        tests.reverse();
+        Ok(tests)
+    }
+
+    /// Marks the test with this record as the first one after a change of its path.
+    pub fn mark_change(&self, record: i64) -> Result<(), StoreError> {
+        self.write("UPDATE watched SET begins_change = 1 WHERE record = ?1", params![record])
+    }
+
+    /// Notes that a test of `target`, which begins at `started` (RFC 3339, UTC), may cost `bytes`. Returns the number of
+    /// the note, for [`Store::settle`]. A watch that is killed before has spent what its test might have cost.
+    pub fn spend(&self, target: &str, started: &str, bytes: u64) -> Result<i64, StoreError> {
+        let insert = "INSERT INTO spent (target, started, bytes) VALUES (?1, ?2, ?3)";
+        self.write(insert, params![target, started, whole(bytes)])?;
+        Ok(self.db.last_insert_rowid())
+    }
+
+    /// Corrects a note of [`Store::spend`]: what the test really cost, with a result or without one.
+    pub fn settle(&self, note: i64, bytes: u64) -> Result<(), StoreError> {
+        self.write("UPDATE spent SET bytes = ?1 WHERE id = ?2", params![whole(bytes), note])
+    }
+
+    fn write(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<(), StoreError> {
+        let written = self.db.execute(sql, parameters).map(drop);
+        written.map_err(|source| self.failed("write to", source))
     }
 
     /// When the tests of `target` that began at `from` or later began, and the bytes that each cost.
@@ -96,4 +136,9 @@ impl Store {
             || self.db.prepare(select)?.query_map(parameters, one)?.collect::<Result<_, _>>();
         read().map_err(|source| self.failed("read", source))
     }
+}
+
+/// SQLite has no larger number.
+fn whole(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
 }

@@ -187,15 +187,39 @@ fn a_history_of_the_first_schema_can_be_searched() {
     let db = Connection::open(&path).unwrap();
     db.execute_batch(
         "DROP INDEX records_listed; DROP INDEX records_by_target; DROP INDEX records_by_rule;
-         DROP TABLE series; DROP TABLE watched; PRAGMA user_version = 1",
+         DROP TABLE series; DROP TABLE watched; DROP TABLE spent; PRAGMA user_version = 1",
     )
     .unwrap();
     drop(db);
     assert_eq!(ids(&Store::open(&path).unwrap(), &wanted()), [1]);
 }
 
-fn watched(goodput: Option<f64>, bytes: u64) -> Watched {
-    Watched { plan: "{}".into(), goodput: goodput.map(BitRate), bytes }
+/// What was spent is in the history of the third schema with the tests that have a result.
+#[test]
+fn what_was_spent_is_found_in_a_history_of_an_older_schema() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    let store = Store::open(&path).unwrap();
+    store.add_watched(&at("2026-01-01T10:00:00Z", 1e6), &watched(Some(1e6))).unwrap();
+    drop(store);
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(
+        "DROP TABLE spent; DROP INDEX watched_by_start; DROP INDEX watched_by_series;
+         ALTER TABLE watched DROP COLUMN begins_change;
+         CREATE INDEX watched_by_series ON watched (series, record, started, goodput_bits_per_s);
+         ALTER TABLE watched ADD COLUMN bytes INTEGER NOT NULL DEFAULT 100;
+         CREATE INDEX watched_by_start ON watched (started, series, bytes); PRAGMA user_version = 3",
+    )
+    .unwrap();
+    drop(db);
+    let store = Store::open(&path).unwrap();
+    let spent = store.spent("nas", "2026-01-01").unwrap();
+    assert_eq!(spent, [("2026-01-01T10:00:00Z".to_owned(), 100)]);
+    assert_eq!(store.tests_of("nas", "{}", 10).unwrap().len(), 1);
+}
+
+fn watched(goodput: Option<f64>) -> Watched {
+    Watched { plan: "{}".into(), goodput: goodput.map(BitRate) }
 }
 
 fn at(started: &str, rate: f64) -> Record {
@@ -203,28 +227,56 @@ fn at(started: &str, rate: f64) -> Record {
 }
 
 #[test]
-fn a_series_has_its_whole_tests_in_order_and_their_cost() {
+fn a_series_has_its_whole_tests_in_order() {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(&directory.path().join("history.db")).unwrap();
     store.add(&at("2026-01-01T09:00:00Z", 5e6)).unwrap();
-    let first =
-        store.add_watched(&at("2026-01-01T10:00:00Z", 1e6), &watched(Some(1e6), 100)).unwrap();
-    let half = watched(None, 30);
+    let first = store.add_watched(&at("2026-01-01T10:00:00Z", 1e6), &watched(Some(1e6))).unwrap();
+    let half = watched(None);
     store.add_watched(&at("2026-01-02T10:00:00Z", 1e3), &half).unwrap();
     // The clock was set back.
-    let last =
-        store.add_watched(&at("2026-01-02T09:00:00Z", 2e6), &watched(Some(2e6), 200)).unwrap();
-    let other = Watched { plan: "{\"flows\": 4}".into(), ..watched(Some(9e6), 1000) };
+    let last = store.add_watched(&at("2026-01-02T09:00:00Z", 2e6), &watched(Some(2e6))).unwrap();
+    let other = Watched { plan: "{\"flows\": 4}".into(), ..watched(Some(9e6)) };
     store.add_watched(&at("2026-01-02T11:00:00Z", 9e6), &other).unwrap();
-    let tests = store.tests_of("nas", "{}").unwrap();
-    let tests: Vec<_> = tests.iter().map(|test| (test.record, test.goodput.0)).collect();
-    assert_eq!(tests, [(first, 1e6), (last, 2e6)]);
-    assert_eq!(store.tests_of("nas", "[]").unwrap(), []);
-    let spent = store.spent("nas", "2026-01-02").unwrap();
-    assert_eq!(spent.iter().map(|(_, bytes)| bytes).sum::<u64>(), 1230);
-    assert_eq!(store.spent("files", "2026-01-01").unwrap(), []);
+    store.mark_change(last).unwrap();
+    let tests = |most| -> Vec<_> {
+        let tests = store.tests_of("nas", "{}", most).unwrap();
+        tests.iter().map(|test| (test.record, test.goodput.0, test.begins_change)).collect()
+    };
+    assert_eq!(tests(10), [(first, 1e6, false), (last, 2e6, true)]);
+    assert_eq!(tests(1), [(last, 2e6, true)]);
+    assert_eq!(store.tests_of("nas", "[]", 10).unwrap(), []);
     let series = |plan: &str| Series { target: "nas".into(), plan: plan.into() };
     assert_eq!(store.series().unwrap(), [series("{}"), series("{\"flows\": 4}")]);
+}
+
+#[test]
+fn what_a_test_may_cost_is_spent_until_it_is_known_what_it_did() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    let store = Store::open(&path).unwrap();
+    let [early, late] = ["2026-01-01T10:00:00Z", "2026-01-02T10:00:00Z"];
+    store.spend("nas", early, 7).unwrap();
+    let note = store.spend("nas", late, 1000).unwrap();
+    store.spend("files", late, u64::MAX).unwrap();
+    let spent = |store: &Store| store.spent("nas", "2026-01-02").unwrap();
+    assert_eq!(spent(&Store::open(&path).unwrap()), [(late.to_owned(), 1000)]);
+    store.settle(note, 30).unwrap();
+    assert_eq!(spent(&store), [(late.to_owned(), 30)]);
+    assert_eq!(store.spent("files", "2026").unwrap(), [(late.to_owned(), i64::MAX as u64)]);
+}
+
+/// However short results are kept: the budget is for a day.
+#[test]
+fn what_was_spent_within_a_day_is_never_deleted() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&directory.path().join("history.db")).unwrap();
+    store.spend("nas", "2001-01-01T10:00:00Z", 1).unwrap();
+    // Never a day ago, whatever this clock says.
+    store.spend("nas", "9999-01-01T10:00:00Z", 2).unwrap();
+    store.delete_before("9999-12-31T10:00:00Z", true).unwrap();
+    let spent = store.spent("nas", "2001").unwrap();
+    assert_eq!(spent, [("9999-01-01T10:00:00Z".to_owned(), 2)]);
 }
 
 #[test]
@@ -233,11 +285,11 @@ fn old_records_are_deleted_and_the_others_keep_their_numbers() {
     let store = Store::open(&directory.path().join("history.db")).unwrap();
     store.add(&at("2026-01-01T09:00:00Z", 5e6)).unwrap();
     for day in ["2026-01-01", "2026-01-02", "2026-01-03"] {
-        store.add_watched(&at(&format!("{day}T10:00:00Z"), 1e6), &watched(Some(1e6), 100)).unwrap();
+        store.add_watched(&at(&format!("{day}T10:00:00Z"), 1e6), &watched(Some(1e6))).unwrap();
     }
     assert_eq!(store.delete_before("2026-01-03", true).unwrap(), 2);
     assert_eq!(ids(&store, &wanted()), [4, 1]);
-    assert_eq!(store.tests_of("nas", "{}").unwrap().len(), 1);
+    assert_eq!(store.tests_of("nas", "{}", 10).unwrap().len(), 1);
     assert_eq!(store.delete_before("2026-01-03", false).unwrap(), 1);
     assert_eq!(store.add(&at("2026-01-04T10:00:00Z", 1e6)).unwrap(), 5);
 }

@@ -25,21 +25,39 @@ pub struct Chart {
 }
 
 impl Chart {
+    /// The chart after these tests, oldest first. Those that are marked are the first ones after the changes found by then,
+    /// which are not found again. More than the last [`MAX_TESTS`](crate::MAX_TESTS) add nothing.
+    pub fn restored(tests: &[(Point, bool)]) -> Self {
+        let mut chart = Self { by_local: OneClock::restored(tests), ..Self::default() };
+        let (mut moved, mut steady) = (false, Vec::with_capacity(tests.len()));
+        for (point, begins_change) in tests {
+            let by_steady = chart.by_first_clock(point);
+            moved |= is_apart(point, &by_steady);
+            steady.push((by_steady, *begins_change));
+        }
+        chart.by_steady = moved.then(|| OneClock::restored(&steady));
+        chart
+    }
+
     /// Takes the next test. Returns a change if this test makes one certain enough.
     ///
     /// A goodput of zero or less has no logarithm, and is left out: nothing was measured.
     pub fn push(&mut self, point: Point) -> Option<Change> {
-        let utc_share = (point.at_s / SECONDS_OF_A_DAY).rem_euclid(1.0);
-        let ahead = *self.ahead.get_or_insert((point.day_share - utc_share).rem_euclid(1.0));
-        let steady = Point { day_share: (utc_share + ahead).rem_euclid(1.0), ..point };
-        let apart = (point.day_share - steady.day_share).rem_euclid(1.0);
-        if apart.min(1.0 - apart) > MOVED && self.by_steady.is_none() {
+        let steady = self.by_first_clock(&point);
+        if is_apart(&point, &steady) && self.by_steady.is_none() {
             self.by_steady = Some(self.by_local.clone());
         }
         let by_local = self.by_local.push(point);
         let Some(by_steady) = &mut self.by_steady else { return by_local };
         let by_steady = by_steady.push(steady);
         self.agreed([by_local, by_steady])
+    }
+
+    /// The test by the clock of the first one.
+    fn by_first_clock(&mut self, point: &Point) -> Point {
+        let utc_share = (point.at_s / SECONDS_OF_A_DAY).rem_euclid(1.0);
+        let ahead = *self.ahead.get_or_insert((point.day_share - utc_share).rem_euclid(1.0));
+        Point { day_share: (utc_share + ahead).rem_euclid(1.0), ..*point }
     }
 
     /// What both charts have found by now, within as many tests as a window has.
@@ -63,4 +81,10 @@ impl Chart {
     pub fn has_learned(&self) -> bool {
         self.by_local.has_learned()
     }
+}
+
+/// Whether the clocks of two views of a test have moved.
+fn is_apart(point: &Point, steady: &Point) -> bool {
+    let apart = (point.day_share - steady.day_share).rem_euclid(1.0);
+    apart.min(1.0 - apart) > MOVED
 }

@@ -13,6 +13,7 @@
 mod budget;
 mod chart;
 mod cost;
+mod limit;
 mod noise;
 mod one_clock;
 mod options;
@@ -26,7 +27,8 @@ mod since;
 pub use budget::{Budget, UsedUp};
 pub use chart::Chart;
 pub use cost::{Meter, bytes_on_the_path, expected_cost, payload_of};
-pub use one_clock::{Change, LEARNING_DAYS, Point};
+pub use limit::Limit;
+pub use one_clock::{Change, LEARNING_DAYS, MAX_TESTS, Point};
 pub use schedule::{Schedule, Turn};
 pub use series::Series;
-pub use since::{Difference, Differences, Limit, differences};
+pub use since::{Difference, Differences, differences};

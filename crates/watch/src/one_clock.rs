@@ -21,7 +21,7 @@ pub const LEARNING_DAYS: f64 = 2.0;
 /// Time that counts for the rhythm and for the path's usual noise, days.
 const MEMORY_DAYS: f64 = 28.0;
 /// Most tests kept, however often they come.
-const MAX_TESTS: usize = 20_000;
+pub const MAX_TESTS: usize = 20_000;
 /// Shortest window: a change lasts.
 const MIN_WINDOW: usize = 4;
 /// Longest window. A longer one would find smaller changes, later.
@@ -93,22 +93,47 @@ pub(crate) struct OneClock {
 }
 
 impl OneClock {
+    /// The chart after these tests, oldest first. Those that are marked are the first ones after the changes found by then.
+    pub(crate) fn restored(tests: &[(Point, bool)]) -> Self {
+        let mut chart = Self::default();
+        for (point, begins_change) in tests {
+            if chart.take(*point)
+                && *begins_change
+                && let Some(segment) = chart.segments.last_mut()
+            {
+                *segment += 1;
+            }
+        }
+        if chart.points.len() >= MIN_REFERENCE {
+            chart.learn();
+        }
+        chart
+    }
+
     /// Takes the next test. Returns a change if this test makes one certain enough.
     ///
     /// A goodput of zero or less has no logarithm, and is left out: nothing was measured.
     pub(crate) fn push(&mut self, point: Point) -> Option<Change> {
-        if point.goodput.is_nan() || point.goodput <= 0.0 {
+        if !self.take(point) {
             return None;
         }
-        self.points.push(point);
-        self.residuals.push(self.without_rhythm(&point));
-        self.segments.push(self.segments.last().copied().unwrap_or_default());
-        self.since_fit += 1;
         self.fit_when_due();
         self.spacing_s?;
         self.slide();
         let (window, probability) = self.least_likely()?;
         (probability < LEVEL).then(|| self.changed(window, probability)).flatten()
+    }
+
+    /// Appends a test, if it has a logarithm.
+    fn take(&mut self, point: Point) -> bool {
+        if point.goodput.is_nan() || point.goodput <= 0.0 {
+            return false;
+        }
+        self.points.push(point);
+        self.residuals.push(self.without_rhythm(&point));
+        self.segments.push(self.segments.last().copied().unwrap_or_default());
+        self.since_fit += 1;
+        true
     }
 
     /// Whether it has seen enough to find a change.
@@ -154,9 +179,13 @@ impl OneClock {
             None => self.points.len() >= MIN_REFERENCE && self.points.len().is_multiple_of(8),
             Some(spacing_s) => self.since_fit as f64 * spacing_s >= SECONDS_OF_A_DAY,
         };
-        if !due {
-            return;
+        if due {
+            self.learn();
         }
+    }
+
+    /// Learns the rhythm, if enough was measured.
+    fn learn(&mut self) {
         let Some(spacing_s) = self.usual_spacing() else { return };
         if self.points.len() as f64 * spacing_s < LEARNING_DAYS * SECONDS_OF_A_DAY {
             return;
@@ -365,6 +394,23 @@ mod tests {
             assert_eq!(chart.push(point(0, goodput)), None);
         }
         assert!(chart.points.is_empty());
+    }
+
+    /// `goodput watch --once` begins anew with each test.
+    #[test]
+    fn a_chart_that_is_restored_after_each_test_finds_the_same_change_once() {
+        let all: Vec<Point> =
+            (0..560).map(|n| point(n, noise(n) * if n < 500 { 9.4e8 } else { 5.5e8 })).collect();
+        let mut marked: Vec<(Point, bool)> = all.iter().map(|point| (*point, false)).collect();
+        let mut found = Vec::new();
+        for n in 480..all.len() {
+            if let Some(change) = OneClock::restored(&marked[..n]).push(all[n]) {
+                marked[change.first_since.id as usize].1 = true;
+                found.push(change);
+            }
+        }
+        let [change] = &found[..] else { panic!("{found:?}") };
+        assert!(change.first_since.id == 500 && change.tests <= 8, "{change:?}");
     }
 
     #[test]

@@ -6,43 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use goodput_model::record::DirectionResult;
-use goodput_model::{
-    Bytes, End, EndName, Fact, Known, Place, Record, Seconds, TcpInfo, Verdict, median,
-};
+use goodput_model::{Bytes, End, EndName, Fact, Known, Record, Seconds, TcpInfo, median};
 use serde::Serialize;
 
+use crate::limit::{Limit, usual};
 use crate::options::{Options, given};
 use crate::ranks::{place, probability, standard_sum};
 
-/// Areas of facts that hold settings and what the network gave the host. Their counters move within a test, so they
-/// never have one value.
-const AREAS: [&str; 16] = [
-    "route",
-    "neighbour",
-    "link",
-    "bus",
-    "offload",
-    "channels",
-    "ring",
-    "coalescing",
-    "qdisc",
-    "filters",
-    "nftables",
-    "sysctl",
-    "cgroup",
-    "numa",
-    "memory",
-    "process",
-];
-/// Facts of these areas that differ between two processes or boots, and mean nothing.
-const PASSING: [&str; 6] = [
-    "process.max_rss_bytes",
-    "process.system_us",
-    "process.user_us",
-    "process.voluntary_switches",
-    "process.involuntary_switches",
-    "memory.available_bytes",
-];
 /// The time of a change is known to about a test: tests this near to it don't speak for either side, if others do.
 const NEAR: usize = 1;
 /// Probability below which a quantity changed: 1 % for all of them together.
@@ -59,17 +29,6 @@ pub struct Difference {
     pub since: String,
 }
 
-/// What limited the path in most tests.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Limit {
-    /// Id of the rule, or `none`.
-    pub rule: String,
-    /// Where the limit is.
-    pub end: Place,
-    /// The newest verdict with this limit, in words.
-    pub summary: String,
-}
-
 /// What else changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Differences {
@@ -81,17 +40,22 @@ pub struct Differences {
     pub changed: Vec<Difference>,
 }
 
-/// Compares the tests before a change with those since, both oldest first.
-pub fn differences(before: &[Record], since: &[Record]) -> Differences {
+/// Compares the tests before a change with those since, both oldest first. Of a host's facts, those are compared that
+/// `lasts` says are settings or lasting states: a counter that rarely grows can look like one.
+pub fn differences(
+    before: &[Record],
+    since: &[Record],
+    lasts: impl Fn(&str) -> bool,
+) -> Differences {
     let (sure_before, sure_since) = (without_last(before), without_first(since));
     let ends = [EndName::Near, EndName::Far];
-    let hosts = ends.into_iter().flat_map(|name| hosts(name, sure_before, sure_since));
+    let hosts = ends.into_iter().flat_map(|name| hosts(name, sure_before, sure_since, &lasts));
     let options = options(sure_before, sure_since);
     let addresses = addresses(sure_before, sure_since);
     let quantities = QUANTITIES.iter().filter_map(|quantity| quantity.changed(before, since));
     Differences {
-        before: limit(before),
-        since: limit(since),
+        before: usual(before),
+        since: usual(since),
         changed: options.into_iter().chain(addresses).chain(hosts).chain(quantities).collect(),
     }
 }
@@ -102,16 +66,6 @@ fn without_last(records: &[Record]) -> &[Record] {
 
 fn without_first(records: &[Record]) -> &[Record] {
     &records[NEAR.min(records.len().saturating_sub(1))..]
-}
-
-/// The most frequent limit; of equally frequent ones, that of the newest test.
-fn limit(records: &[Record]) -> Option<Limit> {
-    let same = |one: &Verdict, other: &Verdict| (&one.limit, one.end) == (&other.limit, other.end);
-    let number =
-        |verdict: &Verdict| records.iter().filter(|record| same(&record.verdict, verdict)).count();
-    let verdicts = records.iter().map(|record| &record.verdict);
-    let Verdict { limit, end, summary, .. } = verdicts.max_by_key(|verdict| number(verdict))?;
-    Some(Limit { rule: limit.clone(), end: *end, summary: summary.clone() })
 }
 
 /// A value that all records share.
@@ -157,7 +111,12 @@ fn options(before: &[Record], since: &[Record]) -> Vec<Difference> {
 }
 
 /// Kernel, program and settings of one host.
-fn hosts(name: EndName, before: &[Record], since: &[Record]) -> Vec<Difference> {
+fn hosts(
+    name: EndName,
+    before: &[Record],
+    since: &[Record],
+    lasts: impl Fn(&str) -> bool,
+) -> Vec<Difference> {
     let own = |what: &str| format!("{what} of the {name} end");
     let host = |value: fn(&End) -> String| move |record: &Record| end(record, name).map(value);
     let mut all: Vec<Difference> = [
@@ -171,15 +130,10 @@ fn hosts(name: EndName, before: &[Record], since: &[Record]) -> Vec<Difference> 
     .collect();
     let newest = since.last().and_then(|record| end(record, name));
     let facts = newest.into_iter().flat_map(|end| end.before.facts.keys());
-    all.extend(facts.filter(|fact| is_setting(fact)).filter_map(|fact| {
+    all.extend(facts.filter(|fact| lasts(fact)).filter_map(|fact| {
         different(&own(fact), before, since, |record| steady(end(record, name)?, fact))
     }));
     all
-}
-
-fn is_setting(fact: &str) -> bool {
-    let area = fact.split('.').next().unwrap_or(fact);
-    AREAS.contains(&area) && !PASSING.contains(&fact)
 }
 
 /// A fact that was the same before and after the test.
@@ -332,6 +286,7 @@ mod tests {
         put(&mut record, "route.device", "eth0");
         let bytes = about(random, 1e6, 50.0);
         put(&mut record, "link.rx_bytes", &bytes.to_string());
+        put(&mut record, "link.rx_crc_errors", "0");
         let rtt_us = about(random, 42_100.0, 5.0);
         let direction = &mut record.result.directions[0];
         direction.rtt_us = Known::Value(rtt_us);
@@ -436,7 +391,18 @@ mod tests {
         let number = random.random_range(5..=8);
         let mut since: Vec<_> = (0..number).map(|_| healthy(&mut random)).collect();
         since.iter_mut().for_each(plant);
-        differences(&before, &since)
+        differences(&before, &since, lasts)
+    }
+
+    /// As if these were the only settings of a host.
+    fn lasts(fact: &str) -> bool {
+        ["route.device", "sysctl.net.ipv4.tcp_rmem"].contains(&fact)
+    }
+
+    #[test]
+    fn a_counter_that_grew_when_the_path_changed_is_no_setting() {
+        let said = said(1, |record| put(record, "link.rx_crc_errors", "3"));
+        assert_eq!(said.changed, []);
     }
 
     #[test]
@@ -463,7 +429,7 @@ mod tests {
         let mut all: Vec<_> = (0..20).map(|_| healthy(&mut random)).collect();
         all[12..].iter_mut().for_each(|record| put(record, "route.device", "wg0"));
         for first in [11, 12, 13] {
-            let said = differences(&all[..first], &all[first..]);
+            let said = differences(&all[..first], &all[first..], lasts);
             let change = Difference {
                 what: "route.device of the near end".into(),
                 before: "eth0".into(),
@@ -476,6 +442,6 @@ mod tests {
     #[test]
     fn without_records_nothing_is_said() {
         let nothing = Differences { before: None, since: None, changed: Vec::new() };
-        assert_eq!(differences(&[], &[]), nothing);
+        assert_eq!(differences(&[], &[], lasts), nothing);
     }
 }

@@ -1,6 +1,6 @@
 //! What happens during a watch, as data and as text.
 
-use goodput_model::{BitRate, Bytes, Place, Seconds, Verdict, plain_char};
+use goodput_model::{BitRate, Bytes, Limiter, Place, Seconds, Verdict, plain_char};
 use goodput_watch::{Difference, Limit};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -89,6 +89,9 @@ pub struct Tested {
     pub goodput_bits_per_s: BitRate,
     /// Id of the limiting rule, or `none`.
     pub limit: String,
+    /// What took more than half of the flows' time, if no rule says why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limiter: Option<Limiter>,
     /// Where the limit is.
     pub end: Place,
     /// Probability of the limit, 0 to 1, if it was computed.
@@ -196,11 +199,12 @@ pub fn text(event: &Event) -> String {
 }
 
 fn tested(test: &Tested) -> String {
-    let Tested { at, target, goodput_bits_per_s, limit, end, incomplete, .. } = test;
+    let Tested { at, target, goodput_bits_per_s, limit, limiter, end, incomplete, .. } = test;
     let part = incomplete.as_ref().map(|why| format!("  only a part: {}", plain(why)));
-    let limit = match limit == Verdict::NO_LIMIT {
-        true => words(limit),
-        false => format!("{} ({end})", words(limit)),
+    let limit = match limiter {
+        Some(limiter) => format!("{} most of the time", limiter.at(*end)),
+        None if limit == Verdict::NO_LIMIT => words(limit),
+        None => format!("{} ({end})", words(limit)),
     };
     format!("{}  {target}  {goodput_bits_per_s}  {limit}{}\n", minute(at), part.unwrap_or_default())
 }
@@ -286,7 +290,8 @@ mod tests {
 
     fn change() -> Changed {
         let limit = |rule: &str, summary: &str| {
-            Some(Limit { rule: rule.into(), end: Place::Path, summary: summary.into() })
+            let (rule, summary) = (rule.into(), summary.into());
+            Some(Limit { rule, limiter: None, end: Place::Path, summary })
         };
         Changed {
             at: "2026-11-27T15:20:00Z".into(),
@@ -335,6 +340,27 @@ mod tests {
         assert_eq!(words("path-rate"), "Something on the path limits the rate");
         assert_eq!(words("none"), "No limit found");
         assert_eq!(words("of-tomorrow\n"), "of-tomorrow\u{fffd}");
+    }
+
+    #[test]
+    fn what_took_most_of_the_time_is_said_of_a_test_without_a_rules_limit() {
+        let text = printed(&Event::Tested(Tested {
+            at: "2026-11-27T15:20:00Z".into(),
+            target: "nas".into(),
+            record: None,
+            goodput_bits_per_s: BitRate(8e6),
+            limit: Verdict::NO_LIMIT.into(),
+            limiter: Some(Limiter::ReceiveWindow),
+            end: Place::Far,
+            probability: None,
+            round_trip_s: None,
+            smallest_round_trip_s: None,
+            lost_share: None,
+            incomplete: None,
+            bytes: Bytes(1000),
+            used_bytes: Bytes(1000),
+        }));
+        assert!(text.ends_with("8 Mbit/s  receive window (far) most of the time\n"), "{text}");
     }
 
     #[test]

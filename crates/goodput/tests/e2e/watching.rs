@@ -32,7 +32,7 @@ fn a_test_is_kept_like_any_other() {
     let shown = home.run(&["history", "1"]);
     assert!(stdout(&shown).contains("goodput"), "{}", stderr(&shown));
     let [series] = &history(&home).series().unwrap()[..] else { panic!("one series") };
-    assert_eq!(history(&home).tests_of(&series.target, &series.plan).unwrap().len(), 1);
+    assert_eq!(history(&home).tests_of(&series.target, &series.plan, 10).unwrap().len(), 1);
 }
 
 #[test]
@@ -67,16 +67,59 @@ fn what_was_spent_before_the_clock_was_set_back_stays_spent() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
     assert!(once(&home, &[&server.address], &[]).status.success());
-    let store = history(&home);
-    let series = store.series().unwrap().remove(0);
     let tomorrow = jiff::Timestamp::now().as_second() + 86_400;
     let started = jiff::Timestamp::from_second(tomorrow).unwrap().to_string();
-    let record = Record { started, ..store.get(1).unwrap() };
-    let watched = Watched { plan: series.plan, goodput: None, bytes: 100_000_000 };
-    store.add_watched(&record, &watched).unwrap();
+    history(&home).spend(&server.address, &started, 100_000_000).unwrap();
     let output = once(&home, &[&server.address], &["--budget", "100MB/day"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stdout(&output).contains("the budget is used up"), "{}", stdout(&output));
+}
+
+/// Bytes that tests of this target have spent, by the history.
+fn spent(home: &Home, target: &str) -> Vec<u64> {
+    let spent = history(home).spent(target, "2000").expect("the history can be read");
+    spent.into_iter().map(|(_, bytes)| bytes).collect()
+}
+
+/// A watch whose only test would take a minute and has begun, by the history.
+fn in_a_test(home: &Home, server: &Server) -> Watch {
+    let long = ["--once", "-t", "60", "--rate", "8mbit", "--budget", "970MB/day"];
+    let watch = Watch::start(home, &[&[&server.address[..]], &long[..]].concat());
+    goodput_testing::wait_for("a note of the test", || {
+        home.path().join("goodput/history.db").exists() && !spent(home, &server.address).is_empty()
+    });
+    watch
+}
+
+#[test]
+fn a_test_that_fails_stays_spent_after_a_restart() {
+    let home = Home::new();
+    let mut server = Server::start(&home, &[]);
+    let mut watch = in_a_test(&home, &server);
+    server.stop("-KILL");
+    let event = watch.event();
+    assert!(event["event"] == "no-result" || event.get("incomplete").is_some(), "{event}");
+    assert_eq!(spent(&home, &server.address), [event["bytes"].as_u64().unwrap()], "{event}");
+}
+
+#[test]
+fn a_watch_that_is_killed_in_a_test_has_spent_what_it_might_have_cost() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    drop(in_a_test(&home, &server));
+    // A test of each quarter of an hour, and one more.
+    assert_eq!(spent(&home, &server.address), [10_000_000]);
+    let again = once(&home, &[&server.address], &["--budget", "10MB/day"]);
+    assert!(stdout(&again).contains("the budget is used up"), "{}", stdout(&again));
+}
+
+#[test]
+fn a_watch_that_is_ended_in_a_test_has_spent_what_it_did_cost() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    assert_eq!(in_a_test(&home, &server).end(), Some(2));
+    let [bytes] = spent(&home, &server.address)[..] else { panic!("one test") };
+    assert!(bytes < 10_000_000, "{bytes}");
 }
 
 /// A test of a time has no share of the budget that it could be made to fit.
@@ -112,8 +155,7 @@ pub fn plant_a_change(home: &Home) {
         {
             near.host.kernel = "Linux 2.0.36".into();
         }
-        let watched =
-            Watched { plan: series.plan.clone(), goodput: Some(BitRate(goodput)), bytes: 0 };
+        let watched = Watched { plan: series.plan.clone(), goodput: Some(BitRate(goodput)) };
         store.add_watched(&record, &watched).expect("the history of the test works");
     }
 }

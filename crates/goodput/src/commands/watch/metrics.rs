@@ -277,6 +277,7 @@ mod tests {
             record: Some(1),
             goodput_bits_per_s: BitRate(9.4e8),
             limit: limit.into(),
+            limiter: None,
             end: Place::Path,
             probability: None,
             round_trip_s: Some(0.0031),

@@ -7,6 +7,7 @@
 mod metrics;
 mod notify;
 mod path;
+mod spent;
 mod turn;
 
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ use tokio::time::sleep;
 use self::metrics::Metrics;
 use self::notify::Program;
 use self::path::{Limits, NoRun, Path, Run};
+use self::spent::Note;
 use self::turn::HostTurn;
 use super::measured;
 use crate::args::WatchArgs;
@@ -81,9 +83,8 @@ impl<'a> Watch<'a> {
         let length = Length::Bytes(payload(args, share)?);
         let paths = args.targets.iter().map(|text| -> Result<Path> {
             let path = Path::open(text, &args.measure, length, state.clone(), &store)?;
-            path.past_costs(&store)?
-                .into_iter()
-                .for_each(|(age_s, bytes)| budget.spend(-age_s, bytes));
+            let spent = spent::of_last_day(&store, text)?;
+            spent.into_iter().for_each(|(age_s, bytes)| budget.spend(-age_s, bytes));
             Ok(path)
         });
         let paths = paths.collect::<Result<_>>()?;
@@ -186,7 +187,13 @@ impl<'a> Watch<'a> {
             time: Duration::from_secs_f64(self.args.schedule.max_time),
             bytes: self.budget.left(self.now_s()),
         };
-        match self.paths[target].test(limits, interrupt).await {
+        let note = Note::begin(&self.store, &self.paths[target].text, expected);
+        let outcome = self.paths[target].test(limits, interrupt).await;
+        let (Ok(Run { bytes, .. }) | Err(NoRun { bytes, .. })) = &outcome;
+        note.settle(&self.store, *bytes);
+        let now_s = self.now_s();
+        self.budget.spend(now_s, *bytes);
+        match outcome {
             Err(_) if interrupt.is_raised() => Ok(Ended::Interrupted),
             Err(NoRun { why, bytes }) => self.no_result(target, why.to_string(), bytes),
             Ok(run) => self.tested(target, &run, interrupt),
@@ -195,9 +202,7 @@ impl<'a> Watch<'a> {
 
     /// A gap, which cost `bytes`.
     fn no_result(&mut self, target: usize, why: String, bytes: Bytes) -> Result<Ended> {
-        let now_s = self.now_s();
-        self.budget.spend(now_s, bytes);
-        let used_bytes = self.budget.used(now_s);
+        let used_bytes = self.budget.used(self.now_s());
         let path = &mut self.paths[target];
         let is_new = path.gone_since.is_none();
         let at = measured::now();
@@ -213,9 +218,7 @@ impl<'a> Watch<'a> {
 
     /// Keeps a test, and compares it with the ones before.
     fn tested(&mut self, target: usize, run: &Run, interrupt: &Interrupt) -> Result<Ended> {
-        let now_s = self.now_s();
-        self.budget.spend(now_s, run.bytes);
-        let used = self.budget.used(now_s);
+        let used = self.budget.used(self.now_s());
         let path = &mut self.paths[target];
         let whole = run.incomplete.is_none() && !interrupt.is_raised();
         // A full disk must not end the watch: it may have room again for the next result.
@@ -229,7 +232,8 @@ impl<'a> Watch<'a> {
             target: path.text.clone(),
             since,
         });
-        let change = kept.filter(|_| whole).and_then(|id| path.compare(id, &run.record));
+        let change = kept.filter(|_| whole);
+        let change = change.and_then(|id| path.compare(&self.store, id, &run.record));
         let changed = change.map(|change| path.explained(&self.store, &change)).transpose()?;
         let event = path.event(run, kept, used);
         self.tell(&event)?;

@@ -10,7 +10,8 @@ use goodput_model::record::DirectionResult;
 use goodput_model::{BitRate, Bytes, EndName, Known, Length, Plan, Record};
 use goodput_store::{Store, StoreError, Watched};
 use goodput_watch::{
-    Change, Chart, Meter, Point, Series, bytes_on_the_path, differences, expected_cost,
+    Change, Chart, Limit, MAX_TESTS, Meter, Point, Series, bytes_on_the_path, differences,
+    expected_cost,
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -19,13 +20,14 @@ use tokio::time::sleep;
 use crate::args::MeasureArgs;
 use crate::commands::measured;
 use crate::credentials::credentials;
+use crate::data_dirs::state_dir;
 use crate::file_servers;
 use crate::report::watch::{Changed, Event, Tested};
+use crate::running::Announced;
+use crate::screen;
 
 /// Records before a change that it is compared with: eight hours of tests every 15 minutes.
 const COMPARED: usize = 32;
-/// A day of the budget, seconds.
-const DAY_S: f64 = 86_400.0;
 const MINUTES_OF_A_DAY: f64 = 1440.0;
 
 /// A watched path.
@@ -44,6 +46,8 @@ pub struct Path {
     chart: Chart,
     /// Numbers of the whole tests' records, oldest first.
     records: Vec<i64>,
+    /// Where a test is announced, so that it can be followed from elsewhere.
+    state_dir: Option<PathBuf>,
 }
 
 /// A test with a result.
@@ -54,6 +58,8 @@ pub struct Run {
     pub incomplete: Option<String>,
     /// What it cost the line.
     pub bytes: Bytes,
+    /// For those who follow it, until this is dropped: the result is then kept.
+    _announced: Option<Announced>,
 }
 
 /// A test without a result.
@@ -100,11 +106,17 @@ impl Path {
         state: Option<PathBuf>,
         store: &Store,
     ) -> Result<Self> {
-        let target = file_servers::target(text, &args.peer.files, state)?;
+        let target = file_servers::target(text, &args.peer.files, state.clone())?;
         let credentials = credentials(&args.peer.credentials, &target)?;
         let plan = args.plan_towards(&target, length);
         let series = serde_json::to_string(&Series::from(&plan))?;
-        let mut path = Self {
+        let tests = store.tests_of(text, &series, MAX_TESTS)?.into_iter();
+        let tests: Vec<(Point, bool)> = tests
+            .filter_map(|test| {
+                Some((point(test.record, &test.started, test.goodput)?, test.begins_change))
+            })
+            .collect();
+        Ok(Self {
             text: text.into(),
             gone_since: None,
             last_cost: None,
@@ -112,27 +124,10 @@ impl Path {
             credentials,
             plan,
             series,
-            chart: Chart::default(),
-            records: Vec::new(),
-        };
-        for test in store.tests_of(&path.text, &path.series)? {
-            // What it finds was said when it happened.
-            path.enter(test.record, &test.started, test.goodput);
-        }
-        Ok(path)
-    }
-
-    /// How long ago the tests of the last 24 hours were, in seconds, and what each cost. One from the future, by a clock
-    /// that was set back, counts as new.
-    pub fn past_costs(&self, store: &Store) -> Result<Vec<(f64, Bytes)>, StoreError> {
-        let now = Timestamp::now();
-        let day = jiff::SignedDuration::from_secs(DAY_S as i64);
-        let from = now.saturating_sub(day).map(|from| from.to_string()).unwrap_or_default();
-        let spent = store.spent(&self.text, &from)?.into_iter().map(|(started, bytes)| {
-            let age = started.parse::<Timestamp>().map(|at| now.duration_since(at).as_secs_f64());
-            (age.unwrap_or_default().max(0.0), Bytes(bytes))
-        });
-        Ok(spent.collect())
+            chart: Chart::restored(&tests),
+            records: tests.iter().map(|(test, _)| test.id).collect(),
+            state_dir: state_dir(state).ok(),
+        })
     }
 
     /// What the next test may cost, of which `share` is its share of the budget.
@@ -159,6 +154,7 @@ impl Path {
         meter: &RefCell<Meter>,
     ) -> Result<Run, EngineError> {
         let started = measured::now();
+        let announced = self.announced(&started);
         let (raise, soon) = goodput_engine::interrupt();
         let used_up = Cell::new(false);
         let ends_it = async {
@@ -171,6 +167,7 @@ impl Path {
         };
         let measured = async {
             let listener = &mut |event: goodput_engine::Event| {
+                announced.iter().for_each(|announced| announced.enter(&event));
                 hear(&mut meter.borrow_mut(), &event);
                 if meter.borrow().will_exceed(limits.bytes) {
                     used_up.set(true);
@@ -196,7 +193,12 @@ impl Path {
         let bytes = bytes_on_the_path(&conclusion.record, report);
         let by_budget = used_up.get().then(|| "the budget was used up".to_owned());
         let incomplete = by_budget.or(conclusion.incomplete.map(|part| part.why));
-        Ok(Run { record: conclusion.record, incomplete, bytes })
+        Ok(Run { record: conclusion.record, incomplete, bytes, _announced: announced })
+    }
+
+    /// Lets others follow a test that begins at `started`.
+    fn announced(&self, started: &str) -> Option<Announced> {
+        Announced::new(self.state_dir.as_deref()?, "watch", &self.text, started)
     }
 
     /// Stores a test. Returns the number of its record.
@@ -205,27 +207,23 @@ impl Path {
         let watched = Watched {
             plan: self.series.clone(),
             goodput: (whole && goodput.0 > 0.0).then_some(goodput),
-            bytes: run.bytes.0,
         };
         store.add_watched(&run.record, &watched)
     }
 
-    /// Compares a whole test with the ones before.
-    pub fn compare(&mut self, id: i64, record: &Record) -> Option<Change> {
-        self.enter(id, &record.started, record.result.goodput_bits_per_s)
-    }
-
-    fn enter(&mut self, id: i64, started: &str, goodput: BitRate) -> Option<Change> {
-        let at = started.parse::<Timestamp>().ok()?;
-        let time = at.to_zoned(TimeZone::system()).time();
-        let minutes = f64::from(time.hour()) * 60.0 + f64::from(time.minute());
+    /// Compares a whole test with the ones before. The history keeps where a change begins: after a restart, it is not found
+    /// again.
+    pub fn compare(&mut self, store: &Store, id: i64, record: &Record) -> Option<Change> {
+        let test = point(id, &record.started, record.result.goodput_bits_per_s)?;
         self.records.push(id);
-        self.chart.push(Point {
-            id,
-            at_s: at.as_second() as f64,
-            day_share: minutes / MINUTES_OF_A_DAY,
-            goodput: goodput.0,
-        })
+        let change = self.chart.push(test)?;
+        if let Err(why) = store.mark_change(change.first_since.id) {
+            let target = &self.text;
+            screen::say(format_args!(
+                "goodput: {target}: a restart may report this change again: {why}"
+            ));
+        }
+        Some(change)
     }
 
     /// A change, with what changed with it.
@@ -238,7 +236,7 @@ impl Path {
         };
         let before = read(&self.records[first.saturating_sub(COMPARED)..first]);
         let since = read(&self.records[first..]);
-        let found = differences(&before, &since);
+        let found = differences(&before, &since, goodput_kernel::sources::lasts);
         let time = |point: Point| {
             let time = Timestamp::from_second(point.at_s as i64).unwrap_or_default();
             time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
@@ -265,8 +263,8 @@ impl Path {
 
     /// What a test showed.
     pub fn event(&self, run: &Run, record: Option<i64>, used: Bytes) -> Event {
-        let verdict = &run.record.verdict;
-        let finding = run.record.findings.iter().find(|finding| finding.rule == verdict.limit);
+        let limit = Limit::of(&run.record);
+        let finding = run.record.findings.iter().find(|finding| finding.rule == limit.rule);
         let seconds = |us: f64| us / 1e6;
         let main = main_direction(&run.record);
         Event::Tested(Tested {
@@ -274,8 +272,9 @@ impl Path {
             target: self.text.clone(),
             record,
             goodput_bits_per_s: run.record.result.goodput_bits_per_s,
-            limit: verdict.limit.clone(),
-            end: verdict.end,
+            limit: limit.rule,
+            limiter: limit.limiter,
+            end: limit.end,
             probability: finding.and_then(|finding| finding.probability.value().copied()),
             round_trip_s: main.and_then(|main| main.rtt_us.value().copied()).map(seconds),
             smallest_round_trip_s: main
@@ -287,6 +286,19 @@ impl Path {
             used_bytes: used,
         })
     }
+}
+
+/// A test as the chart sees it; none if its time can't be read.
+fn point(id: i64, started: &str, goodput: BitRate) -> Option<Point> {
+    let at = started.parse::<Timestamp>().ok()?;
+    let time = at.to_zoned(TimeZone::system()).time();
+    let minutes = f64::from(time.hour()) * 60.0 + f64::from(time.minute());
+    Some(Point {
+        id,
+        at_s: at.as_second() as f64,
+        day_share: minutes / MINUTES_OF_A_DAY,
+        goodput: goodput.0,
+    })
 }
 
 /// The direction that the verdict is about.

@@ -76,7 +76,8 @@ impl Outcome {
             let text = format!("{}: no change found ({script})", cause.what);
             return Self { named: false, limit: None, text };
         };
-        let limit = change["limit_since"]["rule"].as_str().unwrap_or_default();
+        let since = &change["limit_since"];
+        let limit = since["limiter"].as_str().or(since["rule"].as_str()).unwrap_or_default();
         let empty = Vec::new();
         let changed = change["changed"].as_array().unwrap_or(&empty).iter();
         let changed: Vec<&str> = changed.filter_map(|one| one["what"].as_str()).collect();
@@ -153,7 +154,7 @@ fn watch_once(lab: &Lab, server: &Server, home: &FilePath) -> Result<Vec<Value>,
 fn repeat(history: &FilePath, random: &mut Xoshiro256PlusPlus) -> Result<(), Failed> {
     let store = Store::open(history)?;
     let series = store.series()?.pop().ok_or("there is a series")?;
-    let tests = store.tests_of(&series.target, &series.plan)?;
+    let tests = store.tests_of(&series.target, &series.plan, BEFORE)?;
     let real = tests.iter().map(|test| store.get(test.record));
     let real: Vec<Record> = real.collect::<Result<_, _>>()?;
     let now_s = Timestamp::now().as_second();
@@ -162,7 +163,7 @@ fn repeat(history: &FilePath, random: &mut Xoshiro256PlusPlus) -> Result<(), Fai
         let started = Timestamp::from_second(at_s)?.to_string();
         let record = real.choose(random).ok_or("there were tests")?.clone();
         let goodput = Some(record.result.goodput_bits_per_s);
-        let watched = Watched { plan: series.plan.clone(), goodput, bytes: 0 };
+        let watched = Watched { plan: series.plan.clone(), goodput };
         store.add_watched(&Record { started, ..record }, &watched)?;
     }
     Ok(())
