@@ -70,8 +70,8 @@ pub use place::default_state_dir;
 pub use private_mount::{MountAgain, PrivateMountError};
 pub use restore::{Forget, Outcome, RestoreReport, Restored};
 pub use saved::{
-    SaveError, SavedFile, contents as saved_text, is_of_mount, keeping, of_mount, remove_saved,
-    save, saved,
+    SaveError, SavedFile, check_savable, contents as saved_text, is_of_mount, keeping, of_mount,
+    remove_saved, save, saved,
 };
 pub use setting::{Backend, Machine, Scope, Setting, Unit};
 pub use turn::Turn;

@@ -12,6 +12,7 @@ use crate::screen;
 /// Makes values effective now and after a reboot, all of them or none; returns the files that store
 /// them. Options of a mount are in effect from the next mount on.
 pub fn keep(assignments: &[(SettingRef, String)], state_dir: &Path) -> Result<Vec<SavedFile>> {
+    assignments.iter().try_for_each(|(setting, _)| goodput_settings::check_savable(setting))?;
     let mut changes = Changes::begin(state_dir, GuardProgram::current())?;
     for (setting, value) in assignments {
         if !goodput_settings::is_of_mount(setting) {

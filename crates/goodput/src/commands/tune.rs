@@ -58,7 +58,9 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
 /// What this host, or a host reached by SSH, can keep.
 fn keepable(hosts: Hosts) -> Keepable {
     Arc::new(move |setting, point| {
-        is_within_reach(&hosts, setting.end) && to_keep(setting, point).is_some()
+        let kept = to_keep(setting, point).filter(|_| is_within_reach(&hosts, setting.end));
+        let is_here = hosts.at(setting.end).is_none();
+        kept.is_some_and(|kept| !is_here || goodput_settings::check_savable(&kept).is_ok())
     })
 }
 

@@ -8,6 +8,7 @@ mod host;
 pub mod keeping;
 mod link;
 mod mount;
+mod namespace;
 mod network;
 mod overruled;
 mod place;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use goodput_model::{EndName, Permanent, SettingRef};
 
 use crate::error::SettingError;
-use crate::lookup::permanent;
+use crate::lookup::{machine, permanent};
 use contents::{Assignment, Contents};
 use host::Here;
 use overruled::overruled;
@@ -44,6 +45,12 @@ pub enum SaveError {
     /// No file of this host can keep the value.
     #[error("{0} can't be saved here: {1}")]
     NotHere(SettingRef, &'static str),
+    /// The files of this host are about another network namespace.
+    #[error(
+        "{0} can't be saved from this network namespace: /etc describes the devices and parameters of the host's own; \
+         save it there, or set it without saving"
+    )]
+    OtherNamespace(SettingRef),
     /// The file exists and is not ours.
     #[error(
         "{} is not goodput's file; it is left as it is. Move it away, or write these lines into it:\n{lines}", path.display()
@@ -128,7 +135,20 @@ pub fn save(
     assignments: &[(SettingRef, String)],
     program: &Path,
 ) -> Result<Vec<SavedFile>, SaveError> {
+    assignments.iter().try_for_each(|(setting, _)| check_savable(setting))?;
     save_below(Path::new("/"), assignments, program)
+}
+
+/// Refuses a setting of a network namespace that the host's files are not about.
+///
+/// # Errors
+/// With the situation, and what to do.
+pub fn check_savable(setting: &SettingRef) -> Result<(), SaveError> {
+    let of_namespace = |setting| machine(setting).is_ok_and(|m| m.namespaced(setting));
+    match !is_of_mount(setting) && of_namespace(setting) && namespace::is_foreign() {
+        true => Err(SaveError::OtherNamespace(setting.clone())),
+        false => Ok(()),
+    }
 }
 
 /// The files of ours, including edited ones.
