@@ -29,6 +29,10 @@ pub fn all() -> Vec<Test> {
             tuning_that_is_interrupted_reports_what_it_tried,
         ),
         Test::of_facts(
+            "verbs::what_the_kernel_makes_of_values_is_said",
+            what_the_kernel_makes_of_values_is_said,
+        ),
+        Test::of_facts(
             "verbs::tuning_of_a_dead_path_ends_in_time",
             tuning_of_a_dead_path_ends_in_time,
         ),
@@ -67,6 +71,24 @@ fn a_setting_is_set_and_stays() -> Result<(), Failed> {
     let undo = text(&settings(&["undo"])?.stdout);
     check(undo.contains("nothing to undo") && stage.burst()? == 200_000, undo)?;
     check(stage.journals() == 0, "a journal is left")
+}
+
+fn what_the_kernel_makes_of_values_is_said() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let device = stage.lab.near().device();
+    let compare = |values: &str, more: &[&str]| -> Result<(Option<i32>, String), Failed> {
+        let values = values.replace('=', &format!("@{device}="));
+        let words = [&["compare", stage.target(), &values, "--no-store"], more].concat();
+        let output = stage.goodput(&words)?.output()?;
+        Ok((output.status.code(), text(&output.stdout) + &text(&output.stderr)))
+    };
+    let (code, said) = compare("rps.flow_cnt=1000,1024", &[])?;
+    check(code == Some(2) && said.contains("1000 and 1024 are the same, 1024"), said)?;
+    let (code, said) = compare("qdisc.tbf.burst=1600,100", &[])?;
+    check(code == Some(2) && said.contains("have up to 1514 bytes"), said)?;
+    check(stage.journals() == 0, "a journal is left")?;
+    let (_, said) = compare("rps.flow_cnt=0,1000", &["-n", "100K", "--max-time", "1", "--json"])?;
+    check(said.contains("=1000: the kernel made it 1024"), said)
 }
 
 fn a_lab_stays_up_until_it_is_ended() -> Result<(), Failed> {

@@ -68,10 +68,25 @@ impl Appliers {
         arm: &Arm,
         plan: &Plan,
     ) -> Result<Plan, EngineError> {
-        for (setting, value) in arm.0.iter().filter(|(setting, _)| !is_of_plan(setting)) {
-            self.change(client, setting, value).await?;
-        }
+        self.set(client, arm).await?;
         planned(arm, plan)
+    }
+
+    /// Sets everything as `arm` has it. Returns what each value became, in the order of the arm; `None` for a setting of
+    /// the measurement.
+    pub async fn set(
+        &mut self,
+        client: &mut Client,
+        arm: &Arm,
+    ) -> Result<Vec<Option<String>>, EngineError> {
+        let mut effective = Vec::new();
+        for (setting, value) in &arm.0 {
+            effective.push(match is_of_plan(setting) {
+                true => None,
+                false => Some(self.change(client, setting, value).await?),
+            });
+        }
+        Ok(effective)
     }
 
     /// Sets everything as `arm` has it, here and at hosts reached by SSH, while something else talks to the far end.
@@ -82,17 +97,18 @@ impl Appliers {
                     self.change_remote(host.clone(), setting.clone(), value.clone()).await?
                 }
                 None => self.change_near(setting.clone(), value.clone()).await?,
-            }
+            };
         }
         Ok(())
     }
 
+    /// Sets one value, and returns what it became.
     async fn change(
         &mut self,
         client: &mut Client,
         setting: &SettingRef,
         value: &str,
-    ) -> Result<(), EngineError> {
+    ) -> Result<String, EngineError> {
         if let Some(address) = self.hosts.at(setting.end) {
             return self.change_remote(address.clone(), setting.clone(), value.into()).await;
         }
@@ -102,7 +118,7 @@ impl Appliers {
                 // The far host treats its own settings as near ones.
                 let own = SettingRef { end: EndName::Near, ..setting.clone() };
                 let request = SettingRequest::Apply(own, value.into());
-                let applied = client.setting(request).await.map(drop);
+                let applied = client.setting(request).await;
                 // A far end that allows no changes has nothing to put back.
                 let refused = applied.as_ref().is_err_and(EngineError::not_permitted);
                 self.far_touched |= client.far_end().changes_settings && !refused;
@@ -111,7 +127,11 @@ impl Appliers {
         }
     }
 
-    async fn change_near(&mut self, setting: SettingRef, value: String) -> Result<(), EngineError> {
+    async fn change_near(
+        &mut self,
+        setting: SettingRef,
+        value: String,
+    ) -> Result<String, EngineError> {
         let (changes, state_dir) = (self.near.take(), self.state_dir.clone());
         let (changes, applied) =
             blocking(move || apply_near(changes, state_dir, &setting, &value)).await?;
@@ -124,7 +144,7 @@ impl Appliers {
         address: Address,
         setting: SettingRef,
         value: String,
-    ) -> Result<(), EngineError> {
+    ) -> Result<String, EngineError> {
         let changes = self.remote.remove(&address);
         let (state_dir, access) = (self.state_dir.clone(), self.hosts.access.clone());
         let to = address.clone();
@@ -135,10 +155,10 @@ impl Appliers {
             };
             match begun {
                 Ok(mut changes) => {
-                    let applied = changes.apply(&setting, &value).map(drop);
+                    let applied = changes.apply(&setting, &value);
                     (Some(changes), applied)
                 }
-                Err(error) => (None, Err::<(), RemoteError>(error)),
+                Err(error) => (None, Err::<String, RemoteError>(error)),
             }
         })
         .await?;
@@ -234,7 +254,7 @@ fn is_of_plan(setting: &SettingRef) -> bool {
     goodput_settings::find_for(&near).is_ok_and(Setting::is_plan)
 }
 
-type Applied = (Option<Changes>, Result<(), SettingError>);
+type Applied = (Option<Changes>, Result<String, SettingError>);
 
 fn apply_near(
     changes: Option<Changes>,
@@ -248,7 +268,7 @@ fn apply_near(
     };
     match begun {
         Ok(mut changes) => {
-            let applied = changes.apply(setting, value).map(drop);
+            let applied = changes.apply(setting, value);
             (Some(changes), applied)
         }
         Err(error) => (None, Err(error)),

@@ -9,6 +9,7 @@ mod max_time;
 mod nfs_reads;
 mod pace;
 mod polled_runs;
+mod rehearsal;
 mod run_log;
 mod run_responses;
 mod turns;
@@ -37,6 +38,7 @@ use crate::near::own_check;
 use crate::result::conclude::conclude;
 use crate::verbs::retry::{RETRY_PAUSES, may_pass};
 use appliers::{Appliers, planned};
+use rehearsal::{Rehearsal, rehearse};
 pub(crate) use run_log::Compared;
 use run_log::{Aborted, Run, RunLog};
 use turns::{Alternation, Blocks, Pattern};
@@ -148,9 +150,10 @@ async fn run(
         seed: request.seed,
         ..Design::default()
     };
-    let change = rehearse(request, client, appliers).await?;
+    let Rehearsal { change, rounded } = rehearse(request, client, appliers).await?;
     let mut log = RunLog::new(request, design.looks().first());
     log.doubts = appliers.forget_metrics(client, &request.plan, arms).await;
+    log.doubts.extend(rounded);
     let mut runs = Runs { request, client, appliers, interrupt, log };
     let mut broken = None;
     let stopped = loop {
@@ -187,26 +190,11 @@ async fn check_arms(request: &CompareRequest) -> Result<(), EngineError> {
         own_check::check(&request.target, &plan).await.map_err(|why| {
             let settings = arm.0.iter().map(|(setting, value)| format!("{setting}={value}"));
             let named: Vec<_> = settings.collect();
-            EngineError::Flow(format!("{}: {why}", named.join(" ")))
+            let not_permitted = why.not_permitted();
+            EngineError::Incomplete { why: format!("{}: {why}", named.join(" ")), not_permitted }
         })?;
     }
     Ok(())
-}
-
-/// Applies every arm once, the baseline last, so that a wrong value or permission shows before any time is spent. Returns how long a change took at most.
-async fn rehearse(
-    request: &CompareRequest,
-    client: &mut Client,
-    appliers: &mut Appliers,
-) -> Result<Duration, EngineError> {
-    let mut longest = Duration::ZERO;
-    for (number, arm) in request.arms.iter().rev().enumerate() {
-        let began = Instant::now();
-        appliers.apply(client, arm, &request.plan).await?;
-        // The first one also logs in to hosts, and starts what puts back.
-        longest = longest.max(if number == 0 { Duration::ZERO } else { began.elapsed() });
-    }
-    Ok(longest)
 }
 
 /// Makes the runs and records them.
