@@ -57,6 +57,7 @@ const COMPAT: &str = "goodput-compat";
 const CAPTURE: &str = "goodput-capture";
 const CHARTS: &str = "goodput-charts";
 const WATCH: &str = "goodput-watch";
+const FLEET: &str = "goodput-fleet";
 const WEB: &str = "goodput-web";
 
 /// From the bottom up. The tests of a crate may use all crates before it.
@@ -74,6 +75,7 @@ const LAYERS: &[Layer] = &[
     pure(SHAPING, &[MODEL, CEILING]),
     pure(CHARTS, &[MODEL]),
     pure(WATCH, &[MODEL]),
+    pure(FLEET, &[MODEL]),
     layer(STORE, &[MODEL]),
     // What it shows and starts besides the history is handed to it.
     layer(WEB, &[MODEL, CHARTS, STORE]),
@@ -108,7 +110,8 @@ const LAYERS: &[Layer] = &[
         "goodput",
         &[
             MODEL, WIRE, FILES, CEILING, DIAGNOSE, EXPERIMENT, SHAPING, STORE, MOVER, KERNEL,
-            SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT, CHARTS, WATCH, WEB,
+            SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT, CHARTS, WATCH, FLEET,
+            WEB,
         ],
     ),
     // The developers' programs, which share how they start others. `xtask` counts what tests leave behind, and starts the

@@ -18,6 +18,7 @@ mod examples;
 mod explained;
 mod fetches;
 pub mod file_parts;
+pub mod fleet;
 mod labelled;
 pub mod latency;
 pub mod live;

@@ -15,6 +15,7 @@ mod file_logins;
 mod file_server_limits;
 mod file_servers;
 mod files;
+mod fleet;
 mod freebsd;
 mod help;
 mod history;

@@ -3,6 +3,7 @@
 mod ceiling;
 mod check;
 mod compare;
+mod fleet;
 mod generate;
 mod history;
 mod key;
@@ -24,6 +25,7 @@ use clap::Subcommand;
 pub use ceiling::CeilingArgs;
 pub use check::CheckArgs;
 pub use compare::{Combination, CompareArgs, ComparisonArgs};
+pub use fleet::{Fleet, FleetMatrixArgs, FleetPlanArgs};
 pub use generate::Generate;
 pub use history::{ExportArgs, HistoryArgs, HistoryDeed, PruneArgs};
 pub use key::KeyArgs;
@@ -55,6 +57,9 @@ pub enum Command {
     Shaping(Box<ShapingArgs>),
     /// Test paths on a schedule, and say when one changed and why
     Watch(Box<WatchArgs>),
+    /// Plan the tests of a mesh of hosts, and explain its slow pairs
+    #[command(subcommand)]
+    Fleet(Fleet),
     /// Find what could limit this host, without traffic
     ///
     /// goodput reads the host's settings and counters.

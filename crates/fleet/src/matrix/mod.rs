@@ -1,0 +1,16 @@
+//! What the records say of each pair of a mesh, and what explains its slow pairs.
+
+mod cells;
+mod explain;
+mod fit;
+mod part;
+mod scale;
+mod seen;
+mod student;
+mod whole;
+
+pub use cells::Cell;
+pub use explain::{Cause, Explanation, LimitSeen};
+pub use part::Part;
+pub use seen::{Observation, Unusable, seen};
+pub use whole::{Matrix, Question, matrix};

@@ -1,0 +1,277 @@
+//! What one record says of a pair: who sent to whom, and how fast. Or why it says nothing.
+
+use std::fmt;
+
+use goodput_model::{
+    BitRate, DirectionResult, EndName, Kind, Known, Plan, Record, Transport, plain_char,
+};
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::part::Part;
+use crate::mesh::Mesh;
+
+/// One test of one direction between two sites.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// Number of the record in the history.
+    pub record: i64,
+    /// The site that sent.
+    pub sender: String,
+    /// The site that received.
+    pub receiver: String,
+    /// When it began, seconds since 1970, by the clock of the host that made the record.
+    pub at_s: f64,
+    /// Goodput, above 0.
+    pub goodput: BitRate,
+    /// Smallest round-trip time, microseconds.
+    pub rtt_us: Known<f64>,
+    /// Id of the limiting rule, or `none`.
+    pub limit: String,
+    /// Where that limit was.
+    pub limit_at: Part,
+}
+
+/// Why a record says nothing of how fast a pair's path is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unusable {
+    /// It is no single test.
+    NoTest,
+    /// Both ends sent at once, each in the other's way.
+    BothDirections,
+    /// Datagrams, which go at the rate that was asked for.
+    Datagrams,
+    /// The test was asked to keep a rate.
+    KeptRate,
+    /// Files were at an end, which may be slower than the path.
+    Files,
+    /// The test ended early.
+    Incomplete,
+    /// Nothing arrived.
+    NothingArrived,
+    /// It names no host, or no time.
+    Nameless,
+    /// The host tested itself.
+    OwnHost,
+    /// One of the hosts is not in the mesh file.
+    NotInMesh,
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::NoTest => "not a single test",
+            Self::BothDirections => "both directions at once",
+            Self::Datagrams => "datagrams, at the rate that was asked for",
+            Self::KeptRate => "held to a rate",
+            Self::Files => "from or to files",
+            Self::Incomplete => "ended early",
+            Self::NothingArrived => "nothing arrived",
+            Self::Nameless => "without a host's name or a time",
+            Self::OwnHost => "a host with itself",
+            Self::NotInMesh => "a host that the mesh file does not have",
+        })
+    }
+}
+
+/// What the record with the number `id` says. With a mesh, the sites have its names; without one, those of the hosts.
+///
+/// # Errors
+/// Why the record says nothing.
+pub fn seen(record: &Record, id: i64, mesh: Option<&Mesh>) -> Result<Observation, Unusable> {
+    let direction = usable(record)?;
+    let [near, far] = hosts(record, mesh)?;
+    let (sender, receiver) = match direction.sender {
+        EndName::Near => (near, far),
+        EndName::Far => (far, near),
+    };
+    let at: Timestamp = record.started.parse().map_err(|_| Unusable::Nameless)?;
+    Ok(Observation {
+        record: id,
+        sender,
+        receiver,
+        at_s: at.as_second() as f64,
+        goodput: direction.goodput_bits_per_s,
+        rtt_us: direction.min_rtt_us.clone(),
+        limit: plain(&record.verdict.limit),
+        limit_at: Part::of(record.verdict.end, direction.sender),
+    })
+}
+
+/// The only direction of a test that went as fast as it could, from memory to memory.
+fn usable(record: &Record) -> Result<&DirectionResult, Unusable> {
+    let plan = &record.plan;
+    let direction = match &record.result.directions[..] {
+        _ if record.kind != Kind::Test => return Err(Unusable::NoTest),
+        [] => return Err(Unusable::NothingArrived),
+        [only] => only,
+        _ => return Err(Unusable::BothDirections),
+    };
+    if plan.transport == Transport::Udp {
+        return Err(Unusable::Datagrams);
+    }
+    if plan.rate_bits_per_s.is_some() || plan.socket.max_pacing_bits_per_s.is_some() {
+        return Err(Unusable::KeptRate);
+    }
+    if has_files(record, plan) {
+        return Err(Unusable::Files);
+    }
+    if record.incomplete.is_some() {
+        return Err(Unusable::Incomplete);
+    }
+    if direction.goodput_bits_per_s.0 > 0.0 { Ok(direction) } else { Err(Unusable::NothingArrived) }
+}
+
+fn has_files(record: &Record, plan: &Plan) -> bool {
+    let fetched = record.fetches.is_some() || plan.fetches.is_some();
+    fetched || record.mount.is_some() || !plan.storage.is_memory()
+}
+
+/// The sites of the near and of the far end.
+fn hosts(record: &Record, mesh: Option<&Mesh>) -> Result<[String; 2], Unusable> {
+    let near = record.ends.near.value().map(|end| end.host.name.as_str()).unwrap_or_default();
+    // A far end that is no goodput has the name of its program.
+    let far = record.ends.far.value().filter(|end| end.host.is_goodput());
+    let far = far.map_or_else(|| host_of(&record.target), |end| end.host.name.as_str());
+    let names = match mesh {
+        None => [near, far],
+        Some(mesh) => in_mesh(mesh, near, far, &record.target).ok_or(Unusable::NotInMesh)?,
+    };
+    match names {
+        names if names.contains(&"") => Err(Unusable::Nameless),
+        [near, far] if near == far => Err(Unusable::OwnHost),
+        names => Ok(names.map(plain)),
+    }
+}
+
+/// A text that another host has chosen, as it can be shown.
+fn plain(text: &str) -> String {
+    text.chars().map(plain_char).collect()
+}
+
+/// The mesh's names of both ends: its targets are more certain than the names that hosts give themselves.
+fn in_mesh<'a>(mesh: &'a Mesh, near: &str, far: &str, target: &str) -> Option<[&'a str; 2]> {
+    let by_host = |name: &str| mesh.sites.iter().find(|site| site.host == name);
+    let by_target = mesh.sites.iter().find(|site| site.target.as_deref() == Some(target));
+    let (near, far) = (by_host(near)?, by_target.or_else(|| by_host(far))?);
+    Some([near.name.as_str(), far.name.as_str()])
+}
+
+/// The host of a target as typed: without scheme, port and file.
+fn host_of(target: &str) -> &str {
+    let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
+    let rest = rest.split('/').next().unwrap_or_default();
+    if let Some((address, _)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return address;
+    }
+    match rest.rsplit_once(':') {
+        // More than one colon is an IPv6 address alone.
+        Some((host, _)) if !host.contains(':') => host,
+        _ => rest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{Bytes, Length};
+
+    fn record() -> Record {
+        let json = include_str!("../../../goodput/src/report/example/record.json");
+        Record::from_json(json).unwrap()
+    }
+
+    fn pair(record: &Record) -> Result<(String, String, Part), Unusable> {
+        seen(record, 7, None).map(|seen| (seen.sender, seen.receiver, seen.limit_at))
+    }
+
+    fn reversed() -> Record {
+        let mut record = record();
+        record.result.directions[0].sender = EndName::Far;
+        record
+    }
+
+    #[test]
+    fn the_record_says_who_sent_to_whom() {
+        assert_eq!(pair(&record()), Ok(("laptop".into(), "nas".into(), Part::Sender)));
+        assert_eq!(pair(&reversed()), Ok(("nas".into(), "laptop".into(), Part::Receiver)));
+        let seen = seen(&record(), 7, None).unwrap();
+        assert_eq!((seen.record, seen.limit.as_str()), (7, "shaper-burst"));
+        assert!(seen.at_s > 1.7e9 && seen.goodput.0 > 4e8, "{seen:?}");
+    }
+
+    #[test]
+    fn a_name_that_would_paint_the_screen_is_plain() {
+        let mut record = record();
+        if let Known::Value(far) = &mut record.ends.far {
+            far.host.name = "nas\x1b[2J".into();
+        }
+        assert_eq!(pair(&record).unwrap().1, "nas\u{fffd}[2J");
+    }
+
+    #[test]
+    fn a_far_end_that_is_no_goodput_has_the_name_of_its_target() {
+        let mut record = record();
+        record.target = "iperf3://10.0.0.7:5201".into();
+        if let Known::Value(far) = &mut record.ends.far {
+            far.host.goodput.clear();
+        }
+        assert_eq!(pair(&record).unwrap().1, "10.0.0.7");
+        for (target, host) in [
+            ("nas", "nas"),
+            ("[fe80::1]:7", "fe80::1"),
+            ("fe80::1", "fe80::1"),
+            ("http://a/b", "a"),
+        ] {
+            assert_eq!(host_of(target), host);
+        }
+    }
+
+    #[test]
+    fn a_mesh_gives_the_names() {
+        let text = "[site.home]\nhost = \"laptop\"\n[site.store]\ntarget = \"nas\"\n";
+        let mesh = Mesh::parse("x", text).unwrap();
+        let found = seen(&record(), 7, Some(&mesh)).unwrap();
+        assert_eq!((found.sender.as_str(), found.receiver.as_str()), ("home", "store"));
+        let other = Mesh::parse("x", "[site.a]\ntarget = \"a\"\n[site.b]\n").unwrap();
+        assert_eq!(seen(&record(), 7, Some(&other)), Err(Unusable::NotInMesh));
+    }
+
+    #[test]
+    fn what_says_nothing_of_the_path_is_named() {
+        let with = |change: fn(&mut Record)| {
+            let mut record = record();
+            change(&mut record);
+            pair(&record).unwrap_err()
+        };
+        type Case = (fn(&mut Record), Unusable);
+        let cases: [Case; 8] = [
+            (|record| record.kind = Kind::Compare, Unusable::NoTest),
+            (|record| record.plan.transport = Transport::Udp, Unusable::Datagrams),
+            (|record| record.plan.rate_bits_per_s = Some(BitRate(1e6)), Unusable::KeptRate),
+            (|record| record.plan.fetches = Some(1), Unusable::Files),
+            (|record| record.incomplete = Some("x".into()), Unusable::Incomplete),
+            (|record| record.started = "soon".into(), Unusable::Nameless),
+            (|record| record.ends.near = Known::missing("x"), Unusable::Nameless),
+            (
+                |record| record.result.directions[0].goodput_bits_per_s.0 = 0.0,
+                Unusable::NothingArrived,
+            ),
+        ];
+        for (change, why) in cases {
+            assert_eq!(with(change), why);
+        }
+        let mut both = record();
+        both.result.directions.push(both.result.directions[0].clone());
+        assert_eq!(pair(&both), Err(Unusable::BothDirections));
+        let mut own = record();
+        if let (Known::Value(near), Known::Value(far)) = (&own.ends.near, &mut own.ends.far) {
+            far.host.name.clone_from(&near.host.name);
+        }
+        assert_eq!(pair(&own), Err(Unusable::OwnHost));
+        let mut bytes = record();
+        bytes.plan.length = Length::Bytes(Bytes(7));
+        assert!(pair(&bytes).is_ok());
+    }
+}

@@ -1,0 +1,389 @@
+//! A mesh that can be tested: what its file means, once all of its names and values fit together.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use goodput_model::{BitRate, Bytes, is_plain, meant};
+use toml::Spanned;
+
+use super::error::MeshError;
+use super::file::{Directions, File, PairTable, SiteTable, Which};
+use super::values::Window;
+
+/// Most sites: a full mesh of them has two million pairs.
+const MAX_SITES: usize = 2000;
+/// Longest name, characters: that of a host (RFC 1035, section 2.3.4: 255 octets) fits.
+const MAX_NAME_CHARS: usize = 255;
+
+/// Sites, and how their pairs are tested.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mesh {
+    /// The sites, as the file orders them; at least two.
+    pub sites: Vec<Site>,
+    /// Names of the lines that sites share.
+    pub uplinks: Vec<String>,
+    /// The pairs that are tested, each once; at least one.
+    pub pairs: Vec<Pair>,
+    /// Whether each end of a pair sends in turn; otherwise the first site sends.
+    pub both_directions: bool,
+    /// How often the mesh is tested, seconds; absent: once.
+    pub every_s: Option<f64>,
+    /// Length of one test of one direction, seconds.
+    pub length_s: f64,
+    /// Time between two tests, seconds.
+    pub pause_s: f64,
+    /// What all tests may cost in any 24 hours, payload and headers.
+    pub budget: Option<Bytes>,
+    /// When tests may run, in the order of their beginnings; none: always.
+    pub windows: Vec<Window>,
+}
+
+/// A site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Site {
+    /// Its name.
+    pub name: String,
+    /// What `goodput test` calls it; absent: nobody can call it.
+    pub target: Option<String>,
+    /// The name of its host in records.
+    pub host: String,
+    /// Index of the line that it shares.
+    pub uplink: Option<usize>,
+    /// What its tests may cost in any 24 hours.
+    pub budget: Option<Bytes>,
+}
+
+/// Two sites that are tested.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pair {
+    /// Indexes of the sites. At least one can be called.
+    pub sites: [usize; 2],
+    /// Pairs of a higher priority come first.
+    pub priority: i32,
+    /// Rate that a test is expected to reach on the line, headers included.
+    pub rate: Option<BitRate>,
+}
+
+impl Mesh {
+    /// Reads the text of a mesh file; `origin` names it in errors.
+    ///
+    /// # Errors
+    /// The line, what it says, and what is allowed there.
+    pub fn parse(origin: &str, text: &str) -> Result<Self, MeshError> {
+        let file: File = toml::from_str(text)
+            .map_err(|error| MeshError::at(origin, text, error.span(), error.message()))?;
+        let found = Check { file: &file }.mesh();
+        found.map_err(|(span, problem)| MeshError::at(origin, text, span, problem))
+    }
+
+    /// Length of one round, seconds: a test in each direction, and the pauses.
+    pub fn round_s(&self) -> f64 {
+        f64::from(self.directions()) * (self.length_s + self.pause_s)
+    }
+
+    /// Tests of one pair in a round: one for each direction.
+    pub fn directions(&self) -> u32 {
+        if self.both_directions { 2 } else { 1 }
+    }
+}
+
+/// Where something is wrong, and what.
+type Problem = (Option<Range<usize>>, String);
+
+/// The file while it is checked.
+struct Check<'a> {
+    file: &'a File,
+}
+
+impl Check<'_> {
+    fn mesh(&self) -> Result<Mesh, Problem> {
+        let uplinks = self.uplinks()?;
+        let sites = self.sites(&uplinks)?;
+        let test = &self.file.test;
+        let mesh = Mesh {
+            pairs: self.pairs(&sites)?,
+            sites,
+            uplinks,
+            both_directions: test.directions == Directions::Both,
+            every_s: test.every.map(|every| every.0),
+            length_s: test.length.0,
+            pause_s: test.pause.0,
+            budget: test.budget.as_ref().map(|budget| budget.get_ref().0),
+            windows: self.windows()?,
+        };
+        self.windows_hold_a_round(&mesh)?;
+        self.budgets_have_rates(&mesh)?;
+        Ok(mesh)
+    }
+
+    fn uplinks(&self) -> Result<Vec<String>, Problem> {
+        let mut uplinks = Vec::new();
+        for name in &self.file.uplinks {
+            fits_as_name(name, "an uplink")?;
+            if uplinks.contains(name.get_ref()) {
+                return Err((Some(name.span()), "this uplink is named twice; name it once".into()));
+            }
+            uplinks.push(name.get_ref().clone());
+        }
+        Ok(uplinks)
+    }
+
+    fn sites(&self, uplinks: &[String]) -> Result<Vec<Site>, Problem> {
+        let tables = &self.file.site.0;
+        if !(2..=MAX_SITES).contains(&tables.len()) {
+            let count = tables.len();
+            let write = "a mesh has 2 to 2000: write a table [site.NAME] for each";
+            return Err((None, format!("the file has {count} sites, but {write}")));
+        }
+        tables.iter().map(|(name, table)| site(name, table, uplinks)).collect()
+    }
+
+    fn pairs(&self, sites: &[Site]) -> Result<Vec<Pair>, Problem> {
+        let named = self.named_pairs(sites)?;
+        let rate = self.file.test.rate.map(|rate| rate.0);
+        let pairs: Vec<Pair> = match self.file.test.pairs {
+            Which::Named if named.is_empty() => {
+                let why =
+                    "pairs = \"named\" needs at least one [[pair]], like: sites = [\"a\", \"b\"]";
+                return Err((None, why.into()));
+            }
+            Which::Named => named.into_values().collect(),
+            Which::All => {
+                let second = |first: usize| (first + 1..sites.len()).map(move |two| [first, two]);
+                let all = (0..sites.len()).flat_map(second);
+                let plain = |sites: [usize; 2]| Pair { sites, priority: 0, rate };
+                let found =
+                    |sites: [usize; 2]| named.get(&sites).copied().unwrap_or_else(|| plain(sites));
+                all.map(found).collect()
+            }
+        };
+        let deaf = |pair: &&Pair| pair.sites.iter().all(|site| sites[*site].target.is_none());
+        match pairs.iter().find(deaf) {
+            None => Ok(pairs),
+            Some(pair) => {
+                let [one, two] = pair.sites.map(|site| &sites[site].name);
+                let write = "give one of them a target, or leave the pair out (pairs = \"named\")";
+                Err((
+                    None,
+                    format!(
+                        "{one} and {two} have no target, so neither can call the other; {write}"
+                    ),
+                ))
+            }
+        }
+    }
+
+    /// The pairs with a table of their own, by their sites in the order of the file.
+    fn named_pairs(&self, sites: &[Site]) -> Result<BTreeMap<[usize; 2], Pair>, Problem> {
+        let mut named = BTreeMap::new();
+        for table in &self.file.pair {
+            let pair = self.named_pair(table, sites)?;
+            let mut key = pair.sites;
+            key.sort_unstable();
+            if named.insert(key, pair).is_some() {
+                let why =
+                    "this pair has two tables [[pair]], in either order of its sites; keep one";
+                return Err((Some(table.sites.span()), why.into()));
+            }
+        }
+        Ok(named)
+    }
+
+    fn named_pair(&self, table: &PairTable, sites: &[Site]) -> Result<Pair, Problem> {
+        let [one, two] = table.sites.get_ref();
+        let index = |name: &Spanned<String>| {
+            let found = sites.iter().position(|site| site.name == *name.get_ref());
+            let names = || sites.iter().map(|site| site.name.as_str());
+            found.ok_or_else(|| (Some(name.span()), unknown("site", name.get_ref(), names)))
+        };
+        let pair = [index(one)?, index(two)?];
+        if pair[0] == pair[1] {
+            let why = "a pair needs two different sites";
+            return Err((Some(table.sites.span()), why.into()));
+        }
+        let rate = table.rate.or(self.file.test.rate).map(|rate| rate.0);
+        Ok(Pair { sites: pair, priority: table.priority, rate })
+    }
+
+    fn windows(&self) -> Result<Vec<Window>, Problem> {
+        let typed = &self.file.test.windows;
+        for (number, window) in typed.iter().enumerate() {
+            let mut before = typed[..number].iter();
+            if before.any(|other| other.get_ref().overlaps(*window.get_ref())) {
+                let why = "this window overlaps one before it; join them";
+                return Err((Some(window.span()), why.into()));
+            }
+        }
+        let mut windows: Vec<_> = typed.iter().map(|window| *window.get_ref()).collect();
+        windows.sort_by_key(|window| window.from_min);
+        Ok(windows)
+    }
+
+    fn windows_hold_a_round(&self, mesh: &Mesh) -> Result<(), Problem> {
+        let round_s = mesh.round_s();
+        let Some(first) = self.file.test.windows.first() else { return Ok(()) };
+        if mesh.windows.iter().any(|window| window.length_s() >= round_s) {
+            return Ok(());
+        }
+        let why = format!(
+            "no window has room for a round, which takes {round_s:.0} s; make one longer, or the tests shorter (length)"
+        );
+        Err((Some(first.span()), why))
+    }
+
+    fn budgets_have_rates(&self, mesh: &Mesh) -> Result<(), Problem> {
+        if mesh.pairs.iter().all(|pair| pair.rate.is_some()) {
+            return Ok(());
+        }
+        let site = self.file.site.0.iter().find(|(_, table)| table.budget.is_some());
+        let of_site = site.map(|(name, _)| name.span());
+        let span = self.file.test.budget.as_ref().map(Spanned::span).or(of_site);
+        let Some(span) = span else { return Ok(()) };
+        let why = "a budget needs to know what a test moves: write [test] rate, like \"1gbit\"";
+        Err((Some(span), why.into()))
+    }
+}
+
+fn site(name: &Spanned<String>, table: &SiteTable, uplinks: &[String]) -> Result<Site, Problem> {
+    fits_as_name(name, "a site")?;
+    let uplink = table.uplink.as_ref().map(|wanted| {
+        let found = uplinks.iter().position(|uplink| uplink == wanted.get_ref());
+        let names = || uplinks.iter().map(String::as_str);
+        found.ok_or_else(|| (Some(wanted.span()), unknown("uplink", wanted.get_ref(), names)))
+    });
+    Ok(Site {
+        name: name.get_ref().clone(),
+        target: table.target.clone(),
+        host: table.host.clone().unwrap_or_else(|| name.get_ref().clone()),
+        uplink: uplink.transpose()?,
+        budget: table.budget.map(|budget| budget.0),
+    })
+}
+
+fn fits_as_name(name: &Spanned<String>, noun: &str) -> Result<(), Problem> {
+    let text = name.get_ref();
+    let fits = |c: char| is_plain(c) && !c.is_whitespace();
+    if (1..=MAX_NAME_CHARS).contains(&text.chars().count()) && text.chars().all(fits) {
+        return Ok(());
+    }
+    let why = format!("the name of {noun} has 1 to 255 visible characters and no blanks");
+    Err((Some(name.span()), why))
+}
+
+/// An unknown name, what may be meant, and what there is.
+fn unknown<'a, N: Iterator<Item = &'a str>>(
+    noun: &str,
+    name: &str,
+    names: impl Fn() -> N,
+) -> String {
+    /// More names say no more.
+    const SHOWN: usize = 8;
+    let hint = meant(name, names()).map_or_else(String::new, |meant| format!("; {meant}"));
+    let all: Vec<_> = names().take(SHOWN + 1).collect();
+    let known = match all.len() {
+        0 if noun == "uplink" => "declare it: uplinks = [\"NAME\"] at the top of the file".into(),
+        0 => format!("the file has no {noun}"),
+        n if n > SHOWN => format!("the file has {}, and others", all[..SHOWN].join(", ")),
+        _ => format!("the file has {}", all.join(", ")),
+    };
+    format!("there is no {noun} {name:?}{hint}; {known}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const WHOLE: &str = r#"
+uplinks = ["berlin"]
+
+[test]
+every = "6h"
+length = "10s"
+rate = "1gbit"
+budget = "2TB/day"
+windows = ["22:00-06:00", "12:00-13:00"]
+
+[site.a]
+target = "a.example.net"
+uplink = "berlin"
+
+[site.b]
+target = "b.example.net:7487"
+uplink = "berlin"
+budget = "20GB/day"
+
+[site.c]
+host = "c-lab"
+
+[[pair]]
+sites = ["c", "a"]
+priority = 5
+rate = "100mbit"
+"#;
+
+    fn problem(text: &str) -> String {
+        Mesh::parse("mesh.toml", text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_whole_file_is_read() {
+        let mesh = Mesh::parse("mesh.toml", WHOLE).unwrap();
+        let names: Vec<_> = mesh.sites.iter().map(|site| site.name.as_str()).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        assert_eq!(mesh.sites[2].host, "c-lab");
+        assert_eq!((mesh.sites[0].uplink, mesh.sites[2].uplink), (Some(0), None));
+        let pairs: Vec<_> = mesh.pairs.iter().map(|pair| (pair.sites, pair.priority)).collect();
+        assert_eq!(pairs, [([0, 1], 0), ([2, 0], 5), ([1, 2], 0)]);
+        assert_eq!(mesh.pairs[1].rate, Some(BitRate(1e8)));
+        assert_eq!(mesh.windows[0].from_min, 720, "in the order of the day");
+        assert_eq!((mesh.round_s(), mesh.every_s), (24.0, Some(21_600.0)));
+    }
+
+    #[test]
+    fn errors_have_the_line_the_key_and_what_is_allowed() {
+        let with = |from: &str, to: &str| problem(&WHOLE.replace(from, to));
+        for (from, to, words) in [
+            ("every = \"6h\"", "every = \"often\"", &["line 5", "every", "often", "15m"][..]),
+            ("every = \"6h\"", "evry = \"6h\"", &["line 5", "evry", "every", "windows"]),
+            ("every = \"6h\"", "every = 6", &["line 5", "every = 6", "string"]),
+            ("every = \"6h\"", "pairs = \"some\"", &["line 5", "some", "all", "named"]),
+            ("22:00-06:00", "22:00-12:30", &["line 9", "overlaps"]),
+            ("uplink = \"berlin\"\nbudget", "uplink = \"berln\"\nbudget", &["line 17", "berlin"]),
+            ("[\"c\", \"a\"]", "[\"c\", \"x\"]", &["line 24", "\"x\"", "a, b, c"]),
+            ("[\"c\", \"a\"]", "[\"c\", \"c\"]", &["line 24", "two different"]),
+            ("[\"c\", \"a\"]", "[\"c\"]", &["line 24"]),
+            ("[site.c]", "[site.\"c d\"]", &["line 20", "no blanks"]),
+            ("[site.c]", "[site.a]", &["line 20", "duplicate"]),
+            ("rate = \"1gbit\"\n", "", &["line 7", "budget", "rate"]),
+            ("length = \"10s\"", "length = \"10h\"", &["line 9", "no window"]),
+            ("uplinks = [\"berlin\"]", "", &["uplinks = "]),
+            ("target = \"a.example.net\"", "", &["c and a", "target"]),
+        ] {
+            let why = with(from, to);
+            assert!(why.starts_with("mesh.toml"), "{why}");
+            words.iter().for_each(|word| assert!(why.contains(word), "{word:?} in {why}"));
+        }
+        assert!(problem("").contains("0 sites"));
+        let twice = format!("{WHOLE}[[pair]]\nsites = [\"a\", \"c\"]\n");
+        assert!(problem(&twice).contains("line 28"), "{}", problem(&twice));
+    }
+
+    #[test]
+    fn little_is_needed() {
+        let mesh = Mesh::parse("x", "[site.a]\ntarget = \"a\"\n[site.b]\n").unwrap();
+        assert_eq!((mesh.pairs.len(), mesh.every_s, mesh.windows.len()), (1, None, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_mesh_or_an_error(text in "(\\PC|\n){0,200}") {
+            let _ = Mesh::parse("x", &text);
+        }
+
+        #[test]
+        fn a_file_cut_short_is_no_panic(cut in 0..WHOLE.len()) {
+            let _ = Mesh::parse("x", &WHOLE[..cut]);
+        }
+    }
+}

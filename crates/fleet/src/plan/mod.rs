@@ -1,0 +1,10 @@
+//! What a mesh costs in rounds, time and bytes, and what the budgets leave out.
+
+mod budget;
+mod calendar;
+mod gaps;
+mod outline;
+mod rounds;
+
+pub use outline::{Costs, FleetPlan, LeftOut, Reason, SiteShare, plan};
+pub use rounds::{fewest_rounds, rounds};

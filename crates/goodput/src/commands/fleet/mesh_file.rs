@@ -1,0 +1,14 @@
+//! The mesh file on disk.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use goodput_fleet::Mesh;
+
+/// Reads a mesh file.
+pub(super) fn read(path: &Path) -> Result<Mesh> {
+    let shown = path.display().to_string();
+    let text = fs::read_to_string(path).with_context(|| format!("can't read the mesh {shown}"))?;
+    Ok(Mesh::parse(&shown, &text)?)
+}

@@ -1,0 +1,5 @@
+//! What is shown of a mesh of hosts.
+
+pub mod matrix;
+pub mod plan;
+mod span;

@@ -1,0 +1,204 @@
+//! The report of `goodput fleet plan`: rounds, time, what each site pays, and what is left out.
+
+use std::collections::BTreeMap;
+
+use goodput_fleet::{FleetPlan, LeftOut, Reason};
+use goodput_model::{BitRate, Bytes, Known};
+
+use super::span::span;
+use crate::report::labelled::{line, lines};
+use crate::report::style;
+use crate::report::table::Table;
+
+/// More pairs in one line say no more.
+const SHOWN_PAIRS: usize = 6;
+
+/// The whole report, with at most `most` rounds.
+pub fn text(plan: &FleetPlan, most: u32) -> String {
+    let mut out = String::new();
+    line(&mut out, "mesh", &style::strong(mesh(plan)));
+    line(&mut out, "time", &time(plan));
+    lines(&mut out, "rate", plan.rates_bits_per_s.map(rate));
+    lines(&mut out, "left out", left_out(plan));
+    lines(&mut out, "doubts", plan.doubts.clone());
+    out += &format!("\n{}\n", costs(plan));
+    for (number, round) in (1..=most).zip(&plan.rounds) {
+        let pairs: Vec<_> = round.iter().map(pair).collect();
+        // Wide gaps keep a pair on one line.
+        line(&mut out, &format!("round {number}"), &pairs.join("   "));
+    }
+    let more = plan.rounds.len().saturating_sub(most as usize);
+    if more > 0 {
+        line(&mut out, "", &format!("and {more} more rounds (--rounds, or --json for all)"));
+    }
+    out
+}
+
+fn pair([one, two]: &[&str; 2]) -> String {
+    format!("{one} – {two}")
+}
+
+/// `12 sites, 66 pairs, both directions, in 11 rounds (no fewer are possible)`
+fn mesh(plan: &FleetPlan) -> String {
+    let pairs: usize = plan.rounds.iter().map(Vec::len).sum();
+    let directions = if plan.both_directions { "both directions" } else { "one direction" };
+    let fewest = match plan.fewest_rounds {
+        fewest if fewest == plan.rounds.len() => "no fewer are possible".into(),
+        fewest => format!("at least {fewest} are needed"),
+    };
+    format!(
+        "{} sites, {pairs} pairs, {directions}, in {} rounds ({fewest})",
+        plan.sites.len(),
+        plan.rounds.len()
+    )
+}
+
+/// `4.4 min from the first round to the end of the last; a round takes 24 s; every 6 h, at most 4 times a day`
+fn time(plan: &FleetPlan) -> String {
+    let whole = match &plan.mesh_s {
+        Known::Value(seconds) => {
+            format!("{} from the first round to the end of the last", span(*seconds))
+        }
+        Known::Missing(why) => format!("unknown: {why}"),
+    };
+    let often = match plan.every_s {
+        None => "once".into(),
+        Some(every) => {
+            format!("every {}, at most {} times a day", span(every), plan.meshes_per_day)
+        }
+    };
+    format!("{whole}; a round takes {}; {often}", span(plan.round_s))
+}
+
+/// The costs stand or fall with it.
+fn rate([lowest, highest]: [BitRate; 2]) -> String {
+    let rates = match lowest == highest {
+        true => lowest.to_string(),
+        false => format!("{lowest} to {highest}"),
+    };
+    format!("{rates}, which the file expects of a test: the costs below follow from it")
+}
+
+fn costs(plan: &FleetPlan) -> String {
+    let mut table = Table::new(&["site", "uplink", "pairs", "per mesh", "per day", "budget"]);
+    for site in &plan.sites {
+        let [mesh, day] = match &site.costs {
+            Known::Value(costs) => [costs.mesh_bytes, costs.day_bytes].map(|b| b.to_string()),
+            Known::Missing(_) => ["unknown"; 2].map(String::from),
+        };
+        let budget = site.budget_bytes.map_or_else(String::new, per_day);
+        let pairs = site.pairs.to_string();
+        table.row(&[site.name, site.uplink.unwrap_or_default(), &pairs, &mesh, &day, &budget]);
+    }
+    let unknown = plan.sites.iter().find_map(|site| site.costs.get().err());
+    let why = unknown.map_or_else(String::new, |why| format!("cost unknown: {why}\n"));
+    table.text() + &why
+}
+
+fn per_day(bytes: Bytes) -> String {
+    format!("{bytes}/day")
+}
+
+/// A sentence for each budget that is used up.
+fn left_out(plan: &FleetPlan) -> Vec<String> {
+    let mut by_budget: BTreeMap<Reason, Vec<&LeftOut>> = BTreeMap::new();
+    for left in &plan.left_out {
+        by_budget.entry(left.because).or_default().push(left);
+    }
+    by_budget.into_iter().flat_map(|(budget, left)| of_budget(plan, budget, left)).collect()
+}
+
+fn of_budget(plan: &FleetPlan, reason: Reason, left: Vec<&LeftOut>) -> Vec<String> {
+    let amount = match reason {
+        Reason::BudgetOfAll => plan.budget_bytes,
+        Reason::BudgetOf(name) => {
+            plan.sites.iter().find(|site| site.name == name).and_then(|site| site.budget_bytes)
+        }
+    };
+    let amount = amount.map_or_else(String::new, |amount| format!(" ({})", per_day(amount)));
+    let budget = match reason {
+        Reason::BudgetOfAll => format!("the budget of all tests{amount}"),
+        Reason::BudgetOf(name) => format!("the budget of {name}{amount}"),
+    };
+    let (never, rarer): (Vec<&LeftOut>, Vec<&LeftOut>) =
+        left.into_iter().partition(|left| left.per_day == 0);
+    let never = (!never.is_empty()).then(|| {
+        let names = named(never.iter().map(|left| pair(&left.sites)));
+        format!("{budget} does not pay for {}: {names}", pairs(never.len()))
+    });
+    let rarer = (!rarer.is_empty()).then(|| {
+        let often = rarer.iter().map(|left| format!("{} ({})", pair(&left.sites), left.per_day));
+        let names = named(often);
+        format!(
+            "{budget} pays for {} less often than {} times a day: {names}",
+            pairs(rarer.len()),
+            plan.meshes_per_day
+        )
+    });
+    never.into_iter().chain(rarer).collect()
+}
+
+fn pairs(count: usize) -> String {
+    if count == 1 { "1 pair".into() } else { format!("{count} pairs") }
+}
+
+/// The first of these texts, and how many others there are.
+pub(super) fn named(texts: impl ExactSizeIterator<Item = String>) -> String {
+    let more = texts.len().saturating_sub(SHOWN_PAIRS);
+    let shown = texts.take(SHOWN_PAIRS).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} others") } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_fleet::Mesh;
+
+    fn shown(text: &str, most: u32) -> String {
+        let mesh = Mesh::parse("x", text).unwrap();
+        let report = super::text(&goodput_fleet::plan(&mesh), most);
+        anstream::adapter::strip_str(&report).to_string()
+    }
+
+    const FOUR: &str = r#"
+[test]
+every = "6h"
+rate = "1gbit"
+[site.a]
+target = "a"
+[site.b]
+target = "b"
+[site.c]
+target = "c"
+[site.poor]
+budget = "12GB/day"
+"#;
+
+    #[test]
+    fn rounds_time_costs_and_what_is_left_out_are_shown() {
+        let text = shown(FOUR, 20);
+        for words in [
+            "4 sites, 6 pairs, both directions, in 3 rounds (no fewer are possible)",
+            "72 s from the first round to the end of the last; a round takes 24 s; every 6 h, at most 4 times a day",
+            "1 Gbit/s, which the file expects",
+            "the budget of poor (12 GB/day) pays for 3 pairs less often than 4 times a day",
+            "round 3",
+            "12 GB/day",
+        ] {
+            assert!(text.contains(words), "{words:?} in {text}");
+        }
+        assert!(shown(FOUR, 1).contains("and 2 more rounds"));
+    }
+
+    #[test]
+    fn pairs_without_a_test_are_named() {
+        let text = shown(&FOUR.replace("12GB", "3GB"), 20);
+        assert!(text.contains("does not pay for 2 pairs: "), "{text}");
+    }
+
+    #[test]
+    fn without_a_rate_the_costs_are_unknown() {
+        let text = shown("[site.a]\ntarget = \"a\"\n[site.b]\n", 20);
+        assert!(text.contains("cost unknown: the file has no rate"), "{text}");
+        assert!(text.contains("once"), "{text}");
+    }
+}
