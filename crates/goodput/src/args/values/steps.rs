@@ -57,7 +57,8 @@ fn steps(
         None => doubled(low, high),
         Some(count) => spaced(low, high, number_of_values(count)?),
     };
-    let between = between.into_iter().map(|value| value.to_string());
+    let between: Vec<String> =
+        between.into_iter().map(|value| written(value, &from, &to)).collect();
     Ok([from].into_iter().chain(between).chain([to]).collect())
 }
 
@@ -67,6 +68,17 @@ fn number_of_values(text: &str) -> Result<u32, String> {
         _ => {
             Err(format!("{text:?} is no number of values; write 2 to {MAX_VALUES} after the colon"))
         }
+    }
+}
+
+/// A number with the largest of the units K, M and G that divides it, if the ends of its range have such units.
+fn written(value: u64, from: &str, to: &str) -> String {
+    const UNITS: [(u64, char); 3] = [(1 << 30, 'G'), (1 << 20, 'M'), (1 << 10, 'K')];
+    let has_unit = |end: &str| UNITS.iter().any(|(_, unit)| end.ends_with(*unit));
+    let unit = UNITS.iter().find(|(size, _)| value.is_multiple_of(*size));
+    match unit.filter(|_| has_unit(from) && has_unit(to)) {
+        Some((size, unit)) => format!("{}{unit}", value / size),
+        None => value.to_string(),
     }
 }
 
@@ -111,7 +123,10 @@ mod tests {
 
     #[test]
     fn a_range_doubles_or_has_as_many_values_as_asked() {
-        assert_eq!(values("4K..64K").unwrap(), ["4K", "8192", "16384", "32768", "64K"]);
+        assert_eq!(values("4K..64K").unwrap(), ["4K", "8K", "16K", "32K", "64K"]);
+        assert_eq!(values("512K..2M").unwrap(), ["512K", "1M", "2M"]);
+        assert_eq!(values("4K..64K:3").unwrap(), ["4K", "16K", "64K"]);
+        assert_eq!(values("4K..16384").unwrap(), ["4K", "8192", "16384"]);
         assert_eq!(values("1..100:3").unwrap(), ["1", "10", "100"]);
         assert_eq!(values("1..3:9").unwrap(), ["1", "2", "3"], "whole numbers only, each once");
         assert_eq!(values("1mbit..4mbit").unwrap(), ["1mbit", "2000000", "4mbit"]);
@@ -127,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_baseline_before_a_range_stays_first() {
-        assert_eq!(values("16K, 4K..32K").unwrap(), ["16K", "4K", "8192", "32K"]);
+        assert_eq!(values("16K, 4K..32K").unwrap(), ["16K", "4K", "8K", "32K"]);
         assert_eq!(values("on,off").unwrap(), ["on", "off"]);
     }
 
