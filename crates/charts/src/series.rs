@@ -15,7 +15,7 @@ pub fn end(record: &Record, name: EndName) -> Option<&End> {
 
 /// A count that grows, as its rate per second from one sample to the next. A rate stands at the end of the time that
 /// it is of. Samples that lack the count are passed over. A sample that follows another much sooner than usual takes its
-/// place: the last of a run does, and a rate over so short a time says nothing.
+/// place: the last of a run does, and a rate over so short a time says nothing. A time that steps back has no rate.
 pub fn growth<'a>(
     samples: impl Iterator<Item = &'a Sample>,
     count: impl Fn(&Sample) -> Option<f64>,
@@ -27,7 +27,7 @@ pub fn growth<'a>(
     for now in counted {
         match kept.last() {
             // Joined with the time before it, so that its bytes are not left out.
-            Some(before) if now.0 - before.0 <= usual / 2.0 && kept.len() > 1 => {
+            Some(before) if (0.0..=usual / 2.0).contains(&(now.0 - before.0)) && kept.len() > 1 => {
                 kept.pop();
                 kept.push(now);
             }
@@ -35,7 +35,8 @@ pub fn growth<'a>(
         }
     }
     let rate = |pair: &[Point]| (pair[1].0, (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0));
-    kept.windows(2).map(rate).filter(|(_, rate)| rate.is_finite()).collect()
+    let forward = kept.windows(2).filter(|pair| pair[1].0 > pair[0].0);
+    forward.map(rate).filter(|(_, rate)| rate.is_finite()).collect()
 }
 
 /// What one flow's kernel reported over time, as `read` takes it from each sample that has it.
@@ -96,5 +97,13 @@ mod tests {
         let rates = growth(samples.iter(), |sample| Some(sample.received_bytes as f64));
         assert_eq!(rates, [(1.0, 100.0), (2.0, 200.0), (3.1, 600.0 / 1.1)]);
         assert!(growth(samples.iter(), |_| None).is_empty());
+    }
+
+    #[test]
+    fn a_time_that_steps_back_has_no_rate_and_those_behind_it_have_theirs() {
+        let samples = [(0.0, 0), (1.0, 100), (2.0, 200), (0.5, 300), (1.5, 500), (2.5, 600)];
+        let samples = samples.map(|(at_s, bytes)| sample(at_s, bytes));
+        let rates = growth(samples.iter(), |sample| Some(sample.received_bytes as f64));
+        assert_eq!(rates, [(1.0, 100.0), (2.0, 100.0), (1.5, 200.0), (2.5, 100.0)]);
     }
 }

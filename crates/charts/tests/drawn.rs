@@ -143,6 +143,31 @@ fn a_record_of_which_nothing_is_known_still_makes_a_page() {
     assert!(page(&[(&record, figures)]).contains(&record.verdict.summary));
 }
 
+/// A clock of either end that is set back by half of the run.
+#[test]
+fn times_that_step_back_are_drawn_and_make_nothing_negative() {
+    for (name, mut record) in records() {
+        let figures_before = drawn(&record).len();
+        for end in [&mut record.ends.near, &mut record.ends.far] {
+            let Known::Value(end) = end else { continue };
+            let half_s = end.samples.last().map_or(0.0, |last| last.at_s) / 2.0;
+            let late = end.samples.iter_mut().filter(|sample| sample.at_s > half_s);
+            late.for_each(|sample| sample.at_s -= half_s);
+        }
+        let half_s = record.intervals.last().map_or(0.0, |last| last.to_s) / 2.0;
+        for interval in record.intervals.iter_mut().filter(|one| one.from_s >= half_s) {
+            interval.from_s -= half_s;
+            interval.to_s -= half_s;
+        }
+        let figures = drawn(&record);
+        assert_eq!(figures.len(), figures_before, "{name}");
+        for figure in figures.iter().filter(|one| one.id.starts_with("rate")) {
+            let cells = figure.table.rows.iter().flatten();
+            assert!(cells.clone().all(|cell| !cell.starts_with('-')), "{name}: {:?}", figure.table);
+        }
+    }
+}
+
 #[test]
 fn counts_beyond_all_measure_end_neither_the_report_nor_the_program() {
     for (_, mut record) in records() {

@@ -65,19 +65,18 @@ fn lost(end: &End, role: Role) -> Option<(&'static str, Vec<Point>)> {
 }
 
 /// How much the count grew in each of equal parts of the time. A datagram that came late takes back a loss, so that it
-/// may have become less.
+/// may have become less. What was counted up to a time is in the part that ends there or later, also if times step back.
 fn bars(counts: &[Point]) -> Vec<[Point; 2]> {
     let until = last([counts]);
     let edge = |bar: u32| until * f64::from(bar) / f64::from(MAX_BARS);
-    let before = |time: f64| {
-        counts.iter().rev().find(|(at, _)| *at <= time).map_or(0.0, |(_, count)| *count)
-    };
-    (0..MAX_BARS)
-        .map(|bar| {
-            let (from, to) = (edge(bar), edge(bar + 1));
-            [(from, 0.0), (to, before(to) - before(from))]
-        })
-        .collect()
+    let mut bars: Vec<_> =
+        (0..MAX_BARS).map(|bar| [(edge(bar), 0.0), (edge(bar + 1), 0.0)]).collect();
+    for pair in counts.windows(2) {
+        let (at, grown) = (pair[1].0, pair[1].1 - pair[0].1);
+        let bar = (at / until * f64::from(MAX_BARS)).ceil() as usize;
+        bars[bar.clamp(1, MAX_BARS as usize) - 1][1].1 += grown;
+    }
+    bars
 }
 
 fn plot(bars: &[[Point; 2]]) -> Plot {
@@ -99,5 +98,13 @@ mod tests {
         let sum: f64 = bars.iter().map(|[_, (_, count)]| count).sum();
         assert_eq!((bars.len(), sum), (80, 10.0));
         assert_eq!(bars[19][1], (1.0, 3.0));
+    }
+
+    #[test]
+    fn no_loss_is_left_out_or_taken_back_if_times_step_back() {
+        let counts = [(0.0, 0.0), (2.0, 3.0), (4.0, 5.0), (1.0, 9.0), (3.0, 10.0)];
+        let grown: Vec<f64> = bars(&counts).iter().map(|[_, (_, count)]| *count).collect();
+        assert_eq!(grown.iter().sum::<f64>(), 10.0);
+        assert!(grown.iter().all(|count| *count >= 0.0), "{grown:?}");
     }
 }

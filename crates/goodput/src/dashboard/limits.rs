@@ -26,6 +26,10 @@ impl Recent {
     /// Takes what `end` has counted.
     pub fn enter(&mut self, end: EndName, sample: &Sample) {
         let samples = self.0.entry(end).or_default();
+        // Times before a clock was set back say nothing about those after it.
+        if samples.back().is_some_and(|last| sample.at_s < last.at_s) {
+            samples.clear();
+        }
         while samples.front().is_some_and(|first| first.at_s < sample.at_s - LOOKS_BACK_S) {
             samples.pop_front();
         }
@@ -117,7 +121,8 @@ impl Limits {
     /// Accounts for the time since the last step, if a step is over.
     fn judge(&mut self, recent: &Recent) {
         let Some((oldest_s, to_s)) = recent.span_s(self.sender) else { return };
-        let from_s = self.judged_until_s.map_or(oldest_s, |until_s| until_s.max(oldest_s));
+        let judged_until_s = self.judged_until_s.filter(|until_s| *until_s <= to_s);
+        let from_s = judged_until_s.map_or(oldest_s, |until_s| until_s.max(oldest_s));
         if to_s >= from_s + STEP_S {
             let account = self.evidence(recent, from_s, to_s).and_then(|seen| account_of(&seen));
             self.step(to_s, account);
@@ -147,7 +152,8 @@ impl Limits {
                 None
             }
         };
-        while self.steps.front().is_some_and(|first| first.to_s < to_s - SHOWN_S) {
+        let is_shown = |step: &LimitedStep| (to_s - SHOWN_S..to_s).contains(&step.to_s);
+        while self.steps.front().is_some_and(|first| !is_shown(first)) {
             self.steps.pop_front();
         }
         self.steps.push_back(LimitedStep { to_s, held_by });
@@ -187,5 +193,28 @@ impl Limits {
                 precision_percent: Known::missing("the measurement still runs"),
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(at_s: f64) -> Sample {
+        Sample { at_s, sent_bytes: 0, received_bytes: 0, flows: Vec::new() }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_stop_the_account() {
+        let plan = Plan::standard();
+        let (mut recent, mut limits) = (Recent::default(), RunLimits::new(&plan, 1));
+        let mut judged = Vec::new();
+        for at_s in [100.0, 101.0, 102.0, 0.0, 1.0, 2.0] {
+            recent.enter(EndName::Near, &sample(at_s));
+            limits.judge(1, &plan, &recent);
+            judged.push(limits.directions[0].steps.back().map(|step| step.to_s));
+        }
+        let [.., one, two] = &judged[..] else { panic!("{judged:?}") };
+        assert_eq!((one, two), (&Some(1.0), &Some(2.0)), "{judged:?}");
     }
 }

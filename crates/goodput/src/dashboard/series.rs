@@ -15,8 +15,11 @@ const MIN_STEP_S: f64 = 0.09;
 pub struct Series(VecDeque<(f64, f64)>);
 
 impl Series {
-    /// Adds a value, and forgets those that are no longer shown.
+    /// Adds a value, and forgets those that are no longer shown. A time that steps back takes the place of those behind it.
     pub fn push(&mut self, at_s: f64, value: f64) {
+        while self.0.back().is_some_and(|(last_s, _)| *last_s >= at_s) {
+            self.0.pop_back();
+        }
         while self.0.front().is_some_and(|(first_s, _)| *first_s < at_s - SHOWN_S) {
             self.0.pop_front();
         }
@@ -89,11 +92,14 @@ pub struct DirectionSeries {
 impl DirectionSeries {
     /// Takes what `end` has counted; `role` is its part in this direction.
     pub fn enter(&mut self, end: EndName, role: Role, sample: &Sample) {
+        let since_s = |before: &Sample| sample.at_s - before.at_s;
         let before = self.before.get(&end);
-        if before.is_some_and(|before| sample.at_s < before.at_s + MIN_STEP_S) {
+        if before.is_some_and(|before| (0.0..MIN_STEP_S).contains(&since_s(before))) {
             return;
         }
-        if let Some(before) = self.before.insert(end, sample.clone()) {
+        let before = self.before.insert(end, sample.clone());
+        // Of a time that steps back no rate is known.
+        if let Some(before) = before.filter(|before| since_s(before) > 0.0) {
             self.step(role, &before, sample);
         }
     }
@@ -192,6 +198,16 @@ mod tests {
         assert_eq!(rates, [80e3, 320e3], "the sample after 0.05 s is too close");
         assert_eq!(direction.flows[&0].rate().0.last().map(f64::round), Some(80e3));
         assert!(direction.all.round_trip_ms.last().is_none(), "absent is not zero");
+    }
+
+    #[test]
+    fn a_time_that_steps_back_has_no_rate_and_the_next_ones_have_theirs() {
+        let mut direction = DirectionSeries::default();
+        for (at_s, bytes) in [(0.0, 0), (1.0, 1000), (2.0, 2000), (0.5, 3000), (1.5, 5000)] {
+            direction.enter(EndName::Near, Role::Sender, &sample(at_s, bytes));
+        }
+        let (rate, _) = direction.all.rate();
+        assert_eq!(rate.points(), [(1.0, 8e3), (1.5, 16e3)]);
     }
 
     #[test]
