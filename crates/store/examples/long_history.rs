@@ -2,7 +2,8 @@
 //!
 //!     cargo run --release -p goodput-store --example long_history -- DIRECTORY [RECORDS]
 //!
-//! Then `XDG_DATA_HOME=DIRECTORY goodput web` shows that history.
+//! Then `XDG_DATA_HOME=DIRECTORY goodput web` shows that history, and `curl -so /dev/null -w '%{time_total}\n'
+//! 'http://127.0.0.1:7488/path?target=host-7'` times a whole page.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 use std::error::Error;
@@ -25,8 +26,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wanted = |text: &str| Wanted { text: Some(text.into()), limit: 51, ..Wanted::default() };
     let page = Wanted { limit: 51, ..Wanted::default() };
     time("the newest page", &path, |store| store.search(&page).map(drop))?;
-    time("a page of one target", &path, |store| store.search(&wanted("host-7")).map(drop))?;
+    let of = |target: &str| Some(target.to_owned());
+    let results = Wanted { target: of("host-7"), limit: 500, ..Wanted::default() };
+    time("a page of targets with a text", &path, |store| {
+        store.search(&wanted("host-7")).map(drop)
+    })?;
+    time("a page of the only target", &path, |store| store.search(&wanted("host-77")).map(drop))?;
     time("a search without a result", &path, |store| store.search(&wanted("nowhere")).map(drop))?;
+    time("the results of a target", &path, |store| store.search(&results).map(drop))?;
+    time("the newest to compare with", &path, |store| {
+        store.newest("test", "host-7", |_| true).map(drop)
+    })?;
     time("the names to choose from", &path, |store| store.names().map(drop))
 }
 

@@ -22,12 +22,9 @@ pub enum RecordError {
     /// Not a record, or one that was damaged.
     #[error("it is not a goodput record: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// Not even the text of one.
-    #[error("it is damaged: its {part} is not that of a goodput record")]
-    Damaged {
-        /// What shows it: `text`, or only its `beginning` or `end`.
-        part: &'static str,
-    },
+    /// Not even text.
+    #[error("it is not a goodput record: it is not text")]
+    Damaged,
 }
 
 /// The history failed. Reports the operation, its object, the reason, and what to do.
@@ -179,7 +176,7 @@ pub enum StoreError {
 fn what_to_do(why: &RecordError) -> &'static str {
     match why {
         RecordError::Newer { .. } => "",
-        RecordError::Malformed(_) | RecordError::Damaged { .. } => {
+        RecordError::Malformed(_) | RecordError::Damaged => {
             "; the other records are fine, and `goodput history import FILE` takes this one from a copy of its JSON"
         }
     }

@@ -17,5 +17,5 @@ pub use compat::read_record;
 pub use error::{RecordError, StoreError};
 pub use path::default_path;
 pub use search::{MAX_NAMES, Names, Wanted};
-pub use store::{Entry, Store};
+pub use store::{Entry, Newest, Store};
 pub use watched::{Series, Tested, Watched};

@@ -11,7 +11,7 @@ const APPLICATION_ID: i64 = 0x6764_7074;
 
 /// Entry n converts a file of schema n to schema n + 1. Entries are added, never changed: files of
 /// each schema exist.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     // The JSON is the record; the other columns allow listing without reading it. Numbers are never
     // reused (AUTOINCREMENT): people keep them in notes.
     "CREATE TABLE records (
@@ -62,6 +62,11 @@ const MIGRATIONS: [&str; 4] = [
      ALTER TABLE watched ADD COLUMN begins_change INTEGER NOT NULL DEFAULT 0;
      DROP INDEX watched_by_series;
      CREATE INDEX watched_by_series ON watched (series, record, started, goodput_bits_per_s, begins_change);",
+    // A list says from its index alone which records a newer goodput wrote. All records so far have format 1. So have
+    // those of a goodput that opened the file before this: it doesn't name the column.
+    "ALTER TABLE records ADD COLUMN format INTEGER NOT NULL DEFAULT 1;
+     DROP INDEX records_listed;
+     CREATE INDEX records_listed ON records (id, started, kind, target, goodput_bits_per_s, rule, format);",
 ];
 
 /// Makes the tables in a new file and migrates an old one. If several processes try at once, one

@@ -2,17 +2,28 @@
 
 use rusqlite::ToSql;
 
-/// Reads the index alone, from the newest record on, until it has found enough. Without `INDEXED BY`, SQLite would read
-/// the table, whose pages hold the JSON.
-pub(crate) const SEARCH: &str = "SELECT id, started, kind, target, goodput_bits_per_s, rule
-     FROM records INDEXED BY records_listed
-     WHERE (:before IS NULL OR id < :before)
-       AND (:target IS NULL OR target = :target)
-       AND (:text IS NULL OR instr(lower(target), lower(:text)) > 0)
-       AND (:limited_by IS NULL OR rule = :limited_by)
-       AND (:from IS NULL OR started >= :from)
-       AND (:until IS NULL OR started < :until)
-     ORDER BY id DESC LIMIT :limit";
+/// What is read of each record, and which records are wanted: all of it is in the index `records_listed`.
+const COLUMNS: &str =
+    "listed.id, listed.started, listed.kind, listed.target, listed.goodput_bits_per_s, listed.rule,
+     listed.format";
+const CONDITIONS: &str = "(:before IS NULL OR listed.id < :before)
+       AND (:kind IS NULL OR listed.kind = :kind)
+       AND (:target IS NULL OR listed.target = :target)
+       AND (:text IS NULL OR instr(lower(listed.target), lower(:text)) > 0)
+       AND (:limited_by IS NULL OR listed.rule = :limited_by)
+       AND (:from IS NULL OR listed.started >= :from)
+       AND (:until IS NULL OR listed.started < :until)";
+
+/// All records. Without `INDEXED BY`, SQLite would read the table, whose pages hold the JSON.
+const OF_ALL: &str = "records AS listed INDEXED BY records_listed WHERE";
+
+/// The records of a target, to which its index leads past all others.
+const OF_TARGET: &str = "records AS found INDEXED BY records_by_target
+     CROSS JOIN records AS listed INDEXED BY records_listed ON listed.id = found.id
+     WHERE found.target = :target AND";
+
+/// Each target once. This index is smaller than that of the list, and equal targets stand together.
+pub(crate) const TARGETS: &str = "SELECT DISTINCT target FROM records INDEXED BY records_by_target";
 
 /// Deletes what began before a time. Without the index, SQLite would look at each record.
 pub(crate) const DELETE_ALL: &str = "DELETE FROM records
@@ -30,6 +41,8 @@ pub const MAX_NAMES: usize = 200;
 pub struct Wanted {
     /// Only records with a smaller number.
     pub before: Option<i64>,
+    /// Only of this kind of command, as in the record's JSON: `test`, `compare`.
+    pub kind: Option<String>,
     /// Only of exactly this target.
     pub target: Option<String>,
     /// Only of targets that contain this text, in capitals or not (ASCII).
@@ -47,16 +60,26 @@ pub struct Wanted {
 impl Default for Wanted {
     /// Everything.
     fn default() -> Self {
-        let [target, text, limited_by, from, until] = [const { None }; 5];
-        Self { before: None, target, text, limited_by, from, until, limit: u32::MAX }
+        let [kind, target, text, limited_by, from, until] = [const { None }; 6];
+        Self { before: None, kind, target, text, limited_by, from, until, limit: u32::MAX }
     }
 }
 
 impl Wanted {
-    /// The values of the parameters of [`SEARCH`].
-    pub(crate) fn parameters(&self) -> [(&str, &dyn ToSql); 7] {
+    /// The query, from the newest record on. It reads indexes alone, and ends when it has found enough.
+    pub(crate) fn query(&self) -> String {
+        let (records, newest) = match self.target {
+            Some(_) => (OF_TARGET, "found.id"),
+            None => (OF_ALL, "listed.id"),
+        };
+        format!("SELECT {COLUMNS} FROM {records} {CONDITIONS} ORDER BY {newest} DESC LIMIT :limit")
+    }
+
+    /// The values of the parameters of the query.
+    pub(crate) fn parameters(&self) -> [(&str, &dyn ToSql); 8] {
         [
             (":before", &self.before),
+            (":kind", &self.kind),
             (":target", &self.target),
             (":text", &self.text),
             (":limited_by", &self.limited_by),
@@ -107,10 +130,23 @@ mod tests {
 
     /// The pages of the table hold the JSON: reading them takes a hundred times as long.
     #[test]
-    fn a_search_reads_the_index_in_its_order_and_no_record() {
-        let steps = steps(SEARCH, &Wanted::default().parameters());
-        let [only] = &steps[..] else { panic!("it sorts: {steps:?}") };
-        assert!(only.contains("COVERING INDEX records_listed"), "{only}");
+    fn a_search_reads_indexes_in_their_order_and_no_record() {
+        let of_target = Wanted { target: Some("nas".into()), ..Wanted::default() };
+        let searches: [(_, &[&str]); 2] = [
+            (Wanted::default(), &["SCAN listed USING COVERING INDEX records_listed"]),
+            (
+                of_target,
+                &[
+                    "SEARCH found USING COVERING INDEX records_by_target (target=?)",
+                    "SEARCH listed USING COVERING INDEX records_listed (id=?)",
+                ],
+            ),
+        ];
+        for (wanted, expected) in searches {
+            assert_eq!(steps(&wanted.query(), &wanted.parameters()), expected, "no sorting");
+        }
+        let expected = ["SCAN records USING COVERING INDEX records_by_target"];
+        assert_eq!(steps(TARGETS, &[]), expected);
     }
 
     /// A watch with `--keep` deletes after each test, and asks at its beginning what was spent.

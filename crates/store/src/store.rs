@@ -9,10 +9,10 @@ use std::time::Duration;
 use goodput_model::{BitRate, Record};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 
-use crate::compat::{glance, read_record};
+use crate::compat::{knows, read_record};
 use crate::error::{OTHERS_WRITE, RecordError, StoreError};
 use crate::schema::migrate;
-use crate::search::{DELETE_ALL, DELETE_WATCHED, Names, SEARCH, Wanted, occurring};
+use crate::search::{DELETE_ALL, DELETE_WATCHED, Names, TARGETS, Wanted, occurring};
 use crate::watched::DELETE_SPENT;
 
 /// How long to wait for another process that writes. Writing a record takes milliseconds.
@@ -23,9 +23,6 @@ const STICKY_BIT: u32 = 0o1000;
 
 /// How many records of a kind and target are searched.
 const MAX_SEARCHED_RECORDS: u32 = 50;
-
-/// Bytes at each end of a record that a list looks at.
-const GLANCE_BYTES: usize = 64;
 
 /// The history, open.
 #[derive(Debug)]
@@ -49,6 +46,26 @@ pub struct Entry {
     pub goodput: BitRate,
     /// Id of the limiting rule, or `none`.
     pub limit: String,
+    /// Format of the record.
+    pub format: u32,
+}
+
+impl Entry {
+    /// Whether this program reads records of this format. Damage shows only when the record is read.
+    ///
+    /// Errors: a newer goodput wrote it.
+    pub fn readable(&self) -> Result<(), RecordError> {
+        knows(self.format)
+    }
+}
+
+/// The newest of some records, as far as they can be read.
+#[derive(Debug)]
+pub struct Newest {
+    /// The newest that fits.
+    pub record: Option<Record>,
+    /// Why newer ones can't be read, the newest first. Any of them may fit.
+    pub unread: Vec<StoreError>,
 }
 
 impl Store {
@@ -83,15 +100,17 @@ impl Store {
         read_record(&json).map_err(unkeepable)?;
         let kind = serde_json::to_value(record.kind).map_err(RecordError::from);
         let kind = kind.map_err(unkeepable)?;
-        let insert = "INSERT INTO records (started, kind, target, goodput_bits_per_s, rule, json)
-                      VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+        let insert =
+            "INSERT INTO records (started, kind, target, goodput_bits_per_s, rule, json, format)
+                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
         let columns = params![
             record.started,
             kind.as_str(),
             record.target,
             record.result.goodput_bits_per_s.0,
             record.verdict.limit,
-            json
+            json,
+            record.format
         ];
         self.db.execute(insert, columns).map_err(|source| self.failed("write to", source))?;
         Ok(self.db.last_insert_rowid())
@@ -105,9 +124,29 @@ impl Store {
     /// The wanted records, newest first.
     pub fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError> {
         let read = || -> rusqlite::Result<Vec<Entry>> {
-            self.db.prepare(SEARCH)?.query_map(&wanted.parameters()[..], entry)?.collect()
+            let Some(wanted) = self.narrowed(wanted)? else { return Ok(Vec::new()) };
+            self.db.prepare(&wanted.query())?.query_map(&wanted.parameters()[..], entry)?.collect()
         };
         read().map_err(|source| self.failed("read", source))
+    }
+
+    /// A search for a text, as the search for the one target that has it; `None` if no target has it. If several have
+    /// it, the search stays as it is: from the newest record on, it soon finds enough.
+    fn narrowed(&self, wanted: &Wanted) -> rusqlite::Result<Option<Wanted>> {
+        let (Some(text), None) = (&wanted.text, &wanted.target) else {
+            return Ok(Some(wanted.clone()));
+        };
+        // As SQLite's lower().
+        let text = text.to_ascii_lowercase();
+        let mut only = None;
+        let mut all = self.db.prepare(TARGETS)?;
+        for target in all.query_map([], |row| row.get::<_, String>(0))? {
+            let target = target?;
+            if target.to_ascii_lowercase().contains(&text) && only.replace(target).is_some() {
+                return Ok(Some(wanted.clone()));
+            }
+        }
+        Ok(only.map(|target| Wanted { target: Some(target), ..wanted.clone() }))
     }
 
     /// The targets and limits that occur in the history.
@@ -138,61 +177,35 @@ impl Store {
         let json = String::from_utf8(json.ok_or(StoreError::UnknownId { id })?);
         let read = match json {
             Ok(json) => read_record(&json),
-            Err(_) => Err(RecordError::Damaged { part: "text" }),
+            Err(_) => Err(RecordError::Damaged),
         };
         read.map_err(|source| StoreError::Unreadable { id, source })
     }
 
-    /// Whether the record with the number `id` can be read, as far as its first and last bytes say: for lists, which read
-    /// no whole record.
+    /// The newest record of this kind and target that `fits`, among the last 50. Those that can't be read hide no other.
     ///
-    /// Errors: there is none, it is of a newer goodput, or it is visibly damaged.
-    pub fn glance(&self, id: i64) -> Result<(), StoreError> {
-        let (head, tail) = self.ends_of(id).map_err(|source| match source {
-            rusqlite::Error::SqliteFailure(_, _) if !self.has(id) => StoreError::UnknownId { id },
-            source => self.failed("read", source),
-        })?;
-        glance(&head, &tail).map_err(|source| StoreError::Unreadable { id, source })
-    }
-
-    /// The first and the last bytes of a record's JSON, without those between.
-    fn ends_of(&self, id: i64) -> rusqlite::Result<(Vec<u8>, Vec<u8>)> {
-        let json = self.db.blob_open("main", "records", "json", id, true)?;
-        let part = |from: usize| {
-            let mut bytes = vec![0; GLANCE_BYTES.min(json.len())];
-            json.read_at_exact(&mut bytes, from).map(|()| bytes)
-        };
-        Ok((part(0)?, part(json.len().saturating_sub(GLANCE_BYTES))?))
-    }
-
-    fn has(&self, id: i64) -> bool {
-        self.db.query_row("SELECT 1 FROM records WHERE id = ?1", [id], |_| Ok(())).is_ok()
-    }
-
-    /// The newest record of this kind and target that `fits`, among the last 50.
-    ///
-    /// Errors: one of them can't be read.
+    /// Errors: the history can't be read.
     pub fn newest(
         &self,
         kind: &str,
         target: &str,
         fits: impl Fn(&Record) -> bool,
-    ) -> Result<Option<Record>, StoreError> {
-        let select =
-            "SELECT id FROM records WHERE kind = ?1 AND target = ?2 ORDER BY id DESC LIMIT ?3";
-        let read = || -> rusqlite::Result<Vec<i64>> {
-            let mut found = self.db.prepare(select)?;
-            found
-                .query_map(params![kind, target, MAX_SEARCHED_RECORDS], |row| row.get(0))?
-                .collect()
-        };
-        for id in read().map_err(|source| self.failed("read", source))? {
-            let record = self.get(id)?;
-            if fits(&record) {
-                return Ok(Some(record));
+    ) -> Result<Newest, StoreError> {
+        let [kind, target] = [kind, target].map(|name| Some(name.to_owned()));
+        let wanted = Wanted { kind, target, limit: MAX_SEARCHED_RECORDS, ..Wanted::default() };
+        let mut unread = Vec::new();
+        for entry in self.search(&wanted)? {
+            match self.get(entry.id) {
+                Ok(record) if fits(&record) => return Ok(Newest { record: Some(record), unread }),
+                // Another process may have deleted it meanwhile.
+                Ok(_) | Err(StoreError::UnknownId { .. }) => {}
+                Err(why @ (StoreError::Unreadable { .. } | StoreError::Corrupt { .. })) => {
+                    unread.push(why);
+                }
+                Err(why) => return Err(why),
             }
         }
-        Ok(None)
+        Ok(Newest { record: None, unread })
     }
 
     /// Deletes the records that began before `started`, RFC 3339, UTC; only those of `goodput watch` if `watched` is set.
@@ -285,5 +298,7 @@ fn entry(row: &Row) -> rusqlite::Result<Entry> {
         target: row.get(3)?,
         goodput: BitRate(row.get(4)?),
         limit: row.get(5)?,
+        // A number that no goodput writes is no format that this one knows.
+        format: row.get::<_, i64>(6)?.try_into().unwrap_or(u32::MAX),
     })
 }

@@ -46,12 +46,35 @@ fn the_newest_of_a_kind_and_target_that_fits_is_found() {
     store.add(&record("files", 4e6)).unwrap();
     let rate = |fits: fn(&Record) -> bool| {
         let found = store.newest("test", "nas", fits).unwrap();
-        found.map(|record| record.result.goodput_bits_per_s)
+        found.record.map(|record| record.result.goodput_bits_per_s)
     };
     assert_eq!(rate(|_| true), Some(BitRate(3e6)));
     assert_eq!(rate(|record| record.result.goodput_bits_per_s.0 < 3e6), Some(BitRate(2e6)));
     assert_eq!(rate(|_| false), None);
-    assert_eq!(store.newest("shaping", "nas", |_| true).unwrap(), None);
+    assert_eq!(store.newest("shaping", "nas", |_| true).unwrap().record, None);
+}
+
+#[test]
+fn records_that_cant_be_read_hide_no_older_one_and_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    let store = Store::open(&path).unwrap();
+    for rate in [1e6, 2e6, 3e6] {
+        store.add(&record("nas", rate)).unwrap();
+    }
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(
+        "UPDATE records SET json = substr(json, 1, 1000) WHERE id = 2;
+         UPDATE records SET json = json_set(json, '$.format', 99), format = 99 WHERE id = 3",
+    )
+    .unwrap();
+    let newest = store.newest("test", "nas", |_| true).unwrap();
+    assert_eq!(newest.record.unwrap().result.goodput_bits_per_s, BitRate(1e6));
+    let [newer, damaged] = &newest.unread[..] else { panic!("{:?}", newest.unread) };
+    assert!(newer.to_string().starts_with("can't read record 3: it has format 99"), "{newer}");
+    assert!(damaged.to_string().starts_with("can't read record 2: it is not"), "{damaged}");
+    let none = store.newest("test", "nas", |_| false).unwrap();
+    assert_eq!((none.record, none.unread.len()), (None, 2));
 }
 
 #[test]
@@ -167,6 +190,13 @@ fn each_condition_narrows_the_list() {
     assert_eq!(ids(&store, &Wanted { before: Some(3), ..wanted() }), [2, 1]);
     assert_eq!(ids(&store, &text("nas-")), [2, 1]);
     assert_eq!(ids(&store, &text("%_")), [3], "no pattern");
+    assert_eq!(ids(&store, &text("NAS-2")), [2], "one target");
+    assert_eq!(ids(&store, &text("nowhere")), [0_i64; 0]);
+    assert_eq!(ids(&store, &Wanted { kind: Some("test".into()), ..text("1") }), [3, 1]);
+    assert_eq!(ids(&store, &Wanted { kind: Some("tune".into()), ..text("1") }), [0_i64; 0]);
+    let of_one = |target: &str| Wanted { target: Some(target.into()), ..text("nas") };
+    assert_eq!(ids(&store, &of_one("NAS-1")), [1]);
+    assert_eq!(ids(&store, &Wanted { before: Some(1), ..of_one("NAS-1") }), [0_i64; 0]);
     assert_eq!(ids(&store, &Wanted { target: Some("nas-2".into()), ..wanted() }), [2]);
     assert_eq!(ids(&store, &Wanted { limited_by: Some("none".into()), ..wanted() }), [3, 2]);
     let days =
@@ -179,16 +209,43 @@ fn each_condition_narrows_the_list() {
     assert_eq!(store.names().unwrap(), names);
 }
 
+/// Takes the table of records back to the fourth schema.
+const WITHOUT_FORMATS: &str = "DROP INDEX records_listed; ALTER TABLE records DROP COLUMN format;
+     CREATE INDEX records_listed ON records (id, started, kind, target, goodput_bits_per_s, rule);";
+
+#[test]
+fn a_goodput_that_has_the_history_open_goes_on_when_a_newer_one_adds_formats() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    Store::open(&path).unwrap().add(&record("nas", 1e6)).unwrap();
+    let older = Connection::open(&path).unwrap();
+    older.execute_batch(&format!("{WITHOUT_FORMATS} PRAGMA user_version = 4")).unwrap();
+    let add = "INSERT INTO records (started, kind, target, goodput_bits_per_s, rule, json)
+        SELECT started, kind, target, goodput_bits_per_s, rule, json FROM records WHERE id = 1";
+    let mut add = older.prepare(add).unwrap();
+    let list = "SELECT count(*) FROM records INDEXED BY records_listed";
+    let listed = || older.query_row(list, [], |row| row.get::<_, i64>(0));
+    assert_eq!((add.execute([]).unwrap(), listed().unwrap()), (1, 2));
+    let store = Store::open(&path).unwrap();
+    store.add(&record("nas", 2e6)).unwrap();
+    assert_eq!((add.execute([]).unwrap(), listed().unwrap()), (1, 4));
+    let formats: Vec<_> =
+        store.list(10).unwrap().iter().map(|entry| (entry.id, entry.format)).collect();
+    assert_eq!(formats, [(4, 1), (3, 1), (2, 1), (1, 1)]);
+    assert_eq!(store.get(4).unwrap(), store.get(1).unwrap());
+}
+
 #[test]
 fn a_history_of_the_first_schema_can_be_searched() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("history.db");
     Store::open(&path).unwrap().add(&record("nas", 1e6)).unwrap();
     let db = Connection::open(&path).unwrap();
-    db.execute_batch(
-        "DROP INDEX records_listed; DROP INDEX records_by_target; DROP INDEX records_by_rule;
-         DROP TABLE series; DROP TABLE watched; DROP TABLE spent; PRAGMA user_version = 1",
-    )
+    db.execute_batch(&format!(
+        "{WITHOUT_FORMATS} DROP INDEX records_listed; DROP INDEX records_by_target;
+         DROP INDEX records_by_rule; DROP TABLE series; DROP TABLE watched; DROP TABLE spent;
+         PRAGMA user_version = 1"
+    ))
     .unwrap();
     drop(db);
     assert_eq!(ids(&Store::open(&path).unwrap(), &wanted()), [1]);
@@ -203,13 +260,13 @@ fn what_was_spent_is_found_in_a_history_of_an_older_schema() {
     store.add_watched(&at("2026-01-01T10:00:00Z", 1e6), &watched(Some(1e6))).unwrap();
     drop(store);
     let db = Connection::open(&path).unwrap();
-    db.execute_batch(
-        "DROP TABLE spent; DROP INDEX watched_by_start; DROP INDEX watched_by_series;
-         ALTER TABLE watched DROP COLUMN begins_change;
+    db.execute_batch(&format!(
+        "{WITHOUT_FORMATS} DROP TABLE spent; DROP INDEX watched_by_start;
+         DROP INDEX watched_by_series; ALTER TABLE watched DROP COLUMN begins_change;
          CREATE INDEX watched_by_series ON watched (series, record, started, goodput_bits_per_s);
          ALTER TABLE watched ADD COLUMN bytes INTEGER NOT NULL DEFAULT 100;
-         CREATE INDEX watched_by_start ON watched (started, series, bytes); PRAGMA user_version = 3",
-    )
+         CREATE INDEX watched_by_start ON watched (started, series, bytes); PRAGMA user_version = 3"
+    ))
     .unwrap();
     drop(db);
     let store = Store::open(&path).unwrap();

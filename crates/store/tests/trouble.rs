@@ -88,7 +88,7 @@ fn a_database_of_another_program_or_a_newer_goodput_is_left_alone() {
     let db = rusqlite::Connection::open(&newer).unwrap();
     db.execute_batch("PRAGMA user_version = 7").unwrap();
     let error = Store::open(&newer).unwrap_err();
-    assert!(matches!(error, StoreError::NewerSchema { found: 7, known: 4, .. }), "{error}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 7, known: 5, .. }), "{error}");
 }
 
 #[test]
@@ -98,11 +98,17 @@ fn a_record_of_a_newer_goodput_is_listed_and_its_reading_refused() {
     let store = Store::open(&path).unwrap();
     let id = store.add(&record("192.0.2.7", 1e9)).unwrap();
     let db = rusqlite::Connection::open(&path).unwrap();
-    db.execute_batch("UPDATE records SET json = json_set(json, '$.format', 99), kind = 'fleet'")
-        .unwrap();
-    assert_eq!(store.list(1).unwrap()[0].kind, "fleet");
+    let newer = "json = json_set(json, '$.format', 99), format = 99";
+    db.execute_batch(&format!("UPDATE records SET {newer}, kind = 'fleet'")).unwrap();
+    let listed = store.list(1).unwrap().remove(0);
+    assert_eq!(listed.kind, "fleet");
+    let listed = listed.readable().unwrap_err().to_string();
     let error = store.get(id).unwrap_err().to_string();
-    assert!(error.contains("format 99, and this goodput knows up to 1"), "{error}");
+    for why in [listed, error] {
+        assert!(why.contains("format 99, and this goodput knows up to 1"), "{why}");
+    }
+    db.execute_batch("UPDATE records SET format = -1").unwrap();
+    assert!(store.list(1).unwrap()[0].readable().is_err(), "no goodput writes this");
 }
 
 #[test]

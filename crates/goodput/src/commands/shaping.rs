@@ -15,6 +15,7 @@ use crate::credentials::credentials;
 use crate::data_dirs::{announced, history, state_dir};
 use crate::exit::Exit;
 use crate::report::{self, live::Live};
+use crate::screen;
 
 /// Tests and reports, or shows how to do that on a schedule.
 pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
@@ -77,9 +78,11 @@ fn compare_with_last(record: &mut Record) -> Result<()> {
         same_way && old.incomplete.is_none() && old.shaping.as_deref().is_some_and(tested)
     };
     let last = history()?.newest("shaping", &record.target, is_same)?;
-    let Some((started, before)) = last.and_then(|last| Some((last.started, last.shaping?))) else {
-        return Ok(());
-    };
+    for why in &last.unread {
+        screen::say(format_args!("goodput: not compared with an earlier test: {why}"));
+    }
+    let last = last.record.and_then(|last| Some((last.started, last.shaping?)));
+    let Some((started, before)) = last else { return Ok(()) };
     let changes = goodput_shaping::since(&before, now);
     if let Some(test) = &mut record.shaping {
         test.since = Some(SinceLast { started, changes });

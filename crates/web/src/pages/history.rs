@@ -1,6 +1,6 @@
 //! The list of results, with a search.
 
-use goodput_store::{Entry, Names, Store, StoreError, Wanted};
+use goodput_store::{Entry, Names, Wanted};
 use maud::{Markup, html};
 
 use super::{Page, Visit};
@@ -32,7 +32,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         html! {
             (search(visit.asked, &names, program))
             @if found.is_empty() { p { (words(nothing(visit.asked))) } }
-            @else { (list(&found, &history, program)) }
+            @else { (list(&found, program)) }
             (pages(visit.asked, older.as_deref()))
         },
     ))
@@ -90,9 +90,9 @@ fn nothing(asked: &Asked) -> &'static str {
     }
 }
 
-fn list(found: &[Entry], history: &Store, program: &dyn Program) -> Markup {
+fn list(found: &[Entry], program: &dyn Program) -> Markup {
     let columns = ["Compare", "Number", "Started (UTC)", "Target", "Goodput", "Limit", "Kind"];
-    let rows = html! { @for entry in found { (row(entry, unreadable(history, entry), program)) } };
+    let rows = html! { @for entry in found { (row(entry, program)) } };
     html! {
         form method="get" action="/compare" {
             (table("Results, the newest first", &columns, &rows))
@@ -101,38 +101,29 @@ fn list(found: &[Entry], history: &Store, program: &dyn Program) -> Markup {
     }
 }
 
-/// What a list says of a record that can't be read, as far as its ends show; `None` if they are fine, or it was deleted
-/// meanwhile.
-pub fn unreadable(history: &Store, entry: &Entry) -> Option<String> {
-    match history.glance(entry.id).err()? {
-        StoreError::Unreadable { source, .. } => Some(format!("can't be read: {source}")),
-        _ => None,
-    }
-}
-
-fn row(entry: &Entry, unreadable: Option<String>, program: &dyn Program) -> Markup {
+fn row(entry: &Entry, program: &dyn Program) -> Markup {
     let (id, target) = (entry.id, plain(&entry.target));
     html! {
         tr {
             td {
-                input type="checkbox" name="id" value=(id) disabled[unreadable.is_some()]
+                input type="checkbox" name="id" value=(id) disabled[entry.readable().is_err()]
                     aria-label={ "Compare result " (id) };
             }
             td { a href={ "/results/" (id) } { (id) } }
             td { (time(&entry.started)) }
             td { a href=(link("/path", &[("target", &entry.target)])) { (target) } }
             td.rate { (entry.goodput) }
-            td { (limited(entry, unreadable, program)) }
+            td { (limited(entry, program)) }
             td { (plain(&entry.kind)) }
         }
     }
 }
 
-/// What limited a result, and whether it can't be read.
-pub fn limited(entry: &Entry, unreadable: Option<String>, program: &dyn Program) -> Markup {
+/// What limited a result, and why its record can't be read if a newer goodput wrote it.
+pub fn limited(entry: &Entry, program: &dyn Program) -> Markup {
     html! {
         (limit(&entry.limit, program))
-        @if let Some(why) = unreadable { p.doubt { (words(&why)) } }
+        @if let Err(why) = entry.readable() { p.doubt { (words(&format!("can't be read: {why}"))) } }
     }
 }
 

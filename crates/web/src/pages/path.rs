@@ -1,10 +1,10 @@
 //! One path, by all results of its target.
 
 use goodput_charts::{Moment, over_time, section};
-use goodput_store::{Entry, MAX_NAMES, Store, Wanted};
+use goodput_store::{Entry, MAX_NAMES, Wanted};
 use maud::{Markup, html};
 
-use super::history::{limited, unreadable};
+use super::history::limited;
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
 use crate::asked::link;
@@ -37,7 +37,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     };
     Ok(Answer::page(
         format!("The path to {target}"),
-        html! { (chart) (list(&found, &history, &**visit.program)) },
+        html! { (chart) (list(&found, &**visit.program)) },
     ))
 }
 
@@ -51,14 +51,14 @@ fn targets(targets: &[String]) -> Markup {
     }
 }
 
-fn list(found: &[Entry], history: &Store, program: &dyn Program) -> Markup {
+fn list(found: &[Entry], program: &dyn Program) -> Markup {
     let rows = html! {
         @for entry in found {
             tr {
                 td { a href={ "/results/" (entry.id) } { (entry.id) } }
                 td { (time(&entry.started)) }
                 td.rate { (entry.goodput) }
-                td { (limited(entry, unreadable(history, entry), program)) }
+                td { (limited(entry, program)) }
                 td { (plain(&entry.kind)) }
             }
         }

@@ -44,7 +44,7 @@ fn records(store: &Store, entries: &[Entry]) -> Result<Exit> {
 
 fn csv(entries: &[Entry]) -> String {
     let mut text = String::from("id,started,kind,target,goodput_bits_per_s,limit\r\n");
-    for Entry { id, started, kind, target, goodput, limit } in entries {
+    for Entry { id, started, kind, target, goodput, limit, .. } in entries {
         let [started, kind, target, limit] = [started, kind, target, limit].map(|text| field(text));
         let _ = write!(text, "{id},{started},{kind},{target},{},{limit}\r\n", goodput.0);
     }
@@ -100,6 +100,7 @@ mod tests {
             target: target.into(),
             goodput: BitRate(9.5e8),
             limit: "none".into(),
+            format: 1,
         }
     }
 

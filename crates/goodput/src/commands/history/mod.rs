@@ -13,7 +13,7 @@ use crate::report::{self, table::Table};
 use crate::screen;
 use goodput_compat::formats::{self, Style};
 use goodput_model::{Kind, Record};
-use goodput_store::{Store, StoreError, Wanted};
+use goodput_store::{Store, Wanted};
 use jiff::{SignedDuration, Timestamp};
 
 /// Lists results, shows one, or compares two; hands them out, takes them in, or deletes old ones.
@@ -49,11 +49,9 @@ fn list(store: &Store, wanted: &Wanted) -> Result<()> {
     let headings = ["id", "started", "kind", "goodput", "limit", "target"];
     let mut table = Table::new(&headings).breaking_the_last_column();
     for entry in store.search(wanted)? {
-        let target = match store.glance(entry.id) {
-            Err(StoreError::Unreadable { source, .. }) => {
-                format!("{} (can't be read: {source})", entry.target)
-            }
-            _ => entry.target,
+        let target = match entry.readable() {
+            Ok(()) => entry.target,
+            Err(why) => format!("{} (can't be read: {why})", entry.target),
         };
         table.row(&[
             &entry.id.to_string(),
