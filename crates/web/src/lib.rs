@@ -13,6 +13,7 @@
 mod answer;
 mod asked;
 mod gate;
+mod graph;
 mod layout;
 mod metrics;
 mod pages;

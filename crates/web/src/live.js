@@ -1,30 +1,63 @@
-// Follows a running test: each event becomes a row of the table and a point of the line.
+// Follows a running test: each event becomes a row of the table and a point of a line.
 "use strict";
 const script = document.currentScript;
 const state = document.getElementById("state");
 const rows = document.querySelector("#intervals tbody");
-const line = document.querySelector("#graph polyline");
-const most = document.getElementById("most");
-const points = JSON.parse(script.dataset.points);
+const [near, far] = document.querySelectorAll("#graph polyline");
+const rates = document.querySelectorAll(".rates span");
+const times = document.querySelectorAll(".times span span");
+const ends = JSON.parse(script.dataset.ends);
+const lines = JSON.parse(script.dataset.points);
+const directions = { near: "near → far", far: "far → near" };
 
 function rate(value) {
   const units = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];
   let unit = 0;
-  while (value >= 1000 && unit < units.length - 1) { value /= 1000; unit += 1; }
-  return value.toPrecision(3) + " " + units[unit];
+  while (value >= 999.95 && unit < units.length - 1) { value /= 1000; unit += 1; }
+  const whole = Math.abs(value - Math.round(value)) <= value * 1e-12;
+  return value.toFixed(whole || value >= 999.95 ? 0 : value >= 9.995 ? 1 : 2) + " " + units[unit];
+}
+
+function seconds(value) {
+  return Number(value.toFixed(2)) + " s";
+}
+
+// Where an axis ends: at a round number above all values.
+function axisEnd(values) {
+  const most = Math.min(values.reduce((most, value) => Math.max(most, value), 1), 1e300);
+  const power = 10 ** Math.floor(Math.log10(most));
+  return power * (ends.find((end) => end * power >= most) ?? 10);
 }
 
 function draw() {
-  const last = points[points.length - 1][0] || 1;
-  const high = Math.max(1, ...points.map((point) => point[1]));
-  const at = ([time, value]) => (600 * time / last).toFixed(1) + "," + (195 - 190 * value / high).toFixed(1);
-  line.setAttribute("points", points.map(at).join(" "));
-  most.textContent = "Goodput of each interval, from zero to " + rate(high) + "; the numbers are below.";
+  const all = lines.near.concat(lines.far);
+  const until = axisEnd(all.map((point) => point[0]));
+  const top = axisEnd(all.map((point) => point[1]));
+  const at = ([time, value]) => (400 * (time / until)).toFixed(1) + "," + (400 - 400 * (value / top)).toFixed(1);
+  near.setAttribute("points", lines.near.map(at).join(" "));
+  far.setAttribute("points", lines.far.map(at).join(" "));
+  const parts = times.length - 1;
+  times.forEach((label, part) => { label.textContent = seconds(until * part / parts); });
+  rates.forEach((label, part) => { label.textContent = rate(top * (parts - part) / parts); });
+}
+
+// Each run of a comparison counts from its own start: a time that steps back begins the line anew.
+function point(line, time, value) {
+  if (line.length > 0 && time <= line[line.length - 1][0]) { line.length = 0; }
+  line.push([time, value]);
 }
 
 function row(cells) {
   const row = rows.insertRow();
   for (const cell of cells) { row.insertCell().textContent = cell; }
+}
+
+function interval(event) {
+  const value = event.goodput_bits_per_s;
+  const known = typeof value === "number";
+  row([event.from_s.toFixed(1) + " s", event.to_s.toFixed(1) + " s", known ? rate(value) : "unknown",
+    directions[event.sender]]);
+  if (known) { point(lines[event.sender], event.to_s, value); draw(); }
 }
 
 const events = new EventSource(script.dataset.events);
@@ -38,12 +71,7 @@ events.onmessage = (message) => {
   if (event.event === "change-began") {
     state.textContent = "Tries " + event.change.setting + "=" + event.change.to + ".";
   }
-  if (event.event === "interval") {
-    const value = event.goodput_bits_per_s;
-    row([event.from_s.toFixed(1) + " s", event.to_s.toFixed(1) + " s",
-      typeof value === "number" ? rate(value) : "unknown"]);
-    if (typeof value === "number") { points.push([event.to_s, value]); draw(); }
-  }
+  if (event.event === "interval") { interval(event); }
 };
 events.addEventListener("end", (message) => {
   events.close();

@@ -58,7 +58,8 @@ impl Program for FakeHost {
     }
 
     fn test(&self, target: &str, _: u32, _: bool) -> Command {
-        let interval = r#"{"event":"interval","from_s":0,"to_s":2,"goodput_bits_per_s":1e9}"#;
+        let interval =
+            r#"{"event":"interval","sender":"near","from_s":0,"to_s":2,"goodput_bits_per_s":1e9}"#;
         let mut command = Command::new("echo");
         command.arg(format!("{{\"event\":\"note\",\"text\":{target:?}}}\n{interval}"));
         command
@@ -66,7 +67,8 @@ impl Program for FakeHost {
 
     /// One goes on for as long as the program runs, one has ended in the meantime.
     fn running(&self) -> Vec<Running> {
-        let interval = r#"{"event":"interval","from_s":0,"to_s":2,"goodput_bits_per_s":1e9}"#;
+        let interval =
+            r#"{"event":"interval","sender":"near","from_s":0,"to_s":2,"goodput_bits_per_s":1e9}"#;
         let first = std::iter::once(interval.to_owned());
         let endless = std::iter::from_fn(|| {
             loop {
@@ -209,6 +211,30 @@ async fn the_list_is_searched_and_has_pages() {
     assert!(site.page("/?q=nowhere").await.contains("No result fits"));
 }
 
+/// The order is that in which they were kept; pictures and days go by the times.
+#[tokio::test]
+async fn results_whose_times_step_back_are_all_listed_and_drawn() {
+    let site = Fixture::new(false);
+    let store = Store::open(&site.file()).unwrap();
+    let mut record = Record::from_json(RECORDS[0]).unwrap();
+    record.target = "nas".into();
+    for (day, rate) in [("03", 3e6), ("01", 1e6), ("02", 2e6)] {
+        record.started = format!("2026-01-{day}T10:00:00Z");
+        record.result.goodput_bits_per_s.0 = rate;
+        store.add(&record).unwrap();
+    }
+    record.started = "the day before".into();
+    store.add(&record).unwrap();
+    let path = site.page("/path?target=nas").await;
+    for page in [&path, &site.page("/?q=nas").await] {
+        let at = |id: u32| page.find(&format!("\"/results/{id}\"")).expect("it is listed");
+        assert!([6, 5, 4, 3].map(at).is_sorted(), "{page}");
+    }
+    assert!(path.contains("3 results, between 1 Mbit/s and 3 Mbit/s."), "{path}");
+    let day = site.page("/?q=nas&from=2026-01-02&until=2026-01-02").await;
+    assert!(day.contains("\"/results/5\"") && day.matches("Compare result").count() == 1, "{day}");
+}
+
 #[tokio::test]
 async fn a_list_of_paths_that_ends_early_says_so() {
     let site = Fixture::new(false);
@@ -262,21 +288,24 @@ async fn a_history_that_cant_be_read_is_reported() {
 }
 
 #[tokio::test]
-async fn a_record_of_a_newer_goodput_is_listed_and_named() {
+async fn a_record_that_cant_be_read_is_listed_and_says_why_and_hides_no_other() {
     let site = Fixture::new(false);
     let db = rusqlite::Connection::open(site.file()).unwrap();
     let page = "/path?target=%3Cscript%3Ealert(1)%3C%2Fscript%3E";
-    for (json, why) in [
-        ("'{\"format\": 99}'", "has format 99, and this goodput knows up to"),
-        ("'nonsense'", "it is damaged: its beginning is not that"),
-        ("substr(json, 1, 1000)", "it is damaged: its end is not that"),
-        ("CAST(x'ff00' AS TEXT)", "it is damaged: its beginning is not that"),
+    for (json, format) in [
+        ("'{\"format\": 99}'", 99),
+        ("'nonsense'", 1),
+        ("substr(json, 1, 1000)", 1),
+        ("CAST(x'ff00' AS TEXT)", 1),
     ] {
-        db.execute(&format!("UPDATE records SET json = {json} WHERE id = 1"), []).unwrap();
+        let damage = format!("UPDATE records SET json = {json}, format = {format} WHERE id = 1");
+        db.execute(&damage, []).unwrap();
         for list in ["/", page] {
             let list = site.page(list).await;
-            assert!(list.contains("\"/results/1\"") && list.contains(why), "{json}: {list}");
-            assert!(list.contains("\"/results/2\"") && list.matches("can't be read").count() == 1);
+            assert!(list.contains("\"/results/1\"") && list.contains("\"/results/2\""), "{list}");
+            // A list reads no record, so that it knows the format alone.
+            let said = list.matches("has format 99, and this goodput knows up to").count();
+            assert_eq!(said, usize::from(format == 99), "{json}: {list}");
         }
         for path in ["/results/1", "/results/1/json", "/compare?id=1&id=2", "/compare?id=2&id=1"] {
             let (status, text) = site.get(path).await;
@@ -288,7 +317,7 @@ async fn a_record_of_a_newer_goodput_is_listed_and_named() {
         }
         site.page("/results/2").await;
         let whole = goodput_model::Record::from_json(RECORDS[0]).unwrap().to_json().unwrap();
-        db.execute("UPDATE records SET json = ?1 WHERE id = 1", [whole]).unwrap();
+        db.execute("UPDATE records SET json = ?1, format = 1 WHERE id = 1", [whole]).unwrap();
     }
 }
 
@@ -374,7 +403,7 @@ async fn with_the_token_changes_are_undone_and_tests_are_started() {
     assert!(site.page("/tests/1/events?known=2").await.starts_with("event: end"));
     let page = site.page("/tests/1").await;
     assert!(page.contains("Ended without a result") && !page.contains("<b>nas"), "{page}");
-    assert!(page.contains("points=\"600.0,5.0\"") && page.contains("<td>2.0 s</td>"), "{page}");
+    assert!(page.contains("points=\"400.0,0.0\"") && page.contains("<td>2.0 s</td>"), "{page}");
     assert_eq!(site.post("/tests/1/stop", "").await.1, "/tests/1");
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use goodput_model::BitRate;
+use goodput_model::{BitRate, EndName};
 use goodput_store::{Store, Wanted};
 use http_body_util::BodyExt;
 use http_body_util::channel::Channel;
@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
+use crate::graph::Lines;
 use crate::layout::{plain, table};
 use crate::program::Program;
 use crate::runs::{End, Run};
@@ -104,7 +105,8 @@ fn run(visit: &Visit) -> Result<Answer, Trouble> {
     let (lines, end) = run.since(0);
     let known = lines.len();
     let intervals: Vec<_> = lines.iter().filter_map(|line| interval(line)).collect();
-    let points: Vec<_> = intervals.iter().filter_map(Interval::point).collect();
+    let mut graph = Lines::default();
+    intervals.iter().for_each(|interval| interval.draw(&mut graph));
     let rows = html! { @for interval in &intervals { tr { @for cell in interval.cells() { td { (cell) } } } } };
     let state = match &end {
         None => html! { "Running." },
@@ -119,11 +121,11 @@ fn run(visit: &Visit) -> Result<Answer, Trouble> {
                 noscript { p { "Reload this page to see more." } }
                 @if visit.who.known && run.is_own() { (visit.who.form(&stop, "Stop", &html! {})) }
             }
-            (graph(&points))
-            div #intervals { (table("Intervals", &["From", "To", "Goodput"], &rows)) }
+            (graph.picture())
+            div #intervals { (table("Intervals", &["From", "To", "Goodput", "Direction"], &rows)) }
             @if end.is_none() {
                 script src="/live.js" data-events={ "/tests/" (run.number) "/events?known=" (known) }
-                    data-points=(json!(points)) {}
+                    data-points=(graph.data()) data-ends=(Lines::ends()) {}
             }
         },
     ))
@@ -131,6 +133,7 @@ fn run(visit: &Visit) -> Result<Answer, Trouble> {
 
 /// An interval of a test, seconds since its beginning.
 struct Interval {
+    sender: EndName,
     from: f64,
     to: f64,
     /// If it is known.
@@ -138,14 +141,16 @@ struct Interval {
 }
 
 impl Interval {
-    fn cells(&self) -> [String; 3] {
+    fn cells(&self) -> [String; 4] {
         let goodput = self.goodput.map_or("unknown".into(), |goodput| goodput.to_string());
-        [format!("{:.1} s", self.from), format!("{:.1} s", self.to), goodput]
+        let direction = format!("{} → {}", self.sender, self.sender.other());
+        [format!("{:.1} s", self.from), format!("{:.1} s", self.to), goodput, direction]
     }
 
-    /// Its end, and its goodput in bit/s.
-    fn point(&self) -> Option<(f64, f64)> {
-        Some((self.to, self.goodput?.0))
+    fn draw(&self, graph: &mut Lines) {
+        if let Some(goodput) = self.goodput {
+            graph.push(self.sender, self.to, goodput.0);
+        }
     }
 }
 
@@ -155,26 +160,9 @@ fn interval(line: &str) -> Option<Interval> {
     let number = |name: &str| event[name].as_f64();
     let is_interval = event["event"] == "interval";
     let goodput = number("goodput_bits_per_s").map(BitRate);
-    Some(Interval { from: number("from_s")?, to: number("to_s")?, goodput }).filter(|_| is_interval)
-}
-
-/// The line through these points, as the script goes on with it: the last one is on the right, the highest at the top.
-fn graph(points: &[(f64, f64)]) -> Markup {
-    let last = points.last().map(|(to, _)| *to).filter(|to| *to > 0.0).unwrap_or(1.0);
-    let high = points.iter().map(|(_, rate)| *rate).fold(1.0, f64::max);
-    let at = |(to, rate): &(f64, f64)| {
-        format!("{:.1},{:.1}", 600.0 * to / last, 195.0 - 190.0 * rate / high)
-    };
-    let line: Vec<_> = points.iter().map(at).collect();
-    let most = if points.is_empty() { "the highest".into() } else { BitRate(high).to_string() };
-    html! {
-        figure {
-            svg #graph role="img" aria-label="Goodput so far" viewBox="0 0 600 200" {
-                polyline fill="none" stroke="#0072b2" stroke-width="2" points=(line.join(" ")) {}
-            }
-            figcaption #most { "Goodput of each interval, from zero to " (most) "; the numbers are below." }
-        }
-    }
+    let sender = serde_json::from_value(event["sender"].clone()).ok()?;
+    let interval = Interval { sender, from: number("from_s")?, to: number("to_s")?, goodput };
+    is_interval.then_some(interval)
 }
 
 /// How a run ended, for the script and for the page.

@@ -138,6 +138,12 @@ fn a_test_in_a_terminal_is_followed() {
     test.wait().expect("it is a child");
     browser
         .wait("document.getElementById('state').textContent.startsWith('Ended. See the result')");
+    browser.look(360, true);
+    let labels = "[...document.querySelectorAll('.rates span, .times span span')].every((label) => \
+                  label.textContent.endsWith('s') && parseFloat(getComputedStyle(label).fontSize) >= 12)";
+    assert_eq!(browser.evaluate(labels), true, "each has a unit and can be read");
+    let needs = browser.evaluate("document.documentElement.scrollWidth");
+    assert!(needs.as_u64().is_some_and(|needs| needs <= 360), "{needs}");
     browser.photograph("followed");
     let found = [browser.complaints(&web.url()), problems(&mut browser)].concat();
     assert!(found.is_empty(), "{found:?}");
