@@ -144,11 +144,29 @@ fn a_watched_transfer_is_followed_under_the_name_of_its_other_end() {
     let mut watch = watch.stdout(Stdio::null()).spawn().expect("it can be started");
     let of = format!("of 127.0.0.1:{}</a> (goodput test --attach), running", transfer.port);
     wait_for("the watched transfer", || web.get("/tests").contains(&of));
+    // They are as long as the looks at the transfer were apart.
+    wait_for("an interval", || web.get("/tests/1").contains(" s</td>"));
+    kill_process(Pid::from_child(&watch), Signal::INT).expect("it runs");
+    watch.wait().expect("it is a child");
+    let end = "Ended. See <a href=\"/results/4\">";
+    wait_for("the end", || web.get("/tests/1").contains(end));
+}
+
+#[test]
+fn a_small_test_of_a_watch_is_followed_and_leads_to_its_result() {
+    let (web, home) = (Web::start(&[]), Home::new());
+    let server = Server::start(&home, &[]);
+    let small = ["--rate", "8mbit", "-t", "60", "--budget", "10GB/day"];
+    let mut watch = web.home.goodput(&[&["watch", "--once", &server.address], &small[..]].concat());
+    let mut watch = watch.stdout(Stdio::null()).spawn().expect("it can be started");
+    let of = format!("of {}</a> (goodput watch), running", server.address);
+    wait_for("the test", || web.get("/tests").contains(&of));
     wait_for("an interval", || web.get("/tests/1").contains("<td>1.0 s</td>"));
     kill_process(Pid::from_child(&watch), Signal::INT).expect("it runs");
     watch.wait().expect("it is a child");
     let end = "Ended. See <a href=\"/results/4\">";
     wait_for("the end", || web.get("/tests/1").contains(end));
+    assert!(!web.get("/tests").contains("Running on this host"));
 }
 
 /// What openssl gets from a page by TLS, as a client that trusts this certificate.

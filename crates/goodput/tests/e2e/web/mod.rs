@@ -2,5 +2,6 @@
 
 mod browser;
 mod by_http;
+mod gone;
 mod in_browser;
 mod served;
