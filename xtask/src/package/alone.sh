@@ -1,8 +1,9 @@
-# The program $2 measures in a root below $1 that has nothing but the program and a home: no libraries and no /etc.
+# The program $2 measures in a root below $1 that has nothing but the program and a home: no libraries and no /etc. With
+# $3, the root of another system, it has what that system has, in an overlay that vanishes.
 # The kernel is there (/proc), as in a container.
 # It runs as a user whom the root does not know, as in a container.
 set -eu
-place=$1 program=$2
+place=$1 program=$2 system=${3-}
 
 fail() {
     echo "static: $*" >&2
@@ -10,9 +11,11 @@ fail() {
 }
 
 mount -t tmpfs tmpfs "$place"
-mkdir "$place/root"
+mkdir "$place/root" "$place/changed" "$place/work"
+[ -z "$system" ] ||
+    mount -t overlay overlay -o "lowerdir=$system,upperdir=$place/changed,workdir=$place/work" "$place/root"
 cp "$program" "$place/root/goodput"
-mkdir "$place/root/home" "$place/root/proc"
+mkdir -p "$place/root/home" "$place/root/proc"
 mount -t proc proc "$place/root/proc"
 chown 65532:65532 "$place/root/home"
 ip link set lo up
@@ -36,6 +39,6 @@ measures() {
 
 alone --version | grep -q '^goodput ' || fail "it does not say its version"
 measures 127.0.0.1
-mkdir "$place/root/etc"
+mkdir -p "$place/root/etc"
 echo '127.0.0.1 localhost' >"$place/root/etc/hosts"
 measures localhost

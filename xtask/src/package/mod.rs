@@ -27,6 +27,10 @@ pub struct Options {
     /// Make the program without libraries instead: one file, for every Linux and for containers
     #[arg(long, conflicts_with = "program")]
     r#static: bool,
+    /// Let the static program also measure in this root of another system, such as one made by debootstrap; nothing there
+    /// is changed
+    #[arg(long = "in", value_name = "DIR", requires = "static")]
+    systems: Vec<PathBuf>,
 }
 
 /// Makes the package, and says where it is.
@@ -34,7 +38,7 @@ pub fn run(options: &Options) -> Result<()> {
     let out = root().join(&options.out);
     fs::create_dir_all(&out).with_context(|| format!("can't make {}", out.display()))?;
     if options.r#static {
-        println!("{}", static_program::make(&out)?.display());
+        println!("{}", static_program::make(&out, &options.systems)?.display());
         return Ok(());
     }
     let program = match &options.program {

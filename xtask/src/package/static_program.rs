@@ -15,10 +15,11 @@ use crate::docs::target_directory;
 /// Compiles the C code of SQLite and of the cryptography for musl (package musl-tools).
 const COMPILER: &str = "musl-gcc";
 
-/// Makes it, lets it measure in an empty root, and copies it into the folder `out`. Returns its path.
+/// Makes it, lets it measure in an empty root and in the roots of other `systems`, and copies it into the folder `out`.
+/// Returns its path.
 ///
 /// This is no step of the tests: the standard library for musl, which rustup loads, is not on every machine.
-pub fn make(out: &Path) -> Result<PathBuf> {
+pub fn make(out: &Path, systems: &[PathBuf]) -> Result<PathBuf> {
     if !rustix::process::geteuid().is_root() {
         bail!(
             "the static program is tried in an empty root, which only root can make; run it as root"
@@ -33,7 +34,8 @@ pub fn make(out: &Path) -> Result<PathBuf> {
     if !needs.is_empty() {
         bail!("{}", needs.join("; "));
     }
-    try_alone(&program)?;
+    try_alone(&program, None)?;
+    systems.iter().try_for_each(|system| try_alone(&program, Some(system.as_path())))?;
     let to = out.join("goodput");
     fs::copy(&program, &to).with_context(|| format!("can't write {}", to.display()))?;
     Ok(to)
@@ -67,11 +69,16 @@ fn needs(program: &Path) -> Result<Vec<String>> {
     Ok(lines.map(|line| format!("the static program has {}", line.trim())).collect())
 }
 
-/// Lets it measure in a root that has nothing else, and an empty network.
-fn try_alone(program: &Path) -> Result<()> {
+/// Lets it measure in an empty network, in a root that has nothing else or what `system` has.
+fn try_alone(program: &Path, system: Option<&Path>) -> Result<()> {
     let place = tempfile::tempdir().context("can't make a folder for a root")?;
     let mut apart = Command::new("unshare");
     apart.args(["--mount", "--net", "--pid", "--fork", "--kill-child", "sh"]);
     apart.arg(root().join("xtask/src/package/alone.sh"));
-    run(apart.arg(place.path()).arg(program))
+    apart.arg(place.path()).arg(program);
+    if let Some(system) = system {
+        let found = system.canonicalize();
+        apart.arg(found.with_context(|| format!("there is no system in {}", system.display()))?);
+    }
+    run(&mut apart)
 }
