@@ -33,6 +33,12 @@ pub(crate) const DELETE_ALL: &str = "DELETE FROM records
 pub(crate) const DELETE_WATCHED: &str =
     "DELETE FROM records WHERE id IN (SELECT record FROM watched WHERE started < ?1)";
 
+/// Deletes what was spent before a time, but not within the last day, for which a watch's budget is.
+pub(crate) const DELETE_SPENT: &str = "DELETE FROM spent WHERE id IN (
+        SELECT id FROM spent INDEXED BY spent_by_start
+        WHERE started < min(?1, strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-1 day'))
+     )";
+
 /// Most targets, and most limits, that a person is offered to choose from.
 pub const MAX_NAMES: usize = 200;
 
@@ -152,8 +158,7 @@ mod tests {
     /// A watch with `--keep` deletes after each test, and asks at its beginning what was spent.
     #[test]
     fn old_records_and_what_was_spent_are_found_by_indexes() {
-        let queries =
-            [DELETE_ALL, DELETE_WATCHED, crate::watched::SPENT, crate::watched::DELETE_SPENT];
+        let queries = [DELETE_ALL, DELETE_WATCHED, crate::watched::SPENT, DELETE_SPENT];
         for query in queries {
             let parameters: &[(&str, &dyn ToSql)] = &[("?1", &"2026")];
             let steps = steps(query, parameters);

@@ -12,8 +12,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params}
 use crate::compat::{knows, read_record};
 use crate::error::{OTHERS_WRITE, RecordError, StoreError};
 use crate::schema::migrate;
-use crate::search::{DELETE_ALL, DELETE_WATCHED, Names, TARGETS, Wanted, occurring};
-use crate::watched::DELETE_SPENT;
+use crate::search::{DELETE_ALL, DELETE_SPENT, DELETE_WATCHED, Names, TARGETS, Wanted, occurring};
 
 /// How long to wait for another process that writes. Writing a record takes milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);

@@ -11,12 +11,6 @@ pub(crate) const SPENT: &str = "SELECT started, bytes FROM spent INDEXED BY spen
      WHERE started >= ?1 AND target = ?2
      ORDER BY started";
 
-/// Deletes what was spent before a time, but not within the last day, for which a watch's budget is.
-pub(crate) const DELETE_SPENT: &str = "DELETE FROM spent WHERE id IN (
-        SELECT id FROM spent INDEXED BY spent_by_start
-        WHERE started < min(?1, strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-1 day'))
-     )";
-
 /// What a watch knows of a test, beside its record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Watched {
