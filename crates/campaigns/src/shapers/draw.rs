@@ -39,6 +39,8 @@ pub struct Drawn {
     pub rate_bits_per_s: f64,
     /// The bucket, bytes of frames.
     pub bucket_bytes: f64,
+    /// What passes at once after a pause, bytes of frames.
+    pub at_once_bytes: f64,
     /// Whether the sender's segmentation offload is off.
     pub no_offload: bool,
 }
@@ -89,10 +91,16 @@ impl Drawn {
             Planted::Policer => (packets * FRAME_BYTES * 8.0, frames * FRAME_BYTES),
             _ => (asked_kbit * 1e3, bucket),
         };
+        let at_once_bytes = match planted {
+            // A class may send while its tokens are not negative, and its last packet makes them so (htb_class_mode,
+            // net/sched/sch_htb.c).
+            Planted::Htb => ((bucket / FRAME_BYTES).floor() + 1.0) * FRAME_BYTES,
+            _ => bucket_bytes,
+        };
         let no_offload = rng.random_bool(0.5);
         let name = format!("{}-{number}", planted.id());
         let asked_kbit = asked_kbit as u64;
-        Self { name, planted, asked_kbit, rate_bits_per_s, bucket_bytes, no_offload }
+        Self { name, planted, asked_kbit, rate_bits_per_s, bucket_bytes, at_once_bytes, no_offload }
     }
 
     /// The scenario, with another bucket if one is given.
@@ -150,6 +158,13 @@ mod tests {
             let scenario: toml::Table = one.scenario(None).parse().unwrap();
             assert_eq!(scenario["name"].as_str(), Some(&*one.name));
         }
+    }
+
+    #[test]
+    fn a_class_may_send_a_frame_more_than_its_bucket_holds() {
+        let more = (0..200).map(|n| Drawn::of(3, n)).filter(|one| one.planted == Planted::Htb);
+        let more: Vec<_> = more.map(|one| one.at_once_bytes - one.bucket_bytes).collect();
+        assert!(more.len() > 20 && more.iter().all(|more| (0.0..=FRAME_BYTES).contains(more)));
     }
 
     #[test]

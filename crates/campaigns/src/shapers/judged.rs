@@ -36,7 +36,7 @@ impl Judged {
         Self {
             kind: train["kind"] == drawn.planted.kind(),
             rate: has_rate.then(|| is_rate(train, drawn.rate_bits_per_s)),
-            bucket: has_rate.then(|| is_bucket(train, drawn.bucket_bytes)),
+            bucket: has_rate.then(|| is_bucket(train, drawn.at_once_bytes)),
             is_short: traffic_s(record).map(|seconds| seconds <= 5.05),
         }
     }
@@ -86,7 +86,7 @@ mod tests {
         serde_json::json!({ "shaping": {
             "train": {
                 "kind": drawn.planted.kind(), "rate_bits_per_s": estimate(drawn.rate_bits_per_s * rate),
-                "bucket_bytes": estimate(drawn.bucket_bytes + bucket),
+                "bucket_bytes": estimate(drawn.at_once_bytes + bucket),
                 "sent": 1000, "frame_bytes": 1514, "offered_bits_per_s": 1514.0 * 8000.0,
             },
             "enough_bucket": { "for_rate_bytes": enough, "bytes": enough },

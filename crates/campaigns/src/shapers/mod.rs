@@ -142,7 +142,7 @@ fn words(drawn: &Drawn, record: &Value, outcome: &Outcome) -> String {
         shown(Some(kind)),
         percent(&train["rate_bits_per_s"], drawn.rate_bits_per_s),
         shown(rate),
-        percent(&train["bucket_bytes"], drawn.bucket_bytes),
+        percent(&train["bucket_bytes"], drawn.at_once_bytes),
         shown(bucket),
         shown(outcome.enough)
     )
