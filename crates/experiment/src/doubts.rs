@@ -8,6 +8,7 @@ use crate::analyse::analyse;
 use crate::checks::checks;
 use crate::design::{Design, WARM_UP_BLOCK};
 use crate::pairs::{counts, goodput};
+use crate::starting::counts_in_slow_start;
 
 /// Doubts about a comparison, one sentence each, for the record: runs that do not count and why,
 /// runs in which nothing arrived, too few blocks, and the needs of an undecided arm.
@@ -16,6 +17,7 @@ pub fn doubts(design: &Design, comparison: &Comparison) -> Vec<String> {
     doubts.extend(silent(&comparison.trials));
     doubts.extend(checks(design, &comparison.trials));
     doubts.extend(placebo(comparison));
+    doubts.extend(starting(&comparison.trials));
     let of_arms = comparison.arms.iter().skip(1).map(|arm| arm.n as u32);
     let (complete, first) = (of_arms.min().unwrap_or(0), design.looks().first());
     if complete < first {
@@ -71,6 +73,14 @@ fn placebo(comparison: &Comparison) -> Option<String> {
     };
     comparison.arms.iter().skip(1).find(differs).map(|_| {
         "the baseline that ran again (--placebo) seems to differ from itself: something other than the settings changes between the runs"
+            .into()
+    })
+}
+
+/// A change of slow start may be what is compared, so such runs count.
+fn starting(trials: &[Trial]) -> Option<String> {
+    counts_in_slow_start(trials).then(|| {
+        "most runs were mostly slow start: they compare how a transfer begins; a longer -t compares what it reaches"
             .into()
     })
 }
@@ -138,6 +148,17 @@ mod tests {
 
     fn blocks(arm_1: fn(u32) -> f64) -> Vec<Trial> {
         (1..=6).flat_map(|b| [trial(b, 0, 100.0), trial(b, 1, arm_1(b))]).collect()
+    }
+
+    #[test]
+    fn runs_that_only_start_are_reported() {
+        let starting = |limit: &str| {
+            let run = |trial: Trial| Trial { limit: limit.into(), ..trial };
+            of(blocks(|_| 150.0).into_iter().map(run).collect())
+        };
+        let says_so = |doubts: &[String]| doubts.iter().any(|doubt| doubt.contains("slow start"));
+        assert!(says_so(&starting("startup")));
+        assert!(!says_so(&starting("path-rate")));
     }
 
     #[test]

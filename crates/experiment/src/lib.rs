@@ -30,6 +30,7 @@ mod responses;
 mod sequential;
 mod signed_rank;
 pub mod slow_start;
+pub mod starting;
 pub mod steady;
 
 pub use analyse::{ArmAnalysis, analyse};

@@ -55,6 +55,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         precision_percent: args.comparison.precision,
         threshold_percent: args.comparison.threshold,
         is_about_parts: false,
+        past_slow_start: false,
         turns: args.comparison.alternate.map(Duration::from_secs_f64),
         max_time: max_time.into(),
         seed,

@@ -54,6 +54,7 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         precision_percent: PRECISION_PERCENT,
         threshold_percent: THRESHOLD_PERCENT,
         is_about_parts: false,
+        past_slow_start: false,
         turns: None,
         max_time: max_time(args.measure.length.time).into(),
         seed: rand::random(),

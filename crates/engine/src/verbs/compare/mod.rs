@@ -19,6 +19,7 @@ mod winner;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use goodput_experiment::starting::warmed_up_in_slow_start;
 use goodput_experiment::{Design, Step, WARM_UP};
 use goodput_model::{Plan, Record, Response};
 use goodput_remote::Hosts;
@@ -65,6 +66,8 @@ pub struct CompareRequest {
     pub threshold_percent: f64,
     /// Whether the question is which part of a file transfer is slowest, not how the arms differ.
     pub is_about_parts: bool,
+    /// Whether to end after the warm-up if it was mostly slow start: longer runs would show more.
+    pub past_slow_start: bool,
     /// If the arms take turns within one connection: how long each turn counts. Only goodput is judged then.
     pub turns: Option<Duration>,
     /// Stop after this time at the latest.
@@ -163,6 +166,9 @@ async fn run(
         match design.next(&runs.log.trials, runs.log.time_left()) {
             Step::Stop(why) => break why.to_string(),
             _ if interrupt.is_raised() => break "it was interrupted".into(),
+            _ if request.past_slow_start && warmed_up_in_slow_start(&runs.log.trials) => {
+                break "its runs were mostly slow start".into();
+            }
             Step::RunBlock { block, order, warm_up } => {
                 listener(Event::BlockBegan(runs.log.outlook(&design, block)));
                 broken = match request.turns {

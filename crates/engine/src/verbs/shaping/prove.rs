@@ -121,6 +121,7 @@ fn comparison_of(
         precision_percent: PRECISION_PERCENT,
         threshold_percent: request.configured.tolerance_percent,
         is_about_parts: false,
+        past_slow_start: false,
         turns: None,
         max_time: how.max_time.into(),
         seed: how.seed,

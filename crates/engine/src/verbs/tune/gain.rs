@@ -3,9 +3,6 @@
 use goodput_experiment::Design;
 use goodput_model::{ArmResult, Comparison, Effect, Judgement, Purpose, Response};
 
-/// Id of the rule for runs that are slow start for the most part.
-const STARTUP: &str = "startup";
-
 /// What comparisons for `purpose` are judged by; the report shows the first response.
 pub fn responses(purpose: Purpose) -> Vec<Response> {
     match purpose {
@@ -29,13 +26,6 @@ pub fn is_needless(comparison: &Comparison, purpose: Purpose) -> bool {
         let judged = against(arm, response).map(|effect| effect.judgement);
         matches!(judged, Some(Judgement::NoDifference | Judgement::Worse))
     })
-}
-
-/// Whether most runs of the second arm were slow start for the most part: they say little about what comes after it.
-pub fn mostly_starts(comparison: &Comparison) -> bool {
-    let runs = comparison.trials.iter().filter(|trial| trial.arm == 1 && trial.discarded.is_none());
-    let (starting, rest): (Vec<_>, Vec<_>) = runs.partition(|trial| trial.limit == STARTUP);
-    starting.len() > rest.len()
 }
 
 /// Whether `comparison` has as many blocks as its first look needs. With fewer it can't show anything.
@@ -76,7 +66,7 @@ fn against(arm: &ArmResult, response: Response) -> Option<&Effect> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{BitRate, Known, ResponseResult, Trial};
+    use goodput_model::{Known, ResponseResult};
 
     fn compared(judgements: &[(Response, Judgement)]) -> Comparison {
         let result = |(response, judgement): &(Response, Judgement)| ResponseResult {
@@ -136,25 +126,6 @@ mod tests {
         assert!(!undecided(NoDifference, Inconclusive, Purpose::Throughput));
         assert!(undecided(NoDifference, Inconclusive, Purpose::Balanced));
         assert!(!is_undecided(&compared(&[]), Purpose::Throughput), "nothing was read");
-    }
-
-    #[test]
-    fn runs_that_are_mostly_slow_start_are_too_short() {
-        let with_limits = |limits: [&str; 3]| {
-            let run = |limit: &str| Trial {
-                limit: limit.into(),
-                ..Trial::new(1, 1, Known::Value(BitRate(1e6)))
-            };
-            let base =
-                Trial { limit: "path-rate".into(), ..Trial::new(1, 0, Known::Value(BitRate(1e6))) };
-            let mut comparison = compared(&[]);
-            comparison.trials = limits.map(run).into_iter().chain(vec![base; 3]).collect();
-            mostly_starts(&comparison)
-        };
-        assert!(goodput_diagnose::rules::ALL.iter().any(|rule| rule.id == STARTUP));
-        assert!(with_limits(["startup", "startup", "path-rate"]));
-        assert!(!with_limits(["startup", "path-rate", "path-rate"]));
-        assert!(!mostly_starts(&compared(&[])));
     }
 
     #[test]

@@ -11,9 +11,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use goodput_experiment::starting::{counts_in_slow_start, warmed_up_in_slow_start};
 use goodput_model::{
     BitRate, Change, Comparison, Confidence, EndName, Finding, Kind, Known, Length, Plan, Purpose,
-    Record, SettingRef, Tuning, TuningOutcome, TuningStep,
+    Record, Seconds, SettingRef, Tuning, TuningOutcome, TuningStep,
 };
 use goodput_remote::Hosts;
 use goodput_settings::{SettingError, Turn};
@@ -30,9 +31,7 @@ use crate::threads::blocking;
 use crate::verbs::check::check;
 use crate::verbs::compare::{Arm, CompareRequest, Compared, MaxTime, compare_whole};
 use deadline::within;
-use gain::{
-    gains, is_needless, is_undecided, mostly_starts, reached_first_look, responses, ways_to_win,
-};
+use gain::{gains, is_needless, is_undecided, reached_first_look, responses, ways_to_win};
 use run_length::{moved_s, payload_s, run_s};
 use search::{Candidate, Search};
 use time_budget::TimeBudget;
@@ -178,6 +177,12 @@ fn silent(request: &TuneRequest) -> EngineError {
         ),
         not_permitted: false,
     }
+}
+
+/// Whether a comparison ended after a warm-up that was mostly slow start.
+fn only_started(compared: &Compared) -> bool {
+    let comparison = compared.record.comparison.as_ref();
+    comparison.is_some_and(|comparison| warmed_up_in_slow_start(&comparison.trials))
 }
 
 /// A comparison did not end in time, although it was asked to.
@@ -326,7 +331,12 @@ impl Tuner<'_> {
     ) -> Option<Record> {
         let Candidate { change, rule } = candidate.clone();
         let arms = self.search.without_and_with(&change);
-        let compared = self.compare(arms, time, listener).await;
+        let past_slow_start = self.may_lengthen(self.needed_comparisons());
+        let compared = self.compare(arms, time, past_slow_start, listener).await;
+        if compared.as_ref().is_ok_and(only_started) {
+            self.lengthen_after_warm_up(candidate, listener);
+            return None;
+        }
         let is_first = self.steps.is_empty();
         let whole = compared.as_ref().ok().filter(|_| is_first).map(|one| one.record.clone());
         let (outcome, comparison, better) = match compared {
@@ -359,7 +369,7 @@ impl Tuner<'_> {
 
     /// Keeps a change that its runs have shown to be better, and looks at what those found.
     fn keep(&mut self, change: Change, runs: &Comparison, better: Option<&Record>) {
-        match mostly_starts(runs) {
+        match counts_in_slow_start(&runs.trials) {
             true => self.kept_by_starts.push(change.setting.clone()),
             false => self.kept_by_starts.clear(),
         }
@@ -372,24 +382,46 @@ impl Tuner<'_> {
     /// Tries a change again whose runs have not shown that it is better: at once in longer runs, if these were too
     /// short, or when nothing else is left, if they were too few.
     fn try_again(&mut self, candidate: Candidate, runs: &Comparison) {
-        // Time for the change again and for the proof.
-        if mostly_starts(runs) && self.lengthen_runs(2) {
+        if counts_in_slow_start(&runs.trials) && self.lengthen_runs(self.needed_comparisons()) {
             self.search.give_back(candidate);
         } else if is_undecided(runs, self.request.purpose) {
             self.search.postpone(candidate);
         }
     }
 
-    /// Doubles the length of the runs if it was chosen here, and if there is time for this many comparisons. Returns
-    /// whether it did.
+    /// The warm-up has shown that runs of this length are mostly slow start: tries the change in longer ones, or in these
+    /// if the time does not allow more.
+    fn lengthen_after_warm_up(&mut self, candidate: Candidate, listener: &mut Listener<'_>) {
+        if self.lengthen_runs(self.needed_comparisons())
+            && let Length::Seconds(seconds) = self.run_length
+        {
+            let text = format!("runs were mostly slow start; each takes {} now", Seconds(seconds));
+            listener(Event::Note { text });
+        }
+        self.search.give_back(candidate);
+    }
+
+    /// Doubles the length of the runs if that may be. Returns whether it did.
     fn lengthen_runs(&mut self, comparisons: u8) -> bool {
-        let Length::Seconds(seconds) = self.run_length else { return false };
-        let longer =
-            self.request.run_length.is_none() && self.budget.lengthen(seconds, comparisons);
-        if longer {
-            self.run_length = Length::Seconds(2.0 * seconds);
+        let longer = self.may_lengthen(comparisons);
+        if let Length::Seconds(seconds) = &mut self.run_length
+            && longer
+        {
+            self.budget.lengthen(*seconds);
+            *seconds *= 2.0;
         }
         longer
+    }
+
+    /// How many comparisons a change needs: its own and the proof. The only change is proven by its own (`prove`).
+    fn needed_comparisons(&self) -> u8 {
+        if self.steps.is_empty() && self.search.waiting() == 0 { 1 } else { 2 }
+    }
+
+    /// Whether the runs may be twice as long: their length was chosen here, and there is time for this many comparisons.
+    fn may_lengthen(&self, comparisons: u8) -> bool {
+        let Length::Seconds(seconds) = self.run_length else { return false };
+        self.request.run_length.is_none() && self.budget.may_lengthen(seconds, comparisons)
     }
 
     /// Retries all kept changes without each one, the first one first: a later change may have made it needless, or it
@@ -406,7 +438,8 @@ impl Tuner<'_> {
             let rule = self.rule_of(&change);
             let text = format!("tries all that helped without {}={}", change.setting, change.to);
             listener(Event::Note { text });
-            let compared = self.compare(self.search.all_but(&change), time, listener).await;
+            let arms = self.search.all_but(&change);
+            let compared = self.compare(arms, time, false, listener).await;
             // Without an answer the change stays; the proof shows what all of them are worth.
             let Some(comparison) = compared.ok().and_then(|compared| compared.record.comparison)
             else {
@@ -453,7 +486,7 @@ impl Tuner<'_> {
         }
         listener(Event::ProofBegan { changes: self.search.kept().len() });
         let (arms, left) = (self.search.start_and_kept(), self.budget.left());
-        match self.compare(arms, left.into(), listener).await {
+        match self.compare(arms, left.into(), false, listener).await {
             Ok(compared) => Some(compared.record),
             Err(why) => {
                 self.broken.get_or_insert(format!("the last comparison failed: {why}"));
@@ -466,6 +499,7 @@ impl Tuner<'_> {
         &mut self,
         arms: Vec<Arm>,
         max_time: MaxTime,
+        past_slow_start: bool,
         listener: &mut Listener<'_>,
     ) -> Result<Compared, EngineError> {
         let request = self.request;
@@ -480,6 +514,7 @@ impl Tuner<'_> {
             precision_percent: request.min_gain_percent / 2.0,
             threshold_percent: request.min_gain_percent,
             is_about_parts: false,
+            past_slow_start,
             turns: None,
             max_time,
             seed: request.seed.wrapping_add(self.steps.len() as u64),
@@ -498,7 +533,9 @@ impl Tuner<'_> {
             compare_whole(&compare, interrupt, runs_only).await
         });
         let compared = compared.await.unwrap_or_else(|| Err(cut_off()));
-        let runs = compared.as_ref().ok().and_then(|compared| compared.record.comparison.as_ref());
+        // A warm-up alone is mostly connecting.
+        let runs = compared.as_ref().ok().filter(|compared| !only_started(compared));
+        let runs = runs.and_then(|compared| compared.record.comparison.as_ref());
         self.budget.took(began.elapsed(), runs.map_or(0, |comparison| comparison.trials.len()));
         match &compared {
             Ok(Compared { not_put_back: Some(why), .. }) => self.broken = Some(why.clone()),
@@ -508,11 +545,13 @@ impl Tuner<'_> {
         compared
     }
 
-    /// Reports in words if less than the smallest gain is left up to the ceiling.
+    /// Reports in words if less than the smallest gain lies between the goodput and the ceiling. A goodput well above it
+    /// shows that the ceiling is another: the fault was in what it was computed from.
     fn reaches(&self, goodput: BitRate, ceiling: &Known<BitRate>) -> Option<String> {
         let ceiling = ceiling.value().filter(|_| self.request.purpose == Purpose::Throughput)?;
         let least = self.request.min_gain_percent;
-        (goodput.0 * (1.0 + least / 100.0) >= ceiling.0).then(|| {
+        let ratio = 1.0 + least / 100.0;
+        (ceiling.0 / ratio..=ceiling.0 * ratio).contains(&goodput.0).then(|| {
             format!(
                 "{goodput} is within {least} % of {ceiling}, the most that this path could carry"
             )

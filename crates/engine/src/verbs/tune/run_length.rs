@@ -52,6 +52,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_rule_of_slow_start_has_the_name_that_runs_are_judged_by() {
+        use goodput_experiment::starting::STARTUP;
+        assert!(goodput_diagnose::rules::ALL.iter().any(|rule| rule.id == STARTUP));
+    }
+
+    #[test]
     fn a_run_goes_past_slow_start_if_there_is_time() {
         assert_eq!(past(0.2, 2.0), 1.0);
         assert_eq!(past(0.9, 2.0), 1.8);

@@ -71,10 +71,12 @@ impl Search {
         new.count() + self.undecided.len()
     }
 
-    /// Whether a change is not kept, and was not tried on top of what is kept.
+    /// Whether a change is not kept, does not take back what is kept, and was not tried on top of that. What is kept is
+    /// proven better than the start, and left out again in the end.
     fn is_new(&self, Change { setting, to, .. }: &Change) -> bool {
-        let holds = self.kept.iter().any(|kept| kept.setting == *setting && kept.to == *to);
-        !holds && !self.tried.contains(&(setting.clone(), to.clone()))
+        let is_known = |kept: &Change| kept.to == *to || at_start(kept) == *to;
+        let of_setting = self.kept.iter().find(|kept| kept.setting == *setting);
+        !of_setting.is_some_and(is_known) && !self.tried.contains(&(setting.clone(), to.clone()))
     }
 
     /// Takes back a change that was not tried after all.
@@ -207,6 +209,8 @@ mod tests {
         assert_eq!(search.next().unwrap().change, rcvbuf, "it may help on top of the other");
         assert_eq!(values(&search.without_and_with(&rcvbuf)), ["off default", "off 4M"]);
         assert!(search.next().is_none(), "what is kept is not tried again");
+        search.consider(&[finding("c", &[change("offload.tso@e", Some("off"), "on")])]);
+        assert!(search.next().is_none(), "nor is it taken back");
     }
 
     #[test]
