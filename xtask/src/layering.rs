@@ -110,8 +110,7 @@ const LAYERS: &[Layer] = &[
         "goodput",
         &[
             MODEL, WIRE, FILES, CEILING, DIAGNOSE, EXPERIMENT, SHAPING, STORE, MOVER, KERNEL,
-            SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT, CHARTS, WATCH, FLEET,
-            WEB,
+            SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT, CHARTS, WATCH, FLEET, WEB,
         ],
     ),
     // The developers' programs, which share how they start others. `xtask` counts what tests leave behind, and starts the
