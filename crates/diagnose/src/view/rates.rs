@@ -4,14 +4,8 @@ use goodput_model::{FlowSample, Known, Missing, Role, Sample};
 
 use super::{Side, median, positive, spread};
 
-/// Most slices of the window. In a short one, each interval between two samples is a slice.
-const MOST_SLICES: usize = 8;
-/// Fewest slices: half of them may be far off, and two others have to agree.
-const FEWEST_SLICES: usize = 4;
-/// By what factor the median absolute deviation of 4 to 8 values is too small, on average, for values of a normal
-/// distribution (C. Croux and P. J. Rousseeuw, "Time-efficient algorithms for two highly robust estimators of scale",
-/// Computational Statistics 1, 1992).
-const TOO_SMALL: [f64; MOST_SLICES - FEWEST_SLICES + 1] = [1.363, 1.206, 1.200, 1.140, 1.129];
+/// Number of slices of the window.
+const WINDOW_SLICES: usize = 8;
 
 /// The rate at which a flow stays most of the time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,8 +13,8 @@ pub struct Plateau {
     /// Median rate over equal slices of the window, bits per second.
     pub rate: f64,
     /// Spread around the rate, as a share of it: the median absolute deviation, scaled to read like a
-    /// standard deviation, and as if there were eight slices. A few slices do not matter: BBR empties the path for 200 ms
-    /// every 10 s, and CUBIC after each loss.
+    /// standard deviation. A few slices do not matter: BBR empties the path for 200 ms every 10 s,
+    /// and CUBIC after each loss.
     pub spread: f64,
 }
 
@@ -28,25 +22,21 @@ impl Side<'_> {
     /// The level of the rate over the window, by this side's own payload count.
     pub fn plateau(&self) -> Result<Plateau, Missing> {
         let samples: Vec<&Sample> = self.samples()?.collect();
-        let slices = samples.len().saturating_sub(1).min(MOST_SLICES);
         let (first, last) = match (samples.first(), samples.last()) {
-            (Some(first), Some(last)) if slices >= FEWEST_SLICES => (first.at_s, last.at_s),
+            (Some(first), Some(last)) if samples.len() >= WINDOW_SLICES => (first.at_s, last.at_s),
             _ => {
                 return Err(Missing::because(format!(
-                    "the {} end has {} samples of the window, and {} are needed",
-                    self.name,
-                    samples.len(),
-                    FEWEST_SLICES + 1
+                    "the {} end has fewer than {WINDOW_SLICES} samples of the window",
+                    self.name
                 )));
             }
         };
-        let width = positive((last - first) / slices as f64, "the window")?;
-        let marks = (0..=slices).map(|n| self.moved_by(&samples, first + width * n as f64));
+        let width = positive((last - first) / WINDOW_SLICES as f64, "the window")?;
+        let marks = (0..=WINDOW_SLICES).map(|n| self.moved_by(&samples, first + width * n as f64));
         let marks: Vec<f64> = marks.collect();
         let rates: Vec<f64> = marks.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let middle = positive(median(rates.clone(), "payload")?, "the payload moved")?;
-        let as_of_most = TOO_SMALL[slices - FEWEST_SLICES] / TOO_SMALL[MOST_SLICES - FEWEST_SLICES];
-        let spread = spread(&rates, middle, "payload")? * as_of_most;
+        let spread = spread(&rates, middle, "payload")?;
         Ok(Plateau { rate: middle * 8.0 / width, spread })
     }
 
@@ -109,28 +99,6 @@ mod tests {
         let plateau = View::new(&evidence).receiver.plateau().unwrap();
         assert!(plateau.spread < 0.01, "{plateau:?}");
         assert!((plateau.rate / 95.64e6 - 1.0).abs() < 0.001, "{plateau:?}");
-    }
-
-    /// The evidence of a case with this many samples of the receiver, all of which count.
-    fn cut(case: Case, samples: usize) -> goodput_model::Evidence {
-        let mut evidence = case.evidence();
-        evidence.measured.from_s = 0.0;
-        if let goodput_model::Known::Value(end) = &mut evidence.far {
-            std::sync::Arc::make_mut(end).samples.truncate(samples);
-        }
-        evidence
-    }
-
-    #[test]
-    fn a_second_shows_a_plateau_and_less_does_not() {
-        for (samples, known) in [(9, true), (8, true), (5, true), (4, false), (0, false)] {
-            let evidence = cut(Case::path_rate(), samples);
-            let plateau = View::new(&evidence).receiver.plateau();
-            assert_eq!(plateau.is_ok_and(|p| p.spread < 0.01), known, "{samples}");
-            let swings = cut(Case::healthy(), samples);
-            let swings = View::new(&swings).receiver.plateau();
-            assert_eq!(swings.is_ok_and(|p| p.spread > 0.1), known, "{samples}");
-        }
     }
 
     #[test]
