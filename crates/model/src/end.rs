@@ -9,6 +9,7 @@ use crate::facts::Snapshot;
 use crate::held_to::HeldTo;
 use crate::placement::Placement;
 use crate::sample::Sample;
+use crate::shaping::Gaps;
 
 /// A host, as it describes itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +68,10 @@ pub struct End {
     /// Arrival times of each flow's datagrams, if this end received them and the plan asks for the times.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arrivals: Vec<FlowArrivals>,
+    /// Pauses between two packets of one flow that arrived at this end, all flows together, by the kernel's arrival
+    /// times; only for UDP, and absent if this end does not report them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gaps: Option<Gaps>,
     /// The clock of the samples' times, if this end moved the payload itself and reports its clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<OwnClock>,
@@ -87,6 +92,7 @@ impl End {
             placement: None,
             movers: Vec::new(),
             arrivals: Vec::new(),
+            gaps: None,
             clock: None,
             held_to: None,
         }

@@ -109,10 +109,27 @@ pub struct Gaps {
     pub rhythm: Option<Rhythm>,
 }
 
+impl Gaps {
+    /// The pauses of both together, which have no rhythm. Bins are one if they begin at the same time.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        let mut histogram = self.histogram.clone();
+        for bin in &other.histogram {
+            match histogram.iter_mut().find(|own| own.from_s.total_cmp(&bin.from_s).is_eq()) {
+                Some(own) => own.count = own.count.saturating_add(bin.count),
+                None => histogram.push(*bin),
+            }
+        }
+        histogram.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
+        Self { longest_s: self.longest_s.max(other.longest_s), histogram, rhythm: None }
+    }
+}
+
 /// Pauses of similar length.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GapBin {
-    /// Shortest pause of this bin, seconds. The next bin begins at twice this time.
+    /// Shortest pause of this bin, seconds. The next bin begins at twice this time. The bin of 1 µs also counts shorter
+    /// pauses.
     pub from_s: f64,
     /// Number of pauses.
     pub count: u64,

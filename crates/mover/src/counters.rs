@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use goodput_framing::Framing;
-use goodput_model::{Arrival, DatagramCounts, FlowTotals};
+use goodput_model::{Arrival, DatagramCounts, FlowTotals, Gaps};
 
 use crate::clock::now_ns;
 
@@ -31,6 +31,7 @@ pub struct Counters {
     datagrams: Datagrams,
     reported_by_peer: OnceLock<FlowTotals>,
     arrivals: OnceLock<Vec<Arrival>>,
+    gaps: OnceLock<Gaps>,
     /// Whether datagrams carry a number and their sending time.
     carry: DatagramFields,
 }
@@ -157,6 +158,16 @@ impl Counters {
     /// Records when each datagram was sent and arrived. Only for the flow's own thread.
     pub(crate) fn keep_arrivals(&self, arrivals: Vec<Arrival>) {
         self.arrivals.get_or_init(|| arrivals);
+    }
+
+    /// The pauses between the packets of the flow that arrived, once it has ended; `None` if it received no datagrams.
+    pub fn gaps(&self) -> Option<&Gaps> {
+        self.gaps.get()
+    }
+
+    /// Keeps the pauses between packets. Only for the flow's own thread.
+    pub(crate) fn keep_gaps(&self, gaps: Gaps) {
+        self.gaps.get_or_init(|| gaps);
     }
 
     /// One system call moved `bytes`. Only for the flow's own thread.

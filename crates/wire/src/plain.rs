@@ -15,6 +15,9 @@ const MAX_MOVERS: usize = 2;
 /// Rates that limited flows: those of the client, its key, the networks around it and all clients, in both directions.
 const MAX_HELD_TO: usize = 16;
 
+/// Bins of pauses: each begins at twice the time of the one before, from 1 µs on, so that more would be centuries.
+const MAX_GAP_BINS: usize = 54;
+
 /// Longest reason, characters.
 const MAX_PHRASE_BYTES: usize = 1024;
 
@@ -41,7 +44,11 @@ pub fn host(host: Host) -> Host {
 pub fn end(seen: End) -> End {
     let movers = seen.movers.into_iter().take(MAX_MOVERS).collect();
     let held_to = seen.held_to.map(|held| held.into_iter().take(MAX_HELD_TO).collect());
-    End { host: host(seen.host), movers, held_to, ..seen }
+    let gaps = seen.gaps.map(|mut gaps| {
+        gaps.histogram.truncate(MAX_GAP_BINS);
+        gaps
+    });
+    End { host: host(seen.host), movers, held_to, gaps, ..seen }
 }
 
 /// Any text of a message.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    End, FlowArrivals, FlowTotals, HeldTo, OwnClock, Placement, Plan, Sample, Snapshot,
+    End, FlowArrivals, FlowTotals, Gaps, HeldTo, OwnClock, Placement, Plan, Sample, Snapshot,
 };
 use goodput_mover::LastHeard;
 
@@ -29,6 +29,8 @@ pub struct EndRun {
     placement: Option<Placement>,
     /// Arrival times of each flow's datagrams, once the flows have ended.
     arrivals: Vec<FlowArrivals>,
+    /// Pauses between the packets that arrived, once the flows have ended.
+    gaps: Option<Gaps>,
     /// The clock of the samples, once they have ended.
     clock: Option<OwnClock>,
     /// The rates that its flows keep to.
@@ -75,6 +77,7 @@ impl EndRun {
             has_ended: false,
             placement: None,
             arrivals: Vec::new(),
+            gaps: None,
             clock: None,
             rate_limits: rate_limits.clone(),
             held_to: None,
@@ -115,9 +118,9 @@ impl EndRun {
             FlowsEvent::Ended(outcome) => {
                 self.has_ended = true;
                 self.used = usage_after(self.own.observes, &self.own.context);
-                let EndedFlows { last, totals, arrivals, placement, held, clock, sockets } =
+                let EndedFlows { last, totals, arrivals, gaps, placement, held, clock, sockets } =
                     outcome?;
-                self.arrivals = arrivals;
+                (self.arrivals, self.gaps) = (arrivals, gaps);
                 self.held_to = Some(held.to(&self.rate_limits));
                 (self.placement, self.clock) = (Some(placement), Some(clock));
                 self.sockets = sockets;
@@ -168,6 +171,7 @@ impl EndRun {
             placement: self.placement,
             movers: self.own.movers.chosen(),
             arrivals: self.arrivals,
+            gaps: self.gaps,
             clock: self.clock,
             held_to: self.held_to,
         }

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use goodput_model::{FlowArrivals, FlowTotals, HeldTo, OwnClock, Placement, Role, Sample};
+use goodput_model::{FlowArrivals, FlowTotals, Gaps, HeldTo, OwnClock, Placement, Role, Sample};
 use goodput_mover::{MoveError, Stop};
 
 use crate::run::rate_limits::RateLimits;
@@ -68,6 +68,8 @@ pub struct EndedFlows {
     pub totals: Vec<FlowTotals>,
     /// Arrival times of each flow's datagrams, if they were kept.
     pub arrivals: Vec<FlowArrivals>,
+    /// Pauses between the packets of each flow that arrived, if any received datagrams.
+    pub gaps: Option<Gaps>,
     /// Where each flow's thread ran.
     pub placement: Placement,
     /// How long each shared rate held the flows back.

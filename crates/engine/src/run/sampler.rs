@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    EndName, FlowArrivals, FlowPlacement, FlowSample, Known, Length, Plan, Role, Sample, Transport,
-    no_storage,
+    EndName, FlowArrivals, FlowPlacement, FlowSample, Gaps, Known, Length, Plan, Role, Sample,
+    Transport, no_storage,
 };
-use goodput_mover::{MountedFile, MoveError, RunningFlow};
+use goodput_mover::{Counters, MountedFile, MoveError, RunningFlow};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
@@ -123,22 +123,38 @@ pub fn watch(
     let sockets = streams(&flows, Role::Receiver);
     let sent = if end == EndName::Far { streams(&flows, Role::Sender) } else { Vec::new() };
     let held = held(&flows);
-    let kept = flows.iter().filter(|flow| flow.config().keeps_arrivals);
-    let kept: Vec<_> = kept.map(|flow| (flow.config().id, Arc::clone(flow.counters()))).collect();
+    let counted: Vec<_> = flows.iter().map(counted).collect();
     let failures: Vec<MoveError> = flows.into_iter().filter_map(|flow| flow.join().err()).collect();
-    let arrivals = kept.iter().map(|(flow, counters)| FlowArrivals {
-        flow: *flow,
-        datagrams: counters.arrivals().to_vec(),
-    });
-    let arrivals = arrivals.collect();
+    let (arrivals, gaps) = (arrivals(&counted), gaps(&counted));
     // A flow that another flow's failure ended says nothing about the cause.
     let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
     let ended = first.map_or(
-        Ok(EndedFlows { last, totals, arrivals, placement, held, clock, sockets }),
+        Ok(EndedFlows { last, totals, arrivals, gaps, placement, held, clock, sockets }),
         |failure| Err(failure.into()),
     );
     let _ = report.send(FlowsEvent::Ended(ended));
     unsent::discard(sent, limit.stop());
+}
+
+/// The number of a flow if it keeps the times of its datagrams, and its counters.
+type Counted = (Option<u16>, Arc<Counters>);
+
+fn counted(flow: &RunningFlow) -> Counted {
+    let config = flow.config();
+    (config.keeps_arrivals.then_some(config.id), Arc::clone(flow.counters()))
+}
+
+/// When each datagram of flows that have ended arrived, of those that keep it.
+fn arrivals(flows: &[Counted]) -> Vec<FlowArrivals> {
+    let kept = flows.iter().filter_map(|(flow, counters)| Some(((*flow)?, counters)));
+    kept.map(|(flow, counters)| FlowArrivals { flow, datagrams: counters.arrivals().to_vec() })
+        .collect()
+}
+
+/// The pauses between packets of flows that have ended, all together.
+fn gaps(flows: &[Counted]) -> Option<Gaps> {
+    let each = flows.iter().filter_map(|(_, counters)| counters.gaps().cloned());
+    each.reduce(|all, more| all.with(&more))
 }
 
 /// How long the shared rates held the flows back.

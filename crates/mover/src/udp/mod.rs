@@ -9,6 +9,7 @@ mod evenness;
 pub(crate) mod inbox;
 pub mod jitter;
 pub(crate) mod outbox;
+mod pauses;
 pub(crate) mod receiving;
 pub(crate) mod sending;
 pub mod sequence;

@@ -72,9 +72,10 @@ struct Receiver<'a> {
 }
 
 impl Receiver<'_> {
-    /// Runs to its end, and publishes the arrival log.
+    /// Runs to its end, and publishes the pauses and the arrival log.
     fn run_and_publish(mut self, size: usize, batch: usize) -> Result<(), MoveError> {
         let ended = self.run(size, batch);
+        self.flow.counters.keep_gaps(self.tally.pauses.gaps());
         let arrivals = self.tally.arrivals.take();
         arrivals.into_iter().for_each(|log| self.flow.counters.keep_arrivals(log.into_inner()));
         ended

@@ -7,6 +7,7 @@ use super::arrival_log::ArrivalLog;
 use super::evenness::Evenness;
 use super::inbox::Arrival;
 use super::jitter::Jitter;
+use super::pauses::Pauses;
 use super::sequence::Sequence;
 use crate::flow::FlowConfig;
 
@@ -33,6 +34,8 @@ pub(crate) struct Tally {
     sequence: Sequence,
     jitter: Jitter,
     evenness: Evenness,
+    /// Pauses between packets with payload.
+    pub(crate) pauses: Pauses,
     /// When each datagram came, if recorded.
     pub(crate) arrivals: Option<ArrivalLog>,
     /// Datagrams that came joined to the one before.
@@ -65,6 +68,7 @@ impl Tally {
             sequence: Sequence::default(),
             jitter: Jitter::default(),
             evenness: Evenness::new(rate),
+            pauses: Pauses::default(),
             arrivals: None,
             joined: 0,
             unnumbered: 0,
@@ -132,6 +136,7 @@ impl Tally {
         self.batch += 1;
         self.bytes += arrival.datagram.len() as u64;
         self.joined += u64::from(!arrival.is_first);
+        self.pauses.arrived(arrival);
         match number {
             Some(number) => {
                 self.sequence.arrived(number);
