@@ -38,7 +38,7 @@ pub fn page(results: &[(&Record, Vec<Figure>)]) -> String {
                 main {
                     @if results.len() > 1 { h1 { (title) } (contents(results)) }
                     @for (number, (record, figures)) in results.iter().enumerate() {
-                        (result(number + 1, record, figures))
+                        (result(if results.len() > 1 { 2 } else { 1 }, number + 1, record, figures))
                     }
                 }
                 footer { "Made by goodput " (env!("CARGO_PKG_VERSION")) "." }
@@ -63,27 +63,41 @@ pub fn title(record: &Record) -> String {
 
 fn contents(results: &[(&Record, Vec<Figure>)]) -> Markup {
     html! {
-        table {
-            tr { @for heading in ["result", "started", "goodput", "limited by"] { th scope="col" { (heading) } } }
-            @for (number, (record, _)) in results.iter().enumerate() {
-                tr {
-                    td { a href={ "#result-" (number + 1) } { (record.target) } }
-                    td { (record.started) }
-                    td { (record.result.goodput_bits_per_s) }
-                    td { (coded(&record.verdict.summary)) }
+        div.wide tabindex="0" role="group" aria-label="All results" {
+            table {
+                caption { "All results" }
+                tr { @for heading in ["result", "started", "goodput", "limited by"] { th scope="col" { (heading) } } }
+                @for (number, (record, _)) in results.iter().enumerate() {
+                    tr {
+                        td { a href={ "#result-" (number + 1) } { (record.target) } }
+                        td { (record.started) }
+                        td { (record.result.goodput_bits_per_s) }
+                        td { (coded(&record.verdict.summary)) }
+                    }
                 }
             }
         }
     }
 }
 
-fn result(number: usize, record: &Record, figures: &[Figure]) -> Markup {
+/// A result whose heading has this level.
+fn result(level: u8, number: usize, record: &Record, figures: &[Figure]) -> Markup {
+    let anchor = |figure: &Figure| format!("result-{number}-{}", figure.id);
     html! {
         article id={ "result-" (number) } {
-            h1 { (title(record)) }
+            (heading(level, &title(record)))
             (summary(record))
-            @for figure in figures { (section(&format!("result-{number}-{}", figure.id), figure)) }
+            @for figure in figures { (section_at(level + 1, &anchor(figure), figure)) }
         }
+    }
+}
+
+/// A heading of this level, from 1 to 3.
+fn heading(level: u8, text: &str) -> Markup {
+    match level {
+        1 => html! { h1 { (text) } },
+        2 => html! { h2 { (text) } },
+        _ => html! { h3 { (text) } },
     }
 }
 
@@ -180,9 +194,13 @@ fn found(finding: &Finding) -> Markup {
 
 /// A figure under its title, as a part of a page that has [`style`].
 pub fn section(anchor: &str, figure: &Figure) -> Markup {
+    section_at(2, anchor, figure)
+}
+
+fn section_at(level: u8, anchor: &str, figure: &Figure) -> Markup {
     html! {
         section id=(anchor) {
-            h2 { (figure.title) }
+            (heading(level, &figure.title))
             @match &figure.svg {
                 Some(svg) => {
                     figure tabindex="0" { (PreEscaped(svg.replacen(palette::STYLE, "", 1))) figcaption { (figure.alt) } }

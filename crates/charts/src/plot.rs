@@ -18,11 +18,11 @@ use crate::words::plain;
 /// Width of every picture, in its own pixels; a page scales it.
 const WIDTH_PIXELS: u32 = 760;
 
-/// Size of text.
-const TEXT_SIZE: u32 = 13;
+/// Size of text; the library makes 12.9 pixels of it (it divides by 1.24).
+const TEXT_SIZE: u32 = 16;
 
 /// Width of a character of this size, at least.
-const CHARACTER_PIXELS: i32 = 7;
+const CHARACTER_PIXELS: i32 = 8;
 
 /// Height of the row of names.
 const LEGEND_PIXELS: u32 = 24;
@@ -72,13 +72,15 @@ pub enum Shape {
     Shades(Vec<[Point; 2]>),
     /// Dots.
     Dots(Vec<Point>),
+    /// Rings, for what does not count.
+    Rings(Vec<Point>),
     /// Words that begin at a point.
     Words(Vec<(Point, String)>),
 }
 
 /// A panel.
 pub struct Plot {
-    /// Height in pixels.
+    /// Height in pixels, with one row of names.
     pub height: u32,
     /// From left to right.
     pub x: Axis,
@@ -113,8 +115,10 @@ impl Plot {
             return Err(PlotError("the numbers span no range that an axis could have".into()));
         }
         let mut svg = String::new();
-        let canvas =
-            SVGBackend::with_string(&mut svg, (WIDTH_PIXELS, self.height)).into_drawing_area();
+        // Each further row of names makes the picture taller, not the panel lower.
+        let further = self.legend_rows().len().saturating_sub(1) as u32;
+        let size = (WIDTH_PIXELS, self.height + LEGEND_PIXELS * further);
+        let canvas = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         self.draw(&canvas)?;
         drop(canvas);
         Ok(accessible(&svg, alt))
@@ -144,17 +148,26 @@ impl Plot {
         Ok(())
     }
 
-    /// A row of names above the panel, where no line hides them. Returns what is left of the canvas.
+    /// The layers that have a name.
+    fn named(&self) -> impl Iterator<Item = (&Layer, &String)> {
+        self.layers.iter().filter_map(|layer| Some((layer, layer.name.as_ref()?)))
+    }
+
+    /// Where the names begin, in pixels, row by row.
+    fn legend_rows(&self) -> Vec<Vec<(i32, i32)>> {
+        lines_of(self.named().map(|(_, name)| &name[..]))
+    }
+
+    /// Rows of names above the panel, where no line hides them. Returns what is left of the canvas.
     fn legend<'a>(
         &self,
         canvas: &Canvas<'a>,
         text: &TextStyle<'_>,
     ) -> Result<Canvas<'a>, PlotError> {
-        let named = || self.layers.iter().filter_map(|layer| Some((layer, layer.name.as_ref()?)));
-        let rows = lines_of(named().map(|(_, name)| &name[..]));
+        let rows = self.legend_rows();
         let (row, panel) = canvas.split_vertically(LEGEND_PIXELS * rows.len() as u32);
         let places = rows.into_iter().flatten();
-        for ((layer, name), (x, y)) in named().zip(places) {
+        for ((layer, name), (x, y)) in self.named().zip(places) {
             let swatch = Rectangle::new([(x, y + 8), (x + 12, y + 18)], layer.colour.filled());
             row.draw(&swatch).map_err(PlotError::new)?;
             row.draw(&Text::new(name.clone(), (x + 17, y + 7), text.clone()))
@@ -174,7 +187,7 @@ impl Plot {
             .axis_desc_style(text.clone())
             .x_desc(self.x.title)
             .y_desc(self.y.title)
-            .x_labels(8)
+            .x_labels(7)
             .y_labels(6)
             .x_label_formatter(&|value| x_label(*value))
             .y_label_formatter(&|value| y_label(*value))
@@ -217,6 +230,10 @@ impl Layer {
             Shape::Dots(points) => {
                 let inside = points.iter().filter(|point| panel.has(**point));
                 chart.draw_series(inside.map(|p| Circle::new(*p, 3, colour.mix(0.8).filled())))
+            }
+            Shape::Rings(points) => {
+                let inside = points.iter().filter(|point| panel.has(**point));
+                chart.draw_series(inside.map(|p| Circle::new(*p, 3, colour.stroke_width(1))))
             }
             Shape::Words(words) => {
                 let inside = words.iter().filter(|(at, _)| panel.has(*at));
@@ -281,6 +298,7 @@ mod tests {
             ("boxes", Shape::Boxes(corners())),
             ("shades", Shape::Shades(corners())),
             ("dots", Shape::Dots(line())),
+            ("rings", Shape::Rings(line())),
             ("words", Shape::Words(vec![((1.0, 1.0), "<b>".into())])),
         ];
         for (name, shape) in shapes {

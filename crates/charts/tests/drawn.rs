@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use goodput_charts::{ALL, Figure, figures, page, ticket};
-use goodput_model::{Known, Record};
+use goodput_model::{
+    BitRate, Bytes, CapturedPayload, EndName, GapBin, Gaps, Known, PacketCapture, Record, Transport,
+};
 
 const RECORDS: [(&str, &str); 8] = [
     ("both", include_str!("records/both.json")),
@@ -33,6 +35,8 @@ fn every_chart_is_drawn_of_some_record_and_says_what_it_shows() {
             seen.extend(figures.iter().map(|_| chart.id));
             for figure in figures {
                 assert!(!figure.alt.is_empty(), "{name}: {}", figure.id);
+                let has_numbers = !figure.table.rows.is_empty();
+                assert!(has_numbers || figure.svg.is_none(), "{name}: {}", figure.id);
                 let columns = figure.table.columns.len();
                 assert!(
                     figure.table.rows.iter().all(|row| row.len() == columns),
@@ -189,4 +193,110 @@ fn counts_beyond_all_measure_end_neither_the_report_nor_the_program() {
         }
         assert!(page(&[(&record, drawn(&record))]).contains("</html>"));
     }
+}
+
+fn of(name: &str) -> Record {
+    records().find(|(known, _)| *known == name).expect("it is kept").1
+}
+
+fn one(record: &Record, id: &str) -> Figure {
+    let mut found = drawn(record).into_iter().filter(|figure| figure.id == id);
+    found.next().unwrap_or_else(|| panic!("there is no figure {id}"))
+}
+
+#[test]
+fn a_ceiling_is_a_line_and_one_far_above_is_said() {
+    let mut record = of("window");
+    let goodput = record.result.goodput_bits_per_s.0;
+    let without = one(&record, "rate");
+    assert!(!without.alt.contains("could carry"), "{}", without.alt);
+    for (factor, is_drawn) in [(1.5, true), (1000.0, false)] {
+        let ceiling = BitRate(goodput * factor);
+        record.result.ceiling_bits_per_s = Known::Value(ceiling);
+        let figure = one(&record, "rate");
+        let said = format!("The path could carry {ceiling}.");
+        assert!(figure.alt.contains(&said), "{}", figure.alt);
+        assert_eq!(figure.svg.is_some_and(|svg| svg.contains("\nceiling\n")), is_drawn, "{factor}");
+    }
+}
+
+#[test]
+fn losses_are_marks_above_the_rate_too() {
+    let mut record = of("window");
+    let Known::Value(near) = &mut record.ends.near else { panic!("it reported") };
+    let half = near.samples.len() / 2;
+    for (at, sample) in near.samples.iter_mut().enumerate() {
+        for flow in &mut sample.flows {
+            let Known::Value(tcp) = &mut flow.tcp else { continue };
+            tcp.total_retrans_segments = Some(if at < half { 0 } else { 7 });
+        }
+    }
+    let rate = one(&record, "rate").svg.expect("it is drawn");
+    assert!(rate.contains("segments sent again") && rate.matches("<circle").count() == 1, "{rate}");
+    assert!(one(&record, "losses").alt.starts_with("7 segments sent again"));
+}
+
+#[test]
+fn every_flow_has_its_rate() {
+    let record = of("both");
+    for id in ["flows-from-near", "flows-from-far"] {
+        let figure = one(&record, id);
+        assert_eq!(figure.table.rows.len(), 3, "{:?}", figure.table);
+        assert!(figure.alt.starts_with("3 flows, between "), "{}", figure.alt);
+    }
+    let rate = one(&record, "rate-from-near").svg.expect("it is drawn");
+    assert!((0..3).all(|flow| rate.contains(&format!("flow {flow}"))), "{rate}");
+    assert!(drawn(&of("window")).iter().all(|figure| !figure.id.starts_with("flows")), "one flow");
+}
+
+#[test]
+fn pauses_of_datagrams_and_of_captured_packets_are_histograms() {
+    let bins = [(1e-6, 3), (4e-6, 9)].map(|(from_s, count)| GapBin { from_s, count });
+    let gaps = Gaps { longest_s: 6e-6, histogram: bins.into(), rhythm: None };
+    let mut record = of("udp");
+    assert!(drawn(&record).iter().all(|figure| !figure.id.starts_with("gaps")), "not reported");
+    let Known::Value(far) = &mut record.ends.far else { panic!("it reported") };
+    far.gaps = Some(gaps.clone());
+    let payload = CapturedPayload {
+        sender: EndName::Near,
+        transport: Transport::Udp,
+        packets: 13,
+        largest_bytes: Bytes(1500),
+        sizes: Vec::new(),
+        gaps,
+    };
+    record.capture = Some(Box::new(PacketCapture {
+        device: "<b>eth0".into(),
+        file: "own.pcapng".into(),
+        packets: 13,
+        dropped: 0,
+        not_read: 0,
+        not_kept: 0,
+        failure: None,
+        payload: vec![payload],
+    }));
+    for id in ["gaps-of-datagrams", "gaps-udp-from-near-at-near"] {
+        let figure = one(&record, id);
+        assert_eq!(figure.table.rows[0], ["0 s", "2 µs", "3"], "{id}");
+        assert!(figure.alt.ends_with("the longest is 6 µs."), "{}", figure.alt);
+        assert!(figure.svg.is_some_and(|svg| !svg.contains("<b>")), "{id}");
+    }
+}
+
+#[test]
+fn runs_that_do_not_count_are_rings() {
+    let mut record = of("compare");
+    let comparison = record.comparison.as_mut().expect("it is one");
+    comparison.trials.iter_mut().for_each(|trial| trial.discarded = None);
+    let all = one(&record, "runs");
+    let rings = |figure: &Figure| {
+        let svg = figure.svg.as_ref().expect("it is drawn");
+        svg.matches("<circle").count() - svg.matches("opacity=\"0.8\"").count()
+    };
+    assert!(rings(&all) == 0 && all.alt.ends_with("No run was discarded."), "{}", all.alt);
+    let trial = &mut record.comparison.as_mut().expect("it is one").trials[0];
+    trial.discarded = Some("warm-up".into());
+    let figure = one(&record, "runs");
+    assert!(figure.alt.contains("One run was discarded; a ring shows"), "{}", figure.alt);
+    assert_eq!(rings(&figure), 1);
 }

@@ -1,6 +1,6 @@
 //! A comparison as a forest plot: each run a dot, each arm's effect with its interval, beside the threshold.
 
-use goodput_model::{ArmResult, Comparison, Record};
+use goodput_model::{ArmResult, Comparison, Record, Trial};
 
 use super::Chart;
 use crate::figure::{Figure, Table};
@@ -39,36 +39,63 @@ fn runs(comparison: &Comparison) -> Result<Figure, PlotError> {
     let mut table = Table::new(["arm", "runs", "median goodput"]);
     let mut layers = Vec::new();
     let mut names = Vec::new();
-    let mut top: f64 = 0.0;
     for (number, arm) in comparison.arms.iter().enumerate() {
-        let y = -(number as f64);
-        let rates: Vec<f64> = comparison.counted_rates(number).map(|rate| rate.0).collect();
-        top = rates.iter().copied().fold(top, f64::max);
-        layers.push(Layer::unnamed(
-            colour(number),
-            Shape::Dots(rates.iter().map(|rate| (*rate, y - 0.6)).collect()),
-        ));
-        let median = arm.goodput_bits_per_s.value().map(|rate| rate.0);
-        top = median.into_iter().fold(top, f64::max);
-        layers.extend(median.map(|rate| {
-            Layer::unnamed(colour(number), Shape::Line(vec![(rate, y - 0.85), (rate, y - 0.35)]))
-        }));
-        names.push(((0.0, y - 0.02), name(comparison, arm)));
-        let median = median.map_or("none".into(), words::rate);
+        layers.extend(layers_of(comparison, arm, number));
+        names.push(((0.0, -(number as f64) - 0.02), name(comparison, arm)));
+        let median = arm.goodput_bits_per_s.value();
+        let median = median.map_or("none".into(), |rate| words::rate(rate.0));
         table.row([name(comparison, arm), arm.n.to_string(), median]);
     }
     layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
     let said: Vec<_> = table.rows.iter().map(|row| format!("{} {}", row[0], row[2])).collect();
-    let discarded = comparison.trials.iter().filter(|trial| trial.discarded.is_some()).count();
     let alt = format!(
-        "Goodput of every run, and the median of each arm's runs that count: {}. {discarded} runs were discarded.",
-        said.join("; ")
+        "Goodput of every run, and the median of each arm's runs that count: {}. {}",
+        said.join("; "),
+        discarded_words(comparison)
     );
     let arms = comparison.arms.len();
-    let x = Axis { title: "", range: 0.0..top.max(1.0) * 1.05, label: words::rate };
+    let x = Axis { title: "", range: 0.0..highest(comparison) * 1.05, label: words::rate };
     let y = Axis { title: "", range: -(arms as f64)..0.1, label: |_| String::new() };
     let svg = Plot { height: 60 + ROW_PIXELS * arms as u32, x, y, layers }.svg(&alt)?;
     Ok(Figure { id: "runs".into(), title: "Every run".into(), alt, svg: Some(svg), table })
+}
+
+/// The runs of an arm as dots, those that don't count as rings, and a line at the median.
+fn layers_of(comparison: &Comparison, arm: &ArmResult, number: usize) -> [Layer; 3] {
+    let y = -(number as f64);
+    let points = |rates: &mut dyn Iterator<Item = f64>| rates.map(|rate| (rate, y - 0.6)).collect();
+    let median = arm.goodput_bits_per_s.value();
+    let median = median.map_or(Vec::new(), |rate| vec![(rate.0, y - 0.85), (rate.0, y - 0.35)]);
+    let shapes = [
+        Shape::Dots(points(&mut comparison.counted_rates(number).map(|rate| rate.0))),
+        Shape::Rings(points(&mut discarded(comparison, number))),
+        Shape::Line(median),
+    ];
+    shapes.map(|shape| Layer::unnamed(colour(number), shape))
+}
+
+/// The highest goodput that is drawn, bit/s; 1 if there is none, so that the axis has a length.
+fn highest(comparison: &Comparison) -> f64 {
+    let runs = comparison.trials.iter().map(|trial| &trial.goodput_bits_per_s);
+    let medians = comparison.arms.iter().map(|arm| &arm.goodput_bits_per_s);
+    runs.chain(medians).filter_map(|rate| Some(rate.value()?.0)).fold(1.0, f64::max)
+}
+
+fn discarded_words(comparison: &Comparison) -> String {
+    match comparison.trials.iter().filter(|trial| trial.discarded.is_some()).count() {
+        0 => "No run was discarded.".into(),
+        1 => "One run was discarded; a ring shows its goodput, if it has one.".into(),
+        several => {
+            format!("{several} runs were discarded; rings show their goodput, if they have one.")
+        }
+    }
+}
+
+/// Goodput of an arm's runs that don't count, of those that have one.
+fn discarded(comparison: &Comparison, arm: usize) -> impl Iterator<Item = f64> {
+    let is_of = move |trial: &&Trial| trial.arm == arm && trial.discarded.is_some();
+    let of_arm = comparison.trials.iter().filter(is_of);
+    of_arm.filter_map(|trial| Some(trial.goodput_bits_per_s.value()?.0))
 }
 
 fn colour(arm: usize) -> plotters::style::RGBColor {

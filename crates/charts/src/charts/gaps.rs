@@ -1,54 +1,110 @@
-//! The pauses between datagrams that came, as a histogram.
+//! The pauses between packets, as histograms: those of datagrams that arrived, of the train that tests a shaper, and of
+//! captured packets.
 
-use goodput_model::{GapBin, Record};
+use goodput_model::{
+    CapturedPayload, EndName, GapBin, Gaps, Known, PacketCapture, Record, Transport,
+};
 
-use super::Chart;
 use super::shaper::train;
+use super::{Chart, direction_words};
 use crate::figure::{Figure, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::series::end;
 use crate::words;
 
 /// The chart.
 pub const CHART: Chart =
-    Chart { id: "gaps", shows: "pauses between arrivals, counted by their length", draw };
+    Chart { id: "gaps", shows: "pauses between packets, counted by their length", draw };
+
+/// Shortest pause that a bin tells from shorter ones, seconds.
+const SHORTEST_S: f64 = 1e-6;
+
+/// Pauses with the id and the title of their figure.
+struct Pauses<'a> {
+    id: String,
+    title: String,
+    gaps: &'a Gaps,
+}
 
 fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
-    let Some(gaps) = train(record).map(|train| &train.gaps) else { return Ok(Vec::new()) };
-    let counted: Vec<GapBin> =
-        gaps.histogram.iter().copied().filter(|bin| bin.from_s > 0.0).collect();
+    let own = record.capture.as_deref().map(|capture| (EndName::Near, capture));
+    let far = record.far_capture.as_ref().and_then(Known::value);
+    let far = far.map(|capture| (EndName::Far, &**capture));
+    let captured = own.into_iter().chain(far).flat_map(|(at, capture)| captured(at, capture));
+    let all = of_train(record).into_iter().chain(arrived(record)).chain(captured);
+    all.filter_map(|pauses| figure(pauses).transpose()).collect()
+}
+
+fn of_train(record: &Record) -> Option<Pauses<'_>> {
+    let gaps = &train(record)?.gaps;
+    Some(Pauses { id: "gaps".into(), title: "Pauses between arrivals".into(), gaps })
+}
+
+/// Those of datagrams, at the end that received them.
+fn arrived(record: &Record) -> impl Iterator<Item = Pauses<'_>> {
+    record.result.directions.iter().filter_map(|direction| {
+        let gaps = end(record, direction.sender.other())?.gaps.as_ref()?;
+        let (id, of) = direction_words(record, direction.sender);
+        let title = format!("Pauses between datagrams of a flow{of}");
+        Some(Pauses { id: format!("gaps-of-datagrams{id}"), title, gaps })
+    })
+}
+
+/// Those of packets as they passed a device.
+fn captured(at: EndName, capture: &PacketCapture) -> impl Iterator<Item = Pauses<'_>> {
+    capture.payload.iter().map(move |payload| {
+        let CapturedPayload { sender, transport, gaps, .. } = payload;
+        let (word, name) = match transport {
+            Transport::Tcp => ("tcp", "TCP"),
+            Transport::Udp => ("udp", "UDP"),
+        };
+        let id = format!("gaps-{word}-from-{sender}-at-{at}");
+        let device = &capture.device;
+        let title = format!(
+            "Pauses between {name} packets of the {sender} host, at {device} of the {at} host"
+        );
+        Pauses { id, title, gaps }
+    })
+}
+
+/// Nothing if there was no pause.
+fn figure(Pauses { id, title, gaps }: Pauses<'_>) -> Result<Option<Figure>, PlotError> {
+    let counted = gaps.histogram.iter().copied().filter(|bin| bin.from_s > 0.0);
+    let counted: Vec<GapBin> = counted.collect();
     if counted.is_empty() {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let mut table = Table::new(["pause from", "to", "count"]);
-    for bin in &gaps.histogram {
-        table.row([
-            words::seconds(bin.from_s),
-            words::seconds(2.0 * bin.from_s),
-            bin.count.to_string(),
-        ]);
+    for bin in &counted {
+        // The first bin also counts shorter ones.
+        let from_s = if bin.from_s > SHORTEST_S { bin.from_s } else { 0.0 };
+        let to = words::seconds(2.0 * bin.from_s);
+        table.row([words::seconds(from_s), to, bin.count.to_string()]);
     }
     let rhythm = gaps.rhythm.map_or(String::new(), |rhythm| {
         format!(" Bursts of {} come every {}.", rhythm.burst_bytes, words::seconds(rhythm.period_s))
     });
     let alt = format!(
-        "Pauses between arrivals; the longest is {}.{rhythm}",
+        "{title}, counted by their length; the longest is {}.{rhythm}",
         words::seconds(gaps.longest_s)
     );
     let svg = Some(plot(&counted).svg(&alt)?);
-    Ok(vec![Figure { id: "gaps".into(), title: "Pauses between arrivals".into(), alt, svg, table }])
+    Ok(Some(Figure { id, title, alt, svg, table }))
 }
 
 /// Each bin is one unit wide on a logarithmic axis: it ends at twice its beginning.
 fn plot(bins: &[GapBin]) -> Plot {
-    let log = |seconds: f64| seconds.log2();
+    // Of a microsecond, so that the labels are round.
+    let log = |seconds: f64| (seconds / SHORTEST_S).log2();
     let most = bins.iter().map(|bin| bin.count as f64).fold(1.0, f64::max);
     let boxes =
         bins.iter().map(|bin| [(log(bin.from_s), 0.0), (log(bin.from_s) + 1.0, bin.count as f64)]);
     let from = bins.iter().map(|bin| log(bin.from_s)).fold(f64::INFINITY, f64::min);
     let to = bins.iter().map(|bin| log(bin.from_s) + 1.0).fold(f64::NEG_INFINITY, f64::max);
     let layers = vec![Layer::unnamed(palette::BLUE, Shape::Boxes(boxes.collect()))];
-    let x = Axis { title: "", range: from..to, label: |log| words::seconds(log.exp2()) };
+    let x =
+        Axis { title: "", range: from..to, label: |log| words::seconds(log.exp2() * SHORTEST_S) };
     let y = Axis { title: "", range: 0.0..most * 1.1, label: words::short };
     Plot { height: 220, x, y, layers }
 }

@@ -1,6 +1,6 @@
 //! Retransmitted segments and time-outs over time; of UDP, lost datagrams.
 
-use goodput_model::{End, Record, Role, Sample};
+use goodput_model::{End, EndName, Record, Role, Sample};
 
 use super::{Chart, direction_words};
 use crate::clip::Point;
@@ -20,9 +20,7 @@ pub const CHART: Chart =
 fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
     let mut figures = Vec::new();
     for direction in &record.result.directions {
-        let ends = [(direction.sender, Role::Sender), (direction.sender.other(), Role::Receiver)];
-        let lost = ends.into_iter().find_map(|(name, role)| lost(end(record, name)?, role));
-        let Some((what, counts)) = lost else { continue };
+        let Some((what, counts)) = counted(record, direction.sender) else { continue };
         let total = counts.last().map_or(0.0, |(_, count)| *count);
         let (id, of) = direction_words(record, direction.sender);
         let alt = format!("{total:.0} {what} in {}.", words::seconds(last([&counts[..]])));
@@ -36,6 +34,21 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         figures.push(Figure { id: format!("losses{id}"), title, alt, svg, table });
     }
     Ok(figures)
+}
+
+/// When something was lost in a direction, with the name of what is counted; none if nothing was lost or counted.
+pub fn marks(record: &Record, sender: EndName) -> Option<(&'static str, Vec<f64>)> {
+    let (what, counts) = counted(record, sender)?;
+    let bars = bars(&counts);
+    let marks = bars.iter().filter(|[_, (_, count)]| *count > 0.0);
+    let times: Vec<f64> = marks.map(|[(from, _), (to, _)]| (from + to) / 2.0).collect();
+    (!times.is_empty()).then_some((what, times))
+}
+
+/// What is counted of the direction in which `sender` sends, and the count at each time.
+fn counted(record: &Record, sender: EndName) -> Option<(&'static str, Vec<Point>)> {
+    let ends = [(sender, Role::Sender), (sender.other(), Role::Receiver)];
+    ends.into_iter().find_map(|(name, role)| lost(end(record, name)?, role))
 }
 
 /// What is counted, and the count at each time. A sender counts what it sent again, a receiver of datagrams what never

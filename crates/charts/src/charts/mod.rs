@@ -5,6 +5,7 @@ mod comparison;
 mod cpu;
 mod dose;
 mod factors;
+mod flows;
 mod gaps;
 mod latency;
 mod losses;
@@ -37,6 +38,7 @@ pub const ALL: &[Chart] = &[
     shaper::CHART,
     gaps::CHART,
     rate::CHART,
+    flows::CHART,
     account::CHART,
     round_trip::CHART,
     latency::CHART,

@@ -1,8 +1,10 @@
 //! Goodput over time: in all, of each flow, and who limited when.
 
-use goodput_model::{Account, DirectionResult, End, EndName, Limiter, Record, Role, Verdict};
+use goodput_model::{
+    Account, BitRate, DirectionResult, End, EndName, Interval, Limiter, Record, Role, Verdict,
+};
 
-use super::{Chart, direction_words};
+use super::{Chart, direction_words, losses};
 use crate::clip::Point;
 use crate::figure::{Figure, Table};
 use crate::palette;
@@ -17,10 +19,13 @@ const MAX_FLOW_LINES: usize = 8;
 /// Height of the band of limiters below the axis, as a share of the highest rate.
 const BAND_SHARE: f64 = 0.12;
 
+/// Where the marks of losses are, as a share of the height above zero.
+const MARKS_SHARE: f64 = 0.97;
+
 /// The chart.
 pub const CHART: Chart = Chart {
     id: "rate",
-    shows: "goodput over time, in all and by flow, with the limiter of each moment below",
+    shows: "goodput over time, in all and by flow, with losses above and the limiter of each moment below",
     draw,
 };
 
@@ -41,17 +46,24 @@ fn figure(record: &Record, direction: &DirectionResult) -> Result<Option<Figure>
     let (id, of) = direction_words(record, direction.sender);
     let goodput = direction.goodput_bits_per_s;
     let alt = format!(
-        "Goodput: {goodput} on average{} in the {} that count; over the whole run between {} and {}.",
+        "Goodput: {goodput} on average{} in the {} that count; over the whole run between {} and {}.{}",
         precision(record).map_or(String::new(), |p| format!(" ± {}", words::percent(p))),
         words::seconds(direction.window_s.unwrap_or(record.result.duration_s)),
         words::rate(total.iter().map(|(_, rate)| *rate).fold(f64::INFINITY, f64::min).max(0.0)),
         words::rate(highest([&total[..]])),
+        ceiling(record).map_or(String::new(), |rate| format!(" The path could carry {rate}.")),
     );
     let flows = each_flow(record, direction.sender);
     let svg = plot(record, direction, &total, &flows).svg(&alt)?;
     let table = table(record, direction.sender);
     let title = format!("Goodput over time{of}");
     Ok(Some(Figure { id: format!("rate{id}"), title, alt, svg: Some(svg), table }))
+}
+
+/// The most that the path could carry; of one direction alone it is not known.
+fn ceiling(record: &Record) -> Option<BitRate> {
+    let one = record.result.directions.len() == 1;
+    record.result.ceiling_bits_per_s.value().copied().filter(|_| one)
 }
 
 /// Half-width of the interval of the mean, percent; of one direction alone it is not kept.
@@ -64,13 +76,12 @@ fn plot(
     record: &Record,
     direction: &DirectionResult,
     total: &[Point],
-    flows: &[Vec<Point>],
+    flows: &[(u16, Vec<Point>)],
 ) -> Plot {
     let goodput = direction.goodput_bits_per_s.0;
-    let ceiling = record.result.ceiling_bits_per_s.value().map(|rate| rate.0);
     let top = highest([total]).max(goodput) * 1.25;
-    let ceiling =
-        ceiling.filter(|ceiling| record.result.directions.len() == 1 && *ceiling < 4.0 * top);
+    // One far above would flatten everything else; the words below have it.
+    let ceiling = ceiling(record).map(|rate| rate.0).filter(|ceiling| *ceiling < 4.0 * top);
     let top = ceiling.map_or(top, |ceiling| top.max(ceiling * 1.15));
     let until = last([total]);
     let level = |y: f64| vec![(0.0, y), (until, y)];
@@ -80,13 +91,17 @@ fn plot(
         let shade = vec![[(0.0, (goodput - half).max(0.0)), (until, goodput + half)]];
         layers.push(Layer::named("95 % interval of the mean", palette::BLUE, Shape::Shades(shade)));
     }
-    for (flow, line) in flows.iter().enumerate() {
-        let colour = palette::LINES[flow % palette::LINES.len()];
-        layers.push(Layer::unnamed(colour, Shape::Thin(line.clone())));
+    for (at, (flow, line)) in flows.iter().enumerate() {
+        let colour = palette::LINES[at % palette::LINES.len()];
+        layers.push(Layer::named(format!("flow {flow}"), colour, Shape::Thin(line.clone())));
     }
     layers.push(Layer::named("goodput", palette::BLUE, Shape::Line(total.to_vec())));
     if let Some(ceiling) = ceiling {
         layers.push(Layer::named("ceiling", palette::ORANGE, Shape::Dashed(level(ceiling))));
+    }
+    if let Some((what, times)) = losses::marks(record, direction.sender) {
+        let marks = times.into_iter().map(|at| (at, MARKS_SHARE * top)).collect();
+        layers.push(Layer::named(what, palette::INK, Shape::Dots(marks)));
     }
     if let Some(account) = account(record, direction.sender) {
         layers.extend(band(account, -BAND_SHARE * top));
@@ -137,13 +152,13 @@ fn total(record: &Record, direction: &DirectionResult) -> Vec<Point> {
 }
 
 /// The goodput of each flow, if there are several but not too many.
-fn each_flow(record: &Record, sender: EndName) -> Vec<Vec<Point>> {
+fn each_flow(record: &Record, sender: EndName) -> Vec<(u16, Vec<Point>)> {
     let Some(receiver) = end(record, sender.other()) else { return Vec::new() };
     let flows = flows(receiver, Role::Receiver);
     if !(2..=MAX_FLOW_LINES).contains(&flows.len()) {
         return Vec::new();
     }
-    flows.into_iter().map(|flow| rate_of(receiver, flow)).collect()
+    flows.into_iter().map(|flow| (flow, rate_of(receiver, flow))).collect()
 }
 
 fn rate_of(receiver: &End, flow: u16) -> Vec<Point> {
@@ -152,15 +167,69 @@ fn rate_of(receiver: &End, flow: u16) -> Vec<Point> {
     growth(thinned(&detailed), |sample| Some(flow_of(sample, flow)?.bytes as f64 * 8.0))
 }
 
-/// The intervals that the report shows.
+/// The intervals that the report shows, with what limited most of each.
 fn table(record: &Record, sender: EndName) -> Table {
-    let mut table = Table::new(["from", "to", "goodput"]);
+    let mut table = Table::new(["from", "to", "goodput", "limited by"]);
+    let account = account(record, sender);
     for interval in record.intervals.iter().filter(|interval| interval.sender == sender) {
         let goodput = match interval.goodput_bits_per_s.get() {
             Ok(rate) => rate.to_string(),
             Err(why) => why.to_string(),
         };
-        table.row([words::seconds(interval.from_s), words::seconds(interval.to_s), goodput]);
+        let limiter = account.and_then(|account| limited_by(account, interval));
+        let limiter = limiter.map_or("unknown".into(), |limiter| limiter.to_string());
+        let [from, to] = [interval.from_s, interval.to_s].map(words::seconds);
+        table.row([from, to, goodput, limiter]);
     }
     table
+}
+
+/// The limiter that held most of an interval; `None` if none is known there.
+fn limited_by(account: &Account, interval: &Interval) -> Option<Limiter> {
+    let held_s = |limiter: Limiter| -> f64 {
+        let spans = account.timeline.iter().filter(|span| span.limiter == limiter);
+        let shared =
+            spans.map(|span| span.to_s.min(interval.to_s) - span.from_s.max(interval.from_s));
+        shared.filter(|seconds| *seconds > 0.0).sum()
+    };
+    let all = Limiter::ALL.into_iter().map(|limiter| (limiter, held_s(limiter)));
+    let longest = all.filter(|(_, held_s)| *held_s > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
+    longest.map(|(limiter, _)| limiter)
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::{AccountSpan, Known, Place};
+
+    use super::*;
+
+    #[test]
+    fn an_interval_is_limited_by_what_held_most_of_it() {
+        let span = |from_s, to_s, limiter| AccountSpan { from_s, to_s, limiter, end: Place::Far };
+        let account = Account {
+            flows: 1,
+            flow_seconds: 3.0,
+            parts: Vec::new(),
+            unknown_s: 0.0,
+            timeline: vec![
+                span(0.0, 1.2, Limiter::Startup),
+                span(1.2, 1.5, Limiter::ReceiveWindow),
+                span(1.6, 3.0, Limiter::PathRate),
+            ],
+        };
+        let of = |from_s, to_s| {
+            let interval = Interval {
+                sender: EndName::Near,
+                from_s,
+                to_s,
+                received_bytes: Known::missing("of a test"),
+                goodput_bits_per_s: Known::missing("of a test"),
+                sent_bits_per_s: None,
+            };
+            limited_by(&account, &interval)
+        };
+        assert_eq!(of(0.0, 1.0), Some(Limiter::Startup));
+        assert_eq!(of(1.0, 2.0), Some(Limiter::PathRate));
+        assert_eq!(of(3.0, 4.0), None);
+    }
 }
