@@ -321,6 +321,28 @@ async fn a_record_that_cant_be_read_is_listed_and_says_why_and_hides_no_other() 
     }
 }
 
+/// As they were printed then, not as they would be written today.
+#[tokio::test]
+async fn records_that_the_first_goodput_wrote_have_all_their_pages() {
+    let site = Fixture::new(false);
+    let db = rusqlite::Connection::open(site.file()).unwrap();
+    for (id, json) in [
+        (1, include_str!("../../store/tests/golden/v1/test.json")),
+        (2, include_str!("../../store/tests/golden/v1/compare.json")),
+    ] {
+        db.execute("UPDATE records SET json = ?2 WHERE id = ?1", (id, json)).unwrap();
+    }
+    for path in ["/", "/path?target=%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/compare?id=1&id=2"] {
+        let page = site.page(path).await;
+        assert!(page.contains("/results/1") && page.contains("/results/2"), "{path}: {page}");
+    }
+    for id in [1, 2] {
+        assert!(site.page(&format!("/results/{id}")).await.contains("<svg"), "{id}");
+        let json = site.page(&format!("/results/{id}/json")).await;
+        assert!(Record::from_json(&json).is_ok(), "{json}");
+    }
+}
+
 #[tokio::test]
 async fn commands_are_code_on_every_page() {
     let site = Fixture::new(false);

@@ -40,12 +40,13 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
 
 fn leftovers(visit: &Visit, left: &[String]) -> Markup {
     html! {
-        @if left.is_empty() { p { "No interrupted run left anything changed." } }
+        @if left.is_empty() { p { "No interrupted run left anything changed on this host." } }
         @else {
             ul { @for sentence in left { li { (words(sentence)) } } }
             @if visit.who.known { (visit.who.form("/undo", "Put everything back", &html! {})) }
             @else { p { a href="/login" { "Log in" } " to put it back." } }
         }
+        p { code { "goodput settings undo" } " also puts back what runs left on hosts reached by SSH and at file servers." }
     }
 }
 
