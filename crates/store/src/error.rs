@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
+use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
 /// Permission of the group or of everyone to make and rename files in a directory (inode(7)).
 pub(crate) const OTHERS_WRITE: u32 = 0o022;
@@ -154,10 +155,10 @@ pub enum StoreError {
         /// Why.
         source: RecordError,
     },
-    /// A record that could not be read back, because JSON has no infinite numbers.
+    /// A record that could not be read back.
     #[error("can't keep the record: {source}; this is a bug in goodput, please report it")]
     Unkeepable {
-        /// The error on reading it back.
+        /// Why: mostly, JSON has no infinite numbers.
         source: RecordError,
     },
     /// Anything else that SQLite reports.
@@ -194,8 +195,11 @@ impl StoreError {
     /// SQLite's error while `doing` something with `path`, in the user's terms.
     pub(crate) fn sqlite(doing: &'static str, path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_path_buf();
+        // Without room for the index of its log, SQLite can't even read.
+        let extended = source.sqlite_error().map(|error| error.extended_code);
         match source.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::DiskFull { doing, path },
+            _ if extended == Some(SQLITE_IOERR_SHMSIZE) => Self::DiskFull { doing, path },
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 Self::Corrupt { doing, path }
             }
@@ -234,6 +238,9 @@ mod tests {
         );
         let full = StoreError::io("open", path, io::Error::from_raw_os_error(28)).to_string();
         assert!(full.contains("the disk is full; make room"), "{full}");
+        let no_room = rusqlite::ffi::Error::new(SQLITE_IOERR_SHMSIZE);
+        let no_room = rusqlite::Error::SqliteFailure(no_room, None);
+        assert_eq!(StoreError::sqlite("open", path, no_room).to_string(), full);
         let newer = StoreError::NewerSchema { path: path.into(), found: 9, known: 1 }.to_string();
         assert!(newer.contains("has schema 9, and this goodput knows up to 1"), "{newer}");
     }
