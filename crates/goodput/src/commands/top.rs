@@ -150,9 +150,10 @@ async fn until_quit(
 ) -> Result<(), EngineError> {
     let mut view = View::new(args);
     let mut next = Instant::now();
+    let mut drawn_on = None;
     loop {
-        let rows = terminal.size().map_err(failed("ask for the terminal's size"))?.height;
-        let mut is_new = usize::from(rows) != view.shown.rows;
+        let size = terminal.size().map_err(failed("ask for the terminal's size"))?;
+        let mut is_new = drawn_on != Some(size);
         if !view.paused && Instant::now() >= next {
             view.look()?;
             next = Instant::now() + Duration::from_secs_f64(args.every);
@@ -164,7 +165,8 @@ async fn until_quit(
             return Ok(());
         }
         if is_new {
-            view.remake(rows);
+            view.remake(size.height);
+            drawn_on = Some(size);
             terminal.draw(|frame| draw(frame, &view)).map_err(failed("draw on the terminal"))?;
         }
         tokio::select! {

@@ -1,6 +1,6 @@
 //! The picture, from the state alone.
 
-use goodput_model::{Count, EndName, Limiter, Place, Seconds};
+use goodput_model::{Count, EndName, Limiter, Place, Seconds, Transport};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
@@ -10,7 +10,7 @@ use ratatui::widgets::{Block, Borders, Paragraph, Row, Table, TableState};
 use super::controls::{Controls, RUN_KEYS};
 use super::limits::{Limits, RunLimits};
 use super::parts::{graph, help, percent, spoken};
-use super::series::{Lines, SHOWN_S};
+use super::series::{Lines, SHOWN_S, Series};
 use super::state::{DirectionState, Phase, State};
 use crate::report::progress::Progress;
 
@@ -99,19 +99,28 @@ fn direction(
     graph(frame, rate, &title, span_s, &line, |value| spoken(value, controls));
     limited(frame, band, limits);
     if has_room {
-        details(frame, graphs, span_s, lines);
+        details(frame, graphs, state, lines);
     }
 }
 
-fn details(frame: &mut Frame, area: Rect, span_s: f64, lines: &Lines) {
-    let [round_trip, again, cpu] = Layout::horizontal([Constraint::Fill(1); 3]).areas(area);
+fn details(frame: &mut Frame, area: Rect, state: &State, lines: &Lines) {
+    let span_s = span_s(state);
+    let [round_trip, lost, cpu] = Layout::horizontal([Constraint::Fill(1); 3]).areas(area);
     let line = [(&lines.round_trip_ms, Color::Yellow)];
     graph(frame, round_trip, "round trip", span_s, &line, milliseconds);
-    let line = [(&lines.retransmitted, Color::Red)];
-    graph(frame, again, "sent again", span_s, &line, per_second);
+    let (title, losses) = losses(state, lines);
+    graph(frame, lost, title, span_s, &[(losses, Color::Red)], |rate| per_second(rate, state));
     // The sender's, then the receiver's, as the payload moves.
     let both = [(&lines.sender_cpu, Color::Magenta), (&lines.receiver_cpu, Color::Blue)];
     graph(frame, cpu, "CPU", span_s, &both, percent);
+}
+
+/// Losses, and what they are called: TCP's sender counts what it sent again, a receiver of datagrams what never came.
+fn losses<'a>(state: &State, lines: &'a Lines) -> (&'static str, &'a Series) {
+    match state.plan.transport {
+        Transport::Tcp => ("sent again", &lines.retransmitted),
+        Transport::Udp => ("lost", &lines.lost),
+    }
 }
 
 /// Seconds that a graph shows: a short run as a whole, of a longer one the last minute.
@@ -167,9 +176,10 @@ fn below(frame: &mut Frame, area: Rect, state: &State, controls: Controls) {
     }
     let [left, right] =
         Layout::horizontal([Constraint::Length(TABLE_COLUMNS), Constraint::Min(0)]).areas(area);
-    let rows = state.directions.iter().flat_map(|direction| flow_rows(direction, controls));
+    let rows = state.directions.iter().flat_map(|direction| flow_rows(direction, state, controls));
     let widths = FLOW_COLUMNS.map(Constraint::Length);
-    let head = Row::new(["flow", "rate", "round trip", "window", "sent again"]).dim();
+    let (lost, _) = losses(state, &Lines::default());
+    let head = Row::new(["flow", "rate", "round trip", "window", lost]).dim();
     let table = Table::new(rows, widths)
         .header(head)
         .block(block("flows"))
@@ -179,7 +189,11 @@ fn below(frame: &mut Frame, area: Rect, state: &State, controls: Controls) {
     frame.render_widget(newest_first, right);
 }
 
-fn flow_rows(direction: &DirectionState, controls: Controls) -> impl Iterator<Item = Row<'static>> {
+fn flow_rows(
+    direction: &DirectionState,
+    state: &State,
+    controls: Controls,
+) -> impl Iterator<Item = Row<'static>> {
     direction.moved.flows.iter().map(move |(flow, lines)| {
         let unknown = || String::from("unknown");
         Row::new([
@@ -187,7 +201,7 @@ fn flow_rows(direction: &DirectionState, controls: Controls) -> impl Iterator<It
             lines.rate().0.last().map_or_else(unknown, |rate| spoken(rate, controls)),
             lines.round_trip_ms.last().map_or_else(unknown, milliseconds),
             lines.window_segments.map_or_else(unknown, |segments| format!("{segments} seg")),
-            lines.retransmitted.last().map_or_else(unknown, per_second),
+            losses(state, lines).1.last().map_or_else(unknown, |rate| per_second(rate, state)),
         ])
     })
 }
@@ -196,8 +210,12 @@ fn milliseconds(ms: f64) -> String {
     Seconds(ms / 1e3).to_string()
 }
 
-fn per_second(rate: f64) -> String {
-    format!("{} seg/s", Count(rate.round() as u64))
+fn per_second(rate: f64, state: &State) -> String {
+    let unit = match state.plan.transport {
+        Transport::Tcp => "seg/s",
+        Transport::Udp => "/s",
+    };
+    format!("{} {unit}", Count(rate.round() as u64))
 }
 
 /// Colours of the terminal's own palette, so that they suit its background.

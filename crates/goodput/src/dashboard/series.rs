@@ -1,4 +1,4 @@
-//! What one direction did in the last minute, for all flows and for each: rate, round trip, retransmissions, CPU.
+//! What one direction did in the last minute, for all flows and for each: rate, round trip, losses, CPU.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -48,6 +48,8 @@ pub struct Lines {
     pub round_trip_ms: Series,
     /// Segments that the sender's TCP sent again, per second.
     pub retransmitted: Series,
+    /// Datagrams that the receiver missed, per second; only for UDP.
+    pub lost: Series,
     /// CPU time of the sender's threads, % of one CPU.
     pub sender_cpu: Series,
     /// CPU time of the receiver's threads, % of one CPU.
@@ -75,6 +77,8 @@ impl Lines {
             step.round_trip_ms.into_iter().for_each(|ms| self.round_trip_ms.push(at_s, ms));
             step.retransmitted.into_iter().for_each(|rate| self.retransmitted.push(at_s, rate));
             self.window_segments = step.window_segments.or(self.window_segments);
+        } else {
+            step.lost.into_iter().for_each(|rate| self.lost.push(at_s, rate));
         }
     }
 }
@@ -131,6 +135,7 @@ struct Step {
     bits_per_s: f64,
     round_trip_ms: Option<f64>,
     retransmitted: Option<f64>,
+    lost: Option<f64>,
     cpu_percent: Option<f64>,
     window_segments: Option<u64>,
 }
@@ -140,10 +145,13 @@ impl Step {
         let tcp = now.tcp.value();
         let since = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
         let again = |flow: &FlowSample| flow.tcp.value()?.total_retrans_segments().ok();
+        let lost = |flow: &FlowSample| flow.datagrams?.lost().ok();
         Self {
             bits_per_s: bits_per_s(now.bytes.saturating_sub(before.bytes), seconds),
             round_trip_ms: tcp.and_then(|tcp| tcp.rtt_us().ok()).map(|us| us as f64 / 1e3),
             retransmitted: again(now).zip(again(before)).map(|(now, past)| since(now, past)),
+            // One that came late after all makes them fewer.
+            lost: lost(now).zip(lost(before)).map(|(now, past)| since(now, past)),
             cpu_percent: now
                 .cpu_us
                 .value()
@@ -163,6 +171,7 @@ impl Step {
             bits_per_s: 0.0,
             round_trip_ms: sum(|step| step.round_trip_ms).map(|sum| sum / round_trips as f64),
             retransmitted: sum(|step| step.retransmitted),
+            lost: sum(|step| step.lost),
             cpu_percent: sum(|step| step.cpu_percent),
             window_segments: steps
                 .iter()
@@ -178,6 +187,8 @@ fn bits_per_s(bytes: u64, seconds: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use goodput_model::DatagramCounts;
+
     use super::*;
 
     fn sample(at_s: f64, bytes: u64) -> Sample {
@@ -198,6 +209,20 @@ mod tests {
         assert_eq!(rates, [80e3, 320e3], "the sample after 0.05 s is too close");
         assert_eq!(direction.flows[&0].rate().0.last().map(f64::round), Some(80e3));
         assert!(direction.all.round_trip_ms.last().is_none(), "absent is not zero");
+    }
+
+    #[test]
+    fn lost_datagrams_are_those_that_the_receiver_missed() {
+        let mut direction = DirectionSeries::default();
+        for (at_s, lost) in [(0.0, 0), (1.0, 5), (2.0, 4)] {
+            let counts = DatagramCounts { lost, ..DatagramCounts::default() };
+            let flow = FlowSample::unreported(0, Role::Receiver, 0, "of a test");
+            let flows = vec![FlowSample { datagrams: Some(counts), ..flow }];
+            let seen = Sample { at_s, sent_bytes: 0, received_bytes: 0, flows };
+            direction.enter(EndName::Far, Role::Receiver, &seen);
+        }
+        assert_eq!(direction.all.lost.points(), [(1.0, 5.0), (2.0, 0.0)], "none is taken back");
+        assert!(direction.all.retransmitted.last().is_none());
     }
 
     #[test]
