@@ -1,5 +1,8 @@
 //! What is printed and kept: JSON, streams, the history, expectations.
 
+use goodput_model::{End, Record};
+use goodput_store::Store;
+
 use crate::common::{Home, Server, record, stderr, stdout};
 
 #[test]
@@ -103,6 +106,48 @@ fn a_result_is_drawn_as_a_page_a_ticket_or_a_picture() {
     let output = empty.run(&["report", "-o", file("page.html").to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("no results are kept yet"), "{}", stderr(&output));
+}
+
+#[test]
+fn pauses_between_datagrams_are_kept_and_drawn() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    for more in [&[][..], &["--reverse"]] {
+        let words = ["test", &server.address, "--udp", "--rate", "8mbit", "-n", "500K", "--json"];
+        let ends = record(&home.run(&[&words[..], more].concat())).ends;
+        let [near, far] = [&ends.near, &ends.far].map(|end| end.get().expect("it reported"));
+        let (sender, receiver) = if more.is_empty() { (near, far) } else { (far, near) };
+        let pauses = |end: &End| {
+            end.gaps.as_ref().map(|gaps| gaps.histogram.iter().map(|bin| bin.count).sum())
+        };
+        assert_eq!(pauses(sender), None, "{more:?}: nothing came");
+        // As many as datagrams, but for those that came in one packet.
+        assert!(pauses(receiver).is_some_and(|count: u64| count > 10), "{more:?}");
+        let picture = home.path().join("pauses.svg");
+        let drawn = home.run(&["report", "--only", "gaps", "-o", picture.to_str().unwrap()]);
+        assert!(drawn.status.success(), "{}", stderr(&drawn));
+        assert!(std::fs::read_to_string(&picture).unwrap().contains("Pauses between datagrams"));
+    }
+}
+
+#[test]
+fn a_shaper_is_tested_although_an_earlier_test_cant_be_read() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let path = home.path().join("goodput/history.db");
+    let text = include_str!("../../../charts/tests/records/shaping.json");
+    let mut earlier = Record::from_json(text).unwrap();
+    earlier.target.clone_from(&server.address);
+    Store::open(&path).unwrap().add(&earlier).unwrap();
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute("UPDATE records SET json = substr(json, 1, 1000)", []).unwrap();
+    let output = home.run(&["shaping", &server.address, "--rate", "10mbit", "--json"]);
+    let why = "goodput: not compared with an earlier test: can't read record 1: it is not a goodput record: ";
+    assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    let tested: Record = serde_json::from_slice(&output.stdout).expect("it is one record");
+    assert!(tested.shaping.is_some_and(|test| test.since.is_none()));
+    let listed = stdout(&home.run(&["history"]));
+    assert_eq!(listed.matches(&server.address).count(), 2, "{listed}");
 }
 
 #[test]

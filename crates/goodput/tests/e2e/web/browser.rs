@@ -13,6 +13,9 @@ use tempfile::TempDir;
 /// What Debian's package installs.
 const CHROMIUM: &str = "/usr/bin/chromium";
 
+/// Lists what is wrong with a page.
+const ACCESSIBLE: &str = include_str!("accessible.js");
+
 /// No sandbox, which root can't have; and nothing that asks other hosts.
 const OPTIONS: [&str; 9] = [
     "--headless",
@@ -128,7 +131,19 @@ impl Browser {
         self.ask("Emulation.setDeviceMetricsOverride", size);
         let scheme = if dark { "dark" } else { "light" };
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
-        self.ask("Emulation.setEmulatedMedia", json!({ "features": features }));
+        self.ask("Emulation.setEmulatedMedia", json!({ "media": "", "features": features }));
+    }
+
+    /// Shows pages as they are printed, on A4 paper without its margins.
+    pub fn print(&mut self) {
+        const A4_PIXELS: u32 = 700;
+        self.look(A4_PIXELS, false);
+        self.ask("Emulation.setEmulatedMedia", json!({ "media": "print" }));
+    }
+
+    /// Runs no script of the pages that come, as a browser without JavaScript.
+    pub fn run_no_scripts(&mut self) {
+        self.ask("Emulation.setScriptExecutionDisabled", json!({ "value": true }));
     }
 
     /// Keeps a picture of the whole page for people, in `target/screenshots`.
@@ -138,6 +153,19 @@ impl Browser {
         std::fs::create_dir_all(&folder).expect("the target directory is writable");
         let picture = base64(shot["data"].as_str().unwrap_or_default());
         std::fs::write(folder.join(format!("{name}.png")), picture).expect("it is writable");
+    }
+
+    /// What programs like axe would find wrong with the open page on this paper.
+    pub fn problems(&mut self) -> Vec<String> {
+        let Value::Array(found) = self.evaluate(ACCESSIBLE) else { panic!("a list") };
+        found.iter().map(Value::to_string).collect()
+    }
+
+    /// How many pixels the open page needs, if it needs more than these.
+    pub fn wider_than(&mut self, width: u32) -> Option<String> {
+        let needs = self.evaluate("document.documentElement.scrollWidth");
+        let fits = needs.as_u64().is_some_and(|needs| needs <= width.into());
+        (!fits).then(|| format!("needs {needs} pixels of {width}"))
     }
 
     /// What the page has complained about since the last look, and what it loaded from elsewhere than `own`. The browser

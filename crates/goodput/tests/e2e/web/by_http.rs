@@ -12,7 +12,7 @@ use goodput_testing::servers::{certificate, has};
 use goodput_testing::wait_for;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::served::{HOSTILE, Web};
+use super::served::{HOSTILE, Web, children};
 use crate::common::{Home, Server, stderr, stdout};
 use crate::transfer::Transfer;
 
@@ -78,14 +78,6 @@ fn a_taken_port_and_an_open_address_are_refused_with_what_to_do() {
     let output =
         short.run(&["web", "--listen", "127.0.0.1:0", "--token-file", file.to_str().unwrap()]);
     assert!(stderr(&output).contains("could be guessed"), "{}", stderr(&output));
-}
-
-/// The processes that a process has started (proc_pid_children, proc(5)).
-fn children(pid: u32) -> Vec<String> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
-    let of_task = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children"));
-    let all = tasks.flatten().filter_map(|task| of_task(task).ok());
-    all.flat_map(|pids| pids.split_whitespace().map(Into::into).collect::<Vec<_>>()).collect()
 }
 
 #[test]

@@ -5,13 +5,11 @@ use std::process::Stdio;
 use goodput_testing::servers::{certificate, has};
 use goodput_testing::wait_for;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::browser::Browser;
 use super::served::Web;
 use crate::common::{Home, Server};
-
-const ACCESSIBLE: &str = include_str!("accessible.js");
 
 /// Every page with a name for its picture.
 const PAGES: [(&str, &str); 11] = [
@@ -31,13 +29,7 @@ const PAGES: [(&str, &str); 11] = [
     ("login", "login"),
 ];
 
-/// What is wrong with the open page on this paper.
-fn problems(browser: &mut Browser) -> Vec<String> {
-    let Value::Array(found) = browser.evaluate(ACCESSIBLE) else { panic!("a list") };
-    found.iter().map(Value::to_string).collect()
-}
-
-fn log_in(browser: &mut Browser, web: &Web) {
+pub fn log_in(browser: &mut Browser, web: &Web) {
     browser.visit(&format!("{}login", web.url()));
     let token = json!(web.token());
     browser.evaluate(&format!("document.getElementById('token').value = {token}"));
@@ -54,11 +46,8 @@ fn every_page_is_quiet_narrow_enough_and_accessible_on_light_and_dark_paper() {
             browser.look(width, dark);
             browser.visit(&format!("{}{path}", web.url()));
             let mut found = browser.complaints(&web.url());
-            found.extend(problems(&mut browser));
-            let needs = browser.evaluate("document.documentElement.scrollWidth");
-            if needs.as_u64().is_none_or(|needs| needs > width.into()) {
-                found.push(format!("needs {needs} pixels of {width}"));
-            }
+            found.extend(browser.problems());
+            found.extend(browser.wider_than(width));
             browser.photograph(&format!("{name}-{width}"));
             wrong.extend(found.iter().map(|problem| format!("{name}, {width}: {problem}")));
         }
@@ -142,10 +131,9 @@ fn a_test_in_a_terminal_is_followed() {
     let labels = "[...document.querySelectorAll('.rates span, .times span span')].every((label) => \
                   label.textContent.endsWith('s') && parseFloat(getComputedStyle(label).fontSize) >= 12)";
     assert_eq!(browser.evaluate(labels), true, "each has a unit and can be read");
-    let needs = browser.evaluate("document.documentElement.scrollWidth");
-    assert!(needs.as_u64().is_some_and(|needs| needs <= 360), "{needs}");
+    assert_eq!(browser.wider_than(360), None);
     browser.photograph("followed");
-    let found = [browser.complaints(&web.url()), problems(&mut browser)].concat();
+    let found = [browser.complaints(&web.url()), browser.problems()].concat();
     assert!(found.is_empty(), "{found:?}");
 }
 
@@ -169,7 +157,7 @@ fn start_and_follow(browser: &mut Browser, web: Web) {
         ""
     );
     browser.photograph("live");
-    let found = [browser.complaints(&web.url()), problems(browser)].concat();
+    let found = [browser.complaints(&web.url()), browser.problems()].concat();
     assert!(found.is_empty(), "{found:?}");
     browser.leave_by("document.querySelector('#state a').click()");
     let title = browser.evaluate("document.querySelector('h1').textContent");
@@ -187,4 +175,49 @@ fn a_test_that_fails_says_why() {
     browser.evaluate(&format!("document.getElementById('target').value = {target}"));
     browser.leave_by("document.querySelector('form[action=\"/tests\"]').requestSubmit()");
     browser.wait("document.getElementById('state').textContent.includes('refused')");
+}
+
+/// Everything but the lines that a running test adds.
+#[test]
+fn without_scripts_results_are_found_and_compared_and_a_test_is_started() {
+    let Some(mut browser) = Browser::open() else { return };
+    let (web, home) = (Web::start(&[]), Home::new());
+    let server = Server::start(&home, &[]);
+    browser.run_no_scripts();
+    browser.visit(&web.url());
+    browser.evaluate("document.getElementById('from').value = '2026-11-25'");
+    browser.leave_by("document.querySelector('form.search').requestSubmit()");
+    let rows = "document.querySelectorAll('tbody tr').length";
+    assert_eq!(browser.evaluate(rows), 3, "all began on that day");
+    browser.evaluate(
+        "[...document.querySelectorAll('[name=id]')].slice(1).forEach((box) => box.click())",
+    );
+    browser.leave_by("document.querySelector('form[action=\"/compare\"]').requestSubmit()");
+    assert_ne!(browser.evaluate("document.querySelectorAll('.pair svg').length"), 0);
+    log_in(&mut browser, &web);
+    browser.visit(&format!("{}tests", web.url()));
+    let target = json!(server.address);
+    browser.evaluate(&format!("document.getElementById('target').value = {target}"));
+    browser.evaluate("document.getElementById('seconds').value = 1");
+    browser.leave_by("document.querySelector('form[action=\"/tests\"]').requestSubmit()");
+    let page = format!("{}tests/1", web.url());
+    let state = "document.getElementById('state').textContent";
+    wait_for("the end of the test", || {
+        browser.visit(&page);
+        let is_over = browser.evaluate(&format!("{state} !== 'Running.'")) == json!(true);
+        let says = browser.evaluate("document.querySelector('noscript p')?.textContent ?? ''");
+        assert_eq!(is_over, says == json!(""), "what to do is said until the end");
+        is_over
+    });
+    let shown = browser.evaluate(state);
+    assert!(
+        shown.as_str().is_some_and(|text| text.starts_with("Ended. See the result")),
+        "{shown}"
+    );
+    assert_ne!(
+        browser.evaluate("document.querySelector('#graph polyline').getAttribute('points')"),
+        ""
+    );
+    let found = [browser.complaints(&web.url()), browser.problems()].concat();
+    assert!(found.is_empty(), "{found:?}");
 }

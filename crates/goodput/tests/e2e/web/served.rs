@@ -119,6 +119,14 @@ impl Web {
     }
 }
 
+/// The processes that a process has started (proc_pid_children, proc(5)).
+pub fn children(pid: u32) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
+    let of_task = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children"));
+    let all = tasks.flatten().filter_map(|task| of_task(task).ok());
+    all.flat_map(|pids| pids.split_whitespace().map(Into::into).collect::<Vec<_>>()).collect()
+}
+
 /// The text between two others.
 pub fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
     let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("no {before:?}: {text}"));
@@ -132,7 +140,8 @@ impl Drop for Web {
     }
 }
 
-fn hostile(text: &str) -> Record {
+/// A record with a hostile name wherever a peer may choose one.
+pub fn hostile(text: &str) -> Record {
     let mut record: Value = serde_json::from_str(text).expect("it is JSON");
     rename(&mut record);
     Record::from_json(&record.to_string()).expect("it is a record")

@@ -1,0 +1,84 @@
+//! Programs on a terminal, and who looks at it and presses keys.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// Leaves the other screen of a terminal (DECSET 1049, xterm's control sequences).
+pub const LEAVES_OTHER_SCREEN: &str = "\x1b[?1049l";
+
+/// Rows and columns of a terminal, before and after it has got another size.
+pub const SIZES: [(u16, u16); 2] = [(30, 100), (40, 120)];
+
+/// A command whose standard output is a terminal, and the other side of that.
+pub fn on_a_terminal(command: &mut Command) -> File {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("there are terminals");
+    grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("it is ours");
+    let terminal = File::from(terminal);
+    command.stdout(own_side(&terminal)).env("TERM", "xterm").env_remove("NO_COLOR");
+    terminal
+}
+
+/// The same command in a session of its own, which has keys too and is told when its terminal gets another size
+/// (setsid(1)); and the other side of that terminal.
+pub fn with_keys(command: &Command) -> (Command, File) {
+    let mut own = Command::new("setsid");
+    own.arg("--ctty").arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => own.env(name, value),
+            None => own.env_remove(name),
+        };
+    }
+    let terminal = on_a_terminal(&mut own);
+    own.stdin(own_side(&terminal)).stderr(Stdio::null());
+    resize(&terminal, SIZES[0]);
+    (own, terminal)
+}
+
+/// The side of a terminal that programs have.
+fn own_side(terminal: &File) -> Stdio {
+    let path = ptsname(terminal, Vec::new()).expect("it has a name");
+    let side = rustix::fs::open(&*path, OFlags::RDWR | OFlags::NOCTTY, Mode::empty());
+    Stdio::from(side.expect("it can be opened"))
+}
+
+fn resize(terminal: &File, (ws_row, ws_col): (u16, u16)) {
+    let size = Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(terminal, size).expect("it has a size");
+}
+
+/// What a program prints there until it ends, and shows it to `sees` each time.
+pub fn printed(mut terminal: File, mut sees: impl FnMut(&str)) -> String {
+    let (mut all, mut part) = (Vec::new(), [0; 4096]);
+    // When nobody has the other side any more, reading fails with EIO.
+    while let Ok(length @ 1..) = terminal.read(&mut part) {
+        all.extend(&part[..length]);
+        sees(&String::from_utf8_lossy(&all));
+    }
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+/// Presses the key of each step when the view shows the step's word, and returns all that was printed. Views send only
+/// the cells that change, so the terminal gets another size for each picture, which sends all of it. `foot` is a word of
+/// the last row; no word may have a space, as nothing is sent for those.
+pub fn play(terminal: File, foot: &str, steps: &[(&str, &str)]) -> String {
+    let mut keys = terminal.try_clone().expect("it can be shared");
+    let (mut step, mut picture, mut since) = (0, 0, 0);
+    let shown = printed(terminal, |shown| {
+        let new = &shown[shown.floor_char_boundary(since)..];
+        let Some((word, key)) = steps.get(step).filter(|_| new.contains(foot)) else { return };
+        if new.contains(word) {
+            keys.write_all(key.as_bytes()).expect("it takes keys");
+            step += 1;
+        }
+        (since, picture) = (shown.len(), picture + 1);
+        resize(&keys, SIZES[picture % SIZES.len()]);
+    });
+    assert_eq!(step, steps.len(), "{shown}");
+    shown
+}
