@@ -3,6 +3,8 @@
 
 mod deadline;
 mod gain;
+mod only_change;
+mod outcome;
 mod run_length;
 mod search;
 mod time_budget;
@@ -31,7 +33,9 @@ use crate::threads::blocking;
 use crate::verbs::check::check;
 use crate::verbs::compare::{Arm, CompareRequest, Compared, MaxTime, compare_whole};
 use deadline::within;
-use gain::{gains, is_needless, is_undecided, reached_first_look, responses, ways_to_win};
+use gain::{gains, is_needless, is_undecided, responses, ways_to_win};
+use only_change::OnlyChange;
+use outcome::{kept_by, outcome_of};
 use run_length::{moved_s, payload_s, run_s};
 use search::{Candidate, Search};
 use time_budget::TimeBudget;
@@ -113,7 +117,7 @@ pub async fn tune(
         budget,
         search,
         steps: Vec::new(),
-        only_kept: None,
+        only: OnlyChange::None,
         kept_by_starts: Vec::new(),
         broken: None,
     };
@@ -231,8 +235,8 @@ struct Tuner<'a> {
     budget: TimeBudget,
     search: Search,
     steps: Vec<TuningStep>,
-    /// The comparison of the only change tried so far, if the change was kept.
-    only_kept: Option<Record>,
+    /// With the record of its comparison.
+    only: OnlyChange<Box<Record>>,
     /// Settings whose changes were kept by runs that were mostly slow start, since the last change kept by other runs.
     kept_by_starts: Vec<SettingRef>,
     /// Why nothing more may be compared, if that is so.
@@ -337,25 +341,9 @@ impl Tuner<'_> {
             self.lengthen_after_warm_up(candidate, listener);
             return None;
         }
-        let is_first = self.steps.is_empty();
-        let whole = compared.as_ref().ok().filter(|_| is_first).map(|one| one.record.clone());
-        let (outcome, comparison, better) = match compared {
-            Err(why) if why.not_permitted() => {
-                (TuningOutcome::NotPermitted, Known::missing(why.to_string()), None)
-            }
-            Err(why) => (TuningOutcome::Failed, Known::missing(why.to_string()), None),
-            Ok(Compared { record, challenger, .. }) => match record.comparison {
-                Some(comparison) if gains(&comparison, self.request.purpose) => {
-                    (TuningOutcome::Kept, Known::Value(comparison), challenger)
-                }
-                Some(comparison) if !reached_first_look(&comparison, self.request.purpose) => {
-                    (TuningOutcome::TooFewRuns, Known::Value(comparison), None)
-                }
-                Some(comparison) => (TuningOutcome::NotBetter, Known::Value(comparison), None),
-                None => (TuningOutcome::Failed, Known::missing("nothing was compared"), None),
-            },
-        };
-        self.only_kept = whole.filter(|_| outcome == TuningOutcome::Kept);
+        let purpose = self.request.purpose;
+        self.only.tried(kept_by(&compared, purpose).cloned().map(Box::new));
+        let (outcome, comparison, better) = outcome_of(compared, purpose);
         match (outcome, &comparison) {
             (TuningOutcome::Kept, Known::Value(runs)) => {
                 self.keep(change.clone(), runs, better.as_ref());
@@ -382,7 +370,7 @@ impl Tuner<'_> {
     /// Tries a change again whose runs have not shown that it is better: at once in longer runs, if these were too
     /// short, or when nothing else is left, if they were too few.
     fn try_again(&mut self, candidate: Candidate, runs: &Comparison) {
-        if counts_in_slow_start(&runs.trials) && self.lengthen_runs(self.needed_comparisons()) {
+        if counts_in_slow_start(&runs.trials) && self.lengthen_runs() {
             self.search.give_back(candidate);
         } else if is_undecided(runs, self.request.purpose) {
             self.search.postpone(candidate);
@@ -392,7 +380,7 @@ impl Tuner<'_> {
     /// The warm-up has shown that runs of this length are mostly slow start: tries the change in longer ones, or in these
     /// if the time does not allow more.
     fn lengthen_after_warm_up(&mut self, candidate: Candidate, listener: &mut Listener<'_>) {
-        if self.lengthen_runs(self.needed_comparisons())
+        if self.lengthen_runs()
             && let Length::Seconds(seconds) = self.run_length
         {
             let text = format!("runs were mostly slow start; each takes {} now", Seconds(seconds));
@@ -401,8 +389,13 @@ impl Tuner<'_> {
         self.search.give_back(candidate);
     }
 
-    /// Doubles the length of the runs if that may be. Returns whether it did.
-    fn lengthen_runs(&mut self, comparisons: u8) -> bool {
+    /// Doubles the length of the runs if the next change may have longer ones. Returns whether it did.
+    fn lengthen_runs(&mut self) -> bool {
+        self.lengthen_runs_for(self.needed_comparisons())
+    }
+
+    /// The same if there is time for this many comparisons.
+    fn lengthen_runs_for(&mut self, comparisons: u8) -> bool {
         let longer = self.may_lengthen(comparisons);
         if let Length::Seconds(seconds) = &mut self.run_length
             && longer
@@ -413,9 +406,9 @@ impl Tuner<'_> {
         longer
     }
 
-    /// How many comparisons a change needs: its own and the proof. The only change is proven by its own (`prove`).
+    /// How many comparisons the next change needs, its proof included.
     fn needed_comparisons(&self) -> u8 {
-        if self.steps.is_empty() && self.search.waiting() == 0 { 1 } else { 2 }
+        self.only.comparisons(self.search.waiting())
     }
 
     /// Whether the runs may be twice as long: their length was chosen here, and there is time for this many comparisons.
@@ -472,17 +465,19 @@ impl Tuner<'_> {
         self.steps.push(step);
     }
 
-    /// Compares all kept changes with the start, if anything was kept. If one change was tried in all, and there is no
-    /// time for another comparison, the comparison of that change is the proof: nothing was chosen by its result.
+    /// Compares all kept changes with the start, if anything was kept. Without time for another comparison, that of an
+    /// only change is the proof.
     async fn prove(&mut self, listener: &mut Listener<'_>) -> Option<Record> {
         if self.search.kept().is_empty() || self.ended().is_some() {
             return None;
         }
-        if let Some(only) = self.only_kept.take_if(|_| !self.budget.allows_another()) {
-            return Some(only);
+        if !self.budget.allows_another()
+            && let Some(only) = self.only.take_proof()
+        {
+            return Some(*only);
         }
         if self.search.kept().iter().any(|kept| self.kept_by_starts.contains(&kept.setting)) {
-            self.lengthen_runs(1);
+            self.lengthen_runs_for(1);
         }
         listener(Event::ProofBegan { changes: self.search.kept().len() });
         let (arms, left) = (self.search.start_and_kept(), self.budget.left());

@@ -1,0 +1,37 @@
+//! What became of a change, from its comparison with the changes that were kept before.
+
+use goodput_model::{Comparison, Known, Purpose, Record, TuningOutcome};
+
+use super::gain::{gains, reached_first_look};
+use crate::error::EngineError;
+use crate::verbs::compare::Compared;
+
+/// The record of a comparison after which its change is kept.
+pub fn kept_by(compared: &Result<Compared, EngineError>, purpose: Purpose) -> Option<&Record> {
+    let record = &compared.as_ref().ok()?.record;
+    record.comparison.as_ref().filter(|comparison| gains(comparison, purpose)).map(|_| record)
+}
+
+/// What became of a change, its comparison, and if the change is kept, a run with it.
+pub fn outcome_of(
+    compared: Result<Compared, EngineError>,
+    purpose: Purpose,
+) -> (TuningOutcome, Known<Comparison>, Option<Record>) {
+    use TuningOutcome::{Failed, Kept, NotBetter, NotPermitted, TooFewRuns};
+    let (record, challenger) = match compared {
+        Ok(Compared { record, challenger, .. }) => (record, challenger),
+        Err(why) => {
+            let outcome = if why.not_permitted() { NotPermitted } else { Failed };
+            return (outcome, Known::missing(why.to_string()), None);
+        }
+    };
+    let Some(comparison) = record.comparison else {
+        return (Failed, Known::missing("nothing was compared"), None);
+    };
+    let outcome = match () {
+        () if gains(&comparison, purpose) => Kept,
+        () if !reached_first_look(&comparison, purpose) => TooFewRuns,
+        () => NotBetter,
+    };
+    (outcome, Known::Value(comparison), challenger.filter(|_| outcome == Kept))
+}
