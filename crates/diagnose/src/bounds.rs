@@ -52,7 +52,7 @@ pub fn next_after(view: &View, causes: &[&str]) -> Known<BitRate> {
     let tuned = causes.iter().filter_map(|cause| tuned(view, cause).ok());
     match others.chain(tuned).filter(|rate| *rate >= goodput).reduce(f64::min) {
         Some(rate) => Known::Value(BitRate(rate)),
-        None => Known::missing("no other limit of this path is known"),
+        None => Known::missing("no other limit near this goodput is known"),
     }
 }
 
@@ -92,13 +92,18 @@ fn pacing(view: &View) -> Result<f64, Missing> {
     rate.map(|rate| rate.0).ok_or_else(|| Missing::because("the plan sets no rate"))
 }
 
-/// Goodput if this many bytes may be in flight each round trip, over all flows.
+/// Goodput if this many bytes may be in flight each round trip, over all flows. A window that is many times as large as
+/// what was in flight was not measured: the path may end far below its rate.
 fn per_round_trip(view: &View, bytes: f64) -> Result<f64, Missing> {
     let rtt = view.sender.min_rtt_s()?;
     if rtt < SHORT_PATH_S {
         return Err(Missing::because("the path is too short for a window to bound it"));
     }
-    Ok(bytes * 8.0 / rtt * view.sender.flow_count()?)
+    let rate = bytes * 8.0 / rtt * view.sender.flow_count()?;
+    if rate > view.goodput()? * MAX_EXTRAPOLATION_RATIO {
+        return Err(Missing::because("too little of the window is in use to predict a limit"));
+    }
+    Ok(rate)
 }
 
 /// The peer's window; if it tunes itself, the largest it may grow to.
@@ -168,7 +173,14 @@ mod tests {
             next_after(&View::new(&evidence), &["send-buffer"]).value().unwrap().to_string()
         };
         // 4 MiB in 20.4 ms.
-        assert_eq!(next(Case::send_buffer()), "1.64 Gbit/s");
+        assert_eq!(next(Case::send_buffer().goodput(500e6)), "1.64 Gbit/s");
+    }
+
+    #[test]
+    fn a_window_far_larger_than_what_was_in_flight_predicts_nothing() {
+        let evidence = Case::send_buffer().without_links().goodput(50e6).evidence();
+        let next = next_after(&View::new(&evidence), &["send-buffer"]);
+        assert_eq!(next, Known::missing("no other limit near this goodput is known"));
     }
 
     #[test]

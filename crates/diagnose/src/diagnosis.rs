@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{Account, Confidence, Evidence, Finding, Known, Place, Undecided, Verdict};
+use goodput_model::{
+    Account, Confidence, Evidence, Finding, Known, LimitAmount, Place, Undecided, Verdict,
+};
 
 use crate::account::account;
 use crate::ceiling::PathCeiling;
 use crate::held_shares::HeldShares;
+use crate::limit_amount::limit_amount;
 use crate::loss::loss;
 use crate::probability;
 use crate::probes::doubt;
@@ -27,6 +30,8 @@ pub struct Diagnosis {
     /// The reading of each rule's witness, by rule id, if it could be read. Each falls when its cause
     /// is removed.
     pub witnesses: BTreeMap<String, f64>,
+    /// How much the cause of the verdict lets through, if it has an amount.
+    pub amount: Option<LimitAmount>,
     /// Goodput that the path could carry at best.
     pub ceiling: PathCeiling,
 }
@@ -50,9 +55,11 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     rank(&view, held, &mut findings);
     probability::assign(&view, held, &mut findings);
     doubt(&mut findings, &undecided, held);
+    let verdict = verdict(&view, &findings, &undecided);
     Diagnosis {
-        verdict: verdict(&view, &findings, &undecided),
         witnesses: witnesses(&view),
+        amount: limit_amount(&view, &verdict.limit),
+        verdict,
         ceiling: PathCeiling::of(&view),
         findings,
         undecided,

@@ -26,6 +26,7 @@ pub mod framing;
 mod held_shares;
 mod htb;
 mod known_rate;
+mod limit_amount;
 mod loss;
 mod lost_elsewhere;
 mod lost_here;

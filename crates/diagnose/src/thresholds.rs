@@ -48,6 +48,6 @@ pub const MIN_FULL_QUEUE_RTT_RATIO: f64 = 1.25;
 pub const MIN_LIKELY_QUEUE_RTT_RATIO: f64 = 1.1;
 /// Relative spread of goodput over slices of the window below which it is a plateau.
 pub const MAX_PLATEAU_SPREAD_RATIO: f64 = 0.05;
-/// Extrapolation from CPU cost raises a rate to at most this many times the present one; beyond
-/// this, the present share of CPU says too little.
+/// Extrapolation from CPU cost or from a window raises a rate to at most this many times the present one; beyond
+/// this, the present share of the CPU or of the window says too little.
 pub const MAX_EXTRAPOLATION_RATIO: f64 = 4.0;

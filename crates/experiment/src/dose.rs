@@ -10,7 +10,7 @@
 use goodput_model::{BitRate, DoseCurve, Known, Response};
 
 use crate::conditions::adjusted;
-use crate::mechanism::known_by_signs;
+use crate::mechanism::clearly_falls;
 use crate::pairs::{Runs, goodput};
 use crate::responses::for_ratio;
 use crate::signed_rank::Ranked;
@@ -117,28 +117,35 @@ fn described(fits: &[Fit], rises: impl Fn(f64) -> Known<bool>) -> DoseCurve {
     let remaining: Vec<usize> = all.iter().copied().filter(|n| fits[*n].remains).collect();
     let best = closest(&remaining).or_else(|| closest(&all)).unwrap_or(0);
     let fit = &fits[best];
-    let (ends, largest) = (remaining.first().zip(remaining.last()), fits.len() - 1);
-    let asymptote = Known::Value(BitRate(fit.asymptote));
-    let none = |why: &'static str| (Known::missing(why), Known::missing(why));
-    let (knee, asymptote_bits_per_s) = match ends {
-        None => none(ANOTHER_FORM),
-        Some((0, last)) if *last == largest => none(TOO_FEW_RUNS),
-        Some(_) if best == 0 => (Known::missing("the smallest value is enough"), asymptote),
-        Some(_) if best == largest => none("the largest value is not enough"),
-        Some((0, _)) => none("the runs don't exclude that the smallest value is enough"),
-        Some((_, last)) if *last == largest => {
-            none("the runs don't exclude that even the largest value is not enough")
-        }
-        Some(_) => (Known::Value(fit.knee), asymptote),
-    };
+    let ends = remaining.first().copied().zip(remaining.last().copied());
+    let (knee, asymptote_bits_per_s) = knee(fits, best, ends);
     DoseCurve {
         knee_between: ends
             .filter(|_| knee.value().is_some())
-            .map(|(first, last)| [fits[*first].knee, fits[*last].knee]),
+            .map(|(first, last)| [fits[first].knee, fits[last].knee]),
         knee,
         asymptote_bits_per_s,
         misfit_percent: 100.0 * fit.misfit.exp_m1(),
         rises: rises(fit.knee),
+    }
+}
+
+/// The knee of the fit `best` and the goodput beyond it, or why there is none. `ends` are the first and the last of the
+/// fits that remain.
+fn knee(fits: &[Fit], best: usize, ends: Option<(usize, usize)>) -> (Known<f64>, Known<BitRate>) {
+    let (fit, largest) = (&fits[best], fits.len() - 1);
+    let asymptote = Known::Value(BitRate(fit.asymptote));
+    let none = |why: &'static str| (Known::missing(why), Known::missing(why));
+    match ends {
+        None => none(ANOTHER_FORM),
+        Some((0, last)) if last == largest => none(TOO_FEW_RUNS),
+        Some(_) if best == 0 => (Known::missing("the smallest value is enough"), asymptote),
+        Some(_) if best == largest => none("the largest value is not enough"),
+        Some((0, _)) => none("the runs don't exclude that the smallest value is enough"),
+        Some((_, last)) if last == largest => {
+            none("the runs don't exclude that even the largest value is not enough")
+        }
+        Some(_) => (Known::Value(fit.knee), asymptote),
     }
 }
 
@@ -151,7 +158,7 @@ fn rises(runs: &Runs, doses: &[(usize, f64)], knee: f64) -> Known<bool> {
     let high = below.max_by(by_dose).filter(|high| Some(*high) != low);
     match (low, high.or(next)) {
         (Some((low, _)), Some((high, _))) if low != high => {
-            known_by_signs(&runs.of_both(*high, *low))
+            clearly_falls(&runs.of_both(*high, *low))
         }
         _ => Known::missing("no two values are below the knee"),
     }

@@ -42,18 +42,13 @@ fn discards(trials: &[Trial]) -> Vec<String> {
     let sentences = |(why, runs): (&str, BTreeSet<(u32, usize)>)| {
         let (repeated, lost): (BTreeSet<_>, BTreeSet<_>) =
             runs.into_iter().partition(|run| good.contains(run));
-        let [repeated, lost] = [repeated, lost].map(blocks_of);
-        let repeated = match repeated {
+        let said = [(repeated, "a run was repeated"), (lost, "a run does not count")];
+        let said = said.into_iter().filter_map(|(runs, what)| match blocks_of(runs) {
             0 => None,
-            1 => Some(format!("in 1 block a run was repeated: {why}")),
-            n => Some(format!("in {n} blocks a run was repeated: {why}")),
-        };
-        let lost = match lost {
-            0 => None,
-            1 => Some(format!("in 1 block a run does not count: {why}")),
-            n => Some(format!("in {n} blocks a run does not count: {why}")),
-        };
-        [repeated, lost].into_iter().flatten().collect::<Vec<_>>()
+            1 => Some(format!("in 1 block {what}: {why}")),
+            n => Some(format!("in {n} blocks {what}: {why}")),
+        });
+        said.collect::<Vec<_>>()
     };
     blocks.into_iter().flat_map(sentences).collect()
 }

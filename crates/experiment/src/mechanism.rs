@@ -1,16 +1,23 @@
 //! Whether the mechanism that the diagnosis named really changed: this turns a difference into a proof.
+//!
+//! A cause that is removed is seen by its witness, the number that falls with any cause. A cause that goes on limiting,
+//! but lets more through (a larger window, a higher rate), has the same witness as before. It is seen by its amount: the
+//! amount and the goodput rise together.
 
 use std::collections::BTreeMap;
 
-use goodput_model::{BitRate, Known, Mechanism, Trial, Verdict, median};
+use goodput_model::{AmountChange, BitRate, Known, LimitAmount, Mechanism, Trial, Verdict, median};
 
 use crate::design::WARM_UP_BLOCK;
-use crate::pairs::counts;
+use crate::pairs::{counts, goodput};
 
 /// The median witness must fall by at least this share of its value: a smaller fall is not a different regime.
 const MIN_FALL_SHARE: f64 = 0.10;
 
-/// Highest probability that chance alone made the witness fall in this number of blocks.
+/// The same for amounts, of which any rise is one.
+const ANY_SHARE: f64 = 0.0;
+
+/// Highest probability that chance alone made a number fall in this many blocks.
 const MAX_CHANCE_PROBABILITY: f64 = 0.05;
 
 /// Number of the baseline among the arms.
@@ -51,79 +58,168 @@ impl Suspect {
     }
 }
 
-/// How the suspect's witness differs between `arm` and the baseline. `None` if no run of the arm that the suspect does
-/// not limit counts.
+/// How the suspect's witness and its amount differ between `arm` and the baseline. `None` if no run of the arm that the
+/// suspect does not limit counts.
 ///
 /// A witness falls when its cause is removed, for any rule. It moved if chance alone would make it lower in as many
 /// blocks with probability at most .05 (one-sided sign test on the blocks in which both runs read it and it changed: 5
-/// of 5, 7 of 8, 9 of 10), and its median is lower by a tenth or more. The change was reversed if the same holds for
-/// the arm's runs beside the baseline's runs that directly followed them.
+/// of 5, 7 of 8, 9 of 10), and its median is lower by a tenth or more. An amount moved if by the same test both it and
+/// the goodput are higher. The change was reversed if the same holds for the arm's runs beside the baseline's runs that
+/// directly followed them.
 pub fn mechanism(trials: &[Trial], arm: usize, suspect: &Suspect) -> Option<Mechanism> {
-    let proving: Vec<&Trial> =
-        trials.iter().filter(|trial| trial.block != suspect.named_in).collect();
-    let rule = suspect.rule.as_str();
-    let limits_arm = suspect.limits == arm;
-    let next_limit = usual_limit(&proving, if limits_arm { BASELINE } else { arm })?;
-    let before = witnesses(&proving, BASELINE, rule);
-    let after = witnesses(&proving, arm, rule);
-    let pairs: Vec<(f64, f64)> =
-        before.iter().filter_map(|(block, b)| Some((*b, *after.get(block)?))).collect();
-    let falls = |of_both: Vec<(f64, f64)>| match limits_arm {
-        true => {
-            known_by_signs(&of_both.into_iter().map(|(base, arm)| (arm, base)).collect::<Vec<_>>())
+    let (rule, sides) = (suspect.rule.as_str(), Sides::of(trials, arm, suspect));
+    let next_limit = sides.usual_limit(sides.free())?;
+    let witness: Read<'_> = &|trial| trial.witnesses.get(rule).copied();
+    let moved = falls(&sides.of_blocks(witness), MIN_FALL_SHARE);
+    let amount = if next_limit == rule { sides.amount(rule) } else { None };
+    let rose = amount.as_ref().is_some_and(|amount| amount.moved == Known::Value(true));
+    let (predicted_bits_per_s, reversed) = match rose && moved != Known::Value(true) {
+        true => (sides.in_proportion(rule), sides.rises_with_goodput(rule, Sides::when_followed)),
+        false => {
+            let reversed = falls(&sides.when_followed(witness), MIN_FALL_SHARE);
+            (suspect.predicted_bits_per_s, reversed)
         }
-        false => known_by_signs(&of_both),
     };
     Some(Mechanism {
         rule: rule.into(),
-        limits_arm,
-        witness_before: median_of(&before, "baseline's"),
-        witness_after: median_of(&after, "arm's"),
-        moved: falls(pairs),
+        limits_arm: sides.limited == arm,
+        witness_before: known(sides.median(BASELINE, witness), "baseline's"),
+        witness_after: known(sides.median(arm, witness), "arm's"),
+        moved,
+        amount,
         next_limit,
-        predicted_bits_per_s: suspect.predicted_bits_per_s,
-        reversed: falls(followed_by_baseline(&proving, arm, rule)),
+        predicted_bits_per_s,
+        reversed,
     })
 }
 
-/// The witness in each run of the baseline that directly followed a run of `arm`, and in this run of `arm`.
-fn followed_by_baseline(trials: &[&Trial], arm: usize, rule: &str) -> Vec<(f64, f64)> {
-    let witness = |trial: &Trial| {
-        trial.witnesses.get(rule).copied().filter(|witness| counts(trial) && witness.is_finite())
-    };
-    let in_turn = trials.windows(2).filter(|two| two[0].arm == arm && two[1].arm == BASELINE);
-    in_turn.filter_map(|two| Some((witness(two[1])?, witness(two[0])?))).collect()
+fn known(witness: Option<f64>, whose: &str) -> Known<f64> {
+    let unread = || Known::missing(format!("no counted {whose} run could read it"));
+    witness.map_or_else(unread, Known::Value)
 }
 
-/// The limit that the counted runs of `arm` name most often; of several, the first by name. `None` if no run counts,
-/// or none has its own verdict.
-fn usual_limit(trials: &[&Trial], arm: usize) -> Option<String> {
-    let mut often: BTreeMap<&str, usize> = BTreeMap::new();
-    let judged = |trial: &&&Trial| trial.arm == arm && counts(trial) && !trial.limit.is_empty();
-    for trial in trials.iter().filter(judged) {
-        *often.entry(&trial.limit).or_default() += 1;
+/// What is read of a run.
+type Read<'r> = &'r dyn Fn(&Trial) -> Option<f64>;
+
+/// The runs that may prove the limit: those of the baseline and of one arm, one of which it limits.
+struct Sides<'a> {
+    /// In their order, with those of other arms and those that don't count.
+    trials: Vec<&'a Trial>,
+    arm: usize,
+    /// The one of the two that is limited, or limited more.
+    limited: usize,
+}
+
+impl<'a> Sides<'a> {
+    fn of(trials: &'a [Trial], arm: usize, suspect: &Suspect) -> Self {
+        let proves = |trial: &&Trial| trial.block != suspect.named_in;
+        Self { trials: trials.iter().filter(proves).collect(), arm, limited: suspect.limits }
     }
-    let most = often.values().max().copied()?;
-    often.into_iter().find(|(_, times)| *times == most).map(|(limit, _)| limit.to_string())
-}
 
-fn witnesses(trials: &[&Trial], arm: usize, rule: &str) -> BTreeMap<u32, f64> {
-    let of_arm = trials.iter().filter(|trial| trial.arm == arm && counts(trial));
-    of_arm
-        .filter_map(|trial| Some((trial.block, *trial.witnesses.get(rule)?)))
-        .filter(|(_, witness)| witness.is_finite())
-        .collect()
-}
+    /// The other one of the two.
+    fn free(&self) -> usize {
+        if self.limited == self.arm { BASELINE } else { self.arm }
+    }
 
-fn median_of(witnesses: &BTreeMap<u32, f64>, whose: &str) -> Known<f64> {
-    match median(witnesses.values().copied()) {
-        Some(value) => Known::Value(value),
-        None => Known::missing(format!("no counted {whose} run could read it")),
+    fn runs_of(&self, arm: usize) -> impl Iterator<Item = &'a Trial> {
+        self.trials.iter().copied().filter(move |trial| trial.arm == arm && counts(trial))
+    }
+
+    /// The limit that the runs of `arm` name most often; of several, the first by name. `None` without a run that has
+    /// its own verdict.
+    fn usual_limit(&self, arm: usize) -> Option<String> {
+        let mut often: BTreeMap<&str, usize> = BTreeMap::new();
+        for trial in self.runs_of(arm).filter(|trial| !trial.limit.is_empty()) {
+            *often.entry(&trial.limit).or_default() += 1;
+        }
+        let most = often.values().max().copied()?;
+        often.into_iter().find(|(_, times)| *times == most).map(|(limit, _)| limit.to_string())
+    }
+
+    /// What `read` returns for the limited run and the other run of each block that has both.
+    fn of_blocks(&self, read: Read<'_>) -> Vec<(f64, f64)> {
+        let by_block = |arm| -> BTreeMap<u32, f64> {
+            let read = |trial: &Trial| Some((trial.block, counted(read, trial)?));
+            self.runs_of(arm).filter_map(read).collect()
+        };
+        let free = by_block(self.free());
+        let limited = by_block(self.limited).into_iter();
+        limited.filter_map(|(block, limited)| Some((limited, *free.get(&block)?))).collect()
+    }
+
+    /// The same for each run of the arm and the run of the baseline that directly followed it.
+    fn when_followed(&self, read: Read<'_>) -> Vec<(f64, f64)> {
+        let in_turn =
+            self.trials.windows(2).filter(|two| two[0].arm == self.arm && two[1].arm == BASELINE);
+        let both = |two: &[&Trial]| Some((counted(read, two[0])?, counted(read, two[1])?));
+        let ordered =
+            |(arm, base)| if self.limited == self.arm { (arm, base) } else { (base, arm) };
+        in_turn.filter_map(both).map(ordered).collect()
+    }
+
+    fn median(&self, arm: usize, read: Read<'_>) -> Option<f64> {
+        median(self.runs_of(arm).filter_map(|trial| counted(read, trial)))
+    }
+
+    /// How the amount of the rule's cause differs, in the runs that the rule limits.
+    fn amount(&self, rule: &str) -> Option<AmountChange> {
+        let named = self.trials.iter().find_map(|trial| of_limit(rule, trial))?;
+        let value: Read<'_> = &|trial| of_limit(rule, trial).map(|amount| amount.value);
+        Some(AmountChange {
+            name: named.name.clone(),
+            before: self.median(BASELINE, value)?,
+            after: self.median(self.arm, value)?,
+            moved: self.rises_with_goodput(rule, Self::of_blocks),
+        })
+    }
+
+    /// Whether both the amount and the goodput are higher where the rule limits less, in these pairs of runs.
+    fn rises_with_goodput(
+        &self,
+        rule: &str,
+        pairs: fn(&Self, Read<'_>) -> Vec<(f64, f64)>,
+    ) -> Known<bool> {
+        let rises = |read: Read<'_>| {
+            let limited_last = pairs(self, read).into_iter().map(|(limited, free)| (free, limited));
+            falls(&limited_last.collect::<Vec<_>>(), ANY_SHARE)
+        };
+        let amount = rises(&|trial: &Trial| of_limit(rule, trial).map(|amount| amount.value));
+        let goodput = rises(&|trial: &Trial| of_limit(rule, trial).map(|_| goodput(trial)));
+        match (amount, goodput) {
+            (Known::Value(amount), Known::Value(goodput)) => Known::Value(amount && goodput),
+            (missing @ Known::Missing(_), _) | (_, missing) => missing,
+        }
+    }
+
+    /// Goodput of the limited runs, bits per second, in proportion to the amount of the others; `None` if it is not in
+    /// proportion.
+    fn in_proportion(&self, rule: &str) -> Option<BitRate> {
+        let mut amounts = self.trials.iter().filter_map(|trial| of_limit(rule, trial));
+        let is_proportional = amounts.next().is_some_and(|amount| amount.is_proportional);
+        let value: Read<'_> = &|trial| of_limit(rule, trial).map(|amount| amount.value);
+        let limited = self.median(self.limited, &|trial| value(trial).map(|_| goodput(trial)))?;
+        let ratio = self.median(self.free(), value)? / self.median(self.limited, value)?;
+        Some(BitRate(limited * ratio)).filter(|rate| is_proportional && rate.0.is_finite())
     }
 }
 
-/// Whether the second of each pair is below the first by a tenth, and not by chance alone.
-pub(crate) fn known_by_signs(pairs: &[(f64, f64)]) -> Known<bool> {
+/// The amount of the rule's cause in a run that this rule limits.
+fn of_limit<'t>(rule: &str, trial: &'t Trial) -> Option<&'t LimitAmount> {
+    trial.amount.as_ref().filter(|_| trial.limit == rule)
+}
+
+/// What `read` returns for a run that counts, if it is a number.
+fn counted(read: Read<'_>, trial: &Trial) -> Option<f64> {
+    read(trial).filter(|value| counts(trial) && value.is_finite())
+}
+
+/// Whether the second of each pair is clearly below the first, and not by chance alone.
+pub(crate) fn clearly_falls(pairs: &[(f64, f64)]) -> Known<bool> {
+    falls(pairs, MIN_FALL_SHARE)
+}
+
+/// The same, if the medians differ by at least this share.
+fn falls(pairs: &[(f64, f64)], least_share: f64) -> Known<bool> {
     let smallest_chance = 0.5f64.powi(pairs.len() as i32);
     if smallest_chance > MAX_CHANCE_PROBABILITY {
         return Known::missing(format!("{} pairs of runs are too few to decide", pairs.len()));
@@ -132,7 +228,7 @@ pub(crate) fn known_by_signs(pairs: &[(f64, f64)]) -> Known<bool> {
     let changed = pairs.iter().filter(|(before, after)| after != before).count();
     let before = median(pairs.iter().map(|pair| pair.0)).unwrap_or(0.0);
     let after = median(pairs.iter().map(|pair| pair.1)).unwrap_or(0.0);
-    let clear = before - after >= MIN_FALL_SHARE * before.abs();
+    let clear = before - after >= least_share * before.abs();
     Known::Value(clear && at_least_by_chance(fell, changed) <= MAX_CHANCE_PROBABILITY)
 }
 
@@ -227,6 +323,61 @@ mod tests {
         assert_eq!(mechanism.witness_before, Known::Value(96.0));
         assert_eq!(mechanism.witness_after, Known::Value(3.0));
         assert_eq!(mechanism.next_limit, "line-rate");
+    }
+
+    /// Runs that the receiver's window limits for 98 % of the time, whatever its size is: the baseline's 64 KiB, and this
+    /// one in the arm.
+    fn windows(arm: impl Fn(u32) -> f64, goodput: impl Fn(f64) -> f64) -> Vec<Trial> {
+        let of = |block, number, bytes: f64| {
+            let mut run = trial(block, number, goodput(bytes));
+            run.witnesses.insert("receive-window".into(), 98.0);
+            let (name, value) = ("receive_window_bytes".into(), bytes);
+            run.amount = Some(LimitAmount { name, value, is_proportional: true });
+            Trial { limit: "receive-window".into(), ..run }
+        };
+        let both = |block| {
+            let two = [of(block, 0, 65_536.0), of(block, 1, arm(block))];
+            if block % 2 == 0 { two } else { [two[1].clone(), two[0].clone()] }
+        };
+        (0..=12).flat_map(both).collect()
+    }
+
+    #[test]
+    fn a_larger_window_that_still_limits_is_confirmed_by_its_size() {
+        let of = |trials: &[Trial]| mechanism(trials, 1, &suspect("receive-window")).unwrap();
+        let larger = of(&windows(|_| 262_144.0, |bytes| bytes * 100.0));
+        assert_eq!(larger.moved, Known::Value(false), "a share of time says nothing here");
+        assert_eq!(larger.confirmed(), &Known::Value(true));
+        let amount = larger.amount.unwrap();
+        assert_eq!((amount.before, amount.after), (65_536.0, 262_144.0));
+        let predicted = larger.predicted_bits_per_s;
+        assert_eq!(predicted, Some(BitRate(26_214_400.0)), "four times as much");
+        assert_eq!(larger.reversed, Known::Value(true));
+        assert_eq!(larger.next_limit, "receive-window");
+    }
+
+    #[test]
+    fn an_amount_without_goodput_and_a_goodput_without_the_amount_confirm_nothing() {
+        let of = |trials: &[Trial]| mechanism(trials, 1, &suspect("receive-window")).unwrap();
+        let no = Known::Value(false);
+        assert_eq!(of(&windows(|_| 262_144.0, |_| 6e6)).confirmed(), &no);
+        assert_eq!(of(&windows(|_| 65_536.0, |_| 6e6)).confirmed(), &no);
+        let sometimes = |block| if block % 3 == 0 { 32_768.0 } else { 131_072.0 };
+        assert_eq!(of(&windows(sometimes, |bytes| bytes * 100.0)).confirmed(), &no);
+        let mut others = windows(|_| 262_144.0, |bytes| bytes * 100.0);
+        others.iter_mut().filter(|run| run.arm == 1).for_each(|run| run.limit = "startup".into());
+        let other = of(&others);
+        assert_eq!((other.amount.as_ref(), other.confirmed()), (None, &no));
+    }
+
+    #[test]
+    fn a_smaller_window_explains_a_worse_arm() {
+        let trials = windows(|_| 16_384.0, |bytes| bytes * 100.0);
+        let suspect = Suspect::beside(&trials, 1, true).unwrap();
+        let worse = mechanism(&trials, 1, &suspect).unwrap();
+        assert_eq!((worse.limits_arm, worse.confirmed()), (true, &Known::Value(true)));
+        assert_eq!(worse.predicted_bits_per_s, Some(BitRate(6_553_600.0)), "the baseline's");
+        assert_eq!(worse.reversed, Known::Value(true));
     }
 
     #[test]

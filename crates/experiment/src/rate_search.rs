@@ -98,8 +98,7 @@ impl RateSearch {
         let Some(last) = done.last() else {
             return Next::Try { rate: None, confirms: false };
         };
-        let slowest_failure = self.slowest_failure(done);
-        let high = slowest_failure.map(|failure| failure.failed_at());
+        let high = self.slowest_failure(done).map(|failure| failure.failed_at());
         // If a longer trial has contradicted a short one, short ones no longer count.
         let confirms = self.refuted(done, false) > 0;
         let low = self.highest_pass(done, high, confirms);
@@ -114,16 +113,7 @@ impl RateSearch {
             (Some(low), None) => self.sender_limited(done, low),
             (Some(low), Some(_)) if self.falls_short_now(done) => self.sender_limited(done, low),
             (Some(low), Some(high)) if high - low.sent <= RESOLUTION_SHARE * high => {
-                match self.confirmed(done, low) {
-                    None => Next::Try { rate: Some(low.sent), confirms: true },
-                    Some(_) if self.failures_near(done, high) < FAILURES_THAT_DECIDE => {
-                        Next::Try { rate: Some(high), confirms }
-                    }
-                    Some(rate) => Next::Done(match slowest_failure.map(|t| self.says(&t)) {
-                        Some(TrialVerdict::Spoilt) => SearchState::Receiver(rate),
-                        _ => SearchState::Path(rate),
-                    }),
-                }
+                self.close_bracket(done, low, high, confirms)
             }
             (Some(low), Some(high)) => {
                 Next::Try { rate: Some(self.between(done, low.sent, high)), confirms }
@@ -131,6 +121,26 @@ impl RateSearch {
             (None, Some(high)) => self.descend(done, high, confirms),
             // The receiver spoilt the trial.
             (None, None) => Next::Try { rate: last.asked, confirms: last.confirms },
+        }
+    }
+
+    /// The bracket is narrow enough: both of its ends must be confirmed.
+    fn close_bracket(
+        &self,
+        done: &[TrialResult],
+        low: TrialResult,
+        high: f64,
+        confirms: bool,
+    ) -> Next {
+        match self.confirmed(done, low) {
+            None => Next::Try { rate: Some(low.sent), confirms: true },
+            Some(_) if self.failures_near(done, high) < FAILURES_THAT_DECIDE => {
+                Next::Try { rate: Some(high), confirms }
+            }
+            Some(rate) => Next::Done(match self.slowest_failure(done).map(|t| self.says(&t)) {
+                Some(TrialVerdict::Spoilt) => SearchState::Receiver(rate),
+                _ => SearchState::Path(rate),
+            }),
         }
     }
 

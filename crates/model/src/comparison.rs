@@ -9,6 +9,7 @@ use crate::effect::Effect;
 use crate::finding::Permanent;
 use crate::known::Known;
 use crate::latency::{ArmLatency, Latency};
+use crate::mechanism::{LimitAmount, Mechanism};
 use crate::response::Response;
 use crate::setting::SettingRef;
 use crate::units::{BitRate, Bytes};
@@ -34,8 +35,11 @@ pub struct Trial {
     pub files_alone: Option<FilesAlone>,
     /// Limiting rule of the run's own verdict; empty if the run shared its connection, and so its verdict, with other runs.
     pub limit: String,
-    /// Value of each rule's witness, by rule id, if known.
+    /// Value of each rule's witness, by rule id, if known: the number that falls when the rule's cause is removed.
     pub witnesses: BTreeMap<String, f64>,
+    /// The amount of the limiting rule's cause, if it has one and this is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<LimitAmount>,
     /// Responses that have no field of their own, in their units, if known.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub responses: BTreeMap<Response, f64>,
@@ -61,6 +65,7 @@ impl Trial {
             files_alone: None,
             limit: Verdict::NO_LIMIT.into(),
             witnesses: BTreeMap::new(),
+            amount: None,
             responses: BTreeMap::new(),
             conditions: BTreeMap::new(),
             predicted_bits_per_s: None,
@@ -240,41 +245,6 @@ pub struct ResponseResult {
     pub median: Known<f64>,
     /// Effect against the baseline; absent for the baseline itself and if too few runs have this response.
     pub against: Option<Effect>,
-}
-
-/// The evidence for the cause of a difference: a rule names what limits the baseline, or the arm if the arm is worse.
-/// Where this rule does not limit, its witness is lower, and something else limits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Mechanism {
-    /// The rule that limited the baseline; with `limits_arm`, this arm.
-    pub rule: String,
-    /// Whether the rule limits this arm, because the arm is worse than the baseline.
-    #[serde(default, skip_serializing_if = "is_off")]
-    pub limits_arm: bool,
-    /// Median of the rule's witness in the baseline's runs.
-    pub witness_before: Known<f64>,
-    /// Median of the rule's witness in this arm's runs.
-    pub witness_after: Known<f64>,
-    /// Whether the witness is lower where the rule does not limit: in this arm; with `limits_arm`, in the baseline.
-    pub moved: Known<bool>,
-    /// The rule that limits most of this arm's runs; with `limits_arm`, most of the baseline's.
-    pub next_limit: String,
-    /// Goodput that the verdict predicted without this limit, bits per second: for this arm; with `limits_arm`, for
-    /// the baseline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub predicted_bits_per_s: Option<BitRate>,
-    /// Whether the symptom came back when the baseline followed the arm; with `limits_arm`, whether it went away.
-    #[serde(default = "unchecked")]
-    pub reversed: Known<bool>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
-fn is_off(flag: &bool) -> bool {
-    !flag
-}
-
-fn unchecked() -> Known<bool> {
-    Known::missing("an older goodput made this record")
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ pub mod held_to;
 pub mod known;
 pub mod latency;
 pub mod loss;
+pub mod mechanism;
 pub mod median;
 pub mod mount;
 pub mod nearest;
@@ -76,7 +77,7 @@ pub use check::CheckReport;
 pub use choice::MoverChoice;
 pub use clocks::{ClockRelation, Clocks, Exchange};
 pub use comparison::{
-    ArmResult, Comparison, DoseCurve, FactorEffect, FilesAlone, Mechanism, ResponseResult, Trial,
+    ArmResult, Comparison, DoseCurve, FactorEffect, FilesAlone, ResponseResult, Trial,
 };
 pub use connection::Connection;
 pub use connections::{ConnectionActivity, Connections, Program};
@@ -96,6 +97,7 @@ pub use held_to::{HeldTo, RateLimit};
 pub use known::{Known, Missing};
 pub use latency::{ArmLatency, IdleAndLoaded, Latency, LoadedTimes, RoundTrips};
 pub use loss::{Loss, LossCandidate, LossModel, LossParameter};
+pub use mechanism::{AmountChange, LimitAmount, Mechanism};
 pub use median::median;
 pub use mount::{MountCalls, MountPlan, MountReach, MountUse};
 pub use nearest::{meant, nearest};

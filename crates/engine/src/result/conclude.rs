@@ -6,7 +6,9 @@ use std::sync::Arc;
 use goodput_diagnose::ceiling::PathCeiling;
 use goodput_diagnose::{Diagnosis, diagnose};
 use goodput_model::record::{Ends, FORMAT_VERSION};
-use goodput_model::{EndName, Finding, Kind, Known, Place, Record, Transport, Verdict};
+use goodput_model::{
+    EndName, Finding, Kind, Known, LimitAmount, Place, Record, Transport, Verdict,
+};
 use goodput_settings::permanent;
 
 use crate::error::EngineError;
@@ -24,6 +26,8 @@ pub struct Conclusion {
     pub record: Record,
     /// Witness values by rule id, if they could be read.
     pub witnesses: BTreeMap<String, f64>,
+    /// How much the cause of the verdict lets through, if it has an amount.
+    pub amount: Option<LimitAmount>,
     /// What is missing, if the record is only a part of what was asked for.
     pub incomplete: Option<Incomplete>,
 }
@@ -102,7 +106,8 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         incomplete: measurement.incomplete.as_ref().map(|incomplete| incomplete.why.clone()),
         doubts,
     };
-    Conclusion { record, witnesses: main.witnesses, incomplete: measurement.incomplete }
+    let (witnesses, amount) = (main.witnesses, main.amount);
+    Conclusion { record, witnesses, amount, incomplete: measurement.incomplete }
 }
 
 /// The error if nothing could be counted, or only a part.
@@ -127,6 +132,7 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
         findings: Vec::new(),
         undecided: Vec::new(),
         witnesses: BTreeMap::new(),
+        amount: None,
         ceiling: PathCeiling::unknown(why),
     }
 }

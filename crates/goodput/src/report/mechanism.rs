@@ -1,18 +1,18 @@
 //! The mechanism check of one arm in words: whether it changed what the diagnosis named.
 
-use goodput_model::{ArmResult, BitRate, Known, Mechanism, Verdict};
+use goodput_model::{AmountChange, ArmResult, BitRate, Bytes, Known, Mechanism, Verdict};
 
 use super::style;
 
 /// How far the goodput may be from the prediction, as a share of the prediction: the next limit is only an estimate.
 const AS_PREDICTED: f64 = 0.10;
 
-/// The lines of `arm` beside `base`, with their labels: the cause with its witness, what limits without the cause, and
+/// The lines of `arm` beside `base`, with their labels: the cause with what shows it, what limits without the cause, and
 /// whether the difference came and went with the change.
 pub fn lines(base: &ArmResult, arm: &ArmResult) -> Vec<(&'static str, String)> {
     let Some(mechanism) = &arm.mechanism else { return Vec::new() };
     let mut lines = vec![("because", because(mechanism))];
-    if mechanism.moved == Known::Value(true) {
+    if *mechanism.confirmed() == Known::Value(true) {
         let (label, free) = if mechanism.limits_arm { ("without", base) } else { ("next", arm) };
         lines.push((label, next(mechanism, &free.goodput_bits_per_s)));
         lines.extend(reversal(mechanism).map(|line| ("reversal", line)));
@@ -21,21 +21,50 @@ pub fn lines(base: &ArmResult, arm: &ArmResult) -> Vec<(&'static str, String)> {
 }
 
 fn because(mechanism: &Mechanism) -> String {
-    let Mechanism { rule, moved, witness_before, witness_after, .. } = mechanism;
+    let Mechanism { rule, limits_arm, moved, amount, .. } = mechanism;
+    let sign = witness(mechanism);
+    let way = if *limits_arm { "rise" } else { "fall" };
+    match (mechanism.confirmed(), amount) {
+        (Known::Value(true), Some(amount)) if *moved != Known::Value(true) => {
+            let amount = of_amount(amount);
+            format!("{rule}, {}: {amount}, and the goodput with it", style::good("confirmed"))
+        }
+        (Known::Value(true), _) => format!("{rule}, {}: {sign}", style::good("confirmed")),
+        (Known::Value(false), Some(amount)) => {
+            let amount = of_amount(amount);
+            format!(
+                "{rule}, NOT confirmed: {sign} is no clear {way}, and {amount} does not explain the goodput"
+            )
+        }
+        (Known::Value(false), None) => {
+            format!("{rule}, NOT confirmed: {sign} is no clear {way}")
+        }
+        (Known::Missing(why), _) => format!("{rule}, unknown: {why}"),
+    }
+}
+
+/// The number that falls with the cause, in the baseline and in the arm.
+fn witness(mechanism: &Mechanism) -> String {
+    let Mechanism { rule, witness_before, witness_after, .. } = mechanism;
     let value = |known: &Known<f64>| match known {
         Known::Value(value) => format!("{value:.1}"),
         Known::Missing(why) => format!("unknown ({why})"),
     };
     let known = goodput_diagnose::rules::ALL.iter().find(|known| known.id == *rule);
     let named = known.map_or("its measure".into(), |known| known.witness_name.replace('_', " "));
-    let numbers = format!("{named} {} → {}", value(witness_before), value(witness_after));
-    match (moved, mechanism.limits_arm) {
-        (Known::Value(true), _) => format!("{rule}, {}: {numbers}", style::good("confirmed")),
-        (Known::Value(false), false) => {
-            format!("{rule}, NOT confirmed: {numbers} is no clear fall")
-        }
-        (Known::Value(false), true) => format!("{rule}, NOT confirmed: {numbers} is no clear rise"),
-        (Known::Missing(why), _) => format!("{rule}, unknown: {why}"),
+    format!("{named} {} → {}", value(witness_before), value(witness_after))
+}
+
+/// What the cause lets through, in the baseline and in the arm: `receive window 65.5 kB → 131.1 kB`.
+fn of_amount(AmountChange { name, before, after, .. }: &AmountChange) -> String {
+    let named = |unit| name.strip_suffix(unit).map(|name| name.replace('_', " "));
+    if let Some(name) = named("_bytes") {
+        let [before, after] = [before, after].map(|bytes| Bytes(bytes.round() as u64));
+        return format!("{name} {before} → {after}");
+    }
+    match named("_bits_per_s") {
+        Some(name) => format!("{name} {} → {}", BitRate(*before), BitRate(*after)),
+        None => format!("{} {before:.1} → {after:.1}", name.replace('_', " ")),
     }
 }
 
@@ -49,8 +78,12 @@ fn next(mechanism: &Mechanism, goodput: &Known<BitRate>) -> String {
         (false, false) => format!("the next limit is {next_limit}"),
         (false, true) => format!("the limit is {next_limit}"),
     };
-    let (Some(predicted), Known::Value(goodput)) = (mechanism.predicted_bits_per_s, goodput) else {
-        return limit;
+    let (predicted, goodput) = match (mechanism.predicted_bits_per_s, goodput) {
+        (Some(predicted), Known::Value(goodput)) => (predicted, goodput),
+        (None, _) if next_limit != rule => {
+            return format!("{limit}; no known limit was near enough to predict the goodput");
+        }
+        _ => return limit,
     };
     let is_near = (goodput.0 / predicted.0 - 1.0).abs() <= AS_PREDICTED;
     let compared = if is_near { "as predicted" } else { "NOT as predicted" };
@@ -86,6 +119,7 @@ mod tests {
             witness_before: Known::Value(202.2),
             witness_after: Known::Value(6.7),
             moved: Known::Value(moved),
+            amount: None,
             next_limit: next_limit.into(),
             predicted_bits_per_s: Some(BitRate(95e6)),
             reversed: Known::Value(true),
@@ -136,6 +170,43 @@ mod tests {
             not[0].1.contains("NOT confirmed") && not[0].1.ends_with("no clear rise"),
             "{not:?}"
         );
+    }
+
+    #[test]
+    fn a_goodput_without_a_prediction_says_why() {
+        let mut arm = arm(true, "path-rate", 50e6);
+        arm.mechanism.as_mut().unwrap().predicted_bits_per_s = None;
+        let said =
+            "the next limit is path-rate; no known limit was near enough to predict the goodput";
+        assert_eq!(lines(&base(), &arm)[1].1, said);
+    }
+
+    #[test]
+    fn a_cause_that_goes_on_limiting_has_its_amount() {
+        let with = |name: &str, before, after, moved| {
+            let mut arm = arm(false, "receive-window", 50e6);
+            let mechanism = arm.mechanism.as_mut().unwrap();
+            mechanism.rule = "receive-window".into();
+            mechanism.predicted_bits_per_s = Some(BitRate(51e6));
+            let (name, moved) = (name.into(), Known::Value(moved));
+            mechanism.amount = Some(AmountChange { name, before, after, moved });
+            lines(&base(), &arm)
+        };
+        let window = with("receive_window_bytes", 65_536.0, 131_072.0, true);
+        assert!(window[0].1.contains("confirmed") && !window[0].1.contains("NOT"), "{window:?}");
+        assert!(
+            window[0].1.ends_with("receive window 65.5 kB → 131.1 kB, and the goodput with it"),
+            "{window:?}"
+        );
+        assert!(
+            window[1].1.starts_with("receive-window still limits; goodput as predicted"),
+            "{window:?}"
+        );
+        assert_eq!(window.len(), 3);
+        let rate = with("shaper_rate_bits_per_s", 5e7, 1e8, true);
+        assert!(rate[0].1.contains("shaper rate 50 Mbit/s → 100 Mbit/s"), "{rate:?}");
+        let no = with("receive_window_bytes", 65_536.0, 65_536.0, false);
+        assert!(no.len() == 1 && no[0].1.contains("NOT confirmed"), "{no:?}");
     }
 
     #[test]

@@ -194,8 +194,12 @@ fn verdict(out: &mut String, record: &Record, verdict: &Verdict, verbose: bool) 
 fn explain(out: &mut String, record: &Record, finding: &Finding, verbose: bool) {
     let evidence = finding.evidence.iter().map(|seen| format!("{}: {}", seen.end, seen.text));
     lines(out, "  evidence", evidence);
-    if let Known::Value(predicted) = &finding.predicted_bits_per_s {
-        line(out, "  then", &format!("about {predicted}, the next known limit"));
+    match &finding.predicted_bits_per_s {
+        Known::Value(predicted) => {
+            line(out, "  then", &format!("about {predicted}, the next known limit"));
+        }
+        Known::Missing(why) if verbose => line(out, "  then", &format!("unknown: {why}")),
+        Known::Missing(_) => {}
     }
     // Both directions may have the same remedy.
     let remedy = remedy(record, finding, verbose);

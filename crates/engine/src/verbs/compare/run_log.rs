@@ -140,8 +140,8 @@ impl RunLog {
         run: Run,
         listener: &mut Listener<'_>,
     ) {
-        let Run { conclusion: Conclusion { mut record, witnesses, .. }, copy_s_per_gb, watched } =
-            run;
+        let Run { conclusion, copy_s_per_gb, watched } = run;
+        let Conclusion { mut record, witnesses, amount, .. } = conclusion;
         watch::complete(&mut record, &watched);
         self.polled.extend(watched.iter().filter_map(Watched::polled_run));
         let spent = RunCost::of(&record);
@@ -154,6 +154,7 @@ impl RunLog {
             files_alone: files_alone(&record),
             limit: record.verdict.limit.clone(),
             witnesses,
+            amount,
             responses: run_responses(&record, &self.changed, &watched),
             conditions: copy.into_iter().collect(),
             predicted_bits_per_s: predicted.copied(),
