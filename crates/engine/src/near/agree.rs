@@ -61,7 +61,7 @@ pub struct AgreedAnswers {
     notes: Vec<String>,
     ready: bool,
     /// The cookie of the echoes that the far end answers, if it answers any.
-    pub echo: Option<Cookie>,
+    echo: Option<Cookie>,
     /// How the far end's card spreads received traffic, if it reports that.
     hash: Option<Hash>,
     /// The device at which the far end captures the flows' packets, or why it captures nothing, if it was asked.
@@ -86,6 +86,13 @@ pub struct FlowOrder {
     tickets: Vec<FlowTicket>,
     flow_setup: FlowSetup,
     heard: AgreedAnswers,
+}
+
+impl FlowOrder {
+    /// The cookie of the echoes that the far end answers, if it answers any.
+    pub fn echo(&self) -> Option<Cookie> {
+        self.heard.echo
+    }
 }
 
 /// Waits for the session to order the flows of the proposed plan.

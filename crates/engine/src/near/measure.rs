@@ -3,6 +3,7 @@
 use goodput_model::Plan;
 
 use super::client::Client;
+use super::clocks::IdleSides;
 use super::near_run::NearRun;
 use crate::error::EngineError;
 use crate::events::Listener;
@@ -17,7 +18,17 @@ pub async fn measure(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Measurement, EngineError> {
-    let run = agreed(client, plan, interrupt).await?;
+    measure_asking(IdleSides::Both, client, plan, interrupt, listener).await
+}
+
+async fn measure_asking(
+    sides: IdleSides,
+    client: &mut Client,
+    plan: &Plan,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Measurement, EngineError> {
+    let run = agreed(client, plan, interrupt).await?.asking_on(sides);
     match run.run(interrupt, listener).await {
         Err(EngineError::BrokenOff(why)) => {
             Err(client.refusal().await.unwrap_or(EngineError::BrokenOff(why)))
@@ -50,6 +61,17 @@ pub async fn measure_whole(
     listener: &mut Listener<'_>,
 ) -> Result<Measurement, EngineError> {
     whole(measure(client, plan, interrupt, listener).await?)
+}
+
+/// The same for one of many short runs: what bounds the drift of the clocks more closely is left out, because on a long
+/// path it takes as long as much of the payload.
+pub async fn measure_one_of_many(
+    client: &mut Client,
+    plan: &Plan,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Measurement, EngineError> {
+    whole(measure_asking(IdleSides::Before, client, plan, interrupt, listener).await?)
 }
 
 /// The measurement, unless it is incomplete.

@@ -11,7 +11,7 @@ use super::agree::{self, Concluding, ScratchRemoval};
 use super::await_reports::await_reports;
 use super::both_ends::BothEnds;
 use super::client::Client;
-use super::clocks::{self, Comparing};
+use super::clocks::{self, Comparing, IdleSides};
 use super::far_start::FarStart;
 use super::host_before::{HostBefore, affinity, path};
 use super::latency::{self, Prober, Probing};
@@ -50,14 +50,16 @@ impl<'a> NearRun<'a> {
         client.conversation.feed(Input::Propose(Box::new(storage::for_peer(&proposed))));
         let order = agree::order(client).await?;
         let early = HostBefore::early(client, &plan).await?;
+        // The clocks are compared while the flows open: both take round trips of an idle path.
+        let echo = order.echo();
+        let comparing = Comparing::begin(client, &plan, echo);
         let agreed = agree::flows(client, &plan, order).await?;
         let peer = agreed.opened.peer;
         let mut connections = connections(&agreed.opened.flows);
         if let Some(hashes) = &agreed.hashes {
             hashes.note(&plan.flow_plans(), &mut connections);
         }
-        let prober = plan.latency.then(|| Prober::of(client, &plan, agreed.heard.echo));
-        let comparing = Comparing::begin(client, &plan, agreed.heard.echo);
+        let prober = plan.latency.then(|| Prober::of(client, &plan, echo));
         let echoes = comparing.last_heard();
         let early = early.zip(peer).and_then(|(look, peer)| look.towards(peer.ip()));
         let (mount, of_file) = agreed.mount.unzip();
@@ -71,12 +73,16 @@ impl<'a> NearRun<'a> {
         let far_capture = wants_capture.then(|| far_capture(client, agreed.heard.capture.clone()));
         let (flows, log, scratch) = (agreed.opened.flows, agreed.log, agreed.scratch);
         let mut run = EndRun::start(Arc::clone(&own), flows, &client.rate_limits, control, echoes)?;
-        doubts.extend(agree::ready(client, agreed.heard).await?);
-        doubts.extend(clocks::doubt(client.clock));
-        let mut before = match early {
-            Some(before) => before,
-            None => own.look().await?,
+        let look = async {
+            match early {
+                Some(before) => Ok(before),
+                None => own.look().await,
+            }
         };
+        // The far end looks at its host at the same time.
+        let (notes, mut before) = tokio::try_join!(agree::ready(client, agreed.heard), look)?;
+        doubts.extend(notes);
+        doubts.extend(clocks::doubt(client.clock));
         clocks::note(&mut before, client.clock);
         if let Some(of_file) = of_file {
             before.facts.extend(of_file.facts);
@@ -86,6 +92,12 @@ impl<'a> NearRun<'a> {
         let mut ends = BothEnds::new(client, run, connections, doubts);
         ends.far_capture = far_capture;
         Ok(Self { ends, probes: Probes::new(prober, comparing), log, scratch })
+    }
+
+    /// Asks the far end's clock only on these sides of the payload.
+    pub fn asking_on(mut self, sides: IdleSides) -> Self {
+        self.probes.idle_sides = sides;
+        self
     }
 
     /// Lets the payload move until the plan's length is reached, then gathers both ends' reports.
@@ -129,7 +141,7 @@ impl<'a> NearRun<'a> {
             ends.doubts.push(format!("the near end was not observed afterwards: {why}"));
             Snapshot::default()
         });
-        let asked = compared(&mut ends, comparing, listener).await;
+        let asked = compared(&mut ends, comparing, probes.idle_sides, listener).await;
         let asked = asked.unwrap_or_else(|why| Err(Missing::because(why.to_string())));
         let measurement = ends.into_measurement(after, listener);
         let phases = idle.zip(loaded);

@@ -8,7 +8,7 @@ use super::both_ends::BothEnds;
 use crate::error::EngineError;
 use crate::events::Listener;
 use crate::interrupt::Interrupt;
-use crate::near::clocks::{CLOCK_PINGS, Comparing};
+use crate::near::clocks::{CLOCK_PINGS, Comparing, IdleSides};
 use crate::near::latency::{Phase, Prober, Probing};
 
 /// How long clock comparisons after the payload may take over the control connection.
@@ -20,12 +20,14 @@ pub struct Probes {
     prober: Option<Prober>,
     /// Its clock; `None` once the last questions are asked.
     comparing: Option<Comparing>,
+    /// When its clock is asked while the path is idle.
+    pub idle_sides: IdleSides,
 }
 
 impl Probes {
     /// Probes that are set up, and a comparison of the clocks that has begun.
     pub fn new(prober: Option<Prober>, comparing: Comparing) -> Self {
-        Self { prober, comparing: Some(comparing) }
+        Self { prober, comparing: Some(comparing), idle_sides: IdleSides::Both }
     }
 
     /// Begins to probe under load, if the plan asks for it.
@@ -85,9 +87,9 @@ impl Probes {
         outcome
     }
 
-    /// The same once more, now that the flows have ended.
+    /// The same once more, now that the flows have ended, if the clock is asked then.
     pub fn last_exchanges(&mut self) -> Option<Comparing> {
-        self.comparing.take().inspect(Comparing::finish)
+        self.comparing.take().inspect(|comparing| comparing.finish(self.idle_sides))
     }
 }
 
@@ -113,6 +115,7 @@ pub async fn probed(
 pub async fn compared(
     ends: &mut BothEnds<'_>,
     comparing: Option<Comparing>,
+    sides: IdleSides,
     listener: &mut Listener<'_>,
 ) -> Result<Result<Vec<Exchange>, Missing>, EngineError> {
     let Some(comparing) = comparing else {
@@ -131,7 +134,10 @@ pub async fn compared(
     if asked.is_ok() || pinged.is_empty() {
         return Ok(asked);
     }
-    Ok(Ok(pinged_again(ends, pinged, listener).await))
+    match sides {
+        IdleSides::Both => Ok(Ok(pinged_again(ends, pinged, listener).await)),
+        IdleSides::Before => Ok(Ok(pinged)),
+    }
 }
 
 /// The exchanges over the control connection, in place of datagrams: those before the payload, and those after it.

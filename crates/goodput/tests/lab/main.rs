@@ -12,6 +12,7 @@ mod howtos;
 mod journals;
 mod kept;
 mod latency;
+mod long_path;
 mod majority;
 #[path = "../common/namespace.rs"]
 mod namespace;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
             .chain(latency::all())
             .chain(server_limit::all())
             .chain(slow_back::all())
+            .chain(long_path::all())
             .chain(retried::all())
             .chain(turns::all())
             .chain(kept::all())

@@ -15,6 +15,7 @@ use goodput_wire::datagram::{Nonce, ServerReply, from_server, hello};
 use goodput_wire::session::Cookie;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use tokio::sync::Notify;
 
 /// Questions before and after the payload; the fastest of this many hardly met a queue.
 pub const IDLE_EXCHANGES: usize = 16;
@@ -29,7 +30,9 @@ const MAX_KEPT_EXCHANGES: usize = 2400;
 const REPEAT_INTERVAL: Duration = Duration::from_millis(200);
 /// How long a server may leave hellos unanswered.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long to wait for the last answers.
+/// An answer that takes this many times as long as the slowest one of an idle time is lost.
+const LOST_AFTER_ANSWER_TIMES: u32 = 2;
+/// How long to wait for the last answers at most.
 const MAX_LAST_ANSWERS_TIME: Duration = Duration::from_secs(1);
 
 /// The phase of the measurement, for the thread that asks, and that thread's progress.
@@ -37,13 +40,16 @@ const MAX_LAST_ANSWERS_TIME: Duration = Duration::from_secs(1);
 pub struct ClockProgress {
     stage: AtomicU8,
     answered: AtomicUsize,
+    /// The questions before the payload are answered, or no answer comes any more.
+    first: Notify,
     heard: LastHeard,
     /// Whether to ask nothing while payload moves.
     is_quiet: bool,
 }
 
 const PHASE_AFTER: u8 = 1;
-const PHASE_ABANDONED: u8 = 2;
+const PHASE_ENDED: u8 = 2;
+const PHASE_ABANDONED: u8 = 3;
 
 impl ClockProgress {
     /// Nothing is asked yet. If `is_quiet`, nothing will be while payload moves.
@@ -56,14 +62,24 @@ impl ClockProgress {
         self.stage.fetch_max(PHASE_AFTER, Ordering::Relaxed);
     }
 
+    /// The same, but there are no last questions.
+    pub fn end(&self) {
+        self.stage.fetch_max(PHASE_ENDED, Ordering::Relaxed);
+    }
+
     /// Nobody waits for an answer any more.
     pub fn abandon(&self) {
         self.stage.fetch_max(PHASE_ABANDONED, Ordering::Relaxed);
     }
 
-    /// Answers so far.
-    pub fn answered(&self) -> usize {
-        self.answered.load(Ordering::Relaxed)
+    /// Waits until the questions before the payload are answered, or no answer comes any more.
+    pub async fn first(&self) {
+        self.first.notified().await;
+    }
+
+    /// Nobody needs to wait for an answer any more.
+    pub fn end_first(&self) {
+        self.first.notify_one();
     }
 
     /// When the last answer came.
@@ -72,12 +88,18 @@ impl ClockProgress {
     }
 
     fn add_answer(&self) {
-        self.answered.fetch_add(1, Ordering::Relaxed);
+        if self.answered.fetch_add(1, Ordering::Relaxed) + 1 == IDLE_EXCHANGES {
+            self.end_first();
+        }
         self.heard.mark();
     }
 
     fn is_over(&self) -> bool {
         self.stage.load(Ordering::Relaxed) >= PHASE_AFTER
+    }
+
+    fn has_ended(&self) -> bool {
+        self.stage.load(Ordering::Relaxed) >= PHASE_ENDED
     }
 
     fn is_abandoned(&self) -> bool {
@@ -117,6 +139,8 @@ struct PendingRequests<'a> {
     arrivals: Arrivals,
     questions: ClockQuestions,
     answers: Answers,
+    /// The slowest answer to the questions before the payload.
+    slowest: Option<Duration>,
     /// How many answers did not report the clock.
     untimed: usize,
 }
@@ -162,27 +186,32 @@ impl<'a> PendingRequests<'a> {
             arrivals: Arrivals::default(),
             questions: ClockQuestions::default(),
             answers: Answers::default(),
+            slowest: None,
             untimed: 0,
         }
     }
 
     fn run(&mut self) -> std::io::Result<()> {
         self.ask_often(|_| false)?;
+        let asked = Instant::now();
         while !self.progress.is_over() {
             if !self.progress.is_quiet {
                 self.ask();
             }
             self.hear_until(Instant::now() + self.answers.every, |own| own.progress.is_over())?;
+            if self.slowest.is_some() && asked.elapsed() >= patience(self.slowest) {
+                self.progress.end_first();
+            }
         }
         let loaded = self.questions.last();
-        self.ask_often(ClockProgress::is_abandoned)?;
-        let until = Instant::now() + MAX_LAST_ANSWERS_TIME;
+        self.ask_often(ClockProgress::has_ended)?;
+        let until = Instant::now() + patience(self.slowest);
         while self.questions.is_waiting_since(loaded)
             && Instant::now() < until
-            && !self.progress.is_abandoned()
+            && !self.progress.has_ended()
         {
             let soon = (Instant::now() + IDLE_INTERVAL).min(until);
-            self.hear_until(soon, |own| own.progress.is_abandoned())?;
+            self.hear_until(soon, |own| own.progress.has_ended())?;
         }
         Ok(())
     }
@@ -236,6 +265,10 @@ impl<'a> PendingRequests<'a> {
             None => Some(now_ns),
         };
         let Some(sent_ns) = self.questions.answered(number) else { return };
+        if number <= IDLE_EXCHANGES as u64 {
+            let took = Duration::from_nanos(now_ns.saturating_sub(sent_ns));
+            self.slowest = self.slowest.max(Some(took));
+        }
         self.progress.add_answer();
         match (times_ns, back_ns) {
             (Some((received_ns, answered_ns)), Some(back_ns)) => {
@@ -258,6 +291,15 @@ impl<'a> PendingRequests<'a> {
             ),
         })
     }
+}
+
+/// How long an answer is waited for after the last question of an idle time, if the `slowest` one took this long: one
+/// lost datagram must not take as long as a path without answers.
+fn patience(slowest: Option<Duration>) -> Duration {
+    let lost = slowest.map(|slowest| slowest * LOST_AFTER_ANSWER_TIMES);
+    // Threads wake up late on a busy host.
+    let lost = lost.map(|lost| lost.max(LOADED_INTERVAL));
+    lost.unwrap_or(MAX_LAST_ANSWERS_TIME).min(MAX_LAST_ANSWERS_TIME)
 }
 
 /// Proves this address; `None` if the server does not answer.
@@ -324,6 +366,29 @@ mod tests {
         answer[24..32].copy_from_slice(&asking.questions.last().to_be_bytes());
         asking.heard(&answer, None);
         assert!(progress.last_heard().ago_ms().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_the_first_answers_hears_of_the_last_of_them_and_of_the_end() {
+        let waits_for = async |progress: &ClockProgress| {
+            tokio::time::timeout(Duration::from_secs(1), progress.first()).await.is_ok()
+        };
+        let progress = ClockProgress::default();
+        (1..IDLE_EXCHANGES).for_each(|_| progress.add_answer());
+        assert!(!waits_for(&progress).await);
+        progress.add_answer();
+        assert!(waits_for(&progress).await);
+        let progress = ClockProgress::default();
+        progress.end_first();
+        assert!(waits_for(&progress).await);
+    }
+
+    #[test]
+    fn an_answer_is_given_up_by_how_long_others_took() {
+        let patience_ms =
+            |slowest_ms| patience(Some(Duration::from_millis(slowest_ms))).as_millis();
+        assert_eq!([1, 240, 3000].map(patience_ms), [50, 480, 1000]);
+        assert_eq!(patience(None), MAX_LAST_ANSWERS_TIME, "nothing is known of the path");
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod simulated;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use goodput_diagnose::clocks::relation;
 use goodput_model::{
@@ -25,11 +25,19 @@ pub use pings::CLOCK_PINGS;
 
 /// Longest time that payload waits for the first answers.
 const MAX_FIRST_ANSWERS_TIME: Duration = Duration::from_millis(300);
-/// How often to check for these answers.
-const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Offset worth reporting, microseconds: records and logs of both hosts no longer line up.
 const NOTED_OFFSET_US: f64 = 1e6;
+
+/// When the path is idle for questions about the far end's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdleSides {
+    /// Before the payload and after it.
+    Both,
+    /// Before the payload. What the clocks drift meanwhile is then only bounded by what is usual, which is little in a
+    /// short run (`diagnose/src/clocks/idle.rs`).
+    Before,
+}
 
 type ClockExchanges = Result<Vec<Exchange>, Missing>;
 
@@ -47,7 +55,13 @@ impl Comparing {
             // Source ports and subflows belong to the flows.
             let options = SocketOptions { source_port: None, mptcp: false, ..plan.socket.clone() };
             let progress = Arc::clone(&progress);
-            tokio::spawn(blocking(move || exchanges::exchange(to, cookie, &options, &progress)))
+            let own = Arc::clone(&progress);
+            let asking = blocking(move || exchanges::exchange(to, cookie, &options, &own));
+            tokio::spawn(async move {
+                let asked = asking.await;
+                progress.end_first();
+                asked
+            })
         });
         Self { asking, progress }
     }
@@ -64,19 +78,17 @@ impl Comparing {
 
     /// Waits briefly until the first questions are answered, while nothing else is on the path.
     pub async fn first(&self) {
-        let until = Instant::now() + MAX_FIRST_ANSWERS_TIME;
-        while let Ok(asking) = &self.asking
-            && !asking.is_finished()
-            && self.progress.answered() < exchanges::IDLE_EXCHANGES
-            && Instant::now() < until
-        {
-            tokio::time::sleep(POLL_INTERVAL).await;
+        if self.is_asking() {
+            let _ = tokio::time::timeout(MAX_FIRST_ANSWERS_TIME, self.progress.first()).await;
         }
     }
 
-    /// The path is idle again: asks the last questions.
-    pub fn finish(&self) {
-        self.progress.finish();
+    /// The path is idle again: asks the last questions, if there are any.
+    pub fn finish(&self, sides: IdleSides) {
+        match sides {
+            IdleSides::Both => self.progress.finish(),
+            IdleSides::Before => self.progress.end(),
+        }
     }
 
     /// The answers, within about a second at most.

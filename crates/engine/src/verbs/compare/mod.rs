@@ -34,7 +34,7 @@ use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
-use crate::near::measure::measure_whole;
+use crate::near::measure::measure_one_of_many;
 use crate::near::own_check;
 use crate::result::conclude::conclude;
 use crate::verbs::retry::{RETRY_PAUSES, may_pass};
@@ -322,7 +322,7 @@ impl Runs<'_> {
         let quietly = &mut |event| quiet(event, listener);
         let before = copy_cost::copy_s_per_gb().await;
         let watch = Watch::begin(self.appliers, &request.arms).await?;
-        let measurement = measure_whole(self.client, &plan, self.interrupt, quietly).await?;
+        let measurement = measure_one_of_many(self.client, &plan, self.interrupt, quietly).await?;
         let watched = watch.end(self.appliers).await?;
         let copy_s_per_gb = copy_cost::mean(before, copy_cost::copy_s_per_gb().await);
         let conclusion = conclude(measurement, &request.target.text, &request.started)?;
