@@ -9,12 +9,36 @@ use crate::error::StoreError;
 /// Marks the file as goodput's (`PRAGMA application_id`): "gdpt".
 const APPLICATION_ID: i64 = 0x6764_7074;
 
-/// Entry n converts a file of schema n to schema n + 1. Entries are added, never changed: files of
-/// each schema exist.
-const MIGRATIONS: [&str; 5] = [
+/// A step from one schema to the next.
+#[derive(Debug, Clone, Copy)]
+struct Migration {
+    sql: &'static str,
+    /// Whether a goodput that knows only the schema before can use the file afterwards, and this one what that goodput
+    /// writes: everything that it reads is still there, and what is new has a default.
+    is_addition: bool,
+}
+
+impl Migration {
+    /// A step after which a goodput that doesn't know it must not use the file.
+    const fn change(sql: &'static str) -> Self {
+        Self { sql, is_addition: false }
+    }
+
+    /// A step that a goodput which doesn't know it need not know.
+    const fn addition(sql: &'static str) -> Self {
+        Self { sql, is_addition: true }
+    }
+}
+
+/// Entry n converts a file of schema n to schema n + 1. Entries are added, never changed: files of each schema exist.
+///
+/// The file has two numbers: its schema, in the table `schema`, and the schema that a goodput must know to use it
+/// (`PRAGMA user_version`), which additions leave as it is. Before the table there was only the second one.
+const MIGRATIONS: [Migration; 6] = [
     // The JSON is the record; the other columns allow listing without reading it. Numbers are never
     // reused (AUTOINCREMENT): people keep them in notes.
-    "CREATE TABLE records (
+    Migration::change(
+        "CREATE TABLE records (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         started TEXT NOT NULL,
         kind TEXT NOT NULL,
@@ -23,14 +47,18 @@ const MIGRATIONS: [&str; 5] = [
         rule TEXT NOT NULL,
         json TEXT NOT NULL
     ) STRICT;",
+    ),
     // Everything that a search looks at, newest last, without the JSON: a search reads this index alone. The others
     // lead from one target or rule to the next, past all records between.
-    "CREATE INDEX records_listed ON records (id, started, kind, target, goodput_bits_per_s, rule);
+    Migration::change(
+        "CREATE INDEX records_listed ON records (id, started, kind, target, goodput_bits_per_s, rule);
      CREATE INDEX records_by_target ON records (target);
      CREATE INDEX records_by_rule ON records (rule);",
+    ),
     // Tests of `goodput watch`: which of them can be compared, and what they cost the line. A series is read from its
     // index alone.
-    "CREATE TABLE series (
+    Migration::change(
+        "CREATE TABLE series (
         id INTEGER PRIMARY KEY,
         target TEXT NOT NULL,
         plan TEXT NOT NULL,
@@ -45,9 +73,11 @@ const MIGRATIONS: [&str; 5] = [
      ) STRICT;
      CREATE INDEX watched_by_series ON watched (series, record, started, goodput_bits_per_s);
      CREATE INDEX watched_by_start ON watched (started, series, bytes);",
+    ),
     // What the tests of `goodput watch` cost the line has a table of its own: a test without a result costs as well, and
     // has no record. The first test after a change of a path is marked, so that the change is not found again.
-    "CREATE TABLE spent (
+    Migration::change(
+        "CREATE TABLE spent (
         id INTEGER PRIMARY KEY,
         target TEXT NOT NULL,
         started TEXT NOT NULL,
@@ -62,56 +92,157 @@ const MIGRATIONS: [&str; 5] = [
      ALTER TABLE watched ADD COLUMN begins_change INTEGER NOT NULL DEFAULT 0;
      DROP INDEX watched_by_series;
      CREATE INDEX watched_by_series ON watched (series, record, started, goodput_bits_per_s, begins_change);",
+    ),
     // A list says from its index alone which records a newer goodput wrote. All records so far have format 1. So have
     // those of a goodput that opened the file before this: it doesn't name the column.
-    "ALTER TABLE records ADD COLUMN format INTEGER NOT NULL DEFAULT 1;
+    Migration::change(
+        "ALTER TABLE records ADD COLUMN format INTEGER NOT NULL DEFAULT 1;
      DROP INDEX records_listed;
      CREATE INDEX records_listed ON records (id, started, kind, target, goodput_bits_per_s, rule, format);",
+    ),
+    Migration::addition("CREATE TABLE schema (number INTEGER NOT NULL) STRICT;"),
 ];
 
 /// Makes the tables in a new file and migrates an old one. If several processes try at once, one
 /// does it.
 pub(crate) fn migrate(db: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    migrate_by(&MIGRATIONS, db, path)
+}
+
+fn migrate_by(
+    migrations: &[Migration],
+    db: &mut Connection,
+    path: &Path,
+) -> Result<(), StoreError> {
     let failed = |source| StoreError::sqlite("open", path, source);
-    if is_current(db, path)? {
+    let known = migrations.len();
+    if checked_schema(db, known, path)? >= known {
         return Ok(());
     }
     let step = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
-    let from = checked_version(&step, path)?;
-    run(&step, from).map_err(failed)?;
+    let from = checked_schema(&step, known, path)?;
+    if from < known {
+        run(migrations, &step, from).map_err(failed)?;
+    }
     step.commit().map_err(failed)
 }
 
-fn is_current(db: &Connection, path: &Path) -> Result<bool, StoreError> {
-    Ok(checked_version(db, path)? as usize == MIGRATIONS.len())
-}
-
-/// The schema of the file; 0 for an empty one.
-fn checked_version(db: &Connection, path: &Path) -> Result<u32, StoreError> {
+/// The schema of the file, which may be above the `known` one; 0 for an empty file.
+///
+/// Errors: the file is another program's, or a goodput that knows no more than the `known` schema must not use it.
+fn checked_schema(db: &Connection, known: usize, path: &Path) -> Result<usize, StoreError> {
     let failed = |source| StoreError::sqlite("open", path, source);
-    let (application, found, objects): (i64, u32, u32) = db
+    let (application, needed, objects, has_number): (i64, u32, u32, bool) = db
         .query_row(
-            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema),
+                 EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'schema')
              FROM pragma_application_id, pragma_user_version",
             [],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
         )
         .map_err(failed)?;
-    let known = MIGRATIONS.len() as u32;
-    match (application, found) {
-        (APPLICATION_ID, _) if found > known => {
-            Err(StoreError::NewerSchema { path: path.into(), found, known })
+    match (application, needed) {
+        (APPLICATION_ID, _) if needed as usize > known => {
+            let known = known as u32;
+            Err(StoreError::NewerSchema { path: path.into(), found: needed, known })
         }
-        (APPLICATION_ID, _) => Ok(found),
+        (APPLICATION_ID, _) if has_number => {
+            let number = "SELECT max(number) FROM schema";
+            let number: Option<u32> = db.query_row(number, [], |row| row.get(0)).map_err(failed)?;
+            Ok(number.unwrap_or_default().max(needed) as usize)
+        }
+        (APPLICATION_ID, _) => Ok(needed as usize),
         (0, 0) if objects == 0 => Ok(0),
         _ => Err(StoreError::Foreign { path: path.into() }),
     }
 }
 
-fn run(step: &Transaction, from: u32) -> rusqlite::Result<()> {
-    for migration in MIGRATIONS.iter().skip(from as usize) {
-        step.execute_batch(migration)?;
+fn run(migrations: &[Migration], step: &Transaction, from: usize) -> rusqlite::Result<()> {
+    for migration in migrations.iter().skip(from) {
+        step.execute_batch(migration.sql)?;
+    }
+    let needed = needed(migrations);
+    if needed < migrations.len() {
+        // The first addition makes the table.
+        step.execute("DELETE FROM schema", [])?;
+        step.execute("INSERT INTO schema (number) VALUES (?1)", [migrations.len() as u32])?;
     }
     step.pragma_update(None, "application_id", APPLICATION_ID)?;
-    step.pragma_update(None, "user_version", MIGRATIONS.len() as u32)
+    step.pragma_update(None, "user_version", needed as u32)
+}
+
+/// The schema that a goodput must know to use a file to which these steps led: the last one that was no addition.
+fn needed(migrations: &[Migration]) -> usize {
+    migrations.iter().rposition(|migration| !migration.is_addition).map_or(0, |last| last + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a later goodput knows: a new column with a default, and what it says of it.
+    fn later(is_addition: bool) -> Vec<Migration> {
+        let sql = "ALTER TABLE spent ADD COLUMN later INTEGER NOT NULL DEFAULT 7;";
+        MIGRATIONS.into_iter().chain([Migration { sql, is_addition }]).collect()
+    }
+
+    fn spend(db: &Connection) {
+        let spend = "INSERT INTO spent (target, started, bytes) VALUES ('nas', '2026', 1)";
+        db.execute(spend, []).unwrap();
+    }
+
+    fn later_values(db: &Connection) -> Vec<i64> {
+        let mut select = db.prepare("SELECT later FROM spent").unwrap();
+        let values = select.query_map([], |row| row.get(0)).unwrap();
+        values.map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn an_older_goodput_goes_on_beside_what_a_newer_one_added() {
+        let (mut db, path) = (Connection::open_in_memory().unwrap(), Path::new("history.db"));
+        let newer = later(true);
+        migrate_by(&MIGRATIONS, &mut db, path).unwrap();
+        spend(&db);
+        // Each opens the file again and again; what was added is added once.
+        for _ in 0..2 {
+            migrate_by(&newer, &mut db, path).unwrap();
+            migrate_by(&MIGRATIONS, &mut db, path).unwrap();
+            spend(&db);
+        }
+        assert_eq!(later_values(&db), [7, 7, 7]);
+        assert_eq!(checked_schema(&db, MIGRATIONS.len(), path).unwrap(), newer.len());
+    }
+
+    #[test]
+    fn an_older_goodput_leaves_alone_what_a_newer_one_changed() {
+        let (mut db, path) = (Connection::open_in_memory().unwrap(), Path::new("history.db"));
+        let newer = later(false);
+        migrate_by(&newer, &mut db, path).unwrap();
+        let error = migrate_by(&MIGRATIONS, &mut db, path).unwrap_err();
+        let (found, known) = (newer.len() as u32, MIGRATIONS.len() as u32);
+        assert!(
+            matches!(error, StoreError::NewerSchema { found: f, known: k, .. } if (f, k) == (found, known)),
+            "{error}"
+        );
+        migrate_by(&newer, &mut db, path).unwrap();
+    }
+
+    /// Schema 5 had no table with its number.
+    #[test]
+    fn a_goodput_from_before_the_table_of_the_schema_can_use_the_file() {
+        let (mut db, path) = (Connection::open_in_memory().unwrap(), Path::new("history.db"));
+        migrate_by(&MIGRATIONS[..5], &mut db, path).unwrap();
+        migrate_by(&MIGRATIONS, &mut db, path).unwrap();
+        let needed = || db.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0));
+        assert_eq!(needed().unwrap(), 5);
+        assert_eq!(checked_schema(&db, 5, path).unwrap(), MIGRATIONS.len());
+    }
+
+    #[test]
+    fn a_file_whose_number_was_lost_counts_as_what_it_needs() {
+        let (mut db, path) = (Connection::open_in_memory().unwrap(), Path::new("history.db"));
+        migrate_by(&MIGRATIONS, &mut db, path).unwrap();
+        db.execute("DELETE FROM schema", []).unwrap();
+        assert_eq!(checked_schema(&db, MIGRATIONS.len(), path).unwrap(), needed(&MIGRATIONS));
+    }
 }
