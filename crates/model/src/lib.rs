@@ -29,6 +29,7 @@ pub mod facts;
 pub mod fetches;
 pub mod file_parts;
 pub mod finding;
+mod finite;
 pub mod heads;
 pub mod held_to;
 pub mod known;

@@ -3,8 +3,10 @@
 
 use std::io::{self, Write};
 
+use serde::ser::Error as _;
 use serde_json::{Error, Value};
 
+use crate::finite;
 use crate::record::Record;
 
 impl Record {
@@ -15,11 +17,19 @@ impl Record {
         serde_json::from_str(text)
     }
 
+    /// The same as [`Self::to_json`], for those who keep it: it surely reads back.
+    ///
+    /// Errors: a number of the record is infinite or none at all, which JSON can't hold.
+    pub fn to_readable_json(&self) -> Result<String, Error> {
+        finite::check(self)?;
+        self.to_json()
+    }
+
     /// The record as JSON in one line, without a line end.
     pub fn to_json(&self) -> Result<String, Error> {
         let mut line = Vec::new();
         self.write_json_line(&mut line).map_err(Error::io)?;
-        Ok(String::from_utf8_lossy(&line).into_owned())
+        String::from_utf8(line).map_err(|_| Error::custom("the JSON is not text"))
     }
 
     /// The record as a JSON value, to put it into other JSON.

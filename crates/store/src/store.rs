@@ -95,8 +95,7 @@ impl Store {
     /// Stores `record`; on return it is on disk. Returns its number.
     pub fn add(&self, record: &Record) -> Result<i64, StoreError> {
         let unkeepable = |source| StoreError::Unkeepable { source };
-        let json = record.to_json().map_err(RecordError::from).map_err(unkeepable)?;
-        read_record(&json).map_err(unkeepable)?;
+        let json = record.to_readable_json().map_err(RecordError::from).map_err(unkeepable)?;
         let kind = serde_json::to_value(record.kind).map_err(RecordError::from);
         let kind = kind.map_err(unkeepable)?;
         let insert =
