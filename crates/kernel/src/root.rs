@@ -9,6 +9,9 @@ use goodput_model::Missing;
 /// Longest file that is read. The largest, /proc/stat, stays under 100 KB on 500 CPUs.
 const MAX_BYTES: u64 = 4 << 20;
 
+/// Most files are shorter, and then read at once.
+const USUAL_BYTES: usize = 4096;
+
 /// The directory that holds `proc` and `sys`: `/`, or a made-up one in tests.
 #[derive(Debug, Clone)]
 pub struct Root {
@@ -30,20 +33,14 @@ impl Root {
     /// The text of `file`, a path without the leading slash. Every file of /proc and /sys ends in a newline. A text
     /// without one was cut short, and the number at its end can't be trusted.
     pub fn read(&self, file: &str) -> Result<String, Missing> {
-        let text = self.read_bytes(file).map_err(|error| unreadable(file, &error))?;
-        let text = String::from_utf8_lossy(&text);
-        match text.chars().next_back() {
-            None => Err(Missing::because(format!("/{file} is empty"))),
-            Some('\n') => Ok(text.into_owned()),
-            Some(_) => Err(Missing::because(format!("/{file} is cut short"))),
-        }
+        whole(file, &self.read_bytes(file).map_err(|error| unreadable(file, &error))?)
     }
 
     /// The text of `file`, or `None` if there is no such file. A file that may not be read is not known to be absent.
     pub fn read_if_there(&self, file: &str) -> Result<Option<String>, Missing> {
-        match self.path.join(file).try_exists() {
-            Ok(true) => self.read(file).map(Some),
-            Ok(false) => Ok(None),
+        match self.read_bytes(file) {
+            Ok(bytes) => whole(file, &bytes).map(Some),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(unreadable(file, &error)),
         }
     }
@@ -54,10 +51,20 @@ impl Root {
     }
 
     fn read_bytes(&self, file: &str) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(USUAL_BYTES);
         let path: &Path = &self.path.join(file);
         File::open(path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
         Ok(bytes)
+    }
+}
+
+/// The text of a whole file.
+fn whole(file: &str, bytes: &[u8]) -> Result<String, Missing> {
+    let text = String::from_utf8_lossy(bytes);
+    match text.chars().next_back() {
+        None => Err(Missing::because(format!("/{file} is empty"))),
+        Some('\n') => Ok(text.into_owned()),
+        Some(_) => Err(Missing::because(format!("/{file} is cut short"))),
     }
 }
 
