@@ -45,6 +45,11 @@ impl Limiter {
         Self::Host,
     ];
 
+    /// Its name in JSON, which the rule that finds the same cause has as well: `receive-window`.
+    pub fn id(self) -> String {
+        self.to_string().replace(' ', "-")
+    }
+
     /// The limiter and its host, as `receive window (far)`; on the path, the limiter alone.
     pub fn at(self, place: Place) -> String {
         match place {
@@ -122,4 +127,16 @@ pub struct AccountSpan {
     pub limiter: Limiter,
     /// Where this limiter is: the near end, the far end, or the path between them.
     pub end: Place,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_limiter_is_its_name_in_json() {
+        for limiter in Limiter::ALL {
+            assert_eq!(serde_json::to_value(limiter).unwrap(), limiter.id());
+        }
+    }
 }

@@ -35,7 +35,7 @@ impl Limit {
 
     /// One name for a limiter and for the rule that finds it.
     fn name(&self) -> String {
-        self.limiter.map_or_else(|| self.rule.clone(), |held| held.to_string().replace(' ', "-"))
+        self.limiter.map_or_else(|| self.rule.clone(), Limiter::id)
     }
 }
 

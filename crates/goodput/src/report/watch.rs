@@ -115,6 +115,13 @@ pub struct Tested {
     pub used_bytes: Bytes,
 }
 
+impl Tested {
+    /// One name for the limit, whether a rule names it or only the account of the time.
+    pub fn limit_name(&self) -> String {
+        self.limiter.map_or_else(|| self.limit.clone(), Limiter::id)
+    }
+}
+
 /// A change of a path.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Changed {

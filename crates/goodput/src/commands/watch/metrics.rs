@@ -233,7 +233,7 @@ impl Metrics {
         });
         if let Some(test) = test {
             let end = Label(test.end.to_string());
-            let labels = vec![whose, ("limit", Label(test.limit.clone())), ("end", end)];
+            let labels = vec![whose, ("limit", Label(test.limit_name())), ("end", end)];
             self.verdict.get_or_create(&labels).set(1.0);
             verdicts.push(labels);
         }
@@ -268,7 +268,7 @@ mod tests {
     use super::*;
     use crate::commands::serve_metrics;
     use goodput_engine::serve::Counted;
-    use goodput_model::{BitRate, Place};
+    use goodput_model::{BitRate, Limiter, Place, Verdict};
 
     fn test(target: &str, limit: &str) -> Tested {
         Tested {
@@ -319,6 +319,20 @@ mod tests {
             "{text}"
         );
         assert!(text.ends_with("# EOF\n"), "{text}");
+    }
+
+    #[test]
+    fn a_limit_that_only_the_account_names_is_the_verdict() {
+        let metrics = Metrics::new(Bytes(5000));
+        let limiter = Some(Limiter::ReceiveWindow);
+        metrics.see(&Event::Tested(Tested {
+            limiter,
+            end: Place::Far,
+            ..test("nas", Verdict::NO_LIMIT)
+        }));
+        let text = metrics.text();
+        let verdict = r#"verdict{target="nas",limit="receive-window",end="far"} 1.0"#;
+        assert!(has(&text, &format!("goodput_watch_{verdict}")), "{text}");
     }
 
     #[test]
