@@ -1,7 +1,7 @@
 //! What a test costs the line: the bytes of its IP packets, both ways.
 
 use goodput_model::sample::FlowSample;
-use goodput_model::{Bytes, Connection, Known, Length, Plan, Record, Sample};
+use goodput_model::{Bytes, Connection, Known, Length, Plan, Record, Sample, TcpInfo};
 
 /// Bytes of a TCP header with timestamps (RFC 9293, RFC 7323).
 const TCP_HEADER_BYTES: u64 = 32;
@@ -10,7 +10,7 @@ const IP_HEADER_BYTES: [u64; 2] = [20, 40];
 /// Bytes of a UDP header (RFC 768).
 const UDP_HEADER_BYTES: u64 = 8;
 /// Share of a test's bytes that is payload, at least: with IPv6 and 1500-byte packets, a header and half an
-/// acknowledgement cost 7.5 %. The rest is for what is sent twice and for both ends' reports.
+/// acknowledgement cost 7.5 %. The rest is for what is sent twice and for what both ends say beside it.
 const PAYLOAD_SHARE: f64 = 0.9;
 
 /// What the next test may cost: its share of the budget, or more if the user's length or the `last` test says so.
@@ -110,17 +110,25 @@ fn of_flow(flow: &FlowSample, header: u64) -> Option<[u64; 2]> {
     // tcpi_bytes_sent counts what was sent twice twice (RFC 4898, tcpEStatsPerfHCDataOctetsOut).
     let payload = tcp.sent_bytes? + tcp.received_bytes?;
     let again = tcp.retrans_bytes?;
-    Some([payload + (tcp.segs_in? + tcp.segs_out?) * header, payload.saturating_sub(again)])
+    Some([of_connection(tcp, header)?, payload.saturating_sub(again)])
 }
 
-/// What a whole test cost, and the far end's report, which has `report_bytes`.
-pub fn bytes_on_the_path(record: &Record, report_bytes: u64) -> Bytes {
+/// Bytes of a connection's IP packets.
+fn of_connection(tcp: &TcpInfo, header: u64) -> Option<u64> {
+    let payload = tcp.sent_bytes? + tcp.received_bytes?;
+    Some(payload + (tcp.segs_in? + tcp.segs_out?) * header)
+}
+
+/// What a whole test cost, with its control connection as the kernel counted it.
+pub fn bytes_on_the_path(record: &Record, control: Option<&TcpInfo>) -> Bytes {
     let mut meter = Meter::new(&record.plan);
     meter.open(&record.connections);
     let samples = record.ends.near.value().map(|near| &near.samples[..]).unwrap_or_default();
     samples.iter().for_each(|sample| meter.see(sample));
     let payload = meter.payload.max(moved(record));
-    Bytes(meter.cost(payload).0 + report_bytes)
+    let header = meter.ip_header + TCP_HEADER_BYTES;
+    let control = control.and_then(|control| of_connection(control, header)).unwrap_or_default();
+    Bytes(meter.cost(payload).0 + control)
 }
 
 /// Payload of all directions, as far as an end counted it.
@@ -135,7 +143,6 @@ fn moved(record: &Record) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::TcpInfo;
 
     /// A TCP test of which the kernel counted these segments in and out.
     fn record(segments: Option<[u64; 2]>) -> Record {
@@ -164,8 +171,22 @@ mod tests {
         let mut early = record(Some([50, 100]));
         last_tcp(&mut early).sent_bytes = Some(100_000);
         let factor: f64 = 1.0 + 150.0 * 52.0 / 100_000.0;
-        let Bytes(bytes) = bytes_on_the_path(&early, 1000);
-        assert_eq!(bytes, (156_200_000.0_f64 * factor).round() as u64 + 1000);
+        let Bytes(bytes) = bytes_on_the_path(&early, None);
+        assert_eq!(bytes, (156_200_000.0_f64 * factor).round() as u64);
+    }
+
+    #[test]
+    fn what_both_ends_say_beside_the_payload_costs_too() {
+        let record = record(Some([50, 100]));
+        let control = TcpInfo {
+            sent_bytes: Some(2000),
+            received_bytes: Some(9000),
+            segs_in: Some(30),
+            segs_out: Some(20),
+            ..TcpInfo::default()
+        };
+        let [with, without] = [Some(&control), None].map(|it| bytes_on_the_path(&record, it).0);
+        assert_eq!(with - without, 11_000 + 50 * 52);
     }
 
     #[test]
@@ -173,7 +194,7 @@ mod tests {
         let mut lossy = record(Some([54_000, 108_000]));
         last_tcp(&mut lossy).retrans_bytes = Some(6_000_000);
         let factor: f64 = (156_000_000.0 + 162_000.0 * 52.0) / 150_000_000.0;
-        let Bytes(bytes) = bytes_on_the_path(&lossy, 0);
+        let Bytes(bytes) = bytes_on_the_path(&lossy, None);
         assert_eq!(bytes, (156_200_000.0_f64 * factor).round() as u64);
     }
 
@@ -202,7 +223,7 @@ mod tests {
 
     #[test]
     fn without_counts_of_the_kernel_it_is_the_payload_with_headers() {
-        let Bytes(bytes) = bytes_on_the_path(&record(None), 0);
+        let Bytes(bytes) = bytes_on_the_path(&record(None), None);
         // What was sent in the golden record, in chunks of 1452 bytes.
         assert_eq!(bytes, 156_200_000 + 156_200_000_u64.div_ceil(1452) * 28);
     }

@@ -1,9 +1,10 @@
 //! The near side of a conversation: connect, agree, measure, ask for settings, leave.
 
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::time::Duration;
 
-use goodput_model::{Host, Plan, SocketOptions};
+use goodput_model::{Host, Plan, SocketOptions, TcpInfo};
 use goodput_wire::error::WireError;
 use goodput_wire::far_end::FarEnd;
 use goodput_wire::session::{Action, ClientConfig, ClientKey, ClockOffset, Input, SettingRequest};
@@ -192,6 +193,11 @@ impl Client {
             }),
             other => Err(unexpected(&self.target, &other)),
         }
+    }
+
+    /// What the kernel has counted on the control connection so far; none if there is no connection.
+    pub fn control_counts(&self) -> Option<TcpInfo> {
+        goodput_kernel::tcp_info(self.conversation.control()?.as_fd()).value().cloned()
     }
 
     /// Says goodbye.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclude, measure};
 use goodput_model::record::DirectionResult;
-use goodput_model::{BitRate, Bytes, EndName, Known, Length, Plan, Record};
+use goodput_model::{BitRate, Bytes, EndName, Length, Plan, Record};
 use goodput_store::{Store, StoreError, Watched};
 use goodput_watch::{
     Change, Chart, Limit, MAX_TESTS, Meter, Point, Series, bytes_on_the_path, differences,
@@ -179,18 +179,15 @@ impl Path {
                 Client::connect(target, plan, &self.credentials, &soon, listener).await?;
             let conclusion = measure(&mut client, plan, &soon, listener).await;
             let conclusion = conclusion.and_then(|all| conclude(all, &self.text, &started));
+            let control = client.control_counts();
             client.leave().await;
-            conclusion
+            conclusion.map(|conclusion| (conclusion, control))
         };
-        let conclusion = tokio::select! {
+        let (conclusion, control) = tokio::select! {
             conclusion = measured => conclusion?,
             () = ends_it => return Err(EngineError::Interrupted),
         };
-        let report = match &conclusion.record.ends.far {
-            Known::Value(far) => serde_json::to_vec(far).map_or(0, |json| json.len() as u64),
-            Known::Missing(_) => 0,
-        };
-        let bytes = bytes_on_the_path(&conclusion.record, report);
+        let bytes = bytes_on_the_path(&conclusion.record, control.as_ref());
         let by_budget = used_up.get().then(|| "the budget was used up".to_owned());
         let incomplete = by_budget.or(conclusion.incomplete.map(|part| part.why));
         Ok(Run { record: conclusion.record, incomplete, bytes, _announced: announced })
