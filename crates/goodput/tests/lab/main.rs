@@ -29,6 +29,7 @@ mod slow_back;
 mod stage;
 mod turns;
 mod verbs;
+mod watched_cpu;
 
 use std::process::ExitCode;
 
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
             .chain(scenarios::all())
             .chain(put_back::all())
             .chain(changes::all())
+            .chain(watched_cpu::all())
             .chain(probes::all())
             .chain(latency::all())
             .chain(server_limit::all())
