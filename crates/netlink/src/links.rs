@@ -28,6 +28,10 @@ pub struct Link {
     pub up: bool,
     /// Largest packet above the link layer, bytes.
     pub mtu: u32,
+    /// The smallest `mtu` that its driver takes, bytes; `None` if it takes any.
+    pub least_mtu: Option<u32>,
+    /// The largest `mtu` that its driver takes, bytes; `None` if it takes any.
+    pub most_mtu: Option<u32>,
     /// Length of the transmit queue, packets.
     pub tx_queue_len: u32,
     /// The bridge, bond or VRF it belongs to, by index.
@@ -250,6 +254,9 @@ fn note(link: &mut Link, attribute: &LinkAttribute) {
         LinkAttribute::Address(address) => link.address = address.clone(),
         LinkAttribute::LinkInfo(infos) => link.kind = kind(infos),
         LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
+        // 0: no limit (`dev_validate_mtu`, net/core/dev.c).
+        LinkAttribute::MinMtu(mtu) => link.least_mtu = Some(*mtu).filter(|mtu| *mtu > 0),
+        LinkAttribute::MaxMtu(mtu) => link.most_mtu = Some(*mtu).filter(|mtu| *mtu > 0),
         LinkAttribute::TxQueueLen(packets) => link.tx_queue_len = *packets,
         LinkAttribute::Controller(index) => link.master_index = Some(*index),
         LinkAttribute::Link(index) => link.peer_index = Some(*index),

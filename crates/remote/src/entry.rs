@@ -61,16 +61,16 @@ impl Cell {
         now != self.original && self.made.as_deref() != Some(now)
     }
 
-    /// Notes the values that a change to `to` can leave, however it ends: the value before, the value after, and those
-    /// half-way between any two.
-    pub(crate) fn expect(
+    /// Notes the values that a change can leave, however it ends: the value before, those that it may have afterwards,
+    /// and those half-way between any two.
+    pub(crate) fn expect<'a>(
         &mut self,
         system: &dyn System,
         shell: &mut dyn Shell,
-        to: &str,
+        afterwards: impl Iterator<Item = &'a str>,
     ) -> Result<(), RemoteError> {
         let mut values = vec![self.original.clone()];
-        let others = self.made.iter().cloned().chain([to.to_owned()]);
+        let others = self.made.iter().cloned().chain(afterwards.map(str::to_owned));
         others.for_each(|value| {
             let between = values.iter().flat_map(|one| system.half_way(&self.setting, one, &value));
             let between: Vec<_> = between.chain([value.clone()]).collect();

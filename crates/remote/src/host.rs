@@ -87,6 +87,14 @@ impl Host {
         self.system.shaper(&mut self.session, towards)
     }
 
+    /// Refuses a setting that no file there is about.
+    ///
+    /// # Errors
+    /// With the reason, and what to do.
+    pub fn check_savable(&mut self, setting: &SettingRef) -> Result<(), RemoteError> {
+        self.system.check_savable(&mut self.session, &its_own(setting)?)
+    }
+
     /// The lines of ours there that keep values over a reboot, including edited ones.
     ///
     /// # Errors

@@ -100,14 +100,27 @@ pub trait System: Watch {
         value: &str,
     ) -> Result<Condition, RemoteError>;
 
+    /// Refuses a value, as a person wrote it, that the kernel there would refuse, as far as that can be tried without a
+    /// change. Asked once for each value, and not about the value from before the run.
+    ///
+    /// # Errors
+    /// With the values that the kernel takes, if they are known, or when the connection is lost.
+    fn check_new(
+        &self,
+        _shell: &mut dyn Shell,
+        _setting: &SettingRef,
+        _value: &str,
+    ) -> Result<(), RemoteError> {
+        Ok(())
+    }
+
     /// Refuses to replace the present value if it could not be put back exactly. Asked only before the first
     /// change.
     fn comes_back(&self, _shell: &mut dyn Shell, _setting: &SettingRef) -> Result<(), RemoteError> {
         Ok(())
     }
 
-    /// What the host said when it refused `value`, with the values that its kernel takes if these can be found out. The
-    /// setting itself is not touched.
+    /// What the host said when it refused `value`, with what this means if that is known.
     fn explained(
         &self,
         _shell: &mut dyn Shell,
@@ -161,6 +174,29 @@ pub trait System: Watch {
 
     /// The files there that may contain lines of ours, which keep values over a reboot.
     fn keepers(&self, shell: &mut dyn Shell) -> Result<Vec<Keeper>, RemoteError>;
+
+    /// Refuses a setting that no file there is about.
+    ///
+    /// # Errors
+    /// With the reason, and what to do.
+    fn check_savable(
+        &self,
+        _shell: &mut dyn Shell,
+        _setting: &SettingRef,
+    ) -> Result<(), RemoteError> {
+        Ok(())
+    }
+
+    /// The values that our lines in a file keep and another file overrules at boot, with that file. What can't be read
+    /// does not overrule.
+    fn overruled(
+        &self,
+        _shell: &mut dyn Shell,
+        _keeper: &Keeper,
+        _keeps: &[(SettingRef, String)],
+    ) -> Vec<(SettingRef, String)> {
+        Vec::new()
+    }
 
     /// The file that keeps all of `value` over a reboot.
     ///

@@ -230,6 +230,7 @@ fn leave_journal(scene: &Scene, place: &Place) {
         original: "a".into(),
         exact: "a".into(),
         to: "b".into(),
+        rounded: None,
         around: Default::default(),
         link: None,
     };
@@ -313,9 +314,7 @@ fn a_reboot_settles_everything_even_in_the_namespace_with_the_same_number() {
 #[test]
 fn what_a_dead_run_left_does_not_pass_for_the_original() {
     let scene = Scene::new();
-    let mut victim = scene.victim(&["b"], -1);
-    victim.wait_until_applied();
-    victim.kill_with_guard();
+    scene.journal_of_killed(&["b"]);
     let left = leftovers(&scene.state_dir());
     assert_eq!(left[0].settings, [scene.setting()]);
     assert!(left[0].to_string().contains("settings undo"), "{}", left[0]);

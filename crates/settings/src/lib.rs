@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod allowlist;
+mod became;
 mod beside;
 mod changes;
 pub mod cpus;
@@ -53,6 +54,7 @@ mod testing;
 #[cfg(test)]
 mod turn_tests;
 
+pub use became::Became;
 pub use changes::Changes;
 pub use error::SettingError;
 pub use footprint::Footprint;

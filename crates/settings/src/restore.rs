@@ -331,11 +331,11 @@ fn carry_out(
     let begin = |around| {
         let to = entry.original.clone();
         let (setting, original, exact) = (entry.setting.clone(), to.clone(), entry.exact.clone());
-        let link = entry.link;
+        let (link, rounded) = (entry.link, None);
         // Without this line another process may not know what was cut short here. Yet a disk that has filled up
         // must not leave anything changed.
-        let _ = journal
-            .append(&Line::Intent { setting, original, exact, to, around, link }, Durable::No);
+        let line = Line::Intent { setting, original, exact, to, rounded, around, link };
+        let _ = journal.append(&line, Durable::No);
     };
     let all = contents.entries.iter().map(|entry| &entry.setting);
     let beside = beside::values(all, machine, &entry.setting);

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use goodput_model::SettingRef;
-use goodput_remote::{Access, Address, Host, RemoteChanges, SavedThere};
+use goodput_remote::{Access, Address, Host, RemoteChanges, RemoteError, SavedThere};
 
+use super::saved;
+use super::settings::warn_of_rounding;
 use crate::exit::Exit;
 use crate::report::permanent;
 use crate::screen;
@@ -47,12 +49,16 @@ pub fn set(
     let mut changes = RemoteChanges::begin(state_dir, address, access)?;
     let settled = changes.settled().iter();
     settled.for_each(|report| screen::say(format_args!("left by an interrupted run:\n{report}")));
+    let assignment = |value: &str| [(setting.clone(), value.to_owned())];
+    if is_saved {
+        changes.check_savable(&assignment(value))?;
+    }
     let effective = changes.apply(setting, value)?;
     let files = changes.permanent(setting, &effective);
     let notes = of_polling(&mut changes, setting)?;
     // If this fails, dropping `changes` restores the old values.
     let kept = match is_saved {
-        true => changes.save(&[(setting.clone(), effective.clone())])?,
+        true => changes.save(&assignment(&effective))?,
         false => Vec::new(),
     };
     changes.keep()?;
@@ -62,6 +68,8 @@ pub fn set(
         false => "until its next boot".into(),
     };
     screen::line(format_args!("{address}: {setting}: {before} → {effective} ({until})"))?;
+    warn_of_rounding(setting, value, &effective);
+    warn_of_overruled(address, &kept);
     for line in permanent::lines(&files).iter().filter(|_| !is_saved) {
         screen::line(format_args!("to keep it there, {line}"))?;
     }
@@ -71,20 +79,51 @@ pub fn set(
     Ok(Exit::Fine)
 }
 
-/// Makes values effective there now and after a reboot, all of them or none; returns the files that store them.
+/// Whether a file there can store values of a setting, as far as a login shows it.
+pub fn can_keep(address: &Address, access: &Access, setting: &SettingRef) -> bool {
+    let checked = Host::open(address, access).and_then(|mut host| host.check_savable(setting));
+    !matches!(checked, Err(RemoteError::NoSuchSetting { .. }))
+}
+
+/// Files that store values, and why some of these won't be in effect after a reboot.
+pub struct Kept {
+    /// The files, each with its host.
+    pub files: Vec<String>,
+    /// What other files overrule, in words.
+    pub overruled: Vec<String>,
+}
+
+/// Makes values effective there now and after a reboot, all of them or none.
 pub fn keep(
     address: &Address,
     access: &Access,
     assignments: &[(SettingRef, String)],
     state_dir: &Path,
-) -> Result<Vec<String>> {
+) -> Result<Kept> {
     let mut changes = RemoteChanges::begin(state_dir, address, access)?;
+    changes.check_savable(assignments)?;
     for (setting, value) in assignments {
         changes.apply(setting, value)?;
     }
     let files = changes.save(assignments)?;
     changes.keep()?;
-    Ok(files.iter().map(|file| format!("{address}: {}", file.path)).collect())
+    let overruled = overruled(address, &files);
+    let files = files.iter().map(|file| format!("{address}: {}", file.path)).collect();
+    Ok(Kept { files, overruled })
+}
+
+fn overruled(address: &Address, files: &[SavedThere]) -> Vec<String> {
+    let all = files.iter().flat_map(|file| file.overruled.iter().map(move |one| (file, one)));
+    let said = all.map(|(file, (setting, other))| {
+        format!("{address}: {}", saved::counts_more(other, setting, &file.path))
+    });
+    said.collect()
+}
+
+fn warn_of_overruled(address: &Address, files: &[SavedThere]) {
+    for warning in overruled(address, files) {
+        screen::say(format_args!("warning: {warning}"));
+    }
 }
 
 /// Prints the files there that store values, and the values.
@@ -96,6 +135,7 @@ pub fn saved(address: &Address, access: &Access) -> Result<Exit> {
     for file in &files {
         screen::line(format_args!("{address}: {}", described(file)))?;
     }
+    warn_of_overruled(address, &files);
     Ok(Exit::Fine)
 }
 

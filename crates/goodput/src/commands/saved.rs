@@ -30,13 +30,16 @@ pub fn keep(assignments: &[(SettingRef, String)], state_dir: &Path) -> Result<Ve
 pub fn overruled(files: &[SavedFile]) -> Vec<String> {
     let all = files.iter().flat_map(|file| file.overruled.iter().map(move |one| (file, one)));
     let said = all.map(|(file, (setting, other))| {
-        format!(
-            "{} also sets {setting}, and counts more than {}: at boot its value holds; remove it there",
-            other.display(),
-            file.path.display()
-        )
+        counts_more(&other.to_string_lossy(), setting, &file.path.to_string_lossy())
     });
     said.collect()
+}
+
+/// Why the file `path` does not decide about a saved value.
+pub fn counts_more(other: &str, setting: &SettingRef, path: &str) -> String {
+    format!(
+        "{other} also decides about {setting}, and counts more than {path}: at boot its value holds; change it there"
+    )
 }
 
 /// Prints the files that store values, and the values.

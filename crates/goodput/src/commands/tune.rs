@@ -59,8 +59,10 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
 fn keepable(hosts: Hosts) -> Keepable {
     Arc::new(move |setting, point| {
         let kept = to_keep(setting, point).filter(|_| is_within_reach(&hosts, setting.end));
-        let is_here = hosts.at(setting.end).is_none();
-        kept.is_some_and(|kept| !is_here || goodput_settings::check_savable(&kept).is_ok())
+        kept.is_some_and(|kept| match hosts.at(setting.end) {
+            Some(address) => remote_settings::can_keep(address, &hosts.access, &kept),
+            None => goodput_settings::check_savable(&kept).is_ok(),
+        })
     })
 }
 
@@ -84,7 +86,12 @@ fn keep(record: &mut Record, hosts: &Hosts, state_dir: &Path) -> Result<()> {
     ensure!(kept == tuning.proven.len(), "nothing is kept: not all that is proven can be");
     for (end, own) in own {
         let kept = match hosts.at(end) {
-            Some(address) => remote_settings::keep(address, &hosts.access, &own, state_dir),
+            Some(address) => {
+                remote_settings::keep(address, &hosts.access, &own, state_dir).map(|kept| {
+                    record.doubts.extend(kept.overruled);
+                    kept.files
+                })
+            }
             None => saved::keep(&own, state_dir).map(|files| {
                 record.doubts.extend(saved::overruled(&files));
                 files.iter().map(|file| file.path.display().to_string()).collect()

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use goodput_model::{Permanent, SettingRef};
-use goodput_settings::{Outcome, RestoreReport, SettingError};
+use goodput_settings::{Became, Outcome, RestoreReport, SettingError};
 
 use crate::address::Address;
 use crate::command::Command;
@@ -18,7 +18,7 @@ use crate::journal::{Contents, Journal, Line, Owner};
 use crate::look::Look;
 use crate::polling::PollingRates;
 use crate::put_back::put_back;
-use crate::saved::{SavedThere, save};
+use crate::saved::{self, SavedThere};
 use crate::script::script;
 use crate::shell::Shell;
 use crate::ssh::{Access, DeadMan, Session};
@@ -47,6 +47,9 @@ pub struct RemoteChanges {
     entries: Vec<Entry>,
     /// Values that the connection has survived.
     confirmed: HashSet<(SettingRef, String)>,
+    /// Values that the host's kernel would take, as far as that is known.
+    checked: HashSet<(SettingRef, String)>,
+    became: Became,
     /// `None` once everything is put back or kept.
     open: Option<Open>,
 }
@@ -96,9 +99,9 @@ impl RemoteChanges {
             machine: host.machine.clone(),
             dead_man: dead_man.pid,
         })?;
-        let (entries, confirmed) = Default::default();
+        let (entries, confirmed, checked, became) = Default::default();
         let open = Some(Open { journal, dead_man });
-        Ok(Self { host, settled, entries, confirmed, open })
+        Ok(Self { host, settled, entries, confirmed, checked, became, open })
     }
 
     /// The changes of dead runs that were put back before these changes began.
@@ -133,13 +136,45 @@ impl RemoteChanges {
         self.host.system.permanent(&setting, value)
     }
 
-    /// Makes `value` the effective value of a setting of the host and returns what was read back. If a setting is
-    /// changed several times, its original is the value before the first change.
+    /// Refuses a value that [`RemoteChanges::apply`] would refuse, as far as that is known without a change. What can't
+    /// be read now is not judged: another change may bring it.
+    ///
+    /// # Errors
+    /// When the value is invalid, or the connection is lost.
+    pub fn check(&mut self, setting: &SettingRef, value: &str) -> Result<(), RemoteError> {
+        match self.usable(&its_own(setting)?, value) {
+            Err(bad @ RemoteError::Setting(SettingError::BadValue { .. })) => Err(bad),
+            Err(lost @ RemoteError::Lost { .. }) => Err(lost),
+            _ => Ok(()),
+        }
+    }
+
+    fn usable(&mut self, setting: &SettingRef, value: &str) -> Result<(), RemoteError> {
+        let system = self.host.system;
+        let mut look = Look::new(&mut self.host.session);
+        let wanted = system.normalise(&mut look, setting, value)?;
+        let now = system.read(&mut look, setting)?;
+        if now == wanted { Ok(()) } else { self.check_new(setting, value) }
+    }
+
+    /// Asks the system about each value once: a trial may take a while there.
+    fn check_new(&mut self, setting: &SettingRef, value: &str) -> Result<(), RemoteError> {
+        let new = (setting.clone(), value.to_owned());
+        if !self.checked.contains(&new) {
+            self.host.system.check_new(&mut self.host.session, setting, value)?;
+            self.checked.insert(new);
+        }
+        Ok(())
+    }
+
+    /// Makes `value` the effective value of a setting of the host and returns what was read back: the kernel may have
+    /// made another number of it. If a setting is changed several times, its original is the value before the first
+    /// change.
     ///
     /// # Errors
     /// When the value is invalid, a privilege is missing, the journal can't be written, someone else changed the
-    /// setting since, the change cuts the connection, or the kernel made something else of the value. The
-    /// setting then has its original value, or the host puts it back.
+    /// setting since, the change cuts the connection, or the value is not in effect. The setting then has its original
+    /// value, or the host puts it back.
     pub fn apply(&mut self, setting: &SettingRef, value: &str) -> Result<String, RemoteError> {
         let setting = its_own(setting)?;
         let system = self.host.system;
@@ -153,6 +188,9 @@ impl RemoteChanges {
         }
         if now == wanted {
             return Ok(now);
+        }
+        if known.is_none_or(|known| self.entries[known].main.original != wanted) {
+            self.check_new(&setting, value)?;
         }
         let index = match known {
             Some(index) => index,
@@ -191,6 +229,17 @@ impl RemoteChanges {
         report
     }
 
+    /// Refuses settings that no file of the host is about, before they are changed.
+    ///
+    /// # Errors
+    /// With the reason, and what to do.
+    pub fn check_savable(
+        &mut self,
+        assignments: &[(SettingRef, String)],
+    ) -> Result<(), RemoteError> {
+        saved::check(self.host.system, &mut self.host.session, &all_its_own(assignments)?)
+    }
+
     /// Writes lines that keep these values after a reboot into files of the host, and returns the files.
     ///
     /// # Errors
@@ -199,10 +248,7 @@ impl RemoteChanges {
         &mut self,
         assignments: &[(SettingRef, String)],
     ) -> Result<Vec<SavedThere>, RemoteError> {
-        let own = |(setting, value): &(SettingRef, String)| Ok((its_own(setting)?, value.clone()));
-        let assignments: Vec<_> =
-            assignments.iter().map(own).collect::<Result<_, RemoteError>>()?;
-        save(self.host.system, &mut self.host.session, &assignments)
+        saved::save(self.host.system, &mut self.host.session, &all_its_own(assignments)?)
     }
 
     /// Leaves everything as it is now.
@@ -266,11 +312,12 @@ impl RemoteChanges {
         to: &str,
         seen: &[Option<String>],
     ) -> Result<(), RemoteError> {
-        let Self { host, entries, .. } = self;
+        let Self { host, entries, became, .. } = self;
         let mut look = Look::new(&mut host.session);
         let entry = &mut entries[index];
         let is_first = entry.main.made.is_none();
-        entry.main.expect(host.system, &mut look, to)?;
+        let rounded = became.last(&entry.main.setting, to).map(String::as_str);
+        entry.main.expect(host.system, &mut look, std::iter::once(to).chain(rounded))?;
         for (cell, now) in entry.around.iter_mut().zip(&seen[1..]) {
             cell.theirs = now.as_deref().is_none_or(|now| cell.is_foreign(now));
             if cell.theirs && is_first {
@@ -328,11 +375,7 @@ impl RemoteChanges {
         self.entries[index].main.made = Some(effective.clone());
         let touched = self.take_note(before)?;
         self.settle(index, touched)?;
-        if effective == wanted {
-            return Ok(effective);
-        }
-        let asked = wanted.into();
-        Err(SettingError::NotEffective { setting, asked, effective, not_back: None }.into())
+        Ok(self.became.read_back(&setting, wanted, effective)?)
     }
 
     /// The present values of every entry; `None` if a value can't be read.
@@ -450,6 +493,13 @@ impl Drop for RemoteChanges {
             self.restore();
         }
     }
+}
+
+fn all_its_own(
+    assignments: &[(SettingRef, String)],
+) -> Result<Vec<(SettingRef, String)>, RemoteError> {
+    let own = |(setting, value): &(SettingRef, String)| Ok((its_own(setting)?, value.clone()));
+    assignments.iter().map(own).collect()
 }
 
 /// Refuses to touch a setting that someone else has changed since we did.

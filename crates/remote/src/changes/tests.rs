@@ -152,10 +152,38 @@ fn what_the_kernel_refuses_is_as_before() {
         let congestion = setting("sysctl.net.ipv4.tcp_congestion_control");
         let before = value(&congestion.to_string());
         assert!(changes.apply(&congestion, "no_such_one").is_err());
+        let reordering = setting("sysctl.net.ipv4.tcp_reordering");
+        let early = changes.check(&reordering, "301").unwrap_err().to_string();
+        assert!(early.contains("takes 1 to 300"), "{early}");
+        assert_eq!(changes.apply(&reordering, "301").unwrap_err().to_string(), early);
+        assert!(changes.check(&reordering, "299").is_ok());
+        assert!(changes.check(&setting("route.mtu@192.0.2.0/24"), "1400").is_ok(), "not there yet");
+        assert!(changes.entries.is_empty(), "nothing was about to change");
         assert!(changes.apply(&setting("link.mtu@nosuch"), "1400").is_err());
         assert!(changes.apply(&setting("qdisc.htb.rate@v0:1:1"), "1mbit").is_err());
         assert_eq!(value(&congestion.to_string()), before);
         assert!(changes.restore().report.is_clean());
+    });
+}
+
+#[test]
+fn what_the_kernel_rounds_is_in_effect_and_comes_back() {
+    in_scene(|folder| {
+        // Milliseconds, in steps of a tick of the kernel's clock, which may be one millisecond.
+        let ratelimit = setting("sysctl.net.ipv4.icmp_ratelimit");
+        let name = ratelimit.to_string();
+        let before = value(&name);
+        let mut changes = begin(&folder);
+        for _ in 0..2 {
+            assert_eq!(changes.apply(&ratelimit, "1001").unwrap(), value(&name));
+            assert_eq!(changes.apply(&ratelimit, "2000").unwrap(), "2000");
+        }
+        let rounded = changes.apply(&ratelimit, "1001").unwrap();
+        let under_way = changes.entries[0].main.under_way.clone().unwrap();
+        sh(&under_way.command().to_string());
+        assert_eq!(value(&name), rounded);
+        assert!(changes.restore().report.is_clean());
+        assert_eq!(value(&name), before);
     });
 }
 

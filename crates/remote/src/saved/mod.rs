@@ -9,6 +9,7 @@ use goodput_settings::saved_text;
 use crate::command::Command;
 use crate::error::RemoteError;
 use crate::keeper::Keeper;
+use crate::look::Look;
 use crate::shell::Shell;
 use crate::system::System;
 
@@ -24,6 +25,20 @@ pub struct SavedThere {
     pub keeps: Vec<Assignment>,
     /// Whether they are as goodput wrote them.
     pub intact: bool,
+    /// Values that another file overrules at boot, and that file.
+    pub overruled: Vec<(SettingRef, String)>,
+}
+
+impl SavedThere {
+    /// Lines in the file of `keeper`. Whether others overrule them is not known yet.
+    fn new(keeper: &Keeper, keeps: Vec<Assignment>, intact: bool) -> Self {
+        Self { path: keeper.path.clone(), keeps, intact, overruled: Vec::new() }
+    }
+
+    /// The same with what others overrule.
+    fn judged(self, system: &dyn System, shell: &mut dyn Shell, keeper: &Keeper) -> Self {
+        Self { overruled: system.overruled(shell, keeper, &self.keeps), ..self }
+    }
 }
 
 /// Lines that were to be removed, and the outcome.
@@ -106,12 +121,10 @@ impl Keeper {
         };
         match inner.and_then(saved_text::parse) {
             Some(saved_text::Contents { keeps, intact }) => {
-                Ok(Some(SavedThere { path: self.path.clone(), keeps, intact }))
+                Ok(Some(SavedThere::new(self, keeps, intact)))
             }
             None if self.whole => Err(self.left(host, "it is not goodput's")),
-            None => {
-                Ok(Some(SavedThere { path: self.path.clone(), keeps: Vec::new(), intact: false }))
-            }
+            None => Ok(Some(SavedThere::new(self, Vec::new(), false))),
         }
     }
 
@@ -165,16 +178,28 @@ pub(crate) fn saved(
     system: &dyn System,
     shell: &mut dyn Shell,
 ) -> Result<Vec<SavedThere>, RemoteError> {
-    let mut all = Vec::new();
-    for keeper in system.keepers(shell)? {
-        match keeper.found(shell) {
-            Ok(found) => all.extend(found.ours),
+    let (mut all, mut look) = (Vec::new(), Look::new(shell));
+    for keeper in system.keepers(&mut look)? {
+        match keeper.found(&mut look) {
+            Ok(found) => {
+                all.extend(found.ours.map(|ours| ours.judged(system, &mut look, &keeper)));
+            }
             // Someone else's file contains nothing of ours.
             Err(RemoteError::LeftAlone { .. }) => {}
             Err(error) => return Err(error),
         }
     }
     Ok(all)
+}
+
+/// Refuses settings that no file there is about.
+pub(crate) fn check(
+    system: &dyn System,
+    shell: &mut dyn Shell,
+    assignments: &[Assignment],
+) -> Result<(), RemoteError> {
+    let mut look = Look::new(shell);
+    assignments.iter().try_for_each(|(setting, _)| system.check_savable(&mut look, setting))
 }
 
 /// Writes lines that keep these values after a reboot, and returns the files. Values that are kept already stay.
@@ -186,6 +211,7 @@ pub(crate) fn save(
     shell: &mut dyn Shell,
     assignments: &[Assignment],
 ) -> Result<Vec<SavedThere>, RemoteError> {
+    check(system, shell, assignments)?;
     let mut plans = plans(system, shell, assignments)?;
     let mut failure = None;
     let mut written = 0;
@@ -199,8 +225,11 @@ pub(crate) fn save(
     let Some(failure) = failure else {
         let is_theirs =
             |plan: &Plan| assignments.iter().any(|assignment| plan.keeps.contains(assignment));
-        let of =
-            |plan: Plan| SavedThere { path: plan.keeper.path, keeps: plan.keeps, intact: true };
+        let mut look = Look::new(shell);
+        let of = |plan: Plan| {
+            let saved = SavedThere::new(&plan.keeper, plan.keeps, true);
+            saved.judged(system, &mut look, &plan.keeper)
+        };
         return Ok(plans.into_iter().filter(is_theirs).map(of).collect());
     };
     for plan in plans.drain(..written) {

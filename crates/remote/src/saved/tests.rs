@@ -308,3 +308,36 @@ fn a_full_or_read_only_disk_is_named_without_the_script() {
         }
     });
 }
+
+#[test]
+fn a_login_in_a_namespace_of_its_own_saves_nothing_into_the_files_of_the_host() {
+    // The first process is one of the test's own, so that its namespaces can be seen on any machine.
+    let inner = "unshare --net sh; :";
+    let login = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", inner];
+    in_namespace(|| {
+        let system = systems::ALL.iter().find(|known| known.name() == "Linux").unwrap();
+        let mut session = Session::with_shell(login).unwrap();
+        let refused = |session: &mut Session, setting: &str| {
+            let assignment = (setting.parse().unwrap(), "1".to_owned());
+            check(*system, session, &[assignment]).err().map(|error| error.to_string())
+        };
+        let why = refused(&mut session, "sysctl.net.ipv4.tcp_sack").unwrap();
+        assert!(why.contains("network namespace of its own"), "{why}");
+        assert_eq!(refused(&mut session, "sysctl.vm.swappiness"), None, "the whole host's");
+    });
+}
+
+#[test]
+fn what_another_file_sets_later_is_said() {
+    in_namespace(|| {
+        let mut scene = Scene::new("Linux");
+        fs::create_dir_all(scene.path("sysctl.d")).unwrap();
+        let later = "# ours\nnet.ipv4.tcp_sack = 0\n";
+        fs::write(scene.path("sysctl.d/99-local.conf"), later).unwrap();
+        let saved = scene.save(&[("sysctl.net.ipv4.tcp_sack", "1")]).unwrap();
+        let by =
+            [("sysctl.net.ipv4.tcp_sack".parse().unwrap(), "/etc/sysctl.d/99-local.conf".into())];
+        assert_eq!(saved[0].overruled, by);
+        assert_eq!(super::saved(scene.system, &mut scene.session).unwrap(), saved);
+    });
+}

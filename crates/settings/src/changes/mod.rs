@@ -7,6 +7,7 @@ use std::path::Path;
 
 use goodput_model::{EndName, SettingRef};
 
+use crate::became::Became;
 use crate::beside;
 use crate::error::SettingError;
 use crate::guard::{Guard, GuardProgram};
@@ -32,6 +33,7 @@ pub struct Changes {
     place: Place,
     contents: Contents,
     watched: AllWatched,
+    became: Became,
     settled: Vec<RestoreReport>,
     /// `None` once everything is put back or kept.
     open: Option<Open>,
@@ -74,8 +76,8 @@ impl Changes {
         match Guard::spawn(&guard, journal.path()) {
             Ok(guard) => {
                 let open = Some(Open { journal, guard });
-                let watched = AllWatched::default();
-                Ok(Self { place, contents, watched, settled, open })
+                let (watched, became) = Default::default();
+                Ok(Self { place, contents, watched, became, settled, open })
             }
             Err(error) => {
                 // Report the guard's failure; an empty journal does no harm.
@@ -85,14 +87,14 @@ impl Changes {
         }
     }
 
-    /// Makes `value` the effective value of a setting of this host and returns what was read back.
-    /// If a setting is changed several times, its original is the value before the first
+    /// Makes `value` the effective value of a setting of this host and returns what was read back: the kernel may have
+    /// made another number of it. If a setting is changed several times, its original is the value before the first
     /// change.
     ///
     /// # Errors
     /// When the value is invalid, a privilege is missing, the journal can't be written, the guard
-    /// is dead, someone else changed the setting since, or the kernel made something else of the
-    /// value. The setting then has its original or its previous value, and is still put back.
+    /// is dead, someone else changed the setting since, or the value is not in effect. The setting then has its original
+    /// or its previous value, and is still put back.
     pub fn apply(&mut self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
         // Whoever asked, the change is on this host.
         let setting = SettingRef { end: EndName::Near, ..setting.clone() };
@@ -207,8 +209,9 @@ impl Changes {
             Some(index) => self.contents.entries[index].link,
             None => device::link_of(setting),
         };
+        let rounded = self.became.last(setting, to).cloned();
         let (setting, to) = (setting.clone(), to.into());
-        let line = Line::Intent { setting, original, exact, to, around, link };
+        let line = Line::Intent { setting, original, exact, to, rounded, around, link };
         self.append(line, Durable::Yes)?;
         Ok(known.unwrap_or(self.contents.entries.len() - 1))
     }
@@ -291,11 +294,7 @@ impl Changes {
         self.watched.drag(&beside);
         self.append(Line::Effective { setting: of, value, around, beside }, Durable::No)?;
         written?;
-        if effective == wanted {
-            return Ok(effective);
-        }
-        let (setting, asked) = (setting.clone(), wanted.into());
-        Err(SettingError::NotEffective { setting, asked, effective, not_back: None })
+        self.became.read_back(setting, wanted, effective)
     }
 
     fn append(&mut self, line: Line, durable: Durable) -> Result<(), SettingError> {

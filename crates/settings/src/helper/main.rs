@@ -73,6 +73,12 @@ impl Worker<'_> {
                 self.allowed.check_read(&setting)?;
                 crate::lookup::read(&setting).map_err(Refusal::from)
             }
+            Work::Check(setting, value) => {
+                let setting = SettingRef { end: EndName::Near, ..setting };
+                self.check_apply(client, &setting, &value)?;
+                crate::lookup::check_value(&setting, &value)?;
+                Ok(value)
+            }
             Work::Apply(setting, value) => {
                 let setting = SettingRef { end: EndName::Near, ..setting };
                 self.check_apply(client, &setting, &value)?;
@@ -182,10 +188,18 @@ mod tests {
             changes.apply(&burst, "200000").unwrap();
             let client = Client { changes, settings: BTreeSet::new() };
             let clients = BTreeMap::from([(1, client)]);
-            let worker = Worker { state_dir: state_dir.into(), allowed: &allowed, clients };
+            let mut worker = Worker { state_dir: state_dir.into(), allowed: &allowed, clients };
             assert!(worker.check_apply(1, &burst, &before).is_ok(), "{before}");
             assert!(worker.check_apply(1, &burst, "1500").unwrap_err().not_permitted());
             assert!(worker.check_apply(2, &burst, &before).is_err(), "another client's change");
+            let mut asked = |value: &str| {
+                let work = Work::Check(burst.clone(), value.into());
+                let request = Request { client: 1, is_here: true, work };
+                worker.answer(&request.packet().unwrap())
+            };
+            assert!(asked("1500").unwrap_err().not_permitted, "checked like a change");
+            assert_eq!(asked("300000").unwrap(), "300000");
+            assert_eq!(crate::read(&burst).unwrap(), "200000", "nothing is changed");
             let limit: SettingRef = "qdisc.tbf.limit@eth0".parse().unwrap();
             assert!(worker.check_apply(2, &limit, &crate::read(&limit).unwrap()).is_ok());
             // What may only be read is not even set to what it is.

@@ -27,6 +27,8 @@ pub struct Request {
 pub enum Work {
     /// Return the effective value.
     Read(SettingRef),
+    /// Refuse a value that a change would refuse, and change nothing.
+    Check(SettingRef, String),
     /// Change a setting until the client leaves or the server ends.
     Apply(SettingRef, String),
     /// Put back everything that this client changed.
@@ -71,6 +73,7 @@ struct Asked {
 #[serde(rename_all = "lowercase")]
 enum Word {
     Read,
+    Check,
     Apply,
     Restore,
 }
@@ -88,6 +91,9 @@ impl Request {
     pub(super) fn packet(&self) -> Option<Vec<u8>> {
         let (work, setting, value) = match &self.work {
             Work::Read(setting) => (Word::Read, Some(setting.to_string()), None),
+            Work::Check(setting, value) => {
+                (Word::Check, Some(setting.to_string()), Some(value.clone()))
+            }
             Work::Apply(setting, value) => {
                 (Word::Apply, Some(setting.to_string()), Some(value.clone()))
             }
@@ -108,6 +114,7 @@ impl Request {
         let setting = setting.map_err(|why| why.to_string())?;
         let work = match (work, setting, value) {
             (Word::Read, Some(setting), None) => Work::Read(setting),
+            (Word::Check, Some(setting), Some(value)) => Work::Check(setting, value),
             (Word::Apply, Some(setting), Some(value)) => Work::Apply(setting, value),
             (Word::Restore, None, None) => Work::Restore,
             _ => return Err("a request with too many or too few fields".into()),

@@ -17,6 +17,7 @@ fn setting() -> impl Strategy<Value = SettingRef> {
 fn request() -> impl Strategy<Value = Request> {
     let work = prop_oneof![
         setting().prop_map(Work::Read),
+        (setting(), ".{0,200}").prop_map(|(setting, value)| Work::Check(setting, value)),
         (setting(), ".{0,200}").prop_map(|(setting, value)| Work::Apply(setting, value)),
         Just(Work::Restore),
     ];

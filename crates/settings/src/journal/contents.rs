@@ -34,6 +34,9 @@ pub(crate) enum Line {
         exact: String,
         /// What it is about to be.
         to: String,
+        /// What the kernel made of that the last time, if it was another number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rounded: Option<String>,
         /// What may change along with it, before this change: all of it the first time, later only the
         /// differences.
         #[serde(default, skip_serializing_if = "Changed::is_empty")]
@@ -121,16 +124,16 @@ impl Contents {
     pub(crate) fn add(&mut self, line: Line) {
         match line {
             Line::Begin(owner) => self.owner = Some(owner),
-            Line::Intent { setting, original, exact, to, around, link } => {
+            Line::Intent { setting, original, exact, to, rounded, around, link } => {
                 if let Some(entry) = self.entry(&setting) {
-                    return entry.intend(to, around);
+                    return entry.intend(to, rounded, around);
                 }
                 let is_certain = self.entries.iter().all(|entry| entry.doubt.is_none());
                 self.surroundings.see(&around, is_certain);
                 let dragged = self.dragged.iter().filter(|(dragged, _)| *dragged == setting);
                 let dragged = dragged.map(|(_, value)| value.clone()).collect();
                 let mut entry = Entry { link, dragged, ..Entry::new(setting, original, exact) };
-                entry.intend(to, around);
+                entry.intend(to, rounded, around);
                 self.entries.push(entry);
             }
             Line::Found { setting, around } => {
@@ -233,6 +236,7 @@ mod tests {
             original: "on".into(),
             exact: "on".into(),
             to: to.into(),
+            rounded: None,
             around: Changed::new(),
             link: None,
         }
@@ -266,6 +270,19 @@ mod tests {
         let [entry] = &contents.entries[..] else { panic!("{contents:?}") };
         assert_eq!(entry.original, "on");
         assert_eq!(entry.ours, ["on", "off"], "either may be the value now");
+    }
+
+    #[test]
+    fn what_a_value_became_before_may_be_there_until_the_change_is_done() {
+        let mut line = intent("1001");
+        if let Line::Intent { rounded, .. } = &mut line {
+            *rounded = Some("1024".into());
+        }
+        let known = |lines: &[Line]| -> Vec<String> {
+            Contents::parse(&written(lines)).entries[0].known_values().cloned().collect()
+        };
+        assert_eq!(known(&[line.clone()]), ["1001", "1024", "on"]);
+        assert_eq!(known(&[line, effective("1024")]), ["1024", "on"]);
     }
 
     #[test]
@@ -313,8 +330,9 @@ mod tests {
 
     /// A change of an offload that was on, with the noted surroundings.
     fn about(name: &str, to: &str, around: Changed) -> Line {
-        let (setting, on) = (named(name), String::from("on"));
-        Line::Intent { setting, original: on.clone(), exact: on, to: to.into(), around, link: None }
+        let (setting, on, to) = (named(name), String::from("on"), to.into());
+        let (rounded, link) = (None, None);
+        Line::Intent { setting, original: on.clone(), exact: on, to, rounded, around, link }
     }
 
     /// How such a change ended.

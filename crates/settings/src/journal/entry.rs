@@ -20,6 +20,8 @@ pub(crate) struct Entry {
     /// The values that may be our doing: the last one read back, and the one intended after that,
     /// if the writer died between the two.
     pub(crate) ours: Vec<String>,
+    /// What the kernel made of the intended value the last time, if it was another number.
+    pub(crate) rounded: Option<String>,
     /// Values that changes of the run's other settings gave it since; `None` if its object disappeared.
     pub(crate) dragged: Vec<Option<String>>,
     /// What may change along with it, as noted before our first change of it.
@@ -34,13 +36,14 @@ pub(crate) struct Entry {
 impl Entry {
     pub(super) fn new(setting: SettingRef, original: String, exact: String) -> Self {
         let (ours, dragged, before, touched) = Default::default();
-        let (link, doubt) = (None, None);
-        Self { setting, original, exact, link, ours, dragged, before, touched, doubt }
+        let (link, rounded, doubt) = (None, None, None);
+        Self { setting, original, exact, link, ours, rounded, dragged, before, touched, doubt }
     }
 
     /// Every value that may be this run's doing, and the original.
     pub(crate) fn known_values(&self) -> impl Iterator<Item = &String> {
-        self.ours.iter().chain(self.dragged.iter().flatten()).chain([&self.original])
+        let ours = self.ours.iter().chain(&self.rounded);
+        ours.chain(self.dragged.iter().flatten()).chain([&self.original])
     }
 
     /// Whether the run has changed its value, or may have.
@@ -68,7 +71,7 @@ impl Entry {
         }
     }
 
-    pub(super) fn intend(&mut self, to: String, around: Changed) {
+    pub(super) fn intend(&mut self, to: String, rounded: Option<String>, around: Changed) {
         if self.ours.is_empty() {
             self.before = around.into_iter().filter_map(|(n, text)| Some((n, text?))).collect();
             self.doubt = Some(Changed::new());
@@ -77,6 +80,7 @@ impl Entry {
             self.doubt.get_or_insert(around);
         }
         self.ours.push(to);
+        self.rounded = rounded;
     }
 
     pub(super) fn found(&mut self, around: Changed) {
@@ -95,6 +99,7 @@ impl Entry {
 
     pub(super) fn took_effect(&mut self, value: String, touched: impl Iterator<Item = String>) {
         self.ours = vec![value];
+        self.rounded = None;
         self.dragged.clear();
         self.doubt = None;
         self.touched.extend(touched);

@@ -125,6 +125,10 @@ impl Machine for Mtu {
         Ok(mtu.to_string())
     }
 
+    fn check_new(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        value::number(setting, value, &mtu_range(&link(setting)?)).map(drop)
+    }
+
     fn capture(&self, setting: &SettingRef) -> Result<String, SettingError> {
         let mtu = self.read(setting)?;
         // A host without IPv6 has no such file.
@@ -133,6 +137,12 @@ impl Machine for Mtu {
             Err(_) => Ok(mtu),
         }
     }
+}
+
+/// The MTUs that both the driver and goodput take.
+fn mtu_range(link: &Link) -> RangeInclusive<u32> {
+    let (least, most) = (link.least_mtu.unwrap_or(0), link.most_mtu.unwrap_or(u32::MAX));
+    least.max(*MTU_RANGE.start())..=most.min(*MTU_RANGE.end())
 }
 
 fn ipv6_file(setting: &SettingRef) -> PathBuf {
@@ -145,4 +155,18 @@ fn link(setting: &SettingRef) -> Result<Link, SettingError> {
     netlink
         .link_by_index(index)
         .map_err(|e| from_netlink(setting, "read it", device::name(setting), e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limits_of_the_driver_narrow_those_of_goodput() {
+        let range =
+            |least_mtu, most_mtu| mtu_range(&Link { least_mtu, most_mtu, ..Link::default() });
+        assert_eq!(range(None, None), MTU_RANGE);
+        assert_eq!(range(Some(68), Some(9000)), 1280..=9000);
+        assert_eq!(range(Some(2000), None), 2000..=65535);
+    }
 }

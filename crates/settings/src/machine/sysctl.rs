@@ -6,12 +6,15 @@ use std::path::Path;
 
 use goodput_model::SettingRef;
 
-use super::{sysctl_couplings, sysctl_name, sysctl_range, sysctl_rules};
+use super::{congestion, sysctl_couplings, sysctl_name, sysctl_range, sysctl_rules};
 use crate::error::{SettingError, from_io};
 use crate::footprint::Footprint;
 use crate::setting::Machine;
 use crate::sysctl_cell;
 use crate::value::bad;
+
+/// The parameter that holds the name of a congestion control.
+const CONGESTION: &str = "net/ipv4/tcp_congestion_control";
 
 /// The backend of `sysctl.<any>`.
 pub(crate) struct Sysctl;
@@ -42,6 +45,14 @@ impl Machine for Sysctl {
         let now = self.read(setting)?;
         refuse_read_only(setting)?;
         fitting(setting, value, &now)
+    }
+
+    fn check_new(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+        let value = one_space(value);
+        match sysctl_name::path(setting)?.ends_with(CONGESTION) {
+            true => congestion::check_known(setting, &value),
+            false => sysctl_range::check(setting, &value),
+        }
     }
 
     fn footprint(&self, setting: &SettingRef) -> Footprint {
@@ -77,33 +88,16 @@ pub(crate) fn fitting(
     Ok(wanted)
 }
 
-/// The kernel's answer to a value, with the values that it accepts.
+/// The kernel's answer to a value.
 fn refused(setting: &SettingRef, value: &str, what: &str, cause: std::io::Error) -> SettingError {
-    let accepted = match cause.raw_os_error() {
-        Some(libc::EINVAL | libc::ERANGE) => sysctl_range::of(setting)
-            .map(|range| format!("this kernel takes {} to {}", range.start(), range.end())),
-        // The parameter is there, so the kernel does not know what the value names.
-        Some(libc::ENOENT) if Path::new(what).exists() => Some(offered(Path::new(what))),
-        _ => None,
-    };
     let operation = format!("change it to {value:?}");
-    match accepted {
-        Some(cause) => {
-            SettingError::Refused { operation, setting: setting.clone(), cause: cause.into() }
+    // The parameter is there, so the kernel does not know what the value names.
+    match cause.raw_os_error() == Some(libc::ENOENT) && Path::new(what).exists() {
+        true => {
+            let cause = "this kernel has nothing of this name".into();
+            SettingError::Refused { operation, setting: setting.clone(), cause }
         }
-        None => from_io(setting, operation, what, cause),
-    }
-}
-
-/// Parameters that hold a name, each with the file beside it in which the kernel lists the names.
-const LISTED: [(&str, &str); 1] = [("tcp_congestion_control", "tcp_available_congestion_control")];
-
-/// What a parameter can name, if the kernel lists that.
-fn offered(parameter: &Path) -> String {
-    let row = LISTED.iter().find(|(name, _)| parameter.ends_with(name));
-    match row.map(|(_, list)| fs::read_to_string(parameter.with_file_name(list))) {
-        Some(Ok(names)) => format!("this kernel offers {}", one_space(&names)),
-        _ => "this kernel has nothing of this name".into(),
+        false => from_io(setting, operation, what, cause),
     }
 }
 
@@ -164,8 +158,10 @@ mod tests {
     fn a_name_that_the_kernel_does_not_know_is_refused_with_those_it_does() {
         in_scene(|_| {
             let congestion = setting("sysctl.net.ipv4.tcp_congestion_control");
+            let said = crate::check_value(&congestion, "no_such_name").unwrap_err().to_string();
+            assert!(said.contains("this kernel has") && said.contains("reno"), "{said}");
             let said = Sysctl.write(&congestion, "no_such_name").unwrap_err().to_string();
-            assert!(said.contains("this kernel offers") && said.contains("reno"), "{said}");
+            assert!(said.contains("nothing of this name"), "{said}");
         });
     }
 

@@ -1,32 +1,104 @@
-//! Which numbers the kernel accepts for a network parameter that it has just refused to change.
+//! Which values the kernel refuses for a network parameter, and which numbers it accepts: tried in a temporary network
+//! namespace, before the parameter itself is touched.
 //!
-//! Ranges differ between versions, and the kernel does not print them. So numbers are tried in a temporary
-//! network namespace until the ends of the range are found.
+//! Ranges differ between versions, and the kernel does not print them. So numbers are tried until the ends of the range
+//! are found.
 
+use std::collections::HashSet;
+use std::fmt::Display;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use goodput_model::SettingRef;
 use goodput_netlink::namespace;
 
 use super::sysctl_name;
+use crate::error::SettingError;
+use crate::value::bad;
 
 /// Limits of the search: `i32` and the range of `proc_doulongvec_minmax` (kernel/sysctl.c).
 const LOWEST: i128 = i32::MIN as i128;
 const HIGHEST: i128 = u64::MAX as i128;
 
-/// The range of a parameter that is one number, if every network namespace has the parameter and this process may
-/// create a namespace.
-pub(super) fn of(setting: &SettingRef) -> Option<RangeInclusive<i128>> {
-    let path = sysctl_name::path(setting).ok()?;
-    if !path.starts_with("/proc/sys/net") {
-        return None;
+/// Values that the kernel has taken: a comparison asks for each many times, and a namespace costs milliseconds.
+static TAKEN: Mutex<Option<HashSet<(PathBuf, String)>>> = Mutex::new(None);
+/// Most values to remember; a server is asked for values for months.
+const MOST_REMEMBERED: usize = 1000;
+
+/// Refuses a value that the kernel would refuse, if every network namespace has the parameter and this process may
+/// create a namespace. Otherwise only a change can tell.
+///
+/// # Errors
+/// With the numbers that the kernel takes, if that is the reason.
+pub(super) fn check(setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+    let path = sysctl_name::path(setting)?;
+    let tried = (path, value.to_owned());
+    if !tried.0.starts_with("/proc/sys/net") || is_remembered(&tried) {
+        return Ok(());
     }
-    namespace::in_new_namespace(move || search(&path)).ok()?
+    let beside = beside(&tried.0);
+    let refusal = namespace::in_new_namespace(|| {
+        resemble(&beside);
+        refusal(&tried.0, &tried.1)
+    });
+    match refusal.ok().flatten() {
+        Some(why) => Err(bad(setting, value, why)),
+        None => {
+            remember(tried);
+            Ok(())
+        }
+    }
 }
 
+fn is_remembered(tried: &(PathBuf, String)) -> bool {
+    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    taken.as_ref().is_some_and(|taken| taken.contains(tried))
+}
+
+fn remember(tried: (PathBuf, String)) {
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let taken = taken.get_or_insert_default();
+    if taken.len() < MOST_REMEMBERED {
+        taken.insert(tried);
+    }
+}
+
+/// The parameters in the folder of this one, with their values. What the kernel takes may depend on them, as the ports
+/// of `ip_local_port_range` do on `ip_unprivileged_port_start`.
+fn beside(path: &Path) -> Vec<(PathBuf, String)> {
+    let entries = path.parent().and_then(|folder| fs::read_dir(folder).ok());
+    let files = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+    files.filter_map(|file| Some((file.clone(), fs::read_to_string(file).ok()?))).collect()
+}
+
+/// Gives these parameters these values here, twice, because the order may matter. What this namespace lacks or refuses
+/// stays.
+fn resemble(values: &[(PathBuf, String)]) {
+    for (file, value) in values.iter().chain(values) {
+        if fs::read_to_string(file).is_ok_and(|now| now != *value) {
+            let _ = write(file, value.trim_end());
+        }
+    }
+}
+
+/// Why the kernel does not take a value here.
+fn refusal(path: &Path, value: &str) -> Option<String> {
+    let cause = write(path, value).err()?;
+    if !matches!(cause.raw_os_error(), Some(libc::EINVAL | libc::ERANGE)) {
+        return None;
+    }
+    Some(match (value.parse::<i128>(), search(path)) {
+        (Ok(number), Some(range)) if !range.contains(&number) => {
+            format!("this kernel takes {} to {}", range.start(), range.end())
+        }
+        _ => format!("this kernel does not take it ({cause})"),
+    })
+}
+
+/// The range of a parameter that is one number.
 fn search(path: &Path) -> Option<RangeInclusive<i128>> {
     let now: i128 = fs::read_to_string(path).ok()?.trim().parse().ok()?;
     let least = end(path, now, LOWEST)?;
@@ -52,19 +124,21 @@ fn end(path: &Path, good: i128, beyond: i128) -> Option<i128> {
 
 /// Whether the kernel accepts a number unchanged.
 fn takes(path: &Path, number: i128) -> bool {
-    let written = fs::OpenOptions::new()
-        .write(true)
-        .open(path)
-        .and_then(|mut file| file.write_all(format!("{number}\n").as_bytes()));
+    let written = write(path, number);
     let read = || fs::read_to_string(path).unwrap_or_default();
     written.is_ok() && read().trim() == number.to_string()
+}
+
+fn write(path: &Path, value: impl Display) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    file.write_all(format!("{value}\n").as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Changes;
     use crate::testing::{guard, in_scene};
-    use crate::{Changes, SettingError};
 
     #[test]
     fn a_number_out_of_range_is_refused_with_the_range_and_changes_nothing() {
@@ -78,7 +152,7 @@ mod tests {
                 let setting: SettingRef = format!("sysctl.net.ipv4.{name}").parse().unwrap();
                 let before = crate::read(&setting).unwrap();
                 let error = changes.apply(&setting, value).unwrap_err();
-                assert!(matches!(error, SettingError::Refused { .. }), "{error:?}");
+                assert!(matches!(error, SettingError::BadValue { .. }), "{error:?}");
                 assert!(error.to_string().contains(range), "{error}");
                 assert_eq!(crate::read(&setting).unwrap(), before);
             }
@@ -87,9 +161,39 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_first_namespace_has_or_is_no_number_has_no_range() {
-        for name in ["sysctl.vm.swappiness", "sysctl.net.ipv4.tcp_rmem", "sysctl.net.ipv4.none"] {
-            assert_eq!(of(&name.parse().unwrap()), None, "{name}");
+    fn a_value_is_refused_before_a_change_and_a_good_one_is_tried_once() {
+        in_scene(|_| {
+            let setting: SettingRef = "sysctl.net.ipv4.tcp_reordering".parse().unwrap();
+            let said = crate::check_value(&setting, "301").unwrap_err().to_string();
+            assert!(said.contains("this kernel takes 1 to 300"), "{said}");
+            assert!(crate::check_value(&setting, "299").is_ok());
+            assert!(is_remembered(&(sysctl_name::path(&setting).unwrap(), "299".into())));
+            let buffers: SettingRef = "sysctl.net.ipv4.tcp_rmem".parse().unwrap();
+            let said = crate::check_value(&buffers, "0 0 0").unwrap_err().to_string();
+            assert!(said.contains("does not take it"), "{said}");
+        });
+    }
+
+    #[test]
+    fn what_depends_on_another_parameter_is_judged_by_the_one_that_is_set() {
+        in_scene(|_| {
+            let folder = Path::new("/proc/sys/net/ipv4");
+            let start: SettingRef = "sysctl.net.ipv4.ip_unprivileged_port_start".parse().unwrap();
+            assert!(check(&start, "33000").is_err(), "above the first port of the range");
+            write(&folder.join("ip_local_port_range"), "40000 50000").unwrap();
+            assert!(check(&start, "33000").is_ok());
+        });
+    }
+
+    #[test]
+    fn what_only_the_first_namespace_has_is_not_judged() {
+        for name in ["sysctl.vm.swappiness", "sysctl.net.ipv4.none"] {
+            assert!(check(&name.parse().unwrap(), "-7").is_ok(), "{name}");
         }
+    }
+
+    #[test]
+    fn what_is_no_number_has_no_range() {
+        assert_eq!(search(Path::new("/proc/sys/net/ipv4/tcp_rmem")), None);
     }
 }

@@ -2,6 +2,7 @@
 //! another way.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -19,6 +20,10 @@ pub trait SavingHost {
 
     /// A network device; `None` if there is none of this name.
     fn device(&mut self, name: &str) -> Option<Device>;
+
+    /// Tells apart what is at this absolute path, or what a link there leads to, from everything else of the host; `None`
+    /// if there is nothing, or this user may not see it.
+    fn identity(&mut self, path: &str) -> Option<String>;
 
     /// What `udevadm --version` prints; `None` without systemd-udevd.
     fn udev_version(&mut self) -> Option<String>;
@@ -53,6 +58,11 @@ impl SavingHost for Here<'_> {
         let bytes: Vec<String> = link.address.iter().map(|byte| format!("{byte:02x}")).collect();
         let address = (bytes.len() == 6 && !link.loopback).then(|| bytes.join(":"));
         Some(Device { index: link.index, name: link.name, address })
+    }
+
+    fn identity(&mut self, path: &str) -> Option<String> {
+        let status = fs::metadata(below(self.0, path)).ok()?;
+        Some(format!("{}:{}", status.dev(), status.ino()))
     }
 
     fn udev_version(&mut self) -> Option<String> {

@@ -5,13 +5,21 @@ use goodput_model::{Permanent, SettingRef};
 use super::contents::Assignment;
 use super::host::SavingHost;
 use super::place::{FOLDERS_OF_DROP_INS, own_file};
-use super::{boot_unit, link, mount, network, place, systemd};
+use super::{boot_unit, link, mount, namespace, network, place, systemd};
 use crate::error::SettingError;
-use crate::lookup::permanent;
+use crate::lookup::{machine, permanent};
 use crate::permanent::{NETWORK_FILES, merged};
 
 pub use super::boot_unit::{FILE as BOOT_UNIT, WANTED as BOOT_LINK, lines_of_shell as unit_lines};
 pub use super::host::{Device, SavingHost as Host};
+pub use super::overruled::overruled;
+
+/// Whether a setting belongs to the network namespace of the thread, or of the login, that asks, and the files of the
+/// host are about another one.
+pub fn is_elsewhere(host: &mut dyn SavingHost, setting: &SettingRef) -> bool {
+    let of_namespace = machine(setting).is_ok_and(|machine| machine.namespaced(setting));
+    !mount::is_of_mount(setting) && of_namespace && namespace::is_foreign(host)
+}
 
 /// The file that keeps a setting's value, whose permanent `forms` are these: [`BOOT_UNIT`] if no other can.
 pub fn file(host: &mut dyn SavingHost, setting: &SettingRef, forms: &[Permanent]) -> String {

@@ -92,16 +92,23 @@ fn copied_from(host: &mut dyn SavingHost, path: &str) -> Option<String> {
 
 fn known(host: &mut dyn SavingHost, device: &str) -> Option<Known> {
     let device = host.device(device)?;
-    let data = host.read(&format!("/run/udev/data/n{}", device.index))?;
-    let property = |name: &str| {
-        let is = |line: &str| {
-            line.strip_prefix("E:")?.strip_prefix(name)?.strip_prefix('=').map(String::from)
-        };
-        data.lines().find_map(is)
-    };
-    let (applied, path) = (property("ID_NET_LINK_FILE")?, property("ID_PATH")?);
-    let address = device.address.clone()?;
+    let applied = property(host, &device, "ID_NET_LINK_FILE")?;
+    let (path, address) = (path(host, &device)?, device.address.clone()?);
     Some(Known { device, address, applied, path })
+}
+
+/// Where a device is plugged in, if udevd knows that.
+pub fn path(host: &mut dyn SavingHost, device: &Device) -> Option<String> {
+    property(host, device, "ID_PATH")
+}
+
+/// What udevd noted of a device.
+fn property(host: &mut dyn SavingHost, device: &Device, name: &str) -> Option<String> {
+    let data = host.read(&format!("/run/udev/data/n{}", device.index))?;
+    let is = |line: &str| {
+        line.strip_prefix("E:")?.strip_prefix(name)?.strip_prefix('=').map(String::from)
+    };
+    data.lines().find_map(is)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 mod boot_unit;
 pub mod contents;
+mod earlier;
 mod host;
 pub mod keeping;
 mod link;
@@ -24,14 +25,13 @@ use std::path::{Path, PathBuf};
 use goodput_model::{EndName, Permanent, SettingRef};
 
 use crate::error::SettingError;
-use crate::lookup::{machine, permanent};
+use crate::lookup::permanent;
 use contents::{Assignment, Contents};
 use host::Here;
-use overruled::overruled;
 use place::is_of_drop_ins;
 
 pub use mount::{is_of_mount, of_mount};
-use root::below;
+use root::{below, seen_from};
 
 /// Everyone may read what is saved.
 const FILE_MODE: u32 = 0o644;
@@ -115,13 +115,14 @@ pub struct SavedFile {
     pub keeps: Vec<(SettingRef, String)>,
     /// Whether the file is as goodput wrote it.
     pub intact: bool,
-    /// Values in it that another file sets again later at boot, and that file.
+    /// Values in it that another file overrules at boot, and that file.
     pub overruled: Vec<(SettingRef, PathBuf)>,
 }
 
 impl SavedFile {
     fn new(root: &Path, path: PathBuf, keeps: Vec<Assignment>, intact: bool) -> Self {
-        let overruled = overruled(root, &path, &keeps);
+        let found = keeping::overruled(&mut Here(root), &seen_from(root, &path), &keeps);
+        let overruled = found.into_iter().map(|(of, by)| (of, below(root, &by))).collect();
         Self { path, keeps, intact, overruled }
     }
 }
@@ -144,8 +145,7 @@ pub fn save(
 /// # Errors
 /// With the situation, and what to do.
 pub fn check_savable(setting: &SettingRef) -> Result<(), SaveError> {
-    let of_namespace = |setting| machine(setting).is_ok_and(|m| m.namespaced(setting));
-    match !is_of_mount(setting) && of_namespace(setting) && namespace::is_foreign() {
+    match keeping::is_elsewhere(&mut Here(Path::new("/")), setting) {
         true => Err(SaveError::OtherNamespace(setting.clone())),
         false => Ok(()),
     }
@@ -230,8 +230,7 @@ fn without(
             (true, false, _) => return Err(SaveError::Edited(file.path)),
             (true, true, true) => needless.push(file.path),
             (true, true, false) => {
-                let path = file.path.strip_prefix(root).unwrap_or(&file.path);
-                let path = Path::new("/").join(path).to_string_lossy().into_owned();
+                let path = seen_from(root, &file.path);
                 files.push(Plan { keeps }.render(root, &path, program)?);
             }
         }
@@ -332,17 +331,23 @@ fn write_all(root: &Path, files: &[NewFile]) -> Result<(), SaveError> {
     Ok(())
 }
 
-/// Replaces the file in one step, so that nobody ever reads half of it.
 fn write(root: &Path, file: &NewFile) -> Result<(), SaveError> {
     let path = &file.saved.path;
     let failed = |operation| move |cause| SaveError::Io { operation, path: path.clone(), cause };
     let folder = path.parent().unwrap_or(root);
     fs::create_dir_all(folder).map_err(failed("make the folder of"))?;
+    replace(path, file.text.as_bytes()).map_err(failed("write"))?;
+    if *path == below(root, boot_unit::FILE) { enable(root) } else { Ok(()) }
+}
+
+/// Replaces a file in one step, so that nobody ever reads half of it, and a full disk leaves the old one.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let draft = folder.join(format!(".{name}.{}", std::process::id()));
     let written = (|| {
         let mut out = fs::File::create(&draft)?;
-        out.write_all(file.text.as_bytes())?;
+        out.write_all(bytes)?;
         out.set_permissions(fs::Permissions::from_mode(FILE_MODE))?;
         out.sync_all()?;
         fs::rename(&draft, path)?;
@@ -352,8 +357,7 @@ fn write(root: &Path, file: &NewFile) -> Result<(), SaveError> {
         // It may not exist.
         let _ = fs::remove_file(&draft);
     }
-    written.map_err(failed("write"))?;
-    if *path == below(root, boot_unit::FILE) { enable(root) } else { Ok(()) }
+    written
 }
 
 /// Makes the unit start at boot.
@@ -376,7 +380,9 @@ fn enable(root: &Path) -> Result<(), SaveError> {
 
 fn put_back(root: &Path, path: &Path, old: Option<Vec<u8>>) -> io::Result<()> {
     match old {
-        Some(old) => fs::write(path, old),
+        // What was not written yet is not touched: on a full disk that would lose it.
+        Some(old) if fs::read(path).is_ok_and(|now| now == old) => Ok(()),
+        Some(old) => replace(path, &old),
         None => remove(root, path),
     }
 }

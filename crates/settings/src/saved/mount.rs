@@ -1,13 +1,10 @@
 //! Options of NFS mounts, in a file that mount.nfs(8) reads beside /etc/nfsmount.conf (nfsmount.conf(5)). What fstab
 //! itself says for a mount counts more.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use goodput_model::{Permanent, SettingRef};
 
 use super::contents::Assignment;
-use super::root::below;
+use super::host::SavingHost;
 use crate::permanent::in_bytes;
 
 /// Our file.
@@ -53,9 +50,8 @@ pub fn lines(keeps: &[Assignment]) -> String {
 }
 
 /// The options that fstab itself names for these mount points.
-pub fn overruled(root: &Path, keeps: &[Assignment]) -> Vec<(SettingRef, PathBuf)> {
-    let fstab = below(root, FSTAB);
-    let text = fs::read_to_string(&fstab).unwrap_or_default();
+pub fn overruled(host: &mut dyn SavingHost, keeps: &[Assignment]) -> Vec<(SettingRef, String)> {
+    let text = host.read(FSTAB).unwrap_or_default();
     let names = |setting: &SettingRef| {
         let (Some(option), Some(point)) = (option(setting), &setting.scope) else { return false };
         text.lines().any(|line| {
@@ -67,7 +63,7 @@ pub fn overruled(root: &Path, keeps: &[Assignment]) -> Vec<(SettingRef, PathBuf)
         })
     };
     let found = keeps.iter().filter(|(setting, _)| names(setting));
-    found.map(|(setting, _)| (setting.clone(), fstab.clone())).collect()
+    found.map(|(setting, _)| (setting.clone(), FSTAB.into())).collect()
 }
 
 fn option(setting: &SettingRef) -> Option<&'static str> {

@@ -9,17 +9,16 @@ use std::path::Path;
 use goodput_model::SettingRef;
 
 use super::host::SavingHost;
-use super::systemd::{DROP_IN, FOLDER, is_for, is_new_enough};
+use super::systemd::{DROP_IN, FOLDER, FOLDERS, is_for, is_new_enough};
 
+/// Suffix of such files.
+pub const SUFFIX: &str = ".network";
 /// Suffix of drop-in folders.
 pub const DROP_INS: &str = ".network.d";
 /// The setting that a whole section keeps.
 const WHOLE: &str = "qdisc.kind";
 /// Where networkd notes what it applied to each link (`link_save`, src/network/networkd-state-file.c).
 const STATES: &str = "/run/systemd/netif/links";
-/// Folders of such files and their drop-ins.
-const FOLDERS: [&str; 4] =
-    [FOLDER, "/run/systemd/network", "/usr/local/lib/systemd/network", "/usr/lib/systemd/network"];
 /// Sections of queueing disciplines (src/network/networkd-network-gperf.gperf), which are at the root if they do not say
 /// otherwise. Only the first one at the root counts (`qdisc_section_verify`, src/network/tc/qdisc.c).
 const DISCIPLINES: [&str; 22] = [

@@ -1,15 +1,14 @@
-//! Values that someone else's file sets again after ours (sysctl.d(5)), or in its place (fstab).
+//! Values that someone else's file sets again after ours (sysctl.d(5)), or in its place (fstab, and the first file of
+//! systemd that matches a device).
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use goodput_model::SettingRef;
 
 use super::contents::Assignment;
-use super::mount;
+use super::host::SavingHost;
 use super::place::PARAMETERS;
-use super::root::below;
+use super::{earlier, mount};
 
 /// Folders of such files; of several files with one name, the first counts.
 const FOLDERS: [&str; 4] =
@@ -17,43 +16,46 @@ const FOLDERS: [&str; 4] =
 /// Prefix of settings that are kernel parameters.
 const SYSCTL: &str = "sysctl.";
 
-/// The values that `file` keeps and another file sets later, with the last such file.
-pub fn overruled(root: &Path, file: &Path, keeps: &[Assignment]) -> Vec<(SettingRef, PathBuf)> {
-    if file == below(root, mount::FILE) {
-        return mount::overruled(root, keeps);
+/// The values that the file at this absolute path keeps and that another file overrules, with that file.
+pub fn overruled(
+    host: &mut dyn SavingHost,
+    path: &str,
+    keeps: &[Assignment],
+) -> Vec<(SettingRef, String)> {
+    match path {
+        mount::FILE => mount::overruled(host, keeps),
+        PARAMETERS => set_later(host, keeps),
+        _ => earlier::overruled(host, path, keeps),
     }
-    if file != below(root, PARAMETERS) {
-        return Vec::new();
-    }
-    let later: Vec<(PathBuf, String)> = later(root, file)
+}
+
+/// The parameters that another file sets after ours, with the last such file.
+fn set_later(host: &mut dyn SavingHost, keeps: &[Assignment]) -> Vec<(SettingRef, String)> {
+    let later: Vec<(String, String)> = later(host)
         .into_iter()
-        .filter_map(|path| Some((path.clone(), fs::read_to_string(path).ok()?)))
+        .filter_map(|path| Some((path.clone(), host.read(&path)?)))
         .collect();
     let found = keeps.iter().filter_map(|(setting, _)| {
         let parameter = slashed(setting.name.strip_prefix(SYSCTL)?);
-        let sets = |(_, text): &&(PathBuf, String)| sets(text, &parameter);
+        let sets = |(_, text): &&(String, String)| sets(text, &parameter);
         let (path, _) = later.iter().rev().find(sets)?;
         Some((setting.clone(), path.clone()))
     });
     found.collect()
 }
 
-/// The files that are read after `own`: all are sorted by name, whichever folder they are in.
-fn later(root: &Path, own: &Path) -> Vec<PathBuf> {
+/// The files that are read after ours: all are sorted by name, whichever folder they are in.
+fn later(host: &mut dyn SavingHost) -> Vec<String> {
+    let own = PARAMETERS.rsplit('/').next().unwrap_or(PARAMETERS);
     let mut files = BTreeMap::new();
     for folder in FOLDERS {
-        for entry in fs::read_dir(below(root, folder)).into_iter().flatten().flatten() {
-            files.entry(entry.file_name()).or_insert_with(|| entry.path());
+        let names = host.list(folder).into_iter();
+        for name in names.filter(|name| name.as_str() > own && name.ends_with(".conf")) {
+            let path = format!("{folder}/{name}");
+            files.entry(name).or_insert(path);
         }
     }
-    let name = own.file_name().unwrap_or_default().to_owned();
-    let is_read = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "conf");
-    files
-        .into_iter()
-        .filter(|(other, _)| *other > name)
-        .map(|(_, path)| path)
-        .filter(is_read)
-        .collect()
+    files.into_values().collect()
 }
 
 /// Whether a file sets a parameter, named with slashes.
@@ -83,7 +85,10 @@ fn matches(pattern: &str, parameter: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::host::Here;
+    use super::super::root::below;
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_parameter_is_known_however_it_is_written() {
@@ -109,7 +114,6 @@ mod tests {
     fn only_later_files_overrule_and_one_name_counts_once() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path();
-        let own = below(root, PARAMETERS);
         let put = |path: &str, text: &str| {
             let path = below(root, path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -120,9 +124,10 @@ mod tests {
         put("/etc/sysctl.d/10-a.conf", "net.ipv4.tcp_sack = 0\n");
         put("/usr/lib/sysctl.d/99-b.conf", "net.ipv4.tcp_sack = 0\n");
         put("/etc/sysctl.d/99-z.backup", "net.ipv4.tcp_sack = 0\n");
-        let by = |name: &str| vec![(keeps[0].0.clone(), below(root, name))];
-        assert_eq!(overruled(root, &own, &keeps), by("/usr/lib/sysctl.d/99-b.conf"));
+        let by = |name: &str| vec![(keeps[0].0.clone(), name.to_owned())];
+        let overruled = || overruled(&mut Here(root), PARAMETERS, &keeps);
+        assert_eq!(overruled(), by("/usr/lib/sysctl.d/99-b.conf"));
         put("/etc/sysctl.d/99-b.conf", "# nothing\n");
-        assert_eq!(overruled(root, &own, &keeps), []);
+        assert_eq!(overruled(), []);
     }
 }

@@ -4,6 +4,9 @@ use super::host::{Device, SavingHost};
 
 /// Folder of their files that belongs to the administrator, and to us.
 pub const FOLDER: &str = "/etc/systemd/network";
+/// Folders of their files and drop-ins, the one that counts most first.
+pub const FOLDERS: [&str; 4] =
+    [FOLDER, "/run/systemd/network", "/usr/local/lib/systemd/network", "/usr/lib/systemd/network"];
 /// Name of our drop-ins.
 pub const DROP_IN: &str = "90-goodput.conf";
 /// The first version that knows every key that goodput writes (`RxCoalesceSec=` and others came with it).
@@ -46,6 +49,12 @@ pub fn is_for(text: &str, device: &Device, path: Option<&str>) -> bool {
         Some(("Name", name)) => name.trim() == device.name,
         _ => false,
     })
+}
+
+/// Whether a file matches every device.
+pub fn is_for_all(text: &str) -> bool {
+    let matched = sections(text, "Match", true);
+    matches!(matched.as_str(), "OriginalName=*" | "Name=*")
 }
 
 #[cfg(test)]

@@ -63,4 +63,12 @@ impl Scene {
         let job: Vec<String> = values.iter().map(|value| format!("{setting}={value}")).collect();
         Victim::start(&self.state_dir(), &job, kill_after)
     }
+
+    /// The journal of a run that applied `values` and was then killed with its guard.
+    pub(crate) fn journal_of_killed(&self, values: &[&str]) -> PathBuf {
+        let mut victim = self.victim(values, -1);
+        victim.wait_until_applied();
+        victim.kill_with_guard();
+        self.journals().pop().unwrap()
+    }
 }

@@ -13,6 +13,7 @@ mod routes;
 mod row;
 mod saving;
 mod shaper;
+mod sharing;
 mod sysctl;
 mod sysctl_range;
 
@@ -159,19 +160,27 @@ impl System for Linux {
         row(shell, setting)?.holds(&mut At { shell, setting }, value)
     }
 
+    fn check_new(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<(), RemoteError> {
+        row(shell, setting)?.check_new(&mut At { shell, setting }, value)
+    }
+
     fn comes_back(&self, shell: &mut dyn Shell, setting: &SettingRef) -> Result<(), RemoteError> {
         row(shell, setting)?.comes_back(&mut At { shell, setting })
     }
 
     fn explained(
         &self,
-        shell: &mut dyn Shell,
+        _shell: &mut dyn Shell,
         setting: &SettingRef,
         value: &str,
         refusal: RemoteError,
     ) -> RemoteError {
-        let refusal = files::explained(setting, value, refusal);
-        sysctl_range::explained(shell, setting, value, refusal)
+        files::explained(setting, value, refusal)
     }
 
     /// A device's setting notes everything that can be read of the device and of dependent devices; a parameter notes
@@ -181,7 +190,7 @@ impl System for Linux {
         shell: &mut dyn Shell,
         setting: &SettingRef,
     ) -> Result<Vec<SettingRef>, RemoteError> {
-        let mut shared = polled::coupled(shell, setting)?;
+        let mut shared = sharing::sharing(shell, setting)?;
         if setting.name.starts_with("sysctl.") {
             shared.extend(sysctl::coupled(setting)?);
             return Ok(shared);
@@ -247,6 +256,23 @@ impl System for Linux {
 
     fn keepers(&self, shell: &mut dyn Shell) -> Result<Vec<Keeper>, RemoteError> {
         Ok(saving::keepers(shell))
+    }
+
+    fn check_savable(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+    ) -> Result<(), RemoteError> {
+        saving::check(shell, setting)
+    }
+
+    fn overruled(
+        &self,
+        shell: &mut dyn Shell,
+        keeper: &Keeper,
+        keeps: &[(SettingRef, String)],
+    ) -> Vec<(SettingRef, String)> {
+        saving::overruled(shell, keeper, keeps)
     }
 
     fn keeper(

@@ -1,7 +1,7 @@
 //! `polling`: how a device is polled as a whole, by the presets of this host's own setting. Numbers that someone gave to
 //! single NAPI instances can't be seen: no common program prints them.
 
-use goodput_model::{EndName, SettingRef};
+use goodput_model::SettingRef;
 use goodput_settings::polled::{PARTS, Place, Polled};
 use goodput_settings::value;
 
@@ -10,7 +10,6 @@ use super::link;
 use super::row::{At, Row};
 use crate::command::{Command, Condition};
 use crate::error::RemoteError;
-use crate::shell::Shell;
 
 /// The setting.
 pub(super) struct Polling;
@@ -20,13 +19,6 @@ pub(super) const ID: &str = "polling";
 
 /// What it is called in messages.
 const WHAT: &str = "the polling";
-
-/// Settings of the device that are parts of it.
-const PARTS_OF_DEVICE: [&str; 3] =
-    ["napi.defer_hard_irqs", "napi.gro_flush_timeout", "napi.threaded"];
-
-/// Settings of the host that are parts of it.
-const PARTS_OF_HOST: [&str; 2] = ["sysctl.net.core.busy_poll", "sysctl.net.core.busy_read"];
 
 /// A file there, as [`files::show`] names it.
 fn path(place: Place) -> &'static str {
@@ -109,6 +101,15 @@ impl Row for Polling {
         vec![format!("{one}{OR}{other}")]
     }
 
+    fn files(&self, setting: &SettingRef) -> Vec<String> {
+        let device = setting.scope.as_deref().unwrap_or_default();
+        let file = |(_, place): &(&str, Place)| match *place {
+            Place::Device(file) => files::of_device(device, file),
+            Place::Host(file) => file.into(),
+        };
+        PARTS.iter().map(file).collect()
+    }
+
     fn of_device(&self) -> bool {
         true
     }
@@ -120,42 +121,6 @@ impl Row for Polling {
     fn draws(&self) -> bool {
         false
     }
-}
-
-/// Settings that share a number with this one: what one changes is a change of the others, too. Empty if it is neither
-/// `polling` nor a part of it.
-pub(super) fn coupled(
-    shell: &mut dyn Shell,
-    setting: &SettingRef,
-) -> Result<Vec<SettingRef>, RemoteError> {
-    let device = setting.scope.as_deref();
-    // sysctl(8) takes slashes, too.
-    let name = setting.name.replace('/', ".");
-    if PARTS_OF_HOST.contains(&&*name) {
-        return of_all(shell);
-    }
-    if PARTS_OF_DEVICE.contains(&&*name) {
-        return Ok(vec![named(ID, device)]);
-    }
-    if name != ID {
-        return Ok(Vec::new());
-    }
-    let mut all: Vec<_> = PARTS_OF_DEVICE.iter().map(|name| named(name, device)).collect();
-    let has_host = state(&mut At { shell, setting })?.numbers[3..].iter().any(Option::is_some);
-    if has_host {
-        all.extend(PARTS_OF_HOST.iter().map(|name| named(name, None)));
-        all.extend(of_all(shell)?.into_iter().filter(|other| other.scope != setting.scope));
-    }
-    Ok(all)
-}
-
-/// The setting of every device.
-fn of_all(shell: &mut dyn Shell) -> Result<Vec<SettingRef>, RemoteError> {
-    Ok(link::names(shell)?.iter().map(|device| named(ID, Some(device))).collect())
-}
-
-fn named(name: &str, device: Option<&str>) -> SettingRef {
-    SettingRef { end: EndName::Near, name: name.into(), scope: device.map(Into::into) }
 }
 
 #[cfg(test)]
@@ -204,22 +169,5 @@ mod tests {
         assert!(said(PART, "busy").contains("busy_poll belongs to the whole host"));
         assert!(said(PART, "fast").contains("interrupts, deferred, threaded, busy"));
         assert!(at(PART, |at| Polling.normalise(at, "deferred")).is_ok());
-    }
-
-    #[test]
-    fn what_shares_a_number_with_it_is_coupled() {
-        let typed = files::show(WHAT, &find(), "eth0").typed();
-        let links = r#"[{"ifname":"lo"},{"ifname":"eth0"},{"ifname":"eth1"}]"#;
-        let coupled = |setting: &str, printed: &str| -> Vec<String> {
-            let mut shell =
-                Scripted::default().prints("ip -j link show", links).prints(&typed, printed);
-            let all = coupled(&mut shell, &setting.parse().unwrap()).unwrap();
-            all.iter().map(ToString::to_string).collect()
-        };
-        assert_eq!(coupled("napi.threaded@eth0", WHOLE), ["polling@eth0"]);
-        assert_eq!(coupled("sysctl.net/core/busy_poll", WHOLE), ["polling@eth0", "polling@eth1"]);
-        assert_eq!(coupled("polling@eth0", PART).len(), 3);
-        assert_eq!(coupled("polling@eth0", WHOLE).len(), 6);
-        assert!(coupled("rps.cpus@eth0", WHOLE).is_empty());
     }
 }

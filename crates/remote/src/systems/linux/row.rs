@@ -42,6 +42,11 @@ pub(super) trait Row: Sync {
     /// See [`crate::System::holds`].
     fn holds(&self, at: &mut At<'_>, value: &str) -> Result<Condition, RemoteError>;
 
+    /// See [`crate::System::check_new`].
+    fn check_new(&self, _at: &mut At<'_>, _value: &str) -> Result<(), RemoteError> {
+        Ok(())
+    }
+
     /// See [`crate::System::comes_back`].
     fn comes_back(&self, _at: &mut At<'_>) -> Result<(), RemoteError> {
         Ok(())
@@ -49,6 +54,11 @@ pub(super) trait Row: Sync {
 
     /// See [`crate::System::half_way`].
     fn half_way(&self, _one: &str, _other: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The files there that have its value, if other settings may be in them as well.
+    fn files(&self, _setting: &SettingRef) -> Vec<String> {
         Vec::new()
     }
 

@@ -36,9 +36,33 @@ impl keeping::Host for There<'_> {
         link::device(self.0, name).ok().flatten()
     }
 
+    fn identity(&mut self, path: &str) -> Option<String> {
+        let printed = self.printed(&Command::new("stat", ["-L", "-c", "%d:%i", path]))?;
+        Some(printed.trim().to_owned())
+    }
+
     fn udev_version(&mut self) -> Option<String> {
         self.printed(&Command::new("udevadm", ["--version"]))
     }
+}
+
+/// Refuses a setting of another network namespace than the one that the files there are about.
+pub(super) fn check(shell: &mut dyn Shell, setting: &SettingRef) -> Result<(), RemoteError> {
+    if !keeping::is_elsewhere(&mut There(shell), setting) {
+        return Ok(());
+    }
+    let why = "the login leads into a network namespace of its own, and /etc describes the devices and parameters of \
+               the host's; save it there, or set it without saving";
+    Err(refused(shell.host(), setting, why))
+}
+
+/// The values of a file there that another file overrules, with that file.
+pub(super) fn overruled(
+    shell: &mut dyn Shell,
+    keeper: &Keeper,
+    keeps: &[(SettingRef, String)],
+) -> Vec<(SettingRef, String)> {
+    keeping::overruled(&mut There(shell), &keeper.path, keeps)
 }
 
 fn keeper_at(path: String) -> Keeper {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use goodput_model::{EndName, SettingRef};
 use goodput_settings::parameters;
 
-use super::congestion;
 use super::row::{At, Row};
+use super::{congestion, sysctl_range};
 use crate::command::{Command, Condition};
 use crate::error::RemoteError;
 
@@ -43,11 +43,15 @@ impl Row for Parameter {
             );
         }
         let now = self.read(at)?;
-        let value = parameters::fitting(at.setting, value, &now)?;
-        if name(at.setting)? == "net/ipv4/tcp_congestion_control" {
-            congestion::check(at, &value)?;
+        Ok(parameters::fitting(at.setting, value, &now)?)
+    }
+
+    fn check_new(&self, at: &mut At<'_>, value: &str) -> Result<(), RemoteError> {
+        let value = one_space(value);
+        match name(at.setting)? == "net/ipv4/tcp_congestion_control" {
+            true => congestion::check(at, &value),
+            false => sysctl_range::check(at, &value),
         }
-        Ok(value)
     }
 
     fn write(&self, at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError> {
@@ -57,6 +61,10 @@ impl Row for Parameter {
 
     fn holds(&self, at: &mut At<'_>, value: &str) -> Result<Condition, RemoteError> {
         Ok(Condition::line(show(at.setting)?, Condition::literal(value)))
+    }
+
+    fn files(&self, setting: &SettingRef) -> Vec<String> {
+        name(setting).map(|name| vec![format!("/proc/sys/{name}")]).unwrap_or_default()
     }
 }
 

@@ -1,17 +1,27 @@
-//! Which numbers a host's kernel takes for a network parameter that it has just refused to change. They are tried in a
-//! temporary network namespace of that host (unshare(1), util-linux), as goodput does on this host.
+//! Which values a host's kernel refuses for a network parameter, and which numbers it takes: tried in a temporary network
+//! namespace of that host (unshare(1), util-linux), as goodput does on this host.
 
-use goodput_model::SettingRef;
-use goodput_settings::SettingError;
+use goodput_settings::value::bad;
 
+use super::row::At;
 use super::sysctl;
 use crate::command::Command;
 use crate::error::RemoteError;
-use crate::shell::Shell;
 
-/// Prints the least and the largest number that the kernel takes for a parameter, found by bisection from the present
-/// one; nothing if that is no number or the namespace lacks it.
-const SEARCH: &str = "n=/proc/sys/$1; w() { printf '%s\\n' \"$1\" 2>/dev/null >\"$n\"; }; \
+/// Makes a namespace whose parameters in the same folder are like those of the host, and runs the script `$3` there.
+const IN_NAMESPACE: &str =
+    "grep -s . \"/proc/sys/${1%/*}\"/* 2>/dev/null | unshare --net sh -c \"$3\" sh \"$1\" \"$2\"";
+
+/// Prints `refused` if the kernel refuses the value `$2` of the parameter `$1`, and then the least and the largest number
+/// that it takes, found by bisection from the present one, if that is a number. What the kernel takes may depend on the
+/// parameters beside, which are set twice, because the order may matter. printf(1) says why a file refuses, a shell's own
+/// may not.
+const TRY: &str = "all=$(cat); for i in 1 2; do printf '%s\\n' \"$all\" | while IFS=: read -r f v; do \
+    read -r c <\"$f\" && [ \"$c\" = \"$v\" ] || printf '%s\\n' \"$v\" >\"$f\"; done 2>/dev/null; done; \
+    n=/proc/sys/$1; [ -e \"$n\" ] || exit 0; \
+    said=$(env printf '%s\\n' \"$2\" 2>&1 >\"$n\") && exit 0; \
+    case $said in *'Invalid argument'*|*'out of range'*) echo refused;; *) exit 0;; esac; \
+    w() { printf '%s\\n' \"$1\" 2>/dev/null >\"$n\"; }; \
     t() { w \"$1\" && [ \"$(cat \"$n\")\" = \"$1\" ]; }; now=$(cat \"$n\" 2>/dev/null) || exit 0; \
     case $now in ''|*[!0-9-]*) exit 0;; esac; t \"$now\" || exit 0; \
     e() { g=$now; b=$1; if t \"$b\"; then g=$b; else \
@@ -20,31 +30,35 @@ const SEARCH: &str = "n=/proc/sys/$1; w() { printf '%s\\n' \"$1\" 2>/dev/null >\
     for most in 18446744073709551615 4294967295 2147483647 no; do t $most && break; done; \
     [ $most != no ] || most=$(e 2147483647); echo \"$(e -2147483648) $most\"";
 
-/// The refusal of a number with the range of the parameter, if the number is outside; otherwise the refusal as it is.
-pub(super) fn explained(
-    shell: &mut dyn Shell,
-    setting: &SettingRef,
-    value: &str,
-    refusal: RemoteError,
-) -> RemoteError {
-    let (RemoteError::Failed { .. }, Ok(number)) = (&refusal, value.parse::<i128>()) else {
-        return refusal;
-    };
-    match range(shell, setting) {
-        Some((least, most)) if !(least..=most).contains(&number) => {
-            let cause = format!("the kernel of {} takes {least} to {most}", shell.host()).into();
-            let operation = format!("change it to {value:?}");
-            SettingError::Refused { operation, setting: setting.clone(), cause }.into()
-        }
-        _ => refusal,
+/// Refuses a value that the kernel there would refuse, if every network namespace has the parameter and the login may
+/// make a namespace. Otherwise only a change can tell.
+pub(super) fn check(at: &mut At<'_>, value: &str) -> Result<(), RemoteError> {
+    let name = sysctl::name(at.setting)?;
+    if !name.starts_with("net/") {
+        return Ok(());
     }
+    let tried = at.shell.run(&attempt(&name, value))?;
+    let mut lines = tried.stdout.lines();
+    if lines.next() != Some("refused") {
+        return Ok(());
+    }
+    let host = at.shell.host();
+    let why = match (value.parse::<i128>(), lines.next().and_then(range)) {
+        (Ok(number), Some((least, most))) if !(least..=most).contains(&number) => {
+            format!("the kernel of {host} takes {least} to {most}")
+        }
+        _ => format!("the kernel of {host} does not take it"),
+    };
+    Err(bad(at.setting, value, why).into())
 }
 
-fn range(shell: &mut dyn Shell, setting: &SettingRef) -> Option<(i128, i128)> {
-    let name = sysctl::name(setting).ok().filter(|name| name.starts_with("net/"))?;
-    let search = Command::new("unshare", ["--net", "sh", "-c", SEARCH, "sh", &name]);
-    let printed = shell.output(&search).ok()?;
-    let (least, most) = printed.trim().split_once(' ')?;
+fn attempt(name: &str, value: &str) -> Command {
+    let purpose = format!("try {value:?} for {name} in a network namespace of its own");
+    Command::script(purpose, IN_NAMESPACE, [name, value, TRY])
+}
+
+fn range(line: &str) -> Option<(i128, i128)> {
+    let (least, most) = line.split_once(' ')?;
     Some((least.parse().ok()?, most.parse().ok()?))
 }
 
@@ -53,32 +67,43 @@ mod tests {
     use super::*;
     use crate::scripted::Scripted;
 
-    fn explained_with(printed: &str, name: &str, value: &str) -> String {
-        let setting: SettingRef = format!("sysctl.{name}").parse().unwrap();
-        let path = name.replace('.', "/");
-        let search = Command::new("unshare", ["--net", "sh", "-c", SEARCH, "sh", &path]);
-        let mut shell = Scripted::default().prints(&search.typed(), printed);
-        let refusal = RemoteError::Failed {
-            host: "b".into(),
-            command: "sysctl".into(),
-            status: 1,
-            said: "Invalid argument".into(),
+    #[test]
+    fn what_is_refused_is_said_with_the_range_and_all_else_is_left_to_the_change() {
+        let said = |printed: &str, name: &str, value: &str| {
+            let setting = format!("sysctl.{name}").parse().unwrap();
+            let typed = attempt(&name.replace('.', "/"), value).typed();
+            let mut shell = Scripted::default().prints(&typed, printed);
+            check(&mut At { shell: &mut shell, setting: &setting }, value)
+                .map_err(|why| why.to_string())
         };
-        explained(&mut shell, &setting, value, refusal).to_string()
+        let name = "net.ipv4.tcp_reordering";
+        assert!(said("refused\n1 300\n", name, "301").unwrap_err().contains("takes 1 to 300"));
+        for (printed, value) in [("refused\n1 300\n", "300"), ("refused\n", "many")] {
+            let why = said(printed, name, value).unwrap_err();
+            assert!(why.contains("does not take it"), "{printed} {value}: {why}");
+        }
+        assert_eq!(said("", name, "300"), Ok(()));
+        assert_eq!(said("refused\n1 300\n", "vm.swappiness", "301"), Ok(()), "not tried");
     }
 
     #[test]
-    fn a_number_outside_gets_the_range_and_all_else_stays_as_the_host_said() {
-        let name = "net.ipv4.tcp_reordering";
-        assert!(explained_with("1 300\n", name, "301").contains("takes 1 to 300"));
-        for (printed, name, value) in [
-            ("1 300\n", name, "300"),
-            ("1 300\n", name, "many"),
-            ("\n", name, "301"),
-            ("1 300\n", "vm.swappiness", "301"),
-        ] {
-            let said = explained_with(printed, name, value);
-            assert!(said.contains("Invalid argument"), "{printed} {name} {value}: {said}");
-        }
+    fn a_host_tries_it_and_judges_what_depends_on_another_parameter() {
+        goodput_testing::in_namespace(|| {
+            let sh = |command: &Command| {
+                let mut shell = std::process::Command::new("sh");
+                let output = shell.args(["-c", &command.to_string()]).env("LC_ALL", "C").output();
+                String::from_utf8(output.unwrap().stdout).unwrap()
+            };
+            let tried = |name: &str, value: &str| sh(&attempt(name, value));
+            assert_eq!(tried("net/ipv4/tcp_reordering", "301"), "refused\n1 300\n");
+            assert_eq!(tried("net/ipv4/tcp_reordering", "299"), "");
+            assert_eq!(tried("net/ipv4/tcp_rmem", "0 0 0"), "refused\n");
+            assert_eq!(tried("net/ipv4/none", "1"), "");
+            let start = "net/ipv4/ip_unprivileged_port_start";
+            assert!(tried(start, "33000").starts_with("refused\n"));
+            let range = ["-q", "-w", "net/ipv4/ip_local_port_range=40000 50000"];
+            sh(&Command::new("sysctl", range));
+            assert_eq!(tried(start, "33000"), "");
+        });
     }
 }

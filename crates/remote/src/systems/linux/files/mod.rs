@@ -304,6 +304,13 @@ impl Row for Files {
         }
     }
 
+    fn files(&self, setting: &SettingRef) -> Vec<String> {
+        match (self.place, &setting.scope) {
+            (Place::Device(file), Some(device)) => vec![of_device(device, file)],
+            _ => Vec::new(),
+        }
+    }
+
     fn of_device(&self) -> bool {
         true
     }
@@ -317,6 +324,11 @@ impl Row for Files {
     fn draws(&self) -> bool {
         false
     }
+}
+
+/// An attribute of a device.
+pub(super) fn of_device(device: &str, file: &str) -> String {
+    format!("/sys/class/net/{device}/{file}")
 }
 
 /// The CPUs there that are `online` or `possible`.
