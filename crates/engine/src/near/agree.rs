@@ -18,6 +18,8 @@ use crate::near::fetch::{self, Fetching};
 use crate::near::flows::{Destination, FlowListeners, Opened, open_flows};
 use crate::near::host_before::path;
 use crate::near::mounted::{self, MountedFlows};
+use crate::near::own_check;
+use crate::run::movers;
 use crate::run::source_ports::{self, Hash, Hashes};
 use crate::run::storage::{FileAccess, OpenFiles, for_memory_only};
 use crate::threads::blocking;
@@ -60,7 +62,6 @@ pub struct Agreed {
 pub struct AgreedAnswers {
     notes: Vec<String>,
     ready: bool,
-    /// The cookie of the echoes that the far end answers, if it answers any.
     echo: Option<Cookie>,
     /// How the far end's card spreads received traffic, if it reports that.
     hash: Option<Hash>,
@@ -79,6 +80,25 @@ pub async fn files(client: &mut Client, plan: &Plan) -> Result<(Plan, OpenFiles)
     let plan =
         if client.far_end().has_files { plan.clone() } else { for_memory_only(plan, &stores)? };
     Ok((plan, stores))
+}
+
+/// Proposes a plan and withdraws it before any flow is opened: what the far end can't do of it, it refuses. Plans with
+/// files are not proposed, because it would open and make them; nor is anything to a far end for which a conversation is
+/// one measurement.
+pub async fn ask(client: &mut Client, plan: &Plan) -> Result<(), EngineError> {
+    let far_end = client.far_end();
+    if !plan.storage.is_memory() || !far_end.takes_any_plan || !far_end.measures_again {
+        return Ok(());
+    }
+    let (plan, _) =
+        own_check::movers(&client.target, &Plan { far_capture: false, ..plan.clone() })?;
+    let proposed = movers::for_peer(&plan, far_end.chooses_movers)?;
+    client.conversation.feed(Input::Propose(Box::new(proposed)));
+    order(client).await?;
+    client
+        .conversation
+        .feed(Input::FlowsFailed("the client only asked whether it is possible".into()));
+    Ok(())
 }
 
 /// Flows that the session wants opened.

@@ -75,7 +75,9 @@ impl Gate<'_> {
         }
         let checked = match request {
             SettingRequest::Read(setting) => self.settings.check_read(setting),
-            SettingRequest::Apply(setting, _) => self.settings.check_change(setting),
+            SettingRequest::Check(setting, _) | SettingRequest::Apply(setting, _) => {
+                self.settings.check_change(setting)
+            }
             SettingRequest::Restore => Ok(()),
         };
         checked.map_err(|error| SettingRefusal {
@@ -118,6 +120,7 @@ mod tests {
             (Some(&Credential::Token { settings: false }), read(rmem)),
             (Some(&token), read(wmem)),
             (Some(&token), read("sysctl.net.ipv4.tcp_fastopen_key")),
+            (Some(&token), SettingRequest::Check(wmem.parse().unwrap(), "1 1 1".into())),
             (Some(&token), SettingRequest::Apply(wmem.parse().unwrap(), "1 1 1".into())),
         ] {
             assert!(why(proven, request.clone()).unwrap().not_permitted, "{proven:?} {request:?}");

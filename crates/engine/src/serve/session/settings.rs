@@ -29,6 +29,9 @@ impl SessionSettings {
     pub fn carry_out(&mut self, request: &SettingRequest) -> Result<String, SettingRefusal> {
         match request {
             SettingRequest::Read(setting) => self.ask(Work::Read(setting.clone())),
+            SettingRequest::Check(setting, value) => {
+                self.ask(Work::Check(setting.clone(), value.clone()))
+            }
             SettingRequest::Apply(setting, value) => {
                 self.asked = true;
                 self.ask(Work::Apply(setting.clone(), value.clone()))

@@ -61,6 +61,40 @@ impl Appliers {
         doubts
     }
 
+    /// Refuses values of `arm` that a host would refuse, as far as it can tell before anything is changed. A value that
+    /// depends on what an earlier setting of the arm makes of the same device or route is left to the change.
+    pub async fn check(&mut self, client: &mut Client, arm: &Arm) -> Result<(), EngineError> {
+        for (place, (setting, value)) in arm.0.iter().enumerate() {
+            let depends =
+                arm.0[..place].iter().any(|(earlier, _)| share_an_object(earlier, setting));
+            if !depends && !is_of_plan(setting) {
+                self.check_one(client, setting.clone(), value.clone()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn check_one(
+        &mut self,
+        client: &mut Client,
+        setting: SettingRef,
+        value: String,
+    ) -> Result<(), EngineError> {
+        if let Some(address) = self.hosts.at(setting.end).cloned() {
+            return self.at_host(address, move |changes| changes.check(&setting, &value)).await;
+        }
+        match setting.end {
+            EndName::Near => {
+                let check = move || goodput_settings::check_value(&setting, &value);
+                blocking(check).await?.map_err(Into::into)
+            }
+            EndName::Far => {
+                let own = SettingRef { end: EndName::Near, ..setting };
+                client.setting(SettingRequest::Check(own, value)).await.map(drop)
+            }
+        }
+    }
+
     /// Sets everything as `arm` has it. Returns the plan to measure with.
     pub async fn apply(
         &mut self,
@@ -145,25 +179,34 @@ impl Appliers {
         setting: SettingRef,
         value: String,
     ) -> Result<String, EngineError> {
+        self.at_host(address, move |changes| changes.apply(&setting, &value)).await
+    }
+
+    /// Does something at a host reached by SSH, after a login if this is the first time.
+    async fn at_host<T: Send + 'static>(
+        &mut self,
+        address: Address,
+        act: impl FnOnce(&mut RemoteChanges) -> Result<T, RemoteError> + Send + 'static,
+    ) -> Result<T, EngineError> {
         let changes = self.remote.remove(&address);
         let (state_dir, access) = (self.state_dir.clone(), self.hosts.access.clone());
         let to = address.clone();
-        let (changes, applied) = blocking(move || {
+        let (changes, done) = blocking(move || {
             let begun = match changes {
                 Some(changes) => Ok(changes),
                 None => RemoteChanges::begin(&state_dir, &to, &access),
             };
             match begun {
                 Ok(mut changes) => {
-                    let applied = changes.apply(&setting, &value);
-                    (Some(changes), applied)
+                    let done = act(&mut changes);
+                    (Some(changes), done)
                 }
-                Err(error) => (None, Err::<String, RemoteError>(error)),
+                Err(error) => (None, Err(error)),
             }
         })
         .await?;
         self.remote.extend(changes.map(|changes| (address, changes)));
-        applied.map_err(Into::into)
+        done.map_err(Into::into)
     }
 
     /// The hosts reached by SSH that were changed.
@@ -248,6 +291,15 @@ pub fn planned(arm: &Arm, plan: &Plan) -> Result<Plan, EngineError> {
     Ok(plan)
 }
 
+/// Whether two settings belong to the same device or route of one host. A class is part of its device.
+fn share_an_object(one: &SettingRef, other: &SettingRef) -> bool {
+    let object = |setting: &SettingRef| {
+        let scope = setting.scope.as_deref()?;
+        Some(scope.split(':').next().unwrap_or(scope).to_owned())
+    };
+    one.end == other.end && object(one).is_some() && object(one) == object(other)
+}
+
 /// Whether a setting belongs to the measurement. A setting that this host does not know belongs to another host.
 fn is_of_plan(setting: &SettingRef) -> bool {
     let near = SettingRef { end: EndName::Near, ..setting.clone() };
@@ -272,5 +324,21 @@ fn apply_near(
             (Some(changes), applied)
         }
         Err(error) => (None, Err(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_belongs_to_its_device_and_a_host_is_no_object() {
+        let share = |one: &str, other: &str| {
+            share_an_object(&one.parse().unwrap(), &other.parse().unwrap())
+        };
+        assert!(share("qdisc.kind@eth0", "qdisc.htb.rate@eth0:1:10"));
+        assert!(!share("qdisc.kind@eth0", "qdisc.kind@eth1"));
+        assert!(!share("qdisc.kind@eth0", "far:qdisc.kind@eth0"));
+        assert!(!share("sysctl.net.core.rmem_max", "sysctl.net.core.wmem_max"));
     }
 }

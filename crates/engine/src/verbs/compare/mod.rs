@@ -153,7 +153,7 @@ async fn run(
         seed: request.seed,
         ..Design::default()
     };
-    let Rehearsal { change, rounded } = rehearse(request, client, appliers).await?;
+    let Rehearsal { change, rounded } = rehearse(request, client, appliers, interrupt).await?;
     let mut log = RunLog::new(request, design.looks().first());
     log.doubts = appliers.forget_metrics(client, &request.plan, arms).await;
     log.doubts.extend(rounded);
@@ -193,14 +193,17 @@ async fn run(
 async fn check_arms(request: &CompareRequest) -> Result<(), EngineError> {
     for arm in &request.arms {
         let plan = planned(arm, &request.plan)?;
-        own_check::check(&request.target, &plan).await.map_err(|why| {
-            let settings = arm.0.iter().map(|(setting, value)| format!("{setting}={value}"));
-            let named: Vec<_> = settings.collect();
-            let not_permitted = why.not_permitted();
-            EngineError::Incomplete { why: format!("{}: {why}", named.join(" ")), not_permitted }
-        })?;
+        own_check::check(&request.target, &plan).await.map_err(|why| of_arm(arm, &why))?;
     }
     Ok(())
+}
+
+/// Why an arm can't be measured, with its settings.
+fn of_arm(arm: &Arm, why: &EngineError) -> EngineError {
+    let settings = arm.0.iter().map(|(setting, value)| format!("{setting}={value}"));
+    let named: Vec<_> = settings.collect();
+    let not_permitted = why.not_permitted();
+    EngineError::Incomplete { why: format!("{}: {why}", named.join(" ")), not_permitted }
 }
 
 /// Makes the runs and records them.

@@ -1,5 +1,6 @@
-//! Every arm is applied once, the baseline last, before the first run: a wrong value or a missing permission shows before
-//! any time is spent, and so does what the kernels make of the values.
+//! Before the first run, the hosts are asked about every arm, so that a wrong value is refused before anything changes.
+//! Then every arm is applied once, the baseline last: a missing permission shows before any time is spent, and so does
+//! what the kernels make of the values.
 
 use std::time::{Duration, Instant};
 
@@ -7,9 +8,12 @@ use goodput_model::{Plan, SettingRef};
 use goodput_settings::value::is_rounded;
 
 use super::appliers::{Appliers, planned};
-use super::{Arm, CompareRequest};
+use super::{Arm, CompareRequest, of_arm};
 use crate::error::EngineError;
+use crate::interrupt::Interrupt;
+use crate::near::agree;
 use crate::near::client::Client;
+use crate::verbs::retry::may_pass;
 
 /// What the rehearsal has shown.
 pub struct Rehearsal {
@@ -19,12 +23,17 @@ pub struct Rehearsal {
     pub rounded: Vec<String>,
 }
 
-/// Applies every arm. Fails as the runs would, and if two arms become the same.
+/// Asks about every arm, then applies it. Fails as the runs would, and if two arms become the same.
 pub async fn rehearse(
     request: &CompareRequest,
     client: &mut Client,
     appliers: &mut Appliers,
+    interrupt: &Interrupt,
 ) -> Result<Rehearsal, EngineError> {
+    for arm in &request.arms {
+        appliers.check(client, arm).await?;
+    }
+    check_plans(request, client, interrupt).await?;
     let (mut change, mut outcomes) = (Duration::ZERO, Vec::new());
     for (number, arm) in request.arms.iter().rev().enumerate() {
         let began = Instant::now();
@@ -38,6 +47,32 @@ pub async fn rehearse(
         Some(why) => Err(EngineError::Flow(why)),
         None => Ok(Rehearsal { change, rounded: rounded(&outcomes) }),
     }
+}
+
+/// Lets the far end refuse the plan of an arm: its kernel may not take a socket option that this one takes.
+/// What passes is left to the runs, which try again.
+async fn check_plans(
+    request: &CompareRequest,
+    client: &mut Client,
+    interrupt: &Interrupt,
+) -> Result<(), EngineError> {
+    let mut asked: Vec<Plan> = Vec::new();
+    for arm in &request.arms {
+        let plan = planned(arm, &request.plan)?;
+        if asked.contains(&plan) {
+            continue;
+        }
+        let answer = tokio::select! {
+            answer = agree::ask(client, &plan) => answer,
+            () = interrupt.raised() => return Err(EngineError::Interrupted),
+        };
+        match answer {
+            Err(why) if may_pass(&why) => return Ok(()),
+            answer => answer.map_err(|why| of_arm(arm, &why))?,
+        }
+        asked.push(plan);
+    }
+    Ok(())
 }
 
 /// What became of an arm.

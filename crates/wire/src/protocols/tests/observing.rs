@@ -221,6 +221,19 @@ fn settings_are_reached_with_the_token() {
 }
 
 #[test]
+fn a_value_is_checked_by_a_server_that_says_that_it_can() {
+    for protocol in observing() {
+        let setting = "far:sysctl.net.ipv4.tcp_rmem".parse().unwrap();
+        let check = Step::Ask(SettingRequest::Check(setting, "1 2 3".into()));
+        let mut pair = joined(protocol, TOKENS[1], vec![check, measure()]);
+        pair.run();
+        assert_complete(&pair, 1);
+        let asked = |a: &Action| matches!(a, Action::Setting(SettingRequest::Check(..)));
+        assert_eq!(pair.server.count(asked), 1);
+    }
+}
+
+#[test]
 fn settings_are_out_of_reach_without_the_token_even_where_the_server_has_one() {
     for (protocol, server_token) in observing_with_tokens() {
         let steps = vec![read_setting(), measure()];

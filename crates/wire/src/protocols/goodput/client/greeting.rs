@@ -49,13 +49,15 @@ pub(super) struct Greeting {
     deadline: Instant,
     /// When this end sent its hello.
     asked: Instant,
+    /// Whether the server has said that it checks values of settings.
+    pub(super) checks: bool,
 }
 
 impl Greeting {
     /// Opens the conversation.
     pub(super) fn new(now: Instant, channel: &mut Channel, config: ClientConfig) -> Self {
-        let mut greeting =
-            Self { config, stage: Stage::Hello, deadline: now + GREETING_TIMEOUT, asked: now };
+        let (stage, deadline, asked) = (Stage::Hello, now + GREETING_TIMEOUT, now);
+        let mut greeting = Self { config, stage, deadline, asked, checks: false };
         match greeting.open(now, channel) {
             Ok(begun) => greeting.stage = Stage::Preamble { seen: Vec::new(), begun },
             Err(error) => {
@@ -207,11 +209,17 @@ impl Greeting {
         }
     }
 
-    fn greeted(&self, now: Instant, channel: &mut Channel, hello: Hello) -> Result<(), WireError> {
+    fn greeted(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        hello: Hello,
+    ) -> Result<(), WireError> {
         if hello.version != PROTOCOL_VERSION {
             return Err(WireError::Version { ours: PROTOCOL_VERSION, theirs: hello.version });
         }
         let clock = hello.unix_us.map(|theirs| self.clock_offset(now, theirs));
+        self.checks = hello.checks;
         let inflates = hello.inflates;
         let peer = hello.host().map_err(WireError::broken)?;
         let secured = channel.is_secured();

@@ -17,6 +17,8 @@ pub(super) struct Questions {
     asked_until: Option<Instant>,
     /// Number of the last question that was asked.
     id: u32,
+    /// Whether the server checks values.
+    checks: bool,
 }
 
 impl Questions {
@@ -32,8 +34,14 @@ impl Questions {
         if greeted { self.ask_next(now, channel) } else { Ok(()) }
     }
 
-    /// The greeting is over.
-    pub(super) fn greeted(&mut self, now: Instant, channel: &mut Channel) -> Result<(), WireError> {
+    /// The greeting is over; the server `checks` values, or is too old for that.
+    pub(super) fn greeted(
+        &mut self,
+        now: Instant,
+        channel: &mut Channel,
+        checks: bool,
+    ) -> Result<(), WireError> {
+        self.checks = checks;
         self.ask_next(now, channel)
     }
 
@@ -42,6 +50,13 @@ impl Questions {
             return Ok(());
         }
         let Some(request) = self.waiting.pop_front() else { return Ok(()) };
+        if let SettingRequest::Check(_, value) = &request
+            && !self.checks
+        {
+            // Only the change itself can be refused there.
+            channel.act(Action::SettingAnswered(Ok(value.clone())));
+            return self.ask_next(now, channel);
+        }
         self.id += 1;
         self.asked_until = Some(now + SETTING_TIMEOUT);
         channel.send(now, &Message::Setting(AskSetting { id: self.id, request }))
@@ -78,5 +93,30 @@ impl Questions {
 
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.asked_until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::Output;
+
+    #[test]
+    fn a_server_that_does_not_check_is_not_asked_to() {
+        let now = Instant::now();
+        for checks in [false, true] {
+            let (mut questions, mut channel) = (Questions::default(), Channel::new(now));
+            let setting = "sysctl.net.ipv4.tcp_rmem".parse().unwrap();
+            let request = SettingRequest::Check(setting, "1 2 3".into());
+            questions.ask(now, &mut channel, request, false).unwrap();
+            questions.greeted(now, &mut channel, checks).unwrap();
+            let output = channel.outbox_mut().poll();
+            let is_answered = matches!(
+                &output,
+                Some(Output::Do(Action::SettingAnswered(Ok(value)))) if value == "1 2 3"
+            );
+            assert!(is_answered || checks, "{output:?}");
+            assert_eq!(questions.next_timeout().is_some(), checks);
+        }
     }
 }
