@@ -58,6 +58,7 @@ const CAPTURE: &str = "goodput-capture";
 const CHARTS: &str = "goodput-charts";
 const WATCH: &str = "goodput-watch";
 const FLEET: &str = "goodput-fleet";
+const BUS: &str = "goodput-bus";
 const WEB: &str = "goodput-web";
 
 /// From the bottom up. The tests of a crate may use all crates before it.
@@ -76,6 +77,7 @@ const LAYERS: &[Layer] = &[
     pure(CHARTS, &[MODEL]),
     pure(WATCH, &[MODEL]),
     pure(FLEET, &[MODEL]),
+    layer(BUS, &[]),
     layer(STORE, &[MODEL]),
     // What it shows and starts besides the history is handed to it.
     layer(WEB, &[MODEL, CHARTS, STORE]),
@@ -110,7 +112,7 @@ const LAYERS: &[Layer] = &[
         "goodput",
         &[
             MODEL, WIRE, FILES, CEILING, DIAGNOSE, EXPERIMENT, SHAPING, STORE, MOVER, KERNEL,
-            SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT, CHARTS, WATCH, FLEET, WEB,
+            SETTINGS, REMOTE, LAB, SANDBOX, ENGINE, COMPAT, CHARTS, WATCH, FLEET, BUS, WEB,
         ],
     ),
     // The developers' programs, which share how they start others. `xtask` counts what tests leave behind, and starts the
@@ -123,6 +125,7 @@ const LAYERS: &[Layer] = &[
 
 /// Libraries whose purpose is I/O; not for pure crates.
 const IO_LIBRARIES: &[&str] = &[
+    "async-nats",
     "async-std",
     "libc",
     "mio",

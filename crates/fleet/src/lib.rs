@@ -5,6 +5,7 @@
 //! ```text
 //! mesh file ──▶ Mesh ──▶ plan (rounds, calendar, budgets) ──▶ FleetPlan
 //! records ──▶ seen (who sent to whom) ──▶ cells ──▶ fit (senders + receivers + paths) ──▶ explain ──▶ Matrix
+//! plan ──▶ Turn ──▶ Task ──▶ step (what an agent does with it) ──▶ Outcome
 //! ```
 #![forbid(unsafe_code)]
 // A library returns its messages. The print macros would also panic if nobody reads.
@@ -13,10 +14,17 @@
 mod matrix;
 mod mesh;
 mod plan;
+mod task;
 
 pub use matrix::{
     Cause, Cell, Explanation, LimitSeen, Matrix, Observation, Part, Question, Unusable, matrix,
-    seen,
+    seen, seen_between,
 };
 pub use mesh::{Mesh, MeshError, Pair, Site, Window};
-pub use plan::{Costs, FleetPlan, LeftOut, Reason, SiteShare, fewest_rounds, plan, rounds};
+pub use plan::{
+    Costs, FleetPlan, LeftOut, Reason, SiteShare, fewest_rounds, opens_in_s, plan, rounds,
+};
+pub use task::{
+    Announcement, Answer, Call, Delivered, End, FORMAT, Invitation, Next, Outcome, Rival, Step,
+    Task, Turn, Unreadable, is_sure, next, step, tasks, word,
+};

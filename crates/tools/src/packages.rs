@@ -62,6 +62,7 @@ pub const FOR_TESTS: &[Package] = &[
         program: "promtool",
         reason: "reads the metrics, and judges them and the alert rules",
     },
+    Package { name: "nats-server", program: "nats-server", reason: "carries a fleet's messages" },
 ];
 
 /// Packages for the benchmark.

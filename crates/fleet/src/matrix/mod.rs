@@ -12,5 +12,5 @@ mod whole;
 pub use cells::Cell;
 pub use explain::{Cause, Explanation, LimitSeen};
 pub use part::Part;
-pub use seen::{Observation, Unusable, seen};
+pub use seen::{Observation, Unusable, seen, seen_between};
 pub use whole::{Matrix, Question, matrix};

@@ -82,6 +82,24 @@ impl fmt::Display for Unusable {
 pub fn seen(record: &Record, id: i64, mesh: Option<&Mesh>) -> Result<Observation, Unusable> {
     let direction = usable(record)?;
     let [near, far] = hosts(record, mesh)?;
+    observed(record, id, direction, [near, far])
+}
+
+/// The same for a test whose sites are known: `near` measured with `far`.
+pub fn seen_between(
+    record: &Record,
+    id: i64,
+    [near, far]: [&str; 2],
+) -> Result<Observation, Unusable> {
+    observed(record, id, usable(record)?, [plain(near), plain(far)])
+}
+
+fn observed(
+    record: &Record,
+    id: i64,
+    direction: &DirectionResult,
+    [near, far]: [String; 2],
+) -> Result<Observation, Unusable> {
     let (sender, receiver) = match direction.sender {
         EndName::Near => (near, far),
         EndName::Far => (far, near),
@@ -199,6 +217,8 @@ mod tests {
         let seen = seen(&record(), 7, None).unwrap();
         assert_eq!((seen.record, seen.limit.as_str()), (7, "shaper-burst"));
         assert!(seen.at_s > 1.7e9 && seen.goodput.0 > 4e8, "{seen:?}");
+        let between = seen_between(&reversed(), 7, ["a", "b"]).unwrap();
+        assert_eq!((between.sender.as_str(), between.receiver.as_str()), ("b", "a"));
     }
 
     #[test]

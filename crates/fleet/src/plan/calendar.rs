@@ -1,6 +1,6 @@
 //! When rounds run: how many fit into a day's windows, and when a mesh is done.
 
-use crate::mesh::Window;
+use crate::mesh::{Mesh, Window};
 
 /// Seconds of a day.
 pub(super) const DAY_S: f64 = 86_400.0;
@@ -44,6 +44,28 @@ impl<'a> Calendar<'a> {
         }
         None
     }
+
+    /// Seconds until a round may begin, at this second of the day (UTC). 0: one that begins now ends within its window.
+    /// `None` if no window has room for one.
+    fn opens_in_s(&self, of_day_s: f64) -> Option<f64> {
+        if self.windows.is_empty() {
+            return Some(0.0);
+        }
+        let fitting = self.windows.iter().filter(|window| self.rounds_in(**window) > 0);
+        let waits = fitting.map(|window| {
+            let since_s = (of_day_s - f64::from(window.from_min) * 60.0).rem_euclid(DAY_S);
+            let (length_s, is_always) = (window.length_s(), window.length_s() >= DAY_S);
+            if is_always || since_s + self.round_s <= length_s { 0.0 } else { DAY_S - since_s }
+        });
+        waits.reduce(f64::min)
+    }
+}
+
+/// Seconds until a round of this mesh may begin, at `now_s`, seconds since 1970; 0 within a window that has room for it.
+pub fn opens_in_s(mesh: &Mesh, now_s: f64) -> f64 {
+    let calendar = Calendar::new(&mesh.windows, mesh.round_s());
+    // A mesh without room for a round is refused when its file is read.
+    calendar.opens_in_s(now_s.rem_euclid(DAY_S)).unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -64,6 +86,22 @@ mod tests {
         assert_eq!(calendar.done_after_s(8), Some(DAY_S + 600.0));
         assert_eq!(Calendar::new(&[], 600.0).done_after_s(8), Some(4800.0));
         assert_eq!(Calendar::new(&windows, 6000.0).done_after_s(1), None);
+    }
+
+    #[test]
+    fn a_round_waits_for_a_window_that_has_room_for_it() {
+        let windows = [NOON, NIGHT];
+        let calendar = Calendar::new(&windows, 600.0);
+        let at = |hour: f64, minute: f64| calendar.opens_in_s(hour * 3600.0 + minute * 60.0);
+        assert_eq!(at(12.0, 0.0), Some(0.0));
+        assert_eq!(at(11.0, 59.0), Some(60.0));
+        assert_eq!(at(12.0, 1.0), Some(10.0 * 3600.0 - 60.0), "it would not end in time");
+        assert_eq!(at(22.0, 50.0), Some(0.0));
+        assert_eq!(at(22.0, 51.0), Some(13.0 * 3600.0 + 9.0 * 60.0), "at noon of the next day");
+        let whole_day = [Window { from_min: 60, length_min: 1440 }];
+        assert_eq!(Calendar::new(&whole_day, 600.0).opens_in_s(3599.0), Some(0.0));
+        assert_eq!(Calendar::new(&[], 600.0).opens_in_s(5.0), Some(0.0));
+        assert_eq!(Calendar::new(&windows, 6000.0).opens_in_s(0.0), None);
     }
 
     proptest! {

@@ -6,5 +6,6 @@ mod gaps;
 mod outline;
 mod rounds;
 
+pub use calendar::opens_in_s;
 pub use outline::{Costs, FleetPlan, LeftOut, Reason, SiteShare, plan};
 pub use rounds::{fewest_rounds, rounds};

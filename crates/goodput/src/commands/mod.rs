@@ -53,7 +53,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
         Command::Tune(args) => tune::run(*args, state_dir),
         Command::Shaping(args) => shaping::run(&args, state_dir),
         Command::Watch(args) => watch::run(&args, state_dir),
-        Command::Fleet(what) => fleet::run(&what),
+        Command::Fleet(what) => fleet::run(&what, state_dir),
         Command::Check(args) => check::run(&args, state_dir, verbose),
         Command::Top(args) => top::run(&args),
         Command::Ceiling(args) => ceiling::run(&args),

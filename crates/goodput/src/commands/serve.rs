@@ -92,6 +92,7 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
             tokio::select! {
                 () = signals.next() => {}
                 () = asked_to_quit(view.as_ref()) => {}
+                () = input_ended(args.listen.end_with_input) => {}
             }
         };
         let served = serve(config, sockets, ready, stop).await;
@@ -106,6 +107,25 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
 async fn asked_to_quit(view: Option<&ServerView>) {
     match view {
         Some(view) => view.quit().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until standard input ends, if the server ends with it; for ever otherwise. A thread of its own reads: it may wait
+/// until this process ends.
+async fn input_ended(asked: bool) {
+    let (ended, wait) = tokio::sync::oneshot::channel::<()>();
+    let read = move || {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        drop(ended);
+    };
+    let reader = asked.then(|| std::thread::Builder::new().name("input".into()).spawn(read));
+    match reader {
+        Some(Ok(_)) => drop(wait.await),
+        Some(Err(cause)) => {
+            tracing::warn!("this server goes on if the program that started it ends: {cause}");
+            std::future::pending().await
+        }
         None => std::future::pending().await,
     }
 }

@@ -16,6 +16,7 @@ mod file_server_limits;
 mod file_servers;
 mod files;
 mod fleet;
+mod fleet_agents;
 mod freebsd;
 mod help;
 mod history;

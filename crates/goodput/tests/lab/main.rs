@@ -7,6 +7,7 @@
 
 mod changes;
 mod disturbed;
+mod fleet;
 mod howtos;
 #[path = "../common/journals.rs"]
 mod journals;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
             .chain(latency::all())
             .chain(server_limit::all())
             .chain(slow_back::all())
+            .chain(fleet::all())
             .chain(long_path::all())
             .chain(retried::all())
             .chain(turns::all())

@@ -1,5 +1,6 @@
 //! Servers from Debian's packages, each on its own ports, for as long as a test holds them.
 
+mod nats;
 mod nginx;
 mod vsftpd;
 
@@ -7,6 +8,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+pub use nats::{Nats, nats};
 pub use nginx::{Nginx, nginx};
 pub use vsftpd::vsftpd;
 

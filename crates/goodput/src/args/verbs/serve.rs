@@ -67,6 +67,11 @@ pub struct ListenArgs {
     /// They are counts of all clients together. Everyone who reaches the address can read them.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address::with_port, hide_short_help = true)]
     pub metrics: Option<SocketAddr>,
+    /// End when standard input ends
+    ///
+    /// For a program that started this one, which then leaves no port open when it is killed.
+    #[arg(long, hide = true)]
+    pub end_with_input: bool,
     /// Print this instead of the listening addresses
     #[arg(long, value_name = "TEXT", hide = true)]
     pub announce: Option<String>,

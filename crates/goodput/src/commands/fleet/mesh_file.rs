@@ -8,7 +8,12 @@ use goodput_fleet::Mesh;
 
 /// Reads a mesh file.
 pub(super) fn read(path: &Path) -> Result<Mesh> {
+    read_with_text(path).map(|(mesh, _)| mesh)
+}
+
+/// The same, with the text of the file.
+pub(super) fn read_with_text(path: &Path) -> Result<(Mesh, String)> {
     let shown = path.display().to_string();
     let text = fs::read_to_string(path).with_context(|| format!("can't read the mesh {shown}"))?;
-    Ok(Mesh::parse(&shown, &text)?)
+    Ok((Mesh::parse(&shown, &text)?, text))
 }

@@ -47,7 +47,7 @@ fn of_text(text: &str) -> Result<Vec<Record>, RecordError> {
 }
 
 /// The number of the same record in the history.
-fn known(store: &Store, record: &Record) -> Result<Option<i64>> {
+pub fn known(store: &Store, record: &Record) -> Result<Option<i64>> {
     let wanted = Wanted {
         target: Some(record.target.clone()),
         from: Some(record.started.clone()),

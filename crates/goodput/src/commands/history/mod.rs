@@ -3,6 +3,8 @@
 mod export;
 mod import;
 
+pub use import::known;
+
 use anyhow::{Result, bail};
 
 use crate::args::{HistoryArgs, HistoryDeed, PruneArgs};

@@ -1,0 +1,51 @@
+//! Why the bus did not do what was asked.
+
+use std::fmt::Display;
+
+/// Why the bus did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum BusError {
+    /// The credentials are none.
+    #[error("can't read the NATS credentials: {0}; take the file that `nsc generate creds` makes")]
+    Credentials(std::io::Error),
+    /// The server can't be reached, or does not let this user in.
+    #[error(
+        "can't connect to NATS at {url}: {why}; check the address, and whether the server wants --creds"
+    )]
+    Connect {
+        /// The address, as it was given.
+        url: String,
+        /// What happened.
+        why: String,
+    },
+    /// A stream or a bucket can't be had.
+    #[error(
+        "can't {operation}: {why}; the NATS server needs JetStream (nats-server -js), and this user the right to it"
+    )]
+    Storage {
+        /// What was tried, on what.
+        operation: String,
+        /// What happened.
+        why: String,
+    },
+    /// A request failed, as while the server is away.
+    #[error("can't {operation}: {why}")]
+    Request {
+        /// What was tried, on what.
+        operation: String,
+        /// What happened.
+        why: String,
+    },
+}
+
+impl BusError {
+    /// Names the request that failed.
+    pub(crate) fn request<E: Display>(operation: impl Into<String>) -> impl FnOnce(E) -> Self {
+        move |why| Self::Request { operation: operation.into(), why: why.to_string() }
+    }
+
+    /// Names the stream or bucket that can't be had.
+    pub(crate) fn storage<E: Display>(operation: impl Into<String>) -> impl FnOnce(E) -> Self {
+        move |why| Self::Storage { operation: operation.into(), why: why.to_string() }
+    }
+}

@@ -1,0 +1,131 @@
+//! Keys and their values, in a bucket.
+
+use std::time::Duration;
+
+use async_nats::jetstream::kv::{CreateErrorKind, Operation, Store, UpdateErrorKind};
+use async_nats::jetstream::stream::{Config, DiscardPolicy};
+use serde::Serialize;
+
+use crate::connect::{Bus, json};
+use crate::error::BusError;
+
+/// A bucket of keys.
+#[derive(Debug, Clone)]
+pub struct Keys {
+    store: Store,
+}
+
+/// What a key has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Its value.
+    pub value: Vec<u8>,
+    /// Grows with each write to the bucket.
+    pub revision: u64,
+    /// When it was written, seconds since 1970, by the clock of the server.
+    pub written_s: f64,
+}
+
+impl Bus {
+    /// The bucket of this name (letters, digits, `-`, `_`), made on first use. With an `expiry`, a key is gone that long
+    /// after it was last written.
+    ///
+    /// # Errors
+    /// The server has no JetStream, or refuses the bucket.
+    pub async fn keys(&self, bucket: &str, expiry: Option<Duration>) -> Result<Keys, BusError> {
+        let failed = || format!("make the bucket {bucket}");
+        let made = self.jetstream.get_or_create_stream(stream_of(bucket, expiry)).await;
+        made.map_err(BusError::storage(failed()))?;
+        let store = self.jetstream.get_key_value(bucket).await;
+        Ok(Keys { store: store.map_err(BusError::storage(failed()))? })
+    }
+}
+
+/// The stream behind a bucket (NATS ADR-8, "JetStream based Key-Value Stores"). The library makes it only after a question
+/// whose answer it can't read if it comes from a server of Debian 12.
+fn stream_of(bucket: &str, expiry: Option<Duration>) -> Config {
+    Config {
+        name: format!("KV_{bucket}"),
+        subjects: vec![format!("$KV.{bucket}.>")],
+        max_messages_per_subject: 1,
+        max_age: expiry.unwrap_or_default(),
+        discard: DiscardPolicy::New,
+        allow_rollup: true,
+        deny_delete: true,
+        allow_direct: true,
+        num_replicas: 1,
+        ..Config::default()
+    }
+}
+
+impl Keys {
+    /// Writes a key that does not exist. Returns its revision, or `None` if it exists.
+    ///
+    /// # Errors
+    /// The server does not answer, or refuses the key.
+    pub async fn create<T: Serialize>(
+        &self,
+        key: &str,
+        value: &T,
+    ) -> Result<Option<u64>, BusError> {
+        match self.store.create(key, json(value)?.into()).await {
+            Ok(revision) => Ok(Some(revision)),
+            Err(why) if why.kind() == CreateErrorKind::AlreadyExists => Ok(None),
+            Err(why) => Err(self.failed("make", key)(why)),
+        }
+    }
+
+    /// Writes a key whose last revision is `revision`. Returns the new one, or `None` if someone else has written it
+    /// meanwhile, or it is gone.
+    ///
+    /// # Errors
+    /// The server does not answer, or refuses the key.
+    pub async fn update<T: Serialize>(
+        &self,
+        key: &str,
+        value: &T,
+        revision: u64,
+    ) -> Result<Option<u64>, BusError> {
+        match self.store.update(key, json(value)?.into(), revision).await {
+            Ok(revision) => Ok(Some(revision)),
+            Err(why) if why.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
+            Err(why) => Err(self.failed("write", key)(why)),
+        }
+    }
+
+    /// Writes a key, whatever it has.
+    ///
+    /// # Errors
+    /// The server does not answer, or refuses the key.
+    pub async fn put<T: Serialize>(&self, key: &str, value: &T) -> Result<u64, BusError> {
+        let put = self.store.put(key, json(value)?.into()).await;
+        put.map_err(self.failed("write", key))
+    }
+
+    /// What a key has, if it exists.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn entry(&self, key: &str) -> Result<Option<Entry>, BusError> {
+        let found = self.store.entry(key).await.map_err(self.failed("read", key))?;
+        let found = found.filter(|entry| entry.operation == Operation::Put);
+        Ok(found.map(|entry| Entry {
+            value: entry.value.to_vec(),
+            revision: entry.revision,
+            written_s: entry.created.unix_timestamp_nanos() as f64 / 1e9,
+        }))
+    }
+
+    /// Removes a key whose last revision is `revision`.
+    ///
+    /// # Errors
+    /// The server does not answer, or someone else has written the key meanwhile.
+    pub async fn remove(&self, key: &str, revision: u64) -> Result<(), BusError> {
+        let removed = self.store.delete_expect_revision(key, Some(revision)).await;
+        removed.map_err(self.failed("remove", key))
+    }
+
+    fn failed<E: std::fmt::Display>(&self, verb: &str, key: &str) -> impl FnOnce(E) -> BusError {
+        BusError::request(format!("{verb} the key {key} of the bucket {}", self.store.name))
+    }
+}

@@ -1,0 +1,26 @@
+//! What goodput asks of NATS and its JetStream, and nothing else: keys that expire, a queue of work, outcomes that are
+//! written once, questions with an answer, and news.
+//!
+//! ```text
+//! Keys      create, update, entry, remove     a name is held by one; a task is begun by one
+//! Queue     put ──▶ Inbox ──▶ Delivery        each delivery comes again until it is done
+//! Outcomes  put_once, get, hear               one for each id, whoever is first
+//! Bus       ask ──▶ Questions, tell ──▶ News  without storage
+//! ```
+#![forbid(unsafe_code)]
+// A library returns its messages. The print macros would also panic if nobody reads.
+#![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
+
+mod connect;
+mod error;
+mod keys;
+mod outcomes;
+mod queue;
+mod talk;
+
+pub use connect::Bus;
+pub use error::BusError;
+pub use keys::{Entry, Keys};
+pub use outcomes::{Heard, Outcomes};
+pub use queue::{Delivery, Inbox, Queue};
+pub use talk::{Question, Questions};

@@ -1,0 +1,105 @@
+//! Outcomes: one for each id, whoever is first.
+
+use std::time::Duration;
+
+use async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE;
+use async_nats::jetstream::Context;
+use async_nats::jetstream::context::PublishErrorKind;
+use async_nats::jetstream::stream::{Config, LastRawMessageErrorKind, Stream};
+use async_nats::{Client, HeaderMap, HeaderValue, Subscriber};
+use futures_util::StreamExt;
+use serde::Serialize;
+
+use crate::connect::{Bus, json};
+use crate::error::BusError;
+
+/// Outcomes that are kept for a while.
+#[derive(Debug, Clone)]
+pub struct Outcomes {
+    client: Client,
+    jetstream: Context,
+    stream: Stream,
+    subject: String,
+}
+
+impl Bus {
+    /// The outcomes of this name on the subjects `subject`.ID, made on first use. Each is gone after `expiry`.
+    ///
+    /// # Errors
+    /// The server has no JetStream, or refuses the stream.
+    pub async fn outcomes(
+        &self,
+        name: &str,
+        subject: &str,
+        expiry: Duration,
+    ) -> Result<Outcomes, BusError> {
+        let config = Config {
+            name: name.into(),
+            subjects: vec![format!("{subject}.*")],
+            max_age: expiry,
+            ..Config::default()
+        };
+        let made = self.jetstream.get_or_create_stream(config).await;
+        let stream = made.map_err(BusError::storage(format!("make the stream {name}")))?;
+        let (client, jetstream) = (self.client.clone(), self.jetstream.clone());
+        Ok(Outcomes { client, jetstream, stream, subject: subject.into() })
+    }
+}
+
+impl Outcomes {
+    /// Publishes the outcome of `id`; on return it is stored. `false`: there is one already, which stays.
+    ///
+    /// # Errors
+    /// The server does not answer, the outcome is too long, or the stream is full.
+    pub async fn put_once<T: Serialize>(&self, id: &str, outcome: &T) -> Result<bool, BusError> {
+        let failed = || format!("publish the outcome of {id}");
+        let mut headers = HeaderMap::new();
+        headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, HeaderValue::from(0_u64));
+        let sent = self.jetstream.publish_with_headers(self.of(id), headers, json(outcome)?.into());
+        let stored = sent.await.map_err(BusError::request(failed()))?;
+        match stored.await {
+            Ok(_) => Ok(true),
+            Err(why) if why.kind() == PublishErrorKind::WrongLastSequence => Ok(false),
+            Err(why) => Err(BusError::request(failed())(why)),
+        }
+    }
+
+    /// The outcome of `id`, if there is one.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn get(&self, id: &str) -> Result<Option<Vec<u8>>, BusError> {
+        match self.stream.get_last_raw_message_by_subject(&self.of(id)).await {
+            Ok(message) => Ok(Some(message.payload.to_vec())),
+            Err(why) if why.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+            Err(why) => Err(BusError::request(format!("read the outcome of {id}"))(why)),
+        }
+    }
+
+    /// Hears of the outcome of `id` from now on. It may be missed while the connection is broken, so also ask for it.
+    ///
+    /// # Errors
+    /// The connection is closed.
+    pub async fn hear(&self, id: &str) -> Result<Heard, BusError> {
+        let heard = self.client.subscribe(self.of(id)).await;
+        heard.map(Heard).map_err(BusError::request(format!("hear of the outcome of {id}")))
+    }
+
+    fn of(&self, id: &str) -> String {
+        format!("{}.{id}", self.subject)
+    }
+}
+
+/// What is heard of an outcome.
+pub struct Heard(Subscriber);
+
+impl Heard {
+    /// Waits for the outcome. May be dropped while it waits.
+    pub async fn next(&mut self) -> Vec<u8> {
+        match self.0.next().await {
+            Some(message) => message.payload.to_vec(),
+            // The connection is closed for good: whoever waits also asks.
+            None => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Questions with an answer, and news: nothing of this is stored.
+
+use async_nats::client::RequestErrorKind;
+use async_nats::{Client, Message, Subscriber};
+use futures_util::StreamExt;
+use serde::Serialize;
+
+use crate::connect::{Bus, json};
+use crate::error::BusError;
+
+impl Bus {
+    /// Asks whoever answers at `subject`, for at most ten seconds. `None`: nobody does.
+    ///
+    /// # Errors
+    /// There is no answer in time, or the connection is closed.
+    pub async fn ask<T: Serialize>(
+        &self,
+        subject: &str,
+        question: &T,
+    ) -> Result<Option<Vec<u8>>, BusError> {
+        match self.client.request(subject.to_owned(), json(question)?.into()).await {
+            Ok(message) => Ok(Some(message.payload.to_vec())),
+            Err(why) if why.kind() == RequestErrorKind::NoResponders => Ok(None),
+            Err(why) => Err(BusError::request(format!("ask {subject}"))(why)),
+        }
+    }
+
+    /// The questions at `subject`, from now on.
+    ///
+    /// # Errors
+    /// The connection is closed.
+    pub async fn questions(&self, subject: &str) -> Result<Questions, BusError> {
+        let asked = self.client.subscribe(subject.to_owned()).await;
+        let asked = asked.map_err(BusError::request(format!("hear questions at {subject}")))?;
+        // The server has them from here on.
+        let flushed = self.client.flush().await;
+        flushed.map_err(BusError::request(format!("hear questions at {subject}")))?;
+        Ok(Questions { client: self.client.clone(), asked })
+    }
+
+    /// Tells whoever listens at `subject`.
+    ///
+    /// # Errors
+    /// The connection is closed.
+    pub async fn tell<T: Serialize>(&self, subject: &str, news: &T) -> Result<(), BusError> {
+        let told = self.client.publish(subject.to_owned(), json(news)?.into()).await;
+        told.map_err(BusError::request(format!("tell {subject}")))
+    }
+}
+
+/// Questions as they come.
+pub struct Questions {
+    client: Client,
+    asked: Subscriber,
+}
+
+/// A question.
+pub struct Question {
+    client: Client,
+    message: Message,
+}
+
+impl Questions {
+    /// Waits for the next question. May be dropped while it waits.
+    ///
+    /// # Errors
+    /// The connection is closed.
+    pub async fn next(&mut self) -> Result<Question, BusError> {
+        match self.asked.next().await {
+            Some(message) => Ok(Question { client: self.client.clone(), message }),
+            None => Err(BusError::request("wait for questions")("the connection is closed")),
+        }
+    }
+}
+
+impl Question {
+    /// What is asked.
+    pub fn body(&self) -> &[u8] {
+        &self.message.payload
+    }
+
+    /// Answers. Whoever wants no answer gets none.
+    ///
+    /// # Errors
+    /// The connection is closed.
+    pub async fn answer<T: Serialize>(self, answer: &T) -> Result<(), BusError> {
+        let Some(reply) = self.message.reply else { return Ok(()) };
+        let told = self.client.publish(reply, json(answer)?.into()).await;
+        told.map_err(BusError::request("answer a question"))
+    }
+}

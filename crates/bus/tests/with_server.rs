@@ -1,0 +1,114 @@
+//! The bus with a real nats-server, each test with one of its own.
+
+use std::time::Duration;
+
+use goodput_bus::{Bus, BusError};
+use goodput_testing::servers::{Nats, nats};
+use tempfile::TempDir;
+
+const LONG: Duration = Duration::from_secs(600);
+
+/// A server, if there is one, and a connection to it.
+async fn bus() -> Option<(Bus, Nats, TempDir)> {
+    let folder = tempfile::tempdir().unwrap();
+    let nats = nats(folder.path())?;
+    let bus = Bus::connect(&nats.url(), None, "test").await.unwrap();
+    Some((bus, nats, folder))
+}
+
+#[tokio::test]
+async fn a_key_is_made_by_one_and_written_only_by_who_knows_its_revision() {
+    let Some((bus, _nats, _folder)) = bus().await else { return };
+    let keys = bus.keys("k", None).await.unwrap();
+    let first = keys.create("a=2Eb", &1).await.unwrap().unwrap();
+    assert_eq!(keys.create("a=2Eb", &2).await.unwrap(), None);
+    let second = keys.update("a=2Eb", &3, first).await.unwrap().unwrap();
+    assert_eq!(keys.update("a=2Eb", &4, first).await.unwrap(), None);
+    let entry = keys.entry("a=2Eb").await.unwrap().unwrap();
+    assert_eq!((&*entry.value, entry.revision), (&b"3"[..], second));
+    assert!(entry.written_s > 1.7e9, "{entry:?}");
+    assert!(keys.remove("a=2Eb", first).await.is_err(), "someone else has written it");
+    keys.remove("a=2Eb", second).await.unwrap();
+    assert_eq!(keys.entry("a=2Eb").await.unwrap(), None);
+    assert!(keys.create("a=2Eb", &5).await.unwrap().is_some(), "it is free again");
+    assert_eq!(keys.update("none", &1, 7).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_key_that_nobody_renews_expires() {
+    let Some((bus, _nats, _folder)) = bus().await else { return };
+    let keys = bus.keys("k", Some(Duration::from_secs(1))).await.unwrap();
+    let revision = keys.create("a", &1).await.unwrap().unwrap();
+    while keys.entry("a").await.unwrap().is_some() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(keys.update("a", &2, revision).await.unwrap(), None);
+    assert!(keys.create("a", &2).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_message_comes_again_until_it_is_done_and_one_is_out_at_a_time() {
+    let Some((bus, _nats, _folder)) = bus().await else { return };
+    let queue = bus.queue("Q", "q", LONG).await.unwrap();
+    for id in ["1", "1", "2"] {
+        queue.put("a", id, &id).await.unwrap();
+    }
+    let mut inbox = queue.inbox("a", Duration::from_secs(1)).await.unwrap();
+    let first = inbox.next().await.unwrap();
+    assert_eq!(first.body(), b"\"1\"");
+    // A receiver that was killed. Its part is not for others.
+    drop((first, inbox));
+    let mut inbox = queue.inbox("a", Duration::from_secs(1)).await.unwrap();
+    let again = inbox.next().await.unwrap();
+    assert_eq!(again.body(), b"\"1\"", "before the second one");
+    again.working().await.unwrap();
+    again.done().await.unwrap();
+    let second = inbox.next().await.unwrap();
+    assert_eq!(second.body(), b"\"2\"", "the same id is stored once");
+    second.refuse().await.unwrap();
+    queue.put("a", "3", &"3").await.unwrap();
+    assert_eq!(inbox.next().await.unwrap().body(), b"\"3\"");
+}
+
+#[tokio::test]
+async fn an_id_has_the_outcome_of_whoever_was_first() {
+    let Some((bus, mut nats, _folder)) = bus().await else { return };
+    let outcomes = bus.outcomes("O", "o", LONG).await.unwrap();
+    assert_eq!(outcomes.get("1").await.unwrap(), None);
+    let mut heard = outcomes.hear("1").await.unwrap();
+    assert!(outcomes.put_once("1", &"one").await.unwrap());
+    assert!(!outcomes.put_once("1", &"two").await.unwrap());
+    assert_eq!(heard.next().await, b"\"one\"");
+    assert!(outcomes.put_once("2", &"two").await.unwrap());
+    assert_eq!(outcomes.get("1").await.unwrap().unwrap(), b"\"one\"");
+    nats.kill();
+    assert!(outcomes.get("1").await.is_err());
+    nats.start();
+    while outcomes.get("1").await.is_err() {}
+    assert_eq!(outcomes.get("1").await.unwrap().unwrap(), b"\"one\"", "it was stored");
+    assert!(!outcomes.put_once("1", &"three").await.unwrap());
+}
+
+#[tokio::test]
+async fn a_question_has_an_answer_if_someone_hears_it() {
+    let Some((bus, _nats, _folder)) = bus().await else { return };
+    assert_eq!(bus.ask("nobody", &1).await.unwrap(), None);
+    let mut questions = bus.questions("somebody").await.unwrap();
+    let answers = async {
+        let question = questions.next().await.unwrap();
+        assert_eq!(question.body(), b"1");
+        question.answer(&2).await.unwrap();
+    };
+    let (answer, ()) = tokio::join!(bus.ask("somebody", &1), answers);
+    assert_eq!(answer.unwrap().unwrap(), b"2");
+    bus.tell("nobody", &1).await.unwrap();
+}
+
+#[tokio::test]
+async fn who_can_t_connect_is_told_why() {
+    let why = Bus::connect("nats://127.0.0.1:1", None, "test").await.unwrap_err();
+    assert!(matches!(why, BusError::Connect { .. }));
+    assert!(why.to_string().contains("nats://127.0.0.1:1"), "{why}");
+    let why = Bus::connect("nats://127.0.0.1:1", Some("no creds"), "test").await.unwrap_err();
+    assert!(matches!(why, BusError::Credentials(_)), "{why}");
+}

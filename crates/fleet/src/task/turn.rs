@@ -1,0 +1,165 @@
+//! Turns of a mesh: when the next one begins, and its tests.
+
+use goodput_model::Direction;
+use serde::{Deserialize, Serialize};
+
+use super::message::{FORMAT, Task};
+use crate::mesh::{Mesh, Site};
+use crate::plan::plan;
+
+/// A mesh that is tested once. The bus keeps the newest one, so that any coordinator can go on with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Begins the ids of its tasks.
+    pub id: String,
+    /// Its number since the mesh file changed, from 0.
+    pub number: u64,
+    /// The text of the mesh file.
+    pub mesh: String,
+    /// When it began, seconds since 1970, by the clock of the bus.
+    pub began_s: f64,
+    /// Whether each of its tasks has an outcome.
+    pub has_ended: bool,
+}
+
+/// What the coordinator does next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Next {
+    /// Go on with the turn that another coordinator left.
+    GoOn,
+    /// Begin the turn of this number.
+    Begin(u64),
+    /// Wait for this long, seconds, then ask again.
+    Wait(f64),
+}
+
+/// What follows the turn `last`, if there was one, at `now_s` by the clock of the bus. `every_s`: time between the
+/// beginnings of two turns; absent: a turn begins at once.
+pub fn next(last: Option<&Turn>, mesh: &str, every_s: Option<f64>, now_s: f64) -> Next {
+    let Some(last) = last.filter(|last| last.mesh == mesh) else { return Next::Begin(0) };
+    if !last.has_ended {
+        return Next::GoOn;
+    }
+    // The clock of the bus may have gone back.
+    let left_s = every_s.map_or(0.0, |every_s| (last.began_s + every_s - now_s).min(every_s));
+    if left_s > 0.0 { Next::Wait(left_s) } else { Next::Begin(last.number + 1) }
+}
+
+/// The tasks of a turn: rounds, the pairs of each, and the tests of each pair, one after the other.
+pub fn tasks(mesh: &Mesh, turn: &Turn) -> Vec<Vec<Vec<Task>>> {
+    let plan = plan(mesh);
+    let is_due = |pair: &&[&str; 2]| {
+        let rare = plan.left_out.iter().find(|left| left.sites == **pair);
+        rare.is_none_or(|left| is_in_turn(turn.number, left.per_day, plan.meshes_per_day))
+    };
+    let index = |name: &str| mesh.sites.iter().position(|site| site.name == name);
+    let tests = |pair: &[&str; 2]| -> Option<Vec<Task>> {
+        let [one, two] = [index(pair[0])?, index(pair[1])?];
+        let mut ways = vec![[one, two]];
+        ways.extend(mesh.both_directions.then_some([two, one]));
+        ways.into_iter().map(|way| task(mesh, turn, way)).collect()
+    };
+    let rounds = plan.rounds.iter();
+    let rounds = rounds.map(|round| round.iter().filter(is_due).filter_map(tests).collect());
+    rounds.filter(|round: &Vec<_>| !round.is_empty()).collect()
+}
+
+/// Whether a pair that is tested `runs` times in `turns` turns is tested in this one; its tests are spread evenly.
+fn is_in_turn(number: u64, runs: u32, turns: u32) -> bool {
+    let (runs, turns) = (u128::from(runs), u128::from(turns.max(1)));
+    let number = u128::from(number);
+    (number + 1) * runs / turns > number * runs / turns
+}
+
+/// The side that can be called listens: the receiver, if both can.
+fn task(mesh: &Mesh, turn: &Turn, [sender, receiver]: [usize; 2]) -> Option<Task> {
+    let [from, to]: [&Site; 2] = [&mesh.sites[sender], &mesh.sites[receiver]];
+    let (near, far, direction) = match to.target {
+        Some(_) => (from, to, Direction::Send),
+        None => (to, from, Direction::Reverse),
+    };
+    Some(Task {
+        format: FORMAT,
+        id: format!("{}-{sender}-{receiver}", turn.id),
+        near: near.name.clone(),
+        far: far.name.clone(),
+        target: far.target.clone()?,
+        direction,
+        length_s: mesh.length_s,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    const THREE: &str =
+        "[site.a]\ntarget = \"a.example\"\n[site.b]\ntarget = \"b.example\"\n[site.c]\n";
+
+    fn turn(mesh: &str, number: u64) -> Turn {
+        Turn { id: "t".into(), number, mesh: mesh.into(), began_s: 1000.0, has_ended: true }
+    }
+
+    fn all(mesh: &str, number: u64) -> Vec<Task> {
+        let parsed = Mesh::parse("x", mesh).unwrap();
+        tasks(&parsed, &turn(mesh, number)).into_iter().flatten().flatten().collect()
+    }
+
+    #[test]
+    fn each_pair_is_tested_in_both_directions_and_who_can_be_called_listens() {
+        let all = all(THREE, 0);
+        let ways: HashSet<_> = all.iter().map(|task| (task.sender(), task.receiver())).collect();
+        assert_eq!((all.len(), ways.len()), (6, 6));
+        let ids: HashSet<_> = all.iter().map(|task| &task.id).collect();
+        assert_eq!(ids.len(), 6);
+        assert!(all.iter().all(|task| task.far != "c"), "nobody can call c");
+        let back = all.iter().find(|task| (task.sender(), task.receiver()) == ("a", "c")).unwrap();
+        assert_eq!((&*back.near, &*back.target), ("c", "a.example"));
+        assert_eq!(back.direction, Direction::Reverse);
+        let json = serde_json::to_vec(back).unwrap();
+        assert_eq!(Task::read(&json, "c").as_ref(), Ok(back), "an agent takes it");
+    }
+
+    #[test]
+    fn in_a_round_each_site_is_in_one_pair_and_a_pair_has_its_tests_in_turn() {
+        let mesh = Mesh::parse("x", THREE).unwrap();
+        let rounds = tasks(&mesh, &turn(THREE, 0));
+        assert_eq!(rounds.len(), 3);
+        for round in rounds {
+            assert_eq!(round.len(), 1, "of three sites, one is left over");
+            let [there, back] = &round[0][..] else { panic!("{round:?}") };
+            assert_eq!((there.sender(), there.receiver()), (back.receiver(), back.sender()));
+        }
+    }
+
+    #[test]
+    fn a_mesh_is_tested_every_so_often_and_a_turn_that_was_left_goes_on() {
+        let ended = turn("m", 4);
+        let every = Some(3600.0);
+        assert_eq!(next(None, "m", every, 0.0), Next::Begin(0));
+        assert_eq!(next(Some(&ended), "m", every, 2000.0), Next::Wait(2600.0));
+        assert_eq!(next(Some(&ended), "m", every, 4600.0), Next::Begin(5));
+        assert_eq!(next(Some(&ended), "m", None, 1001.0), Next::Begin(5));
+        let left = Turn { has_ended: false, ..ended.clone() };
+        assert_eq!(next(Some(&left), "m", every, 9e9), Next::GoOn);
+        assert_eq!(next(Some(&left), "changed", every, 9e9), Next::Begin(0));
+        assert_eq!(next(Some(&ended), "m", every, -9e9), Next::Wait(3600.0));
+    }
+
+    #[test]
+    fn a_pair_that_a_budget_pays_for_rarely_is_in_as_many_turns() {
+        for (runs, turns) in [(0, 4), (1, 4), (3, 4), (4, 4), (5, 7)] {
+            for first in 0..20 {
+                let within = (first..first + u64::from(turns))
+                    .filter(|number| is_in_turn(*number, runs, turns));
+                assert_eq!(within.count(), runs as usize, "{runs} of {turns} from {first}");
+            }
+        }
+        // Two tests of 10 s at 1 Gbit/s are 2.5 GB: the budget pays for two of four turns.
+        let head = "[test]\nevery = \"6h\"\nrate = \"1gbit\"\nbudget = \"5GB/day\"\n";
+        let mesh = format!("{head}[site.a]\ntarget = \"a\"\n[site.b]\n");
+        let tested: Vec<_> = (0..4).map(|number| all(&mesh, number).len()).collect();
+        assert_eq!(tested.iter().sum::<usize>(), 4, "{tested:?}");
+    }
+}

@@ -1,0 +1,145 @@
+//! A server for one test: a process of its own, as `goodput serve` always is, which knows one client by its key.
+
+use std::fs::{self, Permissions};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use goodput_fleet::Invitation;
+use goodput_wire::keys::{KeyFile, PublicKey};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::key_files;
+
+/// How long the server may take to begin.
+const BEGIN: Duration = Duration::from_secs(8);
+/// How long it stays open beside the test itself: for the near agent to come, and for both ends to report.
+const BESIDE: Duration = Duration::from_secs(45);
+
+/// A running server. Dropping this ends it.
+pub(super) struct Listener {
+    /// The task that it is for.
+    pub task: String,
+    /// Where it listens.
+    pub port: u16,
+    /// What it proves.
+    pub key: PublicKey,
+    child: Child,
+    /// It ends with this process, and with it the server.
+    input: Option<ChildStdin>,
+    /// Until then it may print.
+    _lines: Lines<BufReader<ChildStdout>>,
+    /// Its key, and the list of keys that it knows.
+    _folder: TempDir,
+    closes: Instant,
+    _turn: OwnedMutexGuard<()>,
+}
+
+impl Listener {
+    /// Starts a server for the client that is invited; `turn` is this agent's right to be in a test.
+    pub async fn open(invitation: &Invitation, turn: OwnedMutexGuard<()>) -> Result<Self> {
+        let near: PublicKey = invitation.key.parse()?;
+        let own = KeyFile::new("agent", rand::random())?;
+        let folder = folder(&own, near).context("can't make the keys of a server")?;
+        let mut child = command(invitation, folder.path())
+            .spawn()
+            .context("can't start a server for the test")?;
+        // Waiting for the child would close it.
+        let input = child.stdin.take();
+        let Some(stdout) = child.stdout.take() else { bail!("the server has no output") };
+        let mut lines = BufReader::new(stdout).lines();
+        let line = timeout(BEGIN, lines.next_line()).await.context("the server did not begin")?;
+        let Some(port) = line?.as_deref().and_then(port) else {
+            bail!("the server for the test did not begin; the agent's log says why")
+        };
+        Ok(Self {
+            task: invitation.task.clone(),
+            port,
+            key: own.key.public(),
+            child,
+            input,
+            _lines: lines,
+            _folder: folder,
+            closes: Instant::now() + Duration::from_secs_f64(invitation.length_s) + BESIDE,
+            _turn: turn,
+        })
+    }
+
+    /// Waits until the server has served its client, or its time is over. May be dropped while it waits.
+    pub async fn ended(&mut self) {
+        tokio::select! {
+            _ = self.child.wait() => {}
+            () = sleep_until(self.closes) => self.close().await,
+        }
+    }
+
+    /// Ends the server, and waits until its port is closed.
+    pub async fn close(&mut self) {
+        // It stops its flows by itself once its input ends; this host may be too busy for that.
+        self.input = None;
+        if timeout(BEGIN, self.child.wait()).await.is_err()
+            && let Err(why) = self.child.kill().await
+        {
+            tracing::warn!("can't end the server of task {}: {why}", self.task);
+        }
+    }
+}
+
+/// The keys of both ends, each in a directory of its own: the server gives up its user, and may open what lies beside the
+/// list.
+fn folder(own: &KeyFile, near: PublicKey) -> Result<TempDir> {
+    let folder = tempfile::tempdir()?;
+    key_files::keep(&folder.path().join("key"), own, false)?;
+    let known = folder.path().join("known");
+    let list = known.join("keys");
+    fs::create_dir(&known)?;
+    fs::write(&list, format!("near measure {near} max-measurements=1\n"))?;
+    for (path, mode) in [(folder.path(), 0o755), (&*known, 0o755), (&*list, 0o644)] {
+        fs::set_permissions(path, Permissions::from_mode(mode))?;
+    }
+    Ok(folder)
+}
+
+fn command(invitation: &Invitation, folder: &Path) -> Command {
+    // The program as it was started, also if its file has been replaced since.
+    let mut command = Command::new("/proc/self/exe");
+    command
+        .args(["serve", "--one-off", "--end-with-input", "--require-credential"])
+        .args(["--protocols", "goodput", "--port", &invitation.port.unwrap_or(0).to_string()])
+        .args(["--max-duration", &format!("{}s", invitation.length_s.ceil())])
+        .arg("--key")
+        .arg(folder.join("key"))
+        .arg("--authorized-keys")
+        .arg(folder.join("known/keys"))
+        // A token would let others in.
+        .env_remove("GOODPUT_TOKEN_FILE")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
+/// The port in `goodput 0.1.0 listening on [::]:7487`.
+fn port(line: &str) -> Option<u16> {
+    let address: SocketAddr = line.rsplit_once(' ')?.1.parse().ok()?;
+    Some(address.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_of_a_server_has_its_port() {
+        assert_eq!(port("goodput 0.1.0 listening on [::]:7487"), Some(7487));
+        assert_eq!(port("goodput 0.1.0 listening on 0.0.0.0:1"), Some(1));
+        assert_eq!(port("goodput: can't listen"), None);
+    }
+}

@@ -1,0 +1,102 @@
+//! Outcomes on this host's disk, from the end of a test until the bus has them.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use goodput_fleet::Outcome;
+
+/// How the name of a whole file ends.
+const ENDING: &str = ".json";
+/// The file that is being written; one agent has the directory.
+const NEW: &str = "new";
+
+/// The outcomes of one site.
+pub(super) struct Outbox(PathBuf);
+
+impl Outbox {
+    /// Those of the site `word`, in the directory of states.
+    pub fn open(state: &Path, word: &str) -> Result<Self> {
+        let directory = state.join("fleet").join(word);
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+        made.with_context(|| format!("can't make the directory {}", directory.display()))?;
+        Ok(Self(directory))
+    }
+
+    /// Keeps an outcome; on return it is on disk.
+    pub fn keep(&self, outcome: &Outcome) -> Result<()> {
+        let file = self.file(&outcome.task);
+        let failed = || format!("can't write {}", file.display());
+        self.write(&file, outcome).with_context(failed)
+    }
+
+    fn write(&self, file: &Path, outcome: &Outcome) -> io::Result<()> {
+        let new = self.0.join(NEW);
+        let mut written = File::create(&new)?;
+        written.write_all(&serde_json::to_vec(outcome)?)?;
+        written.sync_all()?;
+        fs::rename(&new, file)?;
+        // The name, too.
+        File::open(&self.0)?.sync_all()
+    }
+
+    /// The outcome of a task, if it is kept. One that can't be read is none: the task was then begun, and is given up.
+    pub fn read(&self, task: &str) -> Result<Option<Outcome>> {
+        let file = self.file(task);
+        match fs::read(&file) {
+            Ok(json) => Ok(Outcome::read(&json).ok().filter(|outcome| outcome.task == task)),
+            Err(why) if why.kind() == ErrorKind::NotFound => Ok(None),
+            Err(why) => Err(why).with_context(|| format!("can't read {}", file.display())),
+        }
+    }
+
+    /// Forgets the outcome of a task.
+    pub fn remove(&self, task: &str) -> Result<()> {
+        let file = self.file(task);
+        match fs::remove_file(&file) {
+            Err(why) if why.kind() != ErrorKind::NotFound => {
+                Err(why).with_context(|| format!("can't remove {}", file.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The outcomes that the bus may not have yet.
+    pub fn left(&self) -> Result<Vec<Outcome>> {
+        let read = || format!("can't read the directory {}", self.0.display());
+        let entries = self.0.read_dir().with_context(read)?;
+        let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let tasks = names.filter_map(|name| name.strip_suffix(ENDING).map(String::from));
+        tasks.filter_map(|task| self.read(&task).transpose()).collect()
+    }
+
+    fn file(&self, task: &str) -> PathBuf {
+        self.0.join(format!("{task}{ENDING}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_fleet::End;
+
+    #[test]
+    fn an_outcome_is_kept_until_it_is_removed_and_half_a_file_is_none() {
+        let state = tempfile::tempdir().unwrap();
+        let outbox = Outbox::open(state.path(), "a").unwrap();
+        let outcome = Outcome::new("t-1", "a", End::Reason("busy".into()));
+        assert_eq!(outbox.read("t-1").unwrap(), None);
+        outbox.keep(&outcome).unwrap();
+        let again = Outbox::open(state.path(), "a").unwrap();
+        assert_eq!(again.read("t-1").unwrap(), Some(outcome.clone()));
+        fs::write(again.file("t-2"), "{\"format\":1").unwrap();
+        fs::write(again.0.join(NEW), "half").unwrap();
+        assert_eq!(again.left().unwrap(), [outcome]);
+        assert_eq!(Outbox::open(state.path(), "b").unwrap().left().unwrap(), []);
+        again.remove("t-1").unwrap();
+        again.remove("t-1").unwrap();
+        assert_eq!(again.left().unwrap(), []);
+    }
+}

@@ -1,0 +1,191 @@
+//! The tasks of this agent: each is measured once, and has one outcome, wherever the agent or the bus is interrupted.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use goodput_bus::{BusError, Delivery};
+use goodput_engine::{Event, Interrupt};
+use goodput_fleet::{Delivered, End, Outcome, Step, Task, Unreadable, step};
+use serde::Serialize;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::sleep;
+
+use super::here::Here;
+use super::near;
+use super::outbox::Outbox;
+use crate::commands::fleet::places::{BEAT, news_of};
+use crate::data_dirs::history;
+use crate::{exit, screen};
+
+/// When a task that this agent no longer works on is delivered again.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Room in a message beside the outcome: subject and headers, bytes.
+const HEADERS_BYTES: usize = 1024;
+
+/// Works until it is interrupted. While the bus is away, tries again.
+pub(super) async fn work(here: &Here<'_>, outbox: &Outbox, interrupt: &Interrupt) {
+    while !interrupt.is_raised() {
+        if let Err(why) = take(here, outbox, interrupt).await {
+            tracing::warn!("{}; trying again", exit::in_words(&why));
+            tokio::select! {
+                () = sleep(BEAT) => {}
+                () = interrupt.raised() => {}
+            }
+        }
+    }
+}
+
+/// Takes one task after the other, until it is interrupted.
+async fn take(here: &Here<'_>, outbox: &Outbox, interrupt: &Interrupt) -> Result<()> {
+    for outcome in outbox.left()? {
+        publish(here, outbox, &outcome).await?;
+    }
+    let mut inbox = here.places.tasks.inbox(&here.word, PATIENCE).await?;
+    while !interrupt.is_raised() {
+        tokio::select! {
+            delivery = inbox.next() => deal_with(here, outbox, delivery?, interrupt).await?,
+            () = interrupt.raised() => {}
+        }
+    }
+    Ok(())
+}
+
+/// Without an acknowledgement, as after an error, it is delivered again.
+async fn deal_with(
+    here: &Here<'_>,
+    outbox: &Outbox,
+    delivery: Delivery,
+    interrupt: &Interrupt,
+) -> Result<()> {
+    let outcome = match Task::read(delivery.body(), &here.site) {
+        Ok(task) => outcome(here, outbox, &task, &delivery, interrupt).await?,
+        Err(Unreadable { id: Some(id), why }) => {
+            Some(Outcome::new(&id, &here.site, End::Reason(why)))
+        }
+        Err(Unreadable { id: None, why }) => {
+            screen::say(format_args!("goodput: a message that is no task is dropped: {why}"));
+            return Ok(delivery.refuse().await?);
+        }
+    };
+    if let Some(outcome) = outcome {
+        // A full disk must not lose it: the bus may still take it.
+        if let Err(why) = outbox.keep(&outcome) {
+            screen::say(format_args!("goodput: {}", exit::in_words(&why)));
+        }
+        publish(here, outbox, &outcome).await?;
+    }
+    Ok(delivery.done().await?)
+}
+
+/// The outcome of a task; none, if the bus has one.
+async fn outcome(
+    here: &Here<'_>,
+    outbox: &Outbox,
+    task: &Task,
+    delivery: &Delivery,
+    interrupt: &Interrupt,
+) -> Result<Option<Outcome>> {
+    let is_published = here.places.outcomes.get(&task.id).await?.is_some();
+    let kept = outbox.read(&task.id)?;
+    let is_new = !is_published && kept.is_none();
+    // Whoever makes the key begins the task.
+    let is_begun = is_new && here.places.begun.create(&task.id, &here.session).await?.is_none();
+    let seen = Delivered { is_published, is_kept: kept.is_some(), is_begun };
+    let ended = |end| Some(Outcome::new(&task.id, &here.site, end));
+    Ok(match step(seen) {
+        Step::Acknowledge => None,
+        Step::Publish => kept,
+        Step::GiveUp => {
+            let site = &here.site;
+            ended(End::Reason(format!("the agent {site} ended while it was in this test")))
+        }
+        Step::Measure => ended(measured(here, task, delivery, interrupt).await),
+    })
+}
+
+/// Measures, and says meanwhile that it does.
+async fn measured(here: &Here<'_>, task: &Task, delivery: &Delivery, interrupt: &Interrupt) -> End {
+    let (tell, told) = unbounded_channel();
+    let mut listener = move |event: Event| {
+        // The record has all samples.
+        if !matches!(event, Event::Sampled { .. }) {
+            let _ = tell.send(event);
+        }
+    };
+    let work = async {
+        let _turn = tokio::select! {
+            turn = here.turn.lock() => turn,
+            () = interrupt.raised() => bail!("the agent {} was ended", here.site),
+        };
+        let record = near::carry_out(here, task, interrupt, &mut listener).await?;
+        kept_in_history(&record);
+        anyhow::Ok(serde_json::to_value(&record)?)
+    };
+    let done = tokio::select! {
+        done = work => done,
+        never = spread(here, task, told) => never,
+        never = keep(delivery) => never,
+    };
+    done.map_or_else(|why| End::Reason(exit::in_words(&why)), End::Record)
+}
+
+fn kept_in_history(record: &goodput_model::Record) {
+    let kept = history().and_then(|store| Ok(store.add(record)?));
+    if let Err(why) = kept {
+        screen::say(format_args!("goodput: a record is not in this host's history: {why:#}"));
+    }
+}
+
+/// How a test goes.
+#[derive(Serialize)]
+struct News<'a> {
+    task: &'a str,
+    by: &'a str,
+    event: Event,
+}
+
+/// Tells whoever listens how the test goes. Never ends.
+async fn spread<T>(here: &Here<'_>, task: &Task, mut told: UnboundedReceiver<Event>) -> T {
+    let subject = news_of(&task.id);
+    while let Some(event) = told.recv().await {
+        let news = News { task: &task.id, by: &here.site, event };
+        if let Err(why) = here.places.bus.tell(&subject, &news).await {
+            tracing::debug!("{why}");
+        }
+    }
+    std::future::pending().await
+}
+
+/// Keeps the task from being delivered again. Never ends.
+async fn keep<T>(delivery: &Delivery) -> T {
+    loop {
+        sleep(BEAT).await;
+        if let Err(why) = delivery.working().await {
+            tracing::debug!("{why}");
+        }
+    }
+}
+
+/// Publishes an outcome; afterwards the bus has one.
+async fn publish(here: &Here<'_>, outbox: &Outbox, outcome: &Outcome) -> Result<()> {
+    let room = here.places.bus.longest_message().saturating_sub(HEADERS_BYTES);
+    let is_ours = match serde_json::to_vec(outcome)?.len() {
+        bytes if bytes > room => {
+            let why = format!(
+                "the record has {bytes} bytes, more than NATS takes (max_payload); it is in the history of {}",
+                here.site
+            );
+            let short = Outcome::new(&outcome.task, &here.site, End::Reason(why));
+            put(here, &short).await?
+        }
+        _ => put(here, outcome).await?,
+    };
+    if !is_ours {
+        tracing::info!("the task {} was given up before its outcome came", outcome.task);
+    }
+    outbox.remove(&outcome.task)
+}
+
+async fn put(here: &Here<'_>, outcome: &Outcome) -> Result<bool, BusError> {
+    here.places.outcomes.put_once(&outcome.task, outcome).await
+}

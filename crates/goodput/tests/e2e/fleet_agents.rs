@@ -1,0 +1,192 @@
+//! `goodput fleet agent` and `goodput fleet run`, with a nats-server of their own on loopback.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Output, Stdio};
+
+use goodput_model::{Direction, Record};
+use goodput_store::{Store, Wanted};
+use goodput_testing::servers::{Nats, nats};
+use goodput_testing::wait_for;
+
+use crate::common::{Home, stderr, stdout};
+
+/// Both directions of one pair, of which only `a` can be called.
+const PAIR: &str =
+    "[test]\nlength = \"1s\"\npause = \"0s\"\n[site.a]\ntarget = \"127.0.0.1\"\n[site.b]\n";
+
+/// A bus, and a home for each process.
+struct Fleet {
+    nats: Nats,
+    storage: Home,
+}
+
+impl Fleet {
+    /// None without nats-server.
+    fn new() -> Option<Self> {
+        let storage = Home::new();
+        Some(Self { nats: nats(storage.path())?, storage })
+    }
+
+    fn mesh(&self, text: &str) -> String {
+        self.storage.file("mesh.toml", text).display().to_string()
+    }
+
+    fn run(&self, home: &Home, mesh: &str) -> Child {
+        let url = self.nats.url();
+        let mut command = home.goodput(&["fleet", "run", mesh, "--nats", &url, "--once"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the program under test can be started")
+    }
+
+    fn run_to_the_end(&self, home: &Home, mesh: &str) -> Output {
+        self.run(home, mesh).wait_with_output().expect("it ends")
+    }
+}
+
+/// An agent that runs; killed with the test.
+struct Agent {
+    child: Child,
+    _stdout: BufReader<ChildStdout>,
+    home: Home,
+}
+
+impl Agent {
+    fn start(fleet: &Fleet, name: &str) -> Self {
+        Self::start_in(fleet, name, Home::new())
+    }
+
+    /// Waits until it has its name.
+    fn start_in(fleet: &Fleet, name: &str, home: Home) -> Self {
+        let arguments = ["fleet", "agent", "--nats", &fleet.nats.url(), "--name", name];
+        let log = std::fs::File::create(home.path().join("agent.log")).expect("it is ours");
+        let mut command = home.goodput(&arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("it starts");
+        let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("it says that it runs");
+        let log = std::fs::read_to_string(home.path().join("agent.log")).unwrap_or_default();
+        assert!(line.starts_with(&format!("agent {name} at ")), "{line:?} {log}");
+        Self { child, _stdout: stdout, home }
+    }
+
+    /// The servers that it has open.
+    fn servers(&self) -> usize {
+        let pid = self.child.id();
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        children.unwrap_or_default().split_whitespace().count()
+    }
+
+    fn records(&self) -> Vec<Record> {
+        records(&self.home)
+    }
+
+    /// As the kernel does when memory is short.
+    fn kill(mut self) -> Home {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it is ours");
+        std::mem::replace(&mut self.home, Home::new())
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn records(home: &Home) -> Vec<Record> {
+    let store = Store::open(&home.path().join("goodput/history.db")).expect("it can be made");
+    let found = store.search(&Wanted::default()).expect("it can be read");
+    found.iter().map(|entry| store.get(entry.id).expect("it is a record")).collect()
+}
+
+#[test]
+fn a_pair_is_tested_in_both_directions_by_the_side_that_can_call() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    fleet.nats.publish("goodput.task.b", "poison");
+    fleet.nats.publish("goodput.call.a", "{\"open\":7}");
+    let home = Home::new();
+    let output = fleet.run_to_the_end(&home, &fleet.mesh(PAIR));
+    let said = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", stderr(&output));
+    for words in ["1/2  a → b  ", "2/2  b → a  ", "2 sites, 2 of 2 pairs tested"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert_eq!(a.records().len(), 0, "who is called keeps nothing");
+    let (mut called, mut kept) = (b.records(), records(&home));
+    called.sort_by(|one, two| one.started.cmp(&two.started));
+    kept.sort_by(|one, two| one.started.cmp(&two.started));
+    assert_eq!(called, kept, "to the last bit");
+    let directions: Vec<_> = kept.iter().map(|record| record.plan.direction).collect();
+    assert_eq!(directions, [Direction::Reverse, Direction::Send]);
+    assert!(kept.iter().all(|record| record.result.goodput_bits_per_s.0 > 0.0));
+    assert_eq!((a.servers(), b.servers()), (0, 0), "no port stands open");
+}
+
+#[test]
+fn a_second_agent_of_a_name_is_refused_in_words_and_a_site_without_one_is_named() {
+    let Some(fleet) = Fleet::new() else { return };
+    let _a = Agent::start(&fleet, "a");
+    let home = Home::new();
+    let url = fleet.nats.url();
+    let second = home.run(&["fleet", "agent", "--nats", &url, "--name", "a"]);
+    assert_eq!(second.status.code(), Some(2), "{}", stderr(&second));
+    let why = stderr(&second);
+    assert!(why.contains("an agent a runs already") && why.contains("--name"), "{why}");
+    let output = fleet.run_to_the_end(&home, &fleet.mesh(PAIR));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = stdout(&output);
+    assert_eq!(said.matches("no record: no agent b is connected").count(), 2, "{said}");
+}
+
+#[test]
+fn a_test_that_an_agent_did_not_survive_has_a_reason_and_is_not_made_again() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let mesh = PAIR.replace("1s", "30s").replace("pause", "directions = \"one\"\npause");
+    let home = Home::new();
+    let run = fleet.run(&home, &fleet.mesh(&mesh));
+    wait_for("a server at a", || a.servers() == 1);
+    let b = Agent::start_in(&fleet, "b", b.kill());
+    let output = run.wait_with_output().expect("it ends");
+    let said = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", stderr(&output));
+    assert!(said.contains("no record: the agent b ended while it was in this test"), "{said}");
+    assert_eq!(b.records().len(), 0);
+}
+
+#[test]
+fn a_coordinator_that_was_killed_has_a_successor_and_nothing_runs_twice() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let mesh = fleet.mesh(&PAIR.replace("1s", "3s"));
+    let (first, second) = (Home::new(), Home::new());
+    let mut run = fleet.run(&first, &mesh);
+    wait_for("a server at a", || a.servers() == 1);
+    run.kill().expect("it runs");
+    run.wait().expect("it is ours");
+    let output = fleet.run_to_the_end(&second, &mesh);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!((b.records().len(), records(&second).len()), (2, 2), "{}", stdout(&output));
+    // What is done is known: a turn that has ended is not made again by accident, but by another run.
+    let output = fleet.run_to_the_end(&second, &mesh);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!((b.records().len(), records(&second).len()), (4, 4));
+}
+
+#[test]
+fn without_nats_or_with_a_bad_name_the_agent_says_so() {
+    let home = Home::new();
+    let output = home.run(&["fleet", "agent", "--nats", "nats://127.0.0.1:1", "--name", "a"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("can't connect to NATS at nats://127.0.0.1:1"),
+        "{}",
+        stderr(&output)
+    );
+    let output = home.run(&["fleet", "agent", "--nats", "nats://127.0.0.1:1", "--name", ""]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("name of a site is empty"), "{}", stderr(&output));
+}
