@@ -10,9 +10,9 @@ const LONG: Duration = Duration::from_secs(600);
 
 /// A server, if there is one, and a connection to it.
 async fn bus() -> Option<(Bus, Nats, TempDir)> {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a temporary directory can be made");
     let nats = nats(folder.path())?;
-    let bus = Bus::connect(&nats.url(), None, "test").await.unwrap();
+    let bus = Bus::connect(&nats.url(), None, "test").await.expect("it listens");
     Some((bus, nats, folder))
 }
 

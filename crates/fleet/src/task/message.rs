@@ -71,7 +71,7 @@ impl Task {
         let fits = |text: &&String| {
             (1..=MAX_TEXT_CHARS).contains(&text.chars().count()) && text.chars().all(is_plain)
         };
-        if !texts.iter().all(|text| fits(text)) {
+        if !texts.iter().all(fits) {
             return Some("a name in the task is empty, too long or not printable".into());
         }
         if self.near != near {

@@ -19,7 +19,7 @@ pub fn word(name: &str) -> Result<String, String> {
     let word: String = name.bytes().map(part).collect();
     match word.len() {
         0 => Err("the name of a site is empty".into()),
-        ..=MAX_BYTES => Ok(word),
+        1..=MAX_BYTES => Ok(word),
         _ => Err(format!("the name {name:?} is too long for NATS; use at most 60 characters")),
     }
 }
