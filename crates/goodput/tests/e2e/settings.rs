@@ -35,6 +35,18 @@ fn two_movers_are_compared() {
 }
 
 #[test]
+fn what_the_far_end_refuses_of_a_plan_is_refused_before_the_first_run() {
+    let home = Home::new();
+    let server = Server::start(&home, &["--max-duration", "1"]);
+    let compare = ["compare", &server.address, "mover=copy,sendfile", "--json-stream"];
+    let output = home.run(&[&compare[..], &["--no-store", "-t", "5"]].concat());
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("mover=copy: "), "{said}");
+    assert!(!stdout(&output).contains("trial-"), "{}", stdout(&output));
+}
+
+#[test]
 fn a_range_is_judged_by_what_is_named_beside_a_placebo() {
     let home = Home::new();
     let server = Server::start(&home, &[]);

@@ -22,6 +22,10 @@ pub fn all() -> Vec<Test> {
         Test::of_facts("put_back::helper_after_the_server_died", || helper_after(Dies::Server)),
         Test::of_facts("put_back::after_the_helper_died", || helper_after(Dies::Helper)),
         Test::of_facts("put_back::by_a_key_of_the_role", by_a_key_of_the_role),
+        Test::of_facts(
+            "put_back::what_the_far_end_refuses_changes_nothing",
+            refused_by_the_far_end,
+        ),
         Test::of_facts("put_back::far_end_after_the_path_was_cut", || {
             far_end_unheard(Ends::PathCut)
         }),
@@ -212,6 +216,26 @@ fn by_a_key_of_the_role() -> Result<(), Failed> {
     let _ = server.kill();
     server.wait()?;
     if status.code() == Some(2) { Ok(()) } else { Err(format!("{status}").into()) }
+}
+
+/// The arm after the one that is wrong would be applied first.
+fn refused_by_the_far_end() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let (mut server, target, log) = stage.unprivileged_server(&[])?;
+    let before = stage.lab.far().sysctl(FAR_SYSCTL)?.replace('\t', " ");
+    let setting = format!("far:sysctl.{FAR_SYSCTL}={before},4096 65536,4096 65536 262144");
+    let token = stage.token_file()?;
+    let words = ["compare", &target, &setting, "--token-file", &token, "--no-store", "-t", "0.3"];
+    let refused = stage.goodput(&words)?.output()?;
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let _ = server.kill();
+    server.wait()?;
+    let log = std::fs::read_to_string(&log)?;
+    let is_refused = refused.status.code() == Some(2) && said.contains("needs 3 numbers");
+    match is_refused && log.contains("setting: check ") && !log.contains("setting: change ") {
+        true => Ok(()),
+        false => Err(format!("{:?}: {said}\n{log}", refused.status).into()),
+    }
 }
 
 /// Why the far end hears nothing any more, although nobody has closed a connection.
