@@ -210,7 +210,8 @@ fn each_condition_narrows_the_list() {
 }
 
 /// Takes the table of records back to the fourth schema.
-const WITHOUT_FORMATS: &str = "DROP TABLE schema; DROP INDEX records_listed; ALTER TABLE records DROP COLUMN format;
+const WITHOUT_FORMATS: &str =
+    "DROP TABLE schema; DROP INDEX records_listed; ALTER TABLE records DROP COLUMN format;
      CREATE INDEX records_listed ON records (id, started, kind, target, goodput_bits_per_s, rule);";
 
 #[test]

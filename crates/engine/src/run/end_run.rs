@@ -119,7 +119,7 @@ impl EndRun {
                 self.has_ended = true;
                 self.used = usage_after(self.own.observes, &self.own.context);
                 let EndedFlows { last, totals, arrivals, gaps, placement, held, clock, sockets } =
-                    outcome?;
+                    *outcome?;
                 (self.arrivals, self.gaps) = (arrivals, gaps);
                 self.held_to = Some(held.to(&self.rate_limits));
                 (self.placement, self.clock) = (Some(placement), Some(clock));

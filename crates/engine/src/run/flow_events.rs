@@ -16,7 +16,7 @@ pub enum FlowsEvent {
     /// Payload has moved until its time limit, and was asked to end.
     Limit,
     /// Every flow has ended.
-    Ended(Result<EndedFlows, Failure>),
+    Ended(Result<Box<EndedFlows>, Failure>),
 }
 
 /// The longest time that payload moves. The thread that watches the flows enforces it, even if whoever takes its

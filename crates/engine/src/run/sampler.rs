@@ -128,10 +128,8 @@ pub fn watch(
     let (arrivals, gaps) = (arrivals(&counted), gaps(&counted));
     // A flow that another flow's failure ended says nothing about the cause.
     let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
-    let ended = first.map_or(
-        Ok(EndedFlows { last, totals, arrivals, gaps, placement, held, clock, sockets }),
-        |failure| Err(failure.into()),
-    );
+    let ended = EndedFlows { last, totals, arrivals, gaps, placement, held, clock, sockets };
+    let ended = first.map_or(Ok(Box::new(ended)), |failure| Err(failure.into()));
     let _ = report.send(FlowsEvent::Ended(ended));
     unsent::discard(sent, limit.stop());
 }

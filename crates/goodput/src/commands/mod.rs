@@ -19,6 +19,7 @@ mod notifier;
 pub mod old_names;
 mod remote_settings;
 mod report;
+mod rounding;
 mod saved;
 mod serve;
 mod serve_metrics;

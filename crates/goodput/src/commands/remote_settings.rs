@@ -6,8 +6,7 @@ use anyhow::{Result, bail};
 use goodput_model::SettingRef;
 use goodput_remote::{Access, Address, Host, RemoteChanges, RemoteError, SavedThere};
 
-use super::saved;
-use super::settings::warn_of_rounding;
+use super::{rounding, saved};
 use crate::exit::Exit;
 use crate::report::permanent;
 use crate::screen;
@@ -68,7 +67,7 @@ pub fn set(
         false => "until its next boot".into(),
     };
     screen::line(format_args!("{address}: {setting}: {before} → {effective} ({until})"))?;
-    warn_of_rounding(setting, value, &effective);
+    rounding::warn(setting, value, &effective);
     warn_of_overruled(address, &kept);
     for line in permanent::lines(&files).iter().filter(|_| !is_saved) {
         screen::line(format_args!("to keep it there, {line}"))?;

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow, bail};
 use goodput_model::{EndName, Permanent, SettingRef};
 use goodput_settings::allowlist::AllowedSettings;
-use goodput_settings::value::is_rounded;
 use goodput_settings::{
     Awaited, Changes, Forget, GuardProgram, Leftover, Patience, RestoreReport, Whereabouts,
 };
 use rustix::process::geteuid;
 
 use super::remote_settings::Saving;
-use super::{explain, list, remote_settings, saved};
+use super::{explain, list, remote_settings, rounding, saved};
 use crate::args::{AtArgs, Settings, spelled};
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
@@ -99,7 +98,7 @@ fn set(assignment: &str, save: bool, state_dir: &Path) -> Result<Exit> {
         let paths: Vec<_> = files.iter().map(|file| file.path.display().to_string()).collect();
         let (effective, paths) = (goodput_settings::read(&setting)?, paths.join(", "));
         screen::line(format_args!("{setting}: {before} → {effective} (kept by {paths})"))?;
-        warn_of_rounding(&setting, &value, &effective);
+        rounding::warn(&setting, &value, &effective);
         for warning in saved::overruled(&files) {
             screen::say(format_args!("warning: {warning}"));
         }
@@ -109,15 +108,8 @@ fn set(assignment: &str, save: bool, state_dir: &Path) -> Result<Exit> {
     let effective = changes.apply(&setting, &value)?;
     changes.keep()?;
     screen::line(format_args!("{setting}: {before} → {effective} (until the next boot)"))?;
-    warn_of_rounding(&setting, &value, &effective);
+    rounding::warn(&setting, &value, &effective);
     Ok(Exit::Fine)
-}
-
-/// Says if the kernel made another number of a value.
-pub fn warn_of_rounding(setting: &SettingRef, value: &str, effective: &str) {
-    if is_rounded(value, effective) {
-        screen::say(format_args!("{setting}={value}: the kernel made it {effective}"));
-    }
 }
 
 /// Restores what dead runs left changed according to the journals in `state_dir`, before any new change, and reports

@@ -11,8 +11,13 @@ use rustix::termios::{Winsize, tcsetwinsize};
 /// Leaves the other screen of a terminal (DECSET 1049, xterm's control sequences).
 pub const LEAVES_OTHER_SCREEN: &str = "\x1b[?1049l";
 
-/// Rows and columns of a terminal, before and after it has got another size.
-pub const SIZES: [(u16, u16); 2] = [(30, 100), (40, 120)];
+/// Rows of a terminal, before and after it has got another size.
+pub const ROWS: [u16; 2] = [30, 40];
+
+/// The size for each of several pictures. A program may miss one; the next one is still another than what it has drawn.
+fn size(picture: usize) -> (u16, u16) {
+    (ROWS[picture % ROWS.len()], 100 + (picture % 40) as u16)
+}
 
 /// A command whose standard output is a terminal, and the other side of that.
 pub fn on_a_terminal(command: &mut Command) -> File {
@@ -36,7 +41,7 @@ pub fn with_keys(command: &Command) -> (Command, File) {
     }
     let terminal = on_a_terminal(&mut own);
     own.stdin(own_side(&terminal)).stderr(Stdio::null());
-    resize(&terminal, SIZES[0]);
+    resize(&terminal, size(0));
     (own, terminal)
 }
 
@@ -63,6 +68,10 @@ pub fn printed(mut terminal: File, mut sees: impl FnMut(&str)) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
+/// A key that no view knows. A key that comes in the same moment as another size is only read with the next one: crossterm
+/// returns the size, and waits for more input (`mio` reports each input once).
+const UNKNOWN_KEY: &[u8] = b"x";
+
 /// Presses the key of each step when the view shows the step's word, and returns all that was printed. Views send only
 /// the cells that change, so the terminal gets another size for each picture, which sends all of it. `foot` is a word of
 /// the last row; no word may have a space, as nothing is sent for those.
@@ -71,13 +80,20 @@ pub fn play(terminal: File, foot: &str, steps: &[(&str, &str)]) -> String {
     let (mut step, mut picture, mut since) = (0, 0, 0);
     let shown = printed(terminal, |shown| {
         let new = &shown[shown.floor_char_boundary(since)..];
-        let Some((word, key)) = steps.get(step).filter(|_| new.contains(foot)) else { return };
-        if new.contains(word) {
-            keys.write_all(key.as_bytes()).expect("it takes keys");
-            step += 1;
+        let Some((word, key)) = steps.get(step) else {
+            // It may have ended.
+            let _ = keys.write_all(UNKNOWN_KEY);
+            return;
+        };
+        if !new.contains(foot) {
+            return;
         }
+        let is_shown = new.contains(word);
+        let pressed = if is_shown { key.as_bytes() } else { UNKNOWN_KEY };
+        keys.write_all(pressed).expect("it takes keys");
+        step += usize::from(is_shown);
         (since, picture) = (shown.len(), picture + 1);
-        resize(&keys, SIZES[picture % SIZES.len()]);
+        resize(&keys, size(picture));
     });
     assert_eq!(step, steps.len(), "{shown}");
     shown

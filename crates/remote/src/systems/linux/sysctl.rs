@@ -48,9 +48,9 @@ impl Row for Parameter {
 
     fn check_new(&self, at: &mut At<'_>, value: &str) -> Result<(), RemoteError> {
         let value = one_space(value);
-        match name(at.setting)? == "net/ipv4/tcp_congestion_control" {
-            true => congestion::check(at, &value),
-            false => sysctl_range::check(at, &value),
+        match name(at.setting)?.as_str() {
+            "net/ipv4/tcp_congestion_control" => congestion::check(at, &value),
+            name => sysctl_range::check(at, name, &value),
         }
     }
 

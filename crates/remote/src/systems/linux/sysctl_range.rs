@@ -4,7 +4,6 @@
 use goodput_settings::value::bad;
 
 use super::row::At;
-use super::sysctl;
 use crate::command::Command;
 use crate::error::RemoteError;
 
@@ -31,13 +30,12 @@ const TRY: &str = "all=$(cat); for i in 1 2; do printf '%s\\n' \"$all\" | while 
     [ $most != no ] || most=$(e 2147483647); echo \"$(e -2147483648) $most\"";
 
 /// Refuses a value that the kernel there would refuse, if every network namespace has the parameter and the login may
-/// make a namespace. Otherwise only a change can tell.
-pub(super) fn check(at: &mut At<'_>, value: &str) -> Result<(), RemoteError> {
-    let name = sysctl::name(at.setting)?;
+/// make a namespace. Otherwise only a change can tell. `name` is the parameter's file below /proc/sys.
+pub(super) fn check(at: &mut At<'_>, name: &str, value: &str) -> Result<(), RemoteError> {
     if !name.starts_with("net/") {
         return Ok(());
     }
-    let tried = at.shell.run(&attempt(&name, value))?;
+    let tried = at.shell.run(&attempt(name, value))?;
     let mut lines = tried.stdout.lines();
     if lines.next() != Some("refused") {
         return Ok(());
@@ -71,9 +69,10 @@ mod tests {
     fn what_is_refused_is_said_with_the_range_and_all_else_is_left_to_the_change() {
         let said = |printed: &str, name: &str, value: &str| {
             let setting = format!("sysctl.{name}").parse().unwrap();
-            let typed = attempt(&name.replace('.', "/"), value).typed();
+            let file = name.replace('.', "/");
+            let typed = attempt(&file, value).typed();
             let mut shell = Scripted::default().prints(&typed, printed);
-            check(&mut At { shell: &mut shell, setting: &setting }, value)
+            check(&mut At { shell: &mut shell, setting: &setting }, &file, value)
                 .map_err(|why| why.to_string())
         };
         let name = "net.ipv4.tcp_reordering";
