@@ -19,12 +19,15 @@ impl Bus {
     /// (JWT and nkey); `name` is how the server's own tools call this connection.
     ///
     /// # Errors
-    /// The credentials are none, the server can't be reached, or it refuses the user.
+    /// The address names a user, the credentials can't be read, the server can't be reached, or it refuses the user.
     pub async fn connect(
         url: &str,
         credentials: Option<&str>,
         name: &str,
     ) -> Result<Self, BusError> {
+        if url.split_once("://").map_or(url, |(_, rest)| rest).contains('@') {
+            return Err(BusError::UserInAddress);
+        }
         let log = |event: Event| async move { tracing::info!("NATS: {event}") };
         let mut options = ConnectOptions::new().name(name).event_callback(log);
         if let Some(text) = credentials {

@@ -5,9 +5,14 @@ use std::fmt::Display;
 /// Why the bus did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum BusError {
-    /// The credentials are none.
+    /// The credentials can't be read.
     #[error("can't read the NATS credentials: {0}; take the file that `nsc generate creds` makes")]
     Credentials(std::io::Error),
+    /// The address has a user or a password, which this library ignores.
+    #[error(
+        "the address of NATS has a user or a password, which others could read; name a file of credentials (--creds)"
+    )]
+    UserInAddress,
     /// The server can't be reached, or does not let this user in.
     #[error(
         "can't connect to NATS at {url}: {why}; check the address, and whether the server wants --creds"

@@ -2,10 +2,10 @@
 //! written once, questions with an answer, and news.
 //!
 //! ```text
-//! Keys      create, update, entry, remove     a name is held by one; a task is begun by one
+//! Keys      create, update, put, entry, remove  a name is held by one; a task is begun by one
 //! Queue     put ──▶ Inbox ──▶ Delivery        each delivery comes again until it is done
 //! Outcomes  put_once, get, hear               one for each id, whoever is first
-//! Bus       ask ──▶ Questions, tell ──▶ News  without storage
+//! Bus       ask ──▶ Questions, tell             without storage
 //! ```
 #![forbid(unsafe_code)]
 // A library returns its messages. The print macros would also panic if nobody reads.

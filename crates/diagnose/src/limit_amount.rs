@@ -19,8 +19,9 @@ struct Amount {
     is_proportional: bool,
 }
 
-/// All of them. What may be in flight is sent once in each round trip.
-const AMOUNTS: [Amount; 7] = [
+/// All of them. What a window or a buffer lets be in flight is sent once in each round trip. A congestion window is none: it
+/// follows from what arrived.
+const AMOUNTS: [Amount; 6] = [
     Amount {
         name: "receive_window_bytes",
         rules: &["receive-window", "route-window", "window-scaling-off"],
@@ -31,12 +32,6 @@ const AMOUNTS: [Amount; 7] = [
         name: "send_buffer_bytes",
         rules: &["send-buffer"],
         read: |view| view.sender.send_buffer_bytes(),
-        is_proportional: true,
-    },
-    Amount {
-        name: "congestion_window_bytes",
-        rules: &["path-loss", "congestion-control", "reordering"],
-        read: |view| view.sender.congestion_window_bytes(),
         is_proportional: true,
     },
     Amount {

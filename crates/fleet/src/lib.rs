@@ -25,6 +25,6 @@ pub use plan::{
     Costs, FleetPlan, LeftOut, Reason, SiteShare, fewest_rounds, opens_in_s, plan, rounds,
 };
 pub use task::{
-    Announcement, Answer, Call, Delivered, End, FORMAT, Invitation, Next, Outcome, Rival, Step,
-    Task, Turn, Unreadable, is_sure, next, step, tasks, word,
+    Announcement, Answer, Call, Delivered, End, FORMAT, Invitation, KEPT_S, Next, Outcome, Rival,
+    Step, Task, Turn, Unreadable, is_sure, next, step, tasks, word,
 };

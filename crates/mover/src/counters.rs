@@ -160,7 +160,7 @@ impl Counters {
         self.arrivals.get_or_init(|| arrivals);
     }
 
-    /// The pauses between the packets of the flow that arrived, once it has ended; `None` if it received no datagrams.
+    /// The pauses between the packets of the flow that arrived, once it has ended; `None` if the flow receives no datagrams.
     pub fn gaps(&self) -> Option<&Gaps> {
         self.gaps.get()
     }

@@ -100,7 +100,7 @@ const MIGRATIONS: [Migration; 6] = [
      DROP INDEX records_listed;
      CREATE INDEX records_listed ON records (id, started, kind, target, goodput_bits_per_s, rule, format);",
     ),
-    Migration::addition("CREATE TABLE schema (number INTEGER NOT NULL) STRICT;"),
+    Migration::addition("CREATE TABLE IF NOT EXISTS schema (number INTEGER NOT NULL) STRICT;"),
 ];
 
 /// Makes the tables in a new file and migrates an old one. If several processes try at once, one
@@ -244,5 +244,7 @@ mod tests {
         migrate_by(&MIGRATIONS, &mut db, path).unwrap();
         db.execute("DELETE FROM schema", []).unwrap();
         assert_eq!(checked_schema(&db, MIGRATIONS.len(), path).unwrap(), needed(&MIGRATIONS));
+        migrate_by(&MIGRATIONS, &mut db, path).unwrap();
+        assert_eq!(checked_schema(&db, MIGRATIONS.len(), path).unwrap(), MIGRATIONS.len());
     }
 }

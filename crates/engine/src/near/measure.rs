@@ -1,6 +1,6 @@
 //! One measurement with a greeted peer, from the proposal of a plan to both ends' observations.
 
-use goodput_model::Plan;
+use goodput_model::{Length, Plan};
 
 use super::client::Client;
 use super::clocks::IdleSides;
@@ -63,15 +63,22 @@ pub async fn measure_whole(
     whole(measure(client, plan, interrupt, listener).await?)
 }
 
-/// The same for one of many short runs: what bounds the drift of the clocks more closely is left out, because on a long
-/// path it takes as long as much of the payload.
+/// Longest run in which the clocks may drift uncorrected, seconds: 0.5 ms at a drift of 100 ppm.
+const LONGEST_UNCORRECTED_S: f64 = 5.0;
+
+/// The same for one of many runs: if it is short, what bounds the drift of the clocks more closely is left out, because on a
+/// long path it takes as long as much of the payload.
 pub async fn measure_one_of_many(
     client: &mut Client,
     plan: &Plan,
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Measurement, EngineError> {
-    whole(measure_asking(IdleSides::Before, client, plan, interrupt, listener).await?)
+    let sides = match plan.length {
+        Length::Seconds(seconds) if seconds <= LONGEST_UNCORRECTED_S => IdleSides::Before,
+        _ => IdleSides::Both,
+    };
+    whole(measure_asking(sides, client, plan, interrupt, listener).await?)
 }
 
 /// The measurement, unless it is incomplete.

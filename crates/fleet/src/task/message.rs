@@ -262,7 +262,7 @@ fn knows(format: u32, who: &str) -> Result<(), String> {
 }
 
 /// Whether a text can name a task.
-fn is_id(text: &str) -> bool {
+pub(super) fn is_id(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     (1..=MAX_ID_BYTES).contains(&text.len()) && text.chars().all(fits)
 }

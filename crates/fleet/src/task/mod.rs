@@ -9,5 +9,5 @@ mod word;
 pub use hold::{Rival, is_sure};
 pub use message::{Announcement, Answer, Call, End, FORMAT, Invitation, Outcome, Task, Unreadable};
 pub use step::{Delivered, Step, step};
-pub use turn::{Next, Turn, next, tasks};
+pub use turn::{KEPT_S, Next, Turn, next, tasks};
 pub use word::word;

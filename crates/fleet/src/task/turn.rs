@@ -3,9 +3,12 @@
 use goodput_model::Direction;
 use serde::{Deserialize, Serialize};
 
-use super::message::{FORMAT, Task};
+use super::message::{FORMAT, Task, is_id};
 use crate::mesh::{Mesh, Site};
 use crate::plan::plan;
+
+/// How long the bus knows which tasks were begun, and how they ended, seconds: longer than any task lives.
+pub const KEPT_S: u64 = 7 * 86_400;
 
 /// A mesh that is tested once. The bus keeps the newest one, so that any coordinator can go on with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -20,6 +23,14 @@ pub struct Turn {
     pub began_s: f64,
     /// Whether each of its tasks has an outcome.
     pub has_ended: bool,
+}
+
+impl Turn {
+    /// Reads a turn; none if it can't be one. Anyone who may write to the bus may have written it.
+    pub fn read(json: &[u8]) -> Option<Self> {
+        let turn: Self = serde_json::from_slice(json).ok()?;
+        (is_id(&turn.id) && turn.number < u64::MAX && turn.began_s.is_finite()).then_some(turn)
+    }
 }
 
 /// What the coordinator does next.
@@ -38,7 +49,9 @@ pub enum Next {
 pub fn next(last: Option<&Turn>, mesh: &str, every_s: Option<f64>, now_s: f64) -> Next {
     let Some(last) = last.filter(|last| last.mesh == mesh) else { return Next::Begin(0) };
     if !last.has_ended {
-        return Next::GoOn;
+        // Of an older one, nobody knows which tests were made.
+        let is_known = now_s - last.began_s < KEPT_S as f64;
+        return if is_known { Next::GoOn } else { Next::Begin(last.number + 1) };
     }
     // The clock of the bus may have gone back.
     let left_s = every_s.map_or(0.0, |every_s| (last.began_s + every_s - now_s).min(every_s));
@@ -107,6 +120,16 @@ mod tests {
     }
 
     #[test]
+    fn what_can_t_be_a_turn_is_none() {
+        let read = |turn: &Turn| Turn::read(&serde_json::to_vec(turn).unwrap());
+        let good = turn(THREE, 3);
+        assert_eq!(read(&good).as_ref(), Some(&good));
+        assert_eq!(read(&Turn { number: u64::MAX, ..good.clone() }), None);
+        assert_eq!(read(&Turn { id: "a.b".into(), ..good }), None);
+        assert_eq!(Turn::read(b"{}"), None);
+    }
+
+    #[test]
     fn each_pair_is_tested_in_both_directions_and_who_can_be_called_listens() {
         let all = all(THREE, 0);
         let ways: HashSet<_> = all.iter().map(|task| (task.sender(), task.receiver())).collect();
@@ -142,7 +165,13 @@ mod tests {
         assert_eq!(next(Some(&ended), "m", every, 4600.0), Next::Begin(5));
         assert_eq!(next(Some(&ended), "m", None, 1001.0), Next::Begin(5));
         let left = Turn { has_ended: false, ..ended.clone() };
-        assert_eq!(next(Some(&left), "m", every, 9e9), Next::GoOn);
+        assert_eq!(next(Some(&left), "m", every, 9000.0), Next::GoOn);
+        assert_eq!(next(Some(&left), "m", every, -9e9), Next::GoOn);
+        assert_eq!(
+            next(Some(&left), "m", every, 9e9),
+            Next::Begin(5),
+            "nobody knows what was made"
+        );
         assert_eq!(next(Some(&left), "changed", every, 9e9), Next::Begin(0));
         assert_eq!(next(Some(&ended), "m", every, -9e9), Next::Wait(3600.0));
     }

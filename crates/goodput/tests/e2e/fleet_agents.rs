@@ -122,7 +122,7 @@ fn a_pair_is_tested_in_both_directions_by_the_side_that_can_call() {
     let directions: Vec<_> = kept.iter().map(|record| record.plan.direction).collect();
     assert_eq!(directions, [Direction::Reverse, Direction::Send]);
     assert!(kept.iter().all(|record| record.result.goodput_bits_per_s.0 > 0.0));
-    assert_eq!((a.servers(), b.servers()), (0, 0), "no port stands open");
+    wait_for("no port to stand open", || (a.servers(), b.servers()) == (0, 0));
 }
 
 #[test]
@@ -186,6 +186,10 @@ fn without_nats_or_with_a_bad_name_the_agent_says_so() {
         "{}",
         stderr(&output)
     );
+    let output =
+        home.run(&["fleet", "agent", "--nats", "nats://me:secret@127.0.0.1:1", "--name", "a"]);
+    let why = stderr(&output);
+    assert!(why.contains("has a user or a password") && !why.contains("secret"), "{why}");
     let output = home.run(&["fleet", "agent", "--nats", "nats://127.0.0.1:1", "--name", ""]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("name of a site is empty"), "{}", stderr(&output));

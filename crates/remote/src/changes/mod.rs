@@ -186,7 +186,7 @@ impl RemoteChanges {
             Some(known) => still_ours(&self.entries[known].main, &now)?,
             None => system.comes_back(&mut look, &setting)?,
         }
-        if now == wanted {
+        if now == wanted || self.became.last(&setting, &wanted) == Some(&now) {
             return Ok(now);
         }
         if known.is_none_or(|known| self.entries[known].main.original != wanted) {
@@ -375,6 +375,12 @@ impl RemoteChanges {
         self.entries[index].main.made = Some(effective.clone());
         let touched = self.take_note(before)?;
         self.settle(index, touched)?;
+        if self.entries[index].main.original == wanted && effective != wanted {
+            // The original was in effect before: another number is no rounding of it.
+            let asked = wanted.to_owned();
+            let refusal = SettingError::NotEffective { setting, asked, effective, not_back: None };
+            return Err(refusal.into());
+        }
         Ok(self.became.read_back(&setting, wanted, effective)?)
     }
 

@@ -113,7 +113,7 @@ impl Changes {
             None => machine.comes_back(&setting)?,
         }
         self.watched.add(&setting, &now, machine.capture(&setting)?);
-        if now == wanted {
+        if now == wanted || self.became.last(&setting, &wanted) == Some(&now) {
             return Ok(now);
         }
         if self.original(&setting) != Some(wanted.as_str()) {
@@ -294,6 +294,11 @@ impl Changes {
         self.watched.drag(&beside);
         self.append(Line::Effective { setting: of, value, around, beside }, Durable::No)?;
         written?;
+        if wanted == entry.original && !machine.same(&effective, wanted) {
+            // The original was in effect before: another number is no rounding of it.
+            let (setting, asked) = (setting.clone(), wanted.into());
+            return Err(SettingError::NotEffective { setting, asked, effective, not_back: None });
+        }
         self.became.read_back(setting, wanted, effective)
     }
 

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use goodput_model::{Plan, SettingRef};
+use goodput_model::{EndName, Plan, SettingRef};
 use goodput_settings::value::is_rounded;
 
 use super::appliers::{Appliers, planned};
@@ -38,7 +38,7 @@ pub async fn rehearse(
     for (number, arm) in request.arms.iter().rev().enumerate() {
         let began = Instant::now();
         let effective = appliers.set(client, arm).await?;
-        // The first one also logs in to hosts, and starts what puts back.
+        // The first one also starts what puts back.
         change = change.max(if number == 0 { Duration::ZERO } else { began.elapsed() });
         outcomes.push(Outcome { arm, plan: planned(arm, &request.plan)?, effective });
     }
@@ -59,7 +59,9 @@ async fn check_plans(
     let mut asked: Vec<Plan> = Vec::new();
     for arm in &request.arms {
         let plan = planned(arm, &request.plan)?;
-        if asked.contains(&plan) {
+        // What an arm changes there may be what makes its plan possible.
+        let changes_far = arm.0.iter().any(|(setting, _)| setting.end == EndName::Far);
+        if changes_far || asked.contains(&plan) {
             continue;
         }
         let answer = tokio::select! {
@@ -67,7 +69,8 @@ async fn check_plans(
             () = interrupt.raised() => return Err(EngineError::Interrupted),
         };
         match answer {
-            Err(why) if may_pass(&why) => return Ok(()),
+            // The conversation may be over; nothing has been changed in it yet.
+            Err(why) if may_pass(&why) => return client.be_met().await.map(drop),
             answer => answer.map_err(|why| of_arm(arm, &why))?,
         }
         asked.push(plan);

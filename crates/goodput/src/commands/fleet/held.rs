@@ -103,6 +103,11 @@ impl<'a> Held<'a> {
                 Some(_) => None,
             };
         }
+        if next.is_none() {
+            // The answer to this one may have been lost, too.
+            let entry = self.keys.entry(self.key).await?.filter(|entry| is(entry, &self.value));
+            next = entry.map(|entry| entry.revision);
+        }
         let Some(revision) = next else { return Ok(false) };
         self.revision.set(revision);
         self.renewed.set(asked);

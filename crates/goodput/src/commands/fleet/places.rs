@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use goodput_bus::{Bus, Keys, Outcomes, Queue};
+use goodput_fleet::KEPT_S;
 
 use crate::args::NatsArgs;
 use crate::secret_file;
@@ -14,8 +15,8 @@ pub(super) const BEAT: Duration = Duration::from_secs(3);
 pub(super) const EXPIRY: Duration = Duration::from_secs(12);
 /// When a task that nobody took is dropped. The coordinator gives it up long before.
 const TASKS_EXPIRY: Duration = Duration::from_secs(86_400);
-/// How long it is known which tasks were begun, and how they ended: longer than any task lives.
-const OUTCOMES_EXPIRY: Duration = Duration::from_secs(7 * 86_400);
+/// How long it is known which tasks were begun, and how they ended.
+const OUTCOMES_EXPIRY: Duration = Duration::from_secs(KEPT_S);
 
 /// The bus of a fleet.
 pub(super) struct Places {

@@ -1,15 +1,16 @@
 //! Which values a host's kernel refuses for a network parameter, and which numbers it takes: tried in a temporary network
 //! namespace of that host (unshare(1), util-linux), as goodput does on this host.
 
+use goodput_settings::parameters;
 use goodput_settings::value::bad;
 
 use super::row::At;
 use crate::command::Command;
 use crate::error::RemoteError;
 
-/// Makes a namespace whose parameters in the same folder are like those of the host, and runs the script `$3` there.
-const IN_NAMESPACE: &str =
-    "grep -s . \"/proc/sys/${1%/*}\"/* 2>/dev/null | unshare --net sh -c \"$3\" sh \"$1\" \"$2\"";
+/// Makes a namespace whose parameters in the same folder are like those of the host, and runs the script `$3` there. With
+/// a second file, grep(1) names the first one also if it is alone.
+const IN_NAMESPACE: &str = "grep -s . \"/proc/sys/${1%/*}\"/* /dev/null 2>/dev/null | unshare --net sh -c \"$3\" sh \"$1\" \"$2\"";
 
 /// Prints `refused` if the kernel refuses the value `$2` of the parameter `$1`, and then the least and the largest number
 /// that it takes, found by bisection from the present one, if that is a number. What the kernel takes may depend on the
@@ -32,7 +33,7 @@ const TRY: &str = "all=$(cat); for i in 1 2; do printf '%s\\n' \"$all\" | while 
 /// Refuses a value that the kernel there would refuse, if every network namespace has the parameter and the login may
 /// make a namespace. Otherwise only a change can tell. `name` is the parameter's file below /proc/sys.
 pub(super) fn check(at: &mut At<'_>, name: &str, value: &str) -> Result<(), RemoteError> {
-    if !name.starts_with("net/") {
+    if !name.starts_with("net/") || parameters::OF_ALL_NAMESPACES.contains(&name) {
         return Ok(());
     }
     let tried = at.shell.run(&attempt(name, value))?;
@@ -87,10 +88,12 @@ mod tests {
 
     #[test]
     fn a_host_tries_it_and_judges_what_depends_on_another_parameter() {
+        let home = tempfile::tempdir().unwrap();
         goodput_testing::in_namespace(|| {
             let sh = |command: &Command| {
                 let mut shell = std::process::Command::new("sh");
-                let output = shell.args(["-c", &command.to_string()]).env("LC_ALL", "C").output();
+                shell.args(["-c", &command.to_string()]).env("LC_ALL", "C");
+                let output = shell.current_dir(home.path()).output();
                 String::from_utf8(output.unwrap().stdout).unwrap()
             };
             let tried = |name: &str, value: &str| sh(&attempt(name, value));
@@ -98,11 +101,13 @@ mod tests {
             assert_eq!(tried("net/ipv4/tcp_reordering", "299"), "");
             assert_eq!(tried("net/ipv4/tcp_rmem", "0 0 0"), "refused\n");
             assert_eq!(tried("net/ipv4/none", "1"), "");
+            assert_eq!(tried("net/unix/max_dgram_qlen", "100"), "", "alone in its folder");
             let start = "net/ipv4/ip_unprivileged_port_start";
             assert!(tried(start, "33000").starts_with("refused\n"));
             let range = ["-q", "-w", "net/ipv4/ip_local_port_range=40000 50000"];
             sh(&Command::new("sysctl", range));
             assert_eq!(tried(start, "33000"), "");
         });
+        assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0, "nothing is left there");
     }
 }

@@ -120,6 +120,8 @@ fn command(invitation: &Invitation, folder: &Path) -> Command {
         .arg(folder.join("known/keys"))
         // A token would let others in.
         .env_remove("GOODPUT_TOKEN_FILE")
+        // Only the agent reports to systemd.
+        .env_remove("NOTIFY_SOCKET")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true);

@@ -44,10 +44,15 @@ pub(super) async fn carry_out(
     }
     let mut target: Target = task.target.parse()?;
     if target.protocol.id != PROTOCOL.id {
-        bail!("{} is no goodput; agents test with each other only", task.target);
+        bail!("{} is not a goodput server; agents test with each other only", task.target);
     }
     let own = PrivateKey::of(rand::random())?;
-    let (port, key) = open(here, task, &target, &own).await?;
+    let opened = open(here, task, &target, &own).await;
+    if opened.is_err() {
+        // Only its answer may have been lost.
+        close(here, task).await;
+    }
+    let (port, key) = opened?;
     target.port = port;
     let own = OwnKey { key: Arc::new(own), asked: true, servers: Arc::new(Invited(key)) };
     let credentials = Credentials { key: Some(own), ..Credentials::default() };
@@ -94,7 +99,7 @@ async fn open(
     };
     match ask(here, task, &Call::Open(invitation)).await? {
         Answer::Listening { port, key } => {
-            Ok((port, key.parse().context("the far agent's key is none")?))
+            Ok((port, key.parse().context("the far agent's key can't be read")?))
         }
         Answer::Refused(why) => bail!(why),
         Answer::Closed => bail!("the agent {} closed its server instead of opening it", task.far),

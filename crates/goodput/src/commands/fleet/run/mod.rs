@@ -12,6 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use goodput_bus::BusError;
 use goodput_engine::{EngineError, Interrupt};
 use goodput_fleet::{Mesh, Next, Turn, next};
 use goodput_model::plain_char;
@@ -22,7 +23,7 @@ use self::results::Results;
 use self::testing::Testing;
 use super::held::{Held, Taken};
 use super::mesh_file;
-use super::places::Places;
+use super::places::{BEAT, Places};
 use crate::args::FleetRunArgs;
 use crate::commands::measured;
 use crate::exit::Exit;
@@ -106,13 +107,22 @@ impl Coordinator<'_> {
     /// Tests the mesh, turn by turn.
     async fn turns(&self) -> Result<Exit> {
         loop {
-            let last = self.last_turn().await?;
+            let last = match self.last_turn().await {
+                Ok(last) => last,
+                Err(why) => {
+                    tracing::warn!("{why}; trying again");
+                    match self.interrupted_within(BEAT).await {
+                        true => return Ok(Exit::CouldNot),
+                        false => continue,
+                    }
+                }
+            };
             let now_s = self.held.now_s();
             let turn = match next(last.as_ref(), &self.text, self.every_s, now_s) {
                 Next::Wait(seconds) => {
-                    tokio::select! {
-                        () = sleep(Duration::from_secs_f64(seconds)) => continue,
-                        () = self.interrupt.raised() => return Ok(Exit::Fine),
+                    match self.interrupted_within(Duration::from_secs_f64(seconds)).await {
+                        true => return Ok(Exit::Fine),
+                        false => continue,
                     }
                 }
                 Next::Begin(number) => self.new_turn(number, now_s),
@@ -121,7 +131,9 @@ impl Coordinator<'_> {
                     None => bail!("the bus has lost the turn that was to go on"),
                 },
             };
-            self.places.turns.put(TURN, &turn).await?;
+            if !self.write(&turn).await {
+                return Ok(Exit::CouldNot);
+            }
             let results = Results::of(self.mesh)?;
             let testing = Testing {
                 places: self.places,
@@ -133,7 +145,9 @@ impl Coordinator<'_> {
             if !testing.test(&goodput_fleet::tasks(self.mesh, &turn)).await? {
                 return Ok(Exit::CouldNot);
             }
-            self.places.turns.put(TURN, &Turn { has_ended: true, ..turn }).await?;
+            if !self.write(&Turn { has_ended: true, ..turn }).await {
+                return Ok(Exit::CouldNot);
+            }
             results.print_matrix(self.held.now_s())?;
             if self.every_s.is_none() {
                 return Ok(results.exit());
@@ -146,9 +160,34 @@ impl Coordinator<'_> {
         Turn { id, number, mesh: self.text.clone(), began_s, has_ended: false }
     }
 
-    /// The newest turn; one of another version is none.
-    async fn last_turn(&self) -> Result<Option<Turn>> {
+    /// The newest turn; what can't be one is none.
+    async fn last_turn(&self) -> Result<Option<Turn>, BusError> {
         let entry = self.places.turns.entry(TURN).await?;
-        Ok(entry.and_then(|entry| serde_json::from_slice(&entry.value).ok()))
+        Ok(entry.and_then(|entry| Turn::read(&entry.value)))
+    }
+
+    /// Writes the newest turn. Whoever is not sure of the lease may have a successor. While the bus is away, tries again.
+    /// `false`: the user ended it.
+    async fn write(&self, turn: &Turn) -> bool {
+        loop {
+            tokio::select! {
+                () = self.held.wait_until_sure() => {}
+                () = self.interrupt.raised() => return false,
+            }
+            match self.places.turns.put(TURN, turn).await {
+                Ok(_) => return true,
+                Err(why) => tracing::warn!("{why}; trying again"),
+            }
+            if self.interrupted_within(BEAT).await {
+                return false;
+            }
+        }
+    }
+
+    async fn interrupted_within(&self, time: Duration) -> bool {
+        tokio::select! {
+            () = sleep(time) => false,
+            () = self.interrupt.raised() => true,
+        }
     }
 }

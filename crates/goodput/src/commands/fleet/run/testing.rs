@@ -11,7 +11,7 @@ use tokio::time::sleep;
 
 use super::results::Results;
 use crate::commands::fleet::held::Held;
-use crate::commands::fleet::places::{BEAT, Places};
+use crate::commands::fleet::places::{BEAT, EXPIRY, Places};
 use crate::exit;
 
 /// How long a test may take beside its length, from the task to the outcome: longer than its agent allows itself, and
@@ -19,6 +19,8 @@ use crate::exit;
 const BESIDE: Duration = Duration::from_secs(90);
 /// What the bus may take to store what it has already passed on.
 const STORED: Duration = Duration::from_millis(50);
+/// How often the time is looked at before a window: this host may sleep meanwhile.
+const LOOK: Duration = Duration::from_secs(60);
 /// Who gives tasks up.
 const COORDINATOR: &str = "the coordinator";
 
@@ -57,12 +59,17 @@ impl Testing<'_> {
 
     /// Waits until a round may begin. `false`: the user ended it.
     async fn wait_for_window(&self) -> bool {
-        let wait = Duration::from_secs_f64(opens_in_s(self.mesh, self.held.now_s()));
-        tokio::select! {
-            // Without a wait, this comes first.
-            biased;
-            () = self.interrupt.raised() => false,
-            () = sleep(wait) => true,
+        loop {
+            let wait_s = opens_in_s(self.mesh, self.held.now_s());
+            tokio::select! {
+                // Without a wait, this comes first.
+                biased;
+                () = self.interrupt.raised() => return false,
+                () = sleep(Duration::from_secs_f64(wait_s).min(LOOK)) => {}
+            }
+            if wait_s <= 0.0 {
+                return true;
+            }
         }
     }
 
@@ -72,7 +79,10 @@ impl Testing<'_> {
             let Some(found) = self.outcome(task).await? else { return Ok(false) };
             self.results.add(task, &found.outcome, found.is_old, all)?;
             if !found.is_old {
-                sleep(Duration::from_secs_f64(self.mesh.pause_s)).await;
+                tokio::select! {
+                    () = sleep(Duration::from_secs_f64(self.mesh.pause_s)) => {}
+                    () = self.interrupt.raised() => return Ok(false),
+                }
             }
         }
         Ok(true)
@@ -80,24 +90,36 @@ impl Testing<'_> {
 
     /// The outcome of a task; none, if the user ended the wait.
     async fn outcome(&self, task: &Task) -> Result<Option<Found>> {
+        let mut was_away = false;
         loop {
             let tried = tokio::select! {
-                tried = self.tried(task) => tried,
+                tried = self.tried(task, was_away) => tried,
                 () = self.interrupt.raised() => return Ok(None),
             };
             match tried {
                 Ok(found) => return Ok(Some(found)),
                 Err(why) => tracing::warn!("{}; trying again", exit::in_words(&why)),
             }
+            was_away = true;
             sleep(BEAT).await;
         }
     }
 
-    async fn tried(&self, task: &Task) -> Result<Found> {
+    async fn tried(&self, task: &Task, was_away: bool) -> Result<Found> {
         if let Some(outcome) = self.places.outcomes.get(&task.id).await? {
             return Ok(Found { outcome, is_old: true });
         }
-        let outcome = match self.unfit(task).await? {
+        // Whoever is not sure of the lease may have a successor, who decides.
+        self.held.wait_until_sure().await;
+        let mut unfit = self.unfit(task).await?;
+        if unfit.is_some() && was_away {
+            // The names of agents expire while the bus is away, and come back with them.
+            sleep(2 * EXPIRY).await;
+            unfit = self.unfit(task).await?;
+        }
+        // What an agent has begun is its own.
+        let is_begun = self.places.begun.entry(&task.id).await?.is_some();
+        let outcome = match unfit.filter(|_| !is_begun) {
             Some(why) => self.given_up(task, why).await?,
             None => self.carried_out(task).await?,
         };
