@@ -6,15 +6,8 @@ use std::path::PathBuf;
 use goodput_model::SettingRef;
 
 use crate::error::SettingError;
+pub use crate::machine::sysctl_rules::OF_ALL_NAMESPACES;
 use crate::machine::{sysctl, sysctl_couplings, sysctl_name, sysctl_rules};
-
-/// Parameters of the whole host that older kernels let any network namespace write, so that a trial there would change the
-/// host (Linux commits 2671fa4dc010 in 5.13 and 97684f0970f6 in 5.12; since then they are read-only there).
-pub const OF_ALL_NAMESPACES: [&str; 3] = [
-    "net/netfilter/nf_conntrack_max",
-    "net/netfilter/nf_conntrack_expect_max",
-    "net/ipv4/tcp_allowed_congestion_control",
-];
 
 /// The file of a parameter, below /proc/sys; it may not exist.
 ///

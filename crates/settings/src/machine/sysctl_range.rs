@@ -16,6 +16,7 @@ use goodput_model::SettingRef;
 use goodput_netlink::namespace;
 
 use super::sysctl_name;
+use super::sysctl_rules::OF_ALL_NAMESPACES;
 use crate::error::SettingError;
 use crate::value::bad;
 
@@ -39,7 +40,7 @@ pub(super) fn check(setting: &SettingRef, value: &str) -> Result<(), SettingErro
     if !tried.0.starts_with("/proc/sys/net") || is_remembered(&tried) {
         return Ok(());
     }
-    if crate::parameters::OF_ALL_NAMESPACES.iter().any(|one| tried.0.ends_with(one)) {
+    if OF_ALL_NAMESPACES.iter().any(|one| tried.0.ends_with(one)) {
         return Ok(());
     }
     let beside = beside(&tried.0);

@@ -6,6 +6,14 @@ use goodput_model::SettingRef;
 use super::sysctl_name;
 use crate::error::SettingError;
 
+/// Parameters of the whole host that older kernels let any network namespace write, so that a trial there would change the
+/// host (Linux commits 2671fa4dc010 in 5.13 and 97684f0970f6 in 5.12; since then they are read-only there).
+pub const OF_ALL_NAMESPACES: [&str; 3] = [
+    "net/netfilter/nf_conntrack_max",
+    "net/netfilter/nf_conntrack_expect_max",
+    "net/ipv4/tcp_allowed_congestion_control",
+];
+
 /// Areas whose parameters tune; other areas run programs, lock themselves or guard the host.
 const AREAS: [&str; 8] =
     ["net/", "vm/", "sunrpc/", "fs/nfs/", "fs/pipe-", "fs/aio-", "kernel/sched_", "kernel/numa_"];
