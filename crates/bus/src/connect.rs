@@ -1,6 +1,7 @@
 //! The connection.
 
 use async_nats::jetstream::Context;
+use async_nats::jetstream::stream::{Config, Stream};
 use async_nats::{Client, ConnectOptions, Event};
 use serde::Serialize;
 
@@ -38,6 +39,12 @@ impl Bus {
             BusError::Connect { url, why }
         })?;
         Ok(Self { jetstream: async_nats::jetstream::new(client.clone()), client })
+    }
+
+    /// A stream, made on first use.
+    pub(crate) async fn stream(&self, config: Config) -> Result<Stream, BusError> {
+        let failed = BusError::storage(format!("make the stream {}", config.name));
+        self.jetstream.get_or_create_stream(config).await.map_err(failed)
     }
 
     /// The longest message that the server takes, bytes, headers included.

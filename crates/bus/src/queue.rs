@@ -44,8 +44,7 @@ impl Bus {
             max_age: expiry,
             ..Config::default()
         };
-        let made = self.jetstream.get_or_create_stream(config).await;
-        let stream = made.map_err(BusError::storage(format!("make the stream {name}")))?;
+        let stream = self.stream(config).await?;
         Ok(Queue { jetstream: self.jetstream.clone(), stream, subject: subject.into() })
     }
 }

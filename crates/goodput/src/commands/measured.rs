@@ -49,14 +49,25 @@ pub fn end_with_input(output: &OutputArgs) {
     if !output.end_with_input {
         return;
     }
-    let wait = || {
-        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+    let end = || {
         let ended = kill_process(getpid(), rustix::process::Signal::INT);
         ended.unwrap_or_else(|cause| tracing::debug!("can't send SIGINT to this process: {cause}"));
     };
-    if let Err(cause) = std::thread::Builder::new().name("input".into()).spawn(wait) {
+    if let Err(cause) = at_end_of_input(end) {
         tracing::warn!("this run goes on if the program that started it ends: {cause}");
     }
+}
+
+/// Does this once standard input ends. A thread of its own reads: it may wait until this process ends.
+///
+/// # Errors
+/// If this process can't have another thread.
+pub fn at_end_of_input(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let wait = || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        then();
+    };
+    std::thread::Builder::new().name("input".into()).spawn(wait).map(drop)
 }
 
 /// This thread runs the conversations; blocking calls get threads of their own.

@@ -111,15 +111,10 @@ async fn asked_to_quit(view: Option<&ServerView>) {
     }
 }
 
-/// Waits until standard input ends, if the server ends with it; for ever otherwise. A thread of its own reads: it may wait
-/// until this process ends.
+/// Waits until standard input ends, if the server ends with it; for ever otherwise.
 async fn input_ended(asked: bool) {
     let (ended, wait) = tokio::sync::oneshot::channel::<()>();
-    let read = move || {
-        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-        drop(ended);
-    };
-    let reader = asked.then(|| std::thread::Builder::new().name("input".into()).spawn(read));
+    let reader = asked.then(|| measured::at_end_of_input(move || drop(ended)));
     match reader {
         Some(Ok(_)) => drop(wait.await),
         Some(Err(cause)) => {
