@@ -4,8 +4,6 @@ use goodput_model::Missing;
 
 use super::{Side, positive};
 
-/// Seconds between two samples; more is a pause. Missed samples follow at once.
-const PERIOD_S: f64 = 0.1;
 /// How late a sample may be on a busy host without a stop, seconds.
 const LATE_S: f64 = 0.02;
 /// Fewer samples prove nothing.
@@ -20,9 +18,12 @@ impl Side<'_> {
             (Some(first), Some(last)) if times.len() >= MIN_SAMPLES => (first, last),
             _ => return Err(Missing::because(format!("fewer than {MIN_SAMPLES} samples"))),
         };
-        let late = |pair: &[f64]| Some(pair[1] - pair[0] - PERIOD_S).filter(|late| *late > LATE_S);
+        let all_s = positive(last - first, "the time between the samples")?;
+        // Missed samples follow at once, so their mean is the time that was planned.
+        let period_s = all_s / (times.len() - 1) as f64;
+        let late = |pair: &[f64]| Some(pair[1] - pair[0] - period_s).filter(|late| *late > LATE_S);
         let paused: f64 = times.windows(2).filter_map(late).sum();
-        Ok(paused / positive(last - first, "the time between the samples")?)
+        Ok(paused / all_s)
     }
 }
 

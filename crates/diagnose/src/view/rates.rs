@@ -2,6 +2,7 @@
 
 use goodput_model::{FlowSample, Known, Missing, Role, Sample};
 
+use super::series::apart;
 use super::{Side, median, positive, spread};
 
 /// Number of slices of the window.
@@ -42,7 +43,7 @@ impl Side<'_> {
 
     /// Share of the window in which this side moved nothing, in whole samples.
     pub fn still_share(&self) -> Result<f64, Missing> {
-        let samples: Vec<&Sample> = self.samples()?.collect();
+        let samples = apart(self.samples()?);
         let moved = |sample: &Sample| match self.role {
             Role::Sender => sample.sent_bytes,
             Role::Receiver => sample.received_bytes,

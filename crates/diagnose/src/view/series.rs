@@ -1,13 +1,14 @@
 //! How the rate changes over the whole run, slow start included: steps and stalls.
 
-use goodput_model::{Missing, Role};
+use goodput_model::{Missing, Role, Sample};
 
 use super::{STANDARD_DEVIATIONS_PER_MAD, Side, median, spread};
 
 /// Fewer intervals show no change.
 const MIN_INTERVALS: usize = 10;
-/// A shorter interval is the last, incomplete one, seconds.
-const SHORTEST_S: f64 = 0.05;
+/// A shorter interval is joined with the next, seconds: a short run has samples each 25 ms, and within less than a tenth
+/// of a second, payload comes in the bursts of a round trip. The last, incomplete interval has no next.
+const SHORTEST_S: f64 = 0.06;
 
 /// Payload that one side moved between two samples.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,16 +45,16 @@ impl Side<'_> {
     /// Payload that this side moved between each two samples of the whole run.
     pub fn intervals(&self) -> Result<Vec<Interval>, Missing> {
         let samples = &self.end()?.samples;
-        let bytes = |n: usize| match self.role {
-            Role::Sender => samples[n].sent_bytes,
-            Role::Receiver => samples[n].received_bytes,
+        let bytes = |sample: &Sample| match self.role {
+            Role::Sender => sample.sent_bytes,
+            Role::Receiver => sample.received_bytes,
         };
-        let between = |n: usize| {
-            let seconds = samples[n].at_s - samples[n - 1].at_s;
-            let moved = bytes(n).checked_sub(bytes(n - 1))?;
-            (seconds >= SHORTEST_S).then_some(Interval { seconds, bytes: moved as f64 })
+        let between = |pair: &[&Sample]| {
+            let seconds = pair[1].at_s - pair[0].at_s;
+            let moved = bytes(pair[1]).checked_sub(bytes(pair[0]))?;
+            Some(Interval { seconds, bytes: moved as f64 })
         };
-        let all: Vec<_> = (1..samples.len()).filter_map(between).collect();
+        let all: Vec<_> = apart(samples.iter()).windows(2).filter_map(between).collect();
         if all.len() < MIN_INTERVALS {
             let why = format!("{} intervals, needs {MIN_INTERVALS}", all.len());
             return Err(Missing::because(why));
@@ -94,6 +95,17 @@ impl Side<'_> {
     }
 }
 
+/// The first sample, and each that is at least the shortest interval after the one before.
+pub(super) fn apart<'a>(samples: impl Iterator<Item = &'a Sample>) -> Vec<&'a Sample> {
+    let mut apart: Vec<&Sample> = Vec::new();
+    for sample in samples {
+        if apart.last().is_none_or(|last| sample.at_s - last.at_s >= SHORTEST_S) {
+            apart.push(sample);
+        }
+    }
+    apart
+}
+
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
@@ -123,6 +135,18 @@ mod tests {
         assert!((step.at_s - 0.5).abs() < 1e-6, "{step:?}");
         assert!((step.after / 95.64e6 - 1.0).abs() < 1e-3 && step.spread < 0.01, "{step:?}");
         assert!(step.before > 1e9, "{step:?}");
+    }
+
+    #[test]
+    fn a_short_run_is_seen_in_tenths_too() {
+        let mut evidence = Case::path_rate().evidence();
+        let Known::Value(end) = &mut evidence.far else { panic!("the case has it") };
+        for sample in &mut Arc::make_mut(end).samples {
+            sample.at_s /= 4.0;
+        }
+        let intervals = View::new(&evidence).receiver.intervals().unwrap();
+        let shortest = intervals.iter().map(|interval| interval.seconds).reduce(f64::min);
+        assert!(shortest.is_some_and(|seconds| seconds >= SHORTEST_S), "{intervals:?}");
     }
 
     #[test]

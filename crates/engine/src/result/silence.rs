@@ -4,8 +4,10 @@ use std::fmt;
 
 use goodput_model::{Sample, Seconds};
 
+use crate::run::cadence::SAMPLE_INTERVAL;
+
 /// How many of its longest steps a far end may lag when the senders stop: one for its next sample, one for the path of
-/// that sample.
+/// that sample. The short steps of a short run don't make the path shorter.
 const MAX_STEPS_BEHIND: f64 = 2.0;
 
 /// The far end's reports end before the measurement does.
@@ -23,7 +25,7 @@ impl Silence {
     pub fn of(near: &[Sample], far: &[Sample], later_s: f64) -> Option<Self> {
         let (to_s, from_s) = (near.last()?.at_s, far.last()?.at_s + later_s);
         let steps = far.windows(2).map(|pair| pair[1].at_s - pair[0].at_s);
-        let longest = steps.reduce(f64::max)?;
+        let longest = steps.reduce(f64::max)?.max(SAMPLE_INTERVAL.as_secs_f64());
         (to_s - from_s > MAX_STEPS_BEHIND * longest).then_some(Self { from_s, to_s })
     }
 }

@@ -4,6 +4,8 @@ use std::ops::Deref;
 
 use goodput_model::Sample;
 
+use crate::run::cadence::{SAMPLE_INTERVAL, SHORT_RUNS};
+
 /// Detailed flows that are kept, over all samples; each takes about 1 KiB. Ten flows fill the space in 40 s, one in 7
 /// min.
 const MAX_DETAILED_FLOWS: usize = 4096;
@@ -17,7 +19,8 @@ const HEAD_S: f64 = 10.0;
 /// Largest part of the kept samples that belongs to the beginning, as a divisor.
 const HEAD_DIVISOR: usize = 4;
 
-/// Samples in order. When there are too many, every second one after the beginning is dropped, and only every second
+/// Samples in order. A run that may be short is sampled more often at first; if it turns out longer, it keeps the samples
+/// of a longer one, evenly spaced. When there are too many, every second one after the beginning is dropped, and only every second
 /// new one is kept from then on. The rest are evenly spaced by a power of two. Counters are cumulative, so sums and
 /// rates between any two remaining samples stay the same. The first, the last and the marked one stay.
 #[derive(Debug)]
@@ -50,6 +53,7 @@ impl Default for ThinnedSamples {
 impl ThinnedSamples {
     /// Takes the next sample.
     pub fn push(&mut self, sample: Sample) {
+        self.join_short(sample.at_s);
         if sample.at_s <= self.until_s {
             self.marked_s = Some(sample.at_s);
         }
@@ -94,6 +98,39 @@ impl ThinnedSamples {
     /// All remaining samples.
     pub fn into_samples(self) -> Vec<Sample> {
         self.samples
+    }
+
+    /// Keeps no more samples than a run needs that goes on until `at_s`. What comes after the mark no longer counts.
+    fn join_short(&mut self, at_s: f64) {
+        if self.until_s > f64::NEG_INFINITY {
+            return;
+        }
+        let last_s = self.samples.last().map_or(0.0, |last| last.at_s);
+        let longer = SHORT_RUNS.iter().skip(1).map(|(_, interval)| *interval);
+        for ((until, _), interval) in SHORT_RUNS.iter().zip(longer.chain([SAMPLE_INTERVAL])) {
+            if (last_s..at_s).contains(&until.as_secs_f64()) {
+                self.join_within(interval.as_secs_f64());
+            }
+        }
+    }
+
+    /// Keeps one sample for each `interval_s`: the one with details, or the one nearest to its time.
+    fn join_within(&mut self, interval_s: f64) {
+        let slot = |sample: &Sample| (sample.at_s / interval_s).round();
+        let off = |sample: &Sample| (sample.at_s - slot(sample) * interval_s).abs();
+        let is_better = |one: &Sample, other: &Sample| match (&one.flows[..], &other.flows[..]) {
+            ([], [_, ..]) => false,
+            ([_, ..], []) => true,
+            _ => off(one) < off(other),
+        };
+        for sample in std::mem::take(&mut self.samples) {
+            match self.samples.last_mut().filter(|last| slot(last) == slot(&sample)) {
+                Some(last) if is_better(&sample, last) => *last = sample,
+                Some(_) => {}
+                None => self.samples.push(sample),
+            }
+        }
+        self.details = self.samples.iter().map(|sample| sample.flows.len()).sum();
     }
 
     /// Whether the newest sample lies between two kept ones, and was there only because it was the newest.
@@ -217,6 +254,38 @@ mod tests {
         // The samples show where the window begins, which may be a few samples later.
         let (whole, thin) = (rate(&all, 0.0), rate(&thinned, 0.0));
         assert!((whole.goodput.0 / thin.goodput.0 - 1.0).abs() < 1e-4, "{whole:?} {thin:?}");
+    }
+
+    /// Samples of a run of bytes, detailed each tenth of a second, until `until_ms`.
+    fn growing(until_ms: u64) -> ThinnedSamples {
+        let mut kept = ThinnedSamples::default();
+        let mut at_ms = 0;
+        while at_ms <= until_ms {
+            let whole = sample(0, u16::from(at_ms % 100 == 0));
+            kept.push(Sample { at_s: at_ms as f64 / 1e3, received_bytes: at_ms, ..whole });
+            at_ms += if at_ms < 1000 { 25 } else { 50 + 50 * u64::from(at_ms >= 2000) };
+        }
+        kept
+    }
+
+    #[test]
+    fn a_run_is_spaced_as_its_length_asks() {
+        for (until_ms, step_ms) in [(500, 25), (1000, 25), (1500, 50), (2000, 50), (2100, 100)] {
+            let kept = growing(until_ms);
+            let times: Vec<u64> = kept.iter().map(|sample| sample.received_bytes).collect();
+            let even: Vec<u64> = (0..=until_ms / step_ms).map(|n| n * step_ms).collect();
+            assert_eq!(times, even, "until {until_ms} ms");
+            let details = kept.iter().filter(|sample| !sample.flows.is_empty()).count() as u64;
+            assert_eq!(details, until_ms / 100 + 1, "no detail is lost");
+        }
+    }
+
+    #[test]
+    fn what_drains_after_the_mark_leaves_a_short_run_as_it_is() {
+        let mut kept = growing(900);
+        kept.mark(0.9);
+        [1000, 1050, 2050].iter().for_each(|at_ms| kept.push(sample(at_ms / 100, 1)));
+        assert_eq!(kept.marked(), Some(37));
     }
 
     #[test]

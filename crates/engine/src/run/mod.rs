@@ -1,6 +1,7 @@
 //! One end of a measurement while it runs: its flows, their movers, their CPUs, and what is read meanwhile.
 
 pub mod affinity;
+pub mod cadence;
 pub mod end_run;
 pub mod flow_events;
 pub mod length;

@@ -5,57 +5,21 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    EndName, FlowArrivals, FlowPlacement, FlowSample, Gaps, Known, Length, Plan, Role, Sample,
-    Transport, no_storage,
+    EndName, FlowArrivals, FlowPlacement, FlowSample, Gaps, Known, Role, Sample, Transport,
+    no_storage,
 };
 use goodput_mover::{Counters, MountedFile, MoveError, RunningFlow};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
 use crate::run::affinity::Affinity;
+use crate::run::cadence::Cadence;
 use crate::run::flow_events::{EndedFlows, FlowsEvent, Held, TimeLimit};
 use crate::run::stuck_flows::given_up;
 use crate::run::unsent;
 
-/// Time between two samples.
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(100);
-/// The same if the plan does not observe: just enough to show intervals and notice the end.
-const UNOBSERVED_INTERVAL: Duration = Duration::from_millis(500);
-/// Time between detailed readings for each flow: with 10 ms a flow, 10 flows are read in detail every 100 ms and 100
-/// flows every second.
-const DETAIL_INTERVAL_PER_FLOW: Duration = Duration::from_millis(10);
 /// How often to check whether the flows have ended, so that short transfers don't wait for a sample.
 const END_POLL_INTERVAL: Duration = Duration::from_millis(10);
-
-/// When to read what.
-#[derive(Debug, Clone, Copy)]
-pub struct Cadence {
-    period: Duration,
-    detail: Option<Duration>,
-    /// Received bytes at which a sample is due at once. If the plan has a number of bytes, a sending peer may not count
-    /// them, but wait for this end to report their arrival (iperf3 up to 3.9 with `-R -n`).
-    enough: Option<u64>,
-}
-
-impl Cadence {
-    /// The cadence that the plan's number of flows allows.
-    pub fn of(plan: &Plan) -> Self {
-        let flows = plan.flow_plans().len() as u32;
-        let enough = match plan.length {
-            Length::Bytes(all) => Some(all.0),
-            Length::Seconds(_) | Length::Auto { .. } | Length::Source => None,
-        };
-        if plan.observe {
-            Self {
-                period: SAMPLE_INTERVAL,
-                detail: Some(SAMPLE_INTERVAL.max(DETAIL_INTERVAL_PER_FLOW * flows)),
-                enough,
-            }
-        } else {
-            Self { period: UNOBSERVED_INTERVAL, detail: None, enough }
-        }
-    }
-}
 
 /// The sample before anything has moved. A sampling thread may start too late for it.
 pub fn first(flows: &[RunningFlow], cadence: Cadence) -> Sample {
@@ -76,7 +40,8 @@ pub fn watch(
     let began = beginning(&flows, began, &mut limit, report);
     let clock = clock::own(began);
     let mut next_detail = began + cadence.detail.unwrap_or_default();
-    let mut next = began + cadence.period;
+    let mut period = cadence.period(Duration::ZERO);
+    let mut next = began + period;
     let mut enough = cadence.enough;
     let over = loop {
         let finished = match wait_until(next, limit.ends(began), &flows, enough) {
@@ -95,7 +60,7 @@ pub fn watch(
         };
         let now = Instant::now();
         // Half a period early is on time: a sample that came a little late must not skip the next.
-        let due = next_detail.checked_sub(cadence.period / 2).unwrap_or(next_detail);
+        let due = next_detail.checked_sub(period / 2).unwrap_or(next_detail);
         let detailed = cadence.detail.is_some_and(|_| finished || now >= due);
         let sample = take(&flows, sample_time(&flows, began, now, finished), detailed);
         // Nobody listens after the measurement was broken off; the flows end anyway.
@@ -111,10 +76,11 @@ pub fn watch(
         if detailed {
             next_detail = next + cadence.detail.unwrap_or_default();
         }
-        next += cadence.period;
+        period = cadence.period(next.saturating_duration_since(began));
+        next += period;
         // What still comes is not payload; the last sample is from the payload's end.
         while is_over(&flows) && wait_until(next, None, &flows, None) != WaitEnd::Ended {
-            next += cadence.period;
+            next += period;
         }
     };
     let last = Box::new(take(&flows, sample_time(&flows, began, over, true), true));
@@ -365,8 +331,7 @@ mod tests {
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let stop = Arc::new(Stop::new().unwrap());
         let flows = vec![receiver(listener.accept().unwrap().0, &stop)];
-        let cadence =
-            Cadence { period: Duration::from_secs(86_400), detail: None, enough: Some(5000) };
+        let cadence = Cadence::counting(Duration::from_secs(86_400), Some(5000));
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
         let affinity = Affinity::free(String::new());
         let thread = std::thread::spawn(move || {
@@ -395,7 +360,7 @@ mod tests {
         let stop = Arc::new(Stop::new().unwrap());
         let flows = vec![receiver(listener.accept().unwrap().0, &stop)];
         let day = Duration::from_secs(86_400);
-        let cadence = Cadence { period: day, detail: None, enough: None };
+        let cadence = Cadence::counting(day, None);
         let limit = TimeLimit::new(Some(Duration::from_millis(20)), &stop, Duration::ZERO);
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
         let affinity = Affinity::free(String::new());

@@ -13,6 +13,7 @@ use goodput_mover::{
 use tokio::sync::mpsc;
 
 use crate::error::EngineError;
+use crate::run::cadence::Cadence;
 use crate::run::flow_events::{Failure, FlowsEvent, TimeLimit};
 use crate::run::prepared::Prepared;
 use crate::run::rate_limits::RateLimits;
@@ -142,7 +143,7 @@ impl Traffic {
         longest: Option<Duration>,
     ) -> Result<Instant, EngineError> {
         let flows = std::mem::take(&mut self.flows);
-        let cadence = sampler::Cadence::of(&own.plan);
+        let cadence = Cadence::of(&own.plan);
         let first = FlowsEvent::Sample(Box::new(sampler::first(&flows, cadence)));
         // The receiver lives in `self`.
         let _ = self.report.send(first);

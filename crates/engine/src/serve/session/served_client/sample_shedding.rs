@@ -27,7 +27,8 @@ impl SampleShedding {
         Self { lacks: false, quiet_since_s: plan.keeps_quiet().then_some(0.0) }
     }
 
-    /// The part of `sample` to send to the client, while `waiting` bytes have not left yet.
+    /// The part of `sample` to send to the client, while `waiting` bytes have not left yet. The counts between two
+    /// detailed samples are worth no queue.
     pub(super) fn next(&mut self, sample: Box<Sample>, waiting: usize) -> Option<Box<Sample>> {
         if let Some(since_s) = &mut self.quiet_since_s {
             self.lacks = true;
@@ -35,8 +36,10 @@ impl SampleShedding {
             *since_s = if is_due { sample.at_s } else { *since_s };
             return is_due.then(|| Box::new(totals(&sample)));
         }
-        self.lacks = waiting >= SLOW_BYTES;
+        let is_between = sample.flows.is_empty() && waiting > 0;
+        self.lacks = waiting >= SLOW_BYTES || is_between;
         match waiting {
+            _ if is_between => None,
             ..SLOW_BYTES => Some(sample),
             SLOW_BYTES..STUCK_BYTES => Some(Box::new(totals(&sample))),
             STUCK_BYTES.. => None,
@@ -73,6 +76,14 @@ mod tests {
         let mut shedding = SampleShedding::default();
         assert_eq!(shedding.next(sample(0.1), 0), Some(sample(0.1)));
         assert_eq!(shedding.last(&sample(0.2)), []);
+    }
+
+    #[test]
+    fn counts_between_details_are_not_sent_behind_others() {
+        let between = || Box::new(totals(&sample(0.125)));
+        let mut shedding = SampleShedding::default();
+        assert_eq!(shedding.next(between(), 0), Some(between()));
+        assert_eq!((shedding.next(between(), 1), shedding.last(&between()).len()), (None, 2));
     }
 
     #[test]
