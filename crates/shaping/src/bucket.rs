@@ -5,6 +5,7 @@ use goodput_model::{Estimate, Missing, ShapingKind};
 use crate::empty::Empty;
 use crate::levels::levels;
 use crate::rate::Rate;
+use crate::rough::Rough;
 use crate::trace::Trace;
 
 /// Smallest number of arrivals at an empty bucket from which the depth is estimated, the earliest first.
@@ -20,9 +21,10 @@ pub(crate) fn depth(
     trace: &Trace,
     kind: ShapingKind,
     empty: &Empty,
+    rough: &Rough,
     rate: &Rate,
 ) -> Result<Estimate, Missing> {
-    let levels = levels(trace, kind, empty, rate.mean.value);
+    let levels = levels(trace, kind, &Rough { rate: rate.mean.value, ..*rough });
     let looked_at = MIN_LOOKED_AT.max((empty.0.len() as f64 * LOOKED_AT_SHARE) as usize);
     let at = &empty.0[..looked_at.min(empty.0.len())];
     let mut seen: Vec<f64> = at.iter().map(|place| levels[*place]).collect();

@@ -2,7 +2,8 @@
 
 use goodput_model::ShapingKind;
 
-use crate::empty::Empty;
+use crate::kind::least_wait_s;
+use crate::rough::Rough;
 use crate::trace::Trace;
 
 /// What a bucket of endless depth lacks after each arrival: it drains at the rate, and each frame adds its length (the
@@ -10,14 +11,14 @@ use crate::trace::Trace;
 ///
 /// Bytes, for each arrival. Frames that did not wait passed when they were sent; the receiver's lateness would look like a
 /// pause. While frames wait, the bucket can't fill.
-pub(crate) fn levels(trace: &Trace, kind: ShapingKind, empty: &Empty, rate: f64) -> Vec<f64> {
-    let first = empty.0.first().copied().unwrap_or(usize::MAX);
+pub(crate) fn levels(trace: &Trace, kind: ShapingKind, rough: &Rough) -> Vec<f64> {
+    let least_s = least_wait_s(trace, rough);
     // The bucket was full before the first.
     let (mut level, mut last_s) = (0.0_f64, f64::NEG_INFINITY);
-    let each = trace.came.iter().enumerate().map(|(place, came)| {
-        let waits = kind == ShapingKind::Shaper && place >= first;
+    let each = trace.came.iter().map(|came| {
+        let waits = kind == ShapingKind::Shaper && came.wait_s >= least_s;
         let passed_s = if waits { came.came_s } else { came.came_s - came.wait_s };
-        level -= rate * (passed_s - last_s);
+        level -= rough.rate * (passed_s - last_s);
         level = if waits { level } else { level.max(0.0) } + trace.frame;
         last_s = passed_s;
         level

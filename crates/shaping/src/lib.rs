@@ -17,6 +17,7 @@ mod curve;
 mod empty;
 mod explain;
 mod gaps;
+mod held;
 mod judge;
 mod kind;
 mod levels;
@@ -54,7 +55,7 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
     let empty = empty::arrivals(&trace, kind, &rough);
     let rate = rate::rate(&trace, kind, &empty, &rough);
     let bucket = match &rate {
-        Ok(rate) => bucket::depth(&trace, kind, &empty, rate),
+        Ok(rate) => bucket::depth(&trace, kind, &empty, &rough, rate),
         Err(why) => Err(why.clone()),
     };
     // Datagrams that leave together come together, through any bucket that is as large.

@@ -3,6 +3,7 @@
 use goodput_model::{Estimate, Missing, ShapingKind};
 
 use crate::empty::Empty;
+use crate::held::{self, Held};
 use crate::levels::levels;
 use crate::rough::Rough;
 use crate::trace::Trace;
@@ -11,18 +12,11 @@ use crate::trace::Trace;
 pub(crate) const TRAIN_PARTS: usize = 10;
 /// 97.5 % quantile of Student's t with one degree of freedom less than there are parts.
 const T_QUANTILE: f64 = 2.262;
-/// Smallest number of frames in all stretches together.
+/// Smallest number of frames in all windows together.
 const MIN_FRAMES: f64 = 8.0;
 /// Longest time without a drop after which a policer's bucket still counts as not full, as a multiple of the time to
 /// fill it.
 const FILL_TIME_MARGIN: f64 = 1.5;
-
-/// What was let through between two times at which the bucket was empty.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Stretch {
-    seconds: f64,
-    bytes: f64,
-}
 
 /// The rate, bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,58 +34,54 @@ struct Spread {
     of_part: f64,
 }
 
+/// What was let through between arrivals at an empty bucket, without the windows in which a host stopped.
 pub(crate) fn rate(
     trace: &Trace,
     kind: ShapingKind,
     empty: &Empty,
     rough: &Rough,
 ) -> Result<Rate, Missing> {
-    let stretches = stretches(trace, kind, empty, rough);
-    let bytes: f64 = stretches.iter().map(|stretch| stretch.bytes).sum();
-    let seconds: f64 = stretches.iter().map(|stretch| stretch.seconds).sum();
     if kind == ShapingKind::None {
         return Err(Missing::because("all came as fast as they were sent"));
     }
+    let windows = held::usual(held::windows(trace, &runs(trace, kind, empty, rough)), trace.frame);
+    let bytes: f64 = windows.iter().map(|window| window.bytes).sum();
+    let seconds: f64 = windows.iter().map(|window| window.seconds).sum();
     if bytes < MIN_FRAMES * trace.frame || seconds <= 0.0 {
         return Err(Missing::because("too little came while the rate was seen to hold"));
     }
     let value = bytes / seconds;
     // The first and the last arrival may each be off by a part of a frame.
-    let (spread, least) = (spread(&stretches, seconds), trace.frame / seconds);
+    let (spread, least) = (spread(&windows, seconds), trace.frame / seconds);
     let error = spread.of_mean.max(least);
     let mean = Estimate { value, low: value - error, high: value + error };
     Ok(Rate { mean, part_error: spread.of_part.max(least) })
 }
 
-fn stretches(trace: &Trace, kind: ShapingKind, empty: &Empty, rough: &Rough) -> Vec<Stretch> {
-    let between = |two: &[usize]| Stretch {
-        seconds: trace.came[two[1]].came_s - trace.came[two[0]].came_s,
-        bytes: (two[1] - two[0]) as f64 * trace.frame,
-    };
-    let pairs = empty.0.windows(2);
-    match kind {
+/// The places at which the bucket was empty, in runs within which it was never full.
+fn runs(trace: &Trace, kind: ShapingKind, empty: &Empty, rough: &Rough) -> Vec<Vec<usize>> {
+    let levels = levels(trace, kind, rough);
+    let depth = empty.0.first().map_or(0.0, |first| levels[*first]);
+    let longest_s = FILL_TIME_MARGIN * depth.max(trace.frame) / rough.rate;
+    let came_s = |place: usize| trace.came[place].came_s;
+    let belong = |one: &usize, next: &usize| match kind {
         // Everything between them waited as well.
-        ShapingKind::Shaper => pairs.filter(|two| two[1] == two[0] + 1).map(between).collect(),
+        ShapingKind::Shaper => *next == one + 1,
         // Its bucket may have been full in a longer time without a drop.
-        _ => {
-            let levels = levels(trace, kind, empty, rough.rate);
-            let depth = empty.0.first().map_or(0.0, |first| levels[*first]);
-            let fill_s = depth.max(trace.frame) / rough.rate;
-            let longest_s = FILL_TIME_MARGIN * fill_s;
-            pairs.map(between).filter(|stretch| stretch.seconds <= longest_s).collect()
-        }
-    }
+        _ => came_s(*next) - came_s(*one) <= longest_s,
+    };
+    empty.0.chunk_by(belong).map(<[usize]>::to_vec).collect()
 }
 
 /// The spread of the rates of parts of equal duration.
-fn spread(stretches: &[Stretch], seconds: f64) -> Spread {
-    let (mut rates, mut part) = (Vec::new(), Stretch { seconds: 0.0, bytes: 0.0 });
-    for stretch in stretches {
-        part.seconds += stretch.seconds;
-        part.bytes += stretch.bytes;
+fn spread(windows: &[Held], seconds: f64) -> Spread {
+    let (mut rates, mut part) = (Vec::new(), Held::default());
+    for window in windows {
+        part.seconds += window.seconds;
+        part.bytes += window.bytes;
         if part.seconds >= seconds / TRAIN_PARTS as f64 * (1.0 - f64::EPSILON * 1e3) {
             rates.push(part.bytes / part.seconds);
-            part = Stretch { seconds: 0.0, bytes: 0.0 };
+            part = Held::default();
         }
     }
     if rates.len() < 2 {

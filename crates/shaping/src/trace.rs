@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use goodput_model::{Arrival, Known, Missing};
+use goodput_model::{Arrival, FlowArrivals, Known, Missing};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Bytes of each datagram in its layers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sizes {
     /// Payload of UDP.
     pub payload: u64,
@@ -15,10 +16,11 @@ pub struct Sizes {
     pub frame: u64,
 }
 
-/// Datagrams of one size, sent faster than a path is configured to carry.
-#[derive(Debug, Clone, PartialEq)]
+/// Datagrams of one size, sent faster than a path is configured to carry. As JSON, it can be kept and judged again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Train {
     /// The datagrams that arrived, in order of arrival.
+    #[serde(serialize_with = "pack", deserialize_with = "unpack")]
     pub arrivals: Vec<Arrival>,
     /// Number of datagrams sent.
     pub sent: u64,
@@ -42,6 +44,14 @@ impl Train {
         let came = || self.arrivals.iter().map(|arrival| arrival.came_ns);
         came().min().zip(came().max())
     }
+}
+
+fn pack<S: Serializer>(arrivals: &[Arrival], to: S) -> Result<S::Ok, S::Error> {
+    FlowArrivals { flow: 0, datagrams: arrivals.to_vec() }.serialize(to)
+}
+
+fn unpack<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Arrival>, D::Error> {
+    Ok(FlowArrivals::deserialize(from)?.datagrams)
 }
 
 /// A datagram that arrived; times are in seconds.
@@ -137,6 +147,17 @@ mod tests {
         let lost: Vec<_> = came.iter().map(|came| came.lost_before).collect();
         assert_eq!(lost, [0, 2, 0, 0]);
         assert!(came.iter().all(|came| came.wait_s >= 0.0), "{came:?}");
+    }
+
+    #[test]
+    fn a_kept_train_comes_back() {
+        let arrivals = (0..20).map(|n| Arrival { number: n, sent_ns: n, came_ns: n * 3 }).collect();
+        let sizes = Sizes { payload: 1472, packet: 1500, frame: 1514 };
+        let (held_percent, rate_waits_per_call) = (Known::Value(1.5), Known::missing("none"));
+        let train =
+            Train { arrivals, sent: 20, sizes, held_percent, rate_waits_per_call, batch: 1.0 };
+        let json = serde_json::to_string(&train).unwrap();
+        assert_eq!(serde_json::from_str::<Train>(&json).unwrap(), train);
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
         prove: prove(args, state.clone())?,
         router: args.router.request(|router| credentials(&args.credentials, router))?,
         capture,
+        times: args.traffic.times.clone(),
         started: measured::now(),
     };
     let announced = announced(state, &args.output, "shaping", &args.target, &request.started);

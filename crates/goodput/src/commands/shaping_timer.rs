@@ -69,7 +69,8 @@ fn names_a_relative_path(args: &ShapingArgs, state: Option<&Path>) -> bool {
     let CredentialArgs { token_file, key, password_file, rsa_public_key, .. } = &args.credentials;
     let OutputArgs { record, .. } = &args.output;
     let ssh_config = &args.router.access.ssh_config;
-    let files = [token_file, key, password_file, rsa_public_key, record, ssh_config];
+    let times = &args.traffic.times;
+    let files = [token_file, key, password_file, rsa_public_key, record, ssh_config, times];
     let captures = args.capture.pcap.iter().map(|capture| &capture.path);
     let files = files.into_iter().flatten().chain(captures).map(PathBuf::as_path);
     files.chain(state).any(Path::is_relative)

@@ -8,6 +8,8 @@ mod sender_facts;
 mod together;
 mod train;
 
+use std::path::PathBuf;
+
 use goodput_model::{
     Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, Shaping, ShapingTest,
 };
@@ -55,6 +57,8 @@ pub struct ShapingRequest {
     pub router: Option<RouterRequest>,
     /// The files to capture packets into, if that is wanted.
     pub capture: CaptureFiles,
+    /// The file for the times of the train's datagrams, if they are wanted: JSON of a [`goodput_shaping::Train`].
+    pub times: Option<PathBuf>,
     /// When it began, RFC 3339, UTC.
     pub started: String,
 }
@@ -62,7 +66,8 @@ pub struct ShapingRequest {
 /// Tests a shaper. An interrupt ends it early with what was measured.
 ///
 /// # Errors
-/// If the target can't be reached, or TCP can't be measured. Without the train the record says why.
+/// If the target can't be reached, TCP can't be measured, or a file can't be written. Without the train the record says
+/// why.
 pub async fn shaping(
     request: &ShapingRequest,
     interrupt: &Interrupt,
@@ -87,7 +92,7 @@ pub async fn shaping(
     let late = timers(request).await;
     let train = match send_train(request, &mut client, interrupt, listener).await {
         Ok(train) => train,
-        Err(EngineError::Interrupted) => return Err(EngineError::Interrupted),
+        Err(why @ (EngineError::Interrupted | EngineError::Io { .. })) => return Err(why),
         Err(why) => Sent::none(why.to_string()),
     };
     listener(Event::Note { text: "measures TCP, which is what users have".into() });

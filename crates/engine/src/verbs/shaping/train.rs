@@ -1,7 +1,9 @@
 //! The train: datagrams faster than the rate, and when they came.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::time::Duration;
+use std::{fs, io};
 
 use goodput_model::{
     BitRate, Direction, ETHERNET_HEADER_BYTES, EndName, FlowSample, Length, MAX_ARRIVALS, Missing,
@@ -76,8 +78,20 @@ pub(super) async fn send_train(
     if interrupt.is_raised() {
         return Err(EngineError::Interrupted);
     }
-    let shaping = train(&measurement).and_then(|train| goodput_shaping::shaping(&train));
+    let train = train(&measurement);
+    if let (Ok(train), Some(file)) = (&train, &request.times) {
+        keep(train, file)?;
+    }
+    let shaping = train.and_then(|train| goodput_shaping::shaping(&train));
     Ok(Sent { shaping, captured: vec![CapturedRun::of(&mut measurement)] })
+}
+
+/// Writes when each datagram was sent and came.
+fn keep(train: &Train, file: &Path) -> Result<(), EngineError> {
+    let operation = || format!("write the times of datagrams to {}", file.display());
+    let json = serde_json::to_vec(train).map_err(io::Error::from);
+    json.and_then(|json| fs::write(file, json))
+        .map_err(|cause| EngineError::Io { operation: operation(), cause })
 }
 
 /// Waits until a bucket is full.

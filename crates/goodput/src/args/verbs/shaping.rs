@@ -1,5 +1,7 @@
 //! What `goodput shaping` takes.
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 use clap::Args;
 use goodput_engine::{ClassRequest, Credentials, RouterRequest, Target};
@@ -124,6 +126,12 @@ pub struct TrafficArgs {
     /// A shaper with classes may choose the class by its code point.
     #[arg(long, value_name = "DSCP", value_parser = dscp, hide_short_help = true)]
     pub dscp: Option<u8>,
+    /// Write to this file when each datagram was sent and came, as JSON
+    ///
+    /// The times of each datagram are nanoseconds of the clock of the host that sent it, and of the clock of the host to
+    /// which it came. They are packed as in a record (docs/record.schema.json, FlowArrivals).
+    #[arg(long, value_name = "FILE", conflicts_with = "classes", hide_short_help = true)]
+    pub times: Option<PathBuf>,
 }
 
 /// Which router shapes.
