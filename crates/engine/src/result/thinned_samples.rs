@@ -23,14 +23,17 @@ const HEAD_DIVISOR: usize = 4;
 /// of a longer one, evenly spaced. When there are too many, every second one after the beginning is dropped, and only every second
 /// new one is kept from then on. The rest are evenly spaced by a power of two. Counters are cumulative, so sums and
 /// rates between any two remaining samples stay the same. The first, the last and the marked one stay.
+///
+/// Samples with details and those without are counted apart. Details come at every n-th sample, so a common count could
+/// keep only those without them.
 #[derive(Debug)]
 pub struct ThinnedSamples {
     samples: Vec<Sample>,
     details: usize,
     /// After the beginning, one of this many samples is kept.
     stride: usize,
-    /// How many samples came after the last permanent one.
-    since: usize,
+    /// How many samples came after the last permanent one: of those without details, and of those with them.
+    since: [usize; 2],
     /// Until when samples come before something that matters.
     until_s: f64,
     /// Time of the last sample until then.
@@ -43,7 +46,7 @@ impl Default for ThinnedSamples {
             samples: Vec::new(),
             details: 0,
             stride: 1,
-            since: 0,
+            since: [0; 2],
             until_s: f64::NEG_INFINITY,
             marked_s: None,
         }
@@ -64,9 +67,12 @@ impl ThinnedSamples {
         if replaced || self.is_surplus() {
             self.drop_last();
         }
-        if !replaced {
-            self.since = if self.since == self.stride { 1 } else { self.since + 1 };
+        if replaced {
+            let plain = &mut self.since[0];
+            *plain = if *plain == 1 { self.stride } else { *plain - 1 };
         }
+        let since = &mut self.since[class(&sample)];
+        *since = if *since == self.stride { 1 } else { *since + 1 };
         self.details += sample.flows.len();
         self.samples.push(sample);
         if self.samples.len() > MAX_SAMPLES || self.details > MAX_DETAILED_FLOWS {
@@ -135,7 +141,7 @@ impl ThinnedSamples {
 
     /// Whether the newest sample lies between two kept ones, and was there only because it was the newest.
     fn is_surplus(&self) -> bool {
-        let last = self.samples.last().filter(|_| self.since != self.stride);
+        let last = self.samples.last().filter(|last| self.since[class(last)] != self.stride);
         last.is_some_and(|last| last.at_s > HEAD_S && Some(last.at_s) != self.marked_s)
             && self.samples.len() > self.head()
     }
@@ -159,19 +165,35 @@ impl ThinnedSamples {
         let (head, newest) = (self.head(), self.samples.len() - 1);
         let marked_s = self.marked_s;
         let mut place = 0;
+        let mut passed = [0_usize; 2];
         self.samples.retain(|sample| {
             let at = place;
             place += 1;
-            let is_second = at >= head && (at - head) % 2 == 1;
-            at < head || is_second || at == newest || Some(sample.at_s) == marked_s
+            if at < head {
+                return true;
+            }
+            let of_class = &mut passed[class(sample)];
+            *of_class += 1;
+            of_class.is_multiple_of(2) || at == newest || Some(sample.at_s) == marked_s
         });
         self.details = self.samples.iter().map(|sample| sample.flows.len()).sum();
-        // The last permanent sample before the newest: its neighbour, or the one before that.
-        if newest >= head && (newest - head) % 2 == 1 {
-            self.since += self.stride;
+        let newest = self.samples.last().map(class);
+        for (of_class, since) in self.since.iter_mut().enumerate() {
+            let is_surplus = newest == Some(of_class) && *since != self.stride;
+            let permanent = passed[of_class] - usize::from(is_surplus && passed[of_class] > 0);
+            // An odd one is the last permanent one, which was dropped, or would be.
+            let was_dropped = permanent % 2 == 1;
+            if (*since == self.stride) != was_dropped {
+                *since += self.stride;
+            }
         }
         self.stride *= 2;
     }
+}
+
+/// Whether a sample is one with details: 1 if so.
+fn class(sample: &Sample) -> usize {
+    usize::from(!sample.flows.is_empty())
 }
 
 impl Deref for ThinnedSamples {
@@ -240,6 +262,28 @@ mod tests {
         let even = times.windows(2).all(|pair| (pair[1] - pair[0] - gap).abs() < 1e-6);
         let steps = gap * 10.0;
         assert!(even && (steps.log2() - steps.log2().round()).abs() < 1e-6, "{gap} s: {times:?}");
+    }
+
+    /// As 64 flows are sampled: all of them in detail at every sixth sample.
+    #[test]
+    fn details_are_as_evenly_spaced_as_the_samples_between_them() {
+        for (flows, every) in [(64, 6), (64, 8), (40, 4), (12, 2)] {
+            let mut kept = ThinnedSamples::default();
+            for tenth in 0..=20_000 {
+                let flows = if tenth % every == 0 { flows } else { 0 };
+                kept.push(sample(tenth, flows));
+                if tenth % 700 != 0 {
+                    continue;
+                }
+                let details = || kept.iter().filter(|s| !s.flows.is_empty()).map(|s| s.at_s);
+                let wide = details().zip(details().skip(1)).map(|(a, b)| b - a).fold(0.0, f64::max);
+                // The newest of the details may be one more than is kept.
+                let most = kept.stride as f64 * every as f64 / 10.0;
+                assert!(wide <= most + 1e-9, "{flows} flows, {tenth}: {wide} s instead of {most} s");
+            }
+            let details = kept.iter().filter(|sample| !sample.flows.is_empty()).count();
+            assert!(details * usize::from(flows) > MAX_DETAILED_FLOWS / 3, "{details}");
+        }
     }
 
     #[test]
