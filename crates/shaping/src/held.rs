@@ -19,21 +19,25 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    fn rate(self) -> f64 {
+    /// Both together.
+    pub(crate) fn with(self, other: Self) -> Self {
+        Self { seconds: self.seconds + other.seconds, bytes: self.bytes + other.bytes }
+    }
+
+    /// Bytes per second.
+    pub(crate) fn rate(self) -> f64 {
         self.bytes / self.seconds
     }
 }
 
-/// Windows of nearly the same length, of the times between the first and the last place of each run.
-pub(crate) fn windows(trace: &Trace, runs: &[Vec<usize>]) -> Vec<Held> {
-    let steps: Vec<Held> = runs.iter().flat_map(|run| steps(trace, run)).collect();
+/// Windows of nearly the same length, each of steps that need not be side by side.
+pub(crate) fn windows(steps: &[Held]) -> Vec<Held> {
     let held_s: f64 = steps.iter().map(|step| step.seconds).sum();
     // Times add up to nearly the whole.
     let length_s = held_s / WINDOWS * (1.0 - f64::EPSILON * 1e3);
     let (mut windows, mut window) = (Vec::new(), Held::default());
     for step in steps {
-        window.seconds += step.seconds;
-        window.bytes += step.bytes;
+        window = window.with(*step);
         if window.seconds >= length_s {
             windows.push(std::mem::take(&mut window));
         }
@@ -41,8 +45,8 @@ pub(crate) fn windows(trace: &Trace, runs: &[Vec<usize>]) -> Vec<Held> {
     windows
 }
 
-/// From each place of a run to the next.
-fn steps(trace: &Trace, run: &[usize]) -> Vec<Held> {
+/// From each arrival of a run to the next, at each of which a shaper's bucket was empty.
+pub(crate) fn steps(trace: &Trace, run: &[usize]) -> Vec<Held> {
     let ends = run.iter().copied().filter(|place| is_last_at_its_time(trace, *place));
     let ends: Vec<usize> = ends.collect();
     let step = |two: &[usize]| Held {
@@ -84,8 +88,8 @@ mod tests {
         Trace { came: came.collect(), frame: FRAME }
     }
 
-    fn rate(trace: &Trace, runs: &[Vec<usize>]) -> f64 {
-        let all = usual(windows(trace, runs), FRAME);
+    fn rate(trace: &Trace, run: &[usize]) -> f64 {
+        let all = usual(windows(&steps(trace, run)), FRAME);
         all.iter().map(|one| one.bytes).sum::<f64>()
             / all.iter().map(|one| one.seconds).sum::<f64>()
     }
@@ -94,8 +98,8 @@ mod tests {
     fn a_host_that_stops_changes_no_rate() {
         let trace =
             trace((0..10_000).map(|n| f64::from(n) * 1e-4 + if n > 3000 { 0.05 } else { 0.0 }));
-        let whole = (0..10_000).collect();
-        assert!((rate(&trace, &[whole]) / 1e7 - 1.0).abs() < 1e-9);
+        let whole: Vec<usize> = (0..10_000).collect();
+        assert!((rate(&trace, &whole) / 1e7 - 1.0).abs() < 1e-9);
     }
 
     #[test]
@@ -106,19 +110,21 @@ mod tests {
             at
         }));
         let mean = 9998.0 * FRAME / uneven.came[9998].came_s;
-        assert!((rate(&uneven, &[(0..9999).collect()]) / mean - 1.0).abs() < 1e-3);
+        let whole: Vec<usize> = (0..9999).collect();
+        assert!((rate(&uneven, &whole) / mean - 1.0).abs() < 1e-3);
     }
 
     #[test]
     fn what_came_at_one_time_is_in_one_window() {
         let joined = trace((0..8000).map(|n| f64::from(n / 20) * 2e-3));
-        let all = windows(&joined, &[(0..8000).collect()]);
+        let whole: Vec<usize> = (0..8000).collect();
+        let all = windows(&steps(&joined, &whole));
         assert!(all.iter().all(|one| (one.rate() / 1e7 - 1.0).abs() < 1e-9), "{all:?}");
     }
 
     #[test]
     fn nothing_has_no_windows() {
-        assert_eq!(usual(windows(&trace(std::iter::empty()), &[]), FRAME), []);
-        assert_eq!(windows(&trace([0.0].into_iter()), &[vec![0]]), []);
+        assert_eq!(usual(windows(&[]), FRAME), []);
+        assert_eq!(windows(&steps(&trace([0.0].into_iter()), &[0])), []);
     }
 }

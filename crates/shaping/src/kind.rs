@@ -14,6 +14,10 @@ const MIN_WAIT_TO_CHANGE_RATIO: f64 = 5.0;
 /// fewer.
 const MIN_POLICED_SHARE: f64 = 0.05;
 
+/// Smallest number of waits for the rate, for each call of the sender, that shows a shaper: one that holds no rate waits
+/// never, and of other traffic of the host only few packets fall into a train. Whoever holds a sender that stops most of
+/// the time waits seldom.
+const MIN_WAITS_OF_A_SHAPER: f64 = 0.02;
 /// Smallest number of waits for the rate, for each call of the sender, in a queueing discipline that holds the sender. It
 /// waits once for all that a call sends, or for each frame if it splits that; one that does not hold the sender never
 /// waits.
@@ -35,14 +39,18 @@ pub(crate) fn kind(trace: &Trace, rough: &Rough, rate_waits_per_call: &Known<f64
     match level.unwrap_or(0.0) {
         level if level >= least => ShapingKind::Shaper,
         _ if dropped_share >= MIN_POLICED_SHARE => ShapingKind::Policer,
-        _ if waited_for_rate(rate_waits_per_call) => ShapingKind::Shaper,
+        _ if waited(rate_waits_per_call, MIN_WAITS_OF_A_SHAPER) => ShapingKind::Shaper,
         _ => ShapingKind::None,
     }
 }
 
 /// Whether the sender's own queueing discipline held what it sent, by its own count.
 pub(crate) fn waited_for_rate(rate_waits_per_call: &Known<f64>) -> bool {
-    rate_waits_per_call.value().is_some_and(|waits| *waits >= MIN_RATE_WAITS_PER_CALL)
+    waited(rate_waits_per_call, MIN_RATE_WAITS_PER_CALL)
+}
+
+fn waited(rate_waits_per_call: &Known<f64>, least: f64) -> bool {
+    rate_waits_per_call.value().is_some_and(|waits| *waits >= least)
 }
 
 /// Shortest extra delay, compared with the quickest datagram, that shows a wait in a queue at this rate, seconds.

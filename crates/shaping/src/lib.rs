@@ -21,6 +21,7 @@ mod held;
 mod judge;
 mod kind;
 mod levels;
+mod policed;
 mod proof;
 mod queue;
 mod rate;

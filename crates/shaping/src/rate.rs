@@ -4,7 +4,7 @@ use goodput_model::{Estimate, Missing, ShapingKind};
 
 use crate::empty::Empty;
 use crate::held::{self, Held};
-use crate::levels::levels;
+use crate::policed;
 use crate::rough::Rough;
 use crate::trace::Trace;
 
@@ -14,10 +14,6 @@ pub(crate) const TRAIN_PARTS: usize = 10;
 const T_QUANTILE: f64 = 2.262;
 /// Smallest number of frames in all windows together.
 const MIN_FRAMES: f64 = 8.0;
-/// Longest time without a drop after which a policer's bucket still counts as not full, as a multiple of the time to
-/// fill it.
-const FILL_TIME_MARGIN: f64 = 1.5;
-
 /// The rate, bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rate {
@@ -44,7 +40,7 @@ pub(crate) fn rate(
     if kind == ShapingKind::None {
         return Err(Missing::because("all came as fast as they were sent"));
     }
-    let windows = held::usual(held::windows(trace, &runs(trace, kind, empty, rough)), trace.frame);
+    let windows = windows(trace, kind, empty, rough);
     let bytes: f64 = windows.iter().map(|window| window.bytes).sum();
     let seconds: f64 = windows.iter().map(|window| window.seconds).sum();
     if bytes < MIN_FRAMES * trace.frame || seconds <= 0.0 {
@@ -58,27 +54,25 @@ pub(crate) fn rate(
     Ok(Rate { mean, part_error: spread.of_part.max(least) })
 }
 
-/// The places at which the bucket was empty, in runs within which it was never full.
-fn runs(trace: &Trace, kind: ShapingKind, empty: &Empty, rough: &Rough) -> Vec<Vec<usize>> {
-    let levels = levels(trace, kind, rough);
-    let depth = empty.0.first().map_or(0.0, |first| levels[*first]);
-    let longest_s = FILL_TIME_MARGIN * depth.max(trace.frame) / rough.rate;
-    let came_s = |place: usize| trace.came[place].came_s;
-    let belong = |one: &usize, next: &usize| match kind {
-        // Everything between them waited as well.
-        ShapingKind::Shaper => *next == one + 1,
-        // Its bucket may have been full in a longer time without a drop.
-        _ => came_s(*next) - came_s(*one) <= longest_s,
-    };
-    empty.0.chunk_by(belong).map(<[usize]>::to_vec).collect()
+/// The time in which the bucket was never full, in windows. A policer's host that stops loses nothing, because nothing waits
+/// for it.
+fn windows(trace: &Trace, kind: ShapingKind, empty: &Empty, rough: &Rough) -> Vec<Held> {
+    match kind {
+        ShapingKind::Policer => held::windows(&policed::steps(trace, empty, rough)),
+        // Between places side by side, everything waited.
+        _ => {
+            let runs = empty.0.chunk_by(|one, next| *next == one + 1);
+            let steps: Vec<Held> = runs.flat_map(|run| held::steps(trace, run)).collect();
+            held::usual(held::windows(&steps), trace.frame)
+        }
+    }
 }
 
 /// The spread of the rates of parts of equal duration.
 fn spread(windows: &[Held], seconds: f64) -> Spread {
     let (mut rates, mut part) = (Vec::new(), Held::default());
     for window in windows {
-        part.seconds += window.seconds;
-        part.bytes += window.bytes;
+        part = part.with(*window);
         if part.seconds >= seconds / TRAIN_PARTS as f64 * (1.0 - f64::EPSILON * 1e3) {
             rates.push(part.bytes / part.seconds);
             part = Held::default();

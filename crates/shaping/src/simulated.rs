@@ -162,6 +162,16 @@ fn a_sender_that_stalls_wastes_tokens_and_not_the_estimate() {
     }
 }
 
+/// Its bucket fills in most pauses, and what comes in then is wasted.
+#[test]
+fn a_policer_whose_sender_stops_again_and_again_is_known() {
+    for (depth, seed) in [(6056.0, 7), (90_000.0, 8)] {
+        let bucket = Bucket { rate: RATE, depth, queue: None };
+        let train = train(bucket, OFFERED_TO_BUCKET_RATE, 2.5, 10e-6, 60e-3, seed);
+        check(bucket, &shaping(&train).unwrap());
+    }
+}
+
 #[test]
 fn nothing_in_the_way_is_none() {
     let endless = Bucket { rate: RATE * 1e3, depth: 1e9, queue: None };
