@@ -35,7 +35,7 @@ impl Needs {
     }
 
     /// A flow that receives into a chunk of memory, or that reads a source into one. Flows that send from memory share
-    /// theirs; so do flows that receive streams (`cpu_buffers.rs`, `buffer_pool.rs`).
+    /// theirs. Flows that receive streams share buffers (`buffer_pool.rs`), or have small ones (`refilled.rs`).
     pub fn chunk(plan: &Plan, role: Role) -> Self {
         let (chunk, stores) = (plan.chunk_bytes.0, plan.storage.sink.is_some());
         let memory_bytes = match role {

@@ -4,18 +4,21 @@ use goodput_model::Source;
 
 use super::Mover;
 use crate::buffer_pool::BUFFER_BYTES;
-use crate::cpu_buffers::{self, READ_BYTES};
 use crate::error::MoveError;
 use crate::flow::Flow;
 use crate::low_water::LowWater;
 use crate::pages::Pages;
+use crate::refilled::{READ_BYTES, Refilled};
 use crate::storage::FileSource;
 use crate::stream::{self, ShortRead};
 use crate::transfer::{self, FileSender, SendFailure, Sent};
 use crate::{chunks, storing};
 
-/// Copies between user space and the kernel. Memory: one chunk shared by all sending flows. Receiving takes 64 KiB for
-/// each flow inside a call, 8 MiB at most.
+/// Most bytes of one read of payload that somebody looks at, or that a requester may have to decode.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// Copies between user space and the kernel. Memory: one chunk shared by all sending flows; 16 KiB for each receiving
+/// flow, or 64 KiB if the payload comes in bodies.
 pub struct Copy;
 
 impl Mover for Copy {
@@ -66,14 +69,17 @@ pub(super) fn receive(flow: &Flow) -> Result<(), MoveError> {
     if let Some(sink) = flow.config.storage.sink.as_deref() {
         return storing::receive(flow, sink, flow.config.chunk.max(BUFFER_BYTES));
     }
-    let read = |want: usize| {
-        cpu_buffers::lend(|buffer| {
+    let (mark, short) = (LowWater::default(), ShortRead::EmptiedSocket);
+    if flow.config.tap.is_some() || flow.config.bodies.is_some() {
+        let mut buffer = vec![0; KEPT_BYTES];
+        return stream::receive_with(flow, KEPT_BYTES, mark, short, |want| {
             let taken = flow.take(&mut buffer[..want])?;
             flow.show(&buffer[..taken]);
             Ok(taken)
-        })
-    };
-    stream::receive_with(flow, READ_BYTES, LowWater::default(), ShortRead::EmptiedSocket, read)
+        });
+    }
+    let mut buffer = Refilled::new();
+    stream::receive_with(flow, READ_BYTES, mark, short, |want| buffer.read(&flow.socket, want))
 }
 
 /// Reads the source into a buffer with read(2) and sends the buffer with send(2).
