@@ -20,5 +20,5 @@ pub static CONTEST: Contest = Contest {
     watch: Watch::Nothing,
     entries: ENTRIES,
     columns: &[&RATE, &CPU],
-    goals: &[AS_FAST, AS_CHEAP],
+    goals: &[AHEAD, AS_CHEAP],
 };

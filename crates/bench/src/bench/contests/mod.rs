@@ -95,6 +95,9 @@ const fn cpu_over_that_peer(of: &'static str, bound: Bound) -> Goal {
 /// At least as fast as the best peer of the round.
 const AS_FAST: Goal = over_best_peer("goodput", Bound::AtLeast(1.0));
 
+/// Faster than the best peer of the round, by a tenth.
+const AHEAD: Goal = over_best_peer("goodput", Bound::AtLeast(1.1));
+
 /// No more CPU time per byte than this peer.
 const AS_CHEAP: Goal = cpu_over_that_peer("goodput", Bound::AtMost(1.0));
 
