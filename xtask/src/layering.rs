@@ -103,7 +103,7 @@ const LAYERS: &[Layer] = &[
         "goodput-fuzzed",
         &[
             MODEL, NETLINK, FRAMING, WIRE, FILES, STORE, MOVER, KERNEL, CAPTURE, SETTINGS, REMOTE,
-            LAB,
+            LAB, FLEET,
         ],
     ),
     layer(COMPAT, &[MODEL, ENGINE]),
@@ -120,7 +120,8 @@ const LAYERS: &[Layer] = &[
     layer(TOOLS, &[]),
     layer("xtask", &[TESTING, TOOLS]),
     layer("goodput-bench", &[MODEL, MOVER, TOOLS]),
-    layer("goodput-campaigns", &[MODEL, TOOLS]),
+    // It judges kept trains of datagrams again.
+    layer("goodput-campaigns", &[MODEL, SHAPING, TOOLS]),
 ];
 
 /// Libraries whose purpose is I/O; not for pure crates.

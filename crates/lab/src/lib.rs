@@ -6,6 +6,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod amount;
+mod bpf;
 mod build;
 mod cgroup;
 pub mod error;
@@ -18,6 +19,7 @@ mod need;
 mod netem;
 mod nft;
 pub mod privilege;
+mod programs;
 mod route_metrics;
 mod run;
 pub mod scenario;

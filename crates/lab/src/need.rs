@@ -13,6 +13,10 @@ pub enum Need {
     CpuGroup,
     /// The program nft, for loss by the packet filter.
     PacketFilter,
+    /// The program tc.
+    TrafficControl,
+    /// To attach eBPF programs to a device: root, and Linux 6.6.
+    Ebpf,
 }
 
 /// Why something is missing.
@@ -31,6 +35,8 @@ impl fmt::Display for Need {
             Self::Relay => "a TUN device, for its emulated link",
             Self::CpuGroup => "a CPU control group",
             Self::PacketFilter => "the packet filter's program",
+            Self::TrafficControl => "the program for queueing disciplines",
+            Self::Ebpf => "an eBPF program at a device",
         })
     }
 }

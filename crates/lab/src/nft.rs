@@ -1,20 +1,14 @@
-//! The packet filter's program, nft(8). Ordinary users do not have its folder in their search path.
+//! The packet filter's program, nft(8).
 
 use std::io::{self, Write};
-use std::path::Path;
 use std::process::{Output, Stdio};
 
 use crate::host::Host;
-
-/// Path of the program, if it is installed.
-pub(crate) fn program() -> Option<&'static Path> {
-    let places = ["/usr/sbin/nft", "/sbin/nft", "/usr/bin/nft", "/usr/local/sbin/nft"];
-    places.into_iter().map(Path::new).find(|path| path.exists())
-}
+use crate::programs;
 
 /// Why the program is missing, in words; `None` if it is installed.
 pub(crate) fn missing() -> Option<String> {
-    program().is_none().then(|| "nft is not installed: apt-get install nftables".into())
+    programs::missing("nft", "nftables")
 }
 
 /// Adds rules to those of a host, all or none. The error is in words.
@@ -37,7 +31,7 @@ fn run(host: &Host, args: &[&str], input: &str) -> Result<String, String> {
 }
 
 fn speak(host: &Host, args: &[&str], input: &str) -> io::Result<Output> {
-    let program = program().ok_or(io::ErrorKind::NotFound)?;
+    let program = programs::find("nft").ok_or(io::ErrorKind::NotFound)?;
     let mut command = host.command(program)?;
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;

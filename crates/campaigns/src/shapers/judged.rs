@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::draw::{Drawn, FRAME_BYTES, Planted};
+use super::draw::{Drawn, FRAME_BYTES};
 
 /// Largest difference of a rate that still counts as right.
 const RATE_SHARE: f64 = 0.005;
@@ -18,8 +18,12 @@ pub struct Judged {
     pub kind: bool,
     /// The rate of the train.
     pub rate: Option<bool>,
+    /// Whether the interval of that rate has the truth.
+    pub interval: Option<bool>,
     /// The bucket.
     pub bucket: Option<bool>,
+    /// Whether its queue drops early.
+    pub queue: Option<bool>,
     /// Whether the traffic took at most 5 s; `None` if TCP was not measured.
     pub is_short: Option<bool>,
 }
@@ -28,15 +32,17 @@ impl Judged {
     /// Judges the record of a test.
     pub fn of(drawn: &Drawn, record: &Value) -> Self {
         let train = &record["shaping"]["train"];
-        let limits = drawn.planted != Planted::Nothing;
+        let planted = drawn.planted();
         // A bucket that is too small for the machine's timers does not give the rate that it is set to.
-        let gives = |enough: f64| drawn.planted == Planted::Policer || drawn.bucket_bytes >= enough;
         let enough = record["shaping"]["enough_bucket"]["for_rate_bytes"].as_f64();
-        let has_rate = limits && (drawn.planted == Planted::Policer || enough.is_some_and(gives));
+        let gives = || enough.is_some_and(|enough| drawn.bucket_bytes >= enough);
+        let has_rate = planted.limits() && (!planted.has_bucket || gives());
         Self {
-            kind: train["kind"] == drawn.planted.kind(),
+            kind: train["kind"] == planted.kind,
             rate: has_rate.then(|| is_rate(train, drawn.rate_bits_per_s)),
+            interval: has_rate.then(|| contains(train, drawn.rate_bits_per_s)),
             bucket: has_rate.then(|| is_bucket(train, drawn.at_once_bytes)),
+            queue: planted.manages_queue.map(|early| is_queue(train, early)),
             is_short: traffic_s(record).map(|seconds| seconds <= 5.05),
         }
     }
@@ -45,6 +51,15 @@ impl Judged {
 fn is_rate(train: &Value, truth: f64) -> bool {
     let seen = train["rate_bits_per_s"]["value"].as_f64();
     seen.is_some_and(|seen| (seen - truth).abs() <= RATE_SHARE * truth)
+}
+
+fn contains(train: &Value, truth: f64) -> bool {
+    let end = |name: &str| train["rate_bits_per_s"][name].as_f64();
+    end("low").zip(end("high")).is_some_and(|(low, high)| (low..=high).contains(&truth))
+}
+
+fn is_queue(train: &Value, early: bool) -> bool {
+    (train["queue"]["discipline"] == "active-management") == early
 }
 
 fn is_bucket(train: &Value, truth: f64) -> bool {
@@ -74,18 +89,19 @@ pub fn gives(drawn: &Drawn, record: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::planted::Kernel;
     use super::*;
 
-    fn drawn(planted: Planted) -> Drawn {
-        let number = (0..100).find(|number| Drawn::of(1, *number).planted == planted).unwrap();
-        Drawn::of(1, number)
+    fn drawn(id: &str) -> Drawn {
+        let mut all = (0..100).map(|number| Drawn::of(Kernel::Own, 1, number));
+        all.find(|one| one.planted().id == id).unwrap()
     }
 
     fn record(drawn: &Drawn, rate: f64, bucket: f64, enough: f64) -> Value {
-        let estimate = |value: f64| serde_json::json!({ "value": value });
+        let estimate = |value: f64| serde_json::json!({ "value": value, "low": value * 0.999, "high": value * 1.001 });
         serde_json::json!({ "shaping": {
             "train": {
-                "kind": drawn.planted.kind(), "rate_bits_per_s": estimate(drawn.rate_bits_per_s * rate),
+                "kind": drawn.planted().kind, "rate_bits_per_s": estimate(drawn.rate_bits_per_s * rate),
                 "bucket_bytes": estimate(drawn.at_once_bytes + bucket),
                 "sent": 1000, "frame_bytes": 1514, "offered_bits_per_s": 1514.0 * 8000.0,
             },
@@ -96,22 +112,31 @@ mod tests {
 
     #[test]
     fn answers_are_held_against_the_truth() {
-        let tbf = drawn(Planted::Tbf);
+        let tbf = drawn("tbf");
         let right = Judged::of(&tbf, &record(&tbf, 1.004, 1500.0, 1.0));
-        let all = Judged { kind: true, rate: Some(true), bucket: Some(true), is_short: Some(true) };
+        let all = Judged {
+            kind: true,
+            rate: Some(true),
+            interval: Some(false),
+            bucket: Some(true),
+            queue: None,
+            is_short: Some(true),
+        };
         assert_eq!(right, all);
+        let near = Judged::of(&tbf, &record(&tbf, 1.0005, 1500.0, 1.0));
+        assert_eq!(near, Judged { interval: Some(true), ..all });
         let wrong = Judged::of(&tbf, &record(&tbf, 1.006, 2e5, 1.0));
         assert_eq!((wrong.rate, wrong.bucket), (Some(false), Some(false)));
         let too_small = Judged::of(&tbf, &record(&tbf, 0.5, 0.0, 1e9));
         assert_eq!((too_small.kind, too_small.rate), (true, None));
-        let nothing = drawn(Planted::Nothing);
+        let nothing = drawn("none");
         assert_eq!(Judged::of(&nothing, &record(&nothing, 1.0, 0.0, 1.0)).bucket, None);
         assert!(!Judged::of(&tbf, &serde_json::json!({})).kind);
     }
 
     #[test]
     fn a_computed_bucket_gives_the_rate_or_not() {
-        let tbf = drawn(Planted::Tbf);
+        let tbf = drawn("tbf");
         assert!(gives(&tbf, &record(&tbf, 0.951, 0.0, 7.0)));
         assert!(!gives(&tbf, &record(&tbf, 0.949, 0.0, 7.0)));
         assert_eq!(computed_bucket(&record(&tbf, 1.0, 0.0, 7.0)), Some(7.0));

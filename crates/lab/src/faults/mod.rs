@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::{self, DeserializeOwned, Deserializer};
 
 mod cpu_quota;
+mod ebpf_policer;
 mod filter_rules;
 mod htb;
 mod icmp_filter;
@@ -24,6 +25,7 @@ mod syn_mss;
 mod syn_without;
 mod sysctl;
 mod tbf;
+mod tc;
 mod txqueuelen;
 
 use crate::error::LabError;
@@ -35,6 +37,7 @@ use crate::need::Need;
 /// Every kind of fault.
 pub const ALL: &[&Kind] = &[
     &cpu_quota::KIND,
+    &ebpf_policer::KIND,
     &htb::KIND,
     &icmp_filter::KIND,
     &link_flap::KIND,
@@ -50,6 +53,7 @@ pub const ALL: &[&Kind] = &[
     &syn_without::KIND,
     &sysctl::KIND,
     &tbf::KIND,
+    &tc::KIND,
     &txqueuelen::KIND,
 ];
 

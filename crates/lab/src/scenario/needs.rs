@@ -7,7 +7,7 @@ use goodput_relay::CLONE_DEVICE;
 
 use super::{Link, Scenario, Topology};
 use crate::need::{Lack, Need};
-use crate::{cgroup, netem, nft};
+use crate::{bpf, cgroup, netem, nft, programs};
 
 impl Need {
     /// Why it is missing; `None` if it is here. May start a thread for a moment, so call [`crate::privilege::enter`]
@@ -17,9 +17,15 @@ impl Need {
             Self::Emulation => tun_missing().filter(|_| !netem::is_available()),
             Self::Relay => tun_missing(),
             Self::CpuGroup => cgroup::missing(),
-            Self::PacketFilter => nft::missing().map(|why| Lack { why, not_permitted: false }),
+            Self::PacketFilter => nft::missing().map(not_installed),
+            Self::TrafficControl => programs::missing("tc", "iproute2").map(not_installed),
+            Self::Ebpf => bpf::missing(),
         }
     }
+}
+
+fn not_installed(why: String) -> Lack {
+    Lack { why, not_permitted: false }
 }
 
 fn tun_missing() -> Option<Lack> {
