@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use goodput_model::{EndName, Permanent, SettingRef, Snapshot};
+use goodput_settings::Assignment;
 
 use crate::command::{Command, Condition};
 use crate::counters::Counters;
@@ -100,8 +101,8 @@ pub trait System: Watch {
         value: &str,
     ) -> Result<Condition, RemoteError>;
 
-    /// Refuses a value, as a person wrote it, that the kernel there would refuse, as far as that can be tried without a
-    /// change. Asked once for each value, and not about the value from before the run.
+    /// Refuses a value, as a person wrote it, that the kernel there would refuse once `earlier` is in effect, as far as
+    /// that can be tried without a change. Asked once for each value, and not about the value from before the run.
     ///
     /// # Errors
     /// With the values that the kernel takes, if they are known, or when the connection is lost.
@@ -110,6 +111,7 @@ pub trait System: Watch {
         _shell: &mut dyn Shell,
         _setting: &SettingRef,
         _value: &str,
+        _earlier: &[Assignment],
     ) -> Result<(), RemoteError> {
         Ok(())
     }

@@ -65,7 +65,8 @@ pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use live::changes_live_flows;
 pub use log::{ChangeKind, LoggedChange, changes as logged_changes};
 pub use lookup::{
-    apply_to_plan, at_both_ends, check_scope, check_value, find, find_for, permanent, read,
+    apply_to_plan, at_both_ends, check_scope, check_value, check_values, find, find_for, permanent,
+    read,
 };
 pub use permanent::{Form, freebsd, merged};
 pub use place::default_state_dir;
@@ -75,6 +76,6 @@ pub use saved::{
     SaveError, SavedFile, check_savable, contents as saved_text, is_of_mount, keeping, of_mount,
     remove_saved, save, saved,
 };
-pub use setting::{Backend, Machine, Scope, Setting, Unit};
+pub use setting::{Assignment, Backend, Machine, Scope, Setting, Unit};
 pub use turn::Turn;
 pub use undo::{settle_before, undo, undo_and_forget};

@@ -5,7 +5,7 @@ use goodput_model::{EndName, Permanent, Plan, SettingRef};
 use crate::error::SettingError;
 use crate::machine::sysctl_name;
 use crate::permanent::merged;
-use crate::setting::{Backend, Machine, Setting};
+use crate::setting::{Assignment, Backend, Machine, Setting};
 use crate::settings::ALL;
 use goodput_model::nearest;
 
@@ -67,20 +67,45 @@ pub fn check_scope(setting: &SettingRef) -> Result<(), SettingError> {
 /// # Errors
 /// If there is no such setting, or not with this scope or value.
 pub fn check_value(setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+    check_after(&[], setting, value)
+}
+
+/// The same for values that are set one after the other: each is judged as if the earlier ones were in effect.
+///
+/// # Errors
+/// About the first value that is refused.
+pub fn check_values(assignments: &[Assignment]) -> Result<(), SettingError> {
+    let mut all = assignments.iter().enumerate();
+    all.try_for_each(|(place, (setting, value))| check_after(&assignments[..place], setting, value))
+}
+
+fn check_after(
+    earlier: &[Assignment],
+    setting: &SettingRef,
+    value: &str,
+) -> Result<(), SettingError> {
     match find_for(setting)?.backend {
         Backend::Plan(edit) => edit(&mut Plan::standard(), setting, value),
         Backend::Machine(_) if setting.end == EndName::Far => Ok(()),
-        Backend::Machine(machine) => match usable(machine, setting, value) {
+        Backend::Machine(machine) => match usable(machine, setting, value, earlier) {
             Err(bad @ SettingError::BadValue { .. }) => Err(bad),
             _ => Ok(()),
         },
     }
 }
 
-/// Refuses a value that the setting would refuse.
-fn usable(machine: &dyn Machine, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+/// Refuses a value that the setting would refuse after `earlier`.
+fn usable(
+    machine: &dyn Machine,
+    setting: &SettingRef,
+    value: &str,
+    earlier: &[Assignment],
+) -> Result<(), SettingError> {
     let wanted = machine.normalise(setting, value)?;
-    if machine.read(setting)? == wanted { Ok(()) } else { machine.check_new(setting, value) }
+    match machine.read(setting)? == wanted {
+        true => Ok(()),
+        false => machine.check_new(setting, value, earlier),
+    }
 }
 
 /// Puts `value` into the plan; `default` clears it. Nothing on the machine changes.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use goodput_model::SettingRef;
 
 use crate::error::SettingError;
+pub use crate::machine::sysctl_documented::{DOCUMENTED, objection};
 pub use crate::machine::sysctl_rules::OF_ALL_NAMESPACES;
 use crate::machine::{sysctl, sysctl_couplings, sysctl_name, sysctl_rules};
 
@@ -23,6 +24,13 @@ pub fn path(setting: &SettingRef) -> Result<PathBuf, SettingError> {
 /// With the effect of writing it.
 pub fn check(setting: &SettingRef) -> Result<(), SettingError> {
     sysctl_rules::check(setting)
+}
+
+/// Whether a setting is a parameter that may belong to the whole host: such values can't be tried anywhere else, so only a
+/// change shows whether the kernel takes them.
+pub fn may_be_of_whole_host(setting: &SettingRef) -> bool {
+    let name = sysctl_name::dotted(setting);
+    name.is_some_and(|name| !["net.ipv4.", "net.ipv6."].iter().any(|area| name.starts_with(area)))
 }
 
 /// The value as the kernel prints it, one space between its words; `now` is the value now.

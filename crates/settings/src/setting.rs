@@ -30,6 +30,9 @@ pub struct Setting {
     pub backend: Backend,
 }
 
+/// A setting, and a value for it as a person wrote it.
+pub type Assignment = (SettingRef, String);
+
 /// What a setting applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -115,9 +118,14 @@ pub trait Machine: Sync {
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError>;
 
     /// Refuses a value, as a person wrote it, that the kernel takes though nothing works with it, or that it does not
-    /// know. Not asked about the value from before the run: that one may be what is wrong, and is compared with a better
-    /// one.
-    fn check_new(&self, _setting: &SettingRef, _value: &str) -> Result<(), SettingError> {
+    /// know, once `earlier` is in effect. Not asked about the value from before the run: that one may be what is wrong, and
+    /// is compared with a better one.
+    fn check_new(
+        &self,
+        _setting: &SettingRef,
+        _value: &str,
+        _earlier: &[Assignment],
+    ) -> Result<(), SettingError> {
         Ok(())
     }
 

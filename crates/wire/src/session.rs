@@ -355,9 +355,9 @@ pub struct Words {
 pub enum SettingRequest {
     /// Read the effective value.
     Read(SettingRef),
-    /// Refuse the value if the change would be refused, and change nothing. A session whose peer does not know this
-    /// request answers it without a refusal.
-    Check(SettingRef, String),
+    /// Refuse the values if changes in this order would be refused, and change nothing. A session whose peer does not
+    /// know this request answers it without a refusal.
+    Check(Vec<(SettingRef, String)>),
     /// Change it until the client leaves, dies or asks for [`SettingRequest::Restore`].
     Apply(SettingRef, String),
     /// Put everything back that this session changed.
@@ -369,7 +369,11 @@ impl std::fmt::Display for SettingRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Read(setting) => write!(f, "read {setting}"),
-            Self::Check(setting, value) => write!(f, "check {setting} for {value:?}"),
+            Self::Check(arm) => {
+                let one =
+                    |(setting, value): &(SettingRef, String)| format!("{setting} for {value:?}");
+                write!(f, "check {}", arm.iter().map(one).collect::<Vec<_>>().join(", "))
+            }
             Self::Apply(setting, value) => write!(f, "change {setting} to {value:?}"),
             Self::Restore => f.write_str("put everything back"),
         }

@@ -1,5 +1,5 @@
 //! What only a kernel and devices other than the build machine's can host: cards with rings and channels, netem
-//! below the lab, queueing disciplines of every kind.
+//! below the lab, queueing disciplines of every kind, parameters of the whole host.
 //!
 //! `cargo xtask test kernel` runs it as root of a virtual machine, which says so in its environment. Anywhere else
 //! there is nothing to run: these tests change the cards of the machine that they run on. The machine is emulated
@@ -11,6 +11,7 @@ mod journals;
 mod netem;
 mod nfs;
 mod paced;
+mod parameters;
 mod program;
 mod queues;
 mod victim;
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
     // Those that wait for their turn take no thread from the others.
     arguments.test_threads = Some(cards.len() + servers.len());
     let tests = cards.into_iter().chain(servers).chain(queues::all());
-    let tests = tests.chain(netem::all()).chain(paced::all()).collect();
+    let tests = tests.chain(netem::all()).chain(paced::all()).chain(parameters::all()).collect();
     libtest_mimic::run(&arguments, tests).exit_code()
 }
 

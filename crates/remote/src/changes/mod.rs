@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use goodput_model::{Permanent, SettingRef};
-use goodput_settings::{Became, Outcome, RestoreReport, SettingError};
+use goodput_settings::{Assignment, Became, Outcome, RestoreReport, SettingError};
 
 use crate::address::Address;
 use crate::command::Command;
@@ -47,8 +47,8 @@ pub struct RemoteChanges {
     entries: Vec<Entry>,
     /// Values that the connection has survived.
     confirmed: HashSet<(SettingRef, String)>,
-    /// Values that the host's kernel would take, as far as that is known.
-    checked: HashSet<(SettingRef, String)>,
+    /// Values that the host's kernel would take after others, as far as that is known.
+    checked: HashSet<(SettingRef, String, Vec<Assignment>)>,
     became: Became,
     /// `None` once everything is put back or kept.
     open: Option<Open>,
@@ -136,32 +136,46 @@ impl RemoteChanges {
         self.host.system.permanent(&setting, value)
     }
 
-    /// Refuses a value that [`RemoteChanges::apply`] would refuse, as far as that is known without a change. What can't
-    /// be read now is not judged: another change may bring it.
+    /// Refuses values that [`RemoteChanges::apply`] would refuse one after the other, as far as that is known without a
+    /// change. What can't be read now is not judged: another change may bring it.
     ///
     /// # Errors
-    /// When the value is invalid, or the connection is lost.
-    pub fn check(&mut self, setting: &SettingRef, value: &str) -> Result<(), RemoteError> {
-        match self.usable(&its_own(setting)?, value) {
-            Err(bad @ RemoteError::Setting(SettingError::BadValue { .. })) => Err(bad),
-            Err(lost @ RemoteError::Lost { .. }) => Err(lost),
-            _ => Ok(()),
+    /// When a value is invalid, or the connection is lost.
+    pub fn check(&mut self, arm: &[Assignment]) -> Result<(), RemoteError> {
+        let arm = all_its_own(arm)?;
+        for (place, (setting, value)) in arm.iter().enumerate() {
+            match self.usable(setting, value, &arm[..place]) {
+                Err(bad @ RemoteError::Setting(SettingError::BadValue { .. })) => return Err(bad),
+                Err(lost @ RemoteError::Lost { .. }) => return Err(lost),
+                _ => {}
+            }
         }
+        Ok(())
     }
 
-    fn usable(&mut self, setting: &SettingRef, value: &str) -> Result<(), RemoteError> {
+    fn usable(
+        &mut self,
+        setting: &SettingRef,
+        value: &str,
+        earlier: &[Assignment],
+    ) -> Result<(), RemoteError> {
         let system = self.host.system;
         let mut look = Look::new(&mut self.host.session);
         let wanted = system.normalise(&mut look, setting, value)?;
         let now = system.read(&mut look, setting)?;
-        if now == wanted { Ok(()) } else { self.check_new(setting, value) }
+        if now == wanted { Ok(()) } else { self.check_new(setting, value, earlier) }
     }
 
     /// Asks the system about each value once: a trial may take a while there.
-    fn check_new(&mut self, setting: &SettingRef, value: &str) -> Result<(), RemoteError> {
-        let new = (setting.clone(), value.to_owned());
+    fn check_new(
+        &mut self,
+        setting: &SettingRef,
+        value: &str,
+        earlier: &[Assignment],
+    ) -> Result<(), RemoteError> {
+        let new = (setting.clone(), value.to_owned(), earlier.to_vec());
         if !self.checked.contains(&new) {
-            self.host.system.check_new(&mut self.host.session, setting, value)?;
+            self.host.system.check_new(&mut self.host.session, setting, value, earlier)?;
             self.checked.insert(new);
         }
         Ok(())
@@ -190,7 +204,7 @@ impl RemoteChanges {
             return Ok(now);
         }
         if known.is_none_or(|known| self.entries[known].main.original != wanted) {
-            self.check_new(&setting, value)?;
+            self.check_new(&setting, value, &[])?;
         }
         let index = match known {
             Some(index) => index,

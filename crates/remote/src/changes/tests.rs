@@ -153,11 +153,12 @@ fn what_the_kernel_refuses_is_as_before() {
         let before = value(&congestion.to_string());
         assert!(changes.apply(&congestion, "no_such_one").is_err());
         let reordering = setting("sysctl.net.ipv4.tcp_reordering");
-        let early = changes.check(&reordering, "301").unwrap_err().to_string();
+        let early = changes.check(&[(reordering.clone(), "301".into())]).unwrap_err().to_string();
         assert!(early.contains("takes 1 to 300"), "{early}");
         assert_eq!(changes.apply(&reordering, "301").unwrap_err().to_string(), early);
-        assert!(changes.check(&reordering, "299").is_ok());
-        assert!(changes.check(&setting("route.mtu@192.0.2.0/24"), "1400").is_ok(), "not there yet");
+        assert!(changes.check(&[(reordering.clone(), "299".into())]).is_ok());
+        let absent = (setting("route.mtu@192.0.2.0/24"), "1400".into());
+        assert!(changes.check(&[absent]).is_ok(), "not there yet");
         assert!(changes.entries.is_empty(), "nothing was about to change");
         assert!(changes.apply(&setting("link.mtu@nosuch"), "1400").is_err());
         assert!(changes.apply(&setting("qdisc.htb.rate@v0:1:1"), "1mbit").is_err());

@@ -4,7 +4,7 @@
 //! marked lines at its end; nothing else in it is ever touched. Lines that someone has edited are left alone.
 
 use goodput_model::SettingRef;
-use goodput_settings::saved_text;
+use goodput_settings::{Assignment, saved_text};
 
 use crate::command::Command;
 use crate::error::RemoteError;
@@ -12,9 +12,6 @@ use crate::keeper::Keeper;
 use crate::look::Look;
 use crate::shell::Shell;
 use crate::system::System;
-
-/// A setting and the value that is kept.
-pub type Assignment = (SettingRef, String);
 
 /// Lines of ours in a file of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]

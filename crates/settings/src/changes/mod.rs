@@ -117,7 +117,7 @@ impl Changes {
             return Ok(now);
         }
         if self.original(&setting) != Some(wanted.as_str()) {
-            machine.check_new(&setting, value)?;
+            machine.check_new(&setting, value, &[])?;
         }
         let view = View { machine, setting: &setting, theirs: &claim.theirs };
         let noted = view.look(now)?;

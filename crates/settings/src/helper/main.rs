@@ -14,7 +14,8 @@ use crate::changes::Changes;
 use crate::error::SettingError;
 use crate::guard::GuardProgram;
 use crate::journal::Asker;
-use crate::lookup::machine;
+use crate::lookup::{check_values, machine};
+use crate::setting::Assignment;
 
 /// Clients with changed settings at the same time; each has a journal and a guard.
 const MOST_CLIENTS: usize = 32;
@@ -73,12 +74,7 @@ impl Worker<'_> {
                 self.allowed.check_read(&setting)?;
                 crate::lookup::read(&setting).map_err(Refusal::from)
             }
-            Work::Check(setting, value) => {
-                let setting = SettingRef { end: EndName::Near, ..setting };
-                self.check_apply(client, &setting, &value)?;
-                crate::lookup::check_value(&setting, &value)?;
-                Ok(value)
-            }
+            Work::Check(arm) => self.check(client, &arm),
             Work::Apply(setting, value) => {
                 let setting = SettingRef { end: EndName::Near, ..setting };
                 self.check_apply(client, &setting, &value)?;
@@ -87,6 +83,22 @@ impl Worker<'_> {
             }
             Work::Restore => self.restore(client),
         }
+    }
+
+    /// Whether a client may give these settings these values one after the other, and whether this host would take them.
+    fn check(&self, client: u64, arm: &[Assignment]) -> Answer {
+        if arm.len() > MAX_SETTINGS {
+            return Err(refused(format!("one client may change at most {MAX_SETTINGS} settings")));
+        }
+        let own = |(setting, value): &Assignment| {
+            (SettingRef { end: EndName::Near, ..setting.clone() }, value.clone())
+        };
+        let arm: Vec<Assignment> = arm.iter().map(own).collect();
+        for (setting, value) in &arm {
+            self.check_apply(client, setting, value)?;
+        }
+        check_values(&arm)?;
+        Ok("nothing is known against it".into())
     }
 
     /// Whether a client may give a setting this value. What was there before the client came may always return, even
@@ -193,12 +205,12 @@ mod tests {
             assert!(worker.check_apply(1, &burst, "1500").unwrap_err().not_permitted());
             assert!(worker.check_apply(2, &burst, &before).is_err(), "another client's change");
             let mut asked = |value: &str| {
-                let work = Work::Check(burst.clone(), value.into());
+                let work = Work::Check(vec![(burst.clone(), value.into())]);
                 let request = Request { client: 1, is_here: true, work };
                 worker.answer(&request.packet().unwrap())
             };
             assert!(asked("1500").unwrap_err().not_permitted, "checked like a change");
-            assert_eq!(asked("300000").unwrap(), "300000");
+            assert!(asked("300000").is_ok());
             assert_eq!(crate::read(&burst).unwrap(), "200000", "nothing is changed");
             let limit: SettingRef = "qdisc.tbf.limit@eth0".parse().unwrap();
             assert!(worker.check_apply(2, &limit, &crate::read(&limit).unwrap()).is_ok());

@@ -4,6 +4,7 @@ use goodput_model::SettingRef;
 use serde::{Deserialize, Serialize};
 
 use crate::error::SettingError;
+use crate::setting::Assignment;
 
 /// Longest packet in either direction, bytes. A value of a setting is one line.
 pub(super) const LONGEST_PACKET_BYTES: usize = 8 << 10;
@@ -27,8 +28,8 @@ pub struct Request {
 pub enum Work {
     /// Return the effective value.
     Read(SettingRef),
-    /// Refuse a value that a change would refuse, and change nothing.
-    Check(SettingRef, String),
+    /// Refuse values that changes in this order would refuse, and change nothing.
+    Check(Vec<Assignment>),
     /// Change a setting until the client leaves or the server ends.
     Apply(SettingRef, String),
     /// Put back everything that this client changed.
@@ -66,6 +67,8 @@ struct Asked {
     setting: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     value: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arm: Option<Vec<(String, String)>>,
 }
 
 /// The whole vocabulary.
@@ -89,17 +92,17 @@ enum Reply {
 impl Request {
     /// The message as a packet; `None` if it would be too long for one.
     pub(super) fn packet(&self) -> Option<Vec<u8>> {
-        let (work, setting, value) = match &self.work {
-            Work::Read(setting) => (Word::Read, Some(setting.to_string()), None),
-            Work::Check(setting, value) => {
-                (Word::Check, Some(setting.to_string()), Some(value.clone()))
-            }
+        let word = |(setting, value): &Assignment| (setting.to_string(), value.clone());
+        let (work, setting, value, arm) = match &self.work {
+            Work::Read(setting) => (Word::Read, Some(setting.to_string()), None, None),
+            Work::Check(arm) => (Word::Check, None, None, Some(arm.iter().map(word).collect())),
             Work::Apply(setting, value) => {
-                (Word::Apply, Some(setting.to_string()), Some(value.clone()))
+                (Word::Apply, Some(setting.to_string()), Some(value.clone()), None)
             }
-            Work::Restore => (Word::Restore, None, None),
+            Work::Restore => (Word::Restore, None, None, None),
         };
-        let asked = Asked { client: self.client, is_here: self.is_here, work, setting, value };
+        let (client, is_here) = (self.client, self.is_here);
+        let asked = Asked { client, is_here, work, setting, value, arm };
         serde_json::to_vec(&asked).ok().filter(|packet| packet.len() <= LONGEST_PACKET_BYTES)
     }
 
@@ -108,15 +111,18 @@ impl Request {
         if packet.len() > LONGEST_PACKET_BYTES {
             return Err(format!("a request of more than {LONGEST_PACKET_BYTES} bytes"));
         }
-        let Asked { client, is_here, work, setting, value } =
+        let Asked { client, is_here, work, setting, value, arm } =
             serde_json::from_slice(packet).map_err(|why| format!("not a request: {why}"))?;
-        let setting = setting.map(|text| text.parse::<SettingRef>()).transpose();
-        let setting = setting.map_err(|why| why.to_string())?;
-        let work = match (work, setting, value) {
-            (Word::Read, Some(setting), None) => Work::Read(setting),
-            (Word::Check, Some(setting), Some(value)) => Work::Check(setting, value),
-            (Word::Apply, Some(setting), Some(value)) => Work::Apply(setting, value),
-            (Word::Restore, None, None) => Work::Restore,
+        let named = |text: String| text.parse::<SettingRef>().map_err(|why| why.to_string());
+        let setting = setting.map(named).transpose()?;
+        let work = match (work, setting, value, arm) {
+            (Word::Read, Some(setting), None, None) => Work::Read(setting),
+            (Word::Check, None, None, Some(arm)) => {
+                let arm = arm.into_iter().map(|(setting, value)| Ok((named(setting)?, value)));
+                Work::Check(arm.collect::<Result<_, String>>()?)
+            }
+            (Word::Apply, Some(setting), Some(value), None) => Work::Apply(setting, value),
+            (Word::Restore, None, None, None) => Work::Restore,
             _ => return Err("a request with too many or too few fields".into()),
         };
         Ok(Self { client, is_here, work })

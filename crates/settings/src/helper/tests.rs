@@ -17,7 +17,7 @@ fn setting() -> impl Strategy<Value = SettingRef> {
 fn request() -> impl Strategy<Value = Request> {
     let work = prop_oneof![
         setting().prop_map(Work::Read),
-        (setting(), ".{0,200}").prop_map(|(setting, value)| Work::Check(setting, value)),
+        proptest::collection::vec((setting(), ".{0,200}"), 0..4).prop_map(Work::Check),
         (setting(), ".{0,200}").prop_map(|(setting, value)| Work::Apply(setting, value)),
         Just(Work::Restore),
     ];
@@ -75,6 +75,8 @@ fn more_or_less_than_a_request_has_is_refused() {
         r#"{"client":1,"work":"read"}"#,
         r#"{"client":1,"work":"read","setting":"a.b","value":"c"}"#,
         r#"{"client":1,"work":"apply","setting":"a.b"}"#,
+        r#"{"client":1,"work":"check","setting":"a.b","value":"c"}"#,
+        r#"{"client":1,"work":"check","arm":[["a b","c"]]}"#,
         r#"{"client":1,"work":"restore","setting":"a.b"}"#,
         r#"{"client":1,"work":"run","setting":"a.b"}"#,
         r#"{"client":1,"work":"read","setting":"a b"}"#,

@@ -50,12 +50,12 @@ pub(crate) fn mtu(setting: &SettingRef) -> Result<u32, SettingError> {
     Ok(link(setting)?.mtu)
 }
 
-/// Length of the device's largest packet, bytes: at least its MTU. A device with an address of Ethernet's length puts
+/// Length of the device's largest packet, bytes: at least its MTU, or the MTU that it is about to have. A device with an address of Ethernet's length puts
 /// Ethernet's header in front (`psched_mtu`, include/net/pkt_sched.h); other headers are left out.
-pub(super) fn largest_packet(setting: &SettingRef) -> Result<u32, SettingError> {
+pub(super) fn largest_packet(setting: &SettingRef, mtu: Option<u32>) -> Result<u32, SettingError> {
     let link = link(setting)?;
     let header = if link.address.len() == 6 { ETHERNET_HEADER_BYTES } else { 0 };
-    Ok(link.mtu.saturating_add(header))
+    Ok(mtu.unwrap_or(link.mtu).saturating_add(header))
 }
 
 fn link(setting: &SettingRef) -> Result<Link, SettingError> {

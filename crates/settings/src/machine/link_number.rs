@@ -11,7 +11,7 @@ use goodput_netlink::{Link, Netlink, NetlinkError};
 use super::device;
 use super::upper_mtu::falls_below;
 use crate::error::{SettingError, from_io, from_netlink};
-use crate::setting::Machine;
+use crate::setting::{Assignment, Machine};
 use crate::value;
 
 /// The backend of one number of a link.
@@ -125,7 +125,12 @@ impl Machine for Mtu {
         Ok(mtu.to_string())
     }
 
-    fn check_new(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+    fn check_new(
+        &self,
+        setting: &SettingRef,
+        value: &str,
+        _earlier: &[Assignment],
+    ) -> Result<(), SettingError> {
         value::number(setting, value, &mtu_range(&link(setting)?)).map(drop)
     }
 

@@ -21,6 +21,7 @@ pub(crate) mod route;
 mod shaped;
 pub(crate) mod sysctl;
 pub(crate) mod sysctl_couplings;
+pub(crate) mod sysctl_documented;
 pub(crate) mod sysctl_name;
 mod sysctl_range;
 pub(crate) mod sysctl_rules;

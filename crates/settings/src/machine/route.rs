@@ -9,7 +9,7 @@ use goodput_netlink::{Family, Netlink, ROUTE_FEATURE_ECN, Route, RouteMetrics};
 use super::{congestion, device};
 use crate::error::{SettingError, from_netlink};
 use crate::footprint::Footprint;
-use crate::setting::Machine;
+use crate::setting::{Assignment, Machine};
 use crate::value;
 
 /// `RT_TABLE_MAIN` of include/uapi/linux/rtnetlink.h.
@@ -157,7 +157,12 @@ impl Machine for RouteMetric {
         Footprint::Routes
     }
 
-    fn check_new(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+    fn check_new(
+        &self,
+        setting: &SettingRef,
+        value: &str,
+        _earlier: &[Assignment],
+    ) -> Result<(), SettingError> {
         if value == value::DEFAULT { Ok(()) } else { (self.known)(setting, value) }
     }
 

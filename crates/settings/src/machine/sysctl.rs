@@ -6,10 +6,12 @@ use std::path::Path;
 
 use goodput_model::SettingRef;
 
-use super::{congestion, sysctl_couplings, sysctl_name, sysctl_range, sysctl_rules};
+use super::{
+    congestion, sysctl_couplings, sysctl_documented, sysctl_name, sysctl_range, sysctl_rules,
+};
 use crate::error::{SettingError, from_io};
 use crate::footprint::Footprint;
-use crate::setting::Machine;
+use crate::setting::{Assignment, Machine};
 use crate::sysctl_cell;
 use crate::value::bad;
 
@@ -47,11 +49,16 @@ impl Machine for Sysctl {
         fitting(setting, value, &now)
     }
 
-    fn check_new(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+    fn check_new(
+        &self,
+        setting: &SettingRef,
+        value: &str,
+        earlier: &[Assignment],
+    ) -> Result<(), SettingError> {
         let value = one_space(value);
         match sysctl_name::path(setting)?.ends_with(CONGESTION) {
             true => congestion::check_known(setting, &value),
-            false => sysctl_range::check(setting, &value),
+            false => sysctl_range::check(setting, &value, earlier),
         }
     }
 
@@ -91,13 +98,19 @@ pub(crate) fn fitting(
 /// The kernel's answer to a value.
 fn refused(setting: &SettingRef, value: &str, what: &str, cause: std::io::Error) -> SettingError {
     let operation = format!("change it to {value:?}");
-    // The parameter is there, so the kernel does not know what the value names.
-    match cause.raw_os_error() == Some(libc::ENOENT) && Path::new(what).exists() {
-        true => {
-            let cause = "this kernel has nothing of this name".into();
-            SettingError::Refused { operation, setting: setting.clone(), cause }
+    let path = Path::new(what);
+    let limits = || sysctl_range::below(path).and_then(sysctl_documented::limits);
+    let explained = match cause.raw_os_error() {
+        // The parameter is there, so the kernel does not know what the value names.
+        Some(libc::ENOENT) if path.exists() => Some("this kernel has nothing of this name".into()),
+        Some(libc::EINVAL) => limits().map(|limits| format!("{cause}; {limits}")),
+        _ => None,
+    };
+    match explained {
+        Some(why) => {
+            SettingError::Refused { operation, setting: setting.clone(), cause: why.into() }
         }
-        false => from_io(setting, operation, what, cause),
+        None => from_io(setting, operation, what, cause),
     }
 }
 

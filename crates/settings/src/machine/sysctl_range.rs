@@ -15,9 +15,10 @@ use std::sync::{Mutex, PoisonError};
 use goodput_model::SettingRef;
 use goodput_netlink::namespace;
 
-use super::sysctl_name;
 use super::sysctl_rules::OF_ALL_NAMESPACES;
+use super::{sysctl_documented, sysctl_name};
 use crate::error::SettingError;
+use crate::setting::Assignment;
 use crate::value::bad;
 
 /// Limits of the search: `i32` and the range of `proc_doulongvec_minmax` (kernel/sysctl.c).
@@ -25,48 +26,83 @@ const LOWEST: i128 = i32::MIN as i128;
 const HIGHEST: i128 = u64::MAX as i128;
 
 /// Values that the kernel has taken: a comparison asks for each many times, and a namespace costs milliseconds.
-static TAKEN: Mutex<Option<HashSet<(PathBuf, String)>>> = Mutex::new(None);
+static TAKEN: Mutex<Option<HashSet<Trial>>> = Mutex::new(None);
 /// Most values to remember; a server is asked for values for months.
 const MOST_REMEMBERED: usize = 1000;
 
-/// Refuses a value that the kernel would refuse, if every network namespace has the parameter and this process may
-/// create a namespace. Otherwise only a change can tell.
+/// A value to be tried, after others.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Trial {
+    path: PathBuf,
+    value: String,
+    /// Parameters that have their new values by then.
+    earlier: Vec<(PathBuf, String)>,
+}
+
+/// Refuses a value that the kernel would refuse once `earlier` is in effect, if every network namespace has the
+/// parameter and this process may create a namespace. Otherwise only a change can tell, except what no kernel takes.
 ///
 /// # Errors
 /// With the numbers that the kernel takes, if that is the reason.
-pub(super) fn check(setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+pub(super) fn check(
+    setting: &SettingRef,
+    value: &str,
+    earlier: &[Assignment],
+) -> Result<(), SettingError> {
     let path = sysctl_name::path(setting)?;
-    let tried = (path, value.to_owned());
-    if !tried.0.starts_with("/proc/sys/net") || is_remembered(&tried) {
+    if let Some(why) = below(&path).and_then(|name| sysctl_documented::objection(name, value)) {
+        return Err(bad(setting, value, why));
+    }
+    if !may_be_tried(&path) {
         return Ok(());
     }
-    if OF_ALL_NAMESPACES.iter().any(|one| tried.0.ends_with(one)) {
+    let earlier = earlier.iter().filter_map(parameter).filter(|(path, _)| may_be_tried(path));
+    let trial = Trial { path, value: value.to_owned(), earlier: earlier.collect() };
+    if is_remembered(&trial) {
         return Ok(());
     }
-    let beside = beside(&tried.0);
+    let beside = beside(&trial.path);
     let refusal = namespace::in_new_namespace(|| {
         resemble(&beside);
-        refusal(&tried.0, &tried.1)
+        // Whether one of these is refused was asked before.
+        let _ = trial.earlier.iter().try_for_each(|(path, value)| write(path, value));
+        refusal(&trial.path, &trial.value)
     });
     match refusal.ok().flatten() {
         Some(why) => Err(bad(setting, value, why)),
         None => {
-            remember(tried);
+            remember(trial);
             Ok(())
         }
     }
 }
 
-fn is_remembered(tried: &(PathBuf, String)) -> bool {
-    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-    taken.as_ref().is_some_and(|taken| taken.contains(tried))
+/// The path below /proc/sys.
+pub(super) fn below(path: &Path) -> Option<&str> {
+    path.strip_prefix("/proc/sys").ok()?.to_str()
 }
 
-fn remember(tried: (PathBuf, String)) {
+/// Whether a trial in a namespace leaves the host alone.
+fn may_be_tried(path: &Path) -> bool {
+    path.starts_with("/proc/sys/net") && !OF_ALL_NAMESPACES.iter().any(|one| path.ends_with(one))
+}
+
+/// The parameter and value of an assignment that is about one.
+fn parameter((setting, value): &Assignment) -> Option<(PathBuf, String)> {
+    sysctl_name::dotted(setting)?;
+    Some((sysctl_name::path(setting).ok()?, value.clone()))
+}
+
+fn is_remembered(trial: &Trial) -> bool {
+    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    taken.as_ref().is_some_and(|taken| taken.contains(trial))
+}
+
+fn remember(trial: Trial) {
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
     let taken = taken.get_or_insert_default();
     if taken.len() < MOST_REMEMBERED {
-        taken.insert(tried);
+        taken.insert(trial);
     }
 }
 
@@ -171,7 +207,9 @@ mod tests {
             let said = crate::check_value(&setting, "301").unwrap_err().to_string();
             assert!(said.contains("this kernel takes 1 to 300"), "{said}");
             assert!(crate::check_value(&setting, "299").is_ok());
-            assert!(is_remembered(&(sysctl_name::path(&setting).unwrap(), "299".into())));
+            let path = sysctl_name::path(&setting).unwrap();
+            let trial = Trial { path, value: "299".into(), earlier: Vec::new() };
+            assert!(is_remembered(&trial));
             let buffers: SettingRef = "sysctl.net.ipv4.tcp_rmem".parse().unwrap();
             let said = crate::check_value(&buffers, "0 0 0").unwrap_err().to_string();
             assert!(said.contains("does not take it"), "{said}");
@@ -183,17 +221,44 @@ mod tests {
         in_scene(|_| {
             let folder = Path::new("/proc/sys/net/ipv4");
             let start: SettingRef = "sysctl.net.ipv4.ip_unprivileged_port_start".parse().unwrap();
-            assert!(check(&start, "33000").is_err(), "above the first port of the range");
+            assert!(check(&start, "33000", &[]).is_err(), "above the first port of the range");
             write(&folder.join("ip_local_port_range"), "40000 50000").unwrap();
-            assert!(check(&start, "33000").is_ok());
+            assert!(check(&start, "33000", &[]).is_ok());
         });
     }
 
     #[test]
-    fn what_only_the_first_namespace_has_is_not_judged() {
-        for name in ["sysctl.vm.swappiness", "sysctl.net.ipv4.none"] {
-            assert!(check(&name.parse().unwrap(), "-7").is_ok(), "{name}");
+    fn several_are_judged_as_if_the_earlier_ones_were_in_effect() {
+        in_scene(|_| {
+            let one = |name: &str, value: &str| {
+                (format!("sysctl.net.ipv4.{name}").parse().unwrap(), value.to_owned())
+            };
+            let range = one("ip_local_port_range", "40000 50000");
+            let start = one("ip_unprivileged_port_start", "33000");
+            let before = crate::read(&range.0).unwrap();
+            assert!(crate::check_values(&[range.clone(), start.clone()]).is_ok());
+            let refused = crate::check_values(&[start.clone(), range]).unwrap_err().to_string();
+            assert!(refused.contains("ip_unprivileged_port_start"), "{refused}");
+            // The other way round: alone, each of these is taken.
+            let low = one("ip_local_port_range", "20000 30000");
+            let below = one("ip_unprivileged_port_start", "25000");
+            assert!(
+                [&low, &below].iter().all(|one| crate::check_values(&[(*one).clone()]).is_ok())
+            );
+            assert!(crate::check_values(&[low.clone(), below]).is_err());
+            assert_eq!(crate::read(&low.0).unwrap(), before, "nothing is changed");
+        });
+    }
+
+    #[test]
+    fn what_only_the_first_namespace_has_is_judged_by_what_kernels_take() {
+        for name in ["sysctl.vm.none", "sysctl.net.ipv4.none"] {
+            assert!(check(&name.parse().unwrap(), "-7", &[]).is_ok(), "{name}");
         }
+        let swappiness = "sysctl.vm.swappiness".parse().unwrap();
+        let said = check(&swappiness, "201", &[]).unwrap_err().to_string();
+        assert!(said.contains("more than 200"), "{said}");
+        assert!(check(&swappiness, "200", &[]).is_ok(), "only a change can tell");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use goodput_netlink::{Netlink, Qdisc, QdiscOptions, Tbf};
 
 use super::{device, jam, shaped};
 use crate::error::{SettingError, from_netlink};
-use crate::setting::Machine;
+use crate::setting::{Assignment, Machine};
 use crate::value;
 
 /// The backend of one size of a device's token bucket.
@@ -44,8 +44,14 @@ impl Machine for TokenBucket {
 
     /// A bucket and its queue drop each packet that is longer than they are (net/sched/sch_tbf.c `tbf_enqueue`,
     /// net/sched/sch_fifo.c `bfifo_enqueue`).
-    fn check_new(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
-        let (bytes, least) = (shaped::burst(setting, value)?, device::largest_packet(setting)?);
+    fn check_new(
+        &self,
+        setting: &SettingRef,
+        value: &str,
+        earlier: &[Assignment],
+    ) -> Result<(), SettingError> {
+        let bytes = shaped::burst(setting, value)?;
+        let least = device::largest_packet(setting, mtu_after(setting, earlier))?;
         if bytes >= least {
             return Ok(());
         }
@@ -60,6 +66,13 @@ impl Machine for TokenBucket {
     fn same(&self, one: &str, other: &str) -> bool {
         shaped::same_burst(one, other)
     }
+}
+
+/// The MTU that `earlier` gives the device of `setting`, if it does.
+fn mtu_after(setting: &SettingRef, earlier: &[Assignment]) -> Option<u32> {
+    let is_its =
+        |one: &SettingRef| one.name == "link.mtu" && device::name(one) == device::name(setting);
+    earlier.iter().rev().find(|(one, _)| is_its(one))?.1.parse().ok()
 }
 
 /// The backend of the rate of a device's token bucket.

@@ -1,7 +1,8 @@
 //! The format of a saved file: a mark, the values that it keeps, a checksum, and the lines that keep them.
 
-use goodput_model::SettingRef;
 use sha2::{Digest, Sha256};
+
+pub use crate::setting::Assignment;
 
 /// Begins the line that marks the file as ours.
 const MARK: &str = "# Written by goodput; `goodput settings undo --saved` removes it.";
@@ -13,9 +14,6 @@ const CHECKSUM: &str = "# checksum ";
 const CHECKSUM_BYTES: usize = 8;
 /// Begins a script, and must stay its first line (execve(2)).
 const INTERPRETER: &str = "#!";
-
-/// A setting and the value that it keeps.
-pub type Assignment = (SettingRef, String);
 
 /// The contents of a file of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -75,9 +75,10 @@ impl Gate<'_> {
         }
         let checked = match request {
             SettingRequest::Read(setting) => self.settings.check_read(setting),
-            SettingRequest::Check(setting, _) | SettingRequest::Apply(setting, _) => {
-                self.settings.check_change(setting)
+            SettingRequest::Check(arm) => {
+                arm.iter().try_for_each(|(setting, _)| self.settings.check_change(setting))
             }
+            SettingRequest::Apply(setting, _) => self.settings.check_change(setting),
             SettingRequest::Restore => Ok(()),
         };
         checked.map_err(|error| SettingRefusal {
@@ -120,7 +121,7 @@ mod tests {
             (Some(&Credential::Token { settings: false }), read(rmem)),
             (Some(&token), read(wmem)),
             (Some(&token), read("sysctl.net.ipv4.tcp_fastopen_key")),
-            (Some(&token), SettingRequest::Check(wmem.parse().unwrap(), "1 1 1".into())),
+            (Some(&token), SettingRequest::Check(vec![(wmem.parse().unwrap(), "1 1 1".into())])),
             (Some(&token), SettingRequest::Apply(wmem.parse().unwrap(), "1 1 1".into())),
         ] {
             assert!(why(proven, request.clone()).unwrap().not_permitted, "{proven:?} {request:?}");

@@ -29,9 +29,7 @@ impl SessionSettings {
     pub fn carry_out(&mut self, request: &SettingRequest) -> Result<String, SettingRefusal> {
         match request {
             SettingRequest::Read(setting) => self.ask(Work::Read(setting.clone())),
-            SettingRequest::Check(setting, value) => {
-                self.ask(Work::Check(setting.clone(), value.clone()))
-            }
+            SettingRequest::Check(arm) => self.ask(Work::Check(arm.clone())),
             SettingRequest::Apply(setting, value) => {
                 self.asked = true;
                 self.ask(Work::Apply(setting.clone(), value.clone()))

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use goodput_model::{ChangedHost, EndName, Permanent, Plan, SettingRef, Transport};
 use goodput_remote::{Address, Hosts, RemoteChanges, RemoteError};
-use goodput_settings::{Changes, GuardProgram, Setting, SettingError};
+use goodput_settings::parameters::may_be_of_whole_host;
+use goodput_settings::{Assignment, Changes, GuardProgram, Setting, SettingError};
 use goodput_wire::session::SettingRequest;
 
 use super::Arm;
@@ -61,36 +62,39 @@ impl Appliers {
         doubts
     }
 
-    /// Refuses values of `arm` that a host would refuse, as far as it can tell before anything is changed. A value that
-    /// depends on what an earlier setting of the arm makes of the same device or route is left to the change.
+    /// Refuses values of `arm` that a host would refuse, as far as it can tell before anything is changed. Each host is
+    /// asked about all of its values at once, because one may depend on another.
     pub async fn check(&mut self, client: &mut Client, arm: &Arm) -> Result<(), EngineError> {
-        for (place, (setting, value)) in arm.0.iter().enumerate() {
-            let depends =
-                arm.0[..place].iter().any(|(earlier, _)| share_an_object(earlier, setting));
-            if !depends && !is_of_plan(setting) {
-                self.check_one(client, setting.clone(), value.clone()).await?;
+        for end in [EndName::Near, EndName::Far] {
+            let own =
+                arm.0.iter().filter(|(setting, _)| setting.end == end && !is_of_plan(setting));
+            let own: Vec<_> = own.cloned().collect();
+            if !own.is_empty() {
+                self.check_at(client, end, own).await?;
             }
         }
         Ok(())
     }
 
-    async fn check_one(
+    /// Asks the host that stands for `end` about values of its settings.
+    async fn check_at(
         &mut self,
         client: &mut Client,
-        setting: SettingRef,
-        value: String,
+        end: EndName,
+        mut arm: Vec<Assignment>,
     ) -> Result<(), EngineError> {
-        if let Some(address) = self.hosts.at(setting.end).cloned() {
-            return self.at_host(address, move |changes| changes.check(&setting, &value)).await;
+        if let Some(address) = self.hosts.at(end).cloned() {
+            return self.at_host(address, move |changes| changes.check(&arm)).await;
         }
-        match setting.end {
+        match end {
             EndName::Near => {
-                let check = move || goodput_settings::check_value(&setting, &value);
+                let check = move || goodput_settings::check_values(&arm);
                 blocking(check).await?.map_err(Into::into)
             }
             EndName::Far => {
-                let own = SettingRef { end: EndName::Near, ..setting };
-                client.setting(SettingRequest::Check(own, value)).await.map(drop)
+                // The far host treats its own settings as near ones.
+                arm.iter_mut().for_each(|(setting, _)| setting.end = EndName::Near);
+                client.setting(SettingRequest::Check(arm)).await.map(drop)
             }
         }
     }
@@ -121,6 +125,18 @@ impl Appliers {
             });
         }
         Ok(effective)
+    }
+
+    /// Sets those kernel parameters as `arm` has them that only a change can try.
+    pub async fn try_whole_host(
+        &mut self,
+        client: &mut Client,
+        arm: &Arm,
+    ) -> Result<(), EngineError> {
+        for (setting, value) in arm.0.iter().filter(|(one, _)| may_be_of_whole_host(one)) {
+            self.change(client, setting, value).await?;
+        }
+        Ok(())
     }
 
     /// Sets everything as `arm` has it, here and at hosts reached by SSH, while something else talks to the far end.
@@ -291,15 +307,6 @@ pub fn planned(arm: &Arm, plan: &Plan) -> Result<Plan, EngineError> {
     Ok(plan)
 }
 
-/// Whether two settings belong to the same device or route of one host. A class is part of its device.
-fn share_an_object(one: &SettingRef, other: &SettingRef) -> bool {
-    let object = |setting: &SettingRef| {
-        let scope = setting.scope.as_deref()?;
-        Some(scope.split(':').next().unwrap_or(scope).to_owned())
-    };
-    one.end == other.end && object(one).is_some() && object(one) == object(other)
-}
-
 /// Whether a setting belongs to the measurement. A setting that this host does not know belongs to another host.
 fn is_of_plan(setting: &SettingRef) -> bool {
     let near = SettingRef { end: EndName::Near, ..setting.clone() };
@@ -324,21 +331,5 @@ fn apply_near(
             (Some(changes), applied)
         }
         Err(error) => (None, Err(error)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_class_belongs_to_its_device_and_a_host_is_no_object() {
-        let share = |one: &str, other: &str| {
-            share_an_object(&one.parse().unwrap(), &other.parse().unwrap())
-        };
-        assert!(share("qdisc.kind@eth0", "qdisc.htb.rate@eth0:1:10"));
-        assert!(!share("qdisc.kind@eth0", "qdisc.kind@eth1"));
-        assert!(!share("qdisc.kind@eth0", "far:qdisc.kind@eth0"));
-        assert!(!share("sysctl.net.core.rmem_max", "sysctl.net.core.wmem_max"));
     }
 }

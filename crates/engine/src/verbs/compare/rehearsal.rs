@@ -1,6 +1,6 @@
 //! Before the first run, the hosts are asked about every arm, so that a wrong value is refused before anything changes.
-//! Then every arm is applied once, the baseline last: a missing permission shows before any time is spent, and so does
-//! what the kernels make of the values.
+//! What only a change can try is changed next, before anything else. Then every arm is applied once, the baseline last: a
+//! missing permission shows before any time is spent, and so does what the kernels make of the values.
 
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,9 @@ pub async fn rehearse(
         appliers.check(client, arm).await?;
     }
     check_plans(request, client, interrupt).await?;
+    for arm in &request.arms {
+        appliers.try_whole_host(client, arm).await.map_err(|why| of_arm(arm, &why))?;
+    }
     let (mut change, mut outcomes) = (Duration::ZERO, Vec::new());
     for (number, arm) in request.arms.iter().rev().enumerate() {
         let began = Instant::now();

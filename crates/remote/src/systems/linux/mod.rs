@@ -20,6 +20,7 @@ mod sysctl_range;
 use std::net::IpAddr;
 
 use goodput_model::{EndName, SettingRef, Snapshot};
+use goodput_settings::Assignment;
 
 use crate::command::{Command, Condition};
 use crate::counters::Counters;
@@ -165,8 +166,9 @@ impl System for Linux {
         shell: &mut dyn Shell,
         setting: &SettingRef,
         value: &str,
+        earlier: &[Assignment],
     ) -> Result<(), RemoteError> {
-        row(shell, setting)?.check_new(&mut At { shell, setting }, value)
+        row(shell, setting)?.check_new(&mut At { shell, setting }, value, earlier)
     }
 
     fn comes_back(&self, shell: &mut dyn Shell, setting: &SettingRef) -> Result<(), RemoteError> {

@@ -1,6 +1,7 @@
 //! What every setting of Linux must define.
 
 use goodput_model::SettingRef;
+use goodput_settings::Assignment;
 
 use crate::command::{Command, Condition};
 use crate::error::RemoteError;
@@ -43,7 +44,12 @@ pub(super) trait Row: Sync {
     fn holds(&self, at: &mut At<'_>, value: &str) -> Result<Condition, RemoteError>;
 
     /// See [`crate::System::check_new`].
-    fn check_new(&self, _at: &mut At<'_>, _value: &str) -> Result<(), RemoteError> {
+    fn check_new(
+        &self,
+        _at: &mut At<'_>,
+        _value: &str,
+        _earlier: &[Assignment],
+    ) -> Result<(), RemoteError> {
         Ok(())
     }
 

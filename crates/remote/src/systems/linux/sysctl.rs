@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use goodput_model::{EndName, SettingRef};
-use goodput_settings::parameters;
+use goodput_settings::{Assignment, parameters};
 
 use super::row::{At, Row};
 use super::{congestion, sysctl_range};
@@ -46,11 +46,16 @@ impl Row for Parameter {
         Ok(parameters::fitting(at.setting, value, &now)?)
     }
 
-    fn check_new(&self, at: &mut At<'_>, value: &str) -> Result<(), RemoteError> {
+    fn check_new(
+        &self,
+        at: &mut At<'_>,
+        value: &str,
+        earlier: &[Assignment],
+    ) -> Result<(), RemoteError> {
         let value = one_space(value);
         match name(at.setting)?.as_str() {
             "net/ipv4/tcp_congestion_control" => congestion::check(at, &value),
-            name => sysctl_range::check(at, name, &value),
+            name => sysctl_range::check(at, name, &value, &named(earlier)),
         }
     }
 
@@ -66,6 +71,12 @@ impl Row for Parameter {
     fn files(&self, setting: &SettingRef) -> Vec<String> {
         name(setting).map(|name| vec![format!("/proc/sys/{name}")]).unwrap_or_default()
     }
+}
+
+/// The parameters among these, with the names of their files below /proc/sys.
+fn named(arm: &[Assignment]) -> Vec<(String, String)> {
+    let parameters = arm.iter().filter(|(setting, _)| setting.name.starts_with("sysctl."));
+    parameters.filter_map(|(setting, value)| Some((name(setting).ok()?, value.clone()))).collect()
 }
 
 fn show(setting: &SettingRef) -> Result<Command, RemoteError> {

@@ -8,18 +8,21 @@ use super::row::At;
 use crate::command::Command;
 use crate::error::RemoteError;
 
-/// Makes a namespace whose parameters in the same folder are like those of the host, and runs the script `$3` there. With
-/// a second file, grep(1) names the first one also if it is alone.
-const IN_NAMESPACE: &str = "grep -s . \"/proc/sys/${1%/*}\"/* /dev/null 2>/dev/null | unshare --net sh -c \"$3\" sh \"$1\" \"$2\"";
+/// Makes a namespace whose parameters in the folder of `$2` are like those of the host, and runs the script `$1` there
+/// with all other arguments. With a second file, grep(1) names the first one also if it is alone.
+const IN_NAMESPACE: &str = "try=$1; shift; grep -s . \"/proc/sys/${1%/*}\"/* /dev/null 2>/dev/null | \
+    unshare --net sh -c \"$try\" sh \"$@\"";
 
 /// Prints `refused` if the kernel refuses the value `$2` of the parameter `$1`, and then the least and the largest number
 /// that it takes, found by bisection from the present one, if that is a number. What the kernel takes may depend on the
-/// parameters beside, which are set twice, because the order may matter. printf(1) says why a file refuses, a shell's own
+/// parameters beside, which are set twice, because the order may matter, and on those that are set before: the arguments
+/// after the first two, in pairs. printf(1) says why a file refuses, a shell's own
 /// may not.
 const TRY: &str = "all=$(cat); for i in 1 2; do printf '%s\\n' \"$all\" | while IFS=: read -r f v; do \
     read -r c <\"$f\" && [ \"$c\" = \"$v\" ] || printf '%s\\n' \"$v\" >\"$f\"; done 2>/dev/null; done; \
-    n=/proc/sys/$1; [ -e \"$n\" ] || exit 0; \
-    said=$(env printf '%s\\n' \"$2\" 2>&1 >\"$n\") && exit 0; \
+    n=/proc/sys/$1; new=$2; [ -e \"$n\" ] || exit 0; shift 2; \
+    while [ $# -gt 1 ]; do printf '%s\\n' \"$2\" >\"/proc/sys/$1\"; shift 2; done 2>/dev/null; \
+    said=$(env printf '%s\\n' \"$new\" 2>&1 >\"$n\") && exit 0; \
     case $said in *'Invalid argument'*|*'out of range'*) echo refused;; *) exit 0;; esac; \
     w() { printf '%s\\n' \"$1\" 2>/dev/null >\"$n\"; }; \
     t() { w \"$1\" && [ \"$(cat \"$n\")\" = \"$1\" ]; }; now=$(cat \"$n\" 2>/dev/null) || exit 0; \
@@ -30,13 +33,21 @@ const TRY: &str = "all=$(cat); for i in 1 2; do printf '%s\\n' \"$all\" | while 
     for most in 18446744073709551615 4294967295 2147483647 no; do t $most && break; done; \
     [ $most != no ] || most=$(e 2147483647); echo \"$(e -2147483648) $most\"";
 
-/// Refuses a value that the kernel there would refuse, if every network namespace has the parameter and the login may
-/// make a namespace. Otherwise only a change can tell. `name` is the parameter's file below /proc/sys.
-pub(super) fn check(at: &mut At<'_>, name: &str, value: &str) -> Result<(), RemoteError> {
-    if !name.starts_with("net/") || parameters::OF_ALL_NAMESPACES.contains(&name) {
+/// Refuses a value that the kernel there would refuse once `earlier` is in effect, if every network namespace has the parameter and the login may
+/// make a namespace. Otherwise only a change can tell, except what no kernel takes. `name` is the parameter's file below /proc/sys.
+pub(super) fn check(
+    at: &mut At<'_>,
+    name: &str,
+    value: &str,
+    earlier: &[(String, String)],
+) -> Result<(), RemoteError> {
+    if let Some(why) = parameters::objection(name, value) {
+        return Err(bad(at.setting, value, why).into());
+    }
+    if !may_be_tried(name) {
         return Ok(());
     }
-    let tried = at.shell.run(&attempt(name, value))?;
+    let tried = at.shell.run(&attempt(name, value, earlier))?;
     let mut lines = tried.stdout.lines();
     if lines.next() != Some("refused") {
         return Ok(());
@@ -51,9 +62,16 @@ pub(super) fn check(at: &mut At<'_>, name: &str, value: &str) -> Result<(), Remo
     Err(bad(at.setting, value, why).into())
 }
 
-fn attempt(name: &str, value: &str) -> Command {
+/// Whether a trial in a namespace leaves the host alone.
+fn may_be_tried(name: &str) -> bool {
+    name.starts_with("net/") && !parameters::OF_ALL_NAMESPACES.contains(&name)
+}
+
+fn attempt(name: &str, value: &str, earlier: &[(String, String)]) -> Command {
     let purpose = format!("try {value:?} for {name} in a network namespace of its own");
-    Command::script(purpose, IN_NAMESPACE, [name, value, TRY])
+    let earlier = earlier.iter().filter(|(name, _)| may_be_tried(name));
+    let earlier = earlier.flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+    Command::script(purpose, IN_NAMESPACE, [TRY, name, value].into_iter().chain(earlier))
 }
 
 fn range(line: &str) -> Option<(i128, i128)> {
@@ -71,9 +89,9 @@ mod tests {
         let said = |printed: &str, name: &str, value: &str| {
             let setting = format!("sysctl.{name}").parse().unwrap();
             let file = name.replace('.', "/");
-            let typed = attempt(&file, value).typed();
+            let typed = attempt(&file, value, &[]).typed();
             let mut shell = Scripted::default().prints(&typed, printed);
-            check(&mut At { shell: &mut shell, setting: &setting }, &file, value)
+            check(&mut At { shell: &mut shell, setting: &setting }, &file, value, &[])
                 .map_err(|why| why.to_string())
         };
         let name = "net.ipv4.tcp_reordering";
@@ -83,7 +101,8 @@ mod tests {
             assert!(why.contains("does not take it"), "{printed} {value}: {why}");
         }
         assert_eq!(said("", name, "300"), Ok(()));
-        assert_eq!(said("refused\n1 300\n", "vm.swappiness", "301"), Ok(()), "not tried");
+        assert_eq!(said("refused\n1 300\n", "vm.swappiness", "100"), Ok(()), "not tried");
+        assert!(said("", "vm.swappiness", "301").unwrap_err().contains("more than 200"));
     }
 
     #[test]
@@ -96,7 +115,7 @@ mod tests {
                 let output = shell.current_dir(home.path()).output();
                 String::from_utf8(output.unwrap().stdout).unwrap()
             };
-            let tried = |name: &str, value: &str| sh(&attempt(name, value));
+            let tried = |name: &str, value: &str| sh(&attempt(name, value, &[]));
             assert_eq!(tried("net/ipv4/tcp_reordering", "301"), "refused\n1 300\n");
             assert_eq!(tried("net/ipv4/tcp_reordering", "299"), "");
             assert_eq!(tried("net/ipv4/tcp_rmem", "0 0 0"), "refused\n");
@@ -104,6 +123,9 @@ mod tests {
             assert_eq!(tried("net/unix/max_dgram_qlen", "100"), "", "alone in its folder");
             let start = "net/ipv4/ip_unprivileged_port_start";
             assert!(tried(start, "33000").starts_with("refused\n"));
+            let both = [("net/ipv4/ip_local_port_range".to_owned(), "40000 50000".to_owned())];
+            assert_eq!(sh(&attempt(start, "33000", &both)), "", "after another one");
+            assert!(tried(start, "33000").starts_with("refused\n"), "nothing is changed");
             let range = ["-q", "-w", "net/ipv4/ip_local_port_range=40000 50000"];
             sh(&Command::new("sysctl", range));
             assert_eq!(tried(start, "33000"), "");

@@ -77,15 +77,15 @@ pub struct Hello {
     pub inflates: bool,
     /// Whether the sender knows [`SettingRequest::Check`].
     #[serde(default)]
-    pub checks: bool,
+    pub checks_arms: bool,
 }
 
 impl Hello {
     /// The greeting of `host` at its time of day, microseconds since 1970.
     pub fn of(host: &Host, unix_us: u64) -> Result<Self, serde_json::Error> {
         let host = serde_json::to_value(host)?;
-        let (inflates, checks) = (true, true);
-        Ok(Self { version: PROTOCOL_VERSION, host, unix_us: Some(unix_us), inflates, checks })
+        let (inflates, checks_arms) = (true, true);
+        Ok(Self { version: PROTOCOL_VERSION, host, unix_us: Some(unix_us), inflates, checks_arms })
     }
 
     /// The sender's machine, if it speaks this version.
@@ -439,7 +439,7 @@ mod tests {
             { "report": { "measurement": 1, "end": end } },
             { "report": { "measurement": 1, "end": why } },
             { "setting": { "id": 1, "request": { "read": setting } } },
-            { "setting": { "id": 1, "request": { "check": [setting, "v"] } } },
+            { "setting": { "id": 1, "request": { "check": [[setting, "v"]] } } },
             { "setting": { "id": 1, "request": { "apply": [setting, "v"] } } },
             { "setting-done": { "id": 1, "answer": { "value": "v" } } },
             { "setting-done": { "id": 1, "answer": { "refused": { "not_permitted": true, "why": "w" } } } },

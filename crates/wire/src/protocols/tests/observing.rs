@@ -224,7 +224,7 @@ fn settings_are_reached_with_the_token() {
 fn a_value_is_checked_by_a_server_that_says_that_it_can() {
     for protocol in observing() {
         let setting = "far:sysctl.net.ipv4.tcp_rmem".parse().unwrap();
-        let check = Step::Ask(SettingRequest::Check(setting, "1 2 3".into()));
+        let check = Step::Ask(SettingRequest::Check(vec![(setting, "1 2 3".into())]));
         let mut pair = joined(protocol, TOKENS[1], vec![check, measure()]);
         pair.run();
         assert_complete(&pair, 1);

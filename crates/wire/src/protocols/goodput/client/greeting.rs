@@ -219,7 +219,7 @@ impl Greeting {
             return Err(WireError::Version { ours: PROTOCOL_VERSION, theirs: hello.version });
         }
         let clock = hello.unix_us.map(|theirs| self.clock_offset(now, theirs));
-        self.checks = hello.checks;
+        self.checks = hello.checks_arms;
         let inflates = hello.inflates;
         let peer = hello.host().map_err(WireError::broken)?;
         let secured = channel.is_secured();

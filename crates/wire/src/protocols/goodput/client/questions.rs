@@ -50,11 +50,9 @@ impl Questions {
             return Ok(());
         }
         let Some(request) = self.waiting.pop_front() else { return Ok(()) };
-        if let SettingRequest::Check(_, value) = &request
-            && !self.checks
-        {
+        if matches!(request, SettingRequest::Check(_)) && !self.checks {
             // Only the change itself can be refused there.
-            channel.act(Action::SettingAnswered(Ok(value.clone())));
+            channel.act(Action::SettingAnswered(Ok(String::new())));
             return self.ask_next(now, channel);
         }
         self.id += 1;
@@ -108,14 +106,11 @@ mod tests {
         for checks in [false, true] {
             let (mut questions, mut channel) = (Questions::default(), Channel::new(now));
             let setting = "sysctl.net.ipv4.tcp_rmem".parse().unwrap();
-            let request = SettingRequest::Check(setting, "1 2 3".into());
+            let request = SettingRequest::Check(vec![(setting, "1 2 3".into())]);
             questions.ask(now, &mut channel, request, false).unwrap();
             questions.greeted(now, &mut channel, checks).unwrap();
             let output = channel.outbox_mut().poll();
-            let is_answered = matches!(
-                &output,
-                Some(Output::Do(Action::SettingAnswered(Ok(value)))) if value == "1 2 3"
-            );
+            let is_answered = matches!(&output, Some(Output::Do(Action::SettingAnswered(Ok(_)))));
             assert!(is_answered || checks, "{output:?}");
             assert_eq!(questions.next_timeout().is_some(), checks);
         }
