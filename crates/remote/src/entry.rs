@@ -1,6 +1,7 @@
 //! The changes made at a host.
 
 use goodput_model::SettingRef;
+use goodput_settings::value;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{Command, Condition};
@@ -26,6 +27,9 @@ pub(crate) struct Cell {
     /// value may be ours, as in journals of the first format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) under_way: Option<Condition>,
+    /// The number that the change under way asks for, if nobody has seen yet what the system makes of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) asked: Option<String>,
     /// Someone else had changed it before the change under way began, so it is not ours to put back.
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) theirs: bool,
@@ -52,8 +56,8 @@ impl Cell {
         }
         let is_original = system.holds(shell, &setting, &original)?;
         let back = system.write(shell, &setting, &original)?;
-        let (made, under_way, theirs) = (None, None, false);
-        Ok(Self { setting, original, is_original, back, made, under_way, theirs })
+        let (made, under_way, asked, theirs) = (None, None, None, false);
+        Ok(Self { setting, original, is_original, back, made, under_way, asked, theirs })
     }
 
     /// Whether a value is neither the original nor from our last change.
@@ -61,17 +65,26 @@ impl Cell {
         now != self.original && self.made.as_deref() != Some(now)
     }
 
-    /// Notes the values that a change can leave, however it ends: the value before, those that it may have afterwards,
-    /// and those half-way between any two.
-    pub(crate) fn expect<'a>(
+    /// Whether the change under way may have left `now`, because the system made that of the number that was asked for.
+    pub(crate) fn may_have_become(&self, now: &str) -> bool {
+        let before = self.made.as_ref().unwrap_or(&self.original);
+        self.asked.as_ref().is_some_and(|asked| value::may_have_become(before, asked, now))
+    }
+
+    /// Notes the values that a change to `to` can leave, however it ends: the value before, those that it may have
+    /// afterwards, and those half-way between any two. `last` is what the system made of `to` the last time; without it,
+    /// any number that the system can make of a number may be left.
+    pub(crate) fn expect(
         &mut self,
         system: &dyn System,
         shell: &mut dyn Shell,
-        afterwards: impl Iterator<Item = &'a str>,
+        to: &str,
+        last: Option<&str>,
     ) -> Result<(), RemoteError> {
+        self.asked = last.is_none().then(|| to.to_owned()).filter(|to| value::is_numeric(to));
         let mut values = vec![self.original.clone()];
-        let others = self.made.iter().cloned().chain(afterwards.map(str::to_owned));
-        others.for_each(|value| {
+        let afterwards = std::iter::once(to).chain(last).map(str::to_owned);
+        self.made.iter().cloned().chain(afterwards).for_each(|value| {
             let between = values.iter().flat_map(|one| system.half_way(&self.setting, one, &value));
             let between: Vec<_> = between.chain([value.clone()]).collect();
             values.extend(between);

@@ -110,8 +110,7 @@ fn state(
         let is_main = entry.main.setting == cell.setting;
         for own in entry.cells().filter(|own| own.setting == cell.setting) {
             let is_ours = match entry.doubt {
-                true if is_main => can_be_ours(look, &entry.main)?,
-                true if !own.theirs => can_be_ours(look, &entry.main)?,
+                true if is_main || !own.theirs => can_be_ours(system, look, &entry.main)?,
                 _ => own.made.as_deref() == Some(&now),
             };
             if is_ours {
@@ -123,11 +122,12 @@ fn state(
 }
 
 /// Whether a setting has a value that the change under way may have left.
-fn can_be_ours(look: &mut Look<'_>, main: &Cell) -> Result<bool, RemoteError> {
-    match &main.under_way {
-        Some(under_way) => Ok(look.run(&under_way.command())?.status == 0),
-        None => Ok(true),
+fn can_be_ours(system: &dyn System, look: &mut Look<'_>, main: &Cell) -> Result<bool, RemoteError> {
+    let Some(under_way) = &main.under_way else { return Ok(true) };
+    if look.run(&under_way.command())?.status == 0 {
+        return Ok(true);
     }
+    Ok(main.asked.is_some() && main.may_have_become(&system.read(look, &main.setting)?))
 }
 
 /// Which of our values are not back.

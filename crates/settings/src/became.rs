@@ -7,13 +7,14 @@ use goodput_model::SettingRef;
 use crate::error::SettingError;
 use crate::value::is_rounded;
 
-/// The values of one run that the kernel rounded or clamped. Whoever notes a change notes what its value became the last
-/// time: a run that is killed in the middle of the change may leave that.
+/// What the values of one run became, rounded or not. Whoever notes a change notes what its value became the last time:
+/// a run that is killed in the middle of the change may leave that. The first time it may leave any number that the
+/// kernel can make of the value ([`crate::value::may_have_become`]).
 #[derive(Debug, Default)]
 pub struct Became(HashMap<(SettingRef, String), String>);
 
 impl Became {
-    /// What the kernel made of `wanted` the last time, if that was another number.
+    /// What the kernel made of `wanted` the last time, which may be `wanted` itself.
     pub fn last(&self, setting: &SettingRef, wanted: &str) -> Option<&String> {
         self.0.get(&(setting.clone(), wanted.to_owned()))
     }
@@ -29,11 +30,8 @@ impl Became {
         wanted: &str,
         effective: String,
     ) -> Result<String, SettingError> {
-        if effective == wanted {
-            return Ok(effective);
-        }
         let (setting, asked) = (setting.clone(), wanted.to_owned());
-        if !is_rounded(wanted, &effective) {
+        if effective != wanted && !is_rounded(wanted, &effective) {
             return Err(SettingError::NotEffective { setting, asked, effective, not_back: None });
         }
         self.0.insert((setting, asked), effective.clone());
@@ -46,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_number_is_remembered_and_anything_else_is_no_effect() {
+    fn a_number_is_remembered_and_anything_else_is_no_effect() {
         let setting: SettingRef = "ring.rx@eth0".parse().unwrap();
         let mut became = Became::default();
         let mut read = |asked: &str, made: &str| became.read_back(&setting, asked, made.into());
@@ -54,7 +52,9 @@ mod tests {
         assert_eq!(read("1001", "1024").unwrap(), "1024");
         let refused = read("on", "off").unwrap_err();
         assert!(matches!(refused, SettingError::NotEffective { .. }), "{refused}");
-        assert_eq!(became.last(&setting, "1001").map(String::as_str), Some("1024"));
-        assert_eq!(became.last(&setting, "1024"), None);
+        for asked in ["1001", "1024"] {
+            assert_eq!(became.last(&setting, asked).map(String::as_str), Some("1024"));
+        }
+        assert_eq!([became.last(&setting, "512"), became.last(&setting, "on")], [None; 2]);
     }
 }

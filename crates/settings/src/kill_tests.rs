@@ -34,6 +34,45 @@ fn killed_at_every_step_the_value_comes_back() {
 }
 
 #[test]
+fn killed_at_every_step_of_a_change_to_a_rounded_number_the_original_comes_back() {
+    for after in 0.. {
+        let scene = Scene::new();
+        scene.set("20");
+        let victim = scene.victim(&["41", "20", "7", "41"], after);
+        let survived = victim.finish();
+        wait_for("the journal's end", || scene.journals().is_empty());
+        assert_eq!(scene.value(), "20", "killed after {after} steps");
+        if survived {
+            assert!(after >= 20, "{after}");
+            break;
+        }
+    }
+}
+
+/// What a dead run left that was killed in its first change, from 20 to 41, and `now` is there.
+fn killed_while_asking_for_41(now: &str) -> (String, Outcome) {
+    let scene = Scene::new();
+    scene.set("20");
+    note(&scene, &Place::here().unwrap(), "20", "41");
+    scene.set(now);
+    let reports = undo(&scene.state_dir()).unwrap();
+    (scene.value(), reports[0].entries[0].outcome.clone())
+}
+
+#[test]
+fn a_number_that_the_kernel_can_have_made_comes_back_and_another_one_is_left_alone() {
+    let back = Outcome::PutBack { to: "20".into() };
+    for made in ["41", "40", "50", "30"] {
+        assert_eq!(killed_while_asking_for_41(made), ("20".into(), back.clone()), "{made}");
+    }
+    // Rounding makes nothing smaller of a larger number.
+    for other in ["10", "b"] {
+        let (value, outcome) = killed_while_asking_for_41(other);
+        assert!(value == other && matches!(outcome, Outcome::ChangedByOther { .. }), "{outcome}");
+    }
+}
+
+#[test]
 fn killed_from_outside_the_value_comes_back() {
     let scene = Scene::new();
     let mut victim = scene.victim(&["b", "a", "c"], -1);
@@ -225,18 +264,23 @@ fn undo_forgetting(
 
 /// Leaves a journal of a run at `place`.
 fn leave_journal(scene: &Scene, place: &Place) {
+    note(scene, place, "a", "b");
+    scene.set("b");
+}
+
+/// Leaves the note of a run at `place` that is about to make its first change.
+fn note(scene: &Scene, place: &Place, original: &str, to: &str) {
     let change = Line::Intent {
         setting: scene.setting(),
-        original: "a".into(),
-        exact: "a".into(),
-        to: "b".into(),
+        original: original.into(),
+        exact: original.into(),
+        to: to.into(),
         rounded: None,
         around: Default::default(),
         link: None,
     };
     let mut journal = journal::begin(&scene.state_dir(), place, Asker::User).unwrap();
     journal.append(&change, Durable::Yes).unwrap();
-    scene.set("b");
 }
 
 #[test]

@@ -366,7 +366,7 @@ fn carry_out(
 /// Whether our last change, cut short, may have left this value.
 fn is_cut_short(machine: &dyn Machine, entry: &Entry, now: &str) -> bool {
     let values: Vec<&str> = entry.known_values().map(String::as_str).collect();
-    entry.doubt.is_some() && machine.is_between(now, &values)
+    entry.may_have_become(now) || (entry.doubt.is_some() && machine.is_between(now, &values))
 }
 
 /// The work of putting a setting back.

@@ -75,6 +75,37 @@ pub fn is_rounded(value: &str, effective: &str) -> bool {
     are_numbers && (lack(&asked, &made) || lack(&made, &asked))
 }
 
+/// Whether a change from `before` to `wanted`, whose outcome nobody has read, may have left `now`: another number that
+/// the kernel made of `wanted`. Rounding and clamping keep the order of numbers, and `before` was in effect; so what they
+/// make of a larger number is not smaller than `before`, and the other way round.
+pub fn may_have_become(before: &str, wanted: &str, now: &str) -> bool {
+    let [from, to, is] = [before, wanted, now].map(numbers);
+    let (Some(to), Some(is)) = (to, is) else { return false };
+    let keeps_order = |from: &[f64]| {
+        let sides = from.iter().zip(&to).zip(&is);
+        // Products of differences: below zero if they are on different sides.
+        sides.clone().all(|((from, to), is)| (to - from) * (is - from) >= 0.0)
+            && sides.clone().all(|((from, to), is)| to != from || is == from)
+    };
+    // A word like `default` is on no side, and a number may become two.
+    let comparable = from.filter(|from| from.len() == to.len() && to.len() == is.len());
+    is_rounded(wanted, now) && comparable.is_none_or(|from| keeps_order(&from))
+}
+
+/// The numbers of a value that has nothing else.
+fn numbers(value: &str) -> Option<Vec<f64>> {
+    let number = |word: &str| {
+        let size = word.parse::<Bytes>().ok().map(|bytes| bytes.0 as f64);
+        size.or_else(|| word.parse::<BitRate>().ok().map(|rate| rate.0))
+    };
+    value.split_whitespace().map(number).collect()
+}
+
+/// Whether a value is one number or several.
+pub fn is_numeric(value: &str) -> bool {
+    !value.trim().is_empty() && value.split_whitespace().all(is_number)
+}
+
 fn is_number(word: &str) -> bool {
     word.parse::<Bytes>().is_ok() || word.parse::<BitRate>().is_ok()
 }
@@ -114,6 +145,34 @@ pub fn word(setting: &SettingRef, value: &str, max_len: usize) -> Result<String,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rounding_keeps_the_order_of_numbers() {
+        for (before, wanted, now) in [
+            ("256", "1001", "1024"),
+            ("256", "1001", "1000"),
+            ("256", "99999", "4096"),
+            ("4096", "1001", "1024"),
+            ("256", "300", "256"),
+            ("default", "203", "200"),
+            ("1600", "1601", "1600 1604"),
+            ("4096 128 200", "4096 100 300", "4096 128 304"),
+            ("1gbit", "33mbit", "32999992bit"),
+        ] {
+            assert!(may_have_become(before, wanted, now), "{before} {wanted} {now}");
+        }
+        for (before, wanted, now) in [
+            ("256", "1001", "128"),
+            ("4096", "1001", "8192"),
+            ("4096 128 200", "4096 100 300", "8192 128 304"),
+            ("256", "1001", "1001"),
+            ("on", "off", "on"),
+            ("off", "1001", "on"),
+            ("default", "fq", "200"),
+        ] {
+            assert!(!may_have_become(before, wanted, now), "{before} {wanted} {now}");
+        }
+    }
 
     #[test]
     fn another_number_is_rounded_and_another_spelling_is_not() {

@@ -330,8 +330,8 @@ impl RemoteChanges {
         let mut look = Look::new(&mut host.session);
         let entry = &mut entries[index];
         let is_first = entry.main.made.is_none();
-        let rounded = became.last(&entry.main.setting, to).map(String::as_str);
-        entry.main.expect(host.system, &mut look, std::iter::once(to).chain(rounded))?;
+        let last = became.last(&entry.main.setting, to).map(String::as_str);
+        entry.main.expect(host.system, &mut look, to, last)?;
         for (cell, now) in entry.around.iter_mut().zip(&seen[1..]) {
             cell.theirs = now.as_deref().is_none_or(|now| cell.is_foreign(now));
             if cell.theirs && is_first {

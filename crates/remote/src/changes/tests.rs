@@ -405,6 +405,24 @@ fn what_someone_else_sets_while_a_change_is_under_way_stays() {
 }
 
 #[test]
+fn killed_in_a_change_to_a_number_whatever_the_kernel_can_have_made_of_it_comes_back() {
+    in_scene(|folder| {
+        let before = value(PARAMETER);
+        for (made, is_back) in [("4096 8192 16384", true), ("1000 8192 16384", false)] {
+            let mut changes = begin(&folder);
+            changes.find_around(&setting(PARAMETER)).unwrap();
+            changes.note(0, "8000 8190 16380").unwrap();
+            // The kernel does not round this parameter.
+            sh(&format!("sysctl -w net.ipv4.tcp_rmem='{made}'"));
+            die(changes);
+            let reports = undo_at(folder.path(), &mut host());
+            assert_eq!(reports[0].report.is_clean(), is_back, "{reports:?}");
+            assert_eq!(value(PARAMETER), if is_back { &before } else { made }, "{reports:?}");
+        }
+    });
+}
+
+#[test]
 fn what_someone_else_sets_around_a_setting_between_two_changes_stays() {
     in_scene(|folder| {
         let mut changes = begin(&folder);

@@ -34,7 +34,7 @@ pub(crate) enum Line {
         exact: String,
         /// What it is about to be.
         to: String,
-        /// What the kernel made of that the last time, if it was another number.
+        /// What the kernel made of that the last time, if there was one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rounded: Option<String>,
         /// What may change along with it, before this change: all of it the first time, later only the

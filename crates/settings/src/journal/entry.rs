@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use goodput_model::SettingRef;
 
 use crate::side_effects::{Cells, Changed};
+use crate::value::may_have_become;
 
 /// One setting to put back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub(crate) struct Entry {
     /// The values that may be our doing: the last one read back, and the one intended after that,
     /// if the writer died between the two.
     pub(crate) ours: Vec<String>,
-    /// What the kernel made of the intended value the last time, if it was another number.
+    /// What the kernel made of the intended value the last time, if there was one.
     pub(crate) rounded: Option<String>,
     /// Values that changes of the run's other settings gave it since; `None` if its object disappeared.
     pub(crate) dragged: Vec<Option<String>>,
@@ -44,6 +45,15 @@ impl Entry {
     pub(crate) fn known_values(&self) -> impl Iterator<Item = &String> {
         let ours = self.ours.iter().chain(&self.rounded);
         ours.chain(self.dragged.iter().flatten()).chain([&self.original])
+    }
+
+    /// Whether a change that was cut short may have left `now`, because the kernel made that of a number that it had not
+    /// been asked for before.
+    pub(crate) fn may_have_become(&self, now: &str) -> bool {
+        let before = std::iter::once(&self.original).chain(&self.ours);
+        let mut changes = before.zip(&self.ours).filter(|(_, wanted)| **wanted != self.original);
+        let is_unknown = self.doubt.is_some() && self.rounded.is_none();
+        is_unknown && changes.any(|(before, wanted)| may_have_become(before, wanted, now))
     }
 
     /// Whether the run has changed its value, or may have.

@@ -11,8 +11,8 @@ use crate::error::{SettingError, from_io};
 use crate::footprint::Footprint;
 use crate::setting::{Backend, Machine, Scope, Setting};
 
-/// `test.file@/path`: the content of that file. A value `clamp` becomes `clamped`, and a value
-/// `spoil` is half written and then fails.
+/// `test.file@/path`: the content of that file. A number becomes the next multiple of ten, a value `clamp` becomes
+/// `clamped`, and a value `spoil` is half written and then fails.
 pub(crate) static SETTING: Setting = Setting {
     id: "test.file",
     title: "a file",
@@ -88,10 +88,11 @@ impl Machine for TestFile {
     fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
         step();
         let path = setting.scope.as_deref().unwrap();
-        let written = match value {
-            "clamp" => "clamped",
-            "spoil" => "spoilt",
-            other => other,
+        let written = match (value, value.parse::<u64>()) {
+            (_, Ok(number)) => number.next_multiple_of(10).to_string(),
+            ("clamp", _) => "clamped".into(),
+            ("spoil", _) => "spoilt".into(),
+            (other, _) => other.to_owned(),
         };
         // Renaming makes the change atomic, like a system call.
         let new = format!("{path}.new");
