@@ -12,6 +12,7 @@ use goodput_model::{
 use goodput_settings::permanent;
 
 use crate::error::EngineError;
+use crate::result::call_sizes;
 use crate::result::doubts::doubts;
 use crate::result::measurement::{Incomplete, Measurement};
 use crate::result::mount;
@@ -68,7 +69,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         verdict_reverse = Some(reverse.verdict);
     }
     findings.iter_mut().for_each(keep_for_good);
-    let record = Record {
+    let mut record = Record {
         format: FORMAT_VERSION,
         kind: Kind::Test,
         started: started.into(),
@@ -106,6 +107,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         incomplete: measurement.incomplete.as_ref().map(|incomplete| incomplete.why.clone()),
         doubts,
     };
+    record.doubts.extend(call_sizes::changed(&record));
     let (witnesses, amount) = (main.witnesses, main.amount);
     Conclusion { record, witnesses, amount, incomplete: measurement.incomplete }
 }

@@ -1,6 +1,7 @@
 //! From both ends' observations to a record: what was measured, what is doubtful about it, and the conclusion.
 
 pub mod acknowledged;
+pub mod call_sizes;
 pub mod conclude;
 pub mod doubts;
 pub mod dropped;

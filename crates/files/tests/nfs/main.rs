@@ -172,10 +172,15 @@ fn what_is_not_there_is_named() {
     assert!(export.to_string().contains("exports no part of /elsewhere"), "{export}");
     let nothing = fails(Manner::Honest, "/");
     assert!(nothing.to_string().contains("names no file"), "{nothing}");
-    let large = Server::start(Manner::Honest);
-    let large = converse(&large, "/export/file", slots(1 << 20, 1)).fetch(&Patient).map(drop);
-    let large = large.expect_err("it is more than the server reads at once").to_string();
-    assert!(large.contains("at most 65536 bytes"), "{large}");
+}
+
+#[test]
+fn a_size_above_what_the_server_allows_becomes_that() {
+    let server = Server::start(Manner::Honest);
+    let mut conversation = converse(&server, "/export/file", slots(1 << 20, 1));
+    assert_eq!(read(conversation.as_mut()), Ok(FILE_BYTES));
+    let calls = conversation.rpcs().expect("it makes calls").so_far();
+    assert_eq!(u64::from(calls.call_bytes), FILE_BYTES.min(65536));
 }
 
 #[test]

@@ -21,6 +21,7 @@ use super::{Arm, CompareRequest, winner};
 use crate::error::EngineError;
 use crate::events::{Decided, Event, Listener, Outlook};
 use crate::near::latency::IDLE_PHASE_TIME;
+use crate::result::call_sizes;
 use crate::result::conclude::Conclusion;
 
 /// What a comparison has shown.
@@ -143,6 +144,12 @@ impl RunLog {
         let Run { conclusion, copy_s_per_gb, watched } = run;
         let Conclusion { mut record, witnesses, amount, .. } = conclusion;
         watch::complete(&mut record, &watched);
+        // The record of the comparison has the doubts of one arm; the others' values are as doubtful.
+        for made in call_sizes::changed(&record) {
+            if !self.doubts.contains(&made) {
+                self.doubts.push(made);
+            }
+        }
         self.polled.extend(watched.iter().filter_map(Watched::polled_run));
         let spent = RunCost::of(&record);
         let limiting = record.findings.iter().find(|finding| finding.rule == record.verdict.limit);
@@ -269,11 +276,12 @@ impl RunLog {
         let no_baseline = no_baseline.then(|| {
             "no run of the baseline finished: plan, ends and result are those of another arm".into()
         });
+        let of_runs = self.doubts.into_iter().filter(|doubt| !first.doubts.contains(doubt));
         let doubts = first
             .doubts
             .iter()
             .cloned()
-            .chain(self.doubts)
+            .chain(of_runs)
             .chain(doubts)
             .chain(no_baseline)
             .chain(polled_runs::notes(&self.polled))

@@ -297,8 +297,7 @@ impl Nfs {
         self.connect(wait)?;
         let mut directory = self.found.take().ok_or_else(gone)?;
         let found = directory.file(wait)?;
-        let call_bytes =
-            call_bytes(self.options.read_bytes, found.most_at_once, ("reads", "nfs.rsize"))?;
+        let call_bytes = call_bytes(self.options.read_bytes, found.most_at_once, "reads")?;
         let put_off = directory.dialogue.take_put_off();
         let (connection, credential, xid) = directory.dialogue.into_parts();
         let (file, file_bytes) = (found.file, found.bytes);
@@ -314,7 +313,7 @@ impl Nfs {
     fn begin_writing(&mut self, wait: &dyn Wait) -> Result<(), FileError> {
         let mut directory = self.found.take().ok_or_else(gone)?;
         let most = directory.dialogue.limits(wait, &directory.handle)?.write_bytes;
-        let call_bytes = call_bytes(self.options.write_bytes, most, ("writes", "nfs.wsize"))?;
+        let call_bytes = call_bytes(self.options.write_bytes, most, "writes")?;
         let writes = Writes { call_bytes, slots: self.slots() };
         self.writing = Some(Writing::begin(directory, writes, Arc::clone(&self.log), wait)?);
         Ok(())
@@ -325,22 +324,12 @@ impl Nfs {
     }
 }
 
-/// Bytes of one call: as requested, up to the server's maximum.
-fn call_bytes(
-    asked: Option<u32>,
-    most: u32,
-    (does, setting): (&str, &str),
-) -> Result<u32, FileError> {
-    match asked {
-        _ if most == 0 => {
-            Err(FileError::Protocol(format!("FSINFO: the server {does} 0 bytes at most")))
-        }
-        Some(bytes) if bytes > most => Err(FileError::Refused(format!(
-            "the server {does} at most {most} bytes at once, and {bytes} are asked for: lower {setting}"
-        ))),
-        Some(bytes) => Ok(bytes.max(1)),
-        None => Ok(most.min(DEFAULT_CALL_BYTES)),
+/// Bytes of one call: as requested, up to the server's maximum, as the kernel's client does it.
+fn call_bytes(asked: Option<u32>, most: u32, does: &str) -> Result<u32, FileError> {
+    if most == 0 {
+        return Err(FileError::Protocol(format!("FSINFO: the server {does} 0 bytes at most")));
     }
+    Ok(asked.unwrap_or(DEFAULT_CALL_BYTES).clamp(1, most))
 }
 
 fn gone() -> FileError {
@@ -353,10 +342,11 @@ mod tests {
 
     #[test]
     fn a_limit_of_nothing_is_an_error_only_where_it_counts() {
-        let bytes = |asked, most| call_bytes(asked, most, ("writes", "nfs.wsize"));
+        let bytes = |asked, most| call_bytes(asked, most, "writes");
         let why = bytes(None, 0).unwrap_err().to_string();
         assert!(why.contains("writes 0 bytes at most"), "{why}");
         assert!(bytes(Some(1), 0).is_err());
         assert_eq!(bytes(None, 1000).ok(), Some(1000));
+        assert_eq!(bytes(Some(1 << 20), 1 << 18).ok(), Some(1 << 18), "what the server allows");
     }
 }
