@@ -105,6 +105,33 @@ fn lines_of_ours_stand_behind_those_of_others_and_go_again() {
 }
 
 #[test]
+fn what_freebsd_reads_after_ours_is_seen() {
+    in_namespace(|| {
+        let mut scene = Scene::new("FreeBSD");
+        fs::create_dir_all(scene.path("rc.conf.d/network")).unwrap();
+        fs::write(scene.path("rc.conf.local"), "ifconfig_em0=\"DHCP\"\nhostname=\"c\"\n").unwrap();
+        fs::write(scene.path("rc.conf.d/network/em1"), "ifconfig_em1=\"up\"\n").unwrap();
+        fs::write(scene.path("sysctl.conf.local"), "kern.polling.burst_max=150\n").unwrap();
+        let files = scene.save(&[
+            ("polling@em0", "on"),
+            ("link.mtu@em1", "9000"),
+            ("link.mtu@em2", "9000"),
+            ("sysctl.kern.polling.burst_max", "1000"),
+        ]);
+        let overruled = files.unwrap().into_iter().flat_map(|file| file.overruled);
+        let said: Vec<_> = overruled.map(|(setting, by)| format!("{setting} {by}")).collect();
+        assert_eq!(
+            said,
+            [
+                "polling@em0 /etc/rc.conf.local",
+                "link.mtu@em1 /etc/rc.conf.d/network/em1",
+                "sysctl.kern.polling.burst_max /etc/sysctl.conf.local",
+            ]
+        );
+    });
+}
+
+#[test]
 fn lines_that_someone_edited_stay() {
     in_namespace(|| {
         let mut scene = Scene::new("FreeBSD");

@@ -5,19 +5,21 @@
 //! | `switches` | what can be switched on an interface, one row each |
 //! | `mibs` | the parameters of device polling, one row each |
 //! | `polling` | what a host needs for polling and how to provide it; how much polling can carry |
+//! | `overruled` | lines of other files that count more than ours |
 //! | `ifconfig`, `sysctl`, `counters` | what the programs print |
 
 mod counters;
 mod ifconfig;
 mod kinds;
 mod mibs;
+mod overruled;
 mod polling;
 mod switches;
 mod sysctl;
 mod text;
 
 use goodput_model::{Permanent, SettingRef};
-use goodput_settings::merged;
+use goodput_settings::{Assignment, merged};
 
 use crate::command::{Command, Condition};
 use crate::counters::Counters;
@@ -156,6 +158,15 @@ impl System for FreeBsd {
     ) -> Result<Keeper, RemoteError> {
         let form = Kind::of(shell.host(), setting)?.permanent(value);
         Ok(Keeper::lines(path(&form)))
+    }
+
+    fn overruled(
+        &self,
+        shell: &mut dyn Shell,
+        keeper: &Keeper,
+        keeps: &[Assignment],
+    ) -> Vec<(SettingRef, String)> {
+        overruled::overruled(shell, &keeper.path, keeps)
     }
 
     fn lines(
