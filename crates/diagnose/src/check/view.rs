@@ -53,8 +53,11 @@ impl<'a> HostView<'a> {
 
     /// Growth of a counter while it was watched.
     pub fn grown(&self, name: &str) -> Result<Growth, Missing> {
-        let unwatched =
-            || Missing::because("this counter only shows something over time: add --watch 10");
+        let unwatched = || {
+            Missing::because(
+                "this counter only shows something over time: `goodput check --watch 10` looks twice",
+            )
+        };
         let (before, seconds) = self.before.ok_or_else(unwatched)?;
         if seconds.is_nan() || seconds <= 0.0 {
             return Err(Missing::because("no time passed while the counters were watched"));

@@ -25,11 +25,13 @@ fn body(report: &CheckReport) -> Markup {
             (plain(&host.name)) " · " (plain(&host.kernel)) " · " (host.cpus) " CPUs · devices: " (plain(&devices))
         }
         p { "goodput has read settings and counters, and has sent nothing." }
-        h2 { (found.len()) " found" }
+        @if found.is_empty() { p { "Nothing was seen to do harm." } }
+        @else { h2 { (found.len()) " found" } }
         @for finding in found { (one(finding)) }
-        h2 { (could.len()) @if could.len() == 1 { " possible limit" } @else { " possible limits" } }
+        @if could.is_empty() { p { "No setting or counter could limit this host, as far as it could be decided." } }
+        @else { h2 { (could.len()) @if could.len() == 1 { " possible limit" } @else { " possible limits" } } }
         @for finding in could { (one(finding)) }
-        h2 { (report.undecided.len()) " could not be decided" }
+        @if !report.undecided.is_empty() { h2 { (report.undecided.len()) " could not be decided" } }
         @let rows = html! { @for undecided in &report.undecided {
             tr { td { (undecided.rule) } td { (words(&undecided.because)) } }
         } };

@@ -23,6 +23,25 @@ struct Counters {
     /// What to do besides.
     advice: &'static str,
     permanent: Option<(&'static str, &'static str)>,
+    /// Whether the command and the permanent lines would change anything on this host.
+    helps: fn(&HostView) -> bool,
+}
+
+/// For what no fact speaks against.
+const MAY_HELP: fn(&HostView) -> bool = |_| true;
+
+/// Whether this fact is a number below `value`, or unknown.
+fn is_below(host: &HostView, name: &str, value: f64) -> bool {
+    !host.count(name).is_ok_and(|present| present >= value)
+}
+
+/// Whether a longer device queue lets fewer packets be dropped: only these disciplines take their length from it
+/// (net/sched/sch_generic.c, `pfifo_fast_init`).
+fn queue_can_grow(host: &HostView) -> bool {
+    let takes = host
+        .text("qdisc.kind")
+        .map_or(true, |kind| ["pfifo_fast", "mq", "noqueue"].contains(&kind));
+    takes && is_below(host, crate::names::LINK_TX_QUEUE_LEN, 1000.0)
 }
 
 pub(super) const RING_OVERRUN: Check = Check {
@@ -37,6 +56,7 @@ pub(super) const RING_OVERRUN: Check = Check {
         command: Some(("ethtool -L DEV combined $(nproc)", "interrupts on more CPUs")),
         advice: "give the card a larger receive ring (ethtool -G), as far as ethtool -g shows",
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxBufferSize=max")),
+        helps: MAY_HELP,
     },
 };
 
@@ -52,6 +72,7 @@ pub(super) const FRAME_ERRORS: Check = Check {
         command: None,
         advice: "another cable, port or optic; compare the duplex of both sides",
         permanent: None,
+        helps: MAY_HELP,
     },
 };
 
@@ -67,6 +88,7 @@ pub(super) const PAUSE_FRAMES: Check = Check {
         command: Some(("ethtool -A DEV rx off tx off", "the sender of pause frames drops instead")),
         advice: "find the sender: a receiver or switch port that can't keep up",
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxFlowControl=no")),
+        helps: MAY_HELP,
     },
 };
 
@@ -83,6 +105,7 @@ pub(super) const LINK_FLAP: Check = Check {
         command: Some(("ethtool --set-eee DEV eee off", "energy-efficient Ethernet off")),
         advice: "another cable or port",
         permanent: None,
+        helps: MAY_HELP,
     },
 };
 
@@ -98,6 +121,7 @@ pub(super) const LOCAL_DROP: Check = Check {
         command: Some(("ip link set DEV txqueuelen 1000", "a longer queue")),
         advice: "fq_codel or fq as the queueing discipline, or pacing",
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nTransmitQueueLength=1000")),
+        helps: queue_can_grow,
     },
 };
 
@@ -113,6 +137,7 @@ pub(super) const SOFTNET_BACKLOG: Check = Check {
         command: Some(("sysctl -w net.core.netdev_max_backlog=10000", "a longer backlog")),
         advice: "receive packet steering over more CPUs",
         permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.netdev_max_backlog = 10000")),
+        helps: |host| is_below(host, "sysctl.net.core.netdev_max_backlog", 10_000.0),
     },
 };
 
@@ -134,6 +159,10 @@ pub(super) const UDP_RECEIVE_BUFFER: Check = Check {
             "/etc/sysctl.d/90-goodput.conf",
             "net.core.rmem_max = 16777216\nnet.core.rmem_default = 1048576",
         )),
+        helps: |host| {
+            is_below(host, "sysctl.net.core.rmem_max", 16_777_216.0)
+                || is_below(host, "sysctl.net.core.rmem_default", 1_048_576.0)
+        },
     },
 };
 
@@ -157,6 +186,7 @@ pub(super) const RECEIVE_PRUNE: Check = Check {
             "/etc/sysctl.d/90-goodput.conf",
             "net.ipv4.tcp_rmem = 4096 131072 67108864",
         )),
+        helps: MAY_HELP,
     },
 };
 
@@ -175,6 +205,7 @@ pub(super) const CONNECTION_SETUP: Check = Check {
         )),
         advice: "a larger backlog in the program's listen(2)",
         permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.somaxconn = 4096")),
+        helps: MAY_HELP,
     },
 };
 
@@ -190,6 +221,7 @@ pub(super) const FRAGMENTATION: Check = Check {
         command: None,
         advice: "send datagrams that fit the MTU; for NFS over UDP a smaller rsize, or TCP",
         permanent: None,
+        helps: MAY_HELP,
     },
 };
 
@@ -207,12 +239,13 @@ impl Ask for Counters {
         let fact = self.counters[0];
         let draft = Draft::new(check.id, Place::Near, confidence, &text);
         let draft = draft.saw(Place::Near, fact, count, format!("{text} ({fact})"));
-        let draft = match self.command {
+        let helps = (self.helps)(host);
+        let draft = match self.command.filter(|_| helps) {
             Some((command, why)) => draft.command(Place::Near, command, why),
             None => draft,
         }
         .advice(self.advice);
-        match self.permanent {
+        match self.permanent.filter(|_| helps) {
             Some((file, lines)) => draft.permanent(file, lines).found(),
             None => draft.found(),
         }
@@ -290,5 +323,25 @@ mod tests {
         assert_eq!(RING_OVERRUN.check(&view), Ok(None));
         let view = HostView { before: Some((&now, 10.0)), ..view };
         assert_eq!(RING_OVERRUN.check(&view), Ok(None));
+    }
+
+    /// The commands that are proposed for drops of a device with this queue.
+    fn proposed(kind: &str, length: u64) -> Vec<String> {
+        let mut facts = Snapshot::default();
+        facts.put("qdisc.drops", 1000u64);
+        facts.put("link.tx_packets", 100_000u64);
+        facts.put("qdisc.kind", kind);
+        facts.put(crate::names::LINK_TX_QUEUE_LEN, length);
+        let view = HostView { device: Some("eth0"), now: &facts, before: None };
+        let found = LOCAL_DROP.check(&view).unwrap().unwrap();
+        assert!(!found.advice.is_empty(), "something else may help");
+        found.advice.into_iter().filter(|advice| advice.contains("txqueuelen")).collect()
+    }
+
+    #[test]
+    fn a_queue_that_is_as_long_already_or_has_another_length_is_not_made_longer() {
+        assert_eq!(proposed("pfifo_fast", 100).len(), 1);
+        assert_eq!(proposed("pfifo_fast", 1000), [""; 0]);
+        assert_eq!(proposed("tbf", 100), [""; 0]);
     }
 }
