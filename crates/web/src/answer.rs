@@ -85,11 +85,17 @@ impl Trouble {
         Self { status: StatusCode::NOT_FOUND, why: why.into() }
     }
 
+    /// Something else that goes on has to end first.
+    pub fn busy(why: impl Into<String>) -> Self {
+        Self { status: StatusCode::CONFLICT, why: why.into() }
+    }
+
     /// What a person sees first.
     pub fn title(&self) -> &'static str {
         match self.status {
             StatusCode::BAD_REQUEST => "This request makes no sense",
             StatusCode::NOT_FOUND => "Nothing is here",
+            StatusCode::CONFLICT => "This is not possible now",
             StatusCode::UNPROCESSABLE_ENTITY => "This result can't be read",
             StatusCode::INTERNAL_SERVER_ERROR => "This did not work",
             other => other.canonical_reason().unwrap_or("This is not possible"),

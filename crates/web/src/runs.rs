@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::answer::Trouble;
 use crate::program::Running;
 
 /// Events of a run that are kept. A test makes one or two a second.
@@ -86,21 +87,21 @@ impl Runs {
     /// Starts `command`, which measures `target`, unless another run is at work.
     ///
     /// # Errors
-    /// In words for a person.
-    pub fn start(&self, command: Command, target: &str) -> Result<u32, String> {
+    /// Another run is at work, or the command can't be run.
+    pub fn start(&self, command: Command, target: &str) -> Result<u32, Trouble> {
         let List { runs, closed } = &mut *self.lock();
         if *closed {
-            return Err("the server ends".into());
+            return Err(Trouble::busy("the server ends"));
         }
         if let Some(busy) = runs.iter().find(|run| run.is_own() && run.end().is_none()) {
-            return Err(format!(
+            return Err(Trouble::busy(format!(
                 "a test of {} runs already; stop it, or wait for its end",
                 busy.target
-            ));
+            )));
         }
         let number = next_number(runs);
         let run = Run::start(command, number, target)
-            .map_err(|why| format!("can't start a test: {why}"))?;
+            .map_err(|why| Trouble::failed(format!("can't start a test: {why}")))?;
         keep(runs, run);
         Ok(number)
     }
@@ -328,7 +329,7 @@ mod tests {
             echo '{"event":"record","record":{"started":"2026"}}'; echo why >&2; exec sleep 20"#;
         assert_eq!(runs.start(shell(script), "nas"), Ok(1));
         let why = runs.start(shell(""), "other").unwrap_err();
-        assert!(why.contains("nas runs already"), "{why}");
+        assert!(why.status == 409 && why.why.contains("nas runs already"), "{why:?}");
         let run = runs.find(1).unwrap();
         let mut changes = run.changes();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -90,7 +90,7 @@ fn start(visit: &Visit) -> Result<Answer, Trouble> {
     let seconds =
         seconds.ok_or_else(|| Trouble::bad(format!("a test takes 1 to {MAX_SECONDS} seconds")))?;
     let command = visit.program.test(target, seconds, visit.asked.field("reverse").is_some());
-    let number = visit.runs.start(command, target).map_err(Trouble::failed)?;
+    let number = visit.runs.start(command, target)?;
     Ok(Answer::go(format!("/tests/{number}")))
 }
 
