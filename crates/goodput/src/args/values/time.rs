@@ -1,4 +1,4 @@
-//! Lengths of time, as typed: `30`, `30s`, `500ms`, `2m`, `1h30m`. A number alone is in seconds, except where such a
+//! Lengths of time, as typed: `30`, `30s`, `500ms`, `2m`, `1h30m`, `1d`, `2w`. A number alone is in seconds, except where such a
 //! time would be absurd: there it is refused.
 
 use jiff::SignedDuration;
@@ -73,7 +73,7 @@ pub fn busy_poll(text: &str) -> Result<u32, String> {
 /// # Errors
 /// A sentence that says what to write instead.
 pub fn every(text: &str) -> Result<f64, String> {
-    let time = with_days(text).filter(|seconds| (1.0..=MAX_TIME_S).contains(seconds));
+    let time = parsed(text).filter(|seconds| (1.0..=MAX_TIME_S).contains(seconds));
     time.ok_or_else(|| {
         unfit(text, "a time of at least 1s and at most a year", "it like 15m, 1h or 1d")
     })
@@ -85,19 +85,9 @@ pub fn every(text: &str) -> Result<f64, String> {
 /// A sentence that says what to write instead.
 pub fn age(text: &str) -> Result<f64, String> {
     refuse_bare(text, ["d", "h"])?;
-    let time = with_days(text).filter(|seconds| (3600.0..=100.0 * MAX_TIME_S).contains(seconds));
+    let time = parsed(text).filter(|seconds| (3600.0..=100.0 * MAX_TIME_S).contains(seconds));
     let noun = "an age of at least 1h and at most a century";
     time.ok_or_else(|| unfit(text, noun, "it like 90d, 12w or 48h"))
-}
-
-/// A time that may be in days of 24 hours or in weeks.
-fn with_days(text: &str) -> Option<f64> {
-    let units = [("d", 86_400.0), ("w", 7.0 * 86_400.0)];
-    let long = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
-    match long {
-        Some((number, seconds)) => Some(number.trim().parse::<f64>().ok()? * seconds),
-        None => parsed(text),
-    }
 }
 
 /// Refuses a number alone, with the units that may be meant: other options would read seconds, the kernel microseconds.
@@ -115,11 +105,16 @@ fn within(text: &str, noun: &str, least_s: f64) -> Result<f64, String> {
     time.ok_or_else(|| unfit(text, noun, "it like 10, 2.5s, 500ms or 2m"))
 }
 
+/// The seconds of a time in any unit, days of 24 hours and weeks included.
 fn parsed(text: &str) -> Option<f64> {
-    match text.parse() {
-        Ok(seconds) => Some(seconds),
-        Err(_) => Some(text.parse::<SignedDuration>().ok()?.as_secs_f64()),
-    }
+    let units = [("d", 86_400.0), ("w", 7.0 * 86_400.0)];
+    let long = units.iter().find_map(|(unit, seconds)| {
+        let number = text.strip_suffix(unit)?.trim().parse::<f64>().ok()?;
+        Some(number * seconds)
+    });
+    let plain = || text.parse().ok();
+    let with_units = || Some(text.parse::<SignedDuration>().ok()?.as_secs_f64());
+    long.or_else(plain).or_else(with_units)
 }
 
 #[cfg(test)]
@@ -167,7 +162,11 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_and_an_age_may_be_in_days() {
+    fn every_time_may_be_in_days() {
+        for read in [every, seconds, refresh, interval, turn, with_unit, age] {
+            assert_eq!(read("1d"), Ok(86_400.0));
+            assert_eq!(read("1w"), Ok(7.0 * 86_400.0));
+        }
         assert_eq!(every("15m"), Ok(900.0));
         assert_eq!(every("1d"), Ok(86_400.0));
         assert_eq!(age("90d"), Ok(90.0 * 86_400.0));
