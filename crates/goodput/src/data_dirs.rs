@@ -40,6 +40,12 @@ pub fn history() -> Result<Store> {
     Ok(Store::open(&path)?)
 }
 
+/// The user's history, to read it: also where nothing can be written.
+pub fn history_to_read() -> Result<Store> {
+    let path = goodput_store::default_path()?;
+    Ok(Store::open_to_read(&path)?)
+}
+
 /// Announces a run of `command`, so that `goodput web` can follow it; unless the program that started it follows it.
 pub fn announced(
     state: Option<PathBuf>,

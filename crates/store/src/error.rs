@@ -192,6 +192,18 @@ fn distrust(uid: u32, mode: u32) -> String {
 }
 
 impl StoreError {
+    /// Whether the file may be fine, and only can't be written.
+    pub(crate) fn is_about_writing(&self) -> bool {
+        match self {
+            Self::DiskFull { .. } | Self::NoPermission { .. } => true,
+            Self::Unusable { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied
+            ),
+            _ => false,
+        }
+    }
+
     /// SQLite's error while `doing` something with `path`, in the user's terms.
     pub(crate) fn sqlite(doing: &'static str, path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_path_buf();

@@ -8,6 +8,7 @@
 pub mod compat;
 pub mod error;
 pub mod path;
+mod read_only;
 mod schema;
 mod search;
 pub mod store;

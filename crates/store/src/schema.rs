@@ -109,6 +109,12 @@ pub(crate) fn migrate(db: &mut Connection, path: &Path) -> Result<(), StoreError
     migrate_by(&MIGRATIONS, db, path)
 }
 
+/// Whether the file can be read as it is. Reading it shows also whether it can be read at all.
+pub(crate) fn is_current(db: &Connection) -> bool {
+    let known = MIGRATIONS.len();
+    checked_schema(db, known, Path::new("")).is_ok_and(|schema| schema >= known)
+}
+
 fn migrate_by(
     migrations: &[Migration],
     db: &mut Connection,

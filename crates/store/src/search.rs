@@ -29,10 +29,6 @@ pub(crate) const TARGETS: &str = "SELECT DISTINCT target FROM records INDEXED BY
 pub(crate) const DELETE_ALL: &str = "DELETE FROM records
      WHERE id IN (SELECT id FROM records INDEXED BY records_listed WHERE started < ?1)";
 
-/// The same, of the tests of `goodput watch` alone.
-pub(crate) const DELETE_WATCHED: &str =
-    "DELETE FROM records WHERE id IN (SELECT record FROM watched WHERE started < ?1)";
-
 /// Deletes what was spent before a time, but not within the last day, for which a watch's budget is.
 pub(crate) const DELETE_SPENT: &str = "DELETE FROM spent WHERE id IN (
         SELECT id FROM spent INDEXED BY spent_by_start
@@ -122,6 +118,7 @@ pub(crate) fn occurring(column: &str) -> String {
 mod tests {
     use super::*;
     use crate::Store;
+    use crate::watched::{DELETE_WATCHED, SPENT};
 
     /// The steps in which SQLite answers a query.
     fn steps(query: &str, parameters: &[(&str, &dyn ToSql)]) -> Vec<String> {
@@ -158,7 +155,7 @@ mod tests {
     /// A watch with `--keep` deletes after each test, and asks at its beginning what was spent.
     #[test]
     fn old_records_and_what_was_spent_are_found_by_indexes() {
-        let queries = [DELETE_ALL, DELETE_WATCHED, crate::watched::SPENT, DELETE_SPENT];
+        let queries = [DELETE_ALL, DELETE_WATCHED, SPENT, DELETE_SPENT];
         for query in queries {
             let parameters: &[(&str, &dyn ToSql)] = &[("?1", &"2026")];
             let steps = steps(query, parameters);

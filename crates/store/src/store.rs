@@ -1,6 +1,7 @@
 //! The history: stores, lists and returns records.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::cell::Cell;
+use std::fs::{self, DirBuilder, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -11,8 +12,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params}
 
 use crate::compat::{knows, read_record};
 use crate::error::{OTHERS_WRITE, RecordError, StoreError};
+use crate::read_only;
 use crate::schema::migrate;
-use crate::search::{DELETE_ALL, DELETE_SPENT, DELETE_WATCHED, Names, TARGETS, Wanted, occurring};
+use crate::search::{DELETE_ALL, DELETE_SPENT, Names, TARGETS, Wanted, occurring};
 
 /// How long to wait for another process that writes. Writing a record takes milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -28,6 +30,10 @@ const MAX_SEARCHED_RECORDS: u32 = 50;
 pub struct Store {
     pub(crate) db: Connection,
     path: PathBuf,
+    /// Device and number of the file.
+    file: Option<(u64, u64)>,
+    /// Whether something failed that a full disk or another process does not explain.
+    has_failed: Cell<bool>,
 }
 
 /// One line of the history.
@@ -89,7 +95,51 @@ impl Store {
         migrate(&mut db, path)?;
         use_write_ahead_log(&db).map_err(failed)?;
         db.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
-        Ok(Self { db, path: path.to_path_buf() })
+        Ok(Self::of(db, path))
+    }
+
+    /// Opens the history to read it. Like [`Store::open`], but if it can't be written (a full disk, a file system that is
+    /// read-only), it is read as it is, with all that was ever stored. If there is none, it is empty.
+    ///
+    /// Errors: as those of [`Store::open`], and a file of an older schema that can't be written.
+    pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
+        let why = match Self::open(path) {
+            Err(why) if why.is_about_writing() => why,
+            opened => return opened,
+        };
+        // A file that was made just before, on a full disk, has nothing in it.
+        match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::empty(path),
+            Ok(file) if file.len() == 0 => return Self::empty(path),
+            _ => {}
+        }
+        trust_directory(path)?;
+        let db = read_only::open(&real_path(path)?).ok_or(why)?;
+        db.busy_timeout(BUSY_TIMEOUT).map_err(|source| StoreError::sqlite("open", path, source))?;
+        Ok(Self::of(db, path))
+    }
+
+    /// A history without a file.
+    fn empty(path: &Path) -> Result<Self, StoreError> {
+        let db = Connection::open_in_memory();
+        let mut db = db.map_err(|source| StoreError::sqlite("open", path, source))?;
+        migrate(&mut db, path)?;
+        Ok(Self::of(db, path))
+    }
+
+    fn of(db: Connection, path: &Path) -> Self {
+        let file = fs::metadata(path).ok().as_ref().map(identity);
+        Self { db, path: path.to_path_buf(), file, has_failed: Cell::new(false) }
+    }
+
+    /// Whether the open file is still the one at its path.
+    pub fn is_in_place(&self) -> bool {
+        self.file.is_some() && fs::metadata(&self.path).ok().as_ref().map(identity) == self.file
+    }
+
+    /// Whether something failed since it was opened that waiting does not help against, such as damage.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.get()
     }
 
     /// Stores `record`; on return it is on disk. Returns its number.
@@ -206,13 +256,12 @@ impl Store {
         Ok(Newest { record: None, unread })
     }
 
-    /// Deletes the records that began before `started`, RFC 3339, UTC; only those of `goodput watch` if `watched` is set.
-    /// Returns their number. Numbers are not reused. What watches spent in the last 24 hours stays known.
-    pub fn delete_before(&self, started: &str, watched: bool) -> Result<usize, StoreError> {
+    /// Deletes the records that began before `started`, RFC 3339, UTC. Returns their number. Numbers are not reused. What
+    /// watches spent in the last 24 hours stays known.
+    pub fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
         let failed = |source| self.failed("write to", source);
         let step = self.db.unchecked_transaction().map_err(failed)?;
-        let delete = if watched { DELETE_WATCHED } else { DELETE_ALL };
-        let deleted = step.execute(delete, [started]).map_err(failed)?;
+        let deleted = step.execute(DELETE_ALL, [started]).map_err(failed)?;
         step.execute("DELETE FROM watched WHERE started < ?1", [started]).map_err(failed)?;
         step.execute(DELETE_SPENT, [started]).map_err(failed)?;
         step.commit().map_err(failed)?;
@@ -220,8 +269,16 @@ impl Store {
     }
 
     pub(crate) fn failed(&self, doing: &'static str, source: rusqlite::Error) -> StoreError {
-        StoreError::sqlite(doing, &self.path, source)
+        let why = StoreError::sqlite(doing, &self.path, source);
+        let passes = matches!(why, StoreError::DiskFull { .. } | StoreError::Busy { .. });
+        self.has_failed.set(self.has_failed.get() || !passes);
+        why
     }
+}
+
+/// What makes a file the same, whatever its name.
+fn identity(file: &Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
 }
 
 fn make_directory(path: &Path) -> Result<(), StoreError> {

@@ -4,12 +4,17 @@ use goodput_model::{BitRate, Record};
 use rusqlite::{Row, params};
 
 use crate::error::StoreError;
+use crate::search::DELETE_SPENT;
 use crate::store::Store;
 
 /// Reads the tests since a time alone, in their order.
 pub(crate) const SPENT: &str = "SELECT started, bytes FROM spent INDEXED BY spent_by_start
      WHERE started >= ?1 AND target = ?2
      ORDER BY started";
+
+/// Deletes the records of the tests up to a number.
+pub(crate) const DELETE_WATCHED: &str =
+    "DELETE FROM records WHERE id IN (SELECT record FROM watched WHERE record <= ?1)";
 
 /// What a watch knows of a test, beside its record.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,6 +116,27 @@ impl Store {
         self.all(SPENT, params![from, target], |row| {
             Ok((row.get(0)?, u64::try_from(row.get::<_, i64>(1)?).unwrap_or_default()))
         })
+    }
+
+    /// The records of all tests and when each began, in the order in which they were stored.
+    pub fn watched_times(&self) -> Result<Vec<(i64, String)>, StoreError> {
+        let select = "SELECT record, started FROM watched ORDER BY record";
+        self.all(select, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    /// Deletes the tests with the numbers up to `last`, with their records. Returns their number. What was spent in the
+    /// last 24 hours stays known.
+    pub fn delete_watched(&self, last: i64) -> Result<usize, StoreError> {
+        let failed = |source| self.failed("write to", source);
+        let step = self.db.unchecked_transaction().map_err(failed)?;
+        let newest = "SELECT max(started) FROM watched WHERE record <= ?1";
+        let newest: Option<String> =
+            step.query_row(newest, [last], |row| row.get(0)).map_err(failed)?;
+        step.execute(DELETE_SPENT, [newest]).map_err(failed)?;
+        let deleted = step.execute(DELETE_WATCHED, [last]).map_err(failed)?;
+        step.execute("DELETE FROM watched WHERE record <= ?1", [last]).map_err(failed)?;
+        step.commit().map_err(failed)?;
+        Ok(deleted)
     }
 
     /// All series, the oldest first.

@@ -332,7 +332,7 @@ fn what_was_spent_within_a_day_is_never_deleted() {
     store.spend("nas", "2001-01-01T10:00:00Z", 1).unwrap();
     // Never a day ago, whatever this clock says.
     store.spend("nas", "9999-01-01T10:00:00Z", 2).unwrap();
-    store.delete_before("9999-12-31T10:00:00Z", true).unwrap();
+    store.delete_before("9999-12-31T10:00:00Z").unwrap();
     let spent = store.spent("nas", "2001").unwrap();
     assert_eq!(spent, [("9999-01-01T10:00:00Z".to_owned(), 2)]);
 }
@@ -345,9 +345,11 @@ fn old_records_are_deleted_and_the_others_keep_their_numbers() {
     for day in ["2026-01-01", "2026-01-02", "2026-01-03"] {
         store.add_watched(&at(&format!("{day}T10:00:00Z"), 1e6), &watched(Some(1e6))).unwrap();
     }
-    assert_eq!(store.delete_before("2026-01-03", true).unwrap(), 2);
+    let times = store.watched_times().unwrap();
+    assert_eq!(times.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [2, 3, 4]);
+    assert_eq!((store.delete_watched(1).unwrap(), store.delete_watched(3).unwrap()), (0, 2));
     assert_eq!(ids(&store, &wanted()), [4, 1]);
     assert_eq!(store.tests_of("nas", "{}", 10).unwrap().len(), 1);
-    assert_eq!(store.delete_before("2026-01-03", false).unwrap(), 1);
+    assert_eq!(store.delete_before("2026-01-03").unwrap(), 1);
     assert_eq!(store.add(&at("2026-01-04T10:00:00Z", 1e6)).unwrap(), 5);
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -222,7 +222,7 @@ fn child_fills_the_disk() {
         }
     };
     assert!(matches!(error, StoreError::DiskFull { .. }), "{error}");
-    assert!(kept > 0);
+    assert!(kept > 0 && !store.has_failed(), "room may be made again");
     assert_eq!(store.list(10_000).unwrap().len(), kept);
 }
 
@@ -232,4 +232,97 @@ fn child_can_not_write() {
     let error = Store::open(Path::new(&path)).unwrap_err().to_string();
     assert!(error.contains("Read-only file system"), "{error}");
     assert!(error.contains("XDG_DATA_HOME") && error.contains("--no-store"), "{error}");
+    assert_eq!(
+        Store::open_to_read(Path::new(&path)).unwrap().list(10).unwrap(),
+        [],
+        "none is kept"
+    );
+}
+
+/// Environment variable that tells a child of the test below what to leave.
+const LEFT: &str = "GOODPUT_TEST_LEFT";
+
+#[test]
+fn a_history_is_read_where_nothing_can_be_written() {
+    let read_only = r#"mount -o remount,ro "$DIR""#;
+    let without_index = r#"rm "$DIR"/history.db-shm"#;
+    let full = r#"cat /dev/zero 2>/dev/null >"$DIR/others" || true"#;
+    // Closed; as a crash leaves it; the same, copied without the index of the log; by an older goodput.
+    for (left, then, trouble, read) in [
+        ("closed", "true", read_only, "read"),
+        ("open", "true", read_only, "read"),
+        ("open", without_index, read_only, "read"),
+        ("closed", "true", full, "read-full"),
+        ("open", without_index, full, "read-full"),
+        ("old", "true", read_only, "refuse"),
+    ] {
+        let script = format!(
+            r#"mount -t tmpfs -o size=1m tmpfs "$DIR"; {LEFT}={left} "$@"; {then}; {trouble}; {LEFT}={read} "$@""#
+        );
+        on_mount("child_leaves_a_history_or_reads_it", &script);
+    }
+}
+
+#[test]
+fn child_leaves_a_history_or_reads_it() {
+    let (Some(path), Ok(left)) = (std::env::var_os(CHILD_STORE), std::env::var(LEFT)) else {
+        return;
+    };
+    let path = Path::new(&path);
+    match left.as_str() {
+        "refuse" => {
+            let error = Store::open_to_read(path).unwrap_err().to_string();
+            assert!(error.contains("writable directory"), "{error}");
+        }
+        "read" | "read-full" => {
+            let store = Store::open_to_read(path).unwrap();
+            assert_eq!(store.list(10).unwrap().len(), 3);
+            assert_eq!(store.get(3).unwrap().target, "192.0.2.7");
+            assert!(store.add(&record("192.0.2.7", 1e9)).is_err());
+            let error = Store::open(path).err();
+            let is_full = matches!(error, Some(StoreError::DiskFull { .. }));
+            assert!(is_full || left == "read", "{error:?}");
+        }
+        left => leave(path, left),
+    }
+}
+
+fn leave(path: &Path, left: &str) {
+    let store = Store::open(path).unwrap();
+    for n in 0..3 {
+        store.add(&record("192.0.2.7", f64::from(n))).unwrap();
+    }
+    match left {
+        // Its log stays, as after a power cut.
+        "open" => std::mem::forget(store),
+        "old" => {
+            drop(store);
+            let db = rusqlite::Connection::open(path).unwrap();
+            db.execute_batch("DROP TABLE schema; PRAGMA user_version = 4").unwrap();
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn a_history_that_was_moved_away_or_damaged_is_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    let store = Store::open(&path).unwrap();
+    store.add(&record("192.0.2.7", 1e9)).unwrap();
+    assert!(store.is_in_place() && !store.has_failed());
+    fs::rename(&path, path.with_file_name("away.db")).unwrap();
+    assert!(!store.is_in_place());
+    drop(Store::open(&path).unwrap());
+    assert!(!store.is_in_place(), "another one stands there");
+    drop(store);
+
+    let store = Store::open(&path).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.write_all_at(&[0x5a; 8192], 0).unwrap();
+    for end in ["-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{end}", path.display()));
+    }
+    let used = store.add(&record("192.0.2.7", 1e9));
+    assert!(used.is_err() && store.has_failed() && store.is_in_place(), "{used:?}");
 }

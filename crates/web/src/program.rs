@@ -7,7 +7,7 @@ use goodput_store::{Store, StoreError};
 
 /// What the program does for the pages. Every call may block for a moment.
 pub trait Program: Send + Sync + 'static {
-    /// The history, opened anew: another process may have moved or damaged it meanwhile.
+    /// The history, opened anew to be read: another process may have moved or damaged it meanwhile.
     ///
     /// # Errors
     /// When it can't be opened.

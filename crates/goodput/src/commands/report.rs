@@ -47,14 +47,14 @@ type Write = fn(&[(&Record, Vec<Figure>)], &Path) -> Result<()>;
 /// A result by its name: `last`, a number of the history, or a file.
 fn record(name: &str) -> Result<Record> {
     if name == "last" {
-        let history = data_dirs::history()?;
+        let history = data_dirs::history_to_read()?;
         let last = history.list(1)?;
         let last =
             last.first().context("no results are kept yet; `goodput test HOST` makes one")?;
         return Ok(history.get(last.id)?);
     }
     match name.parse() {
-        Ok(number) => Ok(data_dirs::history()?.get(number)?),
+        Ok(number) => Ok(data_dirs::history_to_read()?.get(number)?),
         Err(_) => of_file(Path::new(name)),
     }
 }

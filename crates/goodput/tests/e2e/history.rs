@@ -1,5 +1,7 @@
 //! `goodput history`: choosing, exporting, importing and deleting results.
 
+use std::process::Command;
+
 use goodput_model::Record;
 use goodput_store::{Store, read_record};
 
@@ -80,6 +82,42 @@ fn results_go_to_another_machine_and_into_other_programs() {
     let broken = there.file("broken", "{\"format\": 1");
     let refused = there.run(&["history", "import", broken.to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+}
+
+/// A command on a copy of the history in a file system of its own, after `then`.
+fn on_own_disk(home: &Home, then: &str, arguments: &[&str]) -> Command {
+    let script = format!(
+        "COPY=$(mktemp -d); cp \"$HISTORY\"/* \"$COPY\"; mount -t tmpfs -o size=4m,mode=700 tmpfs \"$HISTORY\"; \
+         cp \"$COPY\"/* \"$HISTORY\"; rm -r \"$COPY\"; {then}; exec \"$@\""
+    );
+    let command = home.goodput(arguments);
+    let mut own = Command::new("unshare");
+    own.args(["--user", "--map-root-user", "--mount", "sh", "-ec", &script, "sh"]);
+    own.arg(command.get_program()).args(command.get_args());
+    own.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    own.env("HISTORY", home.path().join("goodput"));
+    own
+}
+
+#[test]
+fn results_are_read_on_a_full_disk_and_where_nothing_may_be_written() {
+    let home = filled();
+    if !on_own_disk(&home, "true", &["--version"]).output().is_ok_and(|o| o.status.success()) {
+        return goodput_testing::skip("unshare(1) and mounts in an own user namespace");
+    }
+    let page = home.path().join("page.html").display().to_string();
+    let full = "cat /dev/zero 2>/dev/null >\"$HISTORY/others\" || true";
+    for then in [full, "mount -o remount,ro \"$HISTORY\""] {
+        let run = |arguments: &[&str]| {
+            let output = on_own_disk(&home, then, arguments).output();
+            let output = output.expect("unshare ran just before");
+            assert!(output.status.success(), "{then}: {arguments:?}: {}", stderr(&output));
+            stdout(&output)
+        };
+        assert_eq!(run(&["history"]).lines().count(), 4);
+        assert!(run(&["history", "export", "--csv"]).contains("nas"));
+        run(&["report", "last", "-o", &page]);
+    }
 }
 
 #[test]

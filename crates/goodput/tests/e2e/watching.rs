@@ -310,6 +310,57 @@ fn a_watch_goes_on_when_the_disk_is_full_and_says_that_nothing_was_kept() {
     assert!(said.contains("the result was not kept") && said.contains("full"), "{said}");
 }
 
+#[test]
+fn a_watch_goes_on_in_a_new_history_when_the_old_one_was_damaged_and_moved_away() {
+    let home = Home::new();
+    let server = Server::start(&Home::new(), &[]);
+    let watched = [&[&server.address, "--every", "1s"][..], &SMALL].concat();
+    let watch = Watch::start(&home, &watched);
+    let path = home.path().join("goodput/history.db");
+    for damaged in [false, true] {
+        goodput_testing::wait_for("a result in the history", || {
+            path.exists() && !history(&home).list(1).unwrap().is_empty()
+        });
+        if damaged {
+            std::fs::write(&path, "dear diary, ".repeat(10_000)).unwrap();
+        }
+        for end in ["", "-wal", "-shm"] {
+            let part = format!("{}{end}", path.display());
+            let _ = std::fs::rename(&part, format!("{part}.{damaged}"));
+        }
+    }
+    goodput_testing::wait_for("a result in a third history", || {
+        path.exists() && !history(&home).list(1).unwrap().is_empty()
+    });
+    assert_eq!(watch.end(), Some(0));
+}
+
+/// Tests that began at these times between two of now, the second with `--keep`. Returns how many are left of all.
+fn left_of(started: &[&str], keep: &str) -> usize {
+    let home = Home::new();
+    let server = Server::start(&Home::new(), &[]);
+    assert!(once(&home, &[&server.address], &[]).status.success());
+    let store = history(&home);
+    let real = store.get(1).unwrap();
+    let watched = Watched { plan: "{}".into(), goodput: None };
+    for started in started {
+        let record = Record { started: (*started).into(), ..real.clone() };
+        store.add_watched(&record, &watched).unwrap();
+    }
+    drop(store);
+    let output = once(&home, &[&server.address], &["--every", "1h", "--keep", keep]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    history(&home).list(100).unwrap().len()
+}
+
+#[test]
+fn results_are_deleted_when_they_were_watched_for_long_enough_and_not_when_a_clock_jumps() {
+    let hours = ["10", "11", "12", "13", "14"].map(|hour| format!("2026-01-01T{hour}:00:00Z"));
+    let hours = hours.each_ref().map(String::as_str);
+    assert_eq!(left_of(&hours, "90d"), 7, "months without a test are two hours");
+    assert_eq!(left_of(&hours, "210m"), 3, "and an hour from one test to the next is an hour");
+}
+
 const REQUEST: &[u8] =
     b"GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: application/openmetrics-text\r\n\
                          Connection: close\r\n\r\n";

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::mesh_file;
 use crate::args::FleetMatrixArgs;
-use crate::data_dirs::history;
+use crate::data_dirs::history_to_read;
 use crate::exit::Exit;
 use crate::{report, screen};
 
@@ -20,7 +20,7 @@ const TEST: &str = "test";
 /// Reads the history, and reports. Slow pairs are a problem.
 pub(super) fn run(args: &FleetMatrixArgs) -> Result<Exit> {
     let mesh = args.mesh.as_deref().map(mesh_file::read).transpose()?;
-    let read = Read::of(&history()?, &args.since, mesh.as_ref())?;
+    let read = Read::of(&history_to_read()?, &args.since, mesh.as_ref())?;
     if read.seen.is_empty() {
         bail!(
             "the history has no test of a pair since {}{}; take in the results of other hosts with `goodput history import`, or go further back with --since",

@@ -20,12 +20,15 @@ use jiff::{SignedDuration, Timestamp};
 
 /// Lists results, shows one, or compares two; hands them out, takes them in, or deletes old ones.
 pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
-    let store = data_dirs::history()?;
-    match &args.deed {
-        Some(HistoryDeed::Export(export)) => return export::run(&store, export),
-        Some(HistoryDeed::Import(import)) => return import::run(&store, &import.files),
-        Some(HistoryDeed::Prune(prune)) => return delete_old(&store, prune),
-        None => {}
+    let store = match &args.deed {
+        Some(HistoryDeed::Import(import)) => {
+            return import::run(&data_dirs::history()?, &import.files);
+        }
+        Some(HistoryDeed::Prune(prune)) => return delete_old(&data_dirs::history()?, prune),
+        Some(HistoryDeed::Export(_)) | None => data_dirs::history_to_read()?,
+    };
+    if let Some(HistoryDeed::Export(export)) = &args.deed {
+        return export::run(&store, export);
     }
     match args.ids[..] {
         [] => list(&store, &args.wanted.wanted(args.last))?,
@@ -41,7 +44,7 @@ pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
 fn delete_old(store: &Store, args: &PruneArgs) -> Result<Exit> {
     let age = SignedDuration::try_from_secs_f64(args.keep)?;
     let before = Timestamp::now().saturating_sub(age)?.strftime("%Y-%m-%dT%H:%M:%SZ");
-    let deleted = store.delete_before(&before.to_string(), false)?;
+    let deleted = store.delete_before(&before.to_string())?;
     let results = if deleted == 1 { "result" } else { "results" };
     screen::line(format_args!("deleted {deleted} {results} from before {before}"))?;
     Ok(Exit::Fine)

@@ -7,6 +7,7 @@
 mod metrics;
 mod notify;
 mod path;
+mod retention;
 mod spent;
 mod turn;
 
@@ -36,6 +37,9 @@ use crate::screen;
 /// Payload below which a test would show little but slow start.
 const MIN_PAYLOAD: Bytes = Bytes(1_000_000);
 
+/// Time between two looks for results that are too old.
+const DELETE_EVERY: Duration = Duration::from_secs(3600);
+
 /// Watches until a signal comes, or tests each target once.
 pub fn run(args: &WatchArgs, state: Option<PathBuf>) -> Result<Exit> {
     let mut watch = Watch::new(args, state)?;
@@ -60,6 +64,8 @@ struct Watch<'a> {
     program: Option<Program>,
     metrics: Option<Metrics>,
     began: Instant,
+    /// When old results were last deleted.
+    deleted: Option<Instant>,
 }
 
 /// How a turn ended.
@@ -92,7 +98,8 @@ impl<'a> Watch<'a> {
         let host = HostTurn::open()?;
         let metrics = args.output.metrics.map(|_| Metrics::new(args.schedule.budget));
         let began = Instant::now();
-        Ok(Self { args, store, paths, budget, share, host, program, metrics, began })
+        let deleted = None;
+        Ok(Self { args, store, paths, budget, share, host, program, metrics, began, deleted })
     }
 
     /// One test of each target.
@@ -161,8 +168,26 @@ impl<'a> Watch<'a> {
         self.began.elapsed().as_secs_f64()
     }
 
+    /// Opens the history again if it failed, or if its file was moved away: a watch goes on for months. If that fails too,
+    /// the next write says why.
+    fn renew_history(&mut self) -> Result<()> {
+        let moved = !self.store.is_in_place();
+        if !moved && !self.store.has_failed() {
+            return Ok(());
+        }
+        let Ok(store) = history() else { return Ok(()) };
+        self.store = store;
+        screen::say(format_args!("goodput: the history was opened again"));
+        if moved {
+            // Its numbers are others'.
+            self.paths.iter_mut().try_for_each(|path| path.restore(&self.store))?;
+        }
+        Ok(())
+    }
+
     /// Tests a target, if the budget allows it, and says what this shows.
     async fn turn(&mut self, target: usize, interrupt: &Interrupt) -> Result<Ended> {
+        self.renew_history()?;
         let now_s = self.now_s();
         let expected = self.paths[target].expected_cost(self.share);
         if let Err(why) = self.budget.allow(now_s, expected) {
@@ -268,11 +293,14 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Deletes what is older than --keep.
-    fn delete_old(&self) {
+    /// Deletes what is older than --keep, now and then: to find it, all tests are looked at.
+    fn delete_old(&mut self) {
         let Some(keep_s) = self.args.schedule.keep else { return };
-        let before = time_in(-keep_s);
-        if let Err(why) = self.store.delete_before(&before, true) {
+        if self.deleted.is_some_and(|deleted| deleted.elapsed() < DELETE_EVERY) {
+            return;
+        }
+        self.deleted = Some(Instant::now());
+        if let Err(why) = retention::delete_old(&self.store, keep_s, self.args.schedule.every) {
             screen::say(format_args!("goodput: old results were not deleted: {why}"));
         }
     }

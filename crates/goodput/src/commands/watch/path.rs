@@ -110,13 +110,7 @@ impl Path {
         let credentials = credentials(&args.peer.credentials, &target)?;
         let plan = args.plan_towards(&target, length);
         let series = serde_json::to_string(&Series::from(&plan))?;
-        let tests = store.tests_of(text, &series, MAX_TESTS)?.into_iter();
-        let tests: Vec<(Point, bool)> = tests
-            .filter_map(|test| {
-                Some((point(test.record, &test.started, test.goodput)?, test.begins_change))
-            })
-            .collect();
-        Ok(Self {
+        let mut path = Self {
             text: text.into(),
             gone_since: None,
             last_cost: None,
@@ -124,10 +118,24 @@ impl Path {
             credentials,
             plan,
             series,
-            chart: Chart::restored(&tests),
-            records: tests.iter().map(|(test, _)| test.id).collect(),
+            chart: Chart::restored(&[]),
+            records: Vec::new(),
             state_dir: state_dir(state).ok(),
-        })
+        };
+        path.restore(store)?;
+        Ok(path)
+    }
+
+    /// Goes on from what the history has of the path.
+    pub fn restore(&mut self, store: &Store) -> Result<(), StoreError> {
+        let tests = store.tests_of(&self.text, &self.series, MAX_TESTS)?.into_iter();
+        let read = |test: goodput_store::Tested| {
+            Some((point(test.record, &test.started, test.goodput)?, test.begins_change))
+        };
+        let tests: Vec<(Point, bool)> = tests.filter_map(read).collect();
+        self.records = tests.iter().map(|(test, _)| test.id).collect();
+        self.chart = Chart::restored(&tests);
+        Ok(())
     }
 
     /// What the next test may cost, of which `share` is its share of the budget.

@@ -19,7 +19,7 @@ pub struct ThisHost {
 
 impl Program for ThisHost {
     fn history(&self) -> Result<Store, StoreError> {
-        Store::open(&goodput_store::default_path()?)
+        Store::open_to_read(&goodput_store::default_path()?)
     }
 
     fn check(&self) -> Result<CheckReport, String> {
