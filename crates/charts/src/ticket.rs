@@ -79,12 +79,22 @@ impl Ticket {
                 let name = format!("{stem}-{}.svg", figure.id);
                 self.line(&format!("![{}](<{name}>)\n", plain(&figure.alt)));
                 self.pictures.push((name, svg.clone()));
+                if !figure.table.rows.is_empty() {
+                    self.folded(&figure.table);
+                }
             }
             None => {
                 self.line(&format!("{}\n", plain(&figure.alt)));
                 self.table(&figure.table);
             }
         }
+    }
+
+    /// A table that a reader opens. GitHub and GitLab read Markdown in it after an empty line.
+    fn folded(&mut self, table: &Table) {
+        self.line("<details><summary>Numbers</summary>\n");
+        self.table(table);
+        self.line("</details>\n");
     }
 
     fn table(&mut self, table: &Table) {

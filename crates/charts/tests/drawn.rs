@@ -135,6 +135,26 @@ fn a_ticket_names_every_picture_that_it_comes_with() {
     }
 }
 
+/// A table begins after an empty line, or GitHub and GitLab show its characters (GitHub Flavored Markdown, section 4.6).
+#[test]
+fn a_ticket_has_the_numbers_of_every_picture_folded_beside_it() {
+    for (name, record) in records() {
+        let figures = drawn(&record);
+        let pictures = figures.iter().filter(|figure| figure.svg.is_some()).count();
+        let text = ticket(&[(&record, figures)], "t").text;
+        let mut folded = text.split("<details><summary>Numbers</summary>\n\n").skip(1).peekable();
+        assert!(folded.peek().is_some(), "{name}");
+        assert_eq!(folded.clone().count(), pictures, "{name}");
+        for after in folded {
+            let (table, _) = after.split_once("\n\n</details>\n\n").expect(name);
+            let rows: Vec<&str> = table.lines().collect();
+            assert!(rows.len() > 2 && rows[1].starts_with("|---|"), "{name}: {table}");
+            let cells = |row: &str| row.replace("\\|", "").matches('|').count();
+            assert!(rows.iter().all(|row| cells(row) == cells(rows[0])), "{name}: {table}");
+        }
+    }
+}
+
 #[test]
 fn a_record_of_which_nothing_is_known_still_makes_a_page() {
     let (_, mut record) = records().next().unwrap();
@@ -202,6 +222,55 @@ fn of(name: &str) -> Record {
 fn one(record: &Record, id: &str) -> Figure {
     let mut found = drawn(record).into_iter().filter(|figure| figure.id == id);
     found.next().unwrap_or_else(|| panic!("there is no figure {id}"))
+}
+
+#[test]
+fn each_of_two_directions_has_its_own_ceiling_and_interval() {
+    let mut record = of("both");
+    let ids = ["rate-from-near", "rate-from-far"];
+    for (direction, times) in record.result.directions.iter_mut().zip([1.5, 2.5]) {
+        let ceiling = BitRate(direction.goodput_bits_per_s.0 * times);
+        direction.ceiling_bits_per_s = Some(Known::Value(ceiling));
+        direction.precision_percent = Some(Known::Value(times));
+    }
+    for (id, direction) in ids.iter().zip(&record.result.directions) {
+        let figure = one(&record, id);
+        let ceiling = direction.ceiling_bits_per_s.as_ref().and_then(Known::value).unwrap();
+        let said = format!("The path could carry {ceiling}.");
+        assert!(figure.alt.contains(&said) && figure.alt.contains(" ± "), "{}", figure.alt);
+        assert!(figure.svg.unwrap().contains("\nceiling\n"), "{id}");
+    }
+}
+
+/// What an older goodput kept: one ceiling, of the direction that the first verdict is about.
+#[test]
+fn the_ceiling_of_an_older_record_is_that_of_its_main_direction() {
+    let mut record = of("both");
+    record.result.ceiling_bits_per_s = Known::Value(BitRate(1e10));
+    let main = format!("rate-from-{}", record.verdict.sender);
+    for id in ["rate-from-near", "rate-from-far"] {
+        assert_eq!(one(&record, id).alt.contains("could carry"), id == main, "{id}");
+    }
+}
+
+#[test]
+fn limiters_of_a_moment_stand_upon_each_other() {
+    use goodput_model::{AccountShare, AccountSlice, Limiter, Place};
+    let mut record = of("window");
+    let Known::Value(account) = &mut record.verdict.account else { panic!("it has one") };
+    let part = |limiter, share| AccountShare { limiter, end: Place::Far, share };
+    account.slices = (0..10)
+        .map(|n| AccountSlice {
+            from_s: f64::from(n) * 0.2,
+            to_s: f64::from(n + 1) * 0.2,
+            parts: vec![part(Limiter::ReceiveWindow, 0.75), part(Limiter::Host, 0.25)],
+        })
+        .collect();
+    let figure = one(&record, "rate");
+    let svg = figure.svg.unwrap();
+    assert!(svg.contains("receive window") && svg.contains("\nhost\n"), "{svg}");
+    let said = "receive window 75 %, host 25 %";
+    assert!(figure.table.rows.iter().any(|row| row[3] == said), "{:?}", figure.table);
 }
 
 #[test]

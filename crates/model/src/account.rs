@@ -87,6 +87,10 @@ pub struct Account {
     pub unknown_s: f64,
     /// The limiter of most of each period, in order of time.
     pub timeline: Vec<AccountSpan>,
+    /// Which limiter held how much of the flows' time in each slice of the whole run, in order of time. Empty in records
+    /// of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<AccountSlice>,
 }
 
 impl Account {
@@ -114,6 +118,28 @@ pub struct AccountPart {
     /// have begun and ended between them. Not in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between_s: Option<[f64; 2]>,
+}
+
+/// A part of the run, and who limited the flows in it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AccountSlice {
+    /// Start, seconds on the clock of the sender's samples.
+    pub from_s: f64,
+    /// End, seconds on the same clock.
+    pub to_s: f64,
+    /// Limiters and their shares, the largest first. What is missing to 1 has no known limiter.
+    pub parts: Vec<AccountShare>,
+}
+
+/// The share of the flows' time that one limiter held.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AccountShare {
+    /// What limited the flows during this time.
+    pub limiter: Limiter,
+    /// Where this limiter is: the near end, the far end, or the path between them.
+    pub end: Place,
+    /// Its share of the time of all flows, 0 to 1.
+    pub share: f64,
 }
 
 /// A period of time with one main limiter.

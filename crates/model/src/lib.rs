@@ -65,7 +65,7 @@ pub mod tuning;
 pub mod units;
 pub mod verdict;
 
-pub use account::{Account, AccountPart, AccountSpan, Limiter};
+pub use account::{Account, AccountPart, AccountShare, AccountSlice, AccountSpan, Limiter};
 pub use arrivals::{Arrival, FlowArrivals, MAX_ARRIVALS};
 pub use capture::{CapturedPayload, PacketCapture, PacketSize};
 pub use ceiling::{

@@ -224,6 +224,14 @@ pub struct DirectionResult {
     pub sender: EndName,
     /// Goodput over the window, bits per second: `window_bytes` in `window_s`.
     pub goodput_bits_per_s: BitRate,
+    /// Half-width of the 95 % confidence interval of the mean goodput, percent of the mean. Absent in records of older
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision_percent: Option<Known<f64>>,
+    /// The highest goodput that the path could carry in this direction, bits per second, if both were measured. Absent in
+    /// records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling_bits_per_s: Option<Known<BitRate>>,
     /// The end that counted the goodput: the receiver, or the sender from its TCP's acknowledgements if the
     /// receiver reports nothing during the run. Absent in records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]

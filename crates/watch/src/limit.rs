@@ -77,6 +77,7 @@ mod tests {
             parts: vec![AccountPart { limiter, end, seconds, between_s: None }],
             unknown_s: 1.0 - seconds,
             timeline: Vec::new(),
+            slices: Vec::new(),
         });
         record
     }

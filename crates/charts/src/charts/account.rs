@@ -2,7 +2,7 @@
 
 use goodput_model::{Account, AccountPart, Record, percent_range};
 
-use super::rate::account;
+use super::band::account;
 use super::{Chart, direction_words};
 use crate::figure::{Figure, Table};
 use crate::palette;

@@ -1,6 +1,7 @@
 //! The charts: one file each, and the list.
 
 mod account;
+mod band;
 mod comparison;
 mod cpu;
 mod dose;

@@ -1,10 +1,8 @@
 //! Goodput over time: in all, of each flow, and who limited when.
 
-use goodput_model::{
-    Account, BitRate, DirectionResult, End, EndName, Interval, Limiter, Record, Role, Verdict,
-};
+use goodput_model::{BitRate, DirectionResult, End, EndName, Record, Role};
 
-use super::{Chart, direction_words, losses};
+use super::{Chart, band, direction_words, losses};
 use crate::clip::Point;
 use crate::figure::{Figure, Table};
 use crate::palette;
@@ -17,7 +15,7 @@ use crate::words;
 const MAX_FLOW_LINES: usize = 8;
 
 /// Height of the band of limiters below the axis, as a share of the highest rate.
-const BAND_SHARE: f64 = 0.12;
+const BAND_SHARE: f64 = 0.2;
 
 /// Where the marks of losses are, as a share of the height above zero.
 const MARKS_SHARE: f64 = 0.97;
@@ -25,7 +23,7 @@ const MARKS_SHARE: f64 = 0.97;
 /// The chart.
 pub const CHART: Chart = Chart {
     id: "rate",
-    shows: "goodput over time, in all and by flow, with losses above and the limiter of each moment below",
+    shows: "goodput over time, in all and by flow, with losses above and the limiters of each moment below",
     draw,
 };
 
@@ -47,11 +45,12 @@ fn figure(record: &Record, direction: &DirectionResult) -> Result<Option<Figure>
     let goodput = direction.goodput_bits_per_s;
     let alt = format!(
         "Goodput: {goodput} on average{} in the {} that count; over the whole run between {} and {}.{}",
-        precision(record).map_or(String::new(), |p| format!(" ± {}", words::percent(p))),
+        precision(record, direction).map_or(String::new(), |p| format!(" ± {}", words::percent(p))),
         words::seconds(direction.window_s.unwrap_or(record.result.duration_s)),
         words::rate(total.iter().map(|(_, rate)| *rate).fold(f64::INFINITY, f64::min).max(0.0)),
         words::rate(highest([&total[..]])),
-        ceiling(record).map_or(String::new(), |rate| format!(" The path could carry {rate}.")),
+        ceiling(record, direction)
+            .map_or(String::new(), |rate| format!(" The path could carry {rate}.")),
     );
     let flows = each_flow(record, direction.sender);
     let svg = plot(record, direction, &total, &flows).svg(&alt)?;
@@ -60,16 +59,23 @@ fn figure(record: &Record, direction: &DirectionResult) -> Result<Option<Figure>
     Ok(Some(Figure { id: format!("rate{id}"), title, alt, svg: Some(svg), table }))
 }
 
-/// The most that the path could carry; of one direction alone it is not known.
-fn ceiling(record: &Record) -> Option<BitRate> {
-    let one = record.result.directions.len() == 1;
-    record.result.ceiling_bits_per_s.value().copied().filter(|_| one)
+/// The most that the path could carry in a direction. A record of an older version of both directions has that of the main
+/// one.
+fn ceiling(record: &Record, direction: &DirectionResult) -> Option<BitRate> {
+    match &direction.ceiling_bits_per_s {
+        Some(own) => own.value().copied(),
+        None => {
+            let of_main = direction.sender == record.verdict.sender;
+            record.result.ceiling_bits_per_s.value().copied().filter(|_| of_main)
+        }
+    }
 }
 
-/// Half-width of the interval of the mean, percent; of one direction alone it is not kept.
-fn precision(record: &Record) -> Option<f64> {
+/// Half-width of the interval of the mean, percent. Of two directions, a record of an older version has only the worse one.
+fn precision(record: &Record, direction: &DirectionResult) -> Option<f64> {
     let one = record.result.directions.len() == 1;
-    record.result.precision_percent.value().copied().filter(|_| one)
+    let of_all = one.then_some(&record.result.precision_percent);
+    direction.precision_percent.as_ref().or(of_all)?.value().copied()
 }
 
 fn plot(
@@ -81,12 +87,13 @@ fn plot(
     let goodput = direction.goodput_bits_per_s.0;
     let top = highest([total]).max(goodput) * 1.25;
     // One far above would flatten everything else; the words below have it.
-    let ceiling = ceiling(record).map(|rate| rate.0).filter(|ceiling| *ceiling < 4.0 * top);
+    let ceiling =
+        ceiling(record, direction).map(|rate| rate.0).filter(|ceiling| *ceiling < 4.0 * top);
     let top = ceiling.map_or(top, |ceiling| top.max(ceiling * 1.15));
     let until = last([total]);
     let level = |y: f64| vec![(0.0, y), (until, y)];
     let mut layers = Vec::new();
-    if let Some(percent) = precision(record) {
+    if let Some(percent) = precision(record, direction) {
         let half = goodput * percent / 100.0;
         let shade = vec![[(0.0, (goodput - half).max(0.0)), (until, goodput + half)]];
         layers.push(Layer::named("95 % interval of the mean", palette::BLUE, Shape::Shades(shade)));
@@ -103,39 +110,12 @@ fn plot(
         let marks = times.into_iter().map(|at| (at, MARKS_SHARE * top)).collect();
         layers.push(Layer::named(what, palette::INK, Shape::Dots(marks)));
     }
-    if let Some(account) = account(record, direction.sender) {
-        layers.extend(band(account, -BAND_SHARE * top));
+    if let Some(account) = band::account(record, direction.sender) {
+        layers.extend(band::layers(account, -BAND_SHARE * top));
     }
     let x = Axis { title: "", range: 0.0..until, label: words::seconds };
     let y = Axis { title: "", range: -BAND_SHARE * top..top, label: words::rate };
     Plot { height: 320, x, y, layers }
-}
-
-/// What limited when: boxes between zero and `floor`.
-fn band(account: &Account, floor: f64) -> Vec<Layer> {
-    let of = |limiter: Limiter| {
-        let spans = account.timeline.iter().filter(|span| span.limiter == limiter);
-        let boxes: Vec<_> =
-            spans.map(|span| [(span.from_s, floor * 0.85), (span.to_s, floor * 0.15)]).collect();
-        let named = || {
-            Layer::named(
-                limiter.to_string(),
-                palette::limiter(limiter),
-                Shape::Boxes(boxes.clone()),
-            )
-        };
-        (!boxes.is_empty()).then(named)
-    };
-    Limiter::ALL.into_iter().filter_map(of).collect()
-}
-
-/// The account of a direction.
-pub fn account(record: &Record, sender: EndName) -> Option<&Account> {
-    let verdict: Option<&Verdict> = [Some(&record.verdict), record.verdict_reverse.as_ref()]
-        .into_iter()
-        .flatten()
-        .find(|v| v.sender == sender);
-    verdict?.account.value()
 }
 
 /// The goodput of a direction by the receiver's samples; by the shown intervals if it kept none.
@@ -167,69 +147,19 @@ fn rate_of(receiver: &End, flow: u16) -> Vec<Point> {
     growth(thinned(&detailed), |sample| Some(flow_of(sample, flow)?.bytes as f64 * 8.0))
 }
 
-/// The intervals that the report shows, with what limited most of each.
+/// The intervals that the report shows, with what limited each.
 fn table(record: &Record, sender: EndName) -> Table {
     let mut table = Table::new(["from", "to", "goodput", "limited by"]);
-    let account = account(record, sender);
+    let account = band::account(record, sender);
     for interval in record.intervals.iter().filter(|interval| interval.sender == sender) {
         let goodput = match interval.goodput_bits_per_s.get() {
             Ok(rate) => rate.to_string(),
             Err(why) => why.to_string(),
         };
-        let limiter = account.and_then(|account| limited_by(account, interval));
-        let limiter = limiter.map_or("unknown".into(), |limiter| limiter.to_string());
+        let limiter = account.map(|account| band::limited_by(account, interval));
+        let limiter = limiter.filter(|text| !text.is_empty()).unwrap_or("unknown".into());
         let [from, to] = [interval.from_s, interval.to_s].map(words::seconds);
         table.row([from, to, goodput, limiter]);
     }
     table
-}
-
-/// The limiter that held most of an interval; `None` if none is known there.
-fn limited_by(account: &Account, interval: &Interval) -> Option<Limiter> {
-    let held_s = |limiter: Limiter| -> f64 {
-        let spans = account.timeline.iter().filter(|span| span.limiter == limiter);
-        let shared =
-            spans.map(|span| span.to_s.min(interval.to_s) - span.from_s.max(interval.from_s));
-        shared.filter(|seconds| *seconds > 0.0).sum()
-    };
-    let all = Limiter::ALL.into_iter().map(|limiter| (limiter, held_s(limiter)));
-    let longest = all.filter(|(_, held_s)| *held_s > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
-    longest.map(|(limiter, _)| limiter)
-}
-
-#[cfg(test)]
-mod tests {
-    use goodput_model::{AccountSpan, Known, Place};
-
-    use super::*;
-
-    #[test]
-    fn an_interval_is_limited_by_what_held_most_of_it() {
-        let span = |from_s, to_s, limiter| AccountSpan { from_s, to_s, limiter, end: Place::Far };
-        let account = Account {
-            flows: 1,
-            flow_seconds: 3.0,
-            parts: Vec::new(),
-            unknown_s: 0.0,
-            timeline: vec![
-                span(0.0, 1.2, Limiter::Startup),
-                span(1.2, 1.5, Limiter::ReceiveWindow),
-                span(1.6, 3.0, Limiter::PathRate),
-            ],
-        };
-        let of = |from_s, to_s| {
-            let interval = Interval {
-                sender: EndName::Near,
-                from_s,
-                to_s,
-                received_bytes: Known::missing("of a test"),
-                goodput_bits_per_s: Known::missing("of a test"),
-                sent_bits_per_s: None,
-            };
-            limited_by(&account, &interval)
-        };
-        assert_eq!(of(0.0, 1.0), Some(Limiter::Startup));
-        assert_eq!(of(1.0, 2.0), Some(Limiter::PathRate));
-        assert_eq!(of(3.0, 4.0), None);
-    }
 }

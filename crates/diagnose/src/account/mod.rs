@@ -14,6 +14,7 @@ mod precision;
 mod reader;
 mod share;
 mod silence;
+mod slices;
 mod state;
 #[cfg(test)]
 mod vectors;
@@ -115,6 +116,7 @@ fn made(view: &View) -> Result<Account, Missing> {
         unknown_s: (flow_seconds - whole.sum()).max(0.0),
         parts: parts(view.sender.name, &whole, &Looks::of(&measured)),
         timeline: timeline(view.sender.name, &entries),
+        slices: slices::slices(view.sender.name, &entries),
     })
 }
 

@@ -174,6 +174,7 @@ mod tests {
             parts: vec![path],
             unknown_s: 0.0,
             timeline: Vec::new(),
+            slices: Vec::new(),
         };
         let verdict = Verdict { account: Known::Value(account), ..verdict() };
         let held = HeldShares::in_verdict(&verdict, Transport::Tcp);

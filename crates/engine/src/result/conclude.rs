@@ -57,7 +57,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
     let reverse = diagnoses.next();
     let outrun = reverse.iter().flat_map(|reverse| &reverse.ceiling.outrun);
     let outrun: Vec<_> = main.ceiling.outrun.iter().chain(outrun).cloned().collect();
-    let result = outcome(&measurement, main.ceiling);
+    let result = outcome(&measurement, main.ceiling, reverse.as_ref().map(|one| &one.ceiling));
     let doubts = measurement.doubts.iter().cloned().chain(doubts(&measurement, &result));
     let doubts = doubts.chain(outrun).collect();
     let mut findings = main.findings;

@@ -19,13 +19,26 @@ const UNREPORTED: &str = "this end did not report its flows";
 /// Why the sums of a far end without a report are unknown.
 const UNFINISHED: &str = "its last count did not come";
 
-/// Computes the outcome of a measurement. `ceiling` is the most that the path could carry.
-pub fn outcome(measurement: &Measurement, ceiling: PathCeiling) -> Outcome {
+/// Computes the outcome of a measurement. `ceiling` is the most that the path could carry; `reverse`, the most in the
+/// other direction, if both were measured.
+pub fn outcome(
+    measurement: &Measurement,
+    ceiling: PathCeiling,
+    reverse: Option<&PathCeiling>,
+) -> Outcome {
     let senders = measurement.senders();
     let counted: Vec<_> =
         senders.iter().filter_map(|s| Some((*s, measurement.counted(*s)?))).collect();
-    let directions =
-        counted.iter().map(|(s, (by, m))| direction(measurement, *s, *by, m)).collect();
+    let carries = |sender| match reverse {
+        Some(reverse) if senders.get(1) == Some(sender) => Some(reverse.rate.clone()),
+        Some(_) => Some(ceiling.rate.clone()),
+        None => None,
+    };
+    let directions = counted.iter().map(|(sender, (by, measured))| DirectionResult {
+        ceiling_bits_per_s: carries(sender),
+        ..direction(measurement, *sender, *by, measured)
+    });
+    let directions = directions.collect();
     let measured: Vec<_> = counted.into_iter().map(|(s, (_, measured))| (s, measured)).collect();
     let total = measured.iter().map(|(_, m)| m.goodput.0).sum();
     let longest = measured.iter().map(|(_, m)| m.to_s - m.from_s).fold(0.0, f64::max);
@@ -59,6 +72,8 @@ fn direction(
     DirectionResult {
         sender,
         goodput_bits_per_s: measured.goodput,
+        precision_percent: Some(measured.precision_percent.clone()),
+        ceiling_bits_per_s: None,
         counted_by: Some(counted_by),
         window_bytes: Some(measured.bytes()),
         window_s: Some(measured.to_s - measured.from_s),

@@ -29,6 +29,7 @@ mod tests {
                 span(0.0, 0.4, Limiter::Startup, Place::Path),
                 span(0.4, 4.0, Limiter::ReceiveWindow, Place::Far),
             ],
+            slices: Vec::new(),
         };
         let expected = "0.0-0.4 s startup, 0.4-4.0 s receive window (far)";
         assert_eq!(timeline(&account).as_deref(), Some(expected));

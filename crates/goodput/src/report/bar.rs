@@ -59,6 +59,7 @@ mod tests {
             ],
             unknown_s: 0.0,
             timeline: Vec::new(),
+            slices: Vec::new(),
         };
         let bar = bar(&account);
         let cells = bar.split("  ").next().unwrap();
