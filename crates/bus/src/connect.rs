@@ -1,11 +1,14 @@
 //! The connection.
 
+use std::path::Path;
+
 use async_nats::jetstream::Context;
 use async_nats::jetstream::stream::{Config, Stream};
 use async_nats::{Client, ConnectOptions, Event};
 use serde::Serialize;
 
 use crate::error::BusError;
+use crate::seed::Seed;
 
 /// A connection to NATS. After it has begun, it is made again whenever it breaks; what is asked meanwhile fails after some
 /// seconds.
@@ -15,25 +18,54 @@ pub struct Bus {
     pub(crate) jetstream: Context,
 }
 
+/// A server of NATS, and who connects to it.
+#[derive(Clone, Copy)]
+pub struct Server<'a> {
+    /// Its address, such as `nats://host:4222` or `tls://host`.
+    pub url: &'a str,
+    /// How the user proves who it is.
+    pub proof: Proof<'a>,
+    /// File with the certificates of the authority that signed the server's own (PEM); absent: those of this host.
+    pub authority: Option<&'a Path>,
+    /// How the server's own tools call this connection.
+    pub name: &'a str,
+    /// Where answers come, as a subject: a server that limits subjects gives each user one of its own.
+    pub inbox: &'a str,
+}
+
+/// How a user proves who it is.
+#[derive(Clone, Copy)]
+pub enum Proof<'a> {
+    /// Not at all.
+    None,
+    /// With the text of a file of credentials (JWT and nkey).
+    Credentials(&'a str),
+    /// With an nkey that the server's configuration names.
+    Nkey(&'a Seed),
+}
+
 impl Bus {
-    /// Connects to `url`, such as `nats://host:4222` or `tls://host`. `credentials` is the text of a file of credentials
-    /// (JWT and nkey); `name` is how the server's own tools call this connection.
+    /// Connects to the server.
     ///
     /// # Errors
     /// The address names a user, the credentials can't be read, the server can't be reached, or it refuses the user.
-    pub async fn connect(
-        url: &str,
-        credentials: Option<&str>,
-        name: &str,
-    ) -> Result<Self, BusError> {
+    pub async fn connect(server: Server<'_>) -> Result<Self, BusError> {
+        let Server { url, proof, authority, name, inbox } = server;
         if url.split_once("://").map_or(url, |(_, rest)| rest).contains('@') {
             return Err(BusError::UserInAddress);
         }
-        let log = |event: Event| async move { tracing::info!("NATS: {event}") };
-        let mut options = ConnectOptions::new().name(name).event_callback(log);
-        if let Some(text) = credentials {
-            options = options.credentials(text).map_err(BusError::Credentials)?;
-        }
+        let options = ConnectOptions::new().name(name).event_callback(log);
+        let options = options.custom_inbox_prefix(inbox);
+        let options = match proof {
+            Proof::None => options,
+            Proof::Credentials(text) => options.credentials(text).map_err(BusError::Credentials)?,
+            Proof::Nkey(seed) => options.nkey(seed.text()?),
+        };
+        let options = match authority {
+            None => options,
+            // Without encryption, nobody would look at the certificate.
+            Some(file) => options.add_root_certificates(file.to_owned()).require_tls(true),
+        };
         let client = options.connect(url).await.map_err(|why| {
             let (url, why) = (url.to_owned(), why.to_string());
             BusError::Connect { url, why }
@@ -50,6 +82,14 @@ impl Bus {
     /// The longest message that the server takes, bytes, headers included.
     pub fn longest_message(&self) -> usize {
         self.client.server_info().max_payload
+    }
+}
+
+/// What the server says beside answers. A right that this user lacks shows only here: the request itself has no answer.
+async fn log(event: Event) {
+    match event {
+        Event::ServerError(why) => tracing::warn!("the NATS server refuses something: {why}"),
+        event => tracing::info!("NATS: {event}"),
     }
 }
 

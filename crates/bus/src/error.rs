@@ -8,14 +8,17 @@ pub enum BusError {
     /// The credentials can't be read.
     #[error("can't read the NATS credentials: {0}; take the file that `nsc generate creds` makes")]
     Credentials(std::io::Error),
+    /// A key can't be used.
+    #[error(transparent)]
+    Nkey(#[from] crate::seed::NkeyError),
     /// The address has a user or a password, which this library ignores.
     #[error(
-        "the address of NATS has a user or a password, which others could read; name a file of credentials (--creds)"
+        "the address of NATS has a user or a password, which others could read; name a file of credentials (--creds) or a key (--nkey)"
     )]
     UserInAddress,
     /// The server can't be reached, or does not let this user in.
     #[error(
-        "can't connect to NATS at {url}: {why}; check the address, and whether the server wants --creds"
+        "can't connect to NATS at {url}: {why}; check the address, and whether the server wants --creds or --nkey, and --tls-ca"
     )]
     Connect {
         /// The address, as it was given.
@@ -25,7 +28,8 @@ pub enum BusError {
     },
     /// A stream or a bucket can't be had.
     #[error(
-        "can't {operation}: {why}; the NATS server needs JetStream (nats-server -js), and this user the right to it"
+        "can't {operation}: {why}; the NATS server needs JetStream (nats-server -js), and this user the right to it. Of users \
+         that `goodput fleet keys` made, only the coordinator may: start `goodput fleet run` first"
     )]
     Storage {
         /// What was tried, on what.

@@ -6,6 +6,7 @@
 //! Queue     put ──▶ Inbox ──▶ Delivery        each delivery comes again until it is done
 //! Outcomes  put_once, get, hear               one for each id, whoever is first
 //! Bus       ask ──▶ Questions, tell             without storage
+//! Seed      sign ──▶ Public                     who is who
 //! ```
 #![forbid(unsafe_code)]
 // A library returns its messages. The print macros would also panic if nobody reads.
@@ -16,11 +17,13 @@ mod error;
 mod keys;
 mod outcomes;
 mod queue;
+mod seed;
 mod talk;
 
-pub use connect::Bus;
+pub use connect::{Bus, Proof, Server};
 pub use error::BusError;
 pub use keys::{Entry, Keys};
 pub use outcomes::{Heard, Outcomes};
 pub use queue::{Delivery, Inbox, Queue};
+pub use seed::{NkeyError, Public, Seed};
 pub use talk::{Question, Questions};

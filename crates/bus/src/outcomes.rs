@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::context::PublishErrorKind;
-use async_nats::jetstream::stream::{Config, LastRawMessageErrorKind, Stream};
+use async_nats::jetstream::stream::{Config, DirectGetErrorKind, Stream};
 use async_nats::{Client, HeaderMap, HeaderValue, Subscriber};
 use futures_util::StreamExt;
 use serde::Serialize;
@@ -23,7 +23,8 @@ pub struct Outcomes {
 }
 
 impl Bus {
-    /// The outcomes of this name on the subjects `subject`.ID, made on first use. Each is gone after `expiry`.
+    /// The outcomes of this name on the subjects `subject`.ID, made on first use. An id is one word
+    /// or several with dots between them. Each is gone after `expiry`.
     ///
     /// # Errors
     /// The server has no JetStream, or refuses the stream.
@@ -35,8 +36,10 @@ impl Bus {
     ) -> Result<Outcomes, BusError> {
         let config = Config {
             name: name.into(),
-            subjects: vec![format!("{subject}.*")],
+            subjects: vec![format!("{subject}.>")],
             max_age: expiry,
+            // Reading one is then a subject of its own, which a server can allow to those whom it concerns.
+            allow_direct: true,
             ..Config::default()
         };
         let stream = self.stream(config).await?;
@@ -68,9 +71,9 @@ impl Outcomes {
     /// # Errors
     /// The server does not answer.
     pub async fn get(&self, id: &str) -> Result<Option<Vec<u8>>, BusError> {
-        match self.stream.get_last_raw_message_by_subject(&self.of(id)).await {
+        match self.stream.direct_get_last_for_subject(self.of(id)).await {
             Ok(message) => Ok(Some(message.payload.to_vec())),
-            Err(why) if why.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+            Err(why) if why.kind() == DirectGetErrorKind::NotFound => Ok(None),
             Err(why) => Err(BusError::request(format!("read the outcome of {id}"))(why)),
         }
     }

@@ -74,6 +74,11 @@ impl Questions {
 }
 
 impl Question {
+    /// Where it is asked.
+    pub fn subject(&self) -> &str {
+        &self.message.subject
+    }
+
     /// What is asked.
     pub fn body(&self) -> &[u8] {
         &self.message.payload

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use goodput_bus::{Bus, BusError};
+use goodput_bus::{Bus, BusError, Proof, Server};
 use goodput_testing::servers::{Nats, nats};
 use tempfile::TempDir;
 
@@ -12,8 +12,12 @@ const LONG: Duration = Duration::from_secs(600);
 async fn bus() -> Option<(Bus, Nats, TempDir)> {
     let folder = tempfile::tempdir().expect("a temporary directory can be made");
     let nats = nats(folder.path())?;
-    let bus = Bus::connect(&nats.url(), None, "test").await.expect("it listens");
+    let bus = Bus::connect(server(&nats.url())).await.expect("it listens");
     Some((bus, nats, folder))
+}
+
+fn server(url: &str) -> Server<'_> {
+    Server { url, proof: Proof::None, authority: None, name: "test", inbox: "_INBOX.test" }
 }
 
 #[tokio::test]
@@ -78,6 +82,7 @@ async fn an_id_has_the_outcome_of_whoever_was_first() {
     let Some((bus, mut nats, _folder)) = bus().await else { return };
     let outcomes = bus.outcomes("O", "o", LONG).await.unwrap();
     assert_eq!(outcomes.get("1").await.unwrap(), None);
+    assert_eq!(outcomes.get("a.1").await.unwrap(), None);
     let mut heard = outcomes.hear("1").await.unwrap();
     assert!(outcomes.put_once("1", &"one").await.unwrap());
     assert!(!outcomes.put_once("1", &"two").await.unwrap());
@@ -109,9 +114,10 @@ async fn a_question_has_an_answer_if_someone_hears_it() {
 
 #[tokio::test]
 async fn who_can_t_connect_is_told_why() {
-    let why = Bus::connect("nats://127.0.0.1:1", None, "test").await.unwrap_err();
+    let why = Bus::connect(server("nats://127.0.0.1:1")).await.unwrap_err();
     assert!(matches!(why, BusError::Connect { .. }));
     assert!(why.to_string().contains("nats://127.0.0.1:1"), "{why}");
-    let why = Bus::connect("nats://127.0.0.1:1", Some("no creds"), "test").await.unwrap_err();
+    let server = Server { proof: Proof::Credentials("no creds"), ..server("nats://127.0.0.1:1") };
+    let why = Bus::connect(server).await.unwrap_err();
     assert!(matches!(why, BusError::Credentials(_)), "{why}");
 }

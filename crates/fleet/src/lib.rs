@@ -5,17 +5,20 @@
 //! ```text
 //! mesh file ──▶ Mesh ──▶ plan (rounds, calendar, budgets) ──▶ FleetPlan
 //! records ──▶ seen (who sent to whom) ──▶ cells ──▶ fit (senders + receivers + paths) ──▶ explain ──▶ Matrix
-//! plan ──▶ Turn ──▶ Task ──▶ step (what an agent does with it) ──▶ Outcome
+//! plan ──▶ Turn ──▶ Task ──▶ Sealed ──▶ step (what an agent does with it) ──▶ Outcome
+//! Mesh ──▶ access (what each may use on the bus) ──▶ configuration of the server
 //! ```
 #![forbid(unsafe_code)]
 // A library returns its messages. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod access;
 mod matrix;
 mod mesh;
 mod plan;
 mod task;
 
+pub use access::{Login, places, server_file};
 pub use matrix::{
     Cause, Cell, Explanation, LimitSeen, Matrix, Observation, Part, Question, Unusable, matrix,
     seen, seen_between,
@@ -25,6 +28,7 @@ pub use plan::{
     Costs, FleetPlan, LeftOut, Reason, SiteShare, fewest_rounds, opens_in_s, plan, rounds,
 };
 pub use task::{
-    Announcement, Answer, Call, Delivered, End, FORMAT, Invitation, KEPT_S, Next, Outcome, Rival,
-    Step, Task, Turn, Unreadable, is_sure, next, step, tasks, word,
+    Announcement, Answer, Call, Delivered, End, FORMAT, Farewell, Invitation, KEPT_S, Limits, Next,
+    Outcome, Rival, Role, Sealed, Step, TASK_LIFE_S, Task, Turn, Unreadable, Wanted, fitted,
+    is_sure, next, step, task_between, tasks, word,
 };

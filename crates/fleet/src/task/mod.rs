@@ -1,13 +1,21 @@
 //! Tests as tasks: what coordinator and agents of a mesh say to each other, and what each of them then does.
 
+mod agent;
 mod hold;
 mod message;
+mod sealed;
+mod single;
 mod step;
 mod turn;
+mod wanted;
 mod word;
 
+pub use agent::{Announcement, Limits, fitted};
 pub use hold::{Rival, is_sure};
-pub use message::{Announcement, Answer, Call, End, FORMAT, Invitation, Outcome, Task, Unreadable};
+pub use message::{Answer, Call, End, FORMAT, Farewell, Invitation, Outcome};
+pub use sealed::Sealed;
+pub use single::{Role, TASK_LIFE_S, Task, Unreadable};
 pub use step::{Delivered, Step, step};
 pub use turn::{KEPT_S, Next, Turn, next, tasks};
+pub use wanted::{Wanted, task_between};
 pub use word::word;

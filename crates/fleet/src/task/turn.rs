@@ -3,7 +3,8 @@
 use goodput_model::Direction;
 use serde::{Deserialize, Serialize};
 
-use super::message::{FORMAT, Task, is_id};
+use super::message::{FORMAT, is_id};
+use super::single::Task;
 use crate::mesh::{Mesh, Site};
 use crate::plan::plan;
 
@@ -70,7 +71,8 @@ pub fn tasks(mesh: &Mesh, turn: &Turn) -> Vec<Vec<Vec<Task>>> {
         let [one, two] = [index(pair[0])?, index(pair[1])?];
         let mut ways = vec![[one, two]];
         ways.extend(mesh.both_directions.then_some([two, one]));
-        ways.into_iter().map(|way| task(mesh, turn, way)).collect()
+        let id = |way: [usize; 2]| format!("{}-{}-{}", turn.id, way[0], way[1]);
+        ways.into_iter().map(|way| task_of(mesh, id(way), way)).collect()
     };
     let rounds = plan.rounds.iter();
     let rounds = rounds.map(|round| round.iter().filter(is_due).filter_map(tests).collect());
@@ -84,8 +86,10 @@ fn is_in_turn(number: u64, runs: u32, turns: u32) -> bool {
     (number + 1) * runs / turns > number * runs / turns
 }
 
-/// The side that can be called listens: the receiver, if both can.
-fn task(mesh: &Mesh, turn: &Turn, [sender, receiver]: [usize; 2]) -> Option<Task> {
+/// The side that can be called listens: the receiver, if both can. Whoever gives the task out says until when it may be
+/// begun, and which coordinator that is.
+pub(super) fn task_of(mesh: &Mesh, id: String, way: [usize; 2]) -> Option<Task> {
+    let [sender, receiver] = way;
     let [from, to]: [&Site; 2] = [&mesh.sites[sender], &mesh.sites[receiver]];
     let (near, far, direction) = match to.target {
         Some(_) => (from, to, Direction::Send),
@@ -93,17 +97,21 @@ fn task(mesh: &Mesh, turn: &Turn, [sender, receiver]: [usize; 2]) -> Option<Task
     };
     Some(Task {
         format: FORMAT,
-        id: format!("{}-{sender}-{receiver}", turn.id),
+        id,
         near: near.name.clone(),
         far: far.name.clone(),
         target: far.target.clone()?,
         direction,
         length_s: mesh.length_s,
+        rate: None,
+        expires_s: 0.0,
+        token: 0,
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::single::Role;
     use super::*;
     use std::collections::HashSet;
 
@@ -141,7 +149,7 @@ mod tests {
         assert_eq!((&*back.near, &*back.target), ("c", "a.example"));
         assert_eq!(back.direction, Direction::Reverse);
         let json = serde_json::to_vec(back).unwrap();
-        assert_eq!(Task::read(&json, "c").as_ref(), Ok(back), "an agent takes it");
+        assert_eq!(Task::read(&json, Role::Near, "c", 0.0).as_ref(), Ok(back), "an agent takes it");
     }
 
     #[test]

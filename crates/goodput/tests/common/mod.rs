@@ -1,5 +1,6 @@
 //! A server on loopback and ways to run goodput against it, for every end-to-end test.
 
+mod kept;
 mod moved;
 
 use std::io::{BufRead, BufReader};
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use goodput_model::Record;
 use tempfile::TempDir;
 
+pub use kept::records;
 pub use moved::moved;
 
 /// Half a second of payload, and more on a machine that is busy: no plan of bytes ends before any have moved, as one of

@@ -1,112 +1,17 @@
 //! `goodput fleet agent` and `goodput fleet run`, with a nats-server of their own on loopback.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout, Output, Stdio};
-
-use goodput_model::{Direction, Record};
-use goodput_store::{Store, Wanted};
-use goodput_testing::servers::{Nats, nats};
+use goodput_model::Direction;
 use goodput_testing::wait_for;
 
-use crate::common::{Home, stderr, stdout};
-
-/// Both directions of one pair, of which only `a` can be called.
-const PAIR: &str =
-    "[test]\nlength = \"1s\"\npause = \"0s\"\n[site.a]\ntarget = \"127.0.0.1\"\n[site.b]\n";
-
-/// A bus, and a home for each process.
-struct Fleet {
-    nats: Nats,
-    storage: Home,
-}
-
-impl Fleet {
-    /// None without nats-server.
-    fn new() -> Option<Self> {
-        let storage = Home::new();
-        Some(Self { nats: nats(storage.path())?, storage })
-    }
-
-    fn mesh(&self, text: &str) -> String {
-        self.storage.file("mesh.toml", text).display().to_string()
-    }
-
-    fn run(&self, home: &Home, mesh: &str) -> Child {
-        let url = self.nats.url();
-        let mut command = home.goodput(&["fleet", "run", mesh, "--nats", &url, "--once"]);
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().expect("the program under test can be started")
-    }
-
-    fn run_to_the_end(&self, home: &Home, mesh: &str) -> Output {
-        self.run(home, mesh).wait_with_output().expect("it ends")
-    }
-}
-
-/// An agent that runs; killed with the test.
-struct Agent {
-    child: Child,
-    _stdout: BufReader<ChildStdout>,
-    home: Home,
-}
-
-impl Agent {
-    fn start(fleet: &Fleet, name: &str) -> Self {
-        Self::start_in(fleet, name, Home::new())
-    }
-
-    /// Waits until it has its name.
-    fn start_in(fleet: &Fleet, name: &str, home: Home) -> Self {
-        let arguments = ["fleet", "agent", "--nats", &fleet.nats.url(), "--name", name];
-        let log = std::fs::File::create(home.path().join("agent.log")).expect("it is ours");
-        let mut command = home.goodput(&arguments);
-        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("it starts");
-        let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
-        let mut line = String::new();
-        stdout.read_line(&mut line).expect("it says that it runs");
-        let log = std::fs::read_to_string(home.path().join("agent.log")).unwrap_or_default();
-        assert!(line.starts_with(&format!("agent {name} at ")), "{line:?} {log}");
-        Self { child, _stdout: stdout, home }
-    }
-
-    /// The servers that it has open.
-    fn servers(&self) -> usize {
-        let pid = self.child.id();
-        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-        children.unwrap_or_default().split_whitespace().count()
-    }
-
-    fn records(&self) -> Vec<Record> {
-        records(&self.home)
-    }
-
-    /// As the kernel does when memory is short.
-    fn kill(mut self) -> Home {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("it is ours");
-        std::mem::replace(&mut self.home, Home::new())
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn records(home: &Home) -> Vec<Record> {
-    let store = Store::open(&home.path().join("goodput/history.db")).expect("it can be made");
-    let found = store.search(&Wanted::default()).expect("it can be read");
-    found.iter().map(|entry| store.get(entry.id).expect("it is a record")).collect()
-}
+use crate::common::{Home, records, stderr, stdout};
+use crate::fleet_stage::{Agent, Fleet, PAIR};
 
 #[test]
 fn a_pair_is_tested_in_both_directions_by_the_side_that_can_call() {
     let Some(fleet) = Fleet::new() else { return };
     let (a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
     fleet.nats.publish("goodput.task.b", "poison");
-    fleet.nats.publish("goodput.call.a", "{\"open\":7}");
+    fleet.nats.publish("goodput.call.a.b", "{\"open\":7}");
     let home = Home::new();
     let output = fleet.run_to_the_end(&home, &fleet.mesh(PAIR));
     let said = stdout(&output);
@@ -115,7 +20,7 @@ fn a_pair_is_tested_in_both_directions_by_the_side_that_can_call() {
         assert!(said.contains(words), "{words}: {said}");
     }
     assert_eq!(a.records().len(), 0, "who is called keeps nothing");
-    let (mut called, mut kept) = (b.records(), records(&home));
+    let (mut called, mut kept) = (b.records(), records(home.path()));
     called.sort_by(|one, two| one.started.cmp(&two.started));
     kept.sort_by(|one, two| one.started.cmp(&two.started));
     assert_eq!(called, kept, "to the last bit");
@@ -169,11 +74,11 @@ fn a_coordinator_that_was_killed_has_a_successor_and_nothing_runs_twice() {
     run.wait().expect("it is ours");
     let output = fleet.run_to_the_end(&second, &mesh);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
-    assert_eq!((b.records().len(), records(&second).len()), (2, 2), "{}", stdout(&output));
+    assert_eq!((b.records().len(), records(second.path()).len()), (2, 2), "{}", stdout(&output));
     // What is done is known: a turn that has ended is not made again by accident, but by another run.
     let output = fleet.run_to_the_end(&second, &mesh);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
-    assert_eq!((b.records().len(), records(&second).len()), (4, 4));
+    assert_eq!((b.records().len(), records(second.path()).len()), (4, 4));
 }
 
 #[test]

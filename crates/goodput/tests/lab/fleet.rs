@@ -2,15 +2,16 @@
 
 use std::net::{IpAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use goodput_lab::{Host, Lab, Scenario};
-use goodput_model::{Direction, Family, Record};
-use goodput_store::{Store, Wanted};
-use goodput_testing::{servers, wait_for};
+use goodput_model::{Direction, Family};
+use goodput_testing::servers::{self, Running, nats_in};
+use goodput_testing::wait_for;
 use libtest_mimic::Failed;
 use tempfile::TempDir;
 
+use crate::kept_records::records;
 use crate::neighbours::Test;
 use crate::stage::exe;
 
@@ -21,16 +22,6 @@ pub fn all() -> Vec<Test> {
 
 /// In a namespace of the test's own.
 const PORT: u16 = 4222;
-
-/// A program that ends with the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// A link of 50 Mbit/s: far from what this machine could do, so that a test over another way would be seen.
 fn scenario() -> Result<Scenario, Failed> {
@@ -49,20 +40,11 @@ fn goodput(host: &Host, home: &Path, arguments: &[&str]) -> Result<Command, Fail
 
 /// The bus at the far host, on every address of it.
 fn nats(lab: &Lab, storage: &Path, address: IpAddr) -> Result<Running, Failed> {
-    let mut command = lab.far().command("nats-server")?;
-    command.args(["-js", "-p", &PORT.to_string(), "-sd"]).arg(storage);
-    let running = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
-    wait_for("nats-server to listen", || {
+    let command = lab.far().command("nats-server")?;
+    Ok(nats_in(command, storage, PORT, || {
         let reached = lab.near().within(|| TcpStream::connect((address, PORT)).is_ok());
         reached.is_ok_and(|reached| reached)
-    });
-    Ok(running)
-}
-
-fn records(home: &Path) -> Result<Vec<Record>, Failed> {
-    let store = Store::open(&home.join("goodput/history.db"))?;
-    let found = store.search(&Wanted::default())?;
-    Ok(found.iter().map(|entry| store.get(entry.id)).collect::<Result<_, _>>()?)
+    }))
 }
 
 /// The near site can call and not be called, as behind a NAT: the far one sends to it, too.
@@ -95,7 +77,7 @@ fn a_pair_behind_a_link_is_tested() -> Result<(), Failed> {
         goodput(lab.near(), home, &["fleet", "run", &mesh, "--nats", &url, "--once"])?.output()?;
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
-    let kept = records(home)?;
+    let kept = records(home);
     let mut directions: Vec<_> = kept.iter().map(|record| record.plan.direction).collect();
     directions.sort_by_key(|direction| *direction == Direction::Send);
     let rates: Vec<_> = kept.iter().map(|record| record.result.goodput_bits_per_s.0).collect();

@@ -12,6 +12,8 @@ mod howtos;
 #[path = "../common/journals.rs"]
 mod journals;
 mod kept;
+#[path = "../common/kept.rs"]
+mod kept_records;
 mod latency;
 mod long_path;
 mod majority;

@@ -8,14 +8,14 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-pub use nats::{Nats, nats};
+pub use nats::{Heard, Nats, nats, nats_in, nats_with};
 pub use nginx::{Nginx, nginx};
 pub use vsftpd::vsftpd;
 
 use crate::{skip, wait_for};
 
 /// A program that ends with the test.
-pub struct Running(Child);
+pub struct Running(pub Child);
 
 impl Drop for Running {
     fn drop(&mut self) {

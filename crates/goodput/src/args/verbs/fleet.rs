@@ -1,20 +1,37 @@
 //! What `goodput fleet` takes.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use goodput_model::{BitRate, Bytes};
 
+use crate::args::values::budget::budget;
 use crate::args::values::number::whole;
-use crate::args::values::{percent, time, when};
+use crate::args::values::{address, percent, rate, time, when};
+
+/// How much slower than typical a slow pair is, unless the user says.
+pub const SLOW: &str = "10%";
 
 const MATRIX_EXAMPLES: &str = "\
 Examples:
     goodput fleet matrix                            # of all hosts
     goodput fleet matrix --mesh mesh.toml --cells";
 
-const AGENT_EXAMPLE: &str = "\
+const AGENT_EXAMPLES: &str = "\
+Examples:
+    goodput fleet agent --nats tls://bus.example --nkey berlin/login.nk --name berlin
+    goodput fleet agent --nats nats://bus --name b --max-rate 100mbit --budget 20GB/day";
+
+const KEYS_EXAMPLE: &str = "\
 Example:
-    goodput fleet agent --nats tls://bus --creds b.creds --name berlin";
+    goodput fleet keys mesh.toml -o keys";
+
+const TEST_EXAMPLE: &str = "\
+Example:
+    goodput fleet test berlin paris --nats nats://bus.example
+
+Exit codes: 0 there is a record, 1 there is none, 2 the test could not be asked for.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -29,8 +46,9 @@ pub enum Fleet {
     /// Carry out the tests of one site that come over NATS
     ///
     /// The agent announces its site, and waits for tasks. No port stands open: for each test that another site calls for,
-    /// it starts a server with one key and ends it afterwards. Whoever may write to the NATS account can have tests made.
-    #[command(after_help = AGENT_EXAMPLE)]
+    /// it starts a server with one key and ends it afterwards. It changes no settings. Without --trust, whoever may write to
+    /// the NATS account can have tests made.
+    #[command(after_help = AGENT_EXAMPLES)]
     Agent(FleetAgentArgs),
     /// Have the agents of a mesh test its pairs, round by round
     ///
@@ -38,6 +56,18 @@ pub enum Fleet {
     /// where one was ended or killed. Only one runs at a time; others wait. The history of this host keeps the records.
     #[command(after_help = RUN_EXAMPLES)]
     Run(FleetRunArgs),
+    /// Have two sites of a mesh test at once
+    ///
+    /// The test comes before all that the coordinator has not begun yet. If no coordinator runs, this command is one for
+    /// this test. The history of this host keeps the record.
+    #[command(after_help = TEST_EXAMPLE)]
+    Test(FleetTestArgs),
+    /// Make the keys of a fleet, and the part of NATS' configuration that knows them
+    ///
+    /// Each site and the coordinator get a key (nkey) with which they log in, and may use only the subjects that they need.
+    /// The coordinator gets one more, with which it signs tasks. Keys that exist stay. Run it again when the mesh changes.
+    #[command(after_help = KEYS_EXAMPLE)]
+    Keys(FleetKeysArgs),
     /// Plan the rounds in which a mesh is tested, and what they cost
     ///
     /// No host and no declared uplink is in two tests at once. goodput reads the file and sends nothing. docs/fleet.md
@@ -60,6 +90,12 @@ pub struct NatsArgs {
     /// File with the credentials of a NATS user, as nsc makes it
     #[arg(long, value_name = "FILE")]
     pub creds: Option<PathBuf>,
+    /// File with the key (nkey seed) of a NATS user, as `goodput fleet keys` makes it
+    #[arg(long, value_name = "FILE", conflicts_with = "creds")]
+    pub nkey: Option<PathBuf>,
+    /// Certificates (PEM) of the authority that signed the server's own; requires TLS [default: those of this host]
+    #[arg(long, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
 }
 
 /// `goodput fleet agent`
@@ -73,6 +109,21 @@ pub struct FleetAgentArgs {
     /// Longest test to take part in
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time::seconds)]
     pub max_duration: f64,
+    /// Highest rate of a test; `fleet run` keeps to it [default: any]
+    ///
+    /// The matrix leaves out tests with a rate to keep.
+    #[arg(long, value_name = "RATE", value_parser = rate::positive)]
+    pub max_rate: Option<BitRate>,
+    /// Bytes that tests may cost this site in any 24 hours, both directions together [default: any]
+    #[arg(long, value_name = "BYTES/day", value_parser = budget)]
+    pub budget: Option<Bytes>,
+    /// Sites to test with [default: all]
+    #[arg(long, value_name = "SITE", num_args = 1.., value_delimiter = ',')]
+    pub accept: Vec<String>,
+    /// Refuse tasks that this key has not signed: the coordinator's public key, or its file [default: coordinator.pub
+    /// beside --nkey or --creds, if there is one]
+    #[arg(long, value_name = "KEY|FILE")]
+    pub trust: Option<String>,
 }
 
 /// `goodput fleet run`
@@ -83,9 +134,56 @@ pub struct FleetRunArgs {
     pub mesh: PathBuf,
     #[command(flatten)]
     pub nats: NatsArgs,
+    #[command(flatten)]
+    pub signing: SigningArgs,
     /// Test the mesh once, whatever its file says
     #[arg(long)]
     pub once: bool,
+    /// Serve metrics of the fleet for Prometheus at this address (OpenMetrics, /metrics)
+    ///
+    /// Everyone who reaches the address can read them.
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address::with_port, conflicts_with = "once")]
+    pub metrics: Option<SocketAddr>,
+}
+
+/// How tasks are signed.
+#[derive(Debug, Args)]
+pub struct SigningArgs {
+    /// File with the key that signs tasks [default: sign.nk beside --nkey or --creds, if there is one]
+    #[arg(long, value_name = "FILE")]
+    pub sign: Option<PathBuf>,
+}
+
+/// `goodput fleet test`
+#[derive(Debug, Args)]
+pub struct FleetTestArgs {
+    /// Site that sends
+    #[arg(value_name = "SENDER")]
+    pub sender: String,
+    /// Site that receives
+    #[arg(value_name = "RECEIVER")]
+    pub receiver: String,
+    #[command(flatten)]
+    pub nats: NatsArgs,
+    #[command(flatten)]
+    pub signing: SigningArgs,
+    /// Mesh file with the sites [default: that of the newest `fleet run`]
+    #[arg(long, value_name = "MESH.toml")]
+    pub mesh: Option<PathBuf>,
+    /// Length of the test [default: that of the mesh]
+    #[arg(long, value_name = "TIME", value_parser = time::seconds)]
+    pub duration: Option<f64>,
+}
+
+/// `goodput fleet keys`
+#[derive(Debug, Args)]
+pub struct FleetKeysArgs {
+    /// Mesh file: sites, uplinks, pairs, budgets and windows (TOML)
+    #[arg(value_name = "MESH.toml")]
+    pub mesh: PathBuf,
+    /// Directory for the keys
+    #[arg(short, long, value_name = "DIR")]
+    pub output: PathBuf,
 }
 
 /// `goodput fleet plan`
@@ -112,7 +210,7 @@ pub struct FleetMatrixArgs {
     #[arg(long, value_name = "WHEN", default_value = "30d", value_parser = when::since)]
     pub since: String,
     /// How much slower than typical a slow pair is, at least
-    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = percent::tolerance)]
+    #[arg(long, value_name = "PERCENT", default_value = SLOW, value_parser = percent::tolerance)]
     pub slow: f64,
     /// Describe each pair, not only the slow ones
     #[arg(long)]

@@ -25,7 +25,10 @@ use clap::Subcommand;
 pub use ceiling::CeilingArgs;
 pub use check::CheckArgs;
 pub use compare::{Combination, CompareArgs, ComparisonArgs};
-pub use fleet::{Fleet, FleetAgentArgs, FleetMatrixArgs, FleetPlanArgs, FleetRunArgs, NatsArgs};
+pub use fleet::{
+    Fleet, FleetAgentArgs, FleetKeysArgs, FleetMatrixArgs, FleetPlanArgs, FleetRunArgs,
+    FleetTestArgs, NatsArgs, SLOW,
+};
 pub use generate::Generate;
 pub use history::{ExportArgs, HistoryArgs, HistoryDeed, PruneArgs};
 pub use key::KeyArgs;

@@ -1,13 +1,14 @@
 //! A key of the bus that one process holds for as long as it renews it: the name of an agent, the lease of the
 //! coordinator. What the looks mean is decided in `goodput_fleet`.
 
-use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
 use anyhow::{Error, Result, anyhow};
 use goodput_bus::{BusError, Entry, Keys};
 use goodput_engine::Interrupt;
 use goodput_fleet::{Rival, is_sure};
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -20,13 +21,13 @@ const LOOK: Duration = Duration::from_millis(500);
 pub(super) struct Held<'a> {
     keys: &'a Keys,
     key: &'a str,
-    /// No other process writes the same.
-    value: Value,
+    /// Its `session` tells it apart from those of other processes.
+    value: RefCell<Value>,
     revision: Cell<u64>,
     /// When the last renewal that succeeded was asked for.
-    renewed: Cell<Instant>,
+    renewed: Cell<Duration>,
     /// The clock of the server, seconds since 1970, and when it was read.
-    clock: Cell<(f64, Instant)>,
+    clock: Cell<(f64, Duration)>,
 }
 
 /// What became of a wish.
@@ -51,9 +52,10 @@ impl<'a> Held<'a> {
     ) -> Result<Taken<'a>> {
         let mut seen = Rival::default();
         loop {
-            let asked = Instant::now();
+            let asked = awake_or_not();
             if let Some(revision) = keys.create(key, &value).await? {
                 let (revision, renewed) = (Cell::new(revision), Cell::new(asked));
+                let value = RefCell::new(value);
                 let clock = Cell::new((0.0, asked));
                 let held = Self { keys, key, value, revision, renewed, clock };
                 held.read_clock().await?;
@@ -89,23 +91,29 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// Returns whether the key is still ours.
-    async fn renew(&self) -> Result<bool, BusError> {
-        let asked = Instant::now();
-        let mut next = self.keys.update(self.key, &self.value, self.revision.get()).await?;
+    /// Has others see this value from the next renewal on.
+    pub fn say(&self, value: Value) {
+        *self.value.borrow_mut() = value;
+    }
+
+    /// Renews the key. Returns whether it is still ours.
+    pub async fn renew(&self) -> Result<bool, BusError> {
+        let asked = awake_or_not();
+        let value = self.value.borrow().clone();
+        let mut next = self.keys.update(self.key, &value, self.revision.get()).await?;
         if next.is_none() {
             // It has expired, or the answer to the last renewal was lost.
             next = match self.keys.entry(self.key).await? {
-                None => self.keys.create(self.key, &self.value).await?,
-                Some(entry) if is(&entry, &self.value) => {
-                    self.keys.update(self.key, &self.value, entry.revision).await?
+                None => self.keys.create(self.key, &value).await?,
+                Some(entry) if is_of(&entry, &value) => {
+                    self.keys.update(self.key, &value, entry.revision).await?
                 }
                 Some(_) => None,
             };
         }
         if next.is_none() {
             // The answer to this one may have been lost, too.
-            let entry = self.keys.entry(self.key).await?.filter(|entry| is(entry, &self.value));
+            let entry = self.keys.entry(self.key).await?.filter(|entry| is_of(entry, &value));
             next = entry.map(|entry| entry.revision);
         }
         let Some(revision) = next else { return Ok(false) };
@@ -117,14 +125,14 @@ impl<'a> Held<'a> {
 
     async fn read_clock(&self) -> Result<(), BusError> {
         if let Some(entry) = self.keys.entry(self.key).await? {
-            self.clock.set((entry.written_s, Instant::now()));
+            self.clock.set((entry.written_s, awake_or_not()));
         }
         Ok(())
     }
 
     /// Waits until the key is ours for certain. While the server is away, nobody knows.
     pub async fn wait_until_sure(&self) {
-        while !is_sure(self.renewed.get().elapsed().as_secs_f64(), EXPIRY.as_secs_f64()) {
+        while !is_sure(since(self.renewed.get()), EXPIRY.as_secs_f64()) {
             sleep(LOOK).await;
         }
     }
@@ -132,7 +140,7 @@ impl<'a> Held<'a> {
     /// The time by the clock of the server, seconds since 1970.
     pub fn now_s(&self) -> f64 {
         let (then_s, read) = self.clock.get();
-        then_s + read.elapsed().as_secs_f64()
+        then_s + since(read)
     }
 
     /// Gives the key back at once.
@@ -143,6 +151,18 @@ impl<'a> Held<'a> {
     }
 }
 
-fn is(entry: &Entry, value: &Value) -> bool {
-    serde_json::from_slice::<Value>(&entry.value).is_ok_and(|found| found == *value)
+/// Whether the same process has written both.
+fn is_of(entry: &Entry, value: &Value) -> bool {
+    let found = serde_json::from_slice::<Value>(&entry.value);
+    found.is_ok_and(|found| !found["session"].is_null() && found["session"] == value["session"])
+}
+
+/// The time since this host began, also while it was suspended (clock_gettime(2), `CLOCK_BOOTTIME`): a key expires
+/// meanwhile.
+fn awake_or_not() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
+}
+
+fn since(then: Duration) -> f64 {
+    awake_or_not().saturating_sub(then).as_secs_f64()
 }

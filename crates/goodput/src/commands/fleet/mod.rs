@@ -2,12 +2,17 @@
 //!
 //! ```text
 //! plan, matrix        the mesh file, the history
-//! run    ──▶ places ──▶ NATS ◀── places ◀── agent
-//! held                a name or the lease, for as long as it is renewed
+//! keys                the mesh file ──▶ users of NATS and their keys
+//! run, ask ──▶ coordinator ──▶ places ──▶ NATS ◀── places ◀── agent
+//! held, fence         a name or the lease, for as long as it is renewed; who has it now
 //! ```
 
 mod agent;
+mod ask;
+mod coordinator;
+mod fence;
 mod held;
+mod keys;
 mod matrix;
 mod mesh_file;
 mod places;
@@ -28,5 +33,7 @@ pub fn run(what: &Fleet, state: Option<PathBuf>) -> Result<Exit> {
         Fleet::Matrix(args) => matrix::run(args),
         Fleet::Agent(args) => agent::run(args, state),
         Fleet::Run(args) => run::run(args),
+        Fleet::Test(args) => ask::run(args),
+        Fleet::Keys(args) => keys::run(args),
     }
 }

@@ -2,44 +2,18 @@
 //!
 //! What is unknown is absent: a target without a result has no goodput, rather than one of 0.
 
-use std::fmt::{self, Write};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use goodput_model::Bytes;
 use jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{EncodeLabelValue, LabelValueEncoder};
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::commands::open_metrics::{Counters, Gauges, Label, Labels, gauges};
 use crate::report::watch::{Event, Tested};
-
-/// The value of a label. Targets, and rules of future records, are any text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Label(String);
-
-impl EncodeLabelValue for Label {
-    /// Escapes as OpenMetrics 1.0 requires ("Escaping"); the library writes the text as it is.
-    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
-        for c in self.0.chars() {
-            match c {
-                '\\' => encoder.write_str("\\\\")?,
-                '"' => encoder.write_str("\\\"")?,
-                '\n' => encoder.write_str("\\n")?,
-                c => encoder.write_char(c)?,
-            }
-        }
-        Ok(())
-    }
-}
-
-type Labels = Vec<(&'static str, Label)>;
-type Gauges = Family<Labels, Gauge<f64, AtomicU64>>;
-type Counters = Family<Labels, Counter>;
 
 /// The labels of a target.
 fn of(target: &str) -> Labels {
@@ -252,12 +226,6 @@ impl Metrics {
         let _ = encode(&mut text, &self.registry);
         text
     }
-}
-
-fn gauges(registry: &mut Registry, name: &str, help: &str, unit: &str) -> Gauges {
-    let gauges = Gauges::default();
-    registry.register_with_unit(name, help, Unit::Other(unit.into()), gauges.clone());
-    gauges
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ mod metrics;
 mod notify;
 mod path;
 mod retention;
-mod spent;
 mod turn;
 
 use std::path::PathBuf;
@@ -25,9 +24,9 @@ use tokio::time::sleep;
 use self::metrics::Metrics;
 use self::notify::Program;
 use self::path::{Limits, NoRun, Path, Run};
-use self::spent::Note;
 use self::turn::HostTurn;
 use super::measured;
+use super::spent::{self, Note};
 use crate::args::WatchArgs;
 use crate::data_dirs::history;
 use crate::exit::Exit;

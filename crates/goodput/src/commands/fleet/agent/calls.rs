@@ -1,22 +1,37 @@
 //! What other agents ask of this one: to listen for a test, and to stop.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow, bail};
 use goodput_bus::{Question, Questions};
-use goodput_fleet::{Answer, Call, Invitation};
+use goodput_fleet::{Answer, Call, Farewell, Invitation, Role, Task};
+use goodput_model::Bytes;
 
 use super::here::Here;
 use super::listener::Listener;
+use super::purse::Purse;
+use crate::commands::spent::Note;
 use crate::exit;
+
+/// Tests of which the near agent has not yet said what they cost: more can't be in the moments between two tests.
+const MOST_NOTES: usize = 16;
+
+/// What goes on at the far end.
+#[derive(Default)]
+struct Open {
+    listener: Option<Listener>,
+    /// What tests may have cost, by their tasks.
+    notes: HashMap<String, Note>,
+}
 
 /// Answers until the connection is closed for good.
 pub(super) async fn answer(here: &Here<'_>, mut questions: Questions) -> Result<()> {
-    let mut listener: Option<Listener> = None;
+    let mut open = Open::default();
     loop {
         tokio::select! {
-            question = questions.next() => one(here, question?, &mut listener).await,
-            () = ended(&mut listener) => listener = None,
+            question = questions.next() => one(here, question?, &mut open).await,
+            () = ended(&mut open.listener) => open.listener = None,
         }
     }
 }
@@ -29,12 +44,19 @@ async fn ended(listener: &mut Option<Listener>) {
     }
 }
 
-async fn one(here: &Here<'_>, question: Question, listener: &mut Option<Listener>) {
+async fn one(here: &Here<'_>, question: Question, open: &mut Open) {
+    // The subject ends with the word of the site that asks, which the server of NATS can hold it to.
+    let caller = question.subject().rsplit('.').next().unwrap_or_default().to_owned();
     let answer = match Call::read(question.body()) {
-        Ok(Call::Open(invitation)) => opened(here, &invitation, listener).await,
-        Ok(Call::Close(task)) => closed(&task, listener).await,
-        Err(why) => Answer::Refused(why),
+        Ok(Call::Open(invitation)) => opened(here, &invitation, &caller, open).await,
+        Ok(Call::Close(farewell)) => Ok(closed(here, &farewell, open).await),
+        Err(why) => Err(anyhow!(why)),
     };
+    let answer = answer.unwrap_or_else(|why| {
+        let why = exit::in_words(&why);
+        tracing::warn!("a call of {caller} is refused: {why}");
+        Answer::Refused(format!("{}: {why}", here.site))
+    });
     if let Err(why) = question.answer(&answer).await {
         tracing::warn!("{why}");
     }
@@ -43,32 +65,56 @@ async fn one(here: &Here<'_>, question: Question, listener: &mut Option<Listener
 async fn opened(
     here: &Here<'_>,
     invitation: &Invitation,
-    listener: &mut Option<Listener>,
-) -> Answer {
-    let Here { site, max_duration_s, .. } = here;
-    // Written so that a length that is no number is refused, too.
-    if !(invitation.length_s > 0.0 && invitation.length_s <= *max_duration_s) {
-        let why =
-            format!("{site} takes part in tests of at most {max_duration_s} s (--max-duration)");
-        return Answer::Refused(why);
+    caller: &str,
+    open: &mut Open,
+) -> Result<Answer> {
+    let task = here.opened(&invitation.sealed, Role::Far).map_err(|bad| anyhow!(bad.why))?;
+    let limits = here.limits();
+    check(here, &task, caller).await?;
+    if let Some(why) = limits.refuse(&here.site, &task) {
+        bail!(why);
     }
-    let Ok(turn) = Arc::clone(&here.turn).try_lock_owned() else {
-        return Answer::Refused(format!("{site} is in another test"));
-    };
-    match Listener::open(invitation, turn).await {
-        Ok(opened) => {
-            let answer = Answer::Listening { port: opened.port, key: opened.key.to_string() };
-            *listener = Some(opened);
-            answer
-        }
-        Err(why) => Answer::Refused(format!("{site}: {}", exit::in_words(&why))),
+    let Ok(turn) = Arc::clone(&here.turn).try_lock_owned() else { bail!("it is in another test") };
+    if !here.called.note(&task.id, task.expires_s, here.held.now_s())? {
+        bail!("it was called for the task {} before", task.id);
     }
+    let listener = Listener::open(&task, &invitation.key, limits.max_rate, turn).await?;
+    if let Some((purse, left)) = here.purse.as_ref().zip(limits.left) {
+        note(purse, &task, left, open);
+    }
+    let (port, key) = (listener.port, listener.key.to_string());
+    open.listener = Some(listener);
+    Ok(Answer::Listening { port, key, most_bytes: limits.left.map(|left| left.0) })
 }
 
-async fn closed(task: &str, listener: &mut Option<Listener>) -> Answer {
-    if let Some(open) = listener.as_mut().filter(|open| open.task == task) {
-        open.close().await;
-        *listener = None;
+/// Refuses a caller that the task does not name, and a task that another coordinator gives out again.
+async fn check(here: &Here<'_>, task: &Task, caller: &str) -> Result<()> {
+    if goodput_fleet::word(&task.near).as_deref() != Ok(caller) {
+        bail!("the task {} is one of {}, not of who calls ({caller})", task.id, task.near);
+    }
+    if here.is_stale(task).await? {
+        bail!("the task {} is one of a coordinator that has a successor", task.id);
+    }
+    Ok(())
+}
+
+/// Until the near agent says what the test has cost, it is what it may cost at most.
+fn note(purse: &Purse, task: &Task, left: Bytes, open: &mut Open) {
+    if open.notes.len() >= MOST_NOTES {
+        open.notes.clear();
+    }
+    let most = task.most_bytes().unwrap_or(left);
+    open.notes.insert(task.id.clone(), purse.begin(most));
+}
+
+async fn closed(here: &Here<'_>, farewell: &Farewell, open: &mut Open) -> Answer {
+    let Farewell { task, bytes } = farewell;
+    if let Some(listener) = open.listener.as_mut().filter(|listener| listener.task == *task) {
+        listener.close().await;
+        open.listener = None;
+    }
+    if let Some((purse, note)) = here.purse.as_ref().zip(open.notes.remove(task)) {
+        purse.settle(note, Bytes(bytes.unwrap_or_default()));
     }
     Answer::Closed
 }

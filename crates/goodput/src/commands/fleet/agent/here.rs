@@ -1,9 +1,18 @@
-//! What all parts of an agent know.
+//! What all parts of an agent know, and what it takes part in.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use anyhow::Result;
+use goodput_bus::{BusError, Public};
+use goodput_fleet::{Limits, Role, Sealed, Task, Unreadable};
 use tokio::sync::Mutex;
 
+use super::called::Called;
+use super::purse::Purse;
+use crate::commands::fleet::fence;
+use crate::commands::fleet::held::Held;
 use crate::commands::fleet::places::Places;
 
 /// This agent.
@@ -14,10 +23,47 @@ pub(super) struct Here<'a> {
     pub word: String,
     /// Tells it apart from others of the same name.
     pub session: String,
-    /// Longest test that it takes part in, seconds.
-    pub max_duration_s: f64,
+    /// What it takes part in, apart from what is left of the budget.
+    pub limits: Limits,
+    /// Its budget; none: without one.
+    pub purse: Option<Purse>,
+    /// The key whose signature a task needs; none: it takes any task.
+    pub trust: Option<Public>,
     /// The bus.
     pub places: &'a Places,
+    /// Its name, and the clock of the bus.
+    pub held: &'a Held<'a>,
+    /// The tasks that it was called for.
+    pub called: Called,
+    /// The tasks that this process has begun to measure, and whose outcome is not published.
+    pub measuring: RefCell<HashSet<String>>,
     /// The right to be in a test: it is in one at a time.
     pub turn: Arc<Mutex<()>>,
+}
+
+impl Here<'_> {
+    /// The limits as they are now.
+    pub fn limits(&self) -> Limits {
+        let left = self.purse.as_ref().map(Purse::left);
+        Limits { left, ..self.limits.clone() }
+    }
+
+    /// The task in a message, if it is for this site and signed as it must be.
+    pub fn opened(&self, sealed: &Sealed, role: Role) -> Result<Task, Unreadable> {
+        if let Some(trust) = &self.trust {
+            // Who has not signed must not be able to end a task of that name, so it has no id.
+            let unsigned =
+                |why: &str| Unreadable { id: None, why: format!("{why} (--trust {trust})") };
+            sealed
+                .check(|bytes, signature| trust.has_signed(bytes, signature))
+                .map_err(unsigned)?;
+        }
+        Task::read(sealed.task.as_bytes(), role, &self.site, self.held.now_s())
+    }
+
+    /// Whether a coordinator gave it out that has a successor, who gives it out again.
+    pub async fn is_stale(&self, task: &Task) -> Result<bool, BusError> {
+        let newest = fence::newest(&self.places.turns).await?;
+        Ok(newest.is_some_and(|newest| newest != task.token))
+    }
 }

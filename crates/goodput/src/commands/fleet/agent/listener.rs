@@ -8,7 +8,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use goodput_fleet::Invitation;
+use goodput_fleet::Task;
+use goodput_model::BitRate;
 use goodput_wire::keys::{KeyFile, PublicKey};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
@@ -16,6 +17,8 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::target;
+use crate::args::rate;
 use crate::key_files;
 
 /// How long the server may take to begin.
@@ -43,12 +46,19 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Starts a server for the client that is invited; `turn` is this agent's right to be in a test.
-    pub async fn open(invitation: &Invitation, turn: OwnedMutexGuard<()>) -> Result<Self> {
-        let near: PublicKey = invitation.key.parse()?;
+    /// Starts a server for the near end of a task, which will prove the key `near`. `turn` is this agent's right to be in a
+    /// test.
+    pub async fn open(
+        task: &Task,
+        near: &str,
+        max_rate: Option<BitRate>,
+        turn: OwnedMutexGuard<()>,
+    ) -> Result<Self> {
+        let (_, asked) = target::of(task)?;
+        let near: PublicKey = near.parse()?;
         let own = KeyFile::new("agent", rand::random())?;
         let folder = folder(&own, near).context("can't make the keys of a server")?;
-        let mut child = command(invitation, folder.path())
+        let mut child = command(task, asked, max_rate, folder.path())
             .spawn()
             .context("can't start a server for the test")?;
         // Waiting for the child would close it.
@@ -60,14 +70,14 @@ impl Listener {
             bail!("the server for the test did not begin; the agent's log says why")
         };
         Ok(Self {
-            task: invitation.task.clone(),
+            task: task.id.clone(),
             port,
             key: own.key.public(),
             child,
             input,
             _lines: lines,
             _folder: folder,
-            closes: Instant::now() + Duration::from_secs_f64(invitation.length_s) + BESIDE,
+            closes: Instant::now() + Duration::from_secs_f64(task.length_s) + BESIDE,
             _turn: turn,
         })
     }
@@ -107,13 +117,14 @@ fn folder(own: &KeyFile, near: PublicKey) -> Result<TempDir> {
     Ok(folder)
 }
 
-fn command(invitation: &Invitation, folder: &Path) -> Command {
+fn command(task: &Task, port: Option<u16>, max_rate: Option<BitRate>, folder: &Path) -> Command {
     // The program as it was started, also if its file has been replaced since.
     let mut command = Command::new("/proc/self/exe");
     command
         .args(["serve", "--one-off", "--end-with-input", "--require-credential"])
-        .args(["--protocols", "goodput", "--port", &invitation.port.unwrap_or(0).to_string()])
-        .args(["--max-duration", &format!("{}s", invitation.length_s.ceil())])
+        .args(["--protocols", "goodput", "--port", &port.unwrap_or(0).to_string()])
+        .args(["--max-duration", &format!("{}s", task.length_s.ceil())])
+        .args(max_rate.iter().flat_map(|most| ["--max-rate".into(), rate::typed(*most)]))
         .arg("--key")
         .arg(folder.join("key"))
         .arg("--authorized-keys")

@@ -1,29 +1,38 @@
 //! `goodput fleet agent`: one site of a fleet.
 //!
 //! ```text
-//! name (held) ──▶ tasks: queue ──▶ near (calls the far agent, measures) ──▶ outbox ──▶ outcome ──▶ done
-//!             └─▶ calls: a near agent asks ──▶ listener (one server, one key) ──▶ closed
+//! name (held) ──▶ tasks: queue ──▶ near (calls the far agent, metered) ──▶ outbox ──▶ outcome ──▶ done
+//!             └─▶ calls: a near agent asks ──▶ called (once) ──▶ listener (one server, one key) ──▶ closed
+//! here                what it takes part in: limits, purse (the budget), whom it trusts
 //! ```
 
+mod called;
 mod calls;
 mod here;
 mod listener;
+mod metered;
 mod near;
 mod outbox;
+mod purse;
+mod target;
 mod tasks;
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use goodput_bus::Entry;
 use goodput_engine::{EngineError, Interrupt};
-use goodput_fleet::{Announcement, FORMAT};
+use goodput_fleet::places::call;
+use goodput_fleet::{Announcement, FORMAT, Limits};
 
+use self::called::Called;
 use self::here::Here;
 use self::outbox::Outbox;
+use self::purse::Purse;
 use super::held::{Held, Taken};
-use super::places::{EXPIRY, Places, calls_of};
+use super::places::{BEAT, EXPIRY, Places, trusted};
 use crate::args::FleetAgentArgs;
 use crate::commands::measured;
 use crate::commands::notifier::Notifier;
@@ -47,8 +56,13 @@ async fn serve(
     outbox: &Outbox,
     interrupt: &Interrupt,
 ) -> Result<Exit> {
-    let places = Places::open(&args.nats, &format!("goodput agent {}", args.name)).await?;
-    let announcement = announcement(args);
+    let trust = trusted(&args.nats, args.trust.as_deref())?;
+    let purse = args.budget.map(|limit| Purse::open(&args.name, limit)).transpose()?;
+    let called = Called::open(outbox.folder())?;
+    let places = Places::of_agent(&args.nats, &args.name, &word).await?;
+    let mut announcement = announcement(args);
+    announcement.trusts = trust.as_ref().map(ToString::to_string);
+    announcement.limits.left = purse.as_ref().map(Purse::left);
     let value = serde_json::to_value(&announcement)?;
     let held = match Held::take(&places.agents, &word, value, interrupt, |_| false).await? {
         Taken::Held(held) => held,
@@ -56,13 +70,18 @@ async fn serve(
         Taken::Interrupted => return Ok(Exit::CouldNot),
     };
     // Whoever finds the name may ask.
-    let questions = places.bus.questions(&calls_of(&word)).await?;
+    let questions = places.bus.questions(&call(&word, "*")).await?;
     let here = Here {
         site: args.name.clone(),
         word: word.clone(),
-        session: announcement.session,
-        max_duration_s: args.max_duration,
+        session: announcement.session.clone(),
+        limits: announcement.limits.clone(),
+        purse,
+        trust,
         places: &places,
+        held: &held,
+        called,
+        measuring: RefCell::default(),
         turn: Arc::default(),
     };
     let notifier = Notifier::connect();
@@ -72,10 +91,20 @@ async fn serve(
         lost = held.keep() => Err(lost),
         ended = calls::answer(&here, questions) => ended,
         () = tasks::work(&here, outbox, interrupt) => Ok(()),
+        never = announce(&here, announcement) => never,
     };
     notifier.notify("STOPPING=1");
     held.release().await;
     ended.map(|()| Exit::Fine)
+}
+
+/// Says what is left of the budget, as it changes. Never ends.
+async fn announce<T>(here: &Here<'_>, mut announcement: Announcement) -> Result<T> {
+    loop {
+        tokio::time::sleep(BEAT).await;
+        announcement.limits = here.limits();
+        here.held.say(serde_json::to_value(&announcement)?);
+    }
 }
 
 fn announcement(args: &FleetAgentArgs) -> Announcement {
@@ -85,7 +114,13 @@ fn announcement(args: &FleetAgentArgs) -> Announcement {
         session: format!("{:016x}", rand::random::<u64>()),
         host: goodput_kernel::host(),
         since: measured::now(),
-        max_duration_s: args.max_duration,
+        trusts: None,
+        limits: Limits {
+            max_duration_s: args.max_duration,
+            max_rate: args.max_rate,
+            left: None,
+            accepts: (!args.accept.is_empty()).then(|| args.accept.clone()),
+        },
     }
 }
 

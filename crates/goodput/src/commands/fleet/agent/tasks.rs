@@ -5,7 +5,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use goodput_bus::{BusError, Delivery};
 use goodput_engine::{Event, Interrupt};
-use goodput_fleet::{Delivered, End, Outcome, Step, Task, Unreadable, step};
+use goodput_fleet::places::{news, of_task};
+use goodput_fleet::{Delivered, End, Outcome, Role, Sealed, Step, Task, Unreadable, step};
 use serde::Serialize;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::sleep;
@@ -13,7 +14,7 @@ use tokio::time::sleep;
 use super::here::Here;
 use super::near;
 use super::outbox::Outbox;
-use crate::commands::fleet::places::{BEAT, news_of};
+use crate::commands::fleet::places::BEAT;
 use crate::data_dirs::history;
 use crate::{exit, screen};
 
@@ -57,13 +58,17 @@ async fn deal_with(
     delivery: Delivery,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    let outcome = match Task::read(delivery.body(), &here.site) {
-        Ok(task) => outcome(here, outbox, &task, &delivery, interrupt).await?,
+    let sealed = Sealed::read(delivery.body());
+    let opened = sealed.map_err(|why| Unreadable { id: None, why });
+    let opened = opened.and_then(|sealed| Ok((here.opened(&sealed, Role::Near)?, sealed)));
+    let outcome = match opened {
+        Ok((task, sealed)) => outcome(here, outbox, (&task, &sealed), &delivery, interrupt).await?,
         Err(Unreadable { id: Some(id), why }) => {
+            screen::say(format_args!("goodput: the task {id} is refused: {why}"));
             Some(Outcome::new(&id, &here.site, End::Reason(why)))
         }
         Err(Unreadable { id: None, why }) => {
-            screen::say(format_args!("goodput: a message that is no task is dropped: {why}"));
+            screen::say(format_args!("goodput: a message is refused as a task: {why}"));
             return Ok(delivery.refuse().await?);
         }
     };
@@ -77,19 +82,23 @@ async fn deal_with(
     Ok(delivery.done().await?)
 }
 
-/// The outcome of a task; none, if the bus has one.
+/// The outcome of a task; none, if the bus has one, or if another coordinator gives it out again.
 async fn outcome(
     here: &Here<'_>,
     outbox: &Outbox,
-    task: &Task,
+    (task, sealed): (&Task, &Sealed),
     delivery: &Delivery,
     interrupt: &Interrupt,
 ) -> Result<Option<Outcome>> {
-    let is_published = here.places.outcomes.get(&task.id).await?.is_some();
+    let place = of_task(&here.word, &task.id);
+    let is_published = here.places.outcomes.get(&place).await?.is_some();
     let kept = outbox.read(&task.id)?;
     let is_new = !is_published && kept.is_none();
-    // Whoever makes the key begins the task.
-    let is_begun = is_new && here.places.begun.create(&task.id, &here.session).await?.is_none();
+    if is_new && here.is_stale(task).await? {
+        tracing::info!("the task {} is one of a coordinator that has a successor", task.id);
+        return Ok(None);
+    }
+    let is_begun = is_new && !begins(here, task, &place).await?;
     let seen = Delivered { is_published, is_kept: kept.is_some(), is_begun };
     let ended = |end| Some(Outcome::new(&task.id, &here.site, end));
     Ok(match step(seen) {
@@ -99,12 +108,36 @@ async fn outcome(
             let site = &here.site;
             ended(End::Reason(format!("the agent {site} ended while it was in this test")))
         }
-        Step::Measure => ended(measured(here, task, delivery, interrupt).await),
+        Step::Measure => ended(measured(here, (task, sealed), delivery, interrupt).await),
     })
 }
 
+/// Whether this process begins the task: whoever makes the key does. If only the answer was lost, the key is there, but
+/// nothing was measured.
+async fn begins(here: &Here<'_>, task: &Task, place: &str) -> Result<bool> {
+    let begun = &here.places.begun;
+    if here.measuring.borrow().contains(&task.id) {
+        return Ok(false);
+    }
+    let is_ours = match begun.create(place, &here.session).await? {
+        Some(_) => true,
+        None => begun.entry(place).await?.is_some_and(|entry| {
+            serde_json::from_slice::<String>(&entry.value).is_ok_and(|by| by == here.session)
+        }),
+    };
+    if is_ours {
+        here.measuring.borrow_mut().insert(task.id.clone());
+    }
+    Ok(is_ours)
+}
+
 /// Measures, and says meanwhile that it does.
-async fn measured(here: &Here<'_>, task: &Task, delivery: &Delivery, interrupt: &Interrupt) -> End {
+async fn measured(
+    here: &Here<'_>,
+    (task, sealed): (&Task, &Sealed),
+    delivery: &Delivery,
+    interrupt: &Interrupt,
+) -> End {
     let (tell, told) = unbounded_channel();
     let mut listener = move |event: Event| {
         // The record has all samples.
@@ -117,7 +150,7 @@ async fn measured(here: &Here<'_>, task: &Task, delivery: &Delivery, interrupt: 
             turn = here.turn.lock() => turn,
             () = interrupt.raised() => bail!("the agent {} was ended", here.site),
         };
-        let record = near::carry_out(here, task, interrupt, &mut listener).await?;
+        let record = near::carry_out(here, (task, sealed), interrupt, &mut listener).await?;
         kept_in_history(&record);
         anyhow::Ok(serde_json::to_value(&record)?)
     };
@@ -146,7 +179,7 @@ struct News<'a> {
 
 /// Tells whoever listens how the test goes. Never ends.
 async fn spread<T>(here: &Here<'_>, task: &Task, mut told: UnboundedReceiver<Event>) -> T {
-    let subject = news_of(&task.id);
+    let subject = news(&here.word, &task.id);
     while let Some(event) = told.recv().await {
         let news = News { task: &task.id, by: &here.site, event };
         if let Err(why) = here.places.bus.tell(&subject, &news).await {
@@ -183,9 +216,11 @@ async fn publish(here: &Here<'_>, outbox: &Outbox, outcome: &Outcome) -> Result<
     if !is_ours {
         tracing::info!("the task {} was given up before its outcome came", outcome.task);
     }
-    outbox.remove(&outcome.task)
+    outbox.remove(&outcome.task)?;
+    here.measuring.borrow_mut().remove(&outcome.task);
+    Ok(())
 }
 
 async fn put(here: &Here<'_>, outcome: &Outcome) -> Result<bool, BusError> {
-    here.places.outcomes.put_once(&outcome.task, outcome).await
+    here.places.outcomes.put_once(&of_task(&here.word, &outcome.task), outcome).await
 }

@@ -2,23 +2,27 @@
 
 use std::cell::{Cell, RefCell};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
+use goodput_bus::Keys;
 use goodput_fleet::{End, Mesh, Observation, Outcome, Question, Task, seen_between};
 use goodput_model::{Record, plain_char};
 use goodput_store::{Store, read_record};
+
+use super::metrics::FleetMetrics;
+use crate::args::{SLOW, percent};
 
 use crate::commands::history::known;
 use crate::data_dirs::history;
 use crate::exit::Exit;
 use crate::{report, screen};
 
-/// How much slower than typical a slow pair is, percent: as in `goodput fleet matrix`.
-const SLOW_PERCENT: f64 = 10.0;
-
 /// What came so far.
-pub(super) struct Results<'a> {
+pub(in crate::commands::fleet) struct Results<'a> {
     mesh: &'a Mesh,
     store: Store,
+    metrics: Option<FleetMetrics>,
+    /// Whether to print a line for each test.
+    is_silent: bool,
     seen: RefCell<Vec<Observation>>,
     done: Cell<usize>,
     without_record: Cell<usize>,
@@ -26,33 +30,67 @@ pub(super) struct Results<'a> {
 
 impl<'a> Results<'a> {
     /// None yet; records go into this host's history.
-    pub fn of(mesh: &'a Mesh) -> Result<Self> {
+    pub fn of(mesh: &'a Mesh, metrics: Option<FleetMetrics>) -> Result<Self> {
         let (seen, done, without_record) = Default::default();
-        Ok(Self { mesh, store: history()?, seen, done, without_record })
+        let is_silent = false;
+        Ok(Self { mesh, store: history()?, metrics, is_silent, seen, done, without_record })
+    }
+
+    /// The same, for whoever asks for one test and prints it.
+    pub fn silent(mesh: &'a Mesh) -> Result<Self> {
+        Ok(Self { is_silent: true, ..Self::of(mesh, None)? })
+    }
+
+    /// Forgets those of the last turn.
+    pub fn restart(&self) {
+        self.seen.borrow_mut().clear();
+        self.done.set(0);
+        self.without_record.set(0);
+    }
+
+    /// Sees which agents run, for the metrics. Never ends.
+    pub async fn watch_agents<T>(&self, agents: &Keys) -> T {
+        match &self.metrics {
+            Some(metrics) => metrics.watch(agents).await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Adds the outcome of a task, one of `all`. One that `is_old` may be in the history already.
     pub fn add(&self, task: &Task, outcome: &[u8], is_old: bool, all: usize) -> Result<()> {
         self.done.set(self.done.get() + 1);
-        let text = match record(outcome) {
-            Ok(record) => {
-                let id = self.keep(&record, is_old);
-                // What says nothing of the pair is a dot in the matrix.
-                self.seen.borrow_mut().extend(seen_between(&record, id, [&task.near, &task.far]));
-                said(&record)
+        let (kept, text) = self.taken(task, outcome, is_old);
+        match kept {
+            // What says nothing of the pair is a dot in the matrix.
+            Some((id, record)) => {
+                let seen = seen_between(&record, id, [&task.near, &task.far]);
+                self.seen.borrow_mut().extend(seen);
             }
-            Err(why) => {
-                self.without_record.set(self.without_record.get() + 1);
-                format!("no record: {why}")
-            }
-        };
-        let (done, from, to) = (self.done.get(), task.sender(), task.receiver());
-        let text: String = text.chars().map(plain_char).collect();
-        Ok(screen::line(format_args!("{done}/{all}  {from} → {to}  {text}"))?)
+            None => self.without_record.set(self.without_record.get() + 1),
+        }
+        print(&format!("{}/{all}", self.done.get()), task, &text)
+    }
+
+    /// Adds the outcome of a test that someone asked for in between; whoever did may be on this host, and keep it too.
+    pub fn add_wanted(&self, task: &Task, outcome: &[u8]) -> Result<()> {
+        let (_, text) = self.taken(task, outcome, true);
+        if self.is_silent { Ok(()) } else { print("on demand", task, &text) }
+    }
+
+    /// Keeps the record of an outcome, if it has one; and what to say of it.
+    fn taken(&self, task: &Task, outcome: &[u8], is_old: bool) -> (Option<(i64, Record)>, String) {
+        let said = said(outcome);
+        if let Some(metrics) = &self.metrics {
+            metrics.see(task, said.as_ref().ok().map(|(record, _)| record));
+        }
+        match said {
+            Ok((record, text)) => (Some((self.keep(&record, is_old), record)), text),
+            Err(why) => (None, format!("no record: {why}")),
+        }
     }
 
     /// The number of the record in the history; 0 if a full disk does not take it, which must not end the fleet's tests.
-    fn keep(&self, record: &Record, is_old: bool) -> i64 {
+    pub fn keep(&self, record: &Record, is_old: bool) -> i64 {
         let found = if is_old { known(&self.store, record).ok().flatten() } else { None };
         found.unwrap_or_else(|| {
             self.store.add(record).unwrap_or_else(|why| {
@@ -65,7 +103,8 @@ impl<'a> Results<'a> {
     /// Prints the matrix of this turn, at `now_s` seconds since 1970.
     pub fn print_matrix(&self, now_s: f64) -> Result<()> {
         let sites = self.mesh.sites.iter().map(|site| site.name.clone()).collect();
-        let question = Question { now_s, slow_percent: SLOW_PERCENT };
+        let slow_percent = percent::tolerance(SLOW).map_err(|why| anyhow!(why))?;
+        let question = Question { now_s, slow_percent };
         let matrix = goodput_fleet::matrix(sites, &self.seen.borrow(), question);
         let text = report::fleet::matrix::text(&matrix, false, screen::columns());
         Ok(screen::print_fitted(&format!("\n{text}"))?)
@@ -77,6 +116,19 @@ impl<'a> Results<'a> {
     }
 }
 
+/// `1/6  a → b  941.2 Mbit/s, limited by path-rate`
+fn print(number: &str, task: &Task, text: &str) -> Result<()> {
+    let text: String = text.chars().map(plain_char).collect();
+    Ok(screen::line(format_args!("{number}  {} → {}  {text}", task.sender(), task.receiver()))?)
+}
+
+/// The record of an outcome with what to say of it, or why there is none.
+pub(in crate::commands::fleet) fn said(outcome: &[u8]) -> Result<(Record, String), String> {
+    let record = record(outcome)?;
+    let text = in_words(&record);
+    Ok((record, text))
+}
+
 /// The record of an outcome, or why there is none.
 fn record(outcome: &[u8]) -> Result<Record, String> {
     match Outcome::read(outcome)?.end {
@@ -86,7 +138,7 @@ fn record(outcome: &[u8]) -> Result<Record, String> {
 }
 
 /// `941.2 Mbit/s, limited by path-rate`
-fn said(record: &Record) -> String {
+fn in_words(record: &Record) -> String {
     let rate = record.result.goodput_bits_per_s;
     match &record.incomplete {
         Some(why) => format!("{rate}, only a part: {why}"),
@@ -106,7 +158,7 @@ mod tests {
         let outcome = |end| serde_json::to_vec(&Outcome::new("t", "a", end)).unwrap();
         let read = record(&outcome(end)).unwrap();
         assert_eq!(read, read_record(json).unwrap(), "to the last bit");
-        assert_eq!(said(&read), "419.9 Mbit/s, limited by shaper-burst");
+        assert_eq!(in_words(&read), "419.9 Mbit/s, limited by shaper-burst");
         assert_eq!(record(&outcome(End::Reason("busy".into()))), Err("busy".into()));
         let newer = End::Record(serde_json::json!({ "format": 999 }));
         assert!(record(&outcome(newer)).unwrap_err().contains("999"));

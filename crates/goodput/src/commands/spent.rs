@@ -1,5 +1,5 @@
 //! What tests cost, in the history: so the budget holds over restarts, whether a test had a result, failed, or was ended
-//! with the watch itself.
+//! with the watch or the agent itself.
 
 use goodput_model::Bytes;
 use goodput_store::{Store, StoreError};

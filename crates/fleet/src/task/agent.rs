@@ -1,0 +1,217 @@
+//! What an agent says of itself, and what it takes part in.
+
+use goodput_model::{BitRate, Bytes, Host};
+use serde::{Deserialize, Serialize};
+
+use super::message::{from_json, knows};
+use super::single::Task;
+
+/// What an agent says of itself, for as long as it runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Announcement {
+    /// [`super::FORMAT`].
+    pub format: u32,
+    /// Its site.
+    pub site: String,
+    /// Tells two agents of one name apart.
+    pub session: String,
+    /// Its host, with the version of goodput.
+    pub host: Host,
+    /// When it began, RFC 3339, UTC, by its host's clock.
+    pub since: String,
+    /// The public key that must have signed its tasks; absent: it takes any.
+    #[serde(default)]
+    pub trusts: Option<String>,
+    /// What it takes part in.
+    pub limits: Limits,
+}
+
+/// What an agent takes part in, whatever the coordinator asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Longest test, seconds.
+    pub max_duration_s: f64,
+    /// Highest rate of a test, bits per second; absent: any.
+    #[serde(default)]
+    pub max_rate: Option<BitRate>,
+    /// What is left of its budget; absent: it has none.
+    #[serde(default)]
+    pub left: Option<Bytes>,
+    /// The sites that it tests with; absent: all.
+    #[serde(default)]
+    pub accepts: Option<Vec<String>>,
+}
+
+impl Limits {
+    /// Why `site`, which has these limits, does not take part in a test, if it does not.
+    pub fn refuse(&self, site: &str, task: &Task) -> Option<String> {
+        let peer = task.peer_of(site);
+        if self.accepts.as_ref().is_some_and(|accepts| !accepts.iter().any(|one| one == peer)) {
+            return Some(format!("{site} does not test with {peer} (--accept)"));
+        }
+        // Written so that a length that is no number is refused, too.
+        if !(task.length_s <= self.max_duration_s) {
+            return Some(format!(
+                "{site} takes part in tests of at most {} s (--max-duration), and this one takes {} s",
+                self.max_duration_s, task.length_s
+            ));
+        }
+        self.too_fast(site, task).or_else(|| self.too_costly(site, task))
+    }
+
+    fn too_fast(&self, site: &str, task: &Task) -> Option<String> {
+        let most = self.max_rate?;
+        let asked = match task.rate {
+            Some(rate) if rate.0 <= most.0 => return None,
+            Some(rate) => rate.to_string(),
+            None => "no rate to keep".into(),
+        };
+        Some(format!(
+            "{site} takes part in tests of at most {most} (--max-rate), and this one has {asked}"
+        ))
+    }
+
+    fn too_costly(&self, site: &str, task: &Task) -> Option<String> {
+        let left = self.left?;
+        let needed = task.most_bytes().unwrap_or(Bytes(1));
+        (needed.0 > left.0).then(|| {
+            let needs = task.most_bytes().map(|bytes| format!(", and this test may take {bytes}"));
+            let needs = needs.unwrap_or_default();
+            format!("the budget of {site} has {left} left for the next hours (--budget){needs}")
+        })
+    }
+}
+
+impl Announcement {
+    /// Reads an announcement.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn read(json: &[u8]) -> Result<Self, String> {
+        from_json(json)
+    }
+
+    /// Why its agent can't take part in a task that the key `signer` signs, if it can't.
+    pub fn unfit(&self, task: &Task, signer: Option<&str>) -> Option<String> {
+        let site = &self.site;
+        if let Err(why) = knows(self.format, site) {
+            return Some(format!("{why} ({site} runs goodput {})", self.host.goodput));
+        }
+        match (&self.trusts, signer) {
+            (Some(trusted), Some(signer)) if trusted != signer => {
+                return Some(format!(
+                    "{site} trusts the key {trusted}, and this coordinator signs with {signer} (--sign)"
+                ));
+            }
+            (Some(trusted), None) => {
+                return Some(format!(
+                    "{site} takes only tasks that the key {trusted} has signed; name it with --sign"
+                ));
+            }
+            _ => {}
+        }
+        self.limits.refuse(site, task)
+    }
+}
+
+/// The task at a rate that each of these agents takes part in.
+pub fn fitted(task: &Task, agents: &[Announcement]) -> Task {
+    let limits = agents.iter().filter_map(|agent| agent.limits.max_rate);
+    let rates = limits.chain(task.rate).map(|rate| rate.0);
+    Task { rate: rates.min_by(f64::total_cmp).map(BitRate), ..task.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::single::tests::task;
+    use super::*;
+    use crate::task::FORMAT;
+    use proptest::prelude::*;
+
+    fn agent() -> Announcement {
+        let host = Host { name: "h".into(), kernel: "k".into(), goodput: "9.9".into(), cpus: 1 };
+        let [site, session, since] = ["b", "s", "t"].map(String::from);
+        let limits = Limits { max_duration_s: 10.0, max_rate: None, left: None, accepts: None };
+        Announcement { format: FORMAT, site, session, host, since, trusts: None, limits }
+    }
+
+    fn limited(limits: impl FnOnce(&mut Limits)) -> Announcement {
+        let mut agent = agent();
+        limits(&mut agent.limits);
+        agent
+    }
+
+    #[test]
+    fn an_agent_of_another_version_or_trust_is_unfit_in_words() {
+        assert_eq!(agent().unfit(&task(), None), None);
+        assert_eq!(agent().unfit(&task(), Some("OX")), None);
+        let why = Announcement { format: 99, ..agent() }.unfit(&task(), None).unwrap();
+        assert!(why.contains("b speaks version 99") && why.contains("goodput 9.9"), "{why}");
+        let careful = Announcement { trusts: Some("OX".into()), ..agent() };
+        assert_eq!(careful.unfit(&task(), Some("OX")), None);
+        for signer in [None, Some("OY")] {
+            let why = careful.unfit(&task(), signer).unwrap();
+            assert!(why.contains("OX") && why.contains("--sign"), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_task_beyond_the_limits_of_an_agent_is_refused_with_the_option() {
+        let rate = |rate| Task { rate: Some(BitRate(rate)), ..task() };
+        for (agent, task, words) in [
+            (agent(), Task { length_s: 11.0, ..task() }, "at most 10 s (--max-duration)"),
+            (
+                limited(|limits| limits.accepts = Some(vec!["c".into()])),
+                task(),
+                "with a (--accept)",
+            ),
+            (limited(|limits| limits.max_rate = Some(BitRate(1e8))), task(), "no rate to keep"),
+            (limited(|limits| limits.max_rate = Some(BitRate(1e8))), rate(2e8), "200 Mbit/s"),
+            (limited(|limits| limits.left = Some(Bytes(0))), task(), "--budget"),
+            (limited(|limits| limits.left = Some(Bytes(1000))), rate(1e8), "may take 125 MB"),
+        ] {
+            let why = agent.unfit(&task, None).unwrap();
+            assert!(why.contains(words), "{why}");
+        }
+        let able = limited(|limits| {
+            *limits = Limits {
+                max_rate: Some(BitRate(1e8)),
+                left: Some(Bytes(125_000_000)),
+                ..limits.clone()
+            };
+            limits.accepts = Some(vec!["c".into(), "a".into()]);
+        });
+        assert_eq!(able.unfit(&rate(1e8), None), None);
+    }
+
+    #[test]
+    fn a_task_is_fitted_to_the_slowest_agent() {
+        let slow = limited(|limits| limits.max_rate = Some(BitRate(1e8)));
+        assert_eq!(fitted(&task(), &[agent(), agent()]).rate, None);
+        assert_eq!(fitted(&task(), &[agent(), slow.clone()]).rate, Some(BitRate(1e8)));
+        let slower = Task { rate: Some(BitRate(1e6)), ..task() };
+        assert_eq!(fitted(&slower, &[slow]).rate, Some(BitRate(1e6)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_an_announcement_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Announcement::read(&bytes);
+        }
+
+        #[test]
+        fn any_announcement_is_read_as_it_was_written_and_a_fitted_task_is_not_too_fast(
+            site in ".{1,20}", rate in prop::option::of(1.0..1e12_f64), left in prop::option::of(any::<u64>()),
+            accepts in prop::option::of(prop::collection::vec(".{1,9}", 0..4)),
+        ) {
+            let (max_rate, left) = (rate.map(BitRate), left.map(Bytes));
+            let limits = Limits { max_duration_s: 10.0, max_rate, left, accepts };
+            let said = Announcement { site, limits, ..agent() };
+            let json = serde_json::to_vec(&said).unwrap();
+            prop_assert_eq!(Announcement::read(&json), Ok(said.clone()));
+            let fit = fitted(&task(), &[said.clone()]);
+            let why = said.unfit(&fit, None).unwrap_or_default();
+            prop_assert!(!why.contains("--max-rate"), "{}", why);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A test that someone asks for in between.
+
+use goodput_model::Direction;
+use serde::{Deserialize, Serialize};
+
+use super::message::{FORMAT, from_json, is_id, is_name, knows};
+use super::single::Task;
+use super::turn::task_of;
+use crate::mesh::Mesh;
+
+/// A test on demand.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Wanted {
+    /// [`super::FORMAT`].
+    pub format: u32,
+    /// The id of its task.
+    pub id: String,
+    /// The site whose agent will say the outcome: who asks waits there.
+    pub near: String,
+    /// The site that sends.
+    pub sender: String,
+    /// The site that receives.
+    pub receiver: String,
+    /// Length of the test, seconds; absent: that of the mesh.
+    pub length_s: Option<f64>,
+}
+
+impl Wanted {
+    /// Reads a wish.
+    ///
+    /// # Errors
+    /// It is none, or one of another format.
+    pub fn read(json: &[u8]) -> Result<Self, String> {
+        let wanted: Self = from_json(json)?;
+        knows(wanted.format, "who asks for a test")?;
+        if !is_id(&wanted.id) {
+            return Err("its id is no id".into());
+        }
+        let names = [&wanted.near, &wanted.sender, &wanted.receiver];
+        let fit = names.into_iter().all(|name| is_name(name));
+        fit.then_some(wanted).ok_or_else(|| "a name is empty, too long or not printable".into())
+    }
+
+    /// Its task in this mesh.
+    ///
+    /// # Errors
+    /// Why the mesh has no such test.
+    pub fn task(&self, mesh: &Mesh) -> Result<Task, String> {
+        let task = task_between(mesh, &self.id, &self.sender, &self.receiver)?;
+        Ok(Task { length_s: self.length_s.unwrap_or(task.length_s), ..task })
+    }
+
+    /// A task that has its names and is not to be made: for the reason why it is not.
+    pub fn unmade(&self) -> Task {
+        let Self { id, near, sender, receiver, .. } = self.clone();
+        let sends = near == sender;
+        Task {
+            format: FORMAT,
+            id,
+            near,
+            far: if sends { receiver } else { sender },
+            target: String::new(),
+            direction: if sends { Direction::Send } else { Direction::Reverse },
+            length_s: self.length_s.unwrap_or_default(),
+            rate: None,
+            expires_s: 0.0,
+            token: 0,
+        }
+    }
+}
+
+/// The task `id` between two sites of a mesh.
+///
+/// # Errors
+/// Why there is none, in words.
+pub fn task_between(mesh: &Mesh, id: &str, sender: &str, receiver: &str) -> Result<Task, String> {
+    let index = |name: &str| {
+        let found = mesh.sites.iter().position(|site| site.name == name);
+        found.ok_or_else(|| format!("there is no site {name} in the mesh"))
+    };
+    let way @ [one, two] = [index(sender)?, index(receiver)?];
+    if !mesh.pairs.iter().any(|pair| [[one, two], [two, one]].contains(&pair.sites)) {
+        return Err(format!("{sender} and {receiver} are no pair of the mesh"));
+    }
+    task_of(mesh, id.to_owned(), way).ok_or_else(|| {
+        format!("neither {sender} nor {receiver} has a target that the other could call")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn wanted(sender: &str, receiver: &str) -> Wanted {
+        let [near, sender, receiver] = ["c", sender, receiver].map(String::from);
+        Wanted { format: FORMAT, id: "want-1".into(), near, sender, receiver, length_s: Some(3.0) }
+    }
+
+    #[test]
+    fn a_wish_is_a_task_of_the_mesh_or_refused_in_words() {
+        let mesh = Mesh::parse("x", "[site.a]\ntarget = \"a\"\n[site.b]\n[site.c]\n[[pair]]\nsites = [\"a\", \"b\"]\n[[pair]]\nsites = [\"a\", \"c\"]\n[test]\npairs = \"named\"\n").unwrap();
+        let task = wanted("a", "c").task(&mesh).unwrap();
+        assert_eq!((&*task.id, &*task.near, &*task.far, task.length_s), ("want-1", "c", "a", 3.0));
+        for (sender, receiver, words) in
+            [("a", "x", "no site x"), ("a", "a", "no pair"), ("b", "c", "b and c are no pair")]
+        {
+            let why = wanted(sender, receiver).task(&mesh).unwrap_err();
+            assert!(why.contains(words), "{why}");
+        }
+        let unmade = wanted("a", "c").unmade();
+        assert_eq!((unmade.sender(), unmade.receiver()), ("a", "c"));
+        let read = |wanted: &Wanted| Wanted::read(&serde_json::to_vec(wanted).unwrap());
+        assert_eq!(read(&wanted("a", "c")), Ok(wanted("a", "c")));
+        assert!(read(&Wanted { id: "a.b".into(), ..wanted("a", "c") }).is_err());
+        assert!(read(&Wanted { format: 99, ..wanted("a", "c") }).is_err());
+        assert!(read(&wanted("", "c")).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_wish_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Wanted::read(&bytes);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! A test that ends when it has cost what it may.
+
+use std::cell::{Cell, RefCell};
+
+use anyhow::Result;
+use goodput_engine::{
+    Client, Credentials, EngineError, Event, Interrupt, Listener, Target, conclude, measure,
+};
+use goodput_fleet::Task;
+use goodput_model::{Bytes, EndName, Length, Plan, Record};
+use goodput_watch::{Meter, bytes_on_the_path};
+
+use crate::commands::measured;
+
+/// A test, and what it has cost the line so far.
+pub(super) struct Metered<'a> {
+    task: &'a Task,
+    plan: Plan,
+    most: Option<Bytes>,
+    meter: RefCell<Meter>,
+    /// What the whole test has cost, once it is known.
+    total: Cell<Option<Bytes>>,
+}
+
+impl<'a> Metered<'a> {
+    /// A test that may cost `most`; absent: anything.
+    pub fn new(task: &'a Task, most: Option<Bytes>) -> Self {
+        let plan = Plan {
+            direction: task.direction,
+            length: Length::Seconds(task.length_s),
+            rate_bits_per_s: task.rate,
+            ..Plan::standard()
+        };
+        let meter = RefCell::new(Meter::new(&plan));
+        Self { task, plan, most, meter, total: Cell::new(None) }
+    }
+
+    /// What it has cost.
+    pub fn bytes(&self) -> Bytes {
+        self.total.get().unwrap_or_else(|| self.meter.borrow().bytes())
+    }
+
+    /// Measures. An interrupt ends it early with what was measured so far.
+    pub async fn run(
+        &self,
+        target: &Target,
+        credentials: &Credentials,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<Record> {
+        let (raise, soon) = goodput_engine::interrupt();
+        let used_up = Cell::new(false);
+        let heard = &mut |event: Event| {
+            self.hear(&event);
+            if self.most.is_some_and(|most| self.meter.borrow().will_exceed(most)) {
+                used_up.set(true);
+                raise.raise();
+            }
+            listener(event);
+        };
+        let ends_it = async {
+            interrupt.raised().await;
+            raise.raise();
+            std::future::pending::<EngineError>().await
+        };
+        let mut record = tokio::select! {
+            record = self.measured(target, credentials, &soon, heard) => record?,
+            never = ends_it => return Err(never.into()),
+        };
+        if used_up.get() {
+            record.incomplete.get_or_insert("the budget of a site was used up".into());
+        }
+        Ok(record)
+    }
+
+    fn hear(&self, event: &Event) {
+        match event {
+            Event::Opened { connections } => self.meter.borrow_mut().open(connections),
+            Event::Sampled { end: EndName::Near, sample } => self.meter.borrow_mut().see(sample),
+            _ => {}
+        }
+    }
+
+    async fn measured(
+        &self,
+        target: &Target,
+        credentials: &Credentials,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<Record, EngineError> {
+        let (plan, started) = (&self.plan, measured::now());
+        let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
+        let measured = measure(&mut client, plan, interrupt, listener).await;
+        let control = client.control_counts();
+        client.leave().await;
+        let record = conclude(measured?, &self.task.target, &started)?.record;
+        self.total.set(Some(bytes_on_the_path(&record, control.as_ref())));
+        Ok(record)
+    }
+}

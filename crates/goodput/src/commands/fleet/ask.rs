@@ -1,0 +1,140 @@
+//! `goodput fleet test`: one test of a pair, in between. Whoever coordinates makes it; if nobody does, this process.
+
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use goodput_engine::{EngineError, Interrupt};
+use goodput_fleet::places::{COORDINATOR, TURN, of_task};
+use goodput_fleet::{FORMAT, Mesh, Task, Turn, Wanted, task_between};
+use goodput_model::plain_char;
+use tokio::time::sleep;
+
+use super::coordinator::{Demand, Lease, Results, Testing, said};
+use super::held::{Held, Taken};
+use super::mesh_file;
+use super::places::{BEAT, Desk, signer};
+use crate::args::FleetTestArgs;
+use crate::commands::measured;
+use crate::exit::Exit;
+use crate::screen;
+
+/// What the bus may take to store what it has already passed on.
+const STORED: Duration = Duration::from_millis(50);
+
+/// Asks for the test, and waits for its outcome.
+pub(super) fn run(args: &FleetTestArgs) -> Result<Exit> {
+    let (outcome, _) =
+        measured::block_on(async |interrupt| Ok::<_, EngineError>(ask(args, &interrupt).await))?;
+    outcome
+}
+
+async fn ask(args: &FleetTestArgs, interrupt: &Interrupt) -> Result<Exit> {
+    let desk = Desk::open(&args.nats).await?;
+    let mesh = mesh(args, &desk).await?;
+    let id = format!("want-{:016x}", rand::random::<u64>());
+    let task =
+        task_between(&mesh, &id, &args.sender, &args.receiver).map_err(|why| anyhow!(why))?;
+    let place = of_task(&word(&task.near)?, &id);
+    let wanted = Wanted {
+        format: FORMAT,
+        id: id.clone(),
+        near: task.near.clone(),
+        sender: args.sender.clone(),
+        receiver: args.receiver.clone(),
+        length_s: args.duration,
+    };
+    let mut heard = desk.places.outcomes.hear(&place).await?;
+    desk.wanted.put(COORDINATOR, &id, &wanted).await?;
+    let lease = Lease::new();
+    let others = async {
+        loop {
+            if let Ok(Some(outcome)) = desk.places.outcomes.get(&place).await {
+                return outcome;
+            }
+            tokio::select! {
+                // What is heard may be refused: only the stream says which outcome is the first.
+                _ = heard.next() => sleep(STORED).await,
+                () = sleep(BEAT) => {}
+            }
+        }
+    };
+    let found = tokio::select! {
+        outcome = others => Some(outcome),
+        taken = lease.take(&desk, interrupt, true) => match taken? {
+            Taken::Held(held) => alone(args, &desk, &mesh, (&lease, held), &place, interrupt).await?,
+            Taken::Rival(_) | Taken::Interrupted => None,
+        },
+    };
+    let Some(outcome) = found else { return Ok(Exit::CouldNot) };
+    report(&mesh, &task, &outcome)
+}
+
+/// The sites: those of the file, or of the newest turn.
+async fn mesh(args: &FleetTestArgs, desk: &Desk) -> Result<Mesh> {
+    if let Some(file) = &args.mesh {
+        return mesh_file::read(file);
+    }
+    let entry = desk.places.turns.entry(TURN).await?;
+    let Some(turn) = entry.and_then(|entry| Turn::read(&entry.value)) else {
+        bail!("no mesh was tested here yet, so its sites are unknown; name the mesh file (--mesh)");
+    };
+    Ok(Mesh::parse("the mesh of the newest turn", &turn.mesh)?)
+}
+
+/// Makes what is asked for, until the outcome at `place` is there. None: the user ended it.
+async fn alone(
+    args: &FleetTestArgs,
+    desk: &Desk,
+    mesh: &Mesh,
+    (lease, held): (&Lease, Held<'_>),
+    place: &str,
+    interrupt: &Interrupt,
+) -> Result<Option<Vec<u8>>> {
+    let (demand, results) = (Demand::new(), Results::silent(mesh)?);
+    let testing = Testing {
+        places: &desk.places,
+        held: &held,
+        fence: lease.fence(desk, &held).await?,
+        signer: signer(&args.nats, args.signing.sign.as_deref())?,
+        mesh,
+        results: &results,
+        demand: &demand,
+        interrupt,
+    };
+    let work = async {
+        loop {
+            let asked = demand.next().await;
+            if testing.on_demand(asked).await?.is_none() {
+                return Ok(None);
+            }
+            if let Some(outcome) = desk.places.outcomes.get(place).await? {
+                return Ok(Some(outcome));
+            }
+        }
+    };
+    let found = tokio::select! {
+        lost = held.keep() => Err(lost),
+        never = demand.collect(&desk.wanted) => never,
+        found = work => found,
+        () = interrupt.raised() => Ok(None),
+    };
+    held.release().await;
+    found
+}
+
+fn report(mesh: &Mesh, task: &Task, outcome: &[u8]) -> Result<Exit> {
+    let (text, exit) = match said(outcome) {
+        Ok((record, text)) => {
+            Results::silent(mesh)?.keep(&record, true);
+            (text, Exit::Fine)
+        }
+        Err(why) => (format!("no record: {why}"), Exit::Problem),
+    };
+    let text: String = text.chars().map(plain_char).collect();
+    screen::line(format_args!("{} → {}  {text}", task.sender(), task.receiver()))?;
+    Ok(exit)
+}
+
+fn word(site: &str) -> Result<String> {
+    goodput_fleet::word(site).map_err(|why| anyhow!(why))
+}

@@ -1,0 +1,275 @@
+//! The tests of a turn: each task is put into its agent's queue unless the bus has an outcome, which is then waited for.
+//! While the bus is away, everything is tried again: nothing here happens twice.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, bail};
+use futures_util::future::join_all;
+use goodput_bus::Seed;
+use goodput_engine::Interrupt;
+use goodput_fleet::places::of_task;
+use goodput_fleet::{
+    Announcement, End, Mesh, Outcome, Sealed, TASK_LIFE_S, Task, Wanted, fitted, opens_in_s,
+};
+use tokio::time::sleep;
+
+use super::demand::{Asked, Demand};
+use super::results::Results;
+use crate::commands::fleet::fence::{Fence, TAKEN_OVER};
+use crate::commands::fleet::held::Held;
+use crate::commands::fleet::places::{BEAT, EXPIRY, Places};
+use crate::{exit, screen};
+
+/// How long a test may take beside its length, from the task to the outcome: longer than its agent allows itself, and
+/// than it takes to start the agent again.
+const BESIDE: Duration = Duration::from_secs(90);
+/// What the bus may take to store what it has already passed on.
+const STORED: Duration = Duration::from_millis(50);
+/// How often the time is looked at before a window: this host may sleep meanwhile.
+const LOOK: Duration = Duration::from_secs(60);
+/// Who gives tasks up.
+const COORDINATOR: &str = "the coordinator";
+
+/// How the tests of a turn are made.
+pub(in crate::commands::fleet) struct Testing<'a> {
+    pub places: &'a Places,
+    pub held: &'a Held<'a>,
+    /// Between this coordinator and others.
+    pub fence: Fence<'a>,
+    /// Signs tasks; none: they are not signed.
+    pub signer: Option<Seed>,
+    pub mesh: &'a Mesh,
+    pub results: &'a Results<'a>,
+    /// What someone asks for in between.
+    pub demand: &'a Demand,
+    pub interrupt: &'a Interrupt,
+}
+
+/// The outcome of a task.
+pub(in crate::commands::fleet) struct Found {
+    pub outcome: Vec<u8>,
+    /// It was there before this coordinator asked for it.
+    pub is_old: bool,
+}
+
+impl Testing<'_> {
+    /// Makes all tests: one round after the other, the pairs of a round at the same time. `false`: the user ended it.
+    pub async fn test(&self, rounds: &[Vec<Vec<Task>>]) -> Result<bool> {
+        let all = rounds.iter().flatten().map(Vec::len).sum();
+        for round in rounds {
+            if !self.serve_demand().await? || !self.wait_for_window().await? {
+                return Ok(false);
+            }
+            for pair in join_all(round.iter().map(|tests| self.pair(tests, all))).await {
+                if !pair? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Waits until a round may begin. `false`: the user ended it.
+    async fn wait_for_window(&self) -> Result<bool> {
+        loop {
+            let wait_s = opens_in_s(self.mesh, self.held.now_s());
+            if wait_s <= 0.0 {
+                return Ok(!self.interrupt.is_raised());
+            }
+            if !self.idle(Duration::from_secs_f64(wait_s).min(LOOK)).await? {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Waits, or makes a test that someone asks for meanwhile. `false`: the user ended it.
+    pub async fn idle(&self, wait: Duration) -> Result<bool> {
+        let asked = tokio::select! {
+            () = sleep(wait) => return Ok(true),
+            () = self.interrupt.raised() => return Ok(false),
+            asked = self.demand.next() => asked,
+        };
+        self.on_demand(asked).await.map(|made| made.is_some())
+    }
+
+    /// Makes the tests that someone has asked for by now. `false`: the user ended it.
+    async fn serve_demand(&self) -> Result<bool> {
+        while let Some(asked) = self.demand.now() {
+            if self.on_demand(asked).await?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Makes a test that someone asks for. None: the user ended it.
+    pub async fn on_demand(&self, asked: Asked) -> Result<Option<()>> {
+        match Wanted::read(&asked.body) {
+            Err(why) => screen::say(format_args!("goodput: a wish for a test is refused: {why}")),
+            Ok(wanted) => {
+                let (task, why) = self.wanted(&wanted);
+                let Some(found) = self.outcome(&task, why.as_deref()).await? else {
+                    return Ok(None);
+                };
+                self.results.add_wanted(&task, &found.outcome)?;
+            }
+        }
+        asked.done().await;
+        Ok(Some(()))
+    }
+
+    /// The task of a wish, and why it is not made, if it is not: whoever asks waits at the near site that he knows.
+    fn wanted(&self, wanted: &Wanted) -> (Task, Option<String>) {
+        let why = match wanted.task(self.mesh) {
+            Ok(task) if task.near == wanted.near => return (task, None),
+            Ok(_) => "the coordinator has another mesh file".into(),
+            Err(why) => why,
+        };
+        (wanted.unmade(), Some(why))
+    }
+
+    /// Makes the tests of a pair, one after the other.
+    async fn pair(&self, tests: &[Task], all: usize) -> Result<bool> {
+        for task in tests {
+            let Some(found) = self.outcome(task, None).await? else { return Ok(false) };
+            self.results.add(task, &found.outcome, found.is_old, all)?;
+            if !found.is_old {
+                tokio::select! {
+                    () = sleep(Duration::from_secs_f64(self.mesh.pause_s)) => {}
+                    () = self.interrupt.raised() => return Ok(false),
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// The outcome of a task; none, if the user ended the wait. It is not made if there is a `reason`.
+    async fn outcome(&self, task: &Task, reason: Option<&str>) -> Result<Option<Found>> {
+        let mut was_away = false;
+        loop {
+            let tried = tokio::select! {
+                tried = self.tried(task, reason, was_away) => tried,
+                () = self.interrupt.raised() => return Ok(None),
+            };
+            match tried {
+                Ok(found) => return Ok(Some(found)),
+                Err(why) => tracing::warn!("{}; trying again", exit::in_words(&why)),
+            }
+            // Its tasks would be refused from now on.
+            if matches!(self.fence.is_ours().await, Ok(false)) {
+                bail!(TAKEN_OVER);
+            }
+            was_away = true;
+            sleep(BEAT).await;
+        }
+    }
+
+    async fn tried(&self, task: &Task, reason: Option<&str>, was_away: bool) -> Result<Found> {
+        let place = place(task)?;
+        if let Some(outcome) = self.places.outcomes.get(&place).await? {
+            return Ok(Found { outcome, is_old: true });
+        }
+        if let Some(why) = reason {
+            let outcome = self.given_up(task, why.into()).await?;
+            return Ok(Found { outcome, is_old: false });
+        }
+        // Whoever is not sure of the lease may have a successor, who decides.
+        self.held.wait_until_sure().await;
+        let mut fit = self.fit(task).await?;
+        if fit.is_err() && was_away {
+            // The names of agents expire while the bus is away, and come back with them.
+            sleep(2 * EXPIRY).await;
+            fit = self.fit(task).await?;
+        }
+        // What an agent has begun is its own.
+        let is_begun = self.places.begun.entry(&place).await?.is_some();
+        let outcome = match fit {
+            Err(why) if !is_begun => self.given_up(task, why).await?,
+            fit => self.carried_out(&fit.unwrap_or_else(|_| task.clone())).await?,
+        };
+        Ok(Found { outcome, is_old: false })
+    }
+
+    /// The task as both agents can carry it out, or why they can't.
+    async fn fit(&self, task: &Task) -> Result<Result<Task, String>> {
+        let mut agents = Vec::new();
+        for site in [&task.near, &task.far] {
+            let Some(entry) = self.places.agents.entry(&word(site)?).await? else {
+                return Ok(Err(format!("no agent {site} is connected")));
+            };
+            match Announcement::read(&entry.value) {
+                // It may write for its own site only, so it may also not speak for another one.
+                Ok(agent) if agent.site == *site => agents.push(agent),
+                Ok(agent) => {
+                    return Ok(Err(format!("the agent of {site} says that it is {}", agent.site)));
+                }
+                Err(why) => {
+                    return Ok(Err(format!("what the agent {site} says of itself is {why}")));
+                }
+            }
+        }
+        let fitted = fitted(task, &agents);
+        let signer = self.signer.as_ref().map(Seed::public);
+        let unfit = agents.iter().find_map(|agent| agent.unfit(&fitted, signer.as_deref()));
+        Ok(unfit.map_or(Ok(fitted), Err))
+    }
+
+    /// The task as it goes over the bus.
+    fn sealed(&self, task: &Task) -> Result<Sealed> {
+        let expires_s = self.held.now_s() + TASK_LIFE_S;
+        let granted = Task { expires_s, token: self.fence.token, ..task.clone() };
+        let mut sealed = Sealed::of(&granted).map_err(|why| anyhow!(why))?;
+        if let Some(signer) = &self.signer {
+            sealed.signature = Some(signer.sign(&sealed.signed_bytes())?);
+        }
+        Ok(sealed)
+    }
+
+    async fn carried_out(&self, task: &Task) -> Result<Vec<u8>> {
+        let outcomes = &self.places.outcomes;
+        let place = place(task)?;
+        let mut heard = outcomes.hear(&place).await?;
+        // Whoever is not sure of the lease may have a successor.
+        self.held.wait_until_sure().await;
+        if !self.fence.is_ours().await? {
+            bail!(TAKEN_OVER);
+        }
+        // What another coordinator put there is dropped for its token, and must not stand in the way of this.
+        let name = format!("{}@{}", task.id, self.fence.token);
+        self.places.tasks.put(&word(&task.near)?, &name, &self.sealed(task)?).await?;
+        let patience = Duration::from_secs_f64(task.length_s) + BESIDE;
+        let began = Instant::now();
+        while began.elapsed() < patience {
+            tokio::select! {
+                // What is heard may be refused: only the stream says which outcome is the first.
+                _ = heard.next() => sleep(STORED).await,
+                () = sleep(BEAT) => {}
+            }
+            if let Some(outcome) = outcomes.get(&place).await? {
+                return Ok(outcome);
+            }
+        }
+        let (near, seconds) = (&task.near, patience.as_secs());
+        self.given_up(task, format!("the agent {near} gave no answer within {seconds} s")).await
+    }
+
+    /// Gives a task up, unless it has an outcome meanwhile. An agent that takes the task later finds this one.
+    async fn given_up(&self, task: &Task, why: String) -> Result<Vec<u8>> {
+        if !self.fence.is_ours().await? {
+            bail!(TAKEN_OVER);
+        }
+        let (outcomes, place) = (&self.places.outcomes, place(task)?);
+        outcomes.put_once(&place, &Outcome::new(&task.id, COORDINATOR, End::Reason(why))).await?;
+        let found = outcomes.get(&place).await?;
+        found.ok_or_else(|| anyhow!("the outcome of {} is gone", task.id))
+    }
+}
+
+/// Where the outcome of a task is.
+fn place(task: &Task) -> Result<String> {
+    Ok(of_task(&word(&task.near)?, &task.id))
+}
+
+fn word(site: &str) -> Result<String> {
+    goodput_fleet::word(site).map_err(|why| anyhow!(why))
+}

@@ -1,0 +1,209 @@
+//! `goodput fleet run`: the coordinator of a fleet. It keeps no state of its own: what is done is on the bus, and whoever
+//! has the lease goes on.
+//!
+//! ```text
+//! turn ──▶ rounds, the pairs of each at the same time (testing) ──▶ matrix
+//! ```
+
+use std::cell::Cell;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Result, anyhow, bail};
+use goodput_engine::{EngineError, Interrupt};
+use goodput_fleet::places::TURN;
+use goodput_fleet::{Mesh, Next, Turn, next};
+use tokio::time::sleep;
+
+use super::coordinator::{Demand, FleetMetrics, Lease, Results, Testing};
+use super::fence::TAKEN_OVER;
+use super::held::Taken;
+use super::mesh_file;
+use super::places::{BEAT, Desk, signer};
+use crate::args::FleetRunArgs;
+use crate::commands::measured;
+use crate::commands::notifier::Notifier;
+use crate::exit::Exit;
+use crate::screen;
+
+/// Tests the mesh as often as its file says.
+pub(super) fn run(args: &FleetRunArgs) -> Result<Exit> {
+    let (mesh, text) = mesh_file::read_with_text(&args.mesh)?;
+    check(&args.mesh, &mesh)?;
+    let (outcome, _) = measured::block_on(async |interrupt| {
+        Ok::<_, EngineError>(coordinate(args, &mesh, text, &interrupt).await)
+    })?;
+    outcome
+}
+
+/// Refuses what agents can't test, before anyone is asked.
+fn check(file: &Path, mesh: &Mesh) -> Result<()> {
+    for site in &mesh.sites {
+        goodput_fleet::word(&site.name).map_err(|why| anyhow!("{}: {why}", file.display()))?;
+        if let Some(target) = &site.target {
+            target.parse::<goodput_engine::Target>()?;
+        }
+    }
+    Ok(())
+}
+
+async fn coordinate(
+    args: &FleetRunArgs,
+    mesh: &Mesh,
+    text: String,
+    interrupt: &Interrupt,
+) -> Result<Exit> {
+    let signer = signer(&args.nats, args.signing.sign.as_deref())?;
+    let metrics = metrics(args, mesh).await?;
+    let desk = Desk::open(&args.nats).await?;
+    let notifier = Notifier::connect();
+    notifier.notify("READY=1");
+    let lease = Lease::new();
+    let held = match lease.take(&desk, interrupt, false).await? {
+        Taken::Held(held) => held,
+        // It waits for as long as someone else has it.
+        Taken::Rival(_) | Taken::Interrupted => return Ok(Exit::CouldNot),
+    };
+    let fence = lease.fence(&desk, &held).await?;
+    let (demand, results) = (Demand::new(), Results::of(mesh, metrics)?);
+    let places = &desk.places;
+    let testing = Testing {
+        places,
+        held: &held,
+        fence,
+        signer,
+        mesh,
+        results: &results,
+        demand: &demand,
+        interrupt,
+    };
+    let every_s = mesh.every_s.filter(|_| !args.once);
+    let turns = Turns { testing: &testing, text, every_s, revision: Cell::new(None) };
+    let ended = tokio::select! {
+        lost = held.keep() => Err(lost),
+        never = demand.collect(&desk.wanted) => never,
+        never = results.watch_agents(&places.agents) => never,
+        ended = turns.run() => ended,
+    };
+    notifier.notify("STOPPING=1");
+    held.release().await;
+    ended
+}
+
+/// The metrics, served as long as this process runs, if they are wanted.
+async fn metrics(args: &FleetRunArgs, mesh: &Mesh) -> Result<Option<FleetMetrics>> {
+    let Some(address) = args.metrics else { return Ok(None) };
+    let metrics = FleetMetrics::new(mesh);
+    let listening = goodput_web::listen(address, "--metrics", None).await?;
+    screen::say(format_args!("metrics on {}metrics", listening.url()?));
+    let served = metrics.clone();
+    tokio::spawn(listening.serve(goodput_web::Metrics::new(move || served.text())));
+    Ok(Some(metrics))
+}
+
+/// The turns of a mesh.
+struct Turns<'a> {
+    testing: &'a Testing<'a>,
+    text: String,
+    every_s: Option<f64>,
+    /// Of the turn on the bus, as it was read or written last; none: there is none.
+    revision: Cell<Option<u64>>,
+}
+
+impl Turns<'_> {
+    /// Tests the mesh, turn by turn.
+    async fn run(&self) -> Result<Exit> {
+        let Testing { mesh, results, held, .. } = self.testing;
+        loop {
+            let last = match self.last().await {
+                Ok(last) => last,
+                Err(why) => {
+                    tracing::warn!("{why:#}; trying again");
+                    match self.interrupted_within(BEAT).await {
+                        true => return Ok(Exit::CouldNot),
+                        false => continue,
+                    }
+                }
+            };
+            let now_s = held.now_s();
+            let turn = match next(last.as_ref(), &self.text, self.every_s, now_s) {
+                Next::Wait(seconds) => {
+                    let wait = Duration::from_secs_f64(seconds);
+                    match self.testing.idle(wait).await? {
+                        false => return Ok(Exit::Fine),
+                        true => continue,
+                    }
+                }
+                Next::Begin(number) => self.new_turn(number, now_s),
+                Next::GoOn => match last {
+                    Some(last) => last,
+                    None => bail!("the bus has lost the turn that was to go on"),
+                },
+            };
+            results.restart();
+            if !self.write(&turn).await?
+                || !self.testing.test(&goodput_fleet::tasks(mesh, &turn)).await?
+                || !self.write(&Turn { has_ended: true, ..turn }).await?
+            {
+                return Ok(Exit::CouldNot);
+            }
+            results.print_matrix(held.now_s())?;
+            if self.every_s.is_none() {
+                return Ok(results.exit());
+            }
+        }
+    }
+
+    fn new_turn(&self, number: u64, began_s: f64) -> Turn {
+        let id = format!("{:x}-{:08x}", began_s as u64, rand::random::<u32>());
+        Turn { id, number, mesh: self.text.clone(), began_s, has_ended: false }
+    }
+
+    /// The newest turn; what can't be one is none.
+    async fn last(&self) -> Result<Option<Turn>> {
+        let entry = self.testing.places.turns.entry(TURN).await?;
+        self.revision.set(entry.as_ref().map(|entry| entry.revision));
+        Ok(entry.and_then(|entry| Turn::read(&entry.value)))
+    }
+
+    /// Writes the newest turn over the one that was read. Whoever is not sure of the lease may have a successor. While the
+    /// bus is away, tries again. `false`: the user ended it.
+    async fn write(&self, turn: &Turn) -> Result<bool> {
+        loop {
+            tokio::select! {
+                () = self.testing.held.wait_until_sure() => {}
+                () = self.testing.interrupt.raised() => return Ok(false),
+            }
+            match self.try_to_write(turn).await {
+                Ok(true) => return Ok(true),
+                Ok(false) => bail!(TAKEN_OVER),
+                Err(why) => tracing::warn!("{why:#}; trying again"),
+            }
+            if self.interrupted_within(BEAT).await {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Whether it is written; otherwise another coordinator has written one since.
+    async fn try_to_write(&self, turn: &Turn) -> Result<bool> {
+        let turns = &self.testing.places.turns;
+        let written = match self.revision.get() {
+            None => turns.create(TURN, turn).await?,
+            Some(revision) => turns.update(TURN, turn, revision).await?,
+        };
+        if written.is_some() {
+            self.revision.set(written);
+            return Ok(true);
+        }
+        // Only the answer to the last try may have been lost.
+        Ok(self.last().await?.as_ref() == Some(turn))
+    }
+
+    async fn interrupted_within(&self, time: Duration) -> bool {
+        tokio::select! {
+            () = sleep(time) => false,
+            () = self.testing.interrupt.raised() => true,
+        }
+    }
+}

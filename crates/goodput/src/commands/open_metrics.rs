@@ -1,0 +1,43 @@
+//! What the metrics of a watch and of a fleet share.
+
+use std::fmt::{self, Write};
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::encoding::{EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Registry, Unit};
+
+/// The value of a label. Targets, and rules of future records, are any text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Label(pub String);
+
+impl EncodeLabelValue for Label {
+    /// Escapes as OpenMetrics 1.0 requires ("Escaping"); the library writes the text as it is.
+    fn encode(&self, encoder: &mut LabelValueEncoder) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                '\\' => encoder.write_str("\\\\")?,
+                '"' => encoder.write_str("\\\"")?,
+                '\n' => encoder.write_str("\\n")?,
+                c => encoder.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Names and values.
+pub type Labels = Vec<(&'static str, Label)>;
+/// A value for each combination of labels.
+pub type Gauges = Family<Labels, Gauge<f64, AtomicU64>>;
+/// A count for each combination of labels.
+pub type Counters = Family<Labels, Counter>;
+
+/// Gauges with a unit, registered.
+pub fn gauges(registry: &mut Registry, name: &str, help: &str, unit: &str) -> Gauges {
+    let gauges = Gauges::default();
+    registry.register_with_unit(name, help, Unit::Other(unit.into()), gauges.clone());
+    gauges
+}

@@ -1,0 +1,70 @@
+//! Tests that someone asks for in between, and what a running coordinator shows.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+use goodput_testing::servers::free_port;
+use goodput_testing::wait_for;
+
+use crate::common::{Home, records, stderr, stdout};
+use crate::fleet_stage::{Agent, Fleet, PAIR};
+
+#[test]
+fn a_test_on_demand_needs_no_coordinator() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (_a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let home = Home::new();
+    let output = fleet.test(&home, &["a", "b"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(stderr(&output).contains("--mesh"), "{}", stderr(&output));
+    let mesh = fleet.mesh(PAIR);
+    let output = fleet.test(&home, &["a", "b", "--mesh", &mesh]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert!(stdout(&output).starts_with("a → b  "), "{}", stdout(&output));
+    assert_eq!((b.records().len(), records(home.path()).len()), (1, 1));
+    let output = fleet.test(&home, &["a", "x", "--mesh", &mesh]);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(stderr(&output).contains("there is no site x in the mesh"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_running_coordinator_makes_a_test_on_demand_at_once_and_has_metrics() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (_a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let (home, other) = (Home::new(), Home::new());
+    let mesh = fleet.mesh(&PAIR.replace("[test]", "[test]\nevery = \"1h\""));
+    let address = format!("127.0.0.1:{}", free_port());
+    let mut run = fleet.coordinate(&home, &["run", &mesh, "--metrics", &address]);
+    let mut lines = BufReader::new(run.stdout.take().expect("stdout is piped")).lines();
+    let mut line_with = |words: &str| loop {
+        let line = lines.next().expect("it goes on").expect("it is text");
+        if line.contains(words) {
+            return line;
+        }
+    };
+    line_with("2/2  b → a");
+    let output = fleet.test(&other, &["b", "a", "--duration", "2s"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!((b.records().len(), records(other.path()).len()), (3, 1));
+    line_with("on demand  b → a");
+    wait_for("the metrics of both agents", || {
+        let text = metrics(&address);
+        text.contains("goodput_fleet_agent_up{site=\"a\"} 1.0")
+            && text.contains("goodput_fleet_agent_up{site=\"b\"} 1.0")
+    });
+    let text = metrics(&address);
+    let tests = "goodput_fleet_tests_total{sender=\"b\",receiver=\"a\",outcome=\"record\"} 2";
+    assert!(text.contains(tests), "{text}");
+    assert!(text.contains("goodput_fleet_goodput_bytes_per_second{sender=\"a\""), "{text}");
+    run.kill().expect("it runs");
+    run.wait().expect("it is ours");
+}
+
+fn metrics(address: &str) -> String {
+    let mut client = TcpStream::connect(address).expect("it listens");
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    client.write_all(request.as_bytes()).expect("it reads");
+    let mut text = String::new();
+    client.read_to_string(&mut text).expect("it answers");
+    text
+}

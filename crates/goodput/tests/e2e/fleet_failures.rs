@@ -1,0 +1,68 @@
+//! A fleet whose parts are killed, cut off and suspended: each task has one outcome, and nothing is measured twice.
+
+use std::process::Child;
+
+use goodput_testing::wait_for;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::common::{Home, records, stderr, stdout};
+use crate::fleet_stage::{Agent, Fleet, PAIR};
+
+fn signal(child: &Child, signal: Signal) {
+    let pid = Pid::from_child(child);
+    kill_process(pid, signal).expect("it is ours");
+}
+
+#[test]
+fn a_bus_that_is_killed_in_a_test_and_comes_back_loses_nothing() {
+    let Some(mut fleet) = Fleet::new() else { return };
+    let (a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let home = Home::new();
+    let run = fleet.run(&home, &fleet.mesh(&PAIR.replace("1s", "3s")));
+    wait_for("a server at a", || a.servers() == 1);
+    fleet.nats.kill();
+    fleet.nats.start();
+    let output = run.wait_with_output().expect("it ends");
+    let said = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}{}{}", stderr(&output), b.log());
+    assert_eq!((b.records().len(), records(home.path()).len()), (2, 2), "{said}");
+}
+
+#[test]
+fn a_coordinator_that_waits_takes_over_from_one_that_was_killed() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let mesh = fleet.mesh(&PAIR.replace("1s", "3s"));
+    let (first, second) = (Home::new(), Home::new());
+    let mut run = fleet.run(&first, &mesh);
+    wait_for("a server at a", || a.servers() == 1);
+    let successor = fleet.run(&second, &mesh);
+    run.kill().expect("it runs");
+    run.wait().expect("it is ours");
+    let output = successor.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!((b.records().len(), records(second.path()).len()), (2, 2), "{}", stdout(&output));
+}
+
+/// As a host that was suspended: it wakes up as a coordinator that is none any more.
+#[test]
+fn a_coordinator_that_was_stopped_gives_out_nothing_beside_its_successor() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let mesh = fleet.mesh(&PAIR.replace("1s", "3s"));
+    let (first, second) = (Home::new(), Home::new());
+    let stopped = fleet.run(&first, &mesh);
+    wait_for("a server at a", || a.servers() == 1);
+    signal(&stopped, Signal::STOP);
+    wait_for("the first test to end", || a.servers() == 0);
+    let successor = fleet.run(&second, &mesh);
+    wait_for("the test of the successor", || a.servers() == 1);
+    signal(&stopped, Signal::CONT);
+    let woken = stopped.wait_with_output().expect("it ends");
+    let said = stdout(&woken) + &stderr(&woken);
+    assert_eq!(woken.status.code(), Some(2), "{said}");
+    assert!(said.contains("meanwhile"), "{said}");
+    let output = successor.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!((b.records().len(), records(second.path()).len()), (2, 2), "{said}");
+}

@@ -1,0 +1,61 @@
+//! What an agent takes part in, whatever the coordinator asks.
+
+use goodput_model::Known;
+
+use crate::common::{Home, records, stderr, stdout};
+use crate::fleet_stage::{Agent, Fleet, PAIR};
+
+#[test]
+fn tests_keep_to_the_rate_of_the_slower_agent() {
+    let Some(fleet) = Fleet::new() else { return };
+    let _a = Agent::start_with(&fleet, "a", Home::new(), &["--max-rate", "40mbit"]);
+    let _b = Agent::start_with(&fleet, "b", Home::new(), &["--max-rate", "20mbit"]);
+    let home = Home::new();
+    let output = fleet.run_to_the_end(&home, &fleet.mesh(PAIR));
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let kept = records(home.path());
+    assert_eq!(kept.len(), 2);
+    for record in kept {
+        assert_eq!(record.plan.rate_bits_per_s.map(|rate| rate.0), Some(20e6));
+        // The pacing of a busy machine may catch up for a moment.
+        assert!(record.result.goodput_bits_per_s.0 < 25e6, "{:?}", record.result);
+    }
+}
+
+#[test]
+fn an_agent_tests_only_with_the_sites_that_it_accepts() {
+    let Some(fleet) = Fleet::new() else { return };
+    let _a = Agent::start_with(&fleet, "a", Home::new(), &["--accept", "c,d"]);
+    let _b = Agent::start(&fleet, "b");
+    let output = fleet.run_to_the_end(&Home::new(), &fleet.mesh(PAIR));
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let said = stdout(&output);
+    assert_eq!(said.matches("no record: a does not test with b (--accept)").count(), 2, "{said}");
+}
+
+/// The budget ends a test in the middle, and there is none left after it, also after a restart.
+#[test]
+fn a_budget_holds_in_a_test_and_over_restarts() {
+    let Some(fleet) = Fleet::new() else { return };
+    let budget = ["--budget", "30MB/day"];
+    let _a = Agent::start(&fleet, "a");
+    let b = Agent::start_with(&fleet, "b", Home::new(), &budget);
+    let home = Home::new();
+    let mesh = fleet.mesh(&PAIR.replace("1s", "30s"));
+    let output = fleet.run_to_the_end(&home, &mesh);
+    let said = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", stderr(&output));
+    assert!(
+        said.contains("1/2  a → b") && said.contains("the budget of a site was used up"),
+        "{said}"
+    );
+    assert!(said.contains("2/2  b → a  no record: the budget of b has"), "{said}");
+    let kept = records(home.path());
+    assert!(matches!(kept.first().map(|record| &record.ends.far), Some(Known::Value(_))));
+    let home_of_b = b.kill();
+    let _b = Agent::start_with(&fleet, "b", home_of_b, &budget);
+    let output = fleet.run_to_the_end(&home, &mesh);
+    let said = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", stderr(&output));
+    assert_eq!(said.matches("no record: the budget of b has").count(), 2, "{said}");
+}
