@@ -11,6 +11,13 @@ use crate::common::{exe, stderr, stdout};
 /// against a server that it has a network at all.
 const EXPOSURE: &str = "--threshold=15";
 
+const SERVICES: [&str; 4] = [
+    "goodput.service",
+    "goodput-watch.service",
+    "goodput-agent.service",
+    "goodput-coordinator.service",
+];
+
 fn unit(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd").join(name)
 }
@@ -35,25 +42,24 @@ fn analyze(arguments: &[&str]) -> Option<Output> {
 fn systemd_understands_the_units() {
     let place = tempfile::tempdir().expect("a temporary directory can be made");
     let program = exe().to_str().expect("the program has a plain name");
-    let service = text("goodput.service").replace("/usr/bin/goodput", program);
-    let watch = text("goodput-watch.service").replace("/usr/bin/goodput", program);
-    let names = ["goodput.service", "goodput.socket", "goodput-watch.service"];
-    let files = names.map(|name| place.path().join(name));
-    std::fs::write(&files[0], service).expect("it is writable");
-    std::fs::write(&files[1], text("goodput.socket")).expect("it is writable");
-    std::fs::write(&files[2], watch).expect("it is writable");
-    let files = files.each_ref().map(|file| file.to_str().expect("it has a plain name"));
-    let arguments = ["verify", "--man=no", files[0], files[1], files[2]];
+    let names = [&SERVICES[..], &["goodput.socket"]].concat();
+    let files: Vec<_> = names.iter().map(|name| place.path().join(name)).collect();
+    for (name, file) in names.iter().zip(&files) {
+        let here = text(name).replace("/usr/bin/goodput", program);
+        std::fs::write(file, here).expect("it is writable");
+    }
+    let files = files.iter().map(|file| file.to_str().expect("it has a plain name"));
+    let arguments: Vec<_> = ["verify", "--man=no"].into_iter().chain(files).collect();
     let Some(output) = analyze(&arguments) else { return };
     let said = stderr(&output);
     assert!(output.status.success(), "{said}");
     // What it does not know it ignores, with a line that names the unit.
-    assert!(!said.contains("goodput.") && !said.contains("goodput-watch."), "{said}");
+    assert!(!names.iter().any(|name| said.contains(name)), "{said}");
 }
 
 #[test]
 fn the_services_are_exposed_as_little_as_a_program_of_the_network_can_be() {
-    for name in ["goodput.service", "goodput-watch.service"] {
+    for name in SERVICES {
         let service = unit(name);
         let service = service.to_str().expect("the sources have a plain name");
         let arguments = ["security", "--offline=true", EXPOSURE, service];
