@@ -67,6 +67,11 @@ impl Announced {
         Ok(announced)
     }
 
+    /// The name of its file, which no other run has.
+    pub fn id(&self) -> Option<String> {
+        Some(self.path.file_name()?.to_string_lossy().into_owned())
+    }
+
     /// An event for those who follow.
     pub fn enter(&self, event: &Event) {
         // The record has all samples.

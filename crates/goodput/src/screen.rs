@@ -84,6 +84,12 @@ pub fn print_fitted(text: &str) -> io::Result<()> {
     print(&fitted(text))
 }
 
+/// Prints a text for people, in lines that fit the terminal. In a file or a journal no line is broken: whoever looks for a
+/// word there gets the whole line.
+pub fn print_unwrapped(text: &str) -> io::Result<()> {
+    print(&fit(text, terminal_columns().map(usize::from)))
+}
+
 /// Prints a line of a result. Unlike `println!` it never panics: a reader that has seen enough (`| head`) is an error
 /// of a kind that ends goodput cleanly.
 pub fn line(text: impl Display) -> io::Result<()> {

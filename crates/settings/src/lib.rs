@@ -63,7 +63,7 @@ pub use held::{Awaited, Patience};
 pub use journal::{Asker, make_own_folder, seal, unseal};
 pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use live::changes_live_flows;
-pub use log::{ChangeKind, LoggedChange, changes as logged_changes};
+pub use log::{ChangeKind, LoggedChange, changes as logged_changes, network_namespace};
 pub use lookup::{
     apply_to_plan, at_both_ends, check_scope, check_value, check_values, find, find_for, permanent,
     read,

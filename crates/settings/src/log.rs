@@ -9,6 +9,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use goodput_model::SettingRef;
 use serde::{Deserialize, Serialize};
 
+use crate::place::Place;
+
 /// Its file in the state directory.
 const NAME: &str = "changes.log";
 
@@ -34,6 +36,12 @@ pub struct LoggedChange {
     pub to: String,
     /// What the change was.
     pub what: ChangeKind,
+    /// The name of the run's journal, which no other run has; absent in logs of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// Inode number of the network namespace in which it was made, as in `net:[4026531833]`; absent if it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub netns: Option<u64>,
 }
 
 /// What a change was.
@@ -51,11 +59,18 @@ pub enum ChangeKind {
 pub(crate) fn enter(journal: &Path, setting: &SettingRef, [from, to]: [&str; 2], what: ChangeKind) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (setting, from, to) = (setting.to_string(), from.to_owned(), to.to_owned());
-    let change = LoggedChange { at_unix_s: now.as_secs(), setting, from, to, what };
+    let run = journal.file_stem().map(|name| name.to_string_lossy().into_owned());
+    let netns = network_namespace();
+    let change = LoggedChange { at_unix_s: now.as_secs(), setting, from, to, what, run, netns };
     if let (Some(folder), Ok(line)) = (journal.parent(), serde_json::to_string(&change)) {
         let _ = rename_full(folder);
         let _ = append(&folder.join(NAME), &format!("{line}\n"));
     }
+}
+
+/// Inode number of this thread's network namespace; `None` if `/proc` doesn't say.
+pub fn network_namespace() -> Option<u64> {
+    Place::here().ok().map(|here| here.netns)
 }
 
 /// Makes room for a new log once the present one is full.
@@ -112,9 +127,15 @@ mod tests {
         append(&folder.path().join(NAME), "{\"cut short\n\u{fffd}\n").unwrap();
         enter(&journal, &setting, ["off", "on"], ChangeKind::PutBack);
         let found = changes(folder.path()).unwrap();
+        let old = r#"{"at_unix_s":1,"setting":"s","from":"a","to":"b","what":"set"}"#;
+        append(&folder.path().join(OLDER_NAME), &format!("{old}\n")).unwrap();
+        let old = changes(folder.path()).unwrap().pop().unwrap();
+        assert_eq!((old.run, old.netns), (None, None));
         let seen: Vec<_> = found.iter().map(|one| (&*one.from, &*one.to, one.what)).collect();
         assert_eq!(seen, [("off", "on", ChangeKind::PutBack), ("on", "off", ChangeKind::Set)]);
         assert_eq!(found[0].setting, "offload.tso@eth0");
+        assert_eq!(found[0].run.as_deref(), Some("a"));
+        assert!(found[0].netns.is_some() && found[0].netns == network_namespace());
         assert!(found[0].at_unix_s > 1_700_000_000);
     }
 

@@ -1,11 +1,13 @@
 //! The tests of `goodput watch`: series of tests with one plan, and what all tests cost, also those without a result.
 
+use std::collections::BTreeSet;
+
 use goodput_model::{BitRate, Record};
 use rusqlite::{Row, params};
 
 use crate::error::StoreError;
 use crate::search::DELETE_SPENT;
-use crate::store::Store;
+use crate::store::{Entry, Store};
 
 /// Reads the tests since a time alone, in their order.
 pub(crate) const SPENT: &str = "SELECT started, bytes FROM spent INDEXED BY spent_by_start
@@ -52,7 +54,7 @@ impl Store {
     pub fn add_watched(&self, record: &Record, watched: &Watched) -> Result<i64, StoreError> {
         let failed = |source| self.failed("write to", source);
         let step = self.db.unchecked_transaction().map_err(failed)?;
-        let id = self.add(record)?;
+        let id = self.insert(record)?;
         let name = "INSERT INTO series (target, plan) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
         step.execute(name, params![record.target, watched.plan]).map_err(failed)?;
         let insert = "INSERT INTO watched (record, series, started, goodput_bits_per_s)
@@ -137,6 +139,18 @@ impl Store {
         step.execute("DELETE FROM watched WHERE record <= ?1", [last]).map_err(failed)?;
         step.commit().map_err(failed)?;
         Ok(deleted)
+    }
+
+    /// Which of these records are tests of a watch.
+    pub fn watched_among(&self, entries: &[Entry]) -> Result<BTreeSet<i64>, StoreError> {
+        let ids = || entries.iter().map(|entry| entry.id);
+        let (Some(first), Some(last)) = (ids().min(), ids().max()) else {
+            return Ok(BTreeSet::new());
+        };
+        let select = "SELECT record FROM watched WHERE record BETWEEN ?1 AND ?2";
+        let watched = self.all(select, params![first, last], |row| row.get(0))?;
+        let wanted: BTreeSet<i64> = ids().collect();
+        Ok(watched.into_iter().filter(|id| wanted.contains(id)).collect())
     }
 
     /// All series, the oldest first.

@@ -50,6 +50,14 @@ impl Budget {
         Bytes((self.limit as f64 / tests / targets.max(1) as f64) as u64)
     }
 
+    /// Seconds after which nothing is left, if `targets` targets are tested once in every `every_s` seconds and a test costs
+    /// `bytes`; none if this goes on for ever.
+    pub fn lasts_s(&self, every_s: f64, targets: usize, bytes: Bytes) -> Option<f64> {
+        let tests = (DAY_S / every_s).max(1.0) * targets.max(1) as f64;
+        let fits = self.limit as f64 / bytes.0.max(1) as f64;
+        (fits < tests).then(|| fits.floor() / targets.max(1) as f64 * every_s)
+    }
+
     /// Whether a test that costs `bytes` may begin at `now_s`.
     ///
     /// # Errors
@@ -109,6 +117,17 @@ mod tests {
         assert_eq!(why.to_string(), "the budget is used up: 1 kB of 1 kB in the last 24 hours");
         assert_eq!(budget.allow(22.0 * HOUR_S, Bytes(500)), Ok(()));
         assert_eq!(budget.allow(0.0, Bytes(2000)).unwrap_err().free_in_s, f64::INFINITY);
+    }
+
+    #[test]
+    fn a_schedule_that_costs_more_than_the_budget_uses_it_up_before_the_day_ends() {
+        let budget = Budget::new(Bytes(2_000_000_000));
+        // 500 tests of 21 600.
+        assert_eq!(budget.lasts_s(4.0, 1, Bytes(4_000_000)), Some(2000.0));
+        assert_eq!(budget.lasts_s(4.0, 2, Bytes(4_000_000)), Some(1000.0));
+        assert_eq!(budget.lasts_s(4.0, 1, Bytes(3_000_000_000)), Some(0.0));
+        assert_eq!(budget.lasts_s(900.0, 10, budget.share(900.0, 10)), None);
+        assert_eq!(budget.lasts_s(900.0, 0, Bytes(0)), None);
     }
 
     #[test]

@@ -13,10 +13,17 @@ const UDP_HEADER_BYTES: u64 = 8;
 /// acknowledgement cost 7.5 %. The rest is for what is sent twice and for what both ends say beside it.
 const PAYLOAD_SHARE: f64 = 0.9;
 
-/// What the next test may cost: its share of the budget, or more if the user's length or the `last` test says so.
-pub fn expected_cost(length: Length, share: Bytes, last: Option<Bytes>) -> Bytes {
-    let asked = if let Length::Bytes(bytes) = length { bytes } else { Bytes(0) };
-    share.max(asked).max(last.unwrap_or(Bytes(0)))
+/// What the next test may cost: what its payload costs at most, or its `share` of the budget if the plan names no payload;
+/// more if the `last` test did.
+pub fn expected_cost(plan: &Plan, share: Bytes, last: Option<Bytes>) -> Bytes {
+    most_cost(plan).unwrap_or(share).max(last.unwrap_or(Bytes(0)))
+}
+
+/// What a test of `plan` costs at most; none if it moves what the path lets through.
+pub fn most_cost(plan: &Plan) -> Option<Bytes> {
+    let Length::Bytes(Bytes(each)) = plan.length else { return None };
+    let payload = each.saturating_mul(plan.direction.senders().len() as u64);
+    Some(Bytes((payload as f64 / PAYLOAD_SHARE).ceil() as u64))
 }
 
 /// The payload of a test that may cost `share`.
@@ -143,6 +150,7 @@ fn moved(record: &Record) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::Direction;
 
     /// A TCP test of which the kernel counted these segments in and out.
     fn record(segments: Option<[u64; 2]>) -> Record {
@@ -226,6 +234,24 @@ mod tests {
         let Bytes(bytes) = bytes_on_the_path(&record(None), None);
         // What was sent in the golden record, in chunks of 1452 bytes.
         assert_eq!(bytes, 156_200_000 + 156_200_000_u64.div_ceil(1452) * 28);
+    }
+
+    #[test]
+    fn what_a_test_may_cost_follows_from_its_payload_or_is_a_share_of_the_budget() {
+        let share = Bytes(1_000_000);
+        let of = |length| Plan { length, ..Plan::standard() };
+        let asked = of(Length::Bytes(Bytes(9_000_000)));
+        assert_eq!(most_cost(&asked), Some(Bytes(10_000_000)));
+        assert_eq!(expected_cost(&asked, share, None), Bytes(10_000_000));
+        assert_eq!(expected_cost(&asked, share, Some(Bytes(11_000_000))), Bytes(11_000_000));
+        let both = Plan { direction: Direction::Both, ..asked };
+        assert_eq!(most_cost(&both), Some(Bytes(20_000_000)));
+        let small = of(Length::Bytes(Bytes(9000)));
+        assert_eq!(expected_cost(&small, share, None), Bytes(10_000));
+        let timed = of(Length::Seconds(2.0));
+        assert_eq!((most_cost(&timed), expected_cost(&timed, share, None)), (None, share));
+        let whole = of(Length::Bytes(payload_of(share)));
+        assert!(most_cost(&whole).is_some_and(|cost| cost.0.abs_diff(share.0) <= 1));
     }
 
     #[test]

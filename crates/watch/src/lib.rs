@@ -27,7 +27,7 @@ mod since;
 
 pub use budget::{Budget, UsedUp};
 pub use chart::Chart;
-pub use cost::{Meter, bytes_on_the_path, expected_cost, payload_of};
+pub use cost::{Meter, bytes_on_the_path, expected_cost, most_cost, payload_of};
 pub use limit::Limit;
 pub use one_clock::{Change, LEARNING_DAYS, MAX_TESTS, Point};
 pub use retention::newest_to_delete;

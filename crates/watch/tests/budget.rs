@@ -76,13 +76,14 @@ impl Line {
         let mut budget = Budget::new(self.budget);
         let share = budget.share(self.every_s, self.targets);
         let length = self.seconds.map_or(Length::Bytes(payload_of(share)), Length::Seconds);
+        let plan = Plan { length, ..Plan::standard() };
         let mut schedule = Schedule::new(self.every_s, self.targets, 1);
         let (mut last, mut costs) = (vec![None; self.targets], Vec::new());
         let mut now_s = 0.0;
         while now_s < DAYS * DAY_S {
             let turn = schedule.next(now_s);
             now_s = turn.due_s;
-            let expected = expected_cost(length, share, last[turn.target]);
+            let expected = expected_cost(&plan, share, last[turn.target]);
             if budget.allow(now_s, expected).is_err() {
                 continue;
             }

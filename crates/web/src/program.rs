@@ -13,6 +13,12 @@ pub trait Program: Send + Sync + 'static {
     /// When it can't be opened.
     fn history(&self) -> Result<Store, StoreError>;
 
+    /// The lasting changes that the tests of watches show of the path to `target`, the oldest first.
+    ///
+    /// # Errors
+    /// When the history can't be read.
+    fn path_changes(&self, history: &Store, target: &str) -> Result<Vec<PathChange>, StoreError>;
+
     /// What could limit this host.
     ///
     /// # Errors
@@ -46,6 +52,23 @@ pub trait Program: Send + Sync + 'static {
 
     /// The cause that the rule with this id finds, in a few words; `None` if there is no such rule.
     fn cause(&self, rule: &str) -> Option<&'static str>;
+}
+
+/// A lasting change of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathChange {
+    /// When the first test after it began, RFC 3339, UTC.
+    pub since: String,
+    /// How much more or less the path gives since, with its interval.
+    pub amount: String,
+    /// What it gave before, and what limited it.
+    pub before: String,
+    /// What it gives since, and what limits it.
+    pub after: String,
+    /// What else changed, a line each.
+    pub with_it: Vec<String>,
+    /// The last record before, and the newest one that was needed to be sure.
+    pub records: [i64; 2],
 }
 
 /// A measurement of another program.
@@ -86,4 +109,8 @@ pub struct LoggedChange {
     pub to: String,
     /// What happened, in a word or two.
     pub what: String,
+    /// The run that made it; empty if the log does not say.
+    pub run: String,
+    /// The network namespace in which it was made; empty if the log does not say.
+    pub place: String,
 }

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use goodput_model::{CheckReport, Host, Known, Record};
-use goodput_store::{Store, StoreError};
-use goodput_web::{Answers, Gate, LoggedChange, Program, Running, Secret, SettingLine, Site};
+use goodput_store::{Store, StoreError, Watched};
+use goodput_web::{
+    Answers, Gate, LoggedChange, PathChange, Program, Running, Secret, SettingLine, Site,
+};
 use http_body_util::BodyExt;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_SECURITY_POLICY, LOCATION, SET_COOKIE};
@@ -24,6 +26,12 @@ struct FakeHost(PathBuf);
 impl Program for FakeHost {
     fn history(&self) -> Result<Store, StoreError> {
         Store::open(&self.0)
+    }
+
+    fn path_changes(&self, _: &Store, _: &str) -> Result<Vec<PathChange>, StoreError> {
+        let [since, amount, before, after] = [HOSTILE; 4].map(String::from);
+        let with_it = vec![HOSTILE.into()];
+        Ok(vec![PathChange { since, amount, before, after, with_it, records: [1, 2] }])
     }
 
     fn check(&self) -> Result<CheckReport, String> {
@@ -45,8 +53,8 @@ impl Program for FakeHost {
     }
 
     fn changes(&self) -> Result<Vec<LoggedChange>, String> {
-        let [time, setting, from, to, what] = [HOSTILE; 5].map(String::from);
-        Ok(vec![LoggedChange { time, setting, from, to, what }])
+        let [time, setting, from, to, what, run, place] = [HOSTILE; 7].map(String::from);
+        Ok(vec![LoggedChange { time, setting, from, to, what, run, place }])
     }
 
     fn leftovers(&self) -> Vec<String> {
@@ -475,4 +483,22 @@ async fn limits_are_named_in_words() {
         }
         assert!(site.page("/").await.contains(&format!("<option value=\"{rule}\">")));
     }
+}
+
+#[tokio::test]
+async fn tests_of_a_watch_are_marked_and_what_they_found_is_on_the_page_of_their_path() {
+    let site = Fixture::new(false);
+    let store = Store::open(&site.file()).unwrap();
+    let mut record = Record::from_json(RECORDS[0]).unwrap();
+    record.target = "nas".into();
+    store.add(&record).unwrap();
+    store.add_watched(&record, &Watched { plan: "{}".into(), goodput: None }).unwrap();
+    for path in ["/?q=nas", "/path?target=nas"] {
+        let page = site.page(path).await;
+        let marks = ["<td>test", "<td>watch"].map(|mark| page.matches(mark).count());
+        assert_eq!(marks, [1, 1], "{path}: {page}");
+    }
+    let page = site.page("/path?target=nas").await;
+    assert!(page.contains("Changes that watches found"), "{page}");
+    assert!(page.contains("/compare?id=1&amp;id=2"), "{page}");
 }

@@ -18,6 +18,7 @@ mod measured;
 mod notifier;
 pub mod old_names;
 mod open_metrics;
+mod path_changes;
 mod remote_settings;
 mod report;
 mod rounding;

@@ -17,6 +17,7 @@ mod effect;
 mod examples;
 mod explained;
 mod fetches;
+pub mod figures;
 pub mod file_parts;
 pub mod fleet;
 mod labelled;

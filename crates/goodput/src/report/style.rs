@@ -4,11 +4,18 @@
 use std::fmt::Display;
 
 use anstyle::{AnsiColor, Style};
+use goodput_model::plain_char;
 
 /// How [`strong`] text begins: the escape sequence for bold (ECMA-48, SGR 1).
 pub const STRONG_BEGINS: &str = "\x1b[1m";
 /// How [`faint`] text begins (SGR 2).
 pub const FAINT_BEGINS: &str = "\x1b[2m";
+
+/// Text that a far end or a file may have chosen: what would forge a line, paint the screen or turn the writing is
+/// replaced.
+pub fn plain(text: &str) -> String {
+    text.chars().map(plain_char).collect()
+}
 
 /// The most important text.
 pub fn strong(text: impl Display) -> String {

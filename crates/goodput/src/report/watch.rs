@@ -1,13 +1,14 @@
 //! What happens during a watch, as data and as text.
 
-use goodput_model::{BitRate, Bytes, Limiter, Place, Seconds, Verdict, plain_char};
+use goodput_model::{BitRate, Bytes, Limiter, Place, Seconds, Verdict};
 use goodput_watch::{Difference, Limit};
+use goodput_web::PathChange;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde::Serialize;
 
 use super::labelled::{line, lines};
-use super::style::{bad, good};
+use super::style::{bad, good, plain};
 
 /// Something that happened. All times are RFC 3339, UTC.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,8 +22,13 @@ pub enum Event {
         every_s: f64,
         /// Bytes that all tests may cost in 24 hours.
         budget_bytes: Bytes,
-        /// Bytes that one test may cost.
-        test_bytes: Bytes,
+        /// Bytes that one test may cost; absent if it moves what the path lets through.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        test_bytes: Option<Bytes>,
+        /// Seconds after which the tests have used up the budget of 24 hours; absent if it suffices, or is not known to be
+        /// too small.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        budget_lasts_s: Option<f64>,
         /// Bytes of the last 24 hours.
         used_bytes: Bytes,
     },
@@ -109,6 +115,9 @@ pub struct Tested {
     /// Why it is only a part of a test, if it is one. Such a test is not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<String>,
+    /// What else goodput measured on this host when it began or ended, as commands.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
     /// Bytes that it cost.
     pub bytes: Bytes,
     /// Bytes of all tests of the last 24 hours.
@@ -162,16 +171,22 @@ pub struct Changed {
 /// The event for a person, in lines.
 pub fn text(event: &Event) -> String {
     match event {
-        Event::Begin { targets, every_s, budget_bytes, test_bytes, .. } => {
-            let (targets, every) = (targets.join(", "), Seconds(*every_s));
+        Event::Begin { targets, every_s, budget_bytes, test_bytes, budget_lasts_s, .. } => {
+            let (targets, every) = (plain(&targets.join(", ")), Seconds(*every_s));
+            let cost = match test_bytes {
+                Some(bytes) => format!("costs at most {bytes}"),
+                None => "costs what its path lets through".into(),
+            };
             format!(
-                "watching {targets}: a test of each every {every}, which costs at most {test_bytes}; all together at \
-                 most {budget_bytes} in 24 hours\n"
+                "watching {targets}: a test of each every {every}, which {cost}; all together at most {budget_bytes} in \
+                 24 hours\n{}",
+                budget_lasts_s.map(too_small).unwrap_or_default()
             )
         }
         Event::Late { tests } => {
+            let left_out = if *tests == 1 { "test was" } else { "tests were" };
             format!(
-                "{tests} tests left out: the tests before took too long; test less often (--every)\n"
+                "{tests} {left_out} left out: the tests before took too long; test less often (--every)\n"
             )
         }
         Event::Tested(test) => tested(test),
@@ -181,12 +196,14 @@ pub fn text(event: &Event) -> String {
             } else {
                 format!(", as since {}", named(since, at))
             };
-            format!("{}  {target}  {}: {}{since}\n", minute(at), bad("no result"), plain(why))
+            let (target, why) = (plain(target), plain(why));
+            format!("{}  {target}  {}: {why}{since}\n", minute(at), bad("no result"))
         }
         Event::Back { at, target, since } => {
             format!(
-                "{}  {target}  {}; it did not since {}\n",
+                "{}  {}  {}; it did not since {}\n",
                 minute(at),
+                plain(target),
                 good("answers again"),
                 named(since, at)
             )
@@ -197,12 +214,23 @@ pub fn text(event: &Event) -> String {
                 None => "; a test never fits".into(),
             };
             format!(
-                "{}  {target}  not tested: the budget is used up, {used_bytes} of {budget_bytes} in 24 hours{free}\n",
-                minute(at)
+                "{}  {}  not tested: the budget is used up, {used_bytes} of {budget_bytes} in 24 hours{free}\n",
+                minute(at),
+                plain(target)
             )
         }
         Event::Changed(change) => changed(change),
     }
+}
+
+/// What is said of a budget that lasts for this time only.
+fn too_small(lasts_s: f64) -> String {
+    format!(
+        "{}: it lasts for {:.1} of 24 hours, and the tests of the rest are left out; make tests smaller (-n), test less \
+         often (--every), or allow more (--budget)\n",
+        bad("the budget is too small for this"),
+        lasts_s / 3600.0
+    )
 }
 
 fn tested(test: &Tested) -> String {
@@ -213,28 +241,48 @@ fn tested(test: &Tested) -> String {
         None if limit == Verdict::NO_LIMIT => words(limit),
         None => format!("{} ({end})", words(limit)),
     };
-    format!("{}  {target}  {goodput_bits_per_s}  {limit}{}\n", minute(at), part.unwrap_or_default())
+    let beside =
+        (!test.beside.is_empty()).then(|| format!("  beside {}", plain(&test.beside.join(", "))));
+    let (target, part, beside) =
+        (plain(target), part.unwrap_or_default(), beside.unwrap_or_default());
+    format!("{}  {target}  {goodput_bits_per_s}  {limit}{part}{beside}\n", minute(at))
 }
 
 fn changed(change: &Changed) -> String {
     let Changed { at, target, since, tests, percent, low_percent, high_percent, .. } = change;
     let mut text = format!(
-        "{}  {target}  {} ({low_percent:+.0} to {high_percent:+.0} %, {tests} tests)\n",
+        "{}  {}  {} ({low_percent:+.0} to {high_percent:+.0} %, {tests} tests)\n",
         minute(at),
+        plain(target),
         bad(format!("since {} the path gives {}", named(since, at), amount(*percent)))
     );
     line(&mut text, "before", &side(change.before_bits_per_s, change.limit_before.as_ref()));
     line(&mut text, "since", &side(change.since_bits_per_s, change.limit_since.as_ref()));
-    let changes = change.changed.iter().map(|Difference { what, before, since }| {
-        format!("{}: {}, before {}", plain(what), plain(since), plain(before))
-    });
-    let changes: Vec<_> = changes.collect();
+    let changes: Vec<_> = change.changed.iter().map(with_it).collect();
     let nothing: Option<String> =
         changes.is_empty().then(|| "nothing else that either end reports".into());
     lines(&mut text, "changed", nothing.into_iter().chain(changes));
     let (before, since) = (change.record_before, change.record_since);
     line(&mut text, "compare", &format!("goodput history {before} {since}"));
     text
+}
+
+/// A change for a page in a browser.
+pub fn for_a_page(change: &Changed) -> PathChange {
+    let Changed { percent, low_percent, high_percent, tests, .. } = change;
+    let amount = amount(*percent);
+    PathChange {
+        since: change.since.clone(),
+        amount: format!("{amount} ({low_percent:+.0} to {high_percent:+.0} %, {tests} tests)"),
+        before: side(change.before_bits_per_s, change.limit_before.as_ref()),
+        after: side(change.since_bits_per_s, change.limit_since.as_ref()),
+        with_it: change.changed.iter().map(with_it).collect(),
+        records: [change.record_before, change.record_since],
+    }
+}
+
+fn with_it(Difference { what, before, since }: &Difference) -> String {
+    format!("{}: {}, before {}", plain(what), plain(since), plain(before))
 }
 
 fn amount(percent: f64) -> String {
@@ -256,11 +304,6 @@ fn words(rule: &str) -> String {
         None if rule == Verdict::NO_LIMIT => "No limit found".into(),
         None => plain(rule),
     }
-}
-
-/// Text that a far end may have chosen.
-fn plain(text: &str) -> String {
-    text.chars().map(plain_char).collect()
 }
 
 /// Local date and time, to the minute.
@@ -364,10 +407,40 @@ mod tests {
             smallest_round_trip_s: None,
             lost_share: None,
             incomplete: None,
+            beside: vec!["goodput test nas\n".into()],
             bytes: Bytes(1000),
             used_bytes: Bytes(1000),
         }));
-        assert!(text.ends_with("8 Mbit/s  receive window (far) most of the time\n"), "{text}");
+        let words =
+            "8 Mbit/s  receive window (far) most of the time  beside goodput test nas\u{fffd}\n";
+        assert!(text.ends_with(words), "{text}");
+    }
+
+    #[test]
+    fn what_a_test_costs_and_that_the_budget_does_not_suffice_are_said_first() {
+        let begin = |test_bytes, budget_lasts_s| {
+            printed(&Event::Begin {
+                targets: vec!["nas".into(), "b\u{202e}".into()],
+                every_s: 4.0,
+                budget_bytes: Bytes(22_000_000_000),
+                test_bytes,
+                budget_lasts_s,
+                used_bytes: Bytes(0),
+            })
+        };
+        let short = begin(Some(Bytes(3_333_334)), Some(26_396.0));
+        let expected = "watching nas, b\u{fffd}: a test of each every 4 s, which costs at most 3.33 MB; all together at \
+                        most 22 GB in 24 hours\n";
+        assert!(short.starts_with(expected), "{short}");
+        assert!(short.contains("too small for this: it lasts for 7.3 of 24 hours"), "{short}");
+        assert_eq!(begin(Some(Bytes(1000)), None).lines().count(), 1);
+        assert!(begin(None, None).contains("which costs what its path lets through;"));
+    }
+
+    #[test]
+    fn one_test_left_out_is_one() {
+        assert!(printed(&Event::Late { tests: 1 }).starts_with("1 test was left out:"));
+        assert!(printed(&Event::Late { tests: 2 }).starts_with("2 tests were left out:"));
     }
 
     #[test]

@@ -122,6 +122,57 @@ fn a_watch_that_is_ended_in_a_test_has_spent_what_it_did_cost() {
     assert!(bytes < 10_000_000, "{bytes}");
 }
 
+#[test]
+fn what_a_test_costs_is_said_first_and_that_the_budget_is_too_small_for_it() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let schedule = ["--every", "1s", "--budget", "22GB/day", "-n", "3MB"];
+    let mut watch = Watch::start(&home, &[&[&server.address[..]], &schedule[..]].concat());
+    let begin = watch.event();
+    let said = begin["test_bytes"].as_u64().unwrap();
+    let lasts_s = begin["budget_lasts_s"].as_f64().unwrap();
+    assert!((6000.0..7400.0).contains(&lasts_s), "{begin}");
+    let mut tested = watch.event();
+    while tested["event"] != "tested" {
+        tested = watch.event();
+    }
+    let bytes = tested["bytes"].as_u64().unwrap();
+    assert!((3_000_000..=said).contains(&bytes), "{begin} {tested}");
+    assert_eq!(watch.end(), Some(0));
+}
+
+#[test]
+fn a_test_beside_another_measurement_of_this_host_says_so() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let long = ["test", &server.address, "--rate", "1mbit", "-t", "60"];
+    let mut other = home.goodput(&long).stdout(Stdio::null()).spawn().unwrap();
+    let announced = || std::fs::read_dir(home.path().join("state/running"));
+    goodput_testing::wait_for("an announced test", || {
+        announced().is_ok_and(|mut all| all.next().is_some())
+    });
+    let output = once(&home, &[&server.address], &[]);
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert!(stdout(&output).contains("  beside goodput test "), "{}", stdout(&output));
+    let alone = once(&home, &[&server.address], &[]);
+    assert!(!stdout(&alone).contains("beside"), "{}", stdout(&alone));
+}
+
+#[test]
+fn a_target_that_is_named_twice_is_tested_once_and_no_line_is_broken_in_a_file() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let (_taken, gone) = crate::common::refusing();
+    let gone = gone.to_string();
+    let twice = ["watch", "--once", &server.address, &server.address, &gone, SMALL[0], SMALL[1]];
+    let output = home.goodput(&twice).env_remove("COLUMNS").output().unwrap();
+    let lines: Vec<_> = stdout(&output).lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[1].len() > 80, "{lines:?}");
+    assert!(stderr(&output).contains("is named twice, and tested once"), "{}", stderr(&output));
+}
+
 /// A test of a time has no share of the budget that it could be made to fit.
 #[test]
 fn a_test_ends_when_the_budget_is_used_up() {
@@ -186,6 +237,12 @@ fn a_change_is_named_with_what_changed_with_it_and_told_once() {
     assert!(
         text.contains("kernel of the near end: Linux") && text.contains("before Linux 2.0.36"),
         "{text}"
+    );
+    let listed = home.run(&["history", "--target", &server.address]);
+    let listed = stdout(&listed);
+    assert!(
+        listed.contains("the path gives 100 % less") && listed.contains("  watch  "),
+        "{listed}"
     );
     let told = std::fs::read_to_string(said).unwrap();
     let (event, json) = told.split_once('\n').unwrap();

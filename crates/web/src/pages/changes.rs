@@ -12,6 +12,10 @@ pub const PAGE: Page = Page { in_navigation: Some("Changes"), ..Page::of("/chang
 /// Puts back what interrupted runs left.
 pub const UNDO: Page = Page::change("/undo", undo);
 
+/// The columns of the log.
+const COLUMNS: [&str; 7] =
+    ["Time (UTC)", "Setting", "From", "To", "What", "Network namespace", "Run"];
+
 fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let left = visit.program.leftovers();
     let changes = visit.program.changes().map_err(Trouble::failed)?;
@@ -23,6 +27,8 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
                 td { (plain(&change.from)) }
                 td { (plain(&change.to)) }
                 td { (plain(&change.what)) }
+                td { (plain(&change.place)) }
+                td { (plain(&change.run)) }
             }
         }
     };
@@ -33,7 +39,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
             (leftovers(visit, &left))
             h2 { "Log" }
             @if changes.is_empty() { p { "goodput has changed no setting here yet." } }
-            @else { (table("Changes, the newest first", &["Time (UTC)", "Setting", "From", "To", "What"], &rows)) }
+            @else { (table("Changes, the newest first", &COLUMNS, &rows)) }
         },
     ))
 }

@@ -252,6 +252,7 @@ mod tests {
             smallest_round_trip_s: None,
             lost_share: Some(0.0),
             incomplete: None,
+            beside: Vec::new(),
             bytes: Bytes(1000),
             used_bytes: Bytes(3000),
         }

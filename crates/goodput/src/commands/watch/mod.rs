@@ -84,9 +84,10 @@ impl<'a> Watch<'a> {
     fn new(args: &'a WatchArgs, state: Option<PathBuf>) -> Result<Self> {
         let store = history()?;
         let mut budget = Budget::new(args.schedule.budget);
-        let share = budget.share(args.schedule.every, args.targets.len());
+        let targets = distinct(&args.targets);
+        let share = budget.share(args.schedule.every, targets.len());
         let length = Length::Bytes(payload(args, share)?);
-        let paths = args.targets.iter().map(|text| -> Result<Path> {
+        let paths = targets.into_iter().map(|text| -> Result<Path> {
             let path = Path::open(text, &args.measure, length, state.clone(), &store)?;
             let spent = spent::of_last_day(&store, text)?;
             spent.into_iter().for_each(|(age_s, bytes)| budget.spend(-age_s, bytes));
@@ -153,11 +154,14 @@ impl<'a> Watch<'a> {
         let now_s = self.now_s();
         let used_bytes = self.budget.used(now_s);
         let schedule = &self.args.schedule;
+        let test_bytes = self.paths.iter().filter_map(Path::most_cost).max();
+        let lasts = |cost| self.budget.lasts_s(schedule.every, self.paths.len(), cost);
         self.tell(&Event::Begin {
-            targets: self.args.targets.clone(),
+            targets: self.paths.iter().map(|path| path.text.clone()).collect(),
             every_s: schedule.every,
             budget_bytes: schedule.budget,
-            test_bytes: self.share,
+            test_bytes,
+            budget_lasts_s: test_bytes.and_then(lasts),
             used_bytes,
         })
     }
@@ -258,13 +262,13 @@ impl<'a> Watch<'a> {
         });
         let change = kept.filter(|_| whole);
         let change = change.and_then(|id| path.compare(&self.store, id, &run.record));
-        let changed = change.map(|change| path.explained(&self.store, &change)).transpose()?;
+        let changed = change.map(|change| path.explained(&self.store, &change));
         let event = path.event(run, kept, used);
-        self.tell(&event)?;
         if let Some(back) = back {
             self.tell(&back)?;
             self.notify("back", &back);
         }
+        self.tell(&event)?;
         if interrupt.is_raised() {
             return Ok(Ended::Interrupted);
         }
@@ -282,7 +286,7 @@ impl<'a> Watch<'a> {
         if self.args.output.json {
             return Ok(screen::line(serde_json::to_string(event)?)?);
         }
-        Ok(screen::print_fitted(&watch::text(event))?)
+        Ok(screen::print_unwrapped(&watch::text(event))?)
     }
 
     fn notify(&mut self, name: &'static str, event: &Event) {
@@ -303,6 +307,18 @@ impl<'a> Watch<'a> {
             screen::say(format_args!("goodput: old results were not deleted: {why}"));
         }
     }
+}
+
+/// Each target once, in the order in which they were named.
+fn distinct(targets: &[String]) -> Vec<&String> {
+    let mut once: Vec<&String> = Vec::with_capacity(targets.len());
+    for target in targets {
+        match once.contains(&target) {
+            true => screen::say(format_args!("warning: {target} is named twice, and tested once")),
+            false => once.push(target),
+        }
+    }
+    once
 }
 
 /// The payload of a test that costs at most `share`.

@@ -1,34 +1,29 @@
 //! One watched path: its tests, and its chart.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
 use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclude, measure};
-use goodput_model::record::DirectionResult;
-use goodput_model::{BitRate, Bytes, EndName, Length, Plan, Record};
-use goodput_store::{Store, StoreError, Watched};
+use goodput_model::{Bytes, EndName, Length, Plan, Record};
+use goodput_store::{Store, StoreError, Tested, Watched};
 use goodput_watch::{
-    Change, Chart, Limit, MAX_TESTS, Meter, Point, Series, bytes_on_the_path, differences,
-    expected_cost,
+    Change, Chart, Limit, MAX_TESTS, Meter, Point, Series, bytes_on_the_path, expected_cost,
+    most_cost,
 };
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use tokio::time::sleep;
 
 use crate::args::MeasureArgs;
-use crate::commands::measured;
+use crate::commands::{measured, path_changes};
 use crate::credentials::credentials;
 use crate::data_dirs::state_dir;
 use crate::file_servers;
-use crate::report::watch::{Changed, Event, Tested};
-use crate::running::Announced;
+use crate::report::figures::Figures;
+use crate::report::watch::{self, Changed, Event};
+use crate::running::{self, Announced};
 use crate::screen;
-
-/// Records before a change that it is compared with: eight hours of tests every 15 minutes.
-const COMPARED: usize = 32;
-const MINUTES_OF_A_DAY: f64 = 1440.0;
 
 /// A watched path.
 pub struct Path {
@@ -58,6 +53,8 @@ pub struct Run {
     pub incomplete: Option<String>,
     /// What it cost the line.
     pub bytes: Bytes,
+    /// What else goodput measured on this host when it began or ended, as commands.
+    pub beside: Vec<String>,
     /// For those who follow it, until this is dropped: the result is then kept.
     _announced: Option<Announced>,
 }
@@ -129,9 +126,7 @@ impl Path {
     /// Goes on from what the history has of the path.
     pub fn restore(&mut self, store: &Store) -> Result<(), StoreError> {
         let tests = store.tests_of(&self.text, &self.series, MAX_TESTS)?.into_iter();
-        let read = |test: goodput_store::Tested| {
-            Some((point(test.record, &test.started, test.goodput)?, test.begins_change))
-        };
+        let read = |test: Tested| Some((path_changes::of_test(&test)?, test.begins_change));
         let tests: Vec<(Point, bool)> = tests.filter_map(read).collect();
         self.records = tests.iter().map(|(test, _)| test.id).collect();
         self.chart = Chart::restored(&tests);
@@ -140,7 +135,12 @@ impl Path {
 
     /// What the next test may cost, of which `share` is its share of the budget.
     pub fn expected_cost(&self, share: Bytes) -> Bytes {
-        expected_cost(self.plan.length, share, self.last_cost)
+        expected_cost(&self.plan, share, self.last_cost)
+    }
+
+    /// What a test costs at most; none if it moves what the path lets through.
+    pub fn most_cost(&self) -> Option<Bytes> {
+        most_cost(&self.plan)
     }
 
     /// Tests once, within `limits`.
@@ -163,6 +163,7 @@ impl Path {
     ) -> Result<Run, EngineError> {
         let started = measured::now();
         let announced = self.announced(&started);
+        let others_at_first = self.others(announced.as_ref());
         let (raise, soon) = goodput_engine::interrupt();
         let used_up = Cell::new(false);
         let ends_it = async {
@@ -198,7 +199,19 @@ impl Path {
         let bytes = bytes_on_the_path(&conclusion.record, control.as_ref());
         let by_budget = used_up.get().then(|| "the budget was used up".to_owned());
         let incomplete = by_budget.or(conclusion.incomplete.map(|part| part.why));
-        Ok(Run { record: conclusion.record, incomplete, bytes, _announced: announced })
+        let beside: BTreeSet<_> =
+            others_at_first.into_iter().chain(self.others(announced.as_ref())).collect();
+        let beside = beside.into_iter().collect();
+        Ok(Run { record: conclusion.record, incomplete, bytes, beside, _announced: announced })
+    }
+
+    /// What else goodput measures on this host now, as commands.
+    fn others(&self, own: Option<&Announced>) -> Vec<String> {
+        let own = own.and_then(Announced::id);
+        let all = self.state_dir.as_deref().map(running::all).unwrap_or_default().into_iter();
+        all.filter(|run| Some(&run.id) != own.as_ref())
+            .map(|run| format!("goodput {} {}", run.head.command, run.head.target))
+            .collect()
     }
 
     /// Lets others follow a test that begins at `started`.
@@ -219,7 +232,7 @@ impl Path {
     /// Compares a whole test with the ones before. The history keeps where a change begins: after a restart, it is not found
     /// again.
     pub fn compare(&mut self, store: &Store, id: i64, record: &Record) -> Option<Change> {
-        let test = point(id, &record.started, record.result.goodput_bits_per_s)?;
+        let test = path_changes::point(id, &record.started, record.result.goodput_bits_per_s)?;
         self.records.push(id);
         let change = self.chart.push(test)?;
         if let Err(why) = store.mark_change(change.first_since.id) {
@@ -232,47 +245,16 @@ impl Path {
     }
 
     /// A change, with what changed with it.
-    pub fn explained(&self, store: &Store, change: &Change) -> Result<Changed, StoreError> {
-        let first = self.records.iter().rposition(|id| *id == change.first_since.id);
-        let first = first.unwrap_or(self.records.len());
-        // A record may have been deleted, or be of a newer goodput.
-        let read = |ids: &[i64]| -> Vec<Record> {
-            ids.iter().filter_map(|id| store.get(*id).ok()).collect()
-        };
-        let before = read(&self.records[first.saturating_sub(COMPARED)..first]);
-        let since = read(&self.records[first..]);
-        let found = differences(&before, &since, goodput_kernel::sources::lasts);
-        let time = |point: Point| {
-            let time = Timestamp::from_second(point.at_s as i64).unwrap_or_default();
-            time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-        };
-        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-        Ok(Changed {
-            at: time(change.newest),
-            target: self.text.clone(),
-            since: time(change.first_since),
-            tests: change.tests,
-            percent: percent(change.ratio.value),
-            low_percent: percent(change.ratio.low),
-            high_percent: percent(change.ratio.high),
-            probability: change.probability,
-            record_before: change.last_before.id,
-            record_since: change.newest.id,
-            before_bits_per_s: BitRate(change.before),
-            since_bits_per_s: BitRate(change.since),
-            limit_before: found.before,
-            limit_since: found.since,
-            changed: found.changed,
-        })
+    pub fn explained(&self, store: &Store, change: &Change) -> Changed {
+        path_changes::explained(store, &self.text, &self.records, change)
     }
 
     /// What a test showed.
     pub fn event(&self, run: &Run, record: Option<i64>, used: Bytes) -> Event {
         let limit = Limit::of(&run.record);
         let finding = run.record.findings.iter().find(|finding| finding.rule == limit.rule);
-        let seconds = |us: f64| us / 1e6;
-        let main = main_direction(&run.record);
-        Event::Tested(Tested {
+        let figures = Figures::of(&run.record);
+        Event::Tested(watch::Tested {
             at: run.record.started.clone(),
             target: self.text.clone(),
             record,
@@ -281,42 +263,13 @@ impl Path {
             limiter: limit.limiter,
             end: limit.end,
             probability: finding.and_then(|finding| finding.probability.value().copied()),
-            round_trip_s: main.and_then(|main| main.rtt_us.value().copied()).map(seconds),
-            smallest_round_trip_s: main
-                .and_then(|main| main.min_rtt_us.value().copied())
-                .map(seconds),
-            lost_share: main.and_then(lost_share),
+            round_trip_s: figures.round_trip_s,
+            smallest_round_trip_s: figures.smallest_round_trip_s,
+            lost_share: figures.lost_share,
             incomplete: run.incomplete.clone(),
+            beside: run.beside.clone(),
             bytes: run.bytes,
             used_bytes: used,
         })
     }
-}
-
-/// A test as the chart sees it; none if its time can't be read.
-fn point(id: i64, started: &str, goodput: BitRate) -> Option<Point> {
-    let at = started.parse::<Timestamp>().ok()?;
-    let time = at.to_zoned(TimeZone::system()).time();
-    let minutes = f64::from(time.hour()) * 60.0 + f64::from(time.minute());
-    Some(Point {
-        id,
-        at_s: at.as_second() as f64,
-        day_share: minutes / MINUTES_OF_A_DAY,
-        goodput: goodput.0,
-    })
-}
-
-/// The direction that the verdict is about.
-fn main_direction(record: &Record) -> Option<&DirectionResult> {
-    record.result.directions.iter().find(|one| one.sender == record.verdict.sender)
-}
-
-/// Share of the datagrams that were lost, or of the payload that was sent again.
-fn lost_share(direction: &DirectionResult) -> Option<f64> {
-    if let Some(percent) = direction.lost_percent.value() {
-        return Some(percent / 100.0);
-    }
-    let again = *direction.retransmitted_bytes.value()? as f64;
-    let all = *direction.sent_bytes.value()? as f64;
-    (all > 0.0).then(|| again / all)
 }

@@ -6,9 +6,10 @@ use std::process::Command;
 use goodput_model::{CheckReport, EndName, SettingRef};
 use goodput_settings::{ChangeKind, Forget, Patience, Scope, Setting};
 use goodput_store::{Store, StoreError};
-use goodput_web::{LoggedChange, Program, Running, SettingLine};
+use goodput_web::{LoggedChange, PathChange, Program, Running, SettingLine};
 
-use crate::commands::measured;
+use crate::commands::{measured, path_changes};
+use crate::report::watch;
 use crate::running::{self, Followable, Head};
 
 /// This host.
@@ -20,6 +21,11 @@ pub struct ThisHost {
 impl Program for ThisHost {
     fn history(&self) -> Result<Store, StoreError> {
         Store::open_to_read(&goodput_store::default_path()?)
+    }
+
+    fn path_changes(&self, history: &Store, target: &str) -> Result<Vec<PathChange>, StoreError> {
+        let found = path_changes::all(history, |other| other == target)?;
+        Ok(found.iter().map(watch::for_a_page).collect())
     }
 
     fn check(&self) -> Result<CheckReport, String> {
@@ -94,6 +100,14 @@ fn lines(setting: &Setting, devices: &[String]) -> Vec<SettingLine> {
     scopes.into_iter().map(line).collect()
 }
 
+/// A network namespace, as the kernel names it.
+fn namespace(number: u64) -> String {
+    match goodput_settings::network_namespace() == Some(number) {
+        true => "this one".into(),
+        false => format!("net:[{number}]"),
+    }
+}
+
 fn shown(change: goodput_settings::LoggedChange) -> LoggedChange {
     let time = jiff::Timestamp::from_second(change.at_unix_s.try_into().unwrap_or(i64::MAX));
     let what = match change.what {
@@ -106,5 +120,7 @@ fn shown(change: goodput_settings::LoggedChange) -> LoggedChange {
         from: change.from,
         to: change.to,
         what: what.into(),
+        run: change.run.unwrap_or_default(),
+        place: change.netns.map(namespace).unwrap_or_default(),
     }
 }
