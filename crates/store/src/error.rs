@@ -33,13 +33,12 @@ pub enum RecordError {
 pub enum StoreError {
     /// Neither `XDG_DATA_HOME` nor `HOME` names a directory for records.
     #[error(
-        "no directory for records: neither XDG_DATA_HOME nor HOME is set to an absolute path; \
-         set one, or use --no-store"
+        "no directory for records: neither XDG_DATA_HOME nor HOME is set to an absolute path; set one"
     )]
     NoHome,
     /// The file or its directory can't be made or opened.
     #[error(
-        "can't {doing} {}: {source}; set XDG_DATA_HOME to a writable directory, or use --no-store",
+        "can't {doing} {}: {source}; set XDG_DATA_HOME to a writable directory",
         path.display()
     )]
     Unusable {
@@ -53,7 +52,7 @@ pub enum StoreError {
     /// The file exists, but can't be written.
     #[error(
         "can't {doing} {}: no permission to write there, or not a file; set XDG_DATA_HOME to a writable \
-         directory, or use --no-store",
+         directory",
         path.display()
     )]
     NoPermission {
@@ -74,7 +73,7 @@ pub enum StoreError {
     },
     /// Other users can put files into the directory.
     #[error(
-        "can't keep records in {}: {}, set XDG_DATA_HOME to a directory of your own, or use --no-store",
+        "can't keep records in {}: {}, or set XDG_DATA_HOME to a directory of your own",
         path.display(),
         distrust(*uid, *mode)
     )]
@@ -88,8 +87,7 @@ pub enum StoreError {
     },
     /// No room left.
     #[error(
-        "can't {doing} {}: the disk is full; make room, set XDG_DATA_HOME to another disk, or use \
-         --no-store",
+        "can't {doing} {}: the disk is full; make room, or set XDG_DATA_HOME to another disk",
         path.display()
     )]
     DiskFull {
@@ -112,8 +110,7 @@ pub enum StoreError {
     },
     /// An SQLite file of another program.
     #[error(
-        "{} is a database of another program; set XDG_DATA_HOME to another directory, or use \
-         --no-store",
+        "{} is a database of another program; set XDG_DATA_HOME to another directory",
         path.display()
     )]
     Foreign {
@@ -122,7 +119,7 @@ pub enum StoreError {
     },
     /// Written by a newer goodput.
     #[error(
-        "{} has schema {found}, and this goodput knows up to {known}: use a newer goodput, or --no-store",
+        "{} has schema {found}, and this goodput knows up to {known}: use a newer goodput",
         path.display()
     )]
     NewerSchema {
@@ -162,7 +159,7 @@ pub enum StoreError {
         source: RecordError,
     },
     /// Anything else that SQLite reports.
-    #[error("can't {doing} {}: {source}; use --no-store to run without a history", path.display())]
+    #[error("can't {doing} {}: {source}", path.display())]
     Sqlite {
         /// What was tried.
         doing: &'static str,
@@ -246,7 +243,7 @@ mod tests {
         assert_eq!(
             StoreError::io("open", path, denied).to_string(),
             "can't open /data/goodput/history.db: Permission denied (os error 13); set \
-             XDG_DATA_HOME to a writable directory, or use --no-store"
+             XDG_DATA_HOME to a writable directory"
         );
         let full = StoreError::io("open", path, io::Error::from_raw_os_error(28)).to_string();
         assert!(full.contains("the disk is full; make room"), "{full}");
