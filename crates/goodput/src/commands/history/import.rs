@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use goodput_model::Record;
-use goodput_store::{RecordError, Store, Wanted, read_record};
+use anyhow::{Context, Result, anyhow, bail};
+use goodput_model::{Record, plain_char};
+use goodput_store::{Store, Wanted, read_record};
+use jiff::Timestamp;
 
 use crate::exit::Exit;
+use crate::report::style::plain;
 use crate::screen;
 
 /// Keeps the records of all files that the history does not have, and reports their numbers. No record is kept if one
@@ -18,7 +20,7 @@ pub fn run(store: &Store, files: &[PathBuf]) -> Result<Exit> {
         records.extend(read(file)?);
     }
     for record in &records {
-        let (started, target) = (&record.started, &record.target);
+        let (started, target) = (&record.started, plain(&record.target));
         match known(store, record)? {
             Some(id) => screen::line(format_args!("{id} is {target} of {started} already"))?,
             None => {
@@ -37,13 +39,66 @@ fn read(file: &Path) -> Result<Vec<Record>> {
 }
 
 /// One record, or one in each line.
-fn of_text(text: &str) -> Result<Vec<Record>, RecordError> {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
+fn of_text(text: &str) -> Result<Vec<Record>> {
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let mut lines = lines.enumerate().peekable();
     match lines.peek() {
         // A record in several lines begins with a brace alone.
-        Some(first) if first.trim() != "{" => lines.map(read_record).collect(),
-        _ => Ok(vec![read_record(text)?]),
+        Some((_, (_, first))) if first.trim() != "{" => lines
+            .map(|(before, (at, line))| foreign(line).map_err(|why| in_line(at, before, &why)))
+            .collect(),
+        _ => Ok(vec![foreign(text)?]),
     }
+}
+
+/// Why nothing of a file is kept, if its line `at` is no record and `before` records are whole.
+fn in_line(at: usize, before: usize, why: &anyhow::Error) -> anyhow::Error {
+    // The parser has seen this one line.
+    let why = why.to_string().replace(" at line 1 column ", " at column ");
+    let others = match before {
+        0 => String::new(),
+        1 => ", not even the record before it".into(),
+        _ => format!(", not even the {before} records before it"),
+    };
+    anyhow!(
+        "line {at}: {why}; nothing was imported{others}: mend or delete this line, and import the file again"
+    )
+}
+
+/// A record that another machine wrote. Lists go by its time, so it has to be one.
+fn foreign(json: &str) -> Result<Record> {
+    let record = read_record(json)?;
+    let time = record.started.parse::<Timestamp>();
+    if time.is_err() || !record.started.ends_with('Z') {
+        bail!(
+            "the record began at {:?}, which is no time in UTC like 2026-01-31T12:00:00Z",
+            record.started
+        );
+    }
+    let json = record.to_json()?;
+    let clean = plain_json(&json);
+    Ok(if clean == json { record } else { read_record(&clean)? })
+}
+
+/// The JSON with texts that change no screen: of what is not a character to read, only ends of lines stay, which lines of
+/// a file have.
+fn plain_json(json: &str) -> String {
+    let mut clean = String::with_capacity(json.len());
+    let mut chars = json.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                Some(kept @ ('"' | '\\' | '/' | 't' | 'n')) => clean.extend(['\\', kept]),
+                // A control character, by four digits or by a letter.
+                Some('u') => clean.extend(chars.nth(3).map(|_| char::REPLACEMENT_CHARACTER)),
+                _ => clean.push(char::REPLACEMENT_CHARACTER),
+            },
+            // Between the texts.
+            '\n' => clean.push(c),
+            _ => clean.push(plain_char(c)),
+        }
+    }
+    clean
 }
 
 /// The number of the same record in the history.
@@ -74,6 +129,43 @@ mod tests {
         for wrong in ["", "{}", "not a record", "{\"format\": 99}"] {
             assert!(of_text(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// The example in one line, changed by this.
+    fn changed(change: impl FnOnce(&mut Record)) -> String {
+        let mut record = of_text(ONE).unwrap().remove(0);
+        change(&mut record);
+        serde_json::to_string(&record).unwrap()
+    }
+
+    #[test]
+    fn a_line_that_is_cut_is_named_with_what_became_of_those_before() {
+        let line = changed(|_| {});
+        let cut = format!("{line}\n\n{line}\n{}", &line[..1000]);
+        let why = of_text(&cut).unwrap_err().to_string();
+        assert!(why.starts_with("line 4: ") && why.contains("at column 1000;"), "{why}");
+        assert!(why.contains("nothing was imported, not even the 2 records before it"), "{why}");
+    }
+
+    #[test]
+    fn a_time_that_is_none_is_refused_in_words() {
+        for wrong in ["2036-13-45T99:00:00Z", "yesterday", "", "2026-01-31T12:00:00+02:00"] {
+            let why = of_text(&changed(|record| record.started = wrong.into())).unwrap_err();
+            let why = why.to_string();
+            assert!(
+                why.contains(&format!("line 1: the record began at {wrong:?}, which is no time")),
+                "{why}"
+            );
+        }
+    }
+
+    #[test]
+    fn texts_that_forge_lines_or_turn_the_writing_are_cleaned() {
+        let evil = changed(|record| {
+            record.target = "a\u{202e}b\u{1b}[2J\u{8}\\n\"c\"".into();
+        });
+        let [record] = &of_text(&evil).unwrap()[..] else { panic!("one record") };
+        assert_eq!(record.target, "a\u{fffd}b\u{fffd}[2J\u{fffd}\\n\"c\"");
     }
 
     #[test]
