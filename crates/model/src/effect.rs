@@ -32,16 +32,27 @@ impl Effect {
         Difference(self.percent)
     }
 
-    /// The ends of the interval, with `digits` after the point: `+1.0 to +2.5 %`.
+    /// The ends of the interval, with `digits` after the point: `+1.0 to +2.5 %`. Both are in the unit of the difference.
     pub fn interval(&self, digits: usize) -> String {
+        let is_factor = self.difference().is_factor();
         let ends = [self.low_percent, self.high_percent].map(Difference);
-        let [low, high] = ends.map(|end| format!("{end:.digits$}"));
-        let low = if ends[0].is_factor() == ends[1].is_factor() {
-            low.trim_end_matches(Difference::UNITS)
-        } else {
-            &low
-        };
+        let [low, high] = ends.map(|end| end.written(is_factor, digits));
+        let low = low.strip_suffix(Difference::unit(is_factor)).unwrap_or(&low);
         format!("{low} to {high}")
+    }
+
+    /// The difference with its interval after what was `judged`: `better: +3.2 % (95.0 % interval +2.1 to +4.0 %, n = 6
+    /// pairs)`.
+    pub fn in_words(&self, judged: &str) -> String {
+        let adjusted =
+            if self.adjusted_for.is_empty() { "" } else { ", adjusted for the host's speed" };
+        format!(
+            "{judged}: {} ({:.1} % interval {}, n = {} pairs{adjusted})",
+            self.difference(),
+            self.confidence_percent,
+            self.interval(1),
+            self.n
+        )
     }
 }
 
@@ -54,24 +65,31 @@ pub struct Difference(pub f64);
 impl Difference {
     /// Ten times as much. Such percentages are hard to read.
     const FACTOR_FROM_PERCENT: f64 = 900.0;
-    /// The letters and signs after the number.
-    const UNITS: fn(char) -> bool = |letter| letter.is_alphabetic() || " %".contains(letter);
 
     fn is_factor(self) -> bool {
         self.0 >= Self::FACTOR_FROM_PERCENT
+    }
+
+    /// What stands after the number.
+    fn unit(is_factor: bool) -> &'static str {
+        if is_factor { " times" } else { " %" }
+    }
+
+    fn written(self, is_factor: bool, digits: usize) -> String {
+        let unit = Self::unit(is_factor);
+        if is_factor {
+            return format!("{}{unit}", grouped(self.0 / 100.0 + 1.0));
+        }
+        let text = format!("{:+.digits$}", self.0);
+        // What rounds to zero has no sign.
+        let is_zero = !text.contains(|digit: char| ('1'..='9').contains(&digit));
+        format!("{}{unit}", if is_zero { &text[1..] } else { &text })
     }
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_factor() {
-            return write!(f, "{} times", grouped(self.0 / 100.0 + 1.0));
-        }
-        let digits = f.precision().unwrap_or(1);
-        let text = format!("{:+.digits$}", self.0);
-        // What rounds to zero has no sign.
-        let is_zero = !text.contains(|digit: char| ('1'..='9').contains(&digit));
-        write!(f, "{} %", if is_zero { &text[1..] } else { &text })
+        f.write_str(&self.written(self.is_factor(), f.precision().unwrap_or(1)))
     }
 }
 
@@ -148,10 +166,10 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_names_its_unit_once_if_its_ends_share_it() {
-        let interval = |low_percent, high_percent| {
+    fn an_interval_has_one_unit_and_names_it_once() {
+        let interval = |low_percent, percent, high_percent| {
             let judgement = Judgement::Inconclusive;
-            let (percent, confidence_percent, adjusted_for) = (0.0, 95.0, Vec::new());
+            let (confidence_percent, adjusted_for) = (95.0, Vec::new());
             Effect {
                 percent,
                 low_percent,
@@ -163,8 +181,9 @@ mod tests {
             }
             .interval(1)
         };
-        assert_eq!(interval(-0.01, 2.5), "0.0 to +2.5 %");
-        assert_eq!(interval(1_100.0, 2_900.0), "12.0 to 30.0 times");
-        assert_eq!(interval(50.0, 2_900.0), "+50.0 % to 30.0 times");
+        assert_eq!(interval(-0.01, 1.0, 2.5), "0.0 to +2.5 %");
+        assert_eq!(interval(1_100.0, 2_000.0, 2_900.0), "12.0 to 30.0 times");
+        assert_eq!(interval(367.7, 796.7, 1_730.0), "+367.7 to +1730.0 %");
+        assert_eq!(interval(-50.0, 1_000.0, 2_900.0), "0.5 to 30.0 times");
     }
 }

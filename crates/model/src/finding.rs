@@ -72,6 +72,9 @@ pub struct Permanent {
     pub lines: String,
 }
 
+/// How advice begins that names a cause with which a finding may be confused, instead of a remedy.
+pub const RIVAL: &str = "could also be";
+
 /// How sure a finding is. A rule takes the word that fits its evidence, and a probability the word of its range.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,

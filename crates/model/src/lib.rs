@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod account;
+pub mod answer;
 pub mod arrivals;
 pub mod capture;
 pub mod ceiling;
@@ -66,6 +67,7 @@ pub mod units;
 pub mod verdict;
 
 pub use account::{Account, AccountPart, AccountShare, AccountSlice, AccountSpan, Limiter};
+pub use answer::answer;
 pub use arrivals::{Arrival, FlowArrivals, MAX_ARRIVALS};
 pub use capture::{CapturedPayload, PacketCapture, PacketSize};
 pub use ceiling::{

@@ -118,6 +118,16 @@ pub enum Direction {
     Both,
 }
 
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Send => "forward",
+            Self::Reverse => "reverse",
+            Self::Both => "both directions",
+        })
+    }
+}
+
 /// When a measurement ends.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -270,6 +280,11 @@ impl Plan {
     /// Whether another program moves the payload and goodput only watches.
     pub fn only_watches(&self) -> bool {
         self.mover == Self::WATCHING
+    }
+
+    /// Which results can be compared with this one: `TCP forward`, `UDP both directions`.
+    pub fn traffic(&self) -> String {
+        format!("{} {}", self.transport, self.direction)
     }
 
     /// The defaults: one TCP flow that sends until the mean is known to ±2 %.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
 use crate::comparison::Comparison;
+use crate::effect::Effect;
 use crate::known::Known;
 use crate::plan::Length;
 
@@ -26,11 +27,60 @@ pub struct Tuning {
     /// its address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept_in: Vec<String>,
+    /// The commands that keep the proven changes, if they are not kept already. Absent in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub to_keep: Vec<String>,
     /// Length of the runs of the last comparison; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_length: Option<Length>,
     /// Why tuning stopped.
     pub stopped: String,
+}
+
+impl Tuning {
+    /// Whether there are proposals, and none was tried.
+    pub fn is_plan_only(&self) -> bool {
+        !self.steps.is_empty() && self.steps.iter().all(|s| s.outcome == TuningOutcome::Planned)
+    }
+
+    /// Why nothing is proven.
+    pub fn nothing(&self) -> &'static str {
+        let any = |outcome| self.steps.iter().any(|step| step.outcome == outcome);
+        if self.steps.is_empty() {
+            return "nothing: no finding proposes a change";
+        }
+        match (any(TuningOutcome::Kept), any(TuningOutcome::NotBetter)) {
+            (true, _) => "nothing: what helped in a trial is not proven against the start",
+            (_, true) => "nothing: leave the settings as they are",
+            (false, false) if any(TuningOutcome::TooFewRuns) => {
+                "nothing: too few runs to prove a change"
+            }
+            (false, false) if any(TuningOutcome::Planned) => "nothing: no change was tried",
+            (false, false) => "nothing: no change could be tried",
+        }
+    }
+}
+
+impl TuningStep {
+    /// The comparison's effect on what decides, and so on what the change gained.
+    pub fn effect(&self) -> Option<&Effect> {
+        self.comparison.value()?.arms.get(1)?.primary()
+    }
+}
+
+impl fmt::Display for TuningOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Kept => "kept",
+            Self::Dropped => "dropped: no longer needed",
+            Self::Confirmed => "still needed",
+            Self::NotBetter => "not proven better",
+            Self::TooFewRuns => "too few runs",
+            Self::Planned => "not tried",
+            Self::NotPermitted => "not permitted",
+            Self::Failed => "not possible",
+        })
+    }
 }
 
 /// One proposed change and its outcome.

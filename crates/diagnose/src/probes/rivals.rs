@@ -1,5 +1,6 @@
 //! Which two causes can't be distinguished, and what a probe's answer decides.
 
+use goodput_model::finding::RIVAL;
 use goodput_model::{Confidence, Finding, Known, Place, Record, Undecided, Verdict, Witness};
 
 use super::{Probe, splitting};
@@ -56,9 +57,6 @@ fn rivals(findings: &[Finding], undecided: &[Undecided], held: HeldShares) -> Op
 fn split_from(first: &str, second: &str) -> Vec<(String, &'static Probe)> {
     splitting(first, second).into_iter().map(|probe| (second.to_owned(), probe)).collect()
 }
-
-/// How advice that names a rival begins.
-const RIVAL: &str = "could also be";
 
 /// Whether a finding's advice names a cause that it may be confused with, instead of a remedy.
 pub fn names_rival(advice: &str) -> bool {

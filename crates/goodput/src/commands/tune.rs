@@ -47,9 +47,15 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
         .with_intervals(false)
         .with_status(&request.plan, Some(request.max_time).filter(|_| !request.dry_run))
         .announced(announced(state, &args.output, "tune", &args.target, &request.started));
-    let last = |record: &mut Record| match args.tuning.keep {
-        true if record.incomplete.is_none() => keep(record, &request.hosts, &request.state_dir),
-        _ => Ok(()),
+    let last = |record: &mut Record| {
+        let kept = match args.tuning.keep {
+            true if record.incomplete.is_none() => keep(record, &request.hosts, &request.state_dir),
+            _ => Ok(()),
+        };
+        if let Some(tuning) = &mut record.tuning {
+            tuning.to_keep = report::tune::to_keep(tuning);
+        }
+        kept
     };
     Runs { output: &args.output, live, text: report::tune::text, judge: tried }
         .report_after(async |interrupt, listener| tune(&request, interrupt, listener).await, last)
@@ -136,6 +142,7 @@ mod tests {
             steps: Vec::new(),
             proven: Vec::new(),
             kept_in: Vec::new(),
+            to_keep: Vec::new(),
             run_length: None,
             stopped: "nothing is left to try".into(),
         });

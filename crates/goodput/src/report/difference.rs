@@ -20,6 +20,7 @@ pub fn text(a: &Record, b: &Record) -> String {
         Some(receive) => format!("{}, {receive} to receive", r.plan.mover),
         None => r.plan.mover.clone(),
     });
+    row("traffic", |r| r.plan.traffic());
     row("flows", |r| r.plan.flows.to_string());
     format!("{}\n{}\n", table.text().trim_end(), change(a, b))
 }
@@ -32,6 +33,13 @@ fn change(a: &Record, b: &Record) -> String {
     let (from, to) = (a.result.goodput_bits_per_s.0, b.result.goodput_bits_per_s.0);
     if from <= 0.0 {
         return "the first result received nothing, so there is no ratio".into();
+    }
+    if a.plan.traffic() != b.plan.traffic() {
+        return format!(
+            "no ratio: {} and {} can't be compared",
+            a.plan.traffic(),
+            b.plan.traffic()
+        );
     }
     format!(
         "goodput {}; single runs prove nothing; use `goodput compare`",

@@ -6,15 +6,7 @@ use super::style;
 
 /// The meaning of an effect, and its size.
 pub(super) fn with_interval(words: &str, effect: &Effect) -> String {
-    let adjusted =
-        if effect.adjusted_for.is_empty() { "" } else { ", adjusted for the host's speed" };
-    format!(
-        "{words}: {} ({:.1} % interval {}, n = {} pairs{adjusted})",
-        effect.difference(),
-        effect.confidence_percent,
-        effect.interval(1),
-        effect.n
-    )
+    effect.in_words(words)
 }
 
 /// The outcome, with the given words for good and bad.

@@ -1,8 +1,8 @@
 //! The report of one measurement: number, ceiling, verdict, evidence, remedy, proof. In this order.
 
 use goodput_model::{
-    Direction, DirectionResult, EndName, Finding, Kind, Known, Place, Record, Seconds, Transport,
-    Verdict,
+    BitRate, Direction, DirectionResult, EndName, Finding, Kind, Known, Place, Record, Seconds,
+    Transport, Verdict,
 };
 
 use super::labelled::{line, lines, undecided};
@@ -82,13 +82,9 @@ fn number(out: &mut String, record: &Record) {
         // The reason is in the record; usually the run was too short.
         Known::Missing(_) => "precision unknown".into(),
     };
-    let ceiling = match &result.ceiling_bits_per_s {
-        Known::Value(ceiling) if ceiling.0 > 0.0 => format!(
-            "   {:.0} % of the {ceiling} this path could carry",
-            result.goodput_bits_per_s.0 / ceiling.0 * 100.0
-        ),
-        _ => String::new(),
-    };
+    // Each of two directions has its own, which stands with it.
+    let of_all = (result.directions.len() < 2).then_some(&result.ceiling_bits_per_s);
+    let ceiling = of_ceiling(result.goodput_bits_per_s, of_all);
     let goodput = style::strong(result.goodput_bits_per_s);
     let counted = match (record.kind, record.plan.direction) {
         // For another program's transfer, only this end's kernel counters are known.
@@ -105,6 +101,17 @@ fn number(out: &mut String, record: &Record) {
     }
 }
 
+/// `   95 % of the 95.6 Mbit/s this path could carry`; nothing if that is not known.
+fn of_ceiling(goodput: BitRate, ceiling: Option<&Known<BitRate>>) -> String {
+    match ceiling.and_then(Known::value) {
+        Some(ceiling) if ceiling.0 > 0.0 => {
+            let percent = goodput.0 / ceiling.0 * 100.0;
+            format!("   {percent:.0} % of the {ceiling} this path could carry")
+        }
+        _ => String::new(),
+    }
+}
+
 /// The direction in which `sender` sends.
 fn direction_name(sender: EndName) -> &'static str {
     match sender {
@@ -115,8 +122,10 @@ fn direction_name(sender: EndName) -> &'static str {
 
 fn direction(out: &mut String, direction: &DirectionResult) {
     let label = direction_name(direction.sender);
-    let text = format!("{}   {}", direction.goodput_bits_per_s, transfer(direction));
-    line(out, label, text.trim_end());
+    let goodput = direction.goodput_bits_per_s;
+    let ceiling = of_ceiling(goodput, direction.ceiling_bits_per_s.as_ref());
+    let text = format!("{goodput}   {}", transfer(direction));
+    line(out, label, &format!("{}{ceiling}", text.trim_end()));
 }
 
 fn costs(out: &mut String, record: &Record) {

@@ -19,7 +19,7 @@ pub fn text(record: &Record) -> String {
     let mut out = String::from("\n");
     out += &tried(tuning);
     lines(&mut out, "not tried", not_tried(tuning));
-    if is_plan_only(tuning) {
+    if tuning.is_plan_only() {
         lines(&mut out, "undo", tuning.steps.iter().filter_map(|step| undo(&step.change)));
     }
     let rate = &record.result.goodput_bits_per_s;
@@ -29,17 +29,12 @@ pub fn text(record: &Record) -> String {
     }
     match &tuning.proven[..] {
         // That nothing was tried stands below.
-        [] if is_plan_only(tuning) => {}
-        [] => line(&mut out, "proven", &nothing(tuning)),
+        [] if tuning.is_plan_only() => {}
+        [] => line(&mut out, "proven", tuning.nothing()),
         proven => keep(&mut out, proven, &tuning.kept_in),
     }
     line(&mut out, "stopped", &tuning.stopped);
     out + &compare::notes(record)
-}
-
-/// Whether there are proposals, and none was tried.
-fn is_plan_only(Tuning { steps, .. }: &Tuning) -> bool {
-    !steps.is_empty() && steps.iter().all(|step| step.outcome == TuningOutcome::Planned)
 }
 
 fn limited(verdict: &Verdict) -> String {
@@ -54,7 +49,7 @@ fn tried(tuning: &Tuning) -> String {
     if tuning.steps.is_empty() {
         return String::new();
     }
-    let results = if is_plan_only(tuning) { 0 } else { 2 };
+    let results = if tuning.is_plan_only() { 0 } else { 2 };
     let headings = ["change", "from", "proposed by", judged(tuning.purpose), "outcome"];
     let mut table = Table::new(&headings[..3 + results]);
     for step in &tuning.steps {
@@ -85,7 +80,7 @@ fn changed(step: &TuningStep) -> Option<&ArmResult> {
 
 fn effect(step: &TuningStep) -> String {
     let of = |effect: &Effect| format!("{} ({})", effect.difference(), effect.interval(1));
-    changed(step).and_then(ArmResult::primary).map_or_else(|| "–".into(), of)
+    step.effect().map_or_else(|| "–".into(), of)
 }
 
 /// What the change makes worse, if its runs have shown that.
@@ -132,13 +127,8 @@ fn assignment(Change { setting, to, .. }: &Change) -> String {
 fn outcome(step: &TuningStep) -> String {
     match step.outcome {
         TuningOutcome::Kept => style::good("kept"),
-        TuningOutcome::Dropped => "dropped: no longer needed".into(),
-        TuningOutcome::Confirmed => "still needed".into(),
-        TuningOutcome::NotBetter => worse(step).unwrap_or_else(|| "not proven better".into()),
-        TuningOutcome::TooFewRuns => "too few runs".into(),
-        TuningOutcome::Planned => "not tried".into(),
-        TuningOutcome::NotPermitted => "not permitted".into(),
-        TuningOutcome::Failed => "not possible".into(),
+        TuningOutcome::NotBetter => worse(step).unwrap_or_else(|| step.outcome.to_string()),
+        outcome => outcome.to_string(),
     }
 }
 
@@ -164,20 +154,10 @@ fn whole(out: &mut String, tuning: &Tuning, comparison: &Comparison) {
     }
 }
 
-fn nothing(tuning: &Tuning) -> String {
-    let any = |outcome| tuning.steps.iter().any(|step| step.outcome == outcome);
-    if tuning.steps.is_empty() {
-        return "nothing: no finding proposes a change".into();
-    }
-    match (any(TuningOutcome::Kept), any(TuningOutcome::NotBetter)) {
-        (true, _) => "nothing: what helped in a trial is not proven against the start".into(),
-        (_, true) => "nothing: leave the settings as they are".into(),
-        (false, false) if any(TuningOutcome::TooFewRuns) => {
-            "nothing: too few runs to prove a change".into()
-        }
-        (false, false) if any(TuningOutcome::Planned) => "nothing: no change was tried".into(),
-        (false, false) => "nothing: no change could be tried".into(),
-    }
+/// The commands that keep the proven changes, without colours; none if they are kept already.
+pub fn to_keep(tuning: &Tuning) -> Vec<String> {
+    let open = tuning.proven.iter().filter(|_| tuning.kept_in.is_empty());
+    open.map(|change| anstream::adapter::strip_str(&command(change)).to_string()).collect()
 }
 
 /// The proven changes, and how to save those that aren't saved yet.
@@ -267,6 +247,7 @@ mod tests {
             steps,
             proven,
             kept_in: kept_in.iter().map(ToString::to_string).collect(),
+            to_keep: Vec::new(),
             run_length: None,
             stopped: stopped.into(),
         });
@@ -306,6 +287,23 @@ mod tests {
         assert_eq!(said.matches("missing CAP_NET_ADMIN").count(), 1, "{said}");
         assert_eq!(said.matches("the time was over").count(), 1, "{said}");
         assert!(said.contains("4194304, mover=splice: missing"), "{said}");
+    }
+
+    #[test]
+    fn the_commands_that_keep_a_change_have_no_colours() {
+        let tuning = |kept_in: &[&str]| Tuning {
+            purpose: Purpose::Throughput,
+            min_gain_percent: 3.0,
+            steps: Vec::new(),
+            proven: vec![wmem(), change("chunk", None, "1M")],
+            kept_in: kept_in.iter().map(ToString::to_string).collect(),
+            to_keep: Vec::new(),
+            run_length: None,
+            stopped: "nothing is left to try".into(),
+        };
+        let set = "goodput settings set 'sysctl.net.ipv4.tcp_wmem=4096 16384 4194304'";
+        assert_eq!(to_keep(&tuning(&[])), [set, "in the application: chunk=1M"]);
+        assert!(to_keep(&tuning(&["/etc/sysctl.d/90-goodput.conf"])).is_empty());
     }
 
     #[test]

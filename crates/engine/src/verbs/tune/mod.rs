@@ -18,7 +18,7 @@ use goodput_model::{
     BitRate, Change, Comparison, Confidence, EndName, Finding, Kind, Known, Length, Plan, Purpose,
     Record, Seconds, SettingRef, Tuning, TuningOutcome, TuningStep,
 };
-use goodput_remote::Hosts;
+use goodput_remote::{Hosts, RemoteChanges};
 use goodput_settings::{SettingError, Turn};
 
 use crate::control::credentials::Credentials;
@@ -42,6 +42,14 @@ use time_budget::TimeBudget;
 
 /// Why nothing more is compared.
 const TIME_WAS_OVER: &str = "the time was over; --max-time gives more";
+
+/// Why a search ends that could not judge each change.
+const TOO_FEW_RUNS: &str =
+    "too few runs to judge every change; --max-time gives more, and shorter runs (-t) are more";
+
+/// What to know of a proof that is a trial.
+const PROVEN_BY_TRIAL: &str = "there was no time for a last comparison: what is proven rests on the trial of the only \
+                               change; --max-time gives more";
 
 /// Why nothing is compared at all.
 const ONLY_A_PLAN: &str = "this is only a plan (--dry-run): nothing was changed";
@@ -93,6 +101,7 @@ pub async fn tune(
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
     let _turn = take_turn(request).await?;
+    log_in(request).await?;
     let mut budget = TimeBudget::new(request.max_time, ways_to_win(request.purpose));
     let until = budget.end();
     let measured =
@@ -139,6 +148,7 @@ pub async fn tune(
         steps,
         proven: if is_proven { search.kept().to_vec() } else { Vec::new() },
         kept_in: Vec::new(),
+        to_keep: Vec::new(),
         run_length: Some(compared_length),
         stopped,
     });
@@ -169,6 +179,19 @@ async fn take_turn(request: &TuneRequest) -> Result<Option<Turn>, EngineError> {
         Err(busy @ SettingError::Busy { .. }) => Err(busy.into()),
         turn => Ok(turn.ok()),
     }
+}
+
+/// Logs in once to each host that is changed by SSH: who names one by mistake learns it before any time is spent, not
+/// when the first change is proposed for it.
+async fn log_in(request: &TuneRequest) -> Result<(), EngineError> {
+    let Hosts { near, far, access } = &request.hosts;
+    for address in near.iter().chain(far) {
+        let (state_dir, address) = (request.state_dir.clone(), address.clone());
+        let access = access.clone();
+        let begun = move || RemoteChanges::begin(&state_dir, &address, &access).map(drop);
+        blocking(begun).await??;
+    }
+    Ok(())
 }
 
 /// The far end was silent for the whole time.
@@ -304,7 +327,13 @@ impl Tuner<'_> {
                 return reached;
             }
         }
-        self.ended().unwrap_or_else(|| "nothing is left to try".into())
+        self.ended().unwrap_or_else(|| self.exhausted().into())
+    }
+
+    /// Why the search ends when nothing waits.
+    fn exhausted(&self) -> &'static str {
+        let is_open = |step: &TuningStep| step.outcome == TuningOutcome::TooFewRuns;
+        if self.steps.iter().any(is_open) { TOO_FEW_RUNS } else { "nothing is left to try" }
     }
 
     fn may_be_kept(&self, change: &Change, start: &Record) -> bool {
@@ -472,8 +501,9 @@ impl Tuner<'_> {
             return None;
         }
         if !self.budget.allows_another()
-            && let Some(only) = self.only.take_proof()
+            && let Some(mut only) = self.only.take_proof()
         {
+            only.doubts.push(PROVEN_BY_TRIAL.into());
             return Some(*only);
         }
         if self.search.kept().iter().any(|kept| self.kept_by_starts.contains(&kept.setting)) {
@@ -508,6 +538,7 @@ impl Tuner<'_> {
             ways_to_win: ways_to_win(request.purpose),
             precision_percent: request.min_gain_percent / 2.0,
             threshold_percent: request.min_gain_percent,
+            may_shorten: false,
             is_about_parts: false,
             past_slow_start,
             turns: None,

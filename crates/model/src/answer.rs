@@ -1,0 +1,145 @@
+//! What a command with several runs found out, in a line.
+
+use crate::comparison::{ArmResult, Comparison};
+use crate::effect::{Effect, Judgement};
+use crate::rate_search::RateSearch;
+use crate::record::{Kind, Record};
+use crate::response::Response;
+use crate::shaping::{Confirmation, ShapingTest};
+use crate::tuning::Tuning;
+
+/// What a comparison, a tuning or a search found; `None` of a command with one run, whose answer is its goodput.
+pub fn answer(record: &Record) -> Option<String> {
+    match record.kind {
+        Kind::Test | Kind::Attach => None,
+        Kind::Compare => record.comparison.as_ref().map(compared),
+        Kind::Tune => {
+            record.tuning.as_ref().map(|tuning| tuned(tuning, record.comparison.as_ref()))
+        }
+        Kind::FindRate => Some(found(&record.rate_searches)).filter(|found| !found.is_empty()),
+        Kind::Shaping => record.shaping.as_deref().map(shaped),
+    }
+}
+
+/// An arm's difference from the baseline; `None` of the baseline itself.
+pub fn of_arm(comparison: &Comparison, arm: &ArmResult) -> Option<String> {
+    let effect = arm.primary()?;
+    let words = effect.in_words(&effect.judgement.in_words(["better", "worse"]));
+    Some(match comparison.responses.first() {
+        None | Some(Response::Throughput) => words,
+        Some(response) => format!("{}: {words}", response.name()),
+    })
+}
+
+/// The values of an arm, with the names of the settings: `chunk=1M flows=2`.
+pub fn arm_name(comparison: &Comparison, arm: &ArmResult) -> String {
+    let settings = comparison.settings.iter().zip(&arm.values);
+    let values: Vec<_> = settings.map(|(setting, value)| format!("{setting}={value}")).collect();
+    values.join(" ")
+}
+
+/// The only arm's difference; of several, that of the best one, if one is better.
+fn compared(comparison: &Comparison) -> String {
+    let arms = comparison.arms.get(1..).unwrap_or_default();
+    if let [only] = arms {
+        return of_arm(comparison, only).unwrap_or_else(|| "too few runs".into());
+    }
+    let better = |arm: &&ArmResult| {
+        arm.primary().is_some_and(|effect| effect.judgement == Judgement::Better)
+    };
+    let size = |arm: &&ArmResult| arm.primary().map_or(0.0, |effect: &Effect| effect.percent.abs());
+    let best = arms.iter().filter(better).max_by(|a, b| size(a).total_cmp(&size(b)));
+    match best.and_then(|best| Some((best, of_arm(comparison, best)?))) {
+        Some((best, words)) => format!("{}: {words}", arm_name(comparison, best)),
+        None => format!("none of {} arms is proven better", arms.len()),
+    }
+}
+
+fn tuned(tuning: &Tuning, comparison: Option<&Comparison>) -> String {
+    if tuning.is_plan_only() {
+        return "only a plan".into();
+    }
+    if tuning.proven.is_empty() {
+        return tuning.nothing().into();
+    }
+    let changes = tuning.proven.iter().map(|change| format!("{}={}", change.setting, change.to));
+    let changes = changes.collect::<Vec<_>>().join(", ");
+    let together = comparison.and_then(|all| of_arm(all, all.arms.get(1)?));
+    match together {
+        Some(words) => format!("{changes}: {words}"),
+        None => format!("{changes} proven"),
+    }
+}
+
+fn found(searches: &[RateSearch]) -> String {
+    let one = |search: &RateSearch| match search.rate_bits_per_s {
+        Some(rate) => format!("{rate} with datagrams of {}", search.datagram_bytes),
+        None => format!("no rate with datagrams of {}", search.datagram_bytes),
+    };
+    searches.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+/// Whether a shaper gives its rate.
+pub fn shaped(shaping: &ShapingTest) -> String {
+    let configured = shaping.configured_bits_per_s;
+    match shaping.confirmation {
+        Confirmation::Confirmed => format!("the shaper gives the {configured} that it is set to"),
+        Confirmation::Missed => {
+            format!("the shaper does not give the {configured} that it is set to")
+        }
+        Confirmation::Inconclusive => format!("whether the shaper gives {configured} is unknown"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::known::Known;
+    use crate::units::BitRate;
+
+    fn arm(value: &str, percent: f64, judgement: Judgement) -> ArmResult {
+        let goodput = Effect {
+            percent,
+            low_percent: percent - 1.0,
+            high_percent: percent + 1.0,
+            confidence_percent: 96.9,
+            n: 6,
+            adjusted_for: Vec::new(),
+            judgement,
+        };
+        let goodput_bits_per_s = Known::Value(BitRate(1e6));
+        ArmResult {
+            goodput: Some(goodput),
+            goodput_bits_per_s,
+            ..ArmResult::new(vec![value.into()])
+        }
+    }
+
+    fn comparison(arms: Vec<ArmResult>) -> Comparison {
+        let base = ArmResult::new(vec!["128K".into()]);
+        Comparison {
+            settings: vec!["chunk".parse().unwrap()],
+            arms: std::iter::once(base).chain(arms).collect(),
+            responses: Vec::new(),
+            curve: None,
+            factors: Vec::new(),
+            trials: Vec::new(),
+            threshold_percent: 3.0,
+            stopped: "every arm was decided".into(),
+        }
+    }
+
+    #[test]
+    fn one_arm_has_its_difference_and_of_several_the_best_one() {
+        let same = arm("1M", -1.1, Judgement::NoDifference);
+        assert_eq!(
+            compared(&comparison(vec![same.clone()])),
+            "no difference: -1.1 % (96.9 % interval -2.1 to -0.1 %, n = 6 pairs)"
+        );
+        let several = [10.0, 20.0].map(|percent| arm("2M", percent, Judgement::Better));
+        let all = comparison(std::iter::once(same.clone()).chain(several).collect());
+        assert!(compared(&all).starts_with("chunk=2M: better: +20.0 % ("), "{}", compared(&all));
+        let none = comparison(vec![same.clone(), same]);
+        assert_eq!(compared(&none), "none of 2 arms is proven better");
+    }
+}
