@@ -18,5 +18,5 @@ pub use compat::read_record;
 pub use error::{RecordError, StoreError};
 pub use path::default_path;
 pub use search::{MAX_NAMES, Names, Wanted};
-pub use store::{Entry, Newest, Store};
+pub use store::{Entry, Newest, Store, Traffic};
 pub use watched::{Series, Tested, Watched};

@@ -34,7 +34,7 @@ impl Migration {
 ///
 /// The file has two numbers: its schema, in the table `schema`, and the schema that a goodput must know to use it
 /// (`PRAGMA user_version`), which additions leave as it is. Before the table there was only the second one.
-const MIGRATIONS: [Migration; 6] = [
+const MIGRATIONS: [Migration; 7] = [
     // The JSON is the record; the other columns allow listing without reading it. Numbers are never
     // reused (AUTOINCREMENT): people keep them in notes.
     Migration::change(
@@ -101,6 +101,24 @@ const MIGRATIONS: [Migration; 6] = [
      CREATE INDEX records_listed ON records (id, started, kind, target, goodput_bits_per_s, rule, format);",
     ),
     Migration::addition("CREATE TABLE IF NOT EXISTS schema (number INTEGER NOT NULL) STRICT;"),
+    // Which results can be compared, and what commands with several runs found: a list shows both. In a table of its own,
+    // as to change a record would write its JSON again. A goodput that doesn't know it leaves its records out of it.
+    Migration::addition(
+        "CREATE TABLE IF NOT EXISTS described (
+        record INTEGER PRIMARY KEY,
+        transport TEXT NOT NULL,
+        direction TEXT NOT NULL,
+        flows INTEGER NOT NULL,
+        answer TEXT
+     ) STRICT;
+     INSERT OR IGNORE INTO described (record, transport, direction, flows)
+        SELECT id, json ->> '$.plan.transport', json ->> '$.plan.direction', json ->> '$.plan.flows'
+        FROM records
+        WHERE CASE WHEN json_valid(json) THEN json_type(json, '$.plan.transport') = 'text'
+            AND json_type(json, '$.plan.direction') = 'text' AND json_type(json, '$.plan.flows') = 'integer' END;
+     CREATE TRIGGER IF NOT EXISTS described_goes AFTER DELETE ON records
+        BEGIN DELETE FROM described WHERE record = old.id; END;",
+    ),
 ];
 
 /// Makes the tables in a new file and migrates an old one. If several processes try at once, one

@@ -2,10 +2,15 @@
 
 use rusqlite::ToSql;
 
-/// What is read of each record, and which records are wanted: all of it is in the index `records_listed`.
+/// What is read of each record, and which records are wanted: all of it is in the index `records_listed`, and in a small
+/// table beside the records.
 const COLUMNS: &str =
     "listed.id, listed.started, listed.kind, listed.target, listed.goodput_bits_per_s, listed.rule,
-     listed.format";
+     listed.format, described.transport, described.direction, described.flows, described.answer";
+
+/// Follows where the records come from.
+const DESCRIBED: &str = "LEFT JOIN described ON described.record = listed.id WHERE";
+
 const CONDITIONS: &str = "(:before IS NULL OR listed.id < :before)
        AND (:kind IS NULL OR listed.kind = :kind)
        AND (:target IS NULL OR listed.target = :target)
@@ -15,12 +20,12 @@ const CONDITIONS: &str = "(:before IS NULL OR listed.id < :before)
        AND (:until IS NULL OR listed.started < :until)";
 
 /// All records. Without `INDEXED BY`, SQLite would read the table, whose pages hold the JSON.
-const OF_ALL: &str = "records AS listed INDEXED BY records_listed WHERE";
+const OF_ALL: &str = "records AS listed INDEXED BY records_listed";
 
 /// The records of a target, to which its index leads past all others.
 const OF_TARGET: &str = "records AS found INDEXED BY records_by_target
-     CROSS JOIN records AS listed INDEXED BY records_listed ON listed.id = found.id
-     WHERE found.target = :target AND";
+     CROSS JOIN records AS listed INDEXED BY records_listed
+        ON listed.id = found.id AND found.target = :target";
 
 /// Each target once. This index is smaller than that of the list, and equal targets stand together.
 pub(crate) const TARGETS: &str = "SELECT DISTINCT target FROM records INDEXED BY records_by_target";
@@ -74,7 +79,9 @@ impl Wanted {
             Some(_) => (OF_TARGET, "found.id"),
             None => (OF_ALL, "listed.id"),
         };
-        format!("SELECT {COLUMNS} FROM {records} {CONDITIONS} ORDER BY {newest} DESC LIMIT :limit")
+        format!(
+            "SELECT {COLUMNS} FROM {records} {DESCRIBED} {CONDITIONS} ORDER BY {newest} DESC LIMIT :limit"
+        )
     }
 
     /// The values of the parameters of the query.
@@ -136,12 +143,19 @@ mod tests {
     fn a_search_reads_indexes_in_their_order_and_no_record() {
         let of_target = Wanted { target: Some("nas".into()), ..Wanted::default() };
         let searches: [(_, &[&str]); 2] = [
-            (Wanted::default(), &["SCAN listed USING COVERING INDEX records_listed"]),
+            (
+                Wanted::default(),
+                &[
+                    "SCAN listed USING COVERING INDEX records_listed",
+                    "SEARCH described USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN",
+                ],
+            ),
             (
                 of_target,
                 &[
                     "SEARCH found USING COVERING INDEX records_by_target (target=?)",
                     "SEARCH listed USING COVERING INDEX records_listed (id=?)",
+                    "SEARCH described USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN",
                 ],
             ),
         ];

@@ -1,13 +1,14 @@
 //! The history: stores, lists and returns records.
 
 use std::cell::Cell;
+use std::fmt;
 use std::fs::{self, DirBuilder, Metadata, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use goodput_model::{BitRate, Record};
+use goodput_model::{BitRate, Direction, Record, Transport, answer};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 
 use crate::compat::{knows, read_record};
@@ -53,6 +54,43 @@ pub struct Entry {
     pub limit: String,
     /// Format of the record.
     pub format: u32,
+    /// How it was measured; `None` if an older goodput kept it.
+    pub traffic: Option<Traffic>,
+    /// What a command with several runs found, in a line; `None` of one with a single run, whose answer is its goodput,
+    /// and of what an older goodput kept.
+    pub answer: Option<String>,
+}
+
+/// What makes results of one target comparable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traffic {
+    /// `tcp` or `udp`, as in the record's JSON.
+    pub transport: String,
+    /// `send`, `reverse` or `both`, as in the record's JSON.
+    pub direction: String,
+    /// Flows of each direction.
+    pub flows: u32,
+}
+
+impl fmt::Display for Traffic {
+    /// `TCP reverse, 4 flows`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { flows, .. } = self;
+        write!(f, "{}, {flows} flow{}", self.way(), if *flows == 1 { "" } else { "s" })
+    }
+}
+
+impl Traffic {
+    /// `TCP reverse`.
+    pub fn way(&self) -> String {
+        let read = |text: &str| serde_json::Value::from(text);
+        let transport = serde_json::from_value::<Transport>(read(&self.transport));
+        let direction = serde_json::from_value::<Direction>(read(&self.direction));
+        // What a newer goodput wrote stays as it is.
+        let transport = transport.map_or_else(|_| self.transport.clone(), |one| one.to_string());
+        let direction = direction.map_or_else(|_| self.direction.clone(), |one| one.to_string());
+        format!("{transport} {direction}")
+    }
 }
 
 impl Entry {
@@ -144,6 +182,15 @@ impl Store {
 
     /// Stores `record`; on return it is on disk. Returns its number.
     pub fn add(&self, record: &Record) -> Result<i64, StoreError> {
+        let failed = |source| self.failed("write to", source);
+        let step = self.db.unchecked_transaction().map_err(failed)?;
+        let id = self.insert(record)?;
+        step.commit().map_err(failed)?;
+        Ok(id)
+    }
+
+    /// The same, within a step of the caller.
+    pub(crate) fn insert(&self, record: &Record) -> Result<i64, StoreError> {
         let unkeepable = |source| StoreError::Unkeepable { source };
         let json = record.to_readable_json().map_err(RecordError::from).map_err(unkeepable)?;
         let kind = serde_json::to_value(record.kind).map_err(RecordError::from);
@@ -160,8 +207,11 @@ impl Store {
             json,
             record.format
         ];
-        self.db.execute(insert, columns).map_err(|source| self.failed("write to", source))?;
-        Ok(self.db.last_insert_rowid())
+        let failed = |source| self.failed("write to", source);
+        self.db.execute(insert, columns).map_err(failed)?;
+        let id = self.db.last_insert_rowid();
+        describe(&self.db, id, record).map_err(failed)?;
+        Ok(id)
     }
 
     /// The newest `limit` records, newest first.
@@ -345,6 +395,27 @@ fn use_write_ahead_log(db: &Connection) -> rusqlite::Result<()> {
     }
 }
 
+/// Keeps what a list shows of a record beside its columns.
+fn describe(db: &Connection, id: i64, record: &Record) -> rusqlite::Result<()> {
+    let text = |value: serde_json::Result<serde_json::Value>| {
+        value.ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+    };
+    let plan = &record.plan;
+    let [transport, direction] =
+        [serde_json::to_value(plan.transport), serde_json::to_value(plan.direction)].map(text);
+    let insert = "INSERT INTO described (record, transport, direction, flows, answer)
+                  VALUES (?1, ?2, ?3, ?4, ?5)";
+    db.execute(insert, params![id, transport, direction, plan.flows, answer(record)])?;
+    Ok(())
+}
+
+fn traffic(row: &Row) -> rusqlite::Result<Option<Traffic>> {
+    let Some(transport) = row.get(7)? else { return Ok(None) };
+    // A number that no goodput writes is none that it measured with.
+    let flows = row.get::<_, i64>(9)?.try_into().unwrap_or(0);
+    Ok(Some(Traffic { transport, direction: row.get(8)?, flows }))
+}
+
 fn entry(row: &Row) -> rusqlite::Result<Entry> {
     Ok(Entry {
         id: row.get(0)?,
@@ -355,5 +426,7 @@ fn entry(row: &Row) -> rusqlite::Result<Entry> {
         limit: row.get(5)?,
         // A number that no goodput writes is no format that this one knows.
         format: row.get::<_, i64>(6)?.try_into().unwrap_or(u32::MAX),
+        traffic: traffic(row)?,
+        answer: row.get(10)?,
     })
 }

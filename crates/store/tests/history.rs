@@ -8,8 +8,8 @@ use std::sync::Barrier;
 use std::thread;
 
 use common::{CHILD_STORE, child, record};
-use goodput_model::{BitRate, Record};
-use goodput_store::{Names, Series, Store, StoreError, Wanted, Watched};
+use goodput_model::{BitRate, Comparison, Direction, Kind, Record};
+use goodput_store::{Entry, Names, Series, Store, StoreError, Wanted, Watched};
 use rusqlite::Connection;
 
 const WRITERS: usize = 8;
@@ -211,7 +211,7 @@ fn each_condition_narrows_the_list() {
 
 /// Takes the table of records back to the fourth schema.
 const WITHOUT_FORMATS: &str =
-    "DROP TABLE schema; DROP INDEX records_listed; ALTER TABLE records DROP COLUMN format;
+    "DROP TABLE schema; DROP TRIGGER described_goes; DROP TABLE described; DROP INDEX records_listed; ALTER TABLE records DROP COLUMN format;
      CREATE INDEX records_listed ON records (id, started, kind, target, goodput_bits_per_s, rule);";
 
 #[test]
@@ -250,6 +250,61 @@ fn a_history_of_the_first_schema_can_be_searched() {
     .unwrap();
     drop(db);
     assert_eq!(ids(&Store::open(&path).unwrap(), &wanted()), [1]);
+}
+
+/// Lists say how a result was measured, also of what a goodput from before that kept, and of a record that is damaged
+/// nothing.
+#[test]
+fn a_list_says_how_each_result_was_measured_and_what_several_runs_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("history.db");
+    let store = Store::open(&path).unwrap();
+    let mut reverse = record("nas", 1e6);
+    (reverse.plan.direction, reverse.plan.flows) = (Direction::Reverse, 4);
+    let mut compared = record("nas", 1e6);
+    compared.kind = Kind::Compare;
+    compared.comparison = Some(comparison());
+    let all = [reverse, compared, record("nas", 1e6)];
+    for record in &all {
+        store.add(record).unwrap();
+    }
+    let shown = |store: &Store| -> Vec<(Option<String>, Option<String>)> {
+        let of = |entry: Entry| (entry.traffic.map(|one| one.to_string()), entry.answer);
+        store.list(10).unwrap().into_iter().rev().map(of).collect()
+    };
+    let ways = ["TCP reverse, 4 flows", "TCP forward, 1 flow", "TCP forward, 1 flow"];
+    let some = |text: &str| Some(text.to_owned());
+    let answers = [None, some("none of 0 arms is proven better"), None];
+    let expected: Vec<_> = ways.map(some).into_iter().zip(answers).collect();
+    assert_eq!(shown(&store), expected);
+    drop(store);
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch(&format!(
+        "{WITHOUT_FORMATS} UPDATE records SET json = 'damaged' WHERE id = 3; PRAGMA user_version = 4"
+    ))
+    .unwrap();
+    drop(db);
+    let store = Store::open(&path).unwrap();
+    let expected: Vec<_> =
+        [some(ways[0]), some(ways[1]), None].into_iter().map(|way| (way, None)).collect();
+    assert_eq!(shown(&store), expected);
+    store.delete_before("9").unwrap();
+    let left = "SELECT count(*) FROM described";
+    let left: i64 = Connection::open(&path).unwrap().query_row(left, [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 0, "what describes a record goes with it");
+}
+
+fn comparison() -> Comparison {
+    Comparison {
+        settings: Vec::new(),
+        arms: Vec::new(),
+        responses: Vec::new(),
+        curve: None,
+        factors: Vec::new(),
+        trials: Vec::new(),
+        threshold_percent: 3.0,
+        stopped: "every arm was decided".into(),
+    }
 }
 
 /// What was spent is in the history of the third schema with the tests that have a result.

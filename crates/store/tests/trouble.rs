@@ -86,9 +86,9 @@ fn a_database_of_another_program_or_a_newer_goodput_is_left_alone() {
     let newer = directory.path().join("newer.db");
     drop(Store::open(&newer).unwrap());
     let db = rusqlite::Connection::open(&newer).unwrap();
-    db.execute_batch("PRAGMA user_version = 7").unwrap();
+    db.execute_batch("PRAGMA user_version = 8").unwrap();
     let error = Store::open(&newer).unwrap_err();
-    assert!(matches!(error, StoreError::NewerSchema { found: 7, known: 6, .. }), "{error}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 8, known: 7, .. }), "{error}");
 }
 
 #[test]
@@ -231,12 +231,8 @@ fn child_can_not_write() {
     let Some(path) = std::env::var_os(CHILD_STORE) else { return };
     let error = Store::open(Path::new(&path)).unwrap_err().to_string();
     assert!(error.contains("Read-only file system"), "{error}");
-    assert!(error.contains("XDG_DATA_HOME") && error.contains("--no-store"), "{error}");
-    assert_eq!(
-        Store::open_to_read(Path::new(&path)).unwrap().list(10).unwrap(),
-        [],
-        "none is kept"
-    );
+    assert!(error.contains("XDG_DATA_HOME"), "{error}");
+    assert_eq!(Store::open_to_read(Path::new(&path)).unwrap().list(10).unwrap(), [], "none is kept");
 }
 
 /// Environment variable that tells a child of the test below what to leave.
