@@ -1,5 +1,8 @@
 //! A picture with what it says in words and in numbers.
 
+use std::fmt;
+use std::ops::Deref;
+
 /// One picture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
@@ -9,10 +12,33 @@ pub struct Figure {
     pub title: String,
     /// One or two sentences with the most important numbers, for people who can't see the picture.
     pub alt: String,
-    /// The picture, an SVG document; `None` if a table shows it better.
-    pub svg: Option<String>,
+    /// The picture; `None` if a table shows it better.
+    pub svg: Option<Picture>,
     /// The numbers that the picture shows.
     pub table: Table,
+}
+
+/// A picture as two SVG documents. Read as a text it is the wide one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// For a screen or a sheet, and for a file of its own.
+    pub wide: String,
+    /// For a phone: as tall, with text of the same size.
+    pub narrow: String,
+}
+
+impl Deref for Picture {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.wide
+    }
+}
+
+impl fmt::Display for Picture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
 }
 
 /// Numbers for people, each row as long as the columns.

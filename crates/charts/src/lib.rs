@@ -12,6 +12,7 @@
 // A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod answered;
 mod charts;
 mod clip;
 mod coded;
@@ -28,7 +29,7 @@ mod words;
 
 pub use charts::{ALL, Chart};
 pub use coded::coded;
-pub use figure::{Figure, Table};
+pub use figure::{Figure, Picture, Table};
 pub use over_time::{Moment, over_time};
 pub use page::{page, section, style, summary, title};
 pub use plot::PlotError;

@@ -1,7 +1,10 @@
 //! Several results of one target, by the time at which they began.
 
+use std::collections::BTreeMap;
+
 use goodput_model::BitRate;
 use jiff::Timestamp;
+use plotters::style::RGBColor;
 
 use crate::clip::Point;
 use crate::figure::{Figure, Table};
@@ -16,7 +19,13 @@ pub struct Moment {
     pub started: String,
     /// Its goodput.
     pub goodput: BitRate,
+    /// Which results it can be compared with, in a few words: `TCP forward, 1 flow`. Only these make a line.
+    pub series: String,
 }
+
+/// Colours of the series.
+const COLOURS: [RGBColor; 5] =
+    [palette::BLUE, palette::ORANGE, palette::GREEN, palette::LINES[3], palette::LINES[1]];
 
 /// Shortest time that the axis shows, seconds.
 const MIN_SPAN_S: f64 = 3600.0;
@@ -26,19 +35,22 @@ const MIN_SPAN_S: f64 = 3600.0;
 /// # Errors
 /// When nothing can be drawn of these numbers.
 pub fn over_time(target: &str, moments: &[Moment]) -> Result<Figure, PlotError> {
-    let mut points: Vec<Point> = moments.iter().filter_map(point).collect();
-    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let series = in_series(moments);
+    let points: Vec<Point> = series.iter().flat_map(|(_, points)| points).copied().collect();
     let rates = || points.iter().map(|(_, rate)| *rate);
     let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
     let number = points.len();
+    let kinds = series.len();
     let alt = match number {
         0 => "There is no result with a time.".into(),
         1 => format!("One result: {}.", words::rate(most)),
         _ => {
-            format!("{number} results, between {} and {}.", words::rate(least), words::rate(most))
+            let of_kinds = if kinds > 1 { format!(" of {kinds} kinds") } else { String::new() };
+            let [least, most] = [least, most].map(words::rate);
+            format!("{number} results{of_kinds}, between {least} and {most}.")
         }
     };
-    let svg = if number == 0 { None } else { Some(plot(points, most).svg(&alt)?) };
+    let svg = if number == 0 { None } else { Some(plot(series, most).svg(&alt)?) };
     let title = format!("Goodput of {target} over time");
     Ok(Figure { id: "over-time".into(), title, alt, svg, table: Table::default() })
 }
@@ -48,16 +60,40 @@ fn point(moment: &Moment) -> Option<Point> {
     Some((started.as_second() as f64, moment.goodput.0))
 }
 
-fn plot(points: Vec<Point>, most: f64) -> Plot {
-    let (first, last) = (points[0].0, points[points.len() - 1].0);
+/// A series and its points, by time; the series with most of them first.
+type Series<'a> = (&'a str, Vec<Point>);
+
+fn in_series(moments: &[Moment]) -> Vec<Series<'_>> {
+    let mut by_name: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
+    for moment in moments {
+        by_name.entry(&moment.series).or_default().extend(point(moment));
+    }
+    let mut all: Vec<Series> =
+        by_name.into_iter().filter(|(_, points)| !points.is_empty()).collect();
+    all.iter_mut().for_each(|(_, points)| points.sort_by(|a, b| a.0.total_cmp(&b.0)));
+    all.sort_by_key(|(_, points)| std::cmp::Reverse(points.len()));
+    all
+}
+
+fn plot(series: Vec<Series>, most: f64) -> Plot {
+    let times = || series.iter().flat_map(|(_, points)| points).map(|(at, _)| *at);
+    let (first, last) = (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max));
     let margin = ((last - first) * 0.03).max((MIN_SPAN_S - (last - first)) / 2.0);
     let x = Axis { title: "", range: first - margin..last + margin, label: minute };
     let y = Axis { title: "", range: 0.0..(most * 1.15).max(1.0), label: words::rate };
-    let layers = vec![
-        Layer::unnamed(palette::BLUE, Shape::Thin(points.clone())),
-        Layer::unnamed(palette::BLUE, Shape::Dots(points)),
-    ];
-    Plot { height: 280, x, y, layers }
+    // Colours end; what comes after them is grey, and a line of it would join what can't be compared.
+    let of_own = series.len().min(COLOURS.len());
+    let rest: Vec<Point> =
+        series[of_own..].iter().flat_map(|(_, points)| points).copied().collect();
+    let mut layers = Vec::new();
+    for ((name, points), colour) in series.iter().zip(COLOURS) {
+        layers.push(Layer::unnamed(colour, Shape::Thin(points.clone())));
+        layers.push(Layer::named(*name, colour, Shape::Dots(points.clone())));
+    }
+    if !rest.is_empty() {
+        layers.push(Layer::named("others", palette::GREY, Shape::Dots(rest)));
+    }
+    Plot { height: 304, x, y, layers }
 }
 
 /// Seconds since 1970 as a date and a time, UTC.
@@ -71,7 +107,7 @@ mod tests {
     use super::*;
 
     fn moment(started: &str, rate: f64) -> Moment {
-        Moment { started: started.into(), goodput: BitRate(rate) }
+        Moment { started: started.into(), goodput: BitRate(rate), series: "TCP forward".into() }
     }
 
     #[test]
@@ -85,6 +121,22 @@ mod tests {
         assert_eq!(figure.alt, "2 results, between 1 Mbit/s and 2 Mbit/s.");
         let svg = figure.svg.unwrap();
         assert!(svg.matches("<circle").count() == 2 && svg.contains("01-02"), "{svg}");
+    }
+
+    #[test]
+    fn only_results_of_one_kind_make_a_line() {
+        let of = |number: u32, series: String| {
+            let started = format!("2026-01-{:02}T10:00:00Z", number + 1);
+            Moment { series, ..moment(&started, 1e6) }
+        };
+        let kinds = |count: u32| (0..24).map(|n| of(n, format!("kind {}", n % count))).collect();
+        let drawn = |moments: Vec<Moment>| over_time("nas", &moments).unwrap();
+        let lines = |figure: &Figure| figure.svg.as_ref().unwrap().matches("<polyline").count();
+        let (one, two, many) = (drawn(kinds(1)), drawn(kinds(2)), drawn(kinds(8)));
+        assert_eq!(lines(&two), lines(&one) + 1);
+        assert_eq!(lines(&many), lines(&one) + COLOURS.len() as usize - 1);
+        assert!(two.alt.starts_with("24 results of 2 kinds"), "{}", two.alt);
+        assert!(many.svg.unwrap().contains("others"));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! One self-contained page: it loads nothing, runs no script, and opens from a mail.
 
-use goodput_model::{Confirmation, Finding, Kind, Record, ShapingTest, Verdict};
+use goodput_model::finding::RIVAL;
+use goodput_model::{Finding, Kind, Permanent, Record, ShapingTest, Verdict, answer};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::answered::{Answered, answered};
 use crate::coded::coded;
 use crate::figure::{Figure, Table};
 use crate::{palette, words};
@@ -48,7 +50,7 @@ pub fn page(results: &[(&Record, Vec<Figure>)]) -> String {
     page.into_string()
 }
 
-/// What a result is about, in one line.
+/// What a result is about, in one line: what was done, with which traffic, and the answer.
 pub fn title(record: &Record) -> String {
     let what = match record.kind {
         Kind::Test => "test",
@@ -58,7 +60,8 @@ pub fn title(record: &Record) -> String {
         Kind::Shaping => "shaping",
         Kind::Tune => "tuning",
     };
-    format!("{what} of {}: {}", record.target, record.result.goodput_bits_per_s)
+    let answer = answer(record).unwrap_or(record.result.goodput_bits_per_s.to_string());
+    format!("{what} of {}, {}: {answer}", record.target, record.plan.traffic())
 }
 
 fn contents(results: &[(&Record, Vec<Figure>)]) -> Markup {
@@ -66,12 +69,13 @@ fn contents(results: &[(&Record, Vec<Figure>)]) -> Markup {
         div.wide tabindex="0" role="group" aria-label="All results" {
             table {
                 caption { "All results" }
-                tr { @for heading in ["result", "started", "goodput", "limited by"] { th scope="col" { (heading) } } }
+                tr { @for heading in ["result", "started", "traffic", "answer", "limited by"] { th scope="col" { (heading) } } }
                 @for (number, (record, _)) in results.iter().enumerate() {
                     tr {
                         td { a href={ "#result-" (number + 1) } { (record.target) } }
                         td { (record.started) }
-                        td { (record.result.goodput_bits_per_s) }
+                        td { (record.plan.traffic()) }
+                        td { (answer(record).unwrap_or(record.result.goodput_bits_per_s.to_string())) }
                         td { (coded(&record.verdict.summary)) }
                     }
                 }
@@ -116,7 +120,8 @@ pub fn about(record: &Record) -> Vec<String> {
         );
     }
     let flows = record.plan.flows;
-    about.push(format!("{flows} flow{}", if flows == 1 { "" } else { "s" }));
+    let flows = format!("{flows} flow{}", if flows == 1 { "" } else { "s" });
+    about.push(format!("{}, {flows}", record.plan.traffic()));
     about.push(format!("{} seconds counted", words::short(record.result.duration_s)));
     about
 }
@@ -124,8 +129,11 @@ pub fn about(record: &Record) -> Vec<String> {
 fn verdict(record: &Record) -> Markup {
     html! {
         section.verdict {
-            @if let Some(part) = part(record.kind) { p { (part) } }
-            p.number { (record.result.goodput_bits_per_s) }
+            @if let Some(answered) = answered(record) { (lead(&answered)) }
+            @match part(record.kind) {
+                Some(part) => p { (part) " " (record.result.goodput_bits_per_s) "." },
+                None => p.number { (record.result.goodput_bits_per_s) },
+            }
             @if let Some(shaping) = &record.shaping { (confirmed(shaping)) }
             @for verdict in std::iter::once(&record.verdict).chain(&record.verdict_reverse) {
                 p { (limited(record, verdict)) strong { (coded(&verdict.summary)) } " (" (verdict.end) ")." }
@@ -134,6 +142,27 @@ fn verdict(record: &Record) -> Markup {
             @for doubt in &record.doubts { p.doubt { "Doubt: " (coded(doubt)) } }
             @for finding in &record.findings { (found(finding)) }
         }
+    }
+}
+
+/// What several runs found, and how to keep it.
+fn lead(answered: &Answered) -> Markup {
+    html! {
+        p.answer { strong { (coded(&answered.lead)) } }
+        @for line in &answered.lines { p { (coded(line)) } }
+        @if let Some(tried) = &answered.tried { div.wide tabindex="0" role="group" aria-label="What was tried" { (rows("What was tried", tried)) } }
+        @if !answered.commands.is_empty() {
+            p { "To keep it:" }
+            @for command in answered.commands { pre tabindex="0" { (command) } }
+        }
+        (for_good(&answered.permanent))
+    }
+}
+
+/// The files that keep a change over a reboot.
+fn for_good(permanent: &[&Permanent]) -> Markup {
+    html! {
+        @for permanent in permanent { p { "For good: " (coded(&permanent.file)) } pre tabindex="0" { (permanent.lines) } }
     }
 }
 
@@ -158,16 +187,18 @@ pub fn limited(record: &Record, verdict: &Verdict) -> String {
 
 /// Whether a shaper gives its rate.
 pub fn in_words(shaping: &ShapingTest) -> String {
-    let configured = shaping.configured_bits_per_s;
-    match shaping.confirmation {
-        Confirmation::Confirmed => format!("The shaper gives the {configured} that it is set to."),
-        Confirmation::Missed => {
-            format!("The shaper does not give the {configured} that it is set to.")
-        }
-        Confirmation::Inconclusive => {
-            format!("Whether the shaper gives {configured} is unknown.")
-        }
-    }
+    format!("{}.", capital(&goodput_model::answer::shaped(shaping)))
+}
+
+/// Words as a sentence begins with them.
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// What a finding's advice is.
+pub fn label(advice: &str) -> &'static str {
+    if advice.starts_with(RIVAL) { "or else" } else { "to try" }
 }
 
 /// Whether a shaper gives its rate, and why.
@@ -184,10 +215,10 @@ fn found(finding: &Finding) -> Markup {
             }
             ul { @for witness in &finding.evidence { li { (coded(&witness.text)) } } }
             @for change in &finding.changes {
-                p { "Try " code { (change.setting) "=" (change.to) } ": " (coded(&change.why)) }
+                p { "To try: " code { (change.setting) "=" (change.to) } ": " (coded(&change.why)) }
             }
-            @for advice in &finding.advice { p { (coded(advice)) } }
-            @for permanent in &finding.permanent { p { (coded(&permanent.file)) } pre tabindex="0" { (permanent.lines) } }
+            @for advice in &finding.advice { p { (capital(label(advice))) ": " (coded(advice)) } }
+            (for_good(&finding.permanent.iter().collect::<Vec<_>>()))
         }
     }
 }
@@ -203,7 +234,11 @@ fn section_at(level: u8, anchor: &str, figure: &Figure) -> Markup {
             (heading(level, &figure.title))
             @match &figure.svg {
                 Some(svg) => {
-                    figure tabindex="0" { (PreEscaped(svg.replacen(palette::STYLE, "", 1))) figcaption { (figure.alt) } }
+                    figure {
+                        div.on-sheet { (in_page(&svg.wide)) }
+                        div.on-phone { (in_page(&svg.narrow)) }
+                        figcaption { (figure.alt) }
+                    }
                     @if !figure.table.rows.is_empty() {
                         details { summary { "Numbers" } (numbers(figure)) }
                     }
@@ -214,15 +249,23 @@ fn section_at(level: u8, anchor: &str, figure: &Figure) -> Markup {
     }
 }
 
+/// A picture in a page that has its style.
+fn in_page(svg: &str) -> Markup {
+    PreEscaped(svg.replacen(palette::STYLE, "", 1))
+}
+
 fn numbers(figure: &Figure) -> Markup {
-    let Table { columns, rows } = &figure.table;
     html! {
-        div.wide tabindex="0" role="group" aria-label=(figure.title) {
-            table {
-                caption { (figure.title) }
-                thead { tr { @for column in columns { th scope="col" { (column) } } } }
-                @for row in rows { tr { @for cell in row { td { (coded(cell)) } } } }
-            }
+        div.wide tabindex="0" role="group" aria-label=(figure.title) { (rows(&figure.title, &figure.table)) }
+    }
+}
+
+fn rows(title: &str, Table { columns, rows }: &Table) -> Markup {
+    html! {
+        table {
+            caption { (title) }
+            thead { tr { @for column in columns { th scope="col" { (column) } } } }
+            @for row in rows { tr { @for cell in row { td { (coded(cell)) } } } }
         }
     }
 }

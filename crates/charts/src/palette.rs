@@ -18,6 +18,9 @@ pub const ORANGE: RGBColor = RGBColor(213, 94, 0);
 /// A third line.
 pub const GREEN: RGBColor = RGBColor(0, 158, 115);
 
+/// What could be at most, in a chart that has all the colours of limiters.
+pub const BROWN: RGBColor = RGBColor(146, 98, 52);
+
 /// Lines of a kind, such as flows. M. Okabe and K. Ito, "Color Universal Design", 2008; their black and yellow are left
 /// out, as each is lost on one of the papers.
 pub const LINES: [RGBColor; 6] =

@@ -12,11 +12,42 @@ use plotters::series::DashedLineSeries;
 use plotters::style::{RGBColor, TRANSPARENT};
 
 use crate::clip::{Panel, Point};
+use crate::figure::Picture;
 use crate::palette;
 use crate::words::plain;
 
-/// Width of every picture, in its own pixels; a page scales it.
-const WIDTH_PIXELS: u32 = 760;
+/// What a picture is drawn on. Pixels are the picture's own; a page scales it.
+#[derive(Debug, Clone, Copy)]
+struct Paper {
+    width: u32,
+    /// Room for the labels of the vertical axis.
+    labels: u32,
+    /// Where the names of the legend begin.
+    legend_left: i32,
+    /// Most labels of the horizontal axis.
+    ticks: usize,
+}
+
+/// A screen or a sheet.
+const WIDE: Paper = Paper { width: 760, labels: 92, legend_left: 100, ticks: 7 };
+
+/// A phone, whose pixels are about as large as these.
+const NARROW: Paper = Paper { width: 360, labels: 80, legend_left: 8, ticks: 3 };
+
+/// Room beside an axis without labels.
+const NO_LABELS_PIXELS: u32 = 8;
+
+/// Margins of the panel, on the left and on the right.
+const MARGINS_PIXELS: [u32; 2] = [8, 24];
+
+/// Height of a line of text.
+const LINE_PIXELS: i32 = 15;
+
+/// Mean width of a character of a sentence, pixels.
+const MEAN_CHARACTER_PIXELS: u32 = 7;
+
+/// How much taller rows are if words in them need two lines.
+const TWO_LINES: f64 = 1.8;
 
 /// Size of text; the library makes 12.9 pixels of it (it divides by 1.24).
 const TEXT_SIZE: u32 = 16;
@@ -78,6 +109,17 @@ pub enum Shape {
     Words(Vec<(Point, String)>),
 }
 
+impl Shape {
+    /// How much of its colour is seen, 0 to 1; the legend shows the same.
+    fn opacity(&self) -> f64 {
+        match self {
+            Self::Shades(_) => 0.18,
+            Self::Thin(_) => 0.7,
+            _ => 1.0,
+        }
+    }
+}
+
 /// A panel.
 pub struct Plot {
     /// Height in pixels, with one row of names.
@@ -110,40 +152,69 @@ impl Plot {
     ///
     /// # Errors
     /// When an axis has no finite length, or the library can't draw it.
-    pub fn svg(&self, alt: &str) -> Result<String, PlotError> {
+    pub fn svg(&self, alt: &str) -> Result<Picture, PlotError> {
         if !self.panel().has_size() {
             return Err(PlotError("the numbers span no range that an axis could have".into()));
         }
+        Ok(Picture { wide: self.on(&WIDE, alt)?, narrow: self.on(&NARROW, alt)? })
+    }
+
+    fn on(&self, paper: &Paper, alt: &str) -> Result<String, PlotError> {
         let mut svg = String::new();
         // Each further row of names makes the picture taller, not the panel lower.
-        let further = self.legend_rows().len().saturating_sub(1) as u32;
-        let size = (WIDTH_PIXELS, self.height + LEGEND_PIXELS * further);
+        let further = self.legend_rows(paper).len().saturating_sub(1) as u32;
+        let size = (paper.width, self.height_on(paper) + LEGEND_PIXELS * further);
         let canvas = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        self.draw(&canvas)?;
+        self.draw(&canvas, paper)?;
         drop(canvas);
         Ok(accessible(&svg, alt))
+    }
+
+    fn height_on(&self, paper: &Paper) -> u32 {
+        let words = self.layers.iter().filter_map(|layer| match &layer.shape {
+            Shape::Words(words) => Some(words),
+            _ => None,
+        });
+        let mut words = words.flatten().map(|(_, word)| word);
+        match words.any(|word| in_lines(word, self.letters(paper)).len() > 1) {
+            true => (f64::from(self.height) * TWO_LINES) as u32,
+            false => self.height,
+        }
+    }
+
+    /// Room for the labels of the vertical axis, pixels. On a sheet, the panels of all pictures begin at one place.
+    fn labels(&self, paper: &Paper) -> u32 {
+        let is_bare = self.y.title.is_empty() && (self.y.label)(self.y.range.end).is_empty();
+        if is_bare && paper.width < WIDE.width { NO_LABELS_PIXELS } else { paper.labels }
+    }
+
+    /// Letters that have room in a line of the panel.
+    fn letters(&self, paper: &Paper) -> usize {
+        let beside: u32 = MARGINS_PIXELS.into_iter().sum();
+        (paper.width.saturating_sub(self.labels(paper) + beside) / MEAN_CHARACTER_PIXELS) as usize
     }
 
     fn panel(&self) -> Panel {
         Panel { x: self.x.range.clone(), y: self.y.range.clone() }
     }
 
-    fn draw(&self, canvas: &Canvas<'_>) -> Result<(), PlotError> {
+    fn draw(&self, canvas: &Canvas<'_>, paper: &Paper) -> Result<(), PlotError> {
         let text = ("sans-serif", TEXT_SIZE).into_font().color(&palette::INK);
         let panel = match self.layers.iter().any(|layer| layer.name.is_some()) {
-            true => self.legend(canvas, &text)?,
+            true => self.legend(canvas, paper, &text)?,
             false => canvas.clone(),
         };
         let mut chart = ChartBuilder::on(&panel)
-            .margin(8)
-            .margin_right(24)
+            .margin(MARGINS_PIXELS[0])
+            .margin_right(MARGINS_PIXELS[1])
             .x_label_area_size(38)
-            .y_label_area_size(92)
+            .y_label_area_size(self.labels(paper))
             .build_cartesian_2d(self.x.range.clone(), self.y.range.clone())
             .map_err(PlotError::new)?;
-        self.mesh(&mut chart, &text)?;
+        self.mesh(&mut chart, paper, &text)?;
+        let words = Lettering { style: &text, letters: self.letters(paper) };
         for layer in &self.layers {
-            layer.draw(&mut chart, &self.panel(), &text)?;
+            layer.draw(&mut chart, &self.panel(), &words)?;
         }
         Ok(())
     }
@@ -154,21 +225,23 @@ impl Plot {
     }
 
     /// Where the names begin, in pixels, row by row.
-    fn legend_rows(&self) -> Vec<Vec<(i32, i32)>> {
-        lines_of(self.named().map(|(_, name)| &name[..]))
+    fn legend_rows(&self, paper: &Paper) -> Vec<Vec<(i32, i32)>> {
+        lines_of(paper, self.named().map(|(_, name)| &name[..]))
     }
 
     /// Rows of names above the panel, where no line hides them. Returns what is left of the canvas.
     fn legend<'a>(
         &self,
         canvas: &Canvas<'a>,
+        paper: &Paper,
         text: &TextStyle<'_>,
     ) -> Result<Canvas<'a>, PlotError> {
-        let rows = self.legend_rows();
+        let rows = self.legend_rows(paper);
         let (row, panel) = canvas.split_vertically(LEGEND_PIXELS * rows.len() as u32);
         let places = rows.into_iter().flatten();
         for ((layer, name), (x, y)) in self.named().zip(places) {
-            let swatch = Rectangle::new([(x, y + 8), (x + 12, y + 18)], layer.colour.filled());
+            let fill = layer.colour.mix(layer.shape.opacity()).filled();
+            let swatch = Rectangle::new([(x, y + 8), (x + 12, y + 18)], fill);
             row.draw(&swatch).map_err(PlotError::new)?;
             row.draw(&Text::new(name.clone(), (x + 17, y + 7), text.clone()))
                 .map_err(PlotError::new)?;
@@ -176,7 +249,12 @@ impl Plot {
         Ok(panel)
     }
 
-    fn mesh(&self, chart: &mut Chart<'_>, text: &TextStyle<'_>) -> Result<(), PlotError> {
+    fn mesh(
+        &self,
+        chart: &mut Chart<'_>,
+        paper: &Paper,
+        text: &TextStyle<'_>,
+    ) -> Result<(), PlotError> {
         let (x_label, y_label) = (self.x.label, self.y.label);
         chart
             .configure_mesh()
@@ -187,7 +265,7 @@ impl Plot {
             .axis_desc_style(text.clone())
             .x_desc(self.x.title)
             .y_desc(self.y.title)
-            .x_labels(7)
+            .x_labels(paper.ticks)
             .y_labels(6)
             .x_label_formatter(&|value| x_label(*value))
             .y_label_formatter(&|value| y_label(*value))
@@ -202,10 +280,11 @@ impl Layer {
         &self,
         chart: &mut Chart<'_>,
         panel: &Panel,
-        text: &TextStyle<'_>,
+        text: &Lettering<'_>,
     ) -> Result<(), PlotError> {
         let colour = self.colour;
-        let (strong, thin) = (colour.stroke_width(2), colour.mix(0.7).stroke_width(1));
+        let (strong, thin) =
+            (colour.stroke_width(2), colour.mix(self.shape.opacity()).stroke_width(1));
         let cut = |boxes: &[[Point; 2]]| -> Vec<_> {
             boxes.iter().filter_map(|b| panel.cut(*b)).collect()
         };
@@ -224,7 +303,7 @@ impl Layer {
                 chart.draw_series(cut(boxes).into_iter().map(|b| Rectangle::new(b, fill)))
             }
             Shape::Shades(boxes) => {
-                let fill = colour.mix(0.18).filled();
+                let fill = colour.mix(self.shape.opacity()).filled();
                 chart.draw_series(cut(boxes).into_iter().map(|b| Rectangle::new(b, fill)))
             }
             Shape::Dots(points) => {
@@ -236,12 +315,41 @@ impl Layer {
                 chart.draw_series(inside.map(|p| Circle::new(*p, 3, colour.stroke_width(1))))
             }
             Shape::Words(words) => {
-                let inside = words.iter().filter(|(at, _)| panel.has(*at));
-                chart
-                    .draw_series(inside.map(|(at, word)| Text::new(plain(word), *at, text.clone())))
+                let mut inside = words.iter().filter(|(at, _)| panel.has(*at));
+                return inside.try_for_each(|(at, word)| text.draw(chart, *at, word));
             }
         };
         drawn.map(drop).map_err(PlotError::new)
+    }
+}
+
+/// How words in the panel are written.
+struct Lettering<'a> {
+    style: &'a TextStyle<'a>,
+    letters: usize,
+}
+
+impl Lettering<'_> {
+    /// Draws words at a point, in lines that have room.
+    fn draw(&self, chart: &Chart<'_>, at: Point, words: &str) -> Result<(), PlotError> {
+        let area = chart.plotting_area();
+        let ((left, top), (x, y)) = (area.get_base_pixel(), chart.backend_coord(&at));
+        let pixels = area.strip_coord_spec();
+        for (line, number) in in_lines(&plain(words), self.letters).into_iter().zip(0..) {
+            let place = (x - left, y - top + number * LINE_PIXELS);
+            let line = Text::new(line, place, self.style.clone());
+            pixels.draw(&line).map_err(PlotError::new)?;
+        }
+        Ok(())
+    }
+}
+
+/// A text in one line, or in two if it is longer than `letters`.
+fn in_lines(text: &str, letters: usize) -> Vec<String> {
+    let Some((end, next)) = text.char_indices().nth(letters) else { return vec![text.into()] };
+    match text[..end + next.len_utf8()].rfind(' ') {
+        Some(space) if space > 0 => vec![text[..space].into(), text[space + 1..].into()],
+        _ => vec![text.into()],
     }
 }
 
@@ -250,15 +358,15 @@ fn paths(panel: &Panel, points: &[Point], style: ShapeStyle) -> Vec<PathElement<
 }
 
 /// Where the names of a legend begin, in pixels, row by row.
-fn lines_of<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Vec<(i32, i32)>> {
-    const LEFT_PIXELS: i32 = 100;
+fn lines_of<'a>(paper: &Paper, names: impl Iterator<Item = &'a str>) -> Vec<Vec<(i32, i32)>> {
+    let left = paper.legend_left;
     let mut rows = vec![Vec::new()];
-    let mut x = LEFT_PIXELS;
+    let mut x = left;
     for name in names {
         let width = 34 + CHARACTER_PIXELS * name.chars().count() as i32;
-        if x > LEFT_PIXELS && x + width > WIDTH_PIXELS as i32 {
+        if x > left && x + width > paper.width as i32 {
             rows.push(Vec::new());
-            x = LEFT_PIXELS;
+            x = left;
         }
         let y = (rows.len() as i32 - 1) * LEGEND_PIXELS as i32;
         rows.last_mut().expect("there is a row").push((x, y));
@@ -317,9 +425,29 @@ mod tests {
 
     #[test]
     fn a_long_legend_has_several_rows() {
-        let rows = lines_of(["a name of a line"; 12].into_iter());
-        assert!(rows.len() > 1 && rows.iter().map(Vec::len).sum::<usize>() == 12, "{rows:?}");
-        assert!(rows.iter().flatten().all(|(x, _)| *x < WIDTH_PIXELS as i32 - 100), "{rows:?}");
+        for paper in [WIDE, NARROW] {
+            let rows = lines_of(&paper, ["a name of a line"; 12].into_iter());
+            assert!(rows.len() > 1 && rows.iter().map(Vec::len).sum::<usize>() == 12, "{rows:?}");
+            let right = paper.width as i32 - 100;
+            assert!(rows.iter().flatten().all(|(x, _)| *x < right), "{rows:?}");
+        }
+    }
+
+    #[test]
+    fn words_that_have_no_room_on_a_phone_have_two_lines_there() {
+        let long = "path: 162.3k in, 1641 lost (1.01 %), segments".to_owned();
+        let axis = Axis { title: "", range: 0.0..10.0, label: |_| String::new() };
+        let words = Layer::unnamed(palette::INK, Shape::Words(vec![((1.0, 1.0), long.repeat(2))]));
+        let plot = Plot { y: axis, ..plot(vec![words]) };
+        let picture = plot.svg("").unwrap();
+        let height = |svg: &str| {
+            svg.split_once("height=\"").unwrap().1.split_once('"').unwrap().0.parse::<u32>()
+        };
+        assert_eq!(height(&picture.wide), Ok(200));
+        assert_eq!(height(&picture.narrow), Ok(360));
+        assert_eq!(in_lines("one two three", 8), ["one two", "three"]);
+        assert_eq!(in_lines("one two", 7), ["one two"]);
+        assert_eq!(in_lines("äöüäöüäöü", 3), ["äöüäöüäöü"]);
     }
 
     #[test]

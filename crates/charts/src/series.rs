@@ -25,14 +25,18 @@ pub fn growth<'a>(
     let usual = median(counted.windows(2).map(|pair| pair[1].0 - pair[0].0)).unwrap_or(0.0);
     let mut kept: Vec<Point> = Vec::new();
     for now in counted {
-        match kept.last() {
-            // Joined with the time before it, so that its bytes are not left out.
-            Some(before) if (0.0..=usual / 2.0).contains(&(now.0 - before.0)) && kept.len() > 1 => {
-                kept.pop();
-                kept.push(now);
+        let is_soon = match kept[..] {
+            // Many that come soon, as at the beginning of a long run, are not joined to more than one of the usual length.
+            [.., one, before] => {
+                (0.0..=usual / 2.0).contains(&(now.0 - before.0)) && now.0 - one.0 <= usual * 1.5
             }
-            _ => kept.push(now),
+            _ => false,
+        };
+        if is_soon {
+            // Joined with the time before it, so that its bytes are not left out.
+            kept.pop();
         }
+        kept.push(now);
     }
     let rate = |pair: &[Point]| (pair[1].0, (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0));
     let forward = kept.windows(2).filter(|pair| pair[1].0 > pair[0].0);
@@ -97,6 +101,17 @@ mod tests {
         let rates = growth(samples.iter(), |sample| Some(sample.received_bytes as f64));
         assert_eq!(rates, [(1.0, 100.0), (2.0, 200.0), (3.1, 600.0 / 1.1)]);
         assert!(growth(samples.iter(), |_| None).is_empty());
+    }
+
+    /// The beginning of a long run is kept whole, the rest is not.
+    #[test]
+    fn a_dense_beginning_keeps_its_course() {
+        let dense = (0..=50_u32).map(|tenth| f64::from(tenth) / 10.0);
+        let rest = (6..=200_u32).map(f64::from);
+        let samples: Vec<Sample> = dense.chain(rest).map(|at| sample(at, (at * 100.0) as u64)).collect();
+        let rates = growth(samples.iter(), |sample| Some(sample.received_bytes as f64));
+        assert!(rates.iter().filter(|(at, _)| *at <= 5.0).count() >= 3, "{rates:?}");
+        assert!(rates.iter().all(|(_, rate)| (rate - 100.0).abs() < 2.0), "{rates:?}");
     }
 
     #[test]

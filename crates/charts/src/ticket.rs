@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use goodput_model::{Finding, Record};
+use goodput_model::{Finding, Permanent, Record};
 
+use crate::answered::{Answered, answered};
 use crate::coded::{Part, parts};
 use crate::figure::{Figure, Table};
-use crate::page::{about, in_words, limited, part, title};
+use crate::page::{about, in_words, label, limited, part, title};
 use crate::words;
 
 /// A text and the files that it shows.
@@ -35,6 +36,9 @@ impl Ticket {
     fn result(&mut self, record: &Record, figures: &[Figure], stem: &str) {
         self.line(&format!("# goodput: {}\n", plain(&title(record))));
         self.line(&format!("{}\n", plain(&about(record).join(" · "))));
+        if let Some(answered) = answered(record) {
+            self.answer(&answered);
+        }
         let part = part(record.kind).map_or(String::new(), |part| format!("{part} "));
         self.line(&format!("{part}**{}**.\n", record.result.goodput_bits_per_s));
         for verdict in std::iter::once(&record.verdict).chain(&record.verdict_reverse) {
@@ -56,6 +60,33 @@ impl Ticket {
         figures.iter().for_each(|figure| self.figure(figure, stem));
     }
 
+    /// What several runs found, and how to keep it.
+    fn answer(&mut self, answered: &Answered) {
+        self.line(&format!("**{}**\n", plain(&answered.lead)));
+        answered.lines.iter().for_each(|line| self.line(&format!("{}\n", prose(line))));
+        if let Some(tried) = &answered.tried {
+            self.table(tried);
+        }
+        if !answered.commands.is_empty() {
+            self.line("To keep it:\n");
+            answered
+                .commands
+                .iter()
+                .for_each(|command| self.line(&format!("    {}", words::plain(command))));
+            self.line("");
+        }
+        answered.permanent.iter().for_each(|permanent| self.for_good("", permanent));
+    }
+
+    /// A file that keeps a change over a reboot, after `indent`.
+    fn for_good(&mut self, indent: &str, permanent: &Permanent) {
+        self.line(&format!("{indent}- **for good**, in {}:\n", prose(&permanent.file)));
+        for line in permanent.lines.lines() {
+            self.line(&format!("{indent}      {}", words::plain(line)));
+        }
+        self.line("");
+    }
+
     fn finding(&mut self, finding: &Finding) {
         let sureness = finding.sureness();
         self.line(&format!("- **{}**: {sureness}", plain(&finding.summary)));
@@ -64,11 +95,12 @@ impl Ticket {
         }
         for change in &finding.changes {
             let setting = plain(&format!("{}={}", change.setting, change.to));
-            self.line(&format!("  - try {setting}: {}", prose(&change.why)));
+            self.line(&format!("  - **to try** {setting}: {}", prose(&change.why)));
         }
         for advice in &finding.advice {
-            self.line(&format!("  - {}", prose(advice)));
+            self.line(&format!("  - **{}** {}", label(advice), prose(advice)));
         }
+        finding.permanent.iter().for_each(|permanent| self.for_good("  ", permanent));
         self.line("");
     }
 
@@ -78,14 +110,16 @@ impl Ticket {
             Some(svg) => {
                 let name = format!("{stem}-{}.svg", figure.id);
                 self.line(&format!("![{}](<{name}>)\n", plain(&figure.alt)));
-                self.pictures.push((name, svg.clone()));
+                self.pictures.push((name, svg.wide.clone()));
                 if !figure.table.rows.is_empty() {
                     self.folded(&figure.table);
                 }
             }
             None => {
                 self.line(&format!("{}\n", plain(&figure.alt)));
-                self.table(&figure.table);
+                if !figure.table.rows.is_empty() {
+                    self.table(&figure.table);
+                }
             }
         }
     }
@@ -130,7 +164,8 @@ fn prose(text: &str) -> String {
 /// Text without what Markdown or HTML would read as more than text: a peer may have chosen it.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    for c in words::plain(text).chars() {
+    let text = words::plain(text);
+    for (at, c) in text.char_indices() {
         match c {
             '<' => plain.push_str("&lt;"),
             '>' => plain.push_str("&gt;"),
@@ -138,13 +173,19 @@ fn plain(text: &str) -> String {
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '!' | '~' | '$' => {
                 plain.extend(['\\', c])
             }
-            // Neither a mention of somebody nor an address becomes a link.
+            // Neither a mention of somebody nor an address becomes a link, and no name becomes an emoji.
             '@' => plain.push_str("&#64;"),
-            ':' => plain.push_str("&#58;"),
+            ':' if !ends_word(&text[at + 1..]) => plain.push_str("&#58;"),
             c => plain.push(c),
         }
     }
     plain
+}
+
+/// Whether what follows a colon makes it one of a sentence or of a time, and of nothing else.
+fn ends_word(rest: &str) -> bool {
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    rest.is_empty() || rest.starts_with(char::is_whitespace) || digits == 2
 }
 
 #[cfg(test)]
@@ -154,6 +195,8 @@ mod tests {
     #[test]
     fn what_a_peer_wrote_stays_text() {
         assert_eq!(prose("`*a*` <b> `` `"), "`*a*` &lt;b&gt; \\`\\` \\`");
+        assert_eq!(plain("test of nas: at 12:30:05Z"), "test of nas: at 12:30:05Z");
+        assert_eq!(plain("http://a :100: :x:"), "http&#58;//a &#58;100: &#58;x:");
         assert_eq!(plain("<script>|a|\n[x](y)"), "&lt;script&gt;\\|a\\| \\[x\\](y)");
     }
 }

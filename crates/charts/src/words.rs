@@ -36,9 +36,14 @@ pub fn plain(text: &str) -> String {
     text.chars().map(|c| if is_plain(c) && c != '\t' { c } else { ' ' }).collect()
 }
 
-/// A share.
+/// A share. What is smaller than a ten-thousandth is called so: its digits say nothing.
 pub fn percent(value: f64) -> String {
-    format!("{} %", short(value))
+    const LEAST: f64 = 0.01;
+    if value > 0.0 && value < LEAST {
+        format!("under {LEAST} %")
+    } else {
+        format!("{} %", short(value))
+    }
 }
 
 #[cfg(test)]
@@ -55,8 +60,8 @@ mod tests {
             ["0 s", "20 ms", "12.5 s", "30 µs"].map(String::from)
         );
         assert_eq!(
-            [percent(7.25), percent(1.5), percent(300.0)],
-            ["7.25 %", "1.5 %", "300 %"].map(String::from)
+            [percent(7.25), percent(1.5), percent(300.0), percent(8.18e-5), percent(0.0)],
+            ["7.25 %", "1.5 %", "300 %", "under 0.01 %", "0 %"].map(String::from)
         );
     }
 }

@@ -114,8 +114,9 @@ fn a_page_loads_nothing_and_runs_nothing_of_a_hostile_peer() {
         }
         let figures = drawn(&record);
         let page = page(&[(&record, figures.clone())]);
+        // On a phone, words are cut between lines.
+        let inside = page.replace("src=x", "");
         for forbidden in ["<script", "<img", "<link", "url(", "src="] {
-            let inside = page.replace("img src=x onerror=y", "");
             assert!(!inside.contains(forbidden), "{name}: {forbidden}");
         }
         assert!(page.contains("&lt;script&gt;"), "{name}: it is shown as text");
@@ -313,8 +314,10 @@ fn every_flow_has_its_rate() {
         assert_eq!(figure.table.rows.len(), 3, "{:?}", figure.table);
         assert!(figure.alt.starts_with("3 flows, between "), "{}", figure.alt);
     }
-    let rate = one(&record, "rate-from-near").svg.expect("it is drawn");
-    assert!((0..3).all(|flow| rate.contains(&format!("flow {flow}"))), "{rate}");
+    let rate = one(&record, "rate-from-near");
+    assert!(rate.svg.expect("it is drawn").contains("each of 3 flows"));
+    let columns = rate.table.columns;
+    assert!((0..3).all(|flow| columns.contains(&format!("flow {flow}"))), "{columns:?}");
     assert!(drawn(&of("window")).iter().all(|figure| !figure.id.starts_with("flows")), "one flow");
 }
 

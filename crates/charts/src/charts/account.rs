@@ -22,7 +22,8 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         let Some(account) = account(record, direction.sender) else { continue };
         let (id, of) = direction_words(record, direction.sender);
         let table = table(account);
-        let alt = table.rows.iter().map(|row| in_words(row)).collect::<Vec<_>>().join("; ") + ".";
+        let parts = table.rows.iter().map(|row| in_words(row)).collect::<Vec<_>>().join("; ");
+        let alt = format!("{parts}.{}", whole(account));
         figures.push(Figure {
             id: format!("account{id}"),
             title: format!("Where the flows' time went{of}"),
@@ -32,6 +33,16 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         });
     }
     Ok(figures)
+}
+
+/// What the shares are of, if there are several flows: their times together are longer than the run.
+fn whole(account: &Account) -> String {
+    let Account { flows, flow_seconds, .. } = account;
+    let each = words::seconds(flow_seconds / (*flows).max(1) as f64);
+    match flows {
+        0 | 1 => String::new(),
+        _ => format!(" Of {} in all: {flows} flows, {each} each.", words::seconds(*flow_seconds)),
+    }
 }
 
 /// A row of the table, such as `receive window (far) 62 %, 1.20 s`.

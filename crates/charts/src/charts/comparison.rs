@@ -1,5 +1,6 @@
 //! A comparison as a forest plot: each run a dot, each arm's effect with its interval, beside the threshold.
 
+use goodput_model::answer::arm_name;
 use goodput_model::{ArmResult, Comparison, Record, Trial};
 
 use super::Chart;
@@ -27,13 +28,6 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
     Ok(figures)
 }
 
-/// What an arm is called.
-fn name(comparison: &Comparison, arm: &ArmResult) -> String {
-    let settings = comparison.settings.iter().zip(&arm.values);
-    let values: Vec<_> = settings.map(|(setting, value)| format!("{setting}={value}")).collect();
-    values.join(" ")
-}
-
 /// The goodput of every run.
 fn runs(comparison: &Comparison) -> Result<Figure, PlotError> {
     let mut table = Table::new(["arm", "runs", "median goodput"]);
@@ -41,10 +35,10 @@ fn runs(comparison: &Comparison) -> Result<Figure, PlotError> {
     let mut names = Vec::new();
     for (number, arm) in comparison.arms.iter().enumerate() {
         layers.extend(layers_of(comparison, arm, number));
-        names.push(((0.0, -(number as f64) - 0.02), name(comparison, arm)));
+        names.push(((0.0, -(number as f64) - 0.02), arm_name(comparison, arm)));
         let median = arm.goodput_bits_per_s.value();
         let median = median.map_or("none".into(), |rate| words::rate(rate.0));
-        table.row([name(comparison, arm), arm.n.to_string(), median]);
+        table.row([arm_name(comparison, arm), arm.n.to_string(), median]);
     }
     layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
     let said: Vec<_> = table.rows.iter().map(|row| format!("{} {}", row[0], row[2])).collect();
@@ -107,7 +101,7 @@ fn effects(comparison: &Comparison) -> Result<Option<Figure>, PlotError> {
     let arms = comparison.arms.iter().enumerate();
     let rows: Vec<_> = arms
         .filter_map(|(number, arm)| {
-            let name = name(comparison, arm);
+            let name = arm_name(comparison, arm);
             Some(Row { name, colour: colour(number), effect: arm.primary()? })
         })
         .collect();

@@ -10,8 +10,20 @@ use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
 use crate::series::{end, highest, last};
 use crate::words;
 
-/// Bars of the picture.
-const MAX_BARS: u32 = 80;
+/// Most parts of the time that the picture shows.
+const MAX_PARTS: f64 = 80.0;
+
+/// Share of the run from which a part is so long that it no longer says when something happened.
+const COARSE_SHARE: f64 = 0.1;
+
+/// A part of the time, from one count to another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Part {
+    from_s: f64,
+    to_s: f64,
+    /// By how much the count grew.
+    grown: f64,
+}
 
 /// The chart.
 pub const CHART: Chart =
@@ -23,12 +35,14 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         let Some((what, counts)) = counted(record, direction.sender) else { continue };
         let total = counts.last().map_or(0.0, |(_, count)| *count);
         let (id, of) = direction_words(record, direction.sender);
-        let alt = format!("{total:.0} {what} in {}.", words::seconds(last([&counts[..]])));
-        let bars = bars(&counts);
-        let svg = if total > 0.0 { Some(plot(&bars).svg(&alt)?) } else { None };
-        let mut table = Table::new(["until", what]);
-        for [(_, _), (to, count)] in bars.iter().filter(|[_, (_, count)]| *count != 0.0) {
-            table.row([words::seconds(*to), format!("{count:.0}")]);
+        let parts = parts(&counts);
+        let seconds = words::seconds(last([&counts[..]]));
+        let alt = format!("{total:.0} {what} in {seconds}.{}", unknown_when(&parts));
+        let svg = if total > 0.0 { Some(plot(what, &parts).svg(&alt)?) } else { None };
+        let mut table = Table::new(["from", "until", what]);
+        for part in parts.iter().filter(|part| part.grown != 0.0) {
+            let [from, to] = [part.from_s, part.to_s].map(words::seconds);
+            table.row([from, to, format!("{:.0}", part.grown)]);
         }
         let title = format!("Losses over time{of}");
         figures.push(Figure { id: format!("losses{id}"), title, alt, svg, table });
@@ -36,13 +50,24 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
     Ok(figures)
 }
 
-/// When something was lost in a direction, with the name of what is counted; none if nothing was lost or counted.
-pub fn marks(record: &Record, sender: EndName) -> Option<(&'static str, Vec<f64>)> {
-    let (what, counts) = counted(record, sender)?;
-    let bars = bars(&counts);
-    let marks = bars.iter().filter(|[_, (_, count)]| *count > 0.0);
-    let times: Vec<f64> = marks.map(|[(from, _), (to, _)]| (from + to) / 2.0).collect();
-    (!times.is_empty()).then_some((what, times))
+/// Marks at `height` of when something was lost in a direction; none if nothing was lost or counted. A line, where only
+/// the time of its ends is known.
+pub fn marks(record: &Record, sender: EndName, height: f64) -> Vec<Layer> {
+    let Some((what, counts)) = counted(record, sender) else { return Vec::new() };
+    let parts = parts(&counts);
+    let lost = || parts.iter().filter(|part| part.grown > 0.0);
+    if lost().next().is_none() {
+        return Vec::new();
+    }
+    let until_s = last([&counts[..]]);
+    let known = lost().filter(|part| !part.is_coarse(until_s));
+    let dots = known.map(|part| ((part.from_s + part.to_s) / 2.0, height)).collect();
+    let line = |part: &Part| {
+        let line = Shape::Line(vec![(part.from_s, height), (part.to_s, height)]);
+        Layer::unnamed(palette::INK, line)
+    };
+    let coarse = lost().filter(|part| part.is_coarse(until_s)).map(line);
+    std::iter::once(Layer::named(what, palette::INK, Shape::Dots(dots))).chain(coarse).collect()
 }
 
 /// What is counted of the direction in which `sender` sends, and the count at each time.
@@ -77,47 +102,102 @@ fn lost(end: &End, role: Role) -> Option<(&'static str, Vec<Point>)> {
     (!counts.is_empty()).then_some((what, counts))
 }
 
-/// How much the count grew in each of equal parts of the time. A datagram that came late takes back a loss, so that it
-/// may have become less. What was counted up to a time is in the part that ends there or later, also if times step back.
-fn bars(counts: &[Point]) -> Vec<[Point; 2]> {
-    let until = last([counts]);
-    let edge = |bar: u32| until * f64::from(bar) / f64::from(MAX_BARS);
-    let mut bars: Vec<_> =
-        (0..MAX_BARS).map(|bar| [(edge(bar), 0.0), (edge(bar + 1), 0.0)]).collect();
-    for pair in counts.windows(2) {
-        let (at, grown) = (pair[1].0, pair[1].1 - pair[0].1);
-        let bar = (at / until * f64::from(MAX_BARS)).ceil() as usize;
-        bars[bar.clamp(1, MAX_BARS as usize) - 1][1].1 += grown;
+impl Part {
+    /// Whether it is so long a part of the run that it doesn't say when something happened.
+    fn is_coarse(&self, until_s: f64) -> bool {
+        self.to_s - self.from_s > COARSE_SHARE * until_s
     }
-    bars
 }
 
-fn plot(bars: &[[Point; 2]]) -> Plot {
-    let tops: Vec<Point> = bars.iter().map(|[_, top]| *top).collect();
+/// How much the count grew from each count to the next, joined to parts of which none is much shorter than the picture
+/// can show. A datagram that came late takes back a loss, so that a count may become less. Where times step back, nothing
+/// is left out.
+fn parts(counts: &[Point]) -> Vec<Part> {
+    let until_s = last([counts]);
+    let least_s = until_s / MAX_PARTS * 0.999;
+    let mut parts: Vec<Part> = Vec::new();
+    let mut open =
+        Part { from_s: counts.first().map_or(0.0, |(at, _)| *at), to_s: 0.0, grown: 0.0 };
+    for pair in counts.windows(2) {
+        open = Part { to_s: pair[1].0, grown: open.grown + pair[1].1 - pair[0].1, ..open };
+        if open.to_s - open.from_s >= least_s {
+            parts.push(open);
+            open = Part { from_s: open.to_s, grown: 0.0, ..open };
+        }
+    }
+    let rest = Part { to_s: until_s, ..open };
+    match parts.last_mut() {
+        Some(last) if rest.to_s - rest.from_s < least_s => {
+            *last = Part { from_s: last.from_s, to_s: rest.to_s, grown: last.grown + rest.grown };
+        }
+        _ => parts.push(rest),
+    }
+    parts
+}
+
+/// Between which times nothing says when something was lost.
+fn unknown_when(parts: &[Part]) -> String {
+    let until_s = parts.last().map_or(0.0, |part| part.to_s);
+    let coarse = parts.iter().filter(|part| part.grown > 0.0 && part.is_coarse(until_s));
+    let one = |part: &Part| {
+        let [from, to] = [part.from_s, part.to_s].map(words::seconds);
+        format!("{:.0} between {from} and {to}", part.grown)
+    };
+    match &coarse.map(one).collect::<Vec<_>>()[..] {
+        [] => String::new(),
+        all => format!(
+            " Of some it is not known when, as they were counted too seldom: {}.",
+            all.join(", ")
+        ),
+    }
+}
+
+/// The number in each second; the area of a box is what was counted.
+fn plot(what: &str, parts: &[Part]) -> Plot {
+    let each =
+        |part: &Part| [(part.from_s, 0.0), (part.to_s, part.grown / (part.to_s - part.from_s))];
+    let boxes: Vec<[Point; 2]> = parts.iter().map(each).collect();
+    let tops: Vec<Point> = boxes.iter().map(|[_, top]| *top).collect();
     let x = Axis { title: "", range: 0.0..last([&tops[..]]), label: words::seconds };
     let y = Axis { title: "", range: 0.0..highest([&tops[..]]) * 1.1, label: words::short };
-    let layers = vec![Layer::unnamed(palette::ORANGE, Shape::Boxes(bars.to_vec()))];
-    Plot { height: 170, x, y, layers }
+    let name = format!("{what}, each second");
+    let layers = vec![Layer::named(name, palette::ORANGE, Shape::Boxes(boxes))];
+    Plot { height: 194, x, y, layers }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn grown(counts: &[Point]) -> Vec<f64> {
+        parts(counts).iter().map(|part| part.grown).collect()
+    }
+
     #[test]
-    fn bars_add_up_to_the_count() {
-        let counts = [(0.0, 0.0), (1.0, 3.0), (2.5, 3.0), (4.0, 10.0)];
-        let bars = bars(&counts);
-        let sum: f64 = bars.iter().map(|[_, (_, count)]| count).sum();
-        assert_eq!((bars.len(), sum), (80, 10.0));
-        assert_eq!(bars[19][1], (1.0, 3.0));
+    fn parts_add_up_to_the_count_and_have_the_times_of_the_counts() {
+        let counts = [(0.0, 0.0), (1.0, 3.0), (2.5, 3.0), (4.0, 10.0), (4.01, 11.0)];
+        let parts = parts(&counts);
+        assert_eq!(grown(&counts), [3.0, 0.0, 8.0], "a short last part joins the one before");
+        assert_eq!((parts[2].from_s, parts[2].to_s), (2.5, 4.01));
+        let many: Vec<Point> = (0..=6000).map(|n| (f64::from(n) / 10.0, f64::from(n))).collect();
+        assert_eq!(grown(&many).iter().sum::<f64>(), 6000.0);
+        assert!((75..=80).contains(&grown(&many).len()), "{}", grown(&many).len());
     }
 
     #[test]
     fn no_loss_is_left_out_or_taken_back_if_times_step_back() {
         let counts = [(0.0, 0.0), (2.0, 3.0), (4.0, 5.0), (1.0, 9.0), (3.0, 10.0)];
-        let grown: Vec<f64> = bars(&counts).iter().map(|[_, (_, count)]| *count).collect();
-        assert_eq!(grown.iter().sum::<f64>(), 10.0);
-        assert!(grown.iter().all(|count| *count >= 0.0), "{grown:?}");
+        assert_eq!(grown(&counts).iter().sum::<f64>(), 10.0);
+        assert!(grown(&counts).iter().all(|count| *count >= 0.0), "{:?}", grown(&counts));
+    }
+
+    #[test]
+    fn a_loss_of_which_only_the_ends_of_a_long_time_are_known_is_said_to_be_so() {
+        let counts = [(0.0, 0.0), (0.75, 15_167.0), (1.5, 16_724.0), (60.0, 393_378.0)];
+        let parts = parts(&counts);
+        let said = unknown_when(&parts);
+        assert!(said.ends_with(": 376654 between 1.50 s and 60 s."), "{said}");
+        let even: Vec<Point> = (0..=60).map(|n| (f64::from(n), f64::from(n))).collect();
+        assert_eq!(unknown_when(&super::parts(&even)), "");
     }
 }

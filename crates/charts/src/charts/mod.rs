@@ -5,6 +5,7 @@ mod band;
 mod comparison;
 mod cpu;
 mod dose;
+mod each_flow;
 mod factors;
 mod flows;
 mod gaps;

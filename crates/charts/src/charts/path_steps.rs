@@ -1,6 +1,6 @@
 //! The steps from application to application: what went in, what came out, and where packets were lost.
 
-use goodput_model::{DirectionResult, Known, Record, Step};
+use goodput_model::{DirectionResult, Known, Record, Step, StepUnit};
 
 use super::{Chart, direction_words};
 use crate::figure::{Figure, Table};
@@ -37,10 +37,24 @@ fn figure(record: &Record, direction: &DirectionResult) -> Result<Figure, PlotEr
         [] => "No counter on the path counted a loss.".into(),
         some => format!("Lost: {}.", some.join(", ")),
     };
+    let alt = format!("{alt}{}", units(&direction.path_steps));
     let (id, of) = direction_words(record, direction.sender);
     let title = format!("From application to application{of}");
     let svg = Some(plot(&direction.path_steps).svg(&alt)?);
     Ok(Figure { id: format!("path{id}"), title, alt, svg, table })
+}
+
+/// Why steps beside each other count so differently.
+fn units(steps: &[Step]) -> &'static str {
+    let counts =
+        |unit| steps.iter().any(|step| step.unit == unit && step.entered.value().is_some());
+    match counts(StepUnit::Packets) && steps.iter().any(|step| step.unit == StepUnit::Segments) {
+        true => {
+            " A packet of a qdisc or a device may hold many segments, and be other traffic. The sending socket counts \
+             segments, again each time that its own queue refuses them."
+        }
+        false => "",
+    }
 }
 
 /// A bar for each step, from the sending application down to the receiving one: the share that came through, and the
@@ -102,7 +116,7 @@ fn lost(step: &Step) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::{Place, StepName, StepUnit};
+    use goodput_model::{Place, StepName};
 
     use super::*;
 
@@ -126,6 +140,13 @@ mod tests {
             in_words(&step(Some(400), None, Some(4))),
             "path: 400 in, 4 lost (1 %), segments"
         );
+    }
+
+    #[test]
+    fn packets_beside_segments_are_explained() {
+        let packets = Step { unit: StepUnit::Packets, ..step(Some(1), Some(1), None) };
+        assert!(units(&[step(Some(9), None, None), packets.clone()]).contains("many segments"));
+        assert_eq!(units(&[packets]), "");
     }
 
     #[test]

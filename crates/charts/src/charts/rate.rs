@@ -1,18 +1,16 @@
 //! Goodput over time: in all, of each flow, and who limited when.
 
-use goodput_model::{BitRate, DirectionResult, End, EndName, Record, Role};
+use goodput_model::{BitRate, DirectionResult, EndName, Record};
 
+use super::each_flow::EachFlow;
 use super::{Chart, band, direction_words, losses};
 use crate::clip::Point;
 use crate::figure::{Figure, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
-use crate::series::{end, flow_of, flows, growth, highest, last};
+use crate::series::{end, growth, highest, last};
 use crate::thin::thinned;
 use crate::words;
-
-/// Flows with a line of their own; of more, lines would hide each other.
-const MAX_FLOW_LINES: usize = 8;
 
 /// Height of the band of limiters below the axis, as a share of the highest rate.
 const BAND_SHARE: f64 = 0.2;
@@ -52,8 +50,7 @@ fn figure(record: &Record, direction: &DirectionResult) -> Result<Option<Figure>
         ceiling(record, direction)
             .map_or(String::new(), |rate| format!(" The path could carry {rate}.")),
     );
-    let flows = each_flow(record, direction.sender);
-    let svg = plot(record, direction, &total, &flows).svg(&alt)?;
+    let svg = plot(record, direction, &total).svg(&alt)?;
     let table = table(record, direction.sender);
     let title = format!("Goodput over time{of}");
     Ok(Some(Figure { id: format!("rate{id}"), title, alt, svg: Some(svg), table }))
@@ -78,12 +75,7 @@ fn precision(record: &Record, direction: &DirectionResult) -> Option<f64> {
     direction.precision_percent.as_ref().or(of_all)?.value().copied()
 }
 
-fn plot(
-    record: &Record,
-    direction: &DirectionResult,
-    total: &[Point],
-    flows: &[(u16, Vec<Point>)],
-) -> Plot {
+fn plot(record: &Record, direction: &DirectionResult, total: &[Point]) -> Plot {
     let goodput = direction.goodput_bits_per_s.0;
     let top = highest([total]).max(goodput) * 1.25;
     // One far above would flatten everything else; the words below have it.
@@ -98,18 +90,12 @@ fn plot(
         let shade = vec![[(0.0, (goodput - half).max(0.0)), (until, goodput + half)]];
         layers.push(Layer::named("95 % interval of the mean", palette::BLUE, Shape::Shades(shade)));
     }
-    for (at, (flow, line)) in flows.iter().enumerate() {
-        let colour = palette::LINES[at % palette::LINES.len()];
-        layers.push(Layer::named(format!("flow {flow}"), colour, Shape::Thin(line.clone())));
-    }
+    layers.extend(EachFlow::of(record, direction.sender).iter().flat_map(EachFlow::layers));
     layers.push(Layer::named("goodput", palette::BLUE, Shape::Line(total.to_vec())));
     if let Some(ceiling) = ceiling {
-        layers.push(Layer::named("ceiling", palette::ORANGE, Shape::Dashed(level(ceiling))));
+        layers.push(Layer::named("ceiling", palette::BROWN, Shape::Dashed(level(ceiling))));
     }
-    if let Some((what, times)) = losses::marks(record, direction.sender) {
-        let marks = times.into_iter().map(|at| (at, MARKS_SHARE * top)).collect();
-        layers.push(Layer::named(what, palette::INK, Shape::Dots(marks)));
-    }
+    layers.extend(losses::marks(record, direction.sender, MARKS_SHARE * top));
     if let Some(account) = band::account(record, direction.sender) {
         layers.extend(band::layers(account, -BAND_SHARE * top));
     }
@@ -131,26 +117,12 @@ fn total(record: &Record, direction: &DirectionResult) -> Vec<Point> {
         .collect()
 }
 
-/// The goodput of each flow, if there are several but not too many.
-fn each_flow(record: &Record, sender: EndName) -> Vec<(u16, Vec<Point>)> {
-    let Some(receiver) = end(record, sender.other()) else { return Vec::new() };
-    let flows = flows(receiver, Role::Receiver);
-    if !(2..=MAX_FLOW_LINES).contains(&flows.len()) {
-        return Vec::new();
-    }
-    flows.into_iter().map(|flow| (flow, rate_of(receiver, flow))).collect()
-}
-
-fn rate_of(receiver: &End, flow: u16) -> Vec<Point> {
-    let detailed: Vec<_> =
-        receiver.samples.iter().filter(|sample| !sample.flows.is_empty()).cloned().collect();
-    growth(thinned(&detailed), |sample| Some(flow_of(sample, flow)?.bytes as f64 * 8.0))
-}
-
 /// The intervals that the report shows, with what limited each.
 fn table(record: &Record, sender: EndName) -> Table {
     let mut table = Table::new(["from", "to", "goodput", "limited by"]);
     let account = band::account(record, sender);
+    let flows = EachFlow::of(record, sender);
+    table.columns.extend(flows.iter().flat_map(EachFlow::columns));
     for interval in record.intervals.iter().filter(|interval| interval.sender == sender) {
         let goodput = match interval.goodput_bits_per_s.get() {
             Ok(rate) => rate.to_string(),
@@ -159,7 +131,8 @@ fn table(record: &Record, sender: EndName) -> Table {
         let limiter = account.map(|account| band::limited_by(account, interval));
         let limiter = limiter.filter(|text| !text.is_empty()).unwrap_or("unknown".into());
         let [from, to] = [interval.from_s, interval.to_s].map(words::seconds);
-        table.row([from, to, goodput, limiter]);
+        let cells = flows.iter().flat_map(|flows| flows.cells(interval.from_s, interval.to_s));
+        table.rows.push([from, to, goodput, limiter].into_iter().chain(cells).collect());
     }
     table
 }

@@ -1,16 +1,22 @@
 //! Round trips over time, as the sending kernel smooths them.
 
-use goodput_model::{Record, Role};
+use std::collections::BTreeMap;
+
+use goodput_model::{Record, Role, median};
 
 use super::{Chart, direction_words};
+use crate::clip::Point;
 use crate::figure::{Figure, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
 use crate::series::{end, flows, gauge, highest, last};
 use crate::words;
 
-/// Flows that get a line.
-const MAX_LINES: usize = 6;
+/// Flows that get a colour each; more have one colour, and their median.
+const MAX_COLOURS: usize = palette::LINES.len();
+
+/// A flow's number and its round trips over time, seconds.
+type FlowLine = (u16, Vec<Point>);
 
 /// The chart.
 pub const CHART: Chart =
@@ -21,9 +27,8 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
     for direction in &record.result.directions {
         let Some(sender) = end(record, direction.sender) else { continue };
         let microseconds = |us: Option<u64>| us.filter(|us| *us > 0).map(|us| us as f64 / 1e6);
-        let lines: Vec<_> = flows(sender, Role::Sender)
+        let lines: Vec<FlowLine> = flows(sender, Role::Sender)
             .into_iter()
-            .take(MAX_LINES)
             .map(|flow| (flow, gauge(sender, flow, |tcp| microseconds(tcp.rtt_us))))
             .filter(|(_, line)| !line.is_empty())
             .collect();
@@ -43,7 +48,9 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
                 words::seconds(highest([&line[..]])),
             ]);
         }
-        let title = format!("Round trip over time{of}");
+        let count = lines.len();
+        let flows = if count > 1 { format!(", {count} flows") } else { String::new() };
+        let title = format!("Round trip over time{of}{flows}");
         figures.push(Figure { id: format!("round-trip{id}"), title, alt, svg: Some(svg), table });
     }
     Ok(figures)
@@ -56,7 +63,7 @@ fn alt(under_load: Option<f64>, least: Option<f64>) -> String {
     format!("Smoothed round trip{}{}.", said(": under load", under_load), said(", at best", least))
 }
 
-fn plot(lines: &[(u16, Vec<(f64, f64)>)], least: Option<f64>) -> Plot {
+fn plot(lines: &[FlowLine], least: Option<f64>) -> Plot {
     let all = || lines.iter().map(|(_, line)| &line[..]);
     let until = last(all());
     let mut layers = Vec::new();
@@ -64,11 +71,51 @@ fn plot(lines: &[(u16, Vec<(f64, f64)>)], least: Option<f64>) -> Plot {
         let level = vec![(0.0, least), (until, least)];
         layers.push(Layer::named("shortest", palette::GREY, Shape::Dashed(level)));
     }
-    for (at, (flow, line)) in lines.iter().enumerate() {
-        let colour = palette::LINES[at % palette::LINES.len()];
-        layers.push(Layer::named(format!("flow {flow}"), colour, Shape::Line(line.clone())));
-    }
+    layers.extend(layers_of(lines));
     let x = Axis { title: "", range: 0.0..until, label: words::seconds };
     let y = Axis { title: "", range: 0.0..highest(all()) * 1.3, label: words::seconds };
     Plot { height: 240, x, y, layers }
+}
+
+fn layers_of(lines: &[FlowLine]) -> Vec<Layer> {
+    if lines.len() > MAX_COLOURS {
+        let all = lines.iter().enumerate().map(|(number, (_, line))| Layer {
+            name: (number == 0).then(|| format!("each of {} flows", lines.len())),
+            colour: palette::LINES[0],
+            shape: Shape::Thin(line.clone()),
+        });
+        let median = Layer::named("median", palette::BLUE, Shape::Line(medians(lines)));
+        return all.chain([median]).collect();
+    }
+    let named = |((flow, line), colour): (&FlowLine, _)| {
+        Layer::named(format!("flow {flow}"), colour, Shape::Line(line.clone()))
+    };
+    lines.iter().zip(palette::LINES).map(named).collect()
+}
+
+/// The median of all flows at each time.
+fn medians(lines: &[FlowLine]) -> Vec<Point> {
+    let mut at: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for (time, value) in lines.iter().flat_map(|(_, line)| line) {
+        // Times are not below zero, so their bits are in the order of their values.
+        at.entry(time.to_bits()).or_default().push(*value);
+    }
+    at.into_iter().filter_map(|(time, all)| Some((f64::from_bits(time), median(all)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flow_has_a_line_and_many_have_their_median() {
+        let line = |flow: u16| (flow, vec![(0.0, f64::from(flow)), (1.0, 2.0 * f64::from(flow))]);
+        let few: Vec<FlowLine> = (0..6).map(line).collect();
+        let many: Vec<FlowLine> = (0..65).map(line).collect();
+        let names =
+            |lines: &[FlowLine]| layers_of(lines).into_iter().filter_map(|l| l.name).count();
+        assert_eq!((layers_of(&few).len(), names(&few)), (6, 6));
+        assert_eq!((layers_of(&many).len(), names(&many)), (66, 2));
+        assert_eq!(medians(&many), [(0.0, 32.0), (1.0, 64.0)]);
+    }
 }

@@ -10,6 +10,9 @@ use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
 use crate::series::{end, flows, gauge, highest, last};
 use crate::words;
 
+/// A receiver's window this many times as large as what the sender uses has no room in the panel.
+const FAR: f64 = 3.0;
+
 /// The chart.
 pub const CHART: Chart = Chart {
     id: "window",
@@ -21,7 +24,8 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
     let mut figures = Vec::new();
     for direction in &record.result.directions {
         let Some(sender) = end(record, direction.sender) else { continue };
-        let Some(flow) = flows(sender, Role::Sender).first().copied() else { continue };
+        let all = flows(sender, Role::Sender);
+        let Some(flow) = all.first().copied() else { continue };
         let lines = lines(sender, flow);
         if lines.iter().all(|(_, line)| line.is_empty()) {
             continue;
@@ -36,7 +40,9 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
             table.rows.iter().map(|row| format!("{} up to {}", row[0], row[2])).collect();
         let alt = format!("Windows of flow {flow}: {}.", said.join(", "));
         let svg = plot(&lines).svg(&alt)?;
-        let title = format!("Windows and what is in flight{of}");
+        let part =
+            if all.len() > 1 { format!(", flow {flow} of {}", all.len()) } else { String::new() };
+        let title = format!("Windows and what is in flight{of}{part}");
         figures.push(Figure { id: format!("window{id}"), title, alt, svg: Some(svg), table });
     }
     Ok(figures)
@@ -60,22 +66,23 @@ fn plot(lines: &[(&'static str, Vec<Point>)]) -> Plot {
     let [(_, congestion), (_, receiver), (_, flight)] = lines else {
         unreachable!("there are three lines")
     };
-    // A window far beyond what is in flight limits nothing: it leaves the panel instead of flattening the rest.
-    let windows = [congestion, receiver].map(|line| highest([&line[..]]));
-    let top = match flight.iter().any(|(_, bytes)| *bytes > 0.0) {
-        true => {
-            let flight = highest([&flight[..]]) * 1.6;
-            windows
-                .into_iter()
-                .filter(|y| *y < 2.0 * flight)
-                .fold(flight, |top, y| top.max(y * 1.25))
-        }
-        false => windows.into_iter().fold(0.0, f64::max) * 1.25,
-    };
+    let own = [congestion, flight].map(|line| highest([&line[..]])).into_iter().fold(0.0, f64::max);
+    let of_receiver = highest([&receiver[..]]);
+    // A receiver's window far beyond what the sender uses limits nothing: it leaves the panel instead of flattening the
+    // rest, and its name says where it is.
+    let is_far = !congestion.is_empty() && of_receiver > FAR * own;
+    let top = if is_far { own } else { own.max(of_receiver) } * 1.25;
     let colours = [palette::BLUE, palette::ORANGE, palette::GREEN];
-    let layers = lines.iter().zip(colours).filter(|((_, line), _)| !line.is_empty());
+    let layers =
+        lines.iter().zip(colours).enumerate().filter(|(_, ((_, line), _))| !line.is_empty());
     let layers = layers
-        .map(|((name, line), colour)| Layer::named(*name, colour, Shape::Line(line.clone())))
+        .map(|(number, ((name, line), colour))| {
+            let name = match number {
+                1 if is_far => format!("{name}, up to {}", words::bytes(of_receiver)),
+                _ => (*name).into(),
+            };
+            Layer::named(name, colour, Shape::Line(line.clone()))
+        })
         .collect();
     let until = last(lines.iter().map(|(_, line)| &line[..]));
     let x = Axis { title: "", range: 0.0..until, label: words::seconds };

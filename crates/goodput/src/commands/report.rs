@@ -13,6 +13,7 @@ use crate::args::ReportArgs;
 use crate::data_dirs;
 use crate::exit::Exit;
 use crate::os_error::without_numbers;
+use crate::report;
 use crate::screen;
 
 /// Draws the results into files, and names these.
@@ -62,7 +63,13 @@ fn record(name: &str) -> Result<Record> {
 /// The record with its reasons as people read them. Before it is drawn, because a picture cuts long texts.
 fn in_words(record: &Record) -> Result<Record> {
     let text = record.to_json().context("can't write the record again")?;
-    Record::from_json(&without_numbers(&text)).context("can't read the record again")
+    let mut record =
+        Record::from_json(&without_numbers(&text)).context("can't read the record again")?;
+    // An older goodput did not keep the commands.
+    if let Some(tuning) = record.tuning.as_mut().filter(|tuning| tuning.to_keep.is_empty()) {
+        tuning.to_keep = report::tune::to_keep(tuning);
+    }
+    Ok(record)
 }
 
 fn of_file(path: &Path) -> Result<Record> {
@@ -94,7 +101,7 @@ fn write_ticket(results: &[(&Record, Vec<Figure>)], path: &Path) -> Result<()> {
 fn write_picture(results: &[(&Record, Vec<Figure>)], path: &Path) -> Result<()> {
     let figures = results.iter().flat_map(|(_, figures)| figures);
     let pictures: Vec<_> =
-        figures.filter_map(|figure| Some((&figure.id, figure.svg.as_ref()?))).collect();
+        figures.filter_map(|figure| Some((&figure.id, &figure.svg.as_ref()?.wide))).collect();
     match &pictures[..] {
         [] => bail!("this result has tables, but no picture; write -o FILE.html"),
         [(_, svg)] => put(path, svg),
@@ -123,11 +130,15 @@ fn put(path: &Path, text: &str) -> Result<()> {
 /// Gives the file its name only when it is complete.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let around = path.parent().filter(|around| !around.as_os_str().is_empty());
+    let around = around.unwrap_or(Path::new("."));
+    fs::metadata(around)?;
     let mut builder = tempfile::Builder::new();
     // The user's umask applies, as to any new file.
     let mut made = builder
         .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(around.unwrap_or(Path::new(".")))?;
+        .tempfile_in(around)
+        // It names the temporary file, which says nothing to anyone.
+        .map_err(|why| io::Error::from(why.kind()))?;
     made.write_all(text.as_bytes())?;
     made.persist(path).map_err(|why| why.error)?;
     Ok(())
@@ -147,7 +158,9 @@ mod tests {
         put(&link, "third").unwrap();
         assert_eq!(fs::read_to_string(&page).unwrap(), "third");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left");
-        assert!(put(&folder.path().join("none/page.html"), "").is_err());
+        let why = format!("{:#}", put(&folder.path().join("none/page.html"), "").unwrap_err());
+        assert!(why.contains("none/page.html: No such file or directory"), "{why}");
+        assert!(!why.contains("tmp"), "no name of a temporary file: {why}");
     }
 
     #[test]

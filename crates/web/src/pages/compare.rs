@@ -1,7 +1,7 @@
 //! Two results side by side.
 
 use goodput_charts::{Figure, section};
-use goodput_model::{Difference, Known, Record};
+use goodput_model::{Difference, Known, Record, answer};
 use maud::{Markup, html};
 
 use super::result::drawn;
@@ -40,7 +40,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
 /// A line of the table: what it is, and of a record.
 type Fact = (&'static str, fn(&Record) -> String);
 
-const FACTS: [Fact; 8] = [
+const FACTS: [Fact; 10] = [
     ("started", |r| r.started.clone()),
     ("target", |r| plain(&r.target)),
     ("goodput", |r| r.result.goodput_bits_per_s.to_string()),
@@ -48,7 +48,9 @@ const FACTS: [Fact; 8] = [
     ("cpu near", |r| percent(&r.result.near.cpu_percent)),
     ("cpu far", |r| percent(&r.result.far.cpu_percent)),
     ("mover", |r| plain(&r.plan.mover)),
+    ("traffic", |r| r.plan.traffic()),
     ("flows", |r| r.plan.flows.to_string()),
+    ("answer", |r| plain(&answer(r).unwrap_or_else(|| "its goodput".into()))),
 ];
 
 fn facts(ids: [&str; 2], records: [&Record; 2]) -> Markup {
@@ -69,6 +71,10 @@ fn change(a: &Record, b: &Record) -> String {
     let (from, to) = (a.result.goodput_bits_per_s.0, b.result.goodput_bits_per_s.0);
     if from <= 0.0 {
         return "The first result received nothing, so there is no ratio.".into();
+    }
+    let [one, other] = [a, b].map(|record| record.plan.traffic());
+    if one != other {
+        return format!("No ratio: {one} and {other} can't be compared.");
     }
     let difference = Difference((to / from - 1.0) * 100.0);
     format!("Goodput {difference}; single runs prove nothing, `goodput compare` does.")

@@ -1,5 +1,7 @@
 //! The list of results, with a search.
 
+use std::collections::BTreeSet;
+
 use goodput_store::{Entry, Names, Wanted};
 use maud::{Markup, html};
 
@@ -25,6 +27,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let mut found = history.search(&wanted)?;
     let more = found.len() > ROWS as usize;
     found.truncate(ROWS as usize);
+    let watched = history.watched_among(&found)?;
     let names = history.names()?;
     let older = found.last().filter(|_| more).map(|last| page_link(visit.asked, last.id));
     Ok(Answer::page(
@@ -32,7 +35,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         html! {
             (search(visit.asked, &names, program))
             @if found.is_empty() { p { (words(nothing(visit.asked))) } }
-            @else { (list(&found, program)) }
+            @else { (list(&found, &watched, program)) }
             (pages(visit.asked, older.as_deref()))
         },
     ))
@@ -90,9 +93,10 @@ fn nothing(asked: &Asked) -> &'static str {
     }
 }
 
-fn list(found: &[Entry], program: &dyn Program) -> Markup {
-    let columns = ["Compare", "Number", "Started (UTC)", "Target", "Goodput", "Limit", "Kind"];
-    let rows = html! { @for entry in found { (row(entry, program)) } };
+fn list(found: &[Entry], watched: &BTreeSet<i64>, program: &dyn Program) -> Markup {
+    let columns =
+        ["Compare", "Number", "Started (UTC)", "Target", "Traffic", "Goodput", "Limit", "Kind"];
+    let rows = html! { @for entry in found { (row(entry, watched, program)) } };
     html! {
         form method="get" action="/compare" {
             (table("Results, the newest first", &columns, &rows))
@@ -101,7 +105,7 @@ fn list(found: &[Entry], program: &dyn Program) -> Markup {
     }
 }
 
-fn row(entry: &Entry, program: &dyn Program) -> Markup {
+fn row(entry: &Entry, watched: &BTreeSet<i64>, program: &dyn Program) -> Markup {
     let (id, target) = (entry.id, plain(&entry.target));
     html! {
         tr {
@@ -112,11 +116,23 @@ fn row(entry: &Entry, program: &dyn Program) -> Markup {
             td { a href={ "/results/" (id) } { (id) } }
             td { (time(&entry.started)) }
             td { a href=(link("/path", &[("target", &entry.target)])) { (target) } }
+            td { (traffic(entry)) }
             td.rate { (entry.goodput) }
             td { (limited(entry, program)) }
-            td { (plain(&entry.kind)) }
+            td { (kind(entry, watched)) }
         }
     }
+}
+
+/// How a result was measured; `unknown` of what an older goodput kept and damaged.
+pub fn traffic(entry: &Entry) -> String {
+    entry.traffic.as_ref().map_or("unknown".into(), |traffic| plain(&traffic.to_string()))
+}
+
+/// The kind of command, `watch` if the result is one of the `watched`, and what it found if it had several runs.
+pub fn kind(entry: &Entry, watched: &BTreeSet<i64>) -> Markup {
+    let kind = if watched.contains(&entry.id) { "watch" } else { &entry.kind };
+    html! { (plain(kind)) @if let Some(answer) = &entry.answer { p { (words(answer)) } } }
 }
 
 /// What limited a result, and why its record can't be read if a newer goodput wrote it.

@@ -1,15 +1,17 @@
 //! One path, by all results of its target.
 
+use std::collections::BTreeSet;
+
 use goodput_charts::{Moment, over_time, section};
 use goodput_store::{Entry, MAX_NAMES, Wanted};
 use maud::{Markup, html};
 
-use super::history::limited;
+use super::history::{kind, limited, traffic};
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
 use crate::asked::link;
 use crate::layout::{NONE_YET, plain, table, time, words};
-use crate::program::Program;
+use crate::program::{PathChange, Program};
 
 /// Results that are shown, the newest.
 const ROWS: u32 = 500;
@@ -27,8 +29,14 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     if found.is_empty() {
         return Err(Trouble::unknown(format!("there is no result of {target:?}")));
     }
-    let moment = |entry: &Entry| Moment { started: entry.started.clone(), goodput: entry.goodput };
+    let moment = |entry: &Entry| Moment {
+        started: entry.started.clone(),
+        goodput: entry.goodput,
+        series: traffic(entry),
+    };
     let moments: Vec<_> = found.iter().map(moment).collect();
+    let watched = history.watched_among(&found)?;
+    let changes = visit.program.path_changes(&history, target)?;
     let chart = match over_time(&plain(target), &moments) {
         Ok(figure) => section("over-time", &figure),
         Err(why) => {
@@ -37,7 +45,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     };
     Ok(Answer::page(
         format!("The path to {target}"),
-        html! { (chart) (list(&found, &**visit.program)) },
+        html! { (chart) (changed(&changes)) (list(&found, &watched, &**visit.program)) },
     ))
 }
 
@@ -51,18 +59,33 @@ fn targets(targets: &[String]) -> Markup {
     }
 }
 
-fn list(found: &[Entry], program: &dyn Program) -> Markup {
+/// What the tests of watches show: since when the path gives more or less, and what changed with it.
+fn changed(changes: &[PathChange]) -> Markup {
+    html! {
+        @if !changes.is_empty() { h2 { "Changes that watches found" } }
+        @for PathChange { since, amount, before, after, with_it, records: [first, second] } in changes.iter().rev() {
+            h3 { "Since " (time(since)) "the path gives " (plain(amount)) }
+            p { "Before: " (words(before)) ". Since: " (words(after)) ". "
+                a href={ "/compare?id=" (first) "&id=" (second) } { "Compare" } }
+            @if with_it.is_empty() { p { "Nothing else that either end reports changed with it." } }
+            @else { p { "Changed with it:" } ul { @for fact in with_it { li { (words(fact)) } } } }
+        }
+    }
+}
+
+fn list(found: &[Entry], watched: &BTreeSet<i64>, program: &dyn Program) -> Markup {
     let rows = html! {
         @for entry in found {
             tr {
                 td { a href={ "/results/" (entry.id) } { (entry.id) } }
                 td { (time(&entry.started)) }
+                td { (traffic(entry)) }
                 td.rate { (entry.goodput) }
                 td { (limited(entry, program)) }
-                td { (plain(&entry.kind)) }
+                td { (kind(entry, watched)) }
             }
         }
     };
     let caption = format!("The newest {} results", found.len());
-    table(&caption, &["Number", "Started (UTC)", "Goodput", "Limit", "Kind"], &rows)
+    table(&caption, &["Number", "Started (UTC)", "Traffic", "Goodput", "Limit", "Kind"], &rows)
 }
