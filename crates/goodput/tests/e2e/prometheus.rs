@@ -174,6 +174,8 @@ fn prometheus_reads_a_watch_and_a_server_and_every_panel_has_data() {
 
         let scraped = [SERVER, WATCH].map(metrics);
         scraped.iter().for_each(|text| promtool(&["check", "metrics"], text));
+        let exported = stdout(&home.run(&["history", "export", "--openmetrics"]));
+        promtool(&["check", "metrics"], &exported);
         let there = names(&scraped.concat());
         for query in queries_of_the_dashboard().iter().filter(|query| !query.contains("> 0")) {
             // Whether a verdict has a probability depends on what limits this machine.

@@ -214,3 +214,40 @@ fn every_registry_can_be_listed() {
         assert!(text.contains(entry), "{what}: {text}");
     }
 }
+
+#[test]
+fn a_test_whose_history_is_damaged_is_made_and_printed_and_says_that_it_was_not_kept() {
+    let home = Home::new();
+    let server = Server::start(&Home::new(), &[]);
+    std::fs::create_dir_all(home.path().join("goodput")).unwrap();
+    let path = home.path().join("goodput/history.db");
+    let diary = "dear diary, ".repeat(10_000);
+    std::fs::write(&path, &diary).unwrap();
+    let output = home.run(&["test", &server.address, "-n", "1M"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stdout(&output).contains("bit/s"), "{}", stdout(&output));
+    let said = stderr(&output);
+    for part in ["will be printed, but not saved", "was not saved: can't open", "--no-store"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), diary, "the file stays as it was");
+    let without = home.run(&["test", &server.address, "-n", "1M", "--no-store"]);
+    assert!(without.status.success(), "{}", stderr(&without));
+    let watched = home.run(&["watch", "--once", &server.address, "-n", "1M"]);
+    assert!(!stderr(&watched).contains("--no-store"), "{}", stderr(&watched));
+}
+
+#[test]
+fn the_newest_result_has_a_name() {
+    let home = Home::new();
+    let empty = home.run(&["history", "last"]);
+    assert!(stderr(&empty).contains("no results are kept yet"), "{}", stderr(&empty));
+    let server = Server::start(&home, &[]);
+    for _ in 0..2 {
+        assert!(home.run(&["test", &server.address, "-n", "1M"]).status.success());
+    }
+    let newest = record(&home.run(&["history", "2", "--json"]));
+    assert_eq!(record(&home.run(&["history", "last", "--json"])), newest);
+    let wrong = home.run(&["history", "first"]);
+    assert!(stderr(&wrong).contains("or last"), "{}", stderr(&wrong));
+}

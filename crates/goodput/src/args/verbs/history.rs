@@ -15,8 +15,10 @@ use goodput_store::Wanted;
 #[command(args_conflicts_with_subcommands = true)]
 pub struct HistoryArgs {
     /// One number shows that result, two compare them [default: list the latest results]
-    #[arg(num_args = 0..=2, value_name = "NUMBER", value_parser = number)]
-    pub ids: Vec<i64>,
+    ///
+    /// `last` is the newest one.
+    #[arg(num_args = 0..=2, value_name = "NUMBER", value_parser = named)]
+    pub ids: Vec<Named>,
     /// Number of results to list
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = whole("a number of results", 0..=u32::MAX))]
     pub last: u32,
@@ -113,8 +115,21 @@ pub struct PruneArgs {
     pub keep: f64,
 }
 
-/// The number of a result.
-fn number(text: &str) -> Result<i64, String> {
+/// A result of the history, as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// The newest one.
+    Last,
+    /// The one with this number.
+    Number(i64),
+}
+
+fn named(text: &str) -> Result<Named, String> {
+    if text == "last" {
+        return Ok(Named::Last);
+    }
     let result = "the number of a result";
-    text.parse().map_err(|_| unfit(text, result, "one that `goodput history` lists"))
+    let number =
+        text.parse().map_err(|_| unfit(text, result, "one that `goodput history` lists, or last"));
+    number.map(Named::Number)
 }

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use goodput_store::{Entry, Store};
+use goodput_model::Record;
+use goodput_store::{Entry, Store, Traffic};
 use jiff::Timestamp;
 
 use crate::args::ExportArgs;
 use crate::exit::Exit;
+use crate::report::figures::Figures;
+use crate::report::style::plain;
 use crate::screen;
 
 /// Prints the wanted results, oldest first.
@@ -18,8 +21,14 @@ pub fn run(store: &Store, args: &ExportArgs) -> Result<Exit> {
     if args.json {
         return records(store, &entries);
     }
-    let text = if args.csv { csv(&entries) } else { openmetrics(&entries) };
+    if args.csv {
+        return csv(store, &entries);
+    }
+    let (text, left_out) = openmetrics(&entries);
     screen::print_data(|out| out.write_all(text.as_bytes()))?;
+    if !left_out.is_empty() {
+        say_left_out(&left_out);
+    }
     Ok(Exit::Fine)
 }
 
@@ -42,49 +51,116 @@ fn records(store: &Store, entries: &[Entry]) -> Result<Exit> {
     Ok(exit)
 }
 
-fn csv(entries: &[Entry]) -> String {
-    let mut text = String::from("id,started,kind,target,goodput_bits_per_s,limit\r\n");
-    for Entry { id, started, kind, target, goodput, limit, .. } in entries {
-        let [started, kind, target, limit] = [started, kind, target, limit].map(|text| field(text));
-        let _ = write!(text, "{id},{started},{kind},{target},{},{limit}\r\n", goodput.0);
+/// The columns that are in the list of the history.
+const LISTED: &str =
+    "id,started,kind,target,goodput_bits_per_s,limit,transport,direction,flows,answer,watched";
+/// Those that only the record has.
+const RECORDED: &str = "received_bytes,round_trip_s,smallest_round_trip_s,lost_ratio";
+
+/// A line for each record as it is read. One that can't be read has empty fields, is reported, and keeps no other.
+fn csv(store: &Store, entries: &[Entry]) -> Result<Exit> {
+    let watched = store.watched_among(entries)?;
+    let mut exit = Exit::Fine;
+    let heading = format!("{LISTED},{RECORDED}\r\n");
+    screen::print_data(|out| out.write_all(heading.as_bytes()))?;
+    for entry in entries {
+        let record = store.get(entry.id).inspect_err(|why| {
+            screen::say(format_args!("goodput: {why}"));
+            exit = Exit::CouldNot;
+        });
+        let line = csv_line(entry, watched.contains(&entry.id), record.ok().as_ref());
+        screen::print_data(|out| out.write_all(line.as_bytes()))?;
     }
-    text
+    Ok(exit)
 }
 
-/// A text as a field (RFC 4180, section 2).
+fn csv_line(entry: &Entry, watched: bool, record: Option<&Record>) -> String {
+    let Entry { id, started, kind, target, goodput, limit, traffic, answer, .. } = entry;
+    let [started, kind, target, limit] = [started, kind, target, limit].map(|text| field(text));
+    let [transport, direction, flows] = measured_with(traffic.as_ref()).map(|text| field(&text));
+    let answer = field(answer.as_deref().unwrap_or_default());
+    let figures = record.map(Figures::of).unwrap_or_default();
+    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let received = figures.received_bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
+    let [round_trip, smallest, lost] =
+        [figures.round_trip_s, figures.smallest_round_trip_s, figures.lost_share].map(number);
+    let goodput = goodput.0;
+    format!(
+        "{id},{started},{kind},{target},{goodput},{limit},{transport},{direction},{flows},{answer},{watched},\
+         {received},{round_trip},{smallest},{lost}\r\n"
+    )
+}
+
+/// Transport, direction and flows; empty if an older goodput kept the result.
+fn measured_with(traffic: Option<&Traffic>) -> [String; 3] {
+    traffic.map_or_else(Default::default, |Traffic { transport, direction, flows }| {
+        [transport.clone(), direction.clone(), flows.to_string()]
+    })
+}
+
+/// A text as a field (RFC 4180, section 2) that stays in its line.
 fn field(text: &str) -> String {
-    match text.contains([',', '"', '\r', '\n']) {
+    let text = plain(text);
+    match text.contains([',', '"']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.into(),
+        false => text,
     }
 }
 
-/// The name of the family.
-const FAMILY: &str = "goodput_result_bits_per_second";
+/// The name of the family. The base unit of data is the byte, as in the metrics of a watch.
+const FAMILY: &str = "goodput_result_bytes_per_second";
 
-/// Samples of one metric stand together, with increasing times (OpenMetrics 1.0, "Text Format").
-fn openmetrics(entries: &[Entry]) -> String {
-    let mut metrics: BTreeMap<String, BTreeMap<i64, f64>> = BTreeMap::new();
-    for Entry { started, kind, target, goodput, limit, .. } in entries {
-        let Ok(at) = started.parse::<Timestamp>() else { continue };
-        let [kind, target, limit] = [kind, target, limit].map(|text| label(text));
-        let labels = format!("kind=\"{kind}\",limit=\"{limit}\",target=\"{target}\"");
-        metrics.entry(labels).or_default().insert(at.as_second(), goodput.0);
+/// Samples of one metric stand together, with increasing times (OpenMetrics 1.0, "Text Format"). Also returned are the
+/// numbers of the results that have none, since a metric has one sample at a time.
+fn openmetrics(entries: &[Entry]) -> (String, Vec<i64>) {
+    let mut metrics: BTreeMap<String, BTreeMap<i64, &Entry>> = BTreeMap::new();
+    let mut left_out = Vec::new();
+    for entry in entries {
+        let Ok(at) = entry.started.parse::<Timestamp>() else {
+            left_out.push(entry.id);
+            continue;
+        };
+        let before = metrics.entry(labels(entry)).or_default().insert(at.as_second(), entry);
+        left_out.extend(before.map(|before| before.id));
     }
     let mut text = format!(
-        "# TYPE {FAMILY} gauge\n# UNIT {FAMILY} bits_per_second\n# HELP {FAMILY} Goodput of a result of goodput.\n"
+        "# TYPE {FAMILY} gauge\n# UNIT {FAMILY} bytes_per_second\n# HELP {FAMILY} Goodput of a result of goodput.\n"
     );
     for (labels, samples) in metrics {
-        for (at, value) in samples {
-            let _ = writeln!(text, "{FAMILY}{{{labels}}} {value} {at}");
+        for (at, entry) in samples {
+            let _ = writeln!(text, "{FAMILY}{{{labels}}} {} {at}", entry.goodput.0 / 8.0);
         }
     }
-    text + "# EOF\n"
+    (text + "# EOF\n", left_out)
 }
 
-/// A text as the value of a label (OpenMetrics 1.0, "Escaping").
+fn labels(entry: &Entry) -> String {
+    let Entry { kind, target, limit, traffic, .. } = entry;
+    let [kind, target, limit] = [kind, target, limit].map(|text| label(text));
+    let [transport, direction, flows] = measured_with(traffic.as_ref()).map(|text| label(&text));
+    format!(
+        "direction=\"{direction}\",flows=\"{flows}\",kind=\"{kind}\",limit=\"{limit}\",target=\"{target}\",\
+         transport=\"{transport}\""
+    )
+}
+
+/// Says which results have no sample.
+fn say_left_out(ids: &[i64]) {
+    /// Numbers that are named.
+    const NAMED: usize = 10;
+    let named: Vec<_> = ids.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = if ids.len() > NAMED { ", …" } else { "" };
+    screen::say(format_args!(
+        "warning: results without a sample: {} ({}{more}); Prometheus keeps one value a second of tests with the same \
+         labels, and these began in the same second as a later one, or at no time; --csv has them all",
+        ids.len(),
+        named.join(", ")
+    ));
+}
+
+/// A text as the value of a label (OpenMetrics 1.0, "Escaping") that stays in its line.
 fn label(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    plain(text).replace('\\', "\\\\").replace('"', "\\\"")
 }
 
 #[cfg(test)]
@@ -101,19 +177,48 @@ mod tests {
             goodput: BitRate(9.5e8),
             limit: "none".into(),
             format: 1,
+            traffic: Some(Traffic {
+                transport: "tcp".into(),
+                direction: "reverse".into(),
+                flows: 4,
+            }),
+            answer: None,
         }
     }
 
     #[test]
     fn hostile_targets_stay_within_their_field_and_label() {
-        let all = [entry("2026-11-27T14:05:00Z", "a,\"b\"\nc\\")];
-        let text = csv(&all);
-        assert!(
-            text.ends_with("7,2026-11-27T14:05:00Z,test,\"a,\"\"b\"\"\nc\\\",950000000,none\r\n"),
-            "{text}"
+        let evil = entry("2026-11-27T14:05:00Z", "a,\"b\"\nc\\\u{1b}\u{202e}");
+        let line = csv_line(&evil, true, None);
+        let target = "\"a,\"\"b\"\"\u{fffd}c\\\u{fffd}\u{fffd}\"";
+        assert_eq!(
+            line,
+            format!(
+                "7,2026-11-27T14:05:00Z,test,{target},950000000,none,tcp,reverse,4,,true,,,,\r\n"
+            )
         );
-        let text = openmetrics(&all);
-        assert!(text.contains(r#"target="a,\"b\"\nc\\"} 950000000 "#), "{text}");
+        let (text, _) = openmetrics(&[evil]);
+        let target = "a,\\\"b\\\"\u{fffd}c\\\\\u{fffd}\u{fffd}";
+        let sample = format!("target=\"{target}\",transport=\"tcp\"}} 118750000 ");
+        assert!(text.contains(&sample), "{text}");
+    }
+
+    #[test]
+    fn a_line_has_what_only_the_record_knows_and_nothing_where_that_is_unknown() {
+        let json = include_str!("../../report/example/record.json");
+        let record = Record::from_json(json).unwrap();
+        let line = csv_line(&entry("2026-11-27T14:05:00Z", "nas"), false, Some(&record));
+        let figures = Figures::of(&record);
+        let fields: Vec<_> = line.trim_end().split(',').collect();
+        let columns = format!("{LISTED},{RECORDED}");
+        assert_eq!(fields.len(), columns.split(',').count());
+        let at = LISTED.split(',').count();
+        let numbers = fields[at..].iter().map(|field| field.parse::<f64>().ok());
+        let known = figures.received_bytes.map(|bytes| bytes as f64);
+        let expected =
+            [known, figures.round_trip_s, figures.smallest_round_trip_s, figures.lost_share];
+        assert_eq!(numbers.collect::<Vec<_>>(), expected);
+        assert_eq!(fields[at - 1], "false");
     }
 
     #[test]
@@ -121,7 +226,11 @@ mod tests {
         let times = ["2026-11-27T14:05:01Z", "2026-11-27T14:05:00Z", "2026-11-27T14:05:01Z"];
         let mut all: Vec<_> = times.iter().map(|at| entry(at, "nas")).collect();
         all.insert(1, entry(times[0], "backup"));
-        let text = openmetrics(&all);
+        for (id, entry) in (1..).zip(&mut all) {
+            entry.id = id;
+        }
+        let (text, left_out) = openmetrics(&all);
+        assert_eq!(left_out, [1], "the later one of the same second is there");
         let samples: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
         assert_eq!(samples.len(), 3, "{text}");
         assert!(

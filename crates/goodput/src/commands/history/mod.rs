@@ -5,17 +5,20 @@ mod import;
 
 pub use import::known;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
-use crate::args::{HistoryArgs, HistoryDeed, PruneArgs};
+use super::path_changes;
+use crate::args::{HistoryArgs, HistoryDeed, Named, PruneArgs};
 use crate::data_dirs;
 use crate::exit::Exit;
+use crate::report::style::plain;
 use crate::report::test::Detail;
+use crate::report::watch::{self, Event};
 use crate::report::{self, table::Table};
 use crate::screen;
 use goodput_compat::formats::{self, Style};
 use goodput_model::{Kind, Record};
-use goodput_store::{Store, Wanted};
+use goodput_store::{Store, Traffic, Wanted};
 use jiff::{SignedDuration, Timestamp};
 
 /// Lists results, shows one, or compares two; hands them out, takes them in, or deletes old ones.
@@ -32,12 +35,28 @@ pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
     }
     match args.ids[..] {
         [] => list(&store, &args.wanted.wanted(args.last))?,
-        [id] => show(&store.get(id)?, args, Detail { verbose, ..Detail::default() })?,
+        [one] => show(&named(&store, one)?, args, Detail { verbose, ..Detail::default() })?,
         [a, b, ..] => {
-            screen::print_fitted(&report::difference::text(&store.get(a)?, &store.get(b)?))?
+            let (a, b) = (named(&store, a)?, named(&store, b)?);
+            screen::print_fitted(&report::difference::text(&a, &b))?;
         }
     }
     Ok(Exit::Fine)
+}
+
+/// A result as the user named it.
+///
+/// # Errors
+/// There is none, or it can't be read.
+pub fn named(store: &Store, name: Named) -> Result<Record> {
+    let id = match name {
+        Named::Number(id) => id,
+        Named::Last => {
+            let last = store.list(1)?;
+            last.first().context("no results are kept yet; `goodput test HOST` makes one")?.id
+        }
+    };
+    Ok(store.get(id)?)
 }
 
 /// Deletes what is older than the user wants to keep, and reports the number.
@@ -51,23 +70,46 @@ fn delete_old(store: &Store, args: &PruneArgs) -> Result<Exit> {
 }
 
 fn list(store: &Store, wanted: &Wanted) -> Result<()> {
-    let headings = ["id", "started", "kind", "goodput", "limit", "target"];
+    let headings = ["id", "started", "kind", "traffic", "goodput", "limit", "target"];
     let mut table = Table::new(&headings).breaking_the_last_column();
-    for entry in store.search(wanted)? {
+    let entries = store.search(wanted)?;
+    let watched = store.watched_among(&entries)?;
+    for entry in entries {
         let target = match entry.readable() {
-            Ok(()) => entry.target,
+            // Of several runs, the goodput is that of one; what they found says more.
+            Ok(()) => match entry.answer {
+                Some(answer) => format!("{}: {answer}", entry.target),
+                None => entry.target,
+            },
             Err(why) => format!("{} (can't be read: {why})", entry.target),
         };
         table.row(&[
             &entry.id.to_string(),
             &to_the_minute(&entry.started),
-            &entry.kind,
+            if watched.contains(&entry.id) { "watch" } else { &entry.kind },
+            &entry.traffic.as_ref().map(Traffic::way).unwrap_or_default(),
             &entry.goodput.to_string(),
             &entry.limit,
-            &target,
+            &plain(&target),
         ]);
     }
-    Ok(table.print()?)
+    table.print()?;
+    changes(store, wanted)
+}
+
+/// What watches found of the path that the user asks for.
+fn changes(store: &Store, wanted: &Wanted) -> Result<()> {
+    let Some(text) = wanted.text.as_ref().map(|text| text.to_ascii_lowercase()) else {
+        return Ok(());
+    };
+    let found = path_changes::all(store, |target| target.to_ascii_lowercase().contains(&text))?;
+    for change in found {
+        let from = wanted.from.as_ref().is_none_or(|from| change.since >= *from);
+        if from && wanted.until.as_ref().is_none_or(|until| change.since < *until) {
+            screen::print_fitted(&format!("\n{}", watch::text(&Event::Changed(change.into()))))?;
+        }
+    }
+    Ok(())
 }
 
 /// `2026-01-31T12:00:59Z` without its seconds, so that the table fits a usual screen.
@@ -93,7 +135,9 @@ fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
         })?;
         return Ok(());
     }
-    screen::line(format_args!("{}   {}", record.started, record.target))?;
+    let traffic = record.plan.traffic();
+    let (started, target) = (plain(&record.started), plain(&record.target));
+    screen::line(format_args!("{started}   {target}   {traffic}"))?;
     let text = match record.kind {
         Kind::Test | Kind::Attach => report::test::text(record, detail),
         Kind::FindRate => report::rate_search::text(record),
