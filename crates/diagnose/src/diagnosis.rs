@@ -97,7 +97,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
             summary: first.summary.clone(),
             split: None,
             account: account.cloned().into(),
-            loss: loss(view).into(),
+            loss: loss(view).cloned().into(),
             sender,
         },
         None => Verdict {
@@ -112,7 +112,7 @@ fn verdict(view: &View, findings: &[Finding], undecided: &[Undecided]) -> Verdic
             ),
             split: None,
             account: account.cloned().into(),
-            loss: loss(view).into(),
+            loss: loss(view).cloned().into(),
             sender,
         },
     }

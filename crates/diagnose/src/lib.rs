@@ -22,6 +22,7 @@ mod diagnosis;
 mod elimination;
 mod filled_buffer;
 mod finding;
+mod fitted_limit;
 pub mod framing;
 mod held_shares;
 mod htb;

@@ -2,12 +2,13 @@
 
 use goodput_model::{Confidence, LossModel, Missing};
 
-use crate::account::held_share;
+use crate::account::{HeldShare, held};
 use crate::elimination::is_local;
-use crate::loss::loss;
+use crate::fitted_limit::{FittedLimit, MIN_VERY_STRONG_DIFFERENCE};
+use crate::loss::{loss, start_apart};
 use crate::lost_elsewhere::lost_elsewhere;
 use crate::parts;
-use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE};
+use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE};
 use crate::view::{Bursts, LossStep, Losses, View};
 
 /// Packets lost for each additional packet sent, from which a limit and not chance drops them, and the
@@ -40,6 +41,8 @@ const MAX_CWND_DECILE_RATIO: f64 = 1.55;
 /// and no clusters.
 const MAX_CLUSTERED_CWND_DECILE_RATIO: f64 = 1.9;
 const MIN_CLUSTERED_LOSS_STEPS: usize = 15;
+/// Fewer segments lost since the first recovery have no pattern.
+const MIN_LASTING_SEGMENTS: f64 = 3.0;
 /// Smaller windows are regular whatever limits them, segments.
 const MIN_CWND_SEGMENTS: f64 = 8.0;
 /// Losses in fewer steps show no level.
@@ -92,7 +95,7 @@ impl Policing {
     pub fn of(view: &View) -> Result<Option<Self>, Missing> {
         if view.sender.retransmitted_segments_in_all()? < MIN_OVERSHOOT_PACKETS
             || lost_elsewhere(view)?
-            || dropping_share(view)? < MIN_LIMITING_TIME_SHARE
+            || dropping(view)?.is_nothing()
             || queue_shows(view)?
             || queue_explains(view)
             || is_local(view)?
@@ -150,19 +153,24 @@ pub struct Marks {
     pub ended: bool,
     /// Bursts between time-outs in which the same amount passed.
     pub metered: Option<Bursts>,
+    /// A limit that explains the losses clearly better than chance, if nothing waited before it was lost.
+    pub fitted: Option<FittedLimit>,
 }
 
 impl Marks {
     fn of(view: &View) -> Result<Self, Missing> {
-        let losses = view.sender.losses().ok();
+        let backs_off = view.backs_off_at_loss()?;
+        // One that does not back off finds the rate of any path by losses, and these show no pattern of what is lost since.
+        let lasts = backs_off || view.sender.lasting_loss()?.segments >= MIN_LASTING_SEGMENTS;
+        let losses = view.sender.losses().ok().filter(|_| lasts);
         let base = view.sender.min_rtt_s()?;
         let until_s = STARTUP_S.max(STARTUP_ROUND_TRIPS * base);
-        let (startup, since) = view.sender.losses_until(until_s)?;
+        let (all, since) = view.sender.losses_until(until_s)?;
+        let startup = overshoot(view, until_s, all, &since)?;
         let overshot = view.needs_start().is_ok()
             && overshoots(&startup, &since)
             && same_level(view, until_s)?
             && !queue_showed(view)?;
-        let backs_off = view.backs_off_at_loss()?;
         let slope = losses.as_ref().and_then(Losses::elasticity);
         // What is lost follows what is sent too closely for chance, though a little less passes at times.
         let follows = slope.is_some_and(|(_, r)| r >= MIN_CLOSE_CORRELATION);
@@ -205,6 +213,7 @@ impl Marks {
             overshot,
             ended: since.lost == 0.0,
             metered: metered(view),
+            fitted: FittedLimit::of(view).filter(|limit| !limit.is_queue()),
             startup,
             losses,
         })
@@ -220,8 +229,10 @@ impl Marks {
             _ if self.clustered || self.level || self.even => Some(Confidence::Likely),
             _ if self.metered.is_some() => Some(Confidence::Likely),
             2.. => Some(Confidence::Likely),
-            _ if self.overshot => Some(Confidence::Possible),
-            _ => None,
+            _ if self.overshot => {
+                Some(self.fitted.map_or(Confidence::Possible, |_| Confidence::Likely))
+            }
+            _ => self.fitted.map(|limit| limit.confidence()),
         }
     }
 }
@@ -244,6 +255,20 @@ fn overshoots(startup: &LossStep, since: &LossStep) -> bool {
     much || by_far(startup, since)
 }
 
+/// What slow start lost: until the sample at which it had lost the largest share, if that is clearly not the chance which
+/// has taken the later losses; else all until `until_s`. On a short path, slow start is a small part of that time.
+fn overshoot(
+    view: &View,
+    until_s: f64,
+    all: LossStep,
+    since: &LossStep,
+) -> Result<LossStep, Missing> {
+    let worst = view.sender.worst_start(until_s)?;
+    let apart = start_apart(view, worst.sent, worst.lost);
+    let stands_out = apart.is_ok_and(|apart| apart >= MIN_VERY_STRONG_DIFFERENCE);
+    Ok(if stands_out && overshoots(&worst, since) { worst } else { all })
+}
+
 fn by_far(startup: &LossStep, since: &LossStep) -> bool {
     startup.share() >= MIN_FAINT_OVERSHOOT_SHARE
         && startup.lost >= MIN_FAINT_OVERSHOOT_PACKETS
@@ -263,10 +288,10 @@ fn same_level(view: &View, until_s: f64) -> Result<bool, Missing> {
     Ok(ended.is_none_or(|segments| middle >= MIN_SAME_LEVEL_CWND_RATIO * segments))
 }
 
-/// Share of the time that a limit which drops packets can have held. One that backs off at losses waits for nothing else
+/// Time that a limit which drops packets can have held. One that backs off at losses waits for nothing else
 /// there: if a queue holds it, or the path gives all it can, that is no policer's doing.
-fn dropping_share(view: &View) -> Result<f64, Missing> {
-    held_share(view, if view.backs_off_at_loss()? { parts::LOSSES } else { parts::PATH })
+fn dropping(view: &View) -> Result<HeldShare, Missing> {
+    held(view, if view.backs_off_at_loss()? { parts::LOSSES } else { parts::PATH })
 }
 
 /// Whether the losses are best explained by what waited in a queue. A policer lets nothing wait.

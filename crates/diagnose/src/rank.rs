@@ -1,10 +1,11 @@
-//! Which finding limits: first by the order of elimination, then by the gain from removing it.
+//! Which finding limits: what can be gained first, then by the order of elimination, then by the share of the time.
 
 use std::cmp::Ordering;
 
 use goodput_model::{Confidence, Finding, Place};
 
 use crate::held_shares::HeldShares;
+use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
 use crate::rules;
 use crate::thresholds::MIN_WORTHWHILE_RATE_RATIO;
@@ -67,6 +68,7 @@ fn is_reason(reason: &Rule, effect: &Rule) -> bool {
 struct Key {
     aside: bool,
     held_nothing: bool,
+    unavoidable: bool,
     merely_possible: bool,
     gains_nothing: bool,
     stage: Stage,
@@ -77,7 +79,8 @@ struct Key {
 impl Key {
     fn order(&self, other: &Self) -> Ordering {
         let doubt = |key: &Self| {
-            (key.aside, key.held_nothing, key.merely_possible, key.gains_nothing, key.stage)
+            let worth = (key.aside, key.held_nothing, key.unavoidable);
+            (worth, key.merely_possible, key.gains_nothing, key.stage)
         };
         doubt(self)
             .cmp(&doubt(other))
@@ -103,6 +106,7 @@ fn key(view: &View, held: HeldShares, finding: &Finding) -> Key {
     Key {
         aside: stage == Stage::Aside,
         held_nothing: held.is_nothing(&finding.rule),
+        unavoidable: rules::find(&finding.rule).is_some_and(only_names_the_rate),
         // A cause with one witness never outranks one with two.
         merely_possible: finding.confidence == Confidence::Possible,
         // At the ceiling there is nothing to gain, and that is the answer.
@@ -111,6 +115,12 @@ fn key(view: &View, held: HeldShares, finding: &Finding) -> Key {
         share: held.share(&finding.rule).unwrap_or_else(counted),
         predicted,
     }
+}
+
+/// Whether a rule names what the path carries, of which nothing can be taken away: all that takes something of it comes first,
+/// however little. The rate of the path holds the flows for the rest.
+fn only_names_the_rate(rule: &Rule) -> bool {
+    rule.depth == Depth::Limiter && rule.refines == [parts::PATH_RATE]
 }
 
 #[cfg(test)]
@@ -134,6 +144,22 @@ mod tests {
         let mut findings = vec![program, certain];
         rank(&view, HeldShares::of(&view), &mut findings);
         assert_eq!(findings[0].rule, "mtu-mismatch");
+    }
+
+    #[test]
+    fn what_takes_from_the_path_s_rate_comes_before_it_however_little() {
+        let evidence = Case::path_rate().evidence();
+        let view = View::new(&evidence);
+        let possible =
+            Finding { confidence: Confidence::Possible, ..finding("ack-path", Place::Path, 0.2) };
+        let mut findings = vec![
+            finding("path-rate", Place::Path, 0.8),
+            possible,
+            finding("wrong-class", Place::Path, 0.2),
+        ];
+        rank(&view, HeldShares::of(&view), &mut findings);
+        let order: Vec<_> = findings.iter().map(|finding| finding.rule.as_str()).collect();
+        assert_eq!(order, ["wrong-class", "ack-path", "path-rate"]);
     }
 
     #[test]

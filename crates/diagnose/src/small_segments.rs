@@ -98,7 +98,7 @@ impl SmallSegments {
 /// Whether losses by chance hold the sender most of the time; the rate at such a loss is proportional to the segment size. A
 /// limit that drops what exceeds it counts bytes, and leaves as much to small segments.
 fn loss_limits(view: &View) -> bool {
-    let by_a_limit = loss(view).is_ok_and(|lost| may_be_a_limit(&lost));
+    let by_a_limit = loss(view).is_ok_and(may_be_a_limit);
     view.backs_off_at_loss().unwrap_or(false) && holds(view, parts::LOSSES) && !by_a_limit
 }
 

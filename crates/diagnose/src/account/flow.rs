@@ -48,16 +48,18 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let silences = Silences::of(&pairs);
     let queued: Vec<bool> = pairs.iter().map(|pair| path.most_are_queued(pair)).collect();
     let carries = ceiling(view).value().map(|rate| rate.0);
-    let full = FullPath::of(&pairs, &queued, carries);
+    let is_measured =
+        |pair: &Pair| [pair.from_s, pair.to_s].iter().all(|at| view.sender.is_measured(*at));
+    let full = FullPath::of(&pairs, &queued, carries).measured_over(&pairs, is_measured);
     let mut pasts: HashMap<u16, Past<'_>> = HashMap::new();
     let mut entries = Vec::new();
     for (number, pair) in pairs.iter().enumerate() {
-        let gives_all = full.is_at_usual(number);
-        let is_full = full.is_at_ceiling(pair) || queued[number] && gives_all;
+        let used_share = full.used_share(number);
+        let is_full = full.is_at_ceiling(pair) || queued[number] && full.is_at_usual(number);
         for (earlier, later) in &pair.flows {
             let past = pasts.entry(later.flow).or_default();
             let is_silent = silences.cover(number, later.flow);
-            let seen = Seen { is_full, gives_all, is_silent };
+            let seen = Seen { is_full, used_share, is_silent };
             let ledgers = path.ledgers([pair.from_s, pair.to_s], [earlier, later], seen, past);
             let (ledger, as_before) =
                 ledgers.map_or_else(|why| (Err(why), None), |(l, b)| (Ok(l), b));
@@ -65,7 +67,7 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
                 flow: later.flow,
                 from_s: pair.from_s,
                 to_s: pair.to_s,
-                is_measured: [pair.from_s, pair.to_s].iter().all(|at| view.sender.is_measured(*at)),
+                is_measured: is_measured(pair),
                 ledger,
                 as_before,
             });
@@ -78,7 +80,7 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     is_full: bool,
-    gives_all: bool,
+    used_share: f64,
     is_silent: bool,
 }
 
@@ -167,7 +169,7 @@ impl<'a> PathFacts<'a> {
             tcp,
             behind: self.readers.behind(to.flow, from_s, to_s),
             full_for_all: seen.is_full,
-            gives_all: seen.gives_all,
+            used_share: seen.used_share,
             queued: !seen.is_full && self.is_queued(tcp[1])?,
         };
         let interval = Interval {

@@ -11,14 +11,18 @@ const MIN_SHARE_OF_FULL: f64 = 1.0 / MIN_WORTHWHILE_RATE_RATIO;
 /// that a few samples that jitter raised don't count; not fitted.
 const MIN_QUEUED_SHARE: f64 = 0.1;
 
-/// Time over which rates are smoothed, seconds. 50 ms at 0.5 Mbit/s are two packets or three; a second is 41, so that one
-/// more or less is half of what [`MIN_SHARE_OF_FULL`] allows.
-const SMOOTHED_S: f64 = 1.0;
+/// Longest time over which rates are smoothed, seconds.
+const MAX_SMOOTHED_S: f64 = 1.0;
+/// Segments that a rate counts, if a second carries as many: 50 ms at 0.5 Mbit/s are two or three, and of 40, one more or less
+/// is half of what [`MIN_SHARE_OF_FULL`] allows.
+const SMOOTHED_SEGMENTS: f64 = 40.0;
 
-/// What the path gives, bits per second.
+/// What the path gives, segments per second but for the ceiling, which is in bits per second.
 #[derive(Debug, Clone)]
 pub struct FullPath {
     rates: Vec<Option<f64>>,
+    /// Part of what seems to be lacking from the usual rate that nothing beyond it makes up for.
+    lacking: f64,
     usual: Option<f64>,
     ceiling: Option<f64>,
 }
@@ -26,12 +30,38 @@ pub struct FullPath {
 impl FullPath {
     /// By the pairs of samples between which a queue stood, and what the slowest known link or shaper carries.
     pub fn of(pairs: &[Pair], queued: &[bool], ceiling: Option<f64>) -> Self {
-        let rates = smoothed(pairs);
-        let beside_a_queue = rates.iter().zip(queued).filter(|(_, queued)| **queued);
-        let full: Vec<f64> = beside_a_queue.filter_map(|(rate, _)| *rate).collect();
-        let often = full.len() as f64 >= MIN_QUEUED_SHARE * pairs.len() as f64;
-        let usual = goodput_model::median(full).filter(|_| often);
-        Self { rates, usual, ceiling }
+        let often = queued.iter().filter(|queued| **queued).count() as f64
+            >= MIN_QUEUED_SHARE * pairs.len() as f64;
+        let beside_a_queue = |rates: &[Option<f64>]| {
+            let full = rates.iter().zip(queued).filter(|(_, queued)| **queued);
+            let usual = goodput_model::median(full.filter_map(|(rate, _)| *rate));
+            usual.filter(|usual| often && *usual > 0.0)
+        };
+        // A queue that comes and goes within that time shows more than its mean, which tells how briefly to look.
+        let about = beside_a_queue(&smoothed(pairs, MAX_SMOOTHED_S));
+        let brief_s = about.map_or(MAX_SMOOTHED_S, |rate| SMOOTHED_SEGMENTS / rate);
+        let rates = smoothed(pairs, brief_s.min(MAX_SMOOTHED_S));
+        Self { usual: beside_a_queue(&rates), rates, lacking: 1.0, ceiling }
+    }
+
+    /// The same, if these of the pairs are what is measured: a little more at times makes up for a little less at others, so what
+    /// lacks in all of them is what their mean lacks.
+    pub fn measured_over(mut self, pairs: &[Pair], is_measured: impl Fn(&Pair) -> bool) -> Self {
+        let measured = pairs.iter().enumerate().filter(|(_, pair)| is_measured(pair));
+        let (mut falls_short_s, mut lacks_s) = (0.0, 0.0);
+        for (number, pair) in measured {
+            let short = 1.0 - self.of_usual(number).unwrap_or(1.0);
+            lacks_s += short * pair.lasts_s();
+            falls_short_s += short.max(0.0) * pair.lasts_s();
+        }
+        if falls_short_s > 0.0 {
+            self.lacking = lacks_s.max(0.0) / falls_short_s;
+        }
+        self
+    }
+
+    fn of_usual(&self, number: usize) -> Option<f64> {
+        self.usual.zip(self.rates[number]).map(|(usual, rate)| rate / usual)
     }
 
     /// Whether all flows together got what the slowest known link or shaper carries.
@@ -39,8 +69,14 @@ impl FullPath {
         is_reached(self.ceiling, pair.rate())
     }
 
-    /// Whether around the pair with this number all flows together got what the path usually gives while a queue stands on
-    /// it.
+    /// What all flows together got around the pair with this number, as a share of what the path usually gives while a queue
+    /// stands on it, 0 to 1. It is 0 if nobody knows what the path gives: then all of the time counts as lost.
+    pub fn used_share(&self, number: usize) -> f64 {
+        let of_usual = self.of_usual(number);
+        of_usual.map_or(0.0, |share| 1.0 - self.lacking * (1.0 - share).max(0.0))
+    }
+
+    /// Whether that is all of it.
     pub fn is_at_usual(&self, number: usize) -> bool {
         is_reached(self.usual, self.rates[number])
     }
@@ -52,18 +88,18 @@ fn is_reached(full: Option<f64>, rate: Option<f64>) -> bool {
 
 /// What was delivered in each pair together with those around it, segments per second. What was acknowledged would jump: a
 /// hole that is filled acknowledges all behind it.
-fn smoothed(pairs: &[Pair]) -> Vec<Option<f64>> {
+fn smoothed(pairs: &[Pair], seconds: f64) -> Vec<Option<f64>> {
     let moved = |pair: &Pair| Some((pair.delivered_segments()?, pair.lasts_s()));
     let moved: Vec<Option<(f64, f64)>> = pairs.iter().map(moved).collect();
     let around = |number: usize| {
         let is_near = |other: &usize| {
-            (pairs[*other].middle_s() - pairs[number].middle_s()).abs() <= SMOOTHED_S / 2.0
+            (pairs[*other].middle_s() - pairs[number].middle_s()).abs() <= seconds / 2.0
         };
         let before = (0..number).rev().take_while(is_near);
         let near = before.chain((number..pairs.len()).take_while(is_near));
         let sum = |sum: (f64, f64), one: (f64, f64)| (sum.0 + one.0, sum.1 + one.1);
-        let (segments, seconds) = near.filter_map(|other| moved[other]).fold((0.0, 0.0), sum);
-        moved[number].map(|_| segments / seconds)
+        let (segments, lasts_s) = near.filter_map(|other| moved[other]).fold((0.0, 0.0), sum);
+        moved[number].map(|_| segments / lasts_s)
     };
     (0..pairs.len()).map(around).collect()
 }
@@ -113,6 +149,41 @@ mod tests {
         let nothing = delivered(0, 0);
         let full = FullPath::of(&pairs(&nothing, &later, 0.05), &[true; 100], None);
         assert!((0..100).all(|number| full.is_at_usual(number)));
+    }
+
+    #[test]
+    fn what_is_a_tenth_less_uses_nine_tenths() {
+        // A window that grows back for a while.
+        let later: Vec<_> = (0..40).map(|n| delivered(if n < 12 { 90 } else { 100 }, 0)).collect();
+        let nothing = delivered(0, 0);
+        let pairs = pairs(&nothing, &later, 2.0);
+        let queued: Vec<bool> = (0..40).map(|number| number >= 12).collect();
+        let full = FullPath::of(&pairs, &queued, None).measured_over(&pairs, |_| true);
+        assert!((full.used_share(3) - 0.9).abs() < 1e-9 && full.used_share(30) == 1.0);
+        let unknown = FullPath::of(&pairs, &[false; 40], None).measured_over(&pairs, |_| true);
+        assert_eq!(unknown.used_share(3), 0.0);
+    }
+
+    #[test]
+    fn what_comes_late_and_then_at_once_is_not_lacking() {
+        let segments = |n| if n % 2 == 0 { 80 } else { 120 };
+        let later: Vec<_> = (0..40).map(|n| delivered(segments(n), 0)).collect();
+        let nothing = delivered(0, 0);
+        let pairs = pairs(&nothing, &later, 2.0);
+        let full = FullPath::of(&pairs, &[true; 40], None).measured_over(&pairs, |_| true);
+        assert!((0..40).all(|number| full.used_share(number) > 0.99));
+    }
+
+    #[test]
+    fn a_rate_is_read_as_briefly_as_its_segments_allow() {
+        // The queue stands in every fourth tenth of a second, and only then is the path full.
+        let segments = |n| if n % 4 == 0 { 200 } else { 100 };
+        let later: Vec<_> = (0..40).map(|n| delivered(segments(n), 0)).collect();
+        let nothing = delivered(0, 0);
+        let pairs = pairs(&nothing, &later, 0.1);
+        let queued: Vec<bool> = (0..40).map(|number| number % 4 == 0).collect();
+        let full = FullPath::of(&pairs, &queued, None).measured_over(&pairs, |_| true);
+        assert!((full.used_share(4) - 1.0).abs() < 1e-9 && (full.used_share(5) - 0.5).abs() < 1e-9);
     }
 
     #[test]

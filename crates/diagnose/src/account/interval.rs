@@ -51,8 +51,8 @@ pub struct Look<'a> {
     /// Whether the path was full whatever this flow did: all flows together got what the slowest known link carries, or what
     /// the path usually gives while a queue stands on it, and most of them waited in one.
     pub full_for_all: bool,
-    /// Whether all flows together got what the path usually gives while a queue stands on it.
-    pub gives_all: bool,
+    /// Share of what the path gives that all flows together got, 0 to 1.
+    pub used_share: f64,
     /// Whether this flow waited in a queue: longer than hosts and jitter explain. Not asked of a path that is full for all.
     pub queued: bool,
 }
@@ -73,7 +73,8 @@ pub enum Control {
 /// # Errors
 /// If the kernel does not report what is needed to decide.
 pub fn account(seen: &Interval) -> Result<Ledger, Missing> {
-    Ok(whole(seen).map_or_else(|| divided(seen), Ok)?.scaled_to(seen.duration_us))
+    let ledger = whole(seen).map_or_else(|| divided(seen), Ok)?;
+    Ok(ledger.with_used_path(seen.look.used_share).scaled_to(seen.duration_us))
 }
 
 /// The ledger of a sender of datagrams, microseconds: a wait for room is one for its device. What gets lost takes no time.
@@ -96,9 +97,6 @@ fn whole(seen: &Interval) -> Option<Ledger> {
         ledger.enter(Limiter::Host, seat, all);
     } else if seen.paced_out {
         ledger.enter(Limiter::Application, Seat::Sender, all);
-    } else if waits_for_time_out(seen) && seen.look.gives_all {
-        ledger.enter(Limiter::PathRate, Seat::Path, all);
-        ledger = ledger.all_seen();
     } else if waits_for_time_out(seen) && !seen.look.full_for_all {
         ledger.enter(Limiter::Recovery, Seat::Path, all);
     } else {
@@ -231,7 +229,6 @@ fn by_control(
             ledger.enter(Limiter::Recovery, Seat::Path, lost * time);
             ledger.enter(Limiter::PathRate, Seat::Path, (1.0 - lost) * time);
         }
-        Control::ByLoss if seen.look.gives_all => ledger.enter(Limiter::PathRate, Seat::Path, time),
         Control::ByLoss => ledger.enter(by_loss(tcp)?, Seat::Path, time),
     }
     Ok(())

@@ -84,7 +84,9 @@ pub fn share_of(account: &Account, sender: EndName, parts: &[Part]) -> Result<He
     let places = parts.iter().map(|(limiter, seat)| (*limiter, place(sender, *seat)));
     let places: Vec<_> = places.collect();
     let held = account.parts.iter().filter(|part| places.contains(&(part.limiter, part.end)));
-    Ok(HeldShare::of(held, account.flow_seconds))
+    let full = account.parts.iter().filter(|part| part.limiter == Limiter::PathRate);
+    let full_s = full.map(|part| part.seconds).sum();
+    Ok(HeldShare::of(held, account.flow_seconds, full_s))
 }
 
 /// Share of the flows' time that the path between the hosts held, 0 to 1.

@@ -36,6 +36,12 @@ pub struct Held {
     pub seen: f64,
 }
 
+impl Held {
+    fn times(self, share: f64) -> Self {
+        Self { time: share * self.time, seen: share * self.seen }
+    }
+}
+
 /// Time by limiter and seat, in the unit of what was entered.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ledger {
@@ -83,6 +89,18 @@ impl Ledger {
             }
         }
         self
+    }
+
+    /// The same time, of which the path's rate has held this share, 0 to 1, of what anything else on the path seemed to hold:
+    /// a window that is a tenth too small costs a tenth.
+    pub fn with_used_path(self, share: f64) -> Self {
+        let mut ledger = Self::default();
+        for (part, held) in self.entries() {
+            let given = if part.1 == Seat::Path { share } else { 0.0 };
+            ledger.enter_held(part, held.times(1.0 - given));
+            ledger.enter_held((Limiter::PathRate, Seat::Path), held.times(given));
+        }
+        ledger
     }
 
     /// What a part held.

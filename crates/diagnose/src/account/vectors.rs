@@ -72,7 +72,7 @@ struct Example {
     behind: Option<Work>,
     silent: bool,
     full_for_all: bool,
-    gives_all: bool,
+    used_share: f64,
     queued: bool,
     paced_out: bool,
     control: Control,
@@ -87,7 +87,7 @@ impl Example {
             behind: None,
             silent: false,
             full_for_all: false,
-            gives_all: false,
+            used_share: 0.0,
             queued: false,
             paced_out: false,
             control: Control::ByLoss,
@@ -113,7 +113,7 @@ impl Example {
                 tcp: [&self.tcp[0], &self.tcp[1]],
                 behind: self.behind,
                 full_for_all: self.full_for_all,
-                gives_all: self.gives_all,
+                used_share: self.used_share,
                 queued: self.queued,
             },
             busy_us: Busy::default().within(&self.tcp[0], &self.tcp[1], 100.0 * US_PER_MS)?,
@@ -207,14 +207,17 @@ fn a_time_out_of_one_flow_costs_nothing_while_the_others_fill_the_path() {
     alone().is(&[(Recovery, Path, 100.0)]);
     Example { full_for_all: true, ..alone() }.is(&[(PathRate, Path, 100.0)]);
     // The others' round trips may be too new to show a queue.
-    Example { gives_all: true, ..alone() }.is(&[(PathRate, Path, 100.0)]);
+    Example { used_share: 1.0, ..alone() }.is(&[(PathRate, Path, 100.0)]);
 }
 
 #[test]
-fn a_window_that_was_cut_costs_nothing_while_the_path_gives_all() {
-    let given = |example: Example| Example { gives_all: true, ..example };
-    given(Example::new(full(tcp(100.0, 0.0, 0.0)))).is(&[(PathRate, Path, 100.0)]);
-    given(Example::new(closed(tcp(100.0, 98.0, 0.0)))).is(&[(ReceiveWindow, Receiver, 100.0)]);
+fn a_window_that_was_cut_costs_what_the_path_then_lacks() {
+    let given = |used_share, example| Example { used_share, ..example };
+    let cut = || Example::new(full(tcp(100.0, 0.0, 0.0)));
+    given(1.0, cut()).is(&[(PathRate, Path, 100.0)]);
+    given(0.9, cut()).is(&[(CongestionWindow, Path, 10.0), (PathRate, Path, 90.0)]);
+    let closed = || Example::new(closed(tcp(100.0, 98.0, 0.0)));
+    given(1.0, closed()).is(&[(ReceiveWindow, Receiver, 100.0)]);
 }
 
 #[test]

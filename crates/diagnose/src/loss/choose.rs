@@ -51,6 +51,11 @@ fn behind(loss: &Loss, by_chance: bool) -> Option<f64> {
     fits.find(|fit| is_chance(fit.model) == by_chance).map(|fit| fit.behind)
 }
 
+/// Whether chance explains the losses clearly better than any limit.
+pub fn is_by_chance(loss: &Loss) -> bool {
+    loss.explanation.value().is_some_and(|model| is_chance(*model))
+}
+
 /// Whether a limit explains the losses better than chance, or about as well.
 pub fn may_be_a_limit(loss: &Loss) -> bool {
     let known = loss.explanation.value().is_some_and(|model| !is_chance(*model));

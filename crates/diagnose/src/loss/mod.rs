@@ -10,6 +10,7 @@
 mod bucket;
 mod chance;
 mod choose;
+mod cuts;
 mod fit;
 mod level;
 mod order;
@@ -23,7 +24,7 @@ use goodput_model::{Loss, LossCandidate, LossModel, Missing};
 
 use crate::view::View;
 use choose::{MIN_APART, explanation};
-pub use choose::{chance_behind, may_be_a_limit};
+pub use choose::{chance_behind, is_by_chance, may_be_a_limit};
 use fit::Fit;
 use order::Order;
 use outage::{Parted, criterion_of_moments};
@@ -33,7 +34,11 @@ use series::{Flow, LossStep};
 ///
 /// # Errors
 /// If the sender's samples do not say what was sent, or the payload is not TCP's.
-pub fn loss(view: &View) -> Result<Loss, Missing> {
+pub fn loss<'v>(view: &'v View) -> Result<&'v Loss, Missing> {
+    view.loss_by(made)
+}
+
+fn made(view: &View) -> Result<Loss, Missing> {
     view.needs_tcp()?;
     let flows = series::flows(view)?;
     let late_s = view.sides().map(|side| side.late_s()).into_iter().fold(0.0, f64::max);
@@ -54,18 +59,33 @@ fn stand_out(flows: &[Flow], outages: &[(f64, f64)]) -> bool {
     let parted: Vec<_> = flows.iter().map(|flow| Parted::of(&flow.steps, outages)).collect();
     let best = |of: fn(&Parted) -> &[LossStep]| {
         let steps: Vec<_> = parted.iter().map(of).collect();
-        candidates(&steps).first().map_or(0.0, |fit| fit.criterion)
+        candidates(&steps, 0.0).first().map_or(0.0, |fit| fit.criterion)
     };
     let moments = flows.iter().map(|flow| flow.steps.len()).max().unwrap_or(0);
     let interrupted = best(|of| &of.rest) + criterion_of_moments(outages.len(), moments);
     best(|of| &of.whole) - interrupted >= MIN_APART
 }
 
+/// Whether the losses of slow start are clearly not the chance that has taken the later ones: by how much two shares explain
+/// them better than one, in the information criterion.
+///
+/// # Errors
+/// Those of [`loss`].
+pub fn start_apart(view: &View, sent: f64, lost: f64) -> Result<f64, Missing> {
+    view.needs_tcp()?;
+    let flows = series::flows(view)?;
+    let lasting: Vec<&[LossStep]> = flows.iter().map(Flow::after_first_loss).collect();
+    Ok(chance::start_apart(&lasting, sent, lost))
+}
+
 /// What explains the steps of flows; a queue is longer than `late_s`, seconds.
 fn fitted(flows: &[Flow], late_s: f64) -> Loss {
     let order = Order::of(flows);
     let lasting: Vec<&[LossStep]> = flows.iter().map(Flow::after_first_loss).collect();
-    let fits = if order.is_all() { Vec::new() } else { candidates(&lasting) };
+    let fits = match order.is_all() {
+        true => Vec::new(),
+        false => candidates(&lasting, cuts::limit_ahead(flows)),
+    };
     let explanation = match order.is_all() {
         true => Ok(LossModel::Reordering),
         false => explanation(&lasting, &fits, late_s),
@@ -82,8 +102,9 @@ fn fitted(flows: &[Flow], late_s: f64) -> Loss {
     }
 }
 
-/// Every explanation of what was lost that could be tried, the best first.
-fn candidates(flows: &[&[LossStep]]) -> Vec<Fit> {
+/// Every explanation of what was lost that could be tried, the best first. A limit explains the sizes at which windows were
+/// cut by `limit_ahead` better than chance; tokens that have been saved up let a window grow to any size.
+fn candidates(flows: &[&[LossStep]], limit_ahead: f64) -> Vec<Fit> {
     let random = chance::random(flows);
     // It is chance that is more regular. If it explains no more than chance, it says nothing of a limit.
     let regular = regular::regular(flows);
@@ -99,6 +120,13 @@ fn candidates(flows: &[&[LossStep]]) -> Vec<Fit> {
         bucket::bucket(flows),
     ];
     let mut fits: Vec<Fit> = models.into_iter().flatten().collect();
+    for fit in &mut fits {
+        fit.criterion += match fit.model {
+            LossModel::Random | LossModel::Runs => limit_ahead,
+            LossModel::Bucket => limit_ahead.min(0.0),
+            _ => 0.0,
+        };
+    }
     fits.sort_by(|a, b| a.criterion.total_cmp(&b.criterion));
     fits
 }
@@ -129,8 +157,26 @@ mod tests {
             all_flight: 40.0,
             queue_s: 0.0,
             jitter_s: 0.001,
+            cut: None,
         };
         vec![Flow { steps: (0..).zip(lost).map(step).collect(), ..Flow::default() }]
+    }
+
+    /// By how much this many of the first 93 segments are apart from these of 40 in each later round trip.
+    fn apart(lost: f64, later: [f64; 40]) -> f64 {
+        let flows = steps(&later);
+        let lasting: Vec<_> = flows.iter().map(|flow| &flow.steps[..]).collect();
+        chance::start_apart(&lasting, 93.0, lost)
+    }
+
+    #[test]
+    fn slow_start_stands_out_if_chance_takes_less_later() {
+        let single = [1.0; 40];
+        assert!(apart(17.0, single) > 20.0 && apart(4.0, single) < 0.0);
+        let in_runs = std::array::from_fn(|number| if number % 5 == 0 { 8.0 } else { 0.0 });
+        assert!(apart(17.0, in_runs) < 4.0);
+        // After so many steps without losses, one run of them is as likely.
+        assert!(apart(2.0, [0.0; 40]) < 10.0);
     }
 
     /// Two outages of two steps each.

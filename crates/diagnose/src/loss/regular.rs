@@ -120,6 +120,7 @@ mod tests {
             all_flight: 3.0,
             queue_s: 0.0,
             jitter_s: 0.001,
+            cut: None,
         };
         let steps: Vec<_> = lost.into_iter().map(step).collect();
         let flows = [&steps[..]];

@@ -34,6 +34,8 @@ pub struct LossStep {
     pub queue_s: f64,
     /// How much round trips varied.
     pub jitter_s: f64,
+    /// Congestion window that the last cut found, segments, if the losses of this step cut it.
+    pub cut: Option<f64>,
 }
 
 /// One flow over the whole run.
@@ -47,6 +49,8 @@ pub struct Flow {
     pub needless: f64,
     /// Segments that came late, and were not sent again.
     pub late: f64,
+    /// Share of its window that a loss leaves; 0 if that is not known.
+    pub kept: f64,
 }
 
 impl Flow {
@@ -114,7 +118,7 @@ pub fn flows(view: &View) -> Result<Vec<Flow>, Missing> {
     points.sort_by_key(|(flow, _)| *flow);
     match points.is_empty() {
         true => Err(Missing::because("no flow was sampled")),
-        false => Ok(points.iter().map(|(_, points)| flow(points, base_s)).collect()),
+        false => Ok(points.iter().map(|(_, points)| flow(points, base_s, kept)).collect()),
     }
 }
 
@@ -156,8 +160,9 @@ impl Point {
     }
 }
 
-/// One flow from its points, in the order of time; `base_s` is the round trip without a queue.
-pub fn flow(points: &[Point], base_s: f64) -> Flow {
+/// One flow from its points, in the order of time; `base_s` is the round trip without a queue, and a loss leaves the share
+/// `kept` of the window.
+pub fn flow(points: &[Point], base_s: f64, kept: f64) -> Flow {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Flow::default() };
     let lost = lost(points);
     let mut steps = Vec::new();
@@ -166,12 +171,30 @@ pub fn flow(points: &[Point], base_s: f64) -> Flow {
         steps.push(step(points, from, to, &lost, base_s));
         from = to;
     }
+    keep_new_cuts(&mut steps, base_s);
     let grown = |read: fn(&Point) -> f64| (read(last) - read(first)).max(0.0);
     Flow {
         steps,
         repeated: grown(|point| point.repeated),
         needless: grown(|point| point.needless),
         late: grown(|point| point.late),
+        kept,
+    }
+}
+
+/// Round trips that a recovery from losses hardly outlasts: one for what was lost, and one for what was lost of that again.
+const ROUND_TRIPS_OF_RECOVERY: f64 = 3.0;
+
+/// Keeps the cuts that are new: a step that ends with the cut of the one before may be the same recovery, unless it is long
+/// enough for another.
+fn keep_new_cuts(steps: &mut [LossStep], base_s: f64) {
+    let mut before = None;
+    for step in steps {
+        let cut = step.cut;
+        if cut == before && step.seconds <= ROUND_TRIPS_OF_RECOVERY * (base_s + step.queue_s) {
+            step.cut = None;
+        }
+        before = cut;
     }
 }
 
@@ -203,6 +226,7 @@ fn step(points: &[Point], start: usize, end: usize, lost: &[f64], base_s: f64) -
         all_flight: most(|point| point.all_flight),
         queue_s: (most(|point| point.rtt_s) - base_s).max(0.0),
         jitter_s: most(|point| point.jitter_s),
+        cut: was_cut.then_some(to.cut_at),
     }
 }
 
@@ -229,9 +253,27 @@ mod tests {
         let before = Point { rtt_s: 0.02, sent: 10.0, flight: 10.0, ..Point::default() };
         let after = Point { at_s: 0.1, sent: 110.0, delivered: 85.0, ..before };
         let end = Point { at_s: 0.2, ..after };
-        let flow = flow(&[before, after, end], 0.02);
+        let flow = flow(&[before, after, end], 0.02, 0.7);
         assert_eq!(flow.lost(), 15.0);
         assert_eq!(flow.sent(), 100.0);
+    }
+
+    /// 3 segments lost in each of three steps, the first two of which are one recovery.
+    #[test]
+    fn a_recovery_is_one_cut() {
+        let at = |at_s: f64, lost: f64, cut_at: f64| Point {
+            at_s,
+            sent: 1000.0 * at_s,
+            delivered: 1000.0 * at_s - lost,
+            repeated: lost,
+            cut_at,
+            rtt_s: 0.09,
+            ..Point::default()
+        };
+        let points =
+            [at(0.0, 0.0, 0.0), at(0.1, 3.0, 50.0), at(0.2, 6.0, 50.0), at(0.3, 9.0, 60.0)];
+        let cuts: Vec<_> = flow(&points, 0.1, 0.7).steps.iter().map(|step| step.cut).collect();
+        assert_eq!(cuts, [Some(50.0), None, Some(60.0)]);
     }
 
     #[test]
@@ -245,6 +287,6 @@ mod tests {
         };
         // 30 seem lost and are sent again for nothing; then all of them are reported.
         let points = [at(0.0, 0.0, 0.0), at(0.1, 100.0, 70.0), at(0.2, 130.0, 130.0)];
-        assert_eq!(flow(&points, 0.02).lost(), 0.0);
+        assert_eq!(flow(&points, 0.02, 0.7).lost(), 0.0);
     }
 }

@@ -67,7 +67,7 @@ fn run(path: Path, rng: &mut Xoshiro256PlusPlus) -> (Flow, f64) {
         }
         now = until;
     }
-    (flow(&points, ROUND_TRIP_S), all_lost)
+    (flow(&points, ROUND_TRIP_S, LEFT_AFTER_LOSS), all_lost)
 }
 
 /// How many of a window are lost, and how long the rest waits.

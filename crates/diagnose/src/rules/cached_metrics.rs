@@ -24,14 +24,13 @@
 
 use goodput_model::{Confidence, Finding, Missing, TcpInfo};
 
-use crate::account::held_share;
+use crate::account::{held, held_share};
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::TCP_NO_SSTHRESH_SAVE;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::View;
 
 /// The rule.
@@ -52,8 +51,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
     view.needs_start()?;
     let Some(threshold) = inherited(view)? else { return Ok(None) };
-    let share = held_share(view, &[parts::CUT_WINDOW])?;
-    if share < MIN_LIMITING_TIME_SHARE || !view.sender.hardly_loses()? {
+    let held = held(view, &[parts::CUT_WINDOW])?;
+    let share = held.share();
+    if !held.is_most() || !view.sender.hardly_loses()? {
         return Ok(None);
     }
     let (side, place) = (&view.sender, view.sender.place());

@@ -27,14 +27,14 @@
 
 use goodput_model::{BitRate, Change, Confidence, Finding, Known, Missing};
 
-use crate::account::held_share;
+use crate::account::{held, held_share};
 use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::TCP_AVAILABLE;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
-use crate::thresholds::{MIN_LIMITING_TIME_SHARE, MIN_SPARE_RATE_RATIO};
+use crate::thresholds::MIN_SPARE_RATE_RATIO;
 use crate::view::View;
 
 /// The rule.
@@ -53,11 +53,9 @@ pub const RULE: Rule = Rule {
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
-    let share = held_share(view, &[parts::CUT_WINDOW])?;
-    if !view.backs_off_at_loss()?
-        || share < MIN_LIMITING_TIME_SHARE
-        || !view.sender.hardly_loses()?
-    {
+    let held = held(view, &[parts::CUT_WINDOW])?;
+    let share = held.share();
+    if !view.backs_off_at_loss()? || !held.is_most() || !view.sender.hardly_loses()? {
         return Ok(None);
     }
     let name = view.congestion()?;

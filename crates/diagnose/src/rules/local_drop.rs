@@ -24,7 +24,7 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 
-use crate::account::{held_share, path_share};
+use crate::account::{self, path_share};
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent};
@@ -63,7 +63,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         return Ok(None);
     }
     let held = path_share(view)?;
-    let losses_hold = held_share(view, RULE.refines)? >= MIN_LIMITING_TIME_SHARE;
+    let losses_hold = account::held(view, RULE.refines)?.is_most();
     if held < MIN_LIMITING_TIME_SHARE || share < MIN_HEAVY_LOSS_SHARE && !losses_hold {
         return Ok(None);
     }

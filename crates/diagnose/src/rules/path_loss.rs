@@ -7,10 +7,11 @@
 //!
 //! # How it is seen
 //! TCP: the path holds the sender, retransmissions are not needless, neither host dropped as many
-//! packets, and no queue stretches the round-trip time. In addition the goodput is what the model
-//! of loss gives, or losses at a changing rate keep cutting the window, or at least 0.5 % of the
-//! bytes had to be sent again. UDP: at least 0.5 % of the datagrams never arrived, or 0.01 % of
-//! those sent at a requested rate, and neither host dropped them.
+//! packets, and no queue stretches the round-trip time, unless chance explains the losses clearly
+//! better than a full queue. In addition the goodput is what the model of loss gives, or losses at a
+//! changing rate keep cutting the window, or at least 0.5 % of the bytes had to be sent again. UDP:
+//! at least 0.5 % of the datagrams never arrived, or 0.01 % of those sent at a requested rate, and
+//! neither host dropped them.
 //!
 //! # What to try
 //! Find where packets are lost: cable, radio, a policer, a queue too short. BBR does not read each
@@ -26,7 +27,7 @@
 //! # Source
 //! Mathis, Semke, Mahdavi, Ott 1997; RFC 9438 section 5; RFC 2883 (needless retransmissions).
 
-use goodput_model::{Confidence, Finding, Missing, Place};
+use goodput_model::{Confidence, Finding, LossModel, Missing, Place};
 
 use crate::account::{HeldShare, held, path_share};
 use crate::bounds::next_after;
@@ -34,7 +35,7 @@ use crate::change::to_bbr;
 use crate::filled_buffer::losses_fill_the_buffer;
 use crate::finding::{Draft, percent, rate, time};
 use crate::known_rate::path_is_full;
-use crate::loss::{loss, may_be_a_limit};
+use crate::loss::{is_by_chance, loss, may_be_a_limit};
 use crate::lost_elsewhere::{
     MIN_OTHERWISE_EXPLAINED_SHARE, datagrams_lost_elsewhere, lost_elsewhere,
 };
@@ -42,7 +43,7 @@ use crate::models::{kept_at_loss, rate_at_loss};
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
 use crate::thresholds::{MIN_FULL_QUEUE_RTT_RATIO, MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE};
-use crate::view::View;
+use crate::view::{View, positive};
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -64,6 +65,8 @@ const MODEL_EXPLAINS_RATIOS: std::ops::Range<f64> = 0.5..2.0;
 const MODEL_EXPLAINS_RATIOS_WITH_TIMEOUTS: std::ops::Range<f64> = 0.1..2.0;
 /// Fewer retransmissions show no rate of loss.
 const MIN_RETRANSMISSIONS: f64 = 3.0;
+/// How probable an accident may be that is not taken for one.
+const MAX_ACCIDENT: f64 = 0.05;
 /// Fewer cuts of the window do not show what cuts it.
 const MIN_WINDOW_CUTS: usize = 2;
 /// Smallest over largest size at which chance cut the window; a full queue does at the same each time.
@@ -71,11 +74,17 @@ const MAX_UNEVEN_CUT_RATIO: f64 = 0.75;
 /// Window over the largest one that was cut, from which it has outgrown it.
 const MIN_OUTGROWN_WINDOW_RATIO: f64 = 1.15;
 
-/// Whether nothing was lost in the second half of the run, so that what was lost before is what the
-/// start has cost.
+/// Whether nothing was lost in the second half of the run, which is no chance: what was lost before is what the start has
+/// cost.
 fn has_ended(view: &View) -> Result<bool, Missing> {
     let (before, since) = view.sender.losses_by_half()?;
-    Ok(before.lost >= MIN_RETRANSMISSIONS && since.lost == 0.0 && since.sent >= before.sent / 2.0)
+    if before.lost < MIN_RETRANSMISSIONS || since.lost > 0.0 {
+        return Ok(false);
+    }
+    // Chance cuts a window before or since, as often as segments were sent.
+    let before_share = before.sent / positive(before.sent + since.sent, "the packets sent")?;
+    let cuts = view.sender.cuts()?.len();
+    Ok(before_share.powf(cuts as f64) < MAX_ACCIDENT)
 }
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
@@ -88,11 +97,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if lost_elsewhere(view)? || held.is_nothing() || queue_is_full(view) || has_ended(view)? {
         return Ok(None);
     }
-    if held.share() < MIN_LIMITING_TIME_SHARE {
-        let contributes =
-            lasting.segments >= MIN_RETRANSMISSIONS && !queue_shows(view) && model_explains(view)?;
-        let draft = || stream(view, share, Confidence::Possible);
-        return if contributes { draft()?.found() } else { Ok(None) };
+    if !held.is_most() {
+        let Some(confidence) = contributes(view, lasting.segments)? else { return Ok(None) };
+        return stream(view, share, confidence)?.found();
     }
     if lasting.segments < MIN_RETRANSMISSIONS {
         let all = view.sender.retransmitted_segments_in_all()?;
@@ -105,6 +112,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let confidence = match (model_explains(view)?, view.backs_off_at_loss()) {
         (true, Ok(true)) if backlog_may_have(view) => Confidence::Possible,
+        (_, Ok(true)) if chance_explains(view) => Confidence::Likely,
         (true, Ok(true)) if !queue_shows(view) => Confidence::Likely,
         (true, Err(_)) if !queue_shows(view) => Confidence::Possible,
         (_, Ok(true)) if cut_by_chance(view)? => Confidence::Likely,
@@ -127,6 +135,23 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
+/// How sure it is that losses cost something, if something else holds the flows most of the time; `None` if nothing shows
+/// it.
+fn contributes(view: &View, segments: f64) -> Result<Option<Confidence>, Missing> {
+    if segments < MIN_RETRANSMISSIONS {
+        return Ok(None);
+    }
+    if chance_explains(view) {
+        return Ok(Some(Confidence::Likely));
+    }
+    Ok((!queue_shows(view) && model_explains(view)?).then_some(Confidence::Possible))
+}
+
+/// Whether chance explains the losses clearly better than any limit, so that a queue which stands at times did not drop them.
+fn chance_explains(view: &View) -> bool {
+    loss(view).is_ok_and(is_by_chance)
+}
+
 /// Share of the time that losses held. Under a congestion control that does not back off they take no more time than their
 /// share of what was sent, but may fill the send buffer; then it is the path's share.
 fn held_by_losses(view: &View) -> Result<HeldShare, Missing> {
@@ -141,10 +166,14 @@ fn queue_shows(view: &View) -> bool {
         || view.window_fills_a_queue().unwrap_or(false)
 }
 
-/// Whether the lost packets were dropped at a full queue: round trips take half as long again as the
-/// smallest. On a short path late scheduling does the same.
+/// Whether the lost packets were dropped at a full queue, by what explains them; if nothing does clearly, because round
+/// trips take half as long again as the smallest. On a short path late scheduling does the same.
 fn queue_is_full(view: &View) -> bool {
-    queue_shows(view) && view.sender.waits_beyond_hosts()
+    match loss(view).ok().and_then(|loss| loss.explanation.value()) {
+        Some(LossModel::Queue) if view.backs_off_at_loss() == Ok(false) => true,
+        Some(LossModel::Random | LossModel::Runs) => false,
+        _ => queue_shows(view) && view.sender.waits_beyond_hosts(),
+    }
 }
 
 /// Whether the receiving host dropped as much in its backlog, of whatever traffic.
@@ -200,7 +229,7 @@ fn stream(view: &View, share: f64, confidence: Confidence) -> Result<Draft, Miss
     let modelled = rate_at_loss(view)?.ok_or_else(|| Missing::because("nothing was lost recently"));
     let rtt = time(side.rtt_s()?);
     // A short queue or a policer drops packets for a reason, and may cost the same.
-    let confidence = match loss(view).is_ok_and(|lost| may_be_a_limit(&lost)) {
+    let confidence = match loss(view).is_ok_and(may_be_a_limit) {
         true => confidence.min(Confidence::Possible),
         false => confidence,
     };

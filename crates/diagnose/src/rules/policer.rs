@@ -14,7 +14,8 @@
 //! constant, and whatever is sent above it is lost. Slow start lost a large part of its last window
 //! at once, and the window has met the same level again and again since. Losses come in clusters at
 //! a constant rate, or more evenly than chance allows. The flow goes from time-out to time-out, and
-//! the same amount passes in each burst between them.
+//! the same amount passes in each burst between them. Or a limit of what is in flight explains the
+//! losses clearly better than chance.
 //!
 //! # What to try
 //! At the hosts: a congestion control that paces (BBR). At the policer: a bucket of the rate × the
@@ -53,7 +54,7 @@ pub const RULE: Rule = Rule {
     stage: Stage::Path,
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Reason,
-    explains: &["credit-bucket"],
+    explains: &["credit-bucket", "rto-bound"],
     check,
     witness,
     witness_name: "retransmitted_percent",
@@ -104,6 +105,9 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
             "the congestion window stayed between {low:.0} and {high:.0} segments, and met loss there repeatedly"
         );
         draft = draft.saw(place, "congestion_window_ratio", high / low, text);
+    }
+    if let Some(limit) = &marks.fitted {
+        draft = draft.saw(place, "chance_behind", limit.chance_behind, limit.text());
     }
     if let Some(bursts) = &marks.metered {
         let text = format!(

@@ -16,8 +16,8 @@
 //! losses meet the window at the same level again and again, and the rate falls below 95 % of its
 //! best in between. Three weaker signs make the finding possible. The window, cut by such a burst,
 //! has been full ever since. Losses keep coming several at once. Or a limit on what is in flight or
-//! in the queue explains the losses clearly better than chance. Losses must hold the flows for at
-//! least half of the time.
+//! in the queue explains the losses clearly better than chance. Losses must cost
+//! most of what can be gained.
 //!
 //! # What to try
 //! A queue of one round trip plus 10 ms at the shaper's rate, at least two batches of segmentation
@@ -26,8 +26,9 @@
 //! # When it is wrong
 //! A sender without pacing drops packets at any queue. With a bucket too small for the rate both
 //! limit, and both are reported. A policer whose bucket holds a few packets loses the same bursts.
-//! If the flow meets the policer's rate again, the finding is policer's. If not, the two look the
-//! same to the sender, and pacing helps with both.
+//! If nothing waited before it was lost, and the losses show a limit as clearly, the finding is
+//! policer's, which means a queue of a few packets as well: the two look the same to the sender, and
+//! pacing helps with both.
 //!
 //! # Source
 //! tc-tbf(8) (`limit`); net/sched/sch_fifo.c; Appenzeller, Keslassy, McKeown: Sizing Router Buffers,
@@ -35,20 +36,19 @@
 
 use goodput_model::{Change, Confidence, Finding, LossModel, Missing, Place};
 
-use crate::account::held_share;
+use crate::account::held;
 use crate::bounds::next_after;
 use crate::burst_loss::{BurstLoss, Clusters, Level};
 use crate::change::{of_host, to_bbr};
 use crate::elimination::is_local;
 use crate::finding::{Draft, bytes, percent, rate};
+use crate::fitted_limit::FittedLimit;
 use crate::known_rate::path_is_full;
-use crate::loss::{chance_behind, loss};
 use crate::names::{QDISC_KIND, QDISC_LIMIT};
 use crate::parts;
 use crate::policing::Policing;
 use crate::rule::{Depth, Rule, Stage};
 use crate::short_queue::{ShortQueue, needed_bytes};
-use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::View;
 
 /// The rule.
@@ -67,10 +67,6 @@ pub const RULE: Rule = Rule {
 
 /// Part of what was lost that the hosts must have dropped for it not to be the path's.
 const MIN_DROPPED_BY_HOSTS_SHARE: f64 = 0.5;
-
-/// Difference of the information criterion from which evidence is very strong (Kass and Raftery 1995, "Bayes Factors",
-/// section 3.2).
-const MIN_VERY_STRONG_DIFFERENCE: f64 = 10.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
@@ -101,20 +97,7 @@ struct Marks {
     burst: Option<BurstLoss>,
     level: Option<Level>,
     clusters: Option<Clusters>,
-    fitted: Option<Fitted>,
-}
-
-/// A limit that explains the losses clearly better than chance does.
-struct Fitted {
-    model: LossModel,
-    /// How far the best explanation by chance lies behind, in the information criterion.
-    chance_behind: f64,
-}
-
-impl Fitted {
-    fn is_very_strong(&self) -> bool {
-        self.chance_behind >= MIN_VERY_STRONG_DIFFERENCE
-    }
+    fitted: Option<FittedLimit>,
 }
 
 impl Marks {
@@ -124,14 +107,14 @@ impl Marks {
             burst,
             level: Level::of(view)?,
             clusters: Clusters::of(view)?,
-            fitted: fitted(view),
+            fitted: FittedLimit::of(view).filter(|limit| limit.model != LossModel::Bucket),
         })
     }
 
     /// Bursts that are lost are a radio link's as well, if no larger window passes and no level is met.
     fn confidence(&self) -> Option<Confidence> {
         let outgrown = self.burst.is_some_and(|burst| burst.outgrown);
-        let fits = self.fitted.as_ref().is_some_and(Fitted::is_very_strong);
+        let fits = self.fitted.is_some_and(|limit| limit.confidence() > Confidence::Possible);
         if self.level.is_some() || outgrown || fits || self.clusters.is_some_and(|lost| lost.by_far)
         {
             return Some(Confidence::Likely);
@@ -147,9 +130,8 @@ impl Marks {
         if let Some(level) = &self.level {
             draft = of_level(draft, place, level);
         }
-        if let Some(Fitted { model, chance_behind }) = &self.fitted {
-            let text = format!("{model} explains the losses clearly better than chance");
-            draft = draft.saw(place, "chance_behind", *chance_behind, text);
+        if let Some(limit) = &self.fitted {
+            draft = draft.saw(place, "chance_behind", limit.chance_behind, limit.text());
         }
         match &self.clusters {
             Some(clusters) if self.level.is_none() => of_clusters(draft, place, clusters),
@@ -158,30 +140,24 @@ impl Marks {
     }
 }
 
-fn fitted(view: &View) -> Option<Fitted> {
-    let loss = loss(view).ok()?;
-    let model = *loss.explanation.value()?;
-    let of_window = [LossModel::Flight, LossModel::SharedFlight, LossModel::Queue].contains(&model);
-    let chance_behind = chance_behind(&loss)?;
-    of_window.then_some(Fitted { model, chance_behind })
-}
-
 /// A queue on the path, by the bursts that it lost or the level at which it overflows.
 fn on_path(view: &View) -> Result<Option<Finding>, Missing> {
     let marks = Marks::of(view)?;
     let Some(confidence) = marks.confidence() else { return Ok(None) };
-    let held = held_share(view, parts::LOSSES)?;
+    let held = held(view, parts::LOSSES)?;
     let policed = || Policing::of(view).ok().flatten();
-    if held < MIN_LIMITING_TIME_SHARE
+    if !held.is_most()
         || dropped_at_host(view)?
-        || policed().is_some_and(|seen| seen.confidence > Confidence::Possible)
+        || policed().is_some_and(|seen| seen.confidence >= confidence)
         || (confidence == Confidence::Possible && path_is_full(view))
         || is_local(view)?
     {
         return Ok(None);
     }
     let summary = "a queue or policer's bucket on the path, too short for bursts";
-    let draft = Draft::new(RULE.id, Place::Path, confidence, summary).share(held);
+    let draft = Draft::new(RULE.id, Place::Path, confidence, summary)
+        .share(held.share())
+        .share_between(held.between_percent());
     marks
         .describe(draft, view.sender.place())
         .predicted(next_after(view, &[RULE.id]))

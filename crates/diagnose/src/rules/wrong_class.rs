@@ -7,8 +7,9 @@
 //! a filter is missing, or matches other addresses or ports, the flows stay there.
 //!
 //! # How it is seen
-//! Nearly all bytes left through the default class, and the goodput has reached its ceil. Another
-//! class of the same device may send at least 15 % more, and sent almost nothing.
+//! Nearly all bytes left through the default class, and the goodput has reached its ceil, or packets
+//! wait for its tokens and the rate of the path holds the flows most of the time. Another class of
+//! the same device may send at least 15 % more, and sent almost nothing.
 //!
 //! # What to try
 //! A filter that puts the flows into the right class, or a faster default class.
@@ -21,13 +22,14 @@
 
 use goodput_model::{Confidence, Finding, Missing};
 
+use crate::account::held_share;
 use crate::finding::{Draft, percent, rate};
 use crate::htb::{Leaf, leaves, used};
 use crate::names::QDISC_KIND;
 use crate::parts;
 use crate::rule::{Depth, Rule, Stage};
 use crate::shaper::Shaper;
-use crate::thresholds::{MIN_SHARE_OF_SHAPER_RATE_IF_WAITING, MIN_SPARE_RATE_RATIO};
+use crate::thresholds::{MIN_LIMITING_TIME_SHARE, MIN_SPARE_RATE_RATIO};
 use crate::view::View;
 
 /// The rule.
@@ -48,17 +50,25 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if view.sender.text(QDISC_KIND)? != "htb" {
         return Ok(None);
     }
-    let (leaves, goodput) = (leaves(&view.sender)?, view.goodput()?);
+    view.goodput()?;
+    let leaves = leaves(&view.sender)?;
     let own = used(&leaves)?;
     let fastest = leaves.iter().max_by(|a, b| a.ceil.total_cmp(&b.ceil));
     let Some(better) = fastest.filter(|leaf| leaf.ceil >= MIN_SPARE_RATE_RATIO * own.ceil) else {
         return Ok(None);
     };
     let Some(shaper) = Shaper::of(view)? else { return Ok(None) };
-    if !own.is_default || goodput < MIN_SHARE_OF_SHAPER_RATE_IF_WAITING * shaper.ceiling {
+    if !own.is_default || !shaper.gives(view) && !holds(view, &shaper)? {
         return Ok(None);
     }
     draft(view, &own, better, &shaper).predicted(predicted(view, &shaper, better)).found()
+}
+
+/// Whether the class sets the rate although less goes through: packets wait for its tokens, and the path's rate holds the
+/// flows most of the time. A window that was cut leaves it idle for the rest.
+fn holds(view: &View, shaper: &Shaper) -> Result<bool, Missing> {
+    let most = held_share(view, &[parts::PATH_RATE])? >= MIN_LIMITING_TIME_SHARE;
+    Ok(view.is_tcp() && most && shaper.makes_wait(view)?)
 }
 
 /// What the better class leaves for payload, headers as in the present one.
@@ -149,6 +159,13 @@ mod tests {
         quiet(&RULE, classes([0, 10_000_000]).goodput(10e6));
         quiet(&RULE, classes([0, 10_000_000]).fact(Near, "class.default", "none"));
         quiet(&RULE, Case::healthy());
+    }
+
+    #[test]
+    fn fires_below_the_rate_if_packets_wait_for_its_tokens() {
+        let below = || classes([0, 10_000_000]).goodput(16.5e6);
+        fires(&RULE, below().overlimits(0.08));
+        quiet(&RULE, below().overlimits(0.0));
     }
 
     #[test]

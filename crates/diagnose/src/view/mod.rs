@@ -27,7 +27,9 @@ mod waiting;
 
 use std::cell::OnceCell;
 
-use goodput_model::{Account, EndName, Evidence, Finding, Missing, Place, Plan, Role, Transport};
+use goodput_model::{
+    Account, EndName, Evidence, Finding, Loss, Missing, Place, Plan, Role, Transport,
+};
 
 pub use arrivals::{MIN_OPEN_WINDOW_RATIO, WINDOW_IS_ALL_RATIOS};
 pub use bursts::Bursts;
@@ -48,6 +50,7 @@ use crate::names;
 pub struct View<'a> {
     evidence: &'a Evidence,
     account: OnceCell<Result<Account, Missing>>,
+    loss: OnceCell<Result<Loss, Missing>>,
     /// The end that sent.
     pub sender: Side<'a>,
     /// The end that received.
@@ -64,7 +67,7 @@ impl<'a> View<'a> {
         let sender = Side::new(evidence, evidence.sender_end, Role::Sender, sent);
         let receiver = evidence.sender_end.other();
         let receiver = Side::new(evidence, receiver, Role::Receiver, (from_s, to_s));
-        Self { evidence, account: OnceCell::new(), sender, receiver }
+        Self { evidence, account: OnceCell::new(), loss: OnceCell::new(), sender, receiver }
     }
 
     /// The account, which `make` gives when it is first asked for.
@@ -76,6 +79,17 @@ impl<'a> View<'a> {
         make: impl FnOnce(&Self) -> Result<Account, Missing>,
     ) -> Result<&Account, Missing> {
         self.account.get_or_init(|| make(self)).as_ref().map_err(Missing::clone)
+    }
+
+    /// The loss model, which `make` gives when it is first asked for.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub(crate) fn loss_by(
+        &self,
+        make: impl FnOnce(&Self) -> Result<Loss, Missing>,
+    ) -> Result<&Loss, Missing> {
+        self.loss.get_or_init(|| make(self)).as_ref().map_err(Missing::clone)
     }
 
     /// How much earlier the sender's samples began than the receiver's, seconds; none if nothing relates the clocks.
