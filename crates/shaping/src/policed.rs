@@ -3,12 +3,13 @@
 //! A policer's bucket is empty when it drops a datagram, and wastes what comes in while it is full. When the last of
 //! several was dropped is not known, so after a pause that may have filled the bucket, it is not known to be empty.
 
+use goodput_model::ShapingKind;
+
 use crate::empty::Empty;
 use crate::held::Held;
 use crate::levels::levels;
 use crate::rough::Rough;
 use crate::trace::Trace;
-use goodput_model::ShapingKind;
 
 /// Longest of the short times between drops, as a multiple of their lower quartile: the shortest differ by one datagram
 /// of the train.

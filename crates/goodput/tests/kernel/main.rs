@@ -14,6 +14,7 @@ mod paced;
 mod parameters;
 mod program;
 mod queues;
+mod shapers;
 mod victim;
 
 use std::process::ExitCode;
@@ -36,7 +37,8 @@ fn main() -> ExitCode {
     // Those that wait for their turn take no thread from the others.
     arguments.test_threads = Some(cards.len() + servers.len());
     let tests = cards.into_iter().chain(servers).chain(queues::all());
-    let tests = tests.chain(netem::all()).chain(paced::all()).chain(parameters::all()).collect();
+    let tests = tests.chain(netem::all()).chain(paced::all()).chain(parameters::all());
+    let tests = tests.chain(shapers::all()).collect();
     libtest_mimic::run(&arguments, tests).exit_code()
 }
 

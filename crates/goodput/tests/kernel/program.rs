@@ -24,9 +24,19 @@ pub fn goodput(arguments: &[&str]) -> Result<String, Failed> {
 
 /// The record of a test from the near to the far host of a lab.
 pub fn measure(lab: &Lab, scenario: &Scenario, arguments: &[&str]) -> Result<Record, Failed> {
+    record(lab, scenario, "test", arguments)
+}
+
+/// The record of a verb, from the near to the far host of a lab.
+pub fn record(
+    lab: &Lab,
+    scenario: &Scenario,
+    verb: &str,
+    arguments: &[&str],
+) -> Result<Record, Failed> {
     let server = Server::start(lab, scenario, exe())?;
     let mut command = lab.near().command(exe())?;
-    command.args(["test", server.target(), "--json", "--no-store"]).args(arguments);
+    command.args([verb, server.target(), "--json", "--no-store"]).args(arguments);
     let output = at_home(&mut command)?;
     let record = serde_json::from_slice(&output.stdout)
         .map_err(|error| format!("{error}: {}", String::from_utf8_lossy(&output.stderr)))?;
