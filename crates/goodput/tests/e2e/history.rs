@@ -63,7 +63,8 @@ fn results_go_to_another_machine_and_into_other_programs() {
     assert!(export(&["--csv"]).contains("3,2026-01-02T10:00:00Z,test,\"backup,\"\"x\"\"\","));
     let metrics = export(&["--openmetrics", "--target", "backup"]);
     assert!(
-        metrics.contains(r#"target="backup,\"x\"",transport="tcp"}"#) && metrics.ends_with("# EOF\n"),
+        metrics.contains(r#"target="backup,\"x\"",transport="tcp"}"#)
+            && metrics.ends_with("# EOF\n"),
         "{metrics}"
     );
     let file = there.file("results", &export(&["--json"]));
