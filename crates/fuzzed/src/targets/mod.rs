@@ -16,6 +16,7 @@ targets!(
     datagrams,
     file_servers,
     files,
+    fleet,
     frames,
     host_texts,
     journals,

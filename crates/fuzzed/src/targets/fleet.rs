@@ -1,0 +1,59 @@
+//! What agents and the coordinator of a fleet read from the bus, which others may write to, and the mesh file.
+
+use goodput_fleet::{
+    Announcement, Answer, Call, FORMAT, Mesh, Outcome, Role, Sealed, Task, Turn, Wanted, fitted,
+    tasks, word,
+};
+
+/// A time at which a seed's task may be begun.
+const NOW_S: f64 = 1000.0;
+
+/// Takes any bytes.
+pub fn run(data: &[u8]) {
+    if let Ok(sealed) = Sealed::read(data) {
+        assert_eq!(sealed.format, FORMAT);
+        assert!(sealed.check(|_, _| false).is_err(), "nobody has signed it");
+        taken(sealed.task.as_bytes());
+    }
+    taken(data);
+    if let Ok(outcome) = Outcome::read(data) {
+        let again = serde_json::to_vec(&outcome).expect("what was read can be written");
+        assert!(Outcome::read(&again).is_ok());
+    }
+    if let Ok(agent) = Announcement::read(data) {
+        let _ = word(&agent.site);
+    }
+    let _ = (Call::read(data), Answer::read(data));
+    turn(data);
+}
+
+/// Only a task for this site and this time is taken.
+fn taken(data: &[u8]) {
+    let Ok(task) = Task::read(data, Role::Near, "a", NOW_S) else { return };
+    assert!(task.near == "a" && task.far != "a" && task.expires_s >= NOW_S);
+    assert!(task.length_s > 0.0 && task.length_s <= 3600.0);
+    assert_eq!(fitted(&task, &[]), task);
+    let _ = task.most_bytes();
+}
+
+/// A turn whose mesh can be read has tasks, and agents read each of them.
+fn turn(data: &[u8]) {
+    if let Some(turn) = Turn::read(data)
+        && let Ok(mesh) = Mesh::parse("turn", &turn.mesh)
+        && mesh.sites.len() < 20
+    {
+        for task in tasks(&mesh, &turn).into_iter().flatten().flatten() {
+            let task = Task { expires_s: NOW_S, ..task };
+            let json = serde_json::to_vec(&task).expect("a task can be written");
+            let read = Task::read(&json, Role::Near, &task.near, NOW_S);
+            // The file allows longer tests and other names than a task.
+            assert!(read.is_ok() || task.length_s > 3600.0 || !read.unwrap_err().why.is_empty());
+        }
+        if let Ok(wanted) = Wanted::read(data) {
+            let _ = wanted.task(&mesh);
+        }
+    }
+    if let Ok(wanted) = Wanted::read(data) {
+        assert_eq!(wanted.unmade().id, wanted.id);
+    }
+}
