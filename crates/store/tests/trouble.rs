@@ -119,7 +119,10 @@ fn a_directory_in_the_way_and_a_file_as_directory_are_named() {
     let file = directory.path().join("file");
     fs::write(&file, "").unwrap();
     let error = Store::open(&file.join("goodput/history.db")).unwrap_err().to_string();
-    assert!(error.contains("can't make the directory") && error.contains("XDG_DATA_HOME"), "{error}");
+    assert!(
+        error.contains("can't make the directory") && error.contains("XDG_DATA_HOME"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -232,7 +235,11 @@ fn child_can_not_write() {
     let error = Store::open(Path::new(&path)).unwrap_err().to_string();
     assert!(error.contains("Read-only file system"), "{error}");
     assert!(error.contains("XDG_DATA_HOME"), "{error}");
-    assert_eq!(Store::open_to_read(Path::new(&path)).unwrap().list(10).unwrap(), [], "none is kept");
+    assert_eq!(
+        Store::open_to_read(Path::new(&path)).unwrap().list(10).unwrap(),
+        [],
+        "none is kept"
+    );
 }
 
 /// Environment variable that tells a child of the test below what to leave.
@@ -284,17 +291,18 @@ fn child_leaves_a_history_or_reads_it() {
 }
 
 fn leave(path: &Path, left: &str) {
-    let store = Store::open(path).unwrap();
+    let store = Store::open(path).expect("the history of the test works");
     for n in 0..3 {
-        store.add(&record("192.0.2.7", f64::from(n))).unwrap();
+        store.add(&record("192.0.2.7", f64::from(n))).expect("the history of the test works");
     }
     match left {
         // Its log stays, as after a power cut.
         "open" => std::mem::forget(store),
         "old" => {
             drop(store);
-            let db = rusqlite::Connection::open(path).unwrap();
-            db.execute_batch("DROP TABLE schema; PRAGMA user_version = 4").unwrap();
+            let db = rusqlite::Connection::open(path).expect("the history of the test works");
+            db.execute_batch("DROP TABLE schema; PRAGMA user_version = 4")
+                .expect("the history of the test works");
         }
         _ => {}
     }

@@ -398,16 +398,16 @@ fn left_of(started: &[&str], keep: &str) -> usize {
     let server = Server::start(&Home::new(), &[]);
     assert!(once(&home, &[&server.address], &[]).status.success());
     let store = history(&home);
-    let real = store.get(1).unwrap();
+    let real = store.get(1).expect("the history of the test works");
     let watched = Watched { plan: "{}".into(), goodput: None };
     for started in started {
         let record = Record { started: (*started).into(), ..real.clone() };
-        store.add_watched(&record, &watched).unwrap();
+        store.add_watched(&record, &watched).expect("the history of the test works");
     }
     drop(store);
     let output = once(&home, &[&server.address], &["--every", "1h", "--keep", keep]);
     assert!(output.status.success(), "{}", stderr(&output));
-    history(&home).list(100).unwrap().len()
+    history(&home).list(100).expect("the history of the test works").len()
 }
 
 #[test]
