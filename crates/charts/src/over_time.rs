@@ -134,7 +134,7 @@ mod tests {
         let lines = |figure: &Figure| figure.svg.as_ref().unwrap().matches("<polyline").count();
         let (one, two, many) = (drawn(kinds(1)), drawn(kinds(2)), drawn(kinds(8)));
         assert_eq!(lines(&two), lines(&one) + 1);
-        assert_eq!(lines(&many), lines(&one) + COLOURS.len() as usize - 1);
+        assert_eq!(lines(&many), lines(&one) + COLOURS.len() - 1);
         assert!(two.alt.starts_with("24 results of 2 kinds"), "{}", two.alt);
         assert!(many.svg.unwrap().contains("others"));
     }

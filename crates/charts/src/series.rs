@@ -108,7 +108,8 @@ mod tests {
     fn a_dense_beginning_keeps_its_course() {
         let dense = (0..=50_u32).map(|tenth| f64::from(tenth) / 10.0);
         let rest = (6..=200_u32).map(f64::from);
-        let samples: Vec<Sample> = dense.chain(rest).map(|at| sample(at, (at * 100.0) as u64)).collect();
+        let samples: Vec<Sample> =
+            dense.chain(rest).map(|at| sample(at, (at * 100.0) as u64)).collect();
         let rates = growth(samples.iter(), |sample| Some(sample.received_bytes as f64));
         assert!(rates.iter().filter(|(at, _)| *at <= 5.0).count() >= 3, "{rates:?}");
         assert!(rates.iter().all(|(_, rate)| (rate - 100.0).abs() < 2.0), "{rates:?}");

@@ -17,15 +17,15 @@ const RECORDS: [(&str, &str); 8] = [
 ];
 
 fn of(wanted: &str) -> Record {
-    let (_, text) = RECORDS.iter().find(|(name, _)| *name == wanted).unwrap();
-    serde_json::from_str(text).unwrap()
+    let (_, text) = RECORDS.iter().find(|(name, _)| *name == wanted).expect("it is listed");
+    serde_json::from_str(text).expect("a record")
 }
 
 /// The text of the page without its tags, and that of the ticket.
 fn told(record: &Record) -> [String; 2] {
     let drawn = || vec![(record, figures(record, |_| true))];
     let page = page(&drawn());
-    let (_, body) = page.split_once("<main>").unwrap();
+    let (_, body) = page.split_once("<main>").expect("a page has a body");
     let text = body.split('<').filter_map(|tag| tag.split_once('>')).map(|(_, text)| text);
     [text.collect::<Vec<_>>().join(" "), ticket(&drawn(), "t").text]
 }
@@ -116,7 +116,7 @@ fn remedies_are_named_as_such() {
 
 /// The rectangles of a legend: so large, and no others are.
 fn legend(svg: &str) -> Vec<(String, String)> {
-    let parsed = roxmltree::Document::parse(svg).unwrap();
+    let parsed = roxmltree::Document::parse(svg).expect("well-formed");
     let swatches = parsed.descendants().filter(|node| {
         node.has_tag_name("rect")
             && (node.attribute("width"), node.attribute("height")) == (Some("12"), Some("10"))

@@ -97,8 +97,17 @@ impl Measurement {
         if sender == EndName::Near && self.is_written_by_passes() {
             return written(&acknowledged(&self.near.samples), self.plan.omit_s);
         }
-        let sent = self.steady(sender);
-        measure(sent, &acknowledged(sent), self.plan.omit_s, 0.0)
+        measure(self.steady(sender), &self.acked(sender), self.plan.omit_s, 0.0)
+    }
+
+    /// What arrived according to `sender`'s TCP before it was stopped. Not all samples tell; if only one did until then,
+    /// all of the run.
+    fn acked(&self, sender: EndName) -> Vec<Sample> {
+        let until_stop = acknowledged(self.steady(sender));
+        match &until_stop[..] {
+            [] | [_] => self.end(sender).map_or_else(Vec::new, |end| acknowledged(&end.samples)),
+            _ => until_stop,
+        }
     }
 
     /// Whether this end writes a file through the page cache. Cached data counts only after the fsync that ends a pass.
@@ -140,7 +149,7 @@ impl Measurement {
         let tells_all = sender == EndName::Far || self.silence().is_none();
         let samples = match receiver.filter(|_| tells_all) {
             Some(_) => self.steady(sender.other()).len(),
-            None => acknowledged(self.steady(sender)).len(),
+            None => self.acked(sender).len(),
         };
         samples.checked_sub(1)
     }

@@ -279,7 +279,10 @@ mod tests {
                 let wide = details().zip(details().skip(1)).map(|(a, b)| b - a).fold(0.0, f64::max);
                 // The newest of the details may be one more than is kept.
                 let most = kept.stride as f64 * every as f64 / 10.0;
-                assert!(wide <= most + 1e-9, "{flows} flows, {tenth}: {wide} s instead of {most} s");
+                assert!(
+                    wide <= most + 1e-9,
+                    "{flows} flows, {tenth}: {wide} s instead of {most} s"
+                );
             }
             let details = kept.iter().filter(|sample| !sample.flows.is_empty()).count();
             assert!(details * usize::from(flows) > MAX_DETAILED_FLOWS / 3, "{details}");

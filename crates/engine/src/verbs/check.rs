@@ -30,7 +30,10 @@ pub fn check(
     for facts in &mut now {
         match late {
             Some(late) => facts.put("wakeup.longest_us", late.as_secs_f64() * 1e6),
-            None => facts.lacks("wakeup", "wake-ups are only seen over time: `goodput check --watch 10` looks twice"),
+            None => facts.lacks(
+                "wakeup",
+                "wake-ups are only seen over time: `goodput check --watch 10` looks twice",
+            ),
         }
     }
     let views: Vec<_> = now

@@ -49,8 +49,8 @@ impl Limits {
         if self.accepts.as_ref().is_some_and(|accepts| !accepts.iter().any(|one| one == peer)) {
             return Some(format!("{site} does not test with {peer} (--accept)"));
         }
-        // Written so that a length that is no number is refused, too.
-        if !(task.length_s <= self.max_duration_s) {
+        // A length that is no number is refused, too.
+        if task.length_s.is_nan() || task.length_s > self.max_duration_s {
             return Some(format!(
                 "{site} takes part in tests of at most {} s (--max-duration), and this one takes {} s",
                 self.max_duration_s, task.length_s
@@ -209,7 +209,7 @@ mod tests {
             let said = Announcement { site, limits, ..agent() };
             let json = serde_json::to_vec(&said).unwrap();
             prop_assert_eq!(Announcement::read(&json), Ok(said.clone()));
-            let fit = fitted(&task(), &[said.clone()]);
+            let fit = fitted(&task(), std::slice::from_ref(&said));
             let why = said.unfit(&fit, None).unwrap_or_default();
             prop_assert!(!why.contains("--max-rate"), "{}", why);
         }

@@ -101,9 +101,9 @@ impl Task {
         if own != site {
             return Some(format!("the task is for {own}, not for {site}"));
         }
-        // Written so that a time that is no number is refused, too.
         let left_s = self.expires_s - now_s;
-        if !(left_s >= 0.0) {
+        // A time that is no number is refused, too.
+        if left_s.is_nan() || left_s < 0.0 {
             return Some(format!("the task expired {:.0} s ago, by the clock of NATS", -left_s));
         }
         let is_long = left_s > KEPT_S as f64 - TASK_LIFE_S;

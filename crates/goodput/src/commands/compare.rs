@@ -33,15 +33,12 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let arms = arms(&factors, &args.comparison);
     let tables = args.comparison.sizes.len().max(1) * args.comparison.clients.len().max(1);
     let max_time = Duration::from_secs_f64(args.comparison.max_time / tables as f64);
-    let run_s = run_s(arms.len(), max_time);
-    let mut plan = args.measure.plan_towards(&target, Length::Seconds(run_s));
+    let mut plan = args.measure.plan_towards(&target, Length::Seconds(LONGEST_RUN_S));
     plan.latency |= responses.contains(&Response::Latency);
-    if run_s < LONGEST_RUN_S && plan.length == Length::Seconds(run_s) {
-        screen::say(format_args!(
-            "note: each run lasts {}, so that {} arms are judged within --max-time; more time allows longer runs",
-            Seconds(run_s),
-            arms.len()
-        ));
+    let may_shorten =
+        args.measure.length.length().is_none() && plan.length == Length::Seconds(LONGEST_RUN_S);
+    if may_shorten {
+        plan.length = Length::Seconds(shared_length(arms.len(), max_time, plan.latency));
     }
     let cells = cells(&plan, &args.comparison.sizes, &args.comparison.clients)?;
     let seed = args.comparison.seed.unwrap_or_else(rand::random);
@@ -54,6 +51,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         ways_to_win: 1,
         precision_percent: args.comparison.precision,
         threshold_percent: args.comparison.threshold,
+        may_shorten,
         is_about_parts: false,
         past_slow_start: false,
         turns: args.comparison.alternate.map(Duration::from_secs_f64),
@@ -90,6 +88,18 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         Exit::Fine => conclusive(&record),
         other => other,
     })
+}
+
+/// The length of a run, seconds, of this many arms that share the time. Says so if it is a short one.
+fn shared_length(arms: usize, max_time: Duration, latency: bool) -> f64 {
+    let run_s = run_s(arms, max_time, latency);
+    if run_s < LONGEST_RUN_S {
+        screen::say(format_args!(
+            "note: each run lasts {}, because {arms} arms share --max-time; more time allows longer runs",
+            Seconds(run_s),
+        ));
+    }
+    run_s
 }
 
 /// A setting that is named twice would have two values at once.

@@ -53,6 +53,7 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         ways_to_win: 1,
         precision_percent: PRECISION_PERCENT,
         threshold_percent: THRESHOLD_PERCENT,
+        may_shorten: false,
         is_about_parts: false,
         past_slow_start: false,
         turns: None,

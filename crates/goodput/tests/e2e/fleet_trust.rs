@@ -117,7 +117,7 @@ fn an_agent_takes_only_what_its_coordinator_has_signed_and_once() {
     fleet.coordinator = vec!["--sign".into(), file("coordinator.d/sign.nk")];
     let output = fleet.run_to_the_end(&home, &mesh);
     assert_eq!(output.status.code(), Some(0), "{}{}{}", stdout(&output), stderr(&output), b.log());
-    let signed = tasks.next();
+    let signed = tasks.next_message();
     let mut task: serde_json::Value = serde_json::from_str(&signed).expect(&signed);
     // Once more; changed; for another site; not signed.
     fleet.nats.publish("goodput.task.b", &signed);

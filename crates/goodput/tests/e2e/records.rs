@@ -187,7 +187,7 @@ fn a_history_that_cannot_be_written_shows_before_the_time_is_spent() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("--no-store"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("will be printed, but not saved"), "{}", stderr(&output));
 }
 
 #[test]

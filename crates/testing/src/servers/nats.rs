@@ -119,7 +119,7 @@ impl Heard {
     }
 
     /// The next message, which has one line.
-    pub fn next(&mut self) -> String {
+    pub fn next_message(&mut self) -> String {
         loop {
             if let Some((_, rest)) = self.text.split_once("MSG ")
                 && let Some((message, left)) =

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use goodput_experiment::starting::warmed_up_in_slow_start;
 use goodput_experiment::{Design, Step, WARM_UP};
-use goodput_model::{Plan, Record, Response};
+use goodput_model::{Length, Plan, Record, Response, Seconds};
 use goodput_remote::Hosts;
 
 pub use arms::{Arm, Factor, factorial, one_at_a_time};
@@ -64,6 +64,8 @@ pub struct CompareRequest {
     pub precision_percent: f64,
     /// Smallest effect that counts, percent.
     pub threshold_percent: f64,
+    /// Whether later runs may be shorter than the plan says, if those of the warm-up show that they would not fit.
+    pub may_shorten: bool,
     /// Whether the question is which part of a file transfer is slowest, not how the arms differ.
     pub is_about_parts: bool,
     /// Whether to end after the warm-up if it was mostly slow start: longer runs would show more.
@@ -157,7 +159,8 @@ async fn run(
     let mut log = RunLog::new(request, design.looks().first());
     log.doubts = appliers.forget_metrics(client, &request.plan, arms).await;
     log.doubts.extend(rounded);
-    let mut runs = Runs { request, client, appliers, interrupt, log };
+    let plan = request.plan.clone();
+    let mut runs = Runs { request, plan, client, appliers, interrupt, log };
     let mut broken = None;
     let stopped = loop {
         if let Some(Aborted { why, .. }) = &broken {
@@ -182,6 +185,9 @@ async fn run(
                     }
                     _ => runs.block(block, order, warm_up, listener).await,
                 };
+                if warm_up && request.turns.is_none() {
+                    runs.fit(design.looks().first(), listener);
+                }
             }
         }
     };
@@ -209,6 +215,8 @@ fn of_arm(arm: &Arm, why: &EngineError) -> EngineError {
 /// Makes the runs and records them.
 struct Runs<'a> {
     request: &'a CompareRequest,
+    /// The measurement of the next run, before its arm changes it.
+    plan: Plan,
     client: &'a mut Client,
     appliers: &'a mut Appliers,
     interrupt: &'a Interrupt,
@@ -216,6 +224,32 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
+    /// Makes the runs shorter if they would not fit into the time until the first look; the warm-up has shown how long
+    /// they take.
+    fn fit(&mut self, first_look: u32, listener: &mut Listener<'_>) {
+        let Length::Seconds(planned_s) = self.plan.length else { return };
+        let runs = first_look * self.request.arms.len() as u32;
+        let (needed_s, left_s) = (self.log.pace.time_s(runs), self.log.left().as_secs_f64());
+        if needed_s <= left_s || self.interrupt.is_raised() {
+            return;
+        }
+        let shorter_s = match self.request.may_shorten {
+            true => pace::shorter_s(planned_s, runs, needed_s, left_s),
+            false => planned_s,
+        };
+        self.plan.length = Length::Seconds(shorter_s);
+        self.log.pace.shorten(planned_s - shorter_s);
+        let needed_s = self.log.pace.time_s(runs);
+        let text = match needed_s <= left_s {
+            true => format!("each run takes {} from here on, to judge in time", Seconds(shorter_s)),
+            false => format!(
+                "the {runs} runs until the first judgement take about {needed_s:.0} s, and {left_s:.0} s are left; \
+                 --max-time gives more"
+            ),
+        };
+        listener(Event::Note { text });
+    }
+
     /// Runs each arm of `order` once. Returns why the comparison ends, if it does.
     async fn block(
         &mut self,
@@ -321,7 +355,7 @@ impl Runs<'_> {
             let new: Vec<_> = new.collect();
             self.log.doubts.extend(new);
         }
-        let plan = self.appliers.apply(self.client, &request.arms[arm], &request.plan).await?;
+        let plan = self.appliers.apply(self.client, &request.arms[arm], &self.plan).await?;
         let quietly = &mut |event| quiet(event, listener);
         let before = copy_cost::copy_s_per_gb().await;
         let watch = Watch::begin(self.appliers, &request.arms).await?;

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use goodput_experiment::Design;
 
+use crate::near::latency::IDLE_PHASE_TIME;
+
 /// Longest run unless the user sets a length, seconds: past slow start on most paths, and short enough for the dozen
 /// runs that a proof takes.
 pub const LONGEST_RUN_S: f64 = 2.0;
@@ -13,12 +15,23 @@ const SHORTEST_RUN_S: f64 = 0.3;
 const PAYLOAD_SHARE: f64 = 0.5;
 
 /// Length of one run unless the user sets it, seconds. With many arms each run is shorter, so that they are judged
-/// before the time is up.
-pub fn run_s(arms: usize, max_time: Duration) -> f64 {
+/// before the time is up. With `latency`, a run first looks at the idle path.
+pub fn run_s(arms: usize, max_time: Duration, latency: bool) -> f64 {
+    let idle = if latency { IDLE_PHASE_TIME } else { Duration::ZERO };
     let blocks = Design { arms, ..Design::default() }.looks().first() + 1;
     let most_s = max_time.as_secs_f64() / (f64::from(blocks) * arms.max(1) as f64);
-    (most_s * PAYLOAD_SHARE).clamp(SHORTEST_RUN_S, LONGEST_RUN_S)
+    (most_s * PAYLOAD_SHARE - idle.as_secs_f64()).clamp(SHORTEST_RUN_S, LONGEST_RUN_S)
 }
+
+/// The length of a run whose payload moves for `seconds` now, if `runs` of them take `needed_s` and only `left_s` are
+/// left; not below the shortest.
+pub fn shorter_s(seconds: f64, runs: u32, needed_s: f64, left_s: f64) -> f64 {
+    let over_s = needed_s * RUN_TIME_MARGIN_RATIO - left_s;
+    (seconds - over_s.max(0.0) / f64::from(runs.max(1))).max(SHORTEST_RUN_S.min(seconds))
+}
+
+/// How much longer than those before runs may take.
+const RUN_TIME_MARGIN_RATIO: f64 = 1.1;
 
 /// The time that runs take. Failed runs and the pauses after them do not count: the next block may have none, and a far
 /// end that was away for a minute must not end the comparison.
@@ -47,6 +60,11 @@ impl Pace {
         self.longest = self.longest.max(mean.unwrap_or_default());
     }
 
+    /// Each run is shorter from here on, by these seconds.
+    pub fn shorten(&mut self, less_s: f64) {
+        self.longest = self.longest.saturating_sub(Duration::from_secs_f64(less_s.max(0.0)));
+    }
+
     /// How long this many runs take, seconds.
     pub fn time_s(&self, runs: u32) -> f64 {
         f64::from(runs) * self.longest.as_secs_f64()
@@ -65,12 +83,29 @@ mod tests {
     #[test]
     fn runs_of_many_arms_are_shorter_so_that_all_are_judged() {
         let five_minutes = Duration::from_secs(300);
+        let run_s = |arms, time| run_s(arms, time, false);
         assert_eq!(run_s(2, five_minutes), LONGEST_RUN_S);
         // The first look at 18 arms is after 11 blocks, and one block is the warm-up.
         let of_eighteen = run_s(18, five_minutes);
         assert!((of_eighteen - 300.0 / (18.0 * 12.0) / 2.0).abs() < 1e-9, "{of_eighteen}");
         assert_eq!(run_s(18, Duration::from_secs(10)), SHORTEST_RUN_S);
         assert_eq!(run_s(0, five_minutes), LONGEST_RUN_S);
+    }
+
+    #[test]
+    fn a_wait_before_the_payload_is_part_of_a_run() {
+        let [without, with] =
+            [false, true].map(|latency| run_s(4, Duration::from_secs(120), latency));
+        assert!((without - with - 1.0).abs() < 1e-9, "{without} {with}");
+    }
+
+    #[test]
+    fn runs_get_as_short_as_the_time_needs_and_no_shorter() {
+        // 12 runs of 4 s of which 2 s are payload take 52.8 s with the margin; 16.8 s too much with 36 s left.
+        assert!((shorter_s(2.0, 12, 48.0, 36.0) - 0.6).abs() < 1e-9);
+        assert_eq!(shorter_s(2.0, 12, 48.0, 60.0), 2.0, "there is time enough");
+        assert_eq!(shorter_s(2.0, 12, 48.0, 10.0), SHORTEST_RUN_S);
+        assert_eq!(shorter_s(0.1, 12, 48.0, 10.0), 0.1, "it was shorter before");
     }
 
     #[test]

@@ -110,7 +110,7 @@ fn comparison_of(
         values: question.values.to_vec(),
     };
     let arms = factorial(&asked.iter().map(factor).collect::<Vec<_>>());
-    let length = Length::Seconds(run_s(arms.len(), how.max_time));
+    let length = Length::Seconds(run_s(arms.len(), how.max_time, false));
     CompareRequest {
         target: request.target.clone(),
         credentials: request.credentials.clone(),
@@ -120,6 +120,7 @@ fn comparison_of(
         ways_to_win: 1,
         precision_percent: PRECISION_PERCENT,
         threshold_percent: request.configured.tolerance_percent,
+        may_shorten: true,
         is_about_parts: false,
         past_slow_start: false,
         turns: None,

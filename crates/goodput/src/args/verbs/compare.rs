@@ -18,11 +18,12 @@ Examples:
     goodput compare nas offload.tso@eth0=on,off --response cpu,throughput
     goodput compare nas mover=copy,sendfile --sizes 1K,1M --clients 1,16
 
-Exit codes: 0 fine, 1 an expectation missed, 2 could not do it, 3 not permitted, 4 inconclusive.";
+Exit codes: 0 fine, 1 an expectation missed, 2 could not do it or was interrupted, 3 not permitted, 4 inconclusive. Ctrl-C \
+ends it with what is known; a second Ctrl-C ends it at once.";
 
 /// What `--time` means here.
 const RUN_TIME: &str =
-    "Length of a run [default: 300ms to 2s, so that all arms are judged within --max-time]";
+    "Length of a run [default: 300ms to 2s, shorter with many arms or little time]";
 
 /// `goodput compare`
 #[derive(Debug, Args)]

@@ -23,7 +23,8 @@ Examples:
 
 goodput changes settings of the far end if the server there allows it (its option --allow-settings).
 
-Exit codes: 0 the search came to its end, 2 could not do it, 3 not permitted.";
+Exit codes: 0 the search came to its end, 2 could not do it or was interrupted, 3 not permitted. Ctrl-C ends it with \
+what is known; a second Ctrl-C ends it at once.";
 
 /// What `--time` means here.
 const RUN_TIME: &str = "Length of a run [default: 1s, more if slow start takes long]";
