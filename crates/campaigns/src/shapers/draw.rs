@@ -7,8 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::planted::{ALL, Asked, Kernel, Planted, Truth};
 
-/// Bytes of a frame of the train: 1500 of IP, and its Ethernet header.
-pub const FRAME_BYTES: f64 = 1514.0;
 /// Time that a drawn shaper's queue lasts, seconds.
 const QUEUE_S: f64 = 0.05;
 /// Shortest queue of a drawn shaper, bytes.

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::draw::{Drawn, FRAME_BYTES};
+use super::draw::Drawn;
+use super::planted::FRAME_BYTES;
 
 /// Largest difference of a rate that still counts as right.
 const RATE_SHARE: f64 = 0.005;

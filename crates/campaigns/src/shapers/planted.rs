@@ -1,7 +1,7 @@
 //! What can limit a drawn path: a row each.
 
-use super::draw::FRAME_BYTES;
-
+/// Bytes of a frame of the train: 1500 of IP, and its Ethernet header.
+pub const FRAME_BYTES: f64 = 1514.0;
 /// What nft's policer counts as a packet, bits (`crates/lab/src/faults/policer.rs`).
 const POLICED_BITS: f64 = 12_000.0;
 /// IP packet of a frame of the train, bytes: what a policer at the ingress counts (`sch_handle_ingress`, net/core/dev.c).

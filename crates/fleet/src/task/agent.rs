@@ -3,7 +3,7 @@
 use goodput_model::{BitRate, Bytes, Host};
 use serde::{Deserialize, Serialize};
 
-use super::message::{from_json, knows};
+use super::language::{from_json, knows};
 use super::single::Task;
 
 /// What an agent says of itself, for as long as it runs.

@@ -2,6 +2,7 @@
 
 mod agent;
 mod hold;
+mod language;
 mod message;
 mod sealed;
 mod single;
@@ -12,10 +13,11 @@ mod word;
 
 pub use agent::{Announcement, Limits, fitted};
 pub use hold::{Rival, is_sure};
-pub use message::{Answer, Call, End, FORMAT, Farewell, Invitation, Outcome};
+pub use language::FORMAT;
+pub use message::{Answer, Call, End, Farewell, Invitation, Outcome};
 pub use sealed::Sealed;
-pub use single::{Role, TASK_LIFE_S, Task, Unreadable};
+pub use single::{KEPT_S, Role, TASK_LIFE_S, Task, Unreadable};
 pub use step::{Delivered, Step, step};
-pub use turn::{KEPT_S, Next, Turn, next, tasks};
+pub use turn::{Next, Turn, next, tasks};
 pub use wanted::{Wanted, task_between};
 pub use word::word;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::message::{FORMAT, from_json, knows};
+use super::language::{FORMAT, from_json, knows};
 use super::single::Task;
 
 /// What is signed begins with this, so that a signature under something else is none under a task.

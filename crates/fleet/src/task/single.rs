@@ -3,13 +3,15 @@
 use goodput_model::{BitRate, Bytes, Direction};
 use serde::{Deserialize, Serialize};
 
-use super::message::{from_json, is_id, is_name, knows};
-use super::turn::KEPT_S;
+use super::language::{from_json, is_id, is_name, knows};
 
 /// Longest test that a task may ask for, seconds; an agent's own limit is usually lower.
 const MAX_LENGTH_S: f64 = 3600.0;
 /// How long a task may be begun after it was given out, seconds. In this time, it is known whether it was.
 pub const TASK_LIFE_S: f64 = 86_400.0;
+
+/// How long the bus knows which tasks were begun, and how they ended, seconds: longer than any task lives.
+pub const KEPT_S: u64 = 7 * 86_400;
 
 /// One test of one direction, which the near site carries out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,13 +3,10 @@
 use goodput_model::Direction;
 use serde::{Deserialize, Serialize};
 
-use super::message::{FORMAT, is_id};
-use super::single::Task;
+use super::language::{FORMAT, is_id};
+use super::single::{KEPT_S, Task};
 use crate::mesh::{Mesh, Site};
 use crate::plan::plan;
-
-/// How long the bus knows which tasks were begun, and how they ended, seconds: longer than any task lives.
-pub const KEPT_S: u64 = 7 * 86_400;
 
 /// A mesh that is tested once. The bus keeps the newest one, so that any coordinator can go on with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use goodput_model::Direction;
 use serde::{Deserialize, Serialize};
 
-use super::message::{FORMAT, from_json, is_id, is_name, knows};
+use super::language::{FORMAT, from_json, is_id, is_name, knows};
 use super::single::Task;
 use super::turn::task_of;
 use crate::mesh::Mesh;
