@@ -31,8 +31,8 @@ struct Paper {
 /// A screen or a sheet.
 const WIDE: Paper = Paper { width: 760, labels: 92, legend_left: 100, ticks: 7 };
 
-/// A phone, whose pixels are about as large as these.
-const NARROW: Paper = Paper { width: 360, labels: 80, legend_left: 8, ticks: 3 };
+/// A phone of 360 pixels without the margins of the page. Text there has at least 12 pixels.
+const NARROW: Paper = Paper { width: 330, labels: 80, legend_left: 8, ticks: 3 };
 
 /// Room beside an axis without labels.
 const NO_LABELS_PIXELS: u32 = 8;

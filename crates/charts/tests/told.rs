@@ -146,7 +146,7 @@ fn every_picture_fits_a_phone() {
             let Some(svg) = &figure.svg else { continue };
             let parsed = roxmltree::Document::parse(&svg.narrow).unwrap();
             let root = parsed.root_element();
-            assert_eq!(root.attribute("width"), Some("360"), "{name}: {}", figure.id);
+            assert_eq!(root.attribute("width"), Some("330"), "{name}: {}", figure.id);
             assert_eq!(root.attribute("aria-label"), Some(&figure.alt[..]), "{name}");
         }
     }

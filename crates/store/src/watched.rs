@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use goodput_model::{BitRate, Record};
-use rusqlite::{Row, params};
+use rusqlite::{Row, Transaction, TransactionBehavior, params};
 
 use crate::error::StoreError;
 use crate::search::DELETE_SPENT;
@@ -130,7 +130,9 @@ impl Store {
     /// last 24 hours stays known.
     pub fn delete_watched(&self, last: i64) -> Result<usize, StoreError> {
         let failed = |source| self.failed("write to", source);
-        let step = self.db.unchecked_transaction().map_err(failed)?;
+        // It reads first: another writer in between would be an error, not a wait.
+        let step = Transaction::new_unchecked(&self.db, TransactionBehavior::Immediate);
+        let step = step.map_err(failed)?;
         let newest = "SELECT max(started) FROM watched WHERE record <= ?1";
         let newest: Option<String> =
             step.query_row(newest, [last], |row| row.get(0)).map_err(failed)?;

@@ -145,13 +145,24 @@ impl Measurement {
 
     /// Number of steps between the samples that count what arrived from `sender`.
     pub fn steps(&self, sender: EndName) -> Option<usize> {
+        self.counted_at_s(sender).len().checked_sub(1)
+    }
+
+    /// Time from the first of these samples to the last, seconds.
+    pub fn counted_for_s(&self, sender: EndName) -> Option<f64> {
+        let at_s = self.counted_at_s(sender);
+        Some(at_s.last()? - at_s.first()?)
+    }
+
+    /// When the samples were taken that count what arrived from `sender`, seconds.
+    fn counted_at_s(&self, sender: EndName) -> Vec<f64> {
         let receiver = self.end(sender.other());
         let tells_all = sender == EndName::Far || self.silence().is_none();
-        let samples = match receiver.filter(|_| tells_all) {
-            Some(_) => self.steady(sender.other()).len(),
-            None => self.acked(sender).len(),
-        };
-        samples.checked_sub(1)
+        let at_s = |samples: &[Sample]| samples.iter().map(|sample| sample.at_s).collect();
+        match receiver.filter(|_| tells_all) {
+            Some(_) => at_s(self.steady(sender.other())),
+            None => at_s(&self.acked(sender)),
+        }
     }
 
     /// Seconds from the beginning of the receiver's samples to that of the sender's; 0 if nothing relates their clocks,

@@ -114,7 +114,9 @@ impl ThinnedSamples {
         let last_s = self.samples.last().map_or(0.0, |last| last.at_s);
         let longer = SHORT_RUNS.iter().skip(1).map(|(_, interval)| *interval);
         for ((until, _), interval) in SHORT_RUNS.iter().zip(longer.chain([SAMPLE_INTERVAL])) {
-            if (last_s..at_s).contains(&until.as_secs_f64()) {
+            // The last sample of a run of this length comes a little late.
+            let over_s = (*until + interval / 2).as_secs_f64();
+            if (last_s..at_s).contains(&over_s) {
                 self.join_within(interval.as_secs_f64());
             }
         }
@@ -324,6 +326,16 @@ mod tests {
             assert_eq!(times, even, "until {until_ms} ms");
             let details = kept.iter().filter(|sample| !sample.flows.is_empty()).count() as u64;
             assert_eq!(details, until_ms / 100 + 1, "no detail is lost");
+        }
+    }
+
+    #[test]
+    fn a_last_sample_that_comes_late_is_no_longer_run() {
+        for (until_ms, step_ms) in [(1000, 25), (2000, 50)] {
+            let mut kept = growing(until_ms - step_ms);
+            let at_s = until_ms as f64 / 1e3 + 0.0003;
+            kept.push(Sample { at_s, received_bytes: until_ms, ..sample(0, 1) });
+            assert_eq!(kept.len() as u64, until_ms / step_ms + 1);
         }
     }
 

@@ -381,7 +381,7 @@ fn a_watch_goes_on_in_a_new_history_when_the_old_one_was_damaged_and_moved_away(
         if damaged {
             std::fs::write(&path, "dear diary, ".repeat(10_000)).unwrap();
         }
-        for end in ["", "-wal", "-shm"] {
+        for end in ["-wal", "-shm", ""] {
             let part = format!("{}{end}", path.display());
             let _ = std::fs::rename(&part, format!("{part}.{damaged}"));
         }

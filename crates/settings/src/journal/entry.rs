@@ -21,6 +21,8 @@ pub(crate) struct Entry {
     /// The values that may be our doing: the last one read back, and the one intended after that,
     /// if the writer died between the two.
     pub(crate) ours: Vec<String>,
+    /// Whether the first of them was read back: what led to it is known.
+    pub(crate) is_read: bool,
     /// What the kernel made of the intended value the last time, if there was one.
     pub(crate) rounded: Option<String>,
     /// Values that changes of the run's other settings gave it since; `None` if its object disappeared.
@@ -37,8 +39,20 @@ pub(crate) struct Entry {
 impl Entry {
     pub(super) fn new(setting: SettingRef, original: String, exact: String) -> Self {
         let (ours, dragged, before, touched) = Default::default();
-        let (link, rounded, doubt) = (None, None, None);
-        Self { setting, original, exact, link, ours, rounded, dragged, before, touched, doubt }
+        let (link, rounded, doubt, is_read) = (None, None, None, false);
+        Self {
+            setting,
+            original,
+            exact,
+            link,
+            ours,
+            is_read,
+            rounded,
+            dragged,
+            before,
+            touched,
+            doubt,
+        }
     }
 
     /// Every value that may be this run's doing, and the original.
@@ -50,10 +64,14 @@ impl Entry {
     /// Whether a change that was cut short may have left `now`, because the kernel made that of a number that it had not
     /// been asked for before.
     pub(crate) fn may_have_become(&self, now: &str) -> bool {
-        let before = std::iter::once(&self.original).chain(&self.ours);
-        let mut changes = before.zip(&self.ours).filter(|(_, wanted)| **wanted != self.original);
+        let first = (!self.is_read).then_some(&self.original);
+        let values: Vec<_> = first.into_iter().chain(&self.ours).collect();
+        let mut changes = values.windows(2).map(|pair| (pair[0], pair[1]));
         let is_unknown = self.doubt.is_some() && self.rounded.is_none();
-        is_unknown && changes.any(|(before, wanted)| may_have_become(before, wanted, now))
+        is_unknown
+            && changes.any(|(before, wanted)| {
+                *wanted != self.original && may_have_become(before, wanted, now)
+            })
     }
 
     /// Whether the run has changed its value, or may have.
@@ -109,6 +127,7 @@ impl Entry {
 
     pub(super) fn took_effect(&mut self, value: String, touched: impl Iterator<Item = String>) {
         self.ours = vec![value];
+        self.is_read = true;
         self.rounded = None;
         self.dragged.clear();
         self.doubt = None;

@@ -73,6 +73,10 @@ pub(crate) fn limits(name: &str) -> Option<String> {
 /// Why no kernel takes `value` for a parameter, if that is known. `name` is its path below /proc/sys.
 pub fn objection(name: &str, value: &str) -> Option<String> {
     let (range, number) = (range(name)?, value.trim().parse::<i128>());
+    // The kernel also reads hexadecimal numbers, and judges them itself.
+    if value.trim().starts_with("0x") {
+        return None;
+    }
     if number.is_ok_and(|number| range.contains(&number)) { None } else { limits(name) }
 }
 
@@ -89,6 +93,7 @@ mod tests {
         let why = objection("vm/swappiness", "201").unwrap();
         assert_eq!(why, "no kernel takes less than 0 or more than 200");
         assert!(objection("vm/swappiness", "many").is_some());
+        assert_eq!(objection("vm/swappiness", "0x3c"), None);
         assert_eq!(objection("vm/swappiness", "150"), None);
         assert!(objection("net/core/netdev_max_backlog", "4294967296").is_some());
         assert_eq!(objection("vm/no_such_parameter", "-1"), None);

@@ -247,6 +247,7 @@ impl Runs<'_> {
                  --max-time gives more"
             ),
         };
+        self.log.doubts.push(text.clone());
         listener(Event::Note { text });
     }
 

@@ -1,9 +1,10 @@
 //! The train: datagrams faster than the rate, and when they came.
 
 use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
-use std::{fs, io};
 
 use goodput_model::{
     BitRate, Direction, ETHERNET_HEADER_BYTES, EndName, FlowSample, Length, MAX_ARRIVALS, Missing,
@@ -65,6 +66,8 @@ pub(super) async fn send_train(
             "only goodput reports when datagrams come, and another program answers there",
         ));
     }
+    // Refused before the time is spent.
+    let file = request.times.as_deref().map(begin_times).transpose()?;
     let plan = train_plan(request);
     listener(Event::Note {
         text: format!(
@@ -79,19 +82,26 @@ pub(super) async fn send_train(
         return Err(EngineError::Interrupted);
     }
     let train = train(&measurement);
-    if let (Ok(train), Some(file)) = (&train, &request.times) {
-        keep(train, file)?;
+    if let (Ok(train), Some(mut file)) = (&train, file)
+        && let Err(why) = keep(train, &mut file)
+    {
+        let text = format!("the times of datagrams were not written to the end: {why}");
+        listener(Event::Note { text });
     }
     let shaping = train.and_then(|train| goodput_shaping::shaping(&train));
     Ok(Sent { shaping, captured: vec![CapturedRun::of(&mut measurement)] })
 }
 
-/// Writes when each datagram was sent and came.
-fn keep(train: &Train, file: &Path) -> Result<(), EngineError> {
+/// The file for the times of datagrams.
+fn begin_times(file: &Path) -> Result<File, EngineError> {
     let operation = || format!("write the times of datagrams to {}", file.display());
+    File::create(file).map_err(|cause| EngineError::Io { operation: operation(), cause })
+}
+
+/// Writes when each datagram was sent and came.
+fn keep(train: &Train, file: &mut File) -> io::Result<()> {
     let json = serde_json::to_vec(train).map_err(io::Error::from);
-    json.and_then(|json| fs::write(file, json))
-        .map_err(|cause| EngineError::Io { operation: operation(), cause })
+    json.and_then(|json| file.write_all(&json))
 }
 
 /// Waits until a bucket is full.

@@ -183,7 +183,11 @@ async fn take_turn(request: &TuneRequest) -> Result<Option<Turn>, EngineError> {
 
 /// Logs in once to each host that is changed by SSH: who names one by mistake learns it before any time is spent, not
 /// when the first change is proposed for it.
+/// A login may put back what a dead run left, which a plan alone must not do.
 async fn log_in(request: &TuneRequest) -> Result<(), EngineError> {
+    if request.dry_run {
+        return Ok(());
+    }
     let Hosts { near, far, access } = &request.hosts;
     for address in near.iter().chain(far) {
         let (state_dir, address) = (request.state_dir.clone(), address.clone());

@@ -20,7 +20,7 @@ Examples:
 
 const AGENT_EXAMPLES: &str = "\
 Examples:
-    goodput fleet agent --nats tls://bus.example --nkey berlin/login.nk --name berlin
+    goodput fleet agent --nats tls://bus --nkey berlin.site/login.nk --name berlin
     goodput fleet agent --nats nats://bus --name b --max-rate 100mbit --budget 20GB/day";
 
 const KEYS_EXAMPLE: &str = "\
@@ -62,7 +62,7 @@ pub enum Fleet {
     /// this test. The history of this host keeps the record.
     #[command(after_help = TEST_EXAMPLE)]
     Test(FleetTestArgs),
-    /// Make the keys of a fleet, and the part of NATS' configuration that knows them
+    /// Make the keys of a fleet, and NATS' configuration for them
     ///
     /// Each site and the coordinator get a key (nkey) with which they log in, and may use only the subjects that they need.
     /// The coordinator gets one more, with which it signs tasks. Keys that exist stay. Run it again when the mesh changes.
@@ -90,10 +90,10 @@ pub struct NatsArgs {
     /// File with the credentials of a NATS user, as nsc makes it
     #[arg(long, value_name = "FILE")]
     pub creds: Option<PathBuf>,
-    /// File with the key (nkey seed) of a NATS user, as `goodput fleet keys` makes it
+    /// File with the seed of an nkey, as `goodput fleet keys` makes it
     #[arg(long, value_name = "FILE", conflicts_with = "creds")]
     pub nkey: Option<PathBuf>,
-    /// Certificates (PEM) of the authority that signed the server's own; requires TLS [default: those of this host]
+    /// Certificates (PEM) that may have signed the server's; requires TLS [default: those of this host]
     #[arg(long, value_name = "FILE")]
     pub tls_ca: Option<PathBuf>,
 }
@@ -114,13 +114,13 @@ pub struct FleetAgentArgs {
     /// The matrix leaves out tests with a rate to keep.
     #[arg(long, value_name = "RATE", value_parser = rate::positive)]
     pub max_rate: Option<BitRate>,
-    /// Bytes that tests may cost this site in any 24 hours, both directions together [default: any]
+    /// Bytes that tests may cost in any 24 hours, both directions together [default: any]
     #[arg(long, value_name = "BYTES/day", value_parser = budget)]
     pub budget: Option<Bytes>,
     /// Sites to test with [default: all]
     #[arg(long, value_name = "SITE", num_args = 1.., value_delimiter = ',')]
     pub accept: Vec<String>,
-    /// Refuse tasks that this key has not signed: the coordinator's public key, or its file [default: coordinator.pub
+    /// Refuse tasks that this key, or the one in this file, has not signed [default: coordinator.pub
     /// beside --nkey or --creds, if there is one]
     #[arg(long, value_name = "KEY|FILE")]
     pub trust: Option<String>,
@@ -139,7 +139,7 @@ pub struct FleetRunArgs {
     /// Test the mesh once, whatever its file says
     #[arg(long)]
     pub once: bool,
-    /// Serve metrics of the fleet for Prometheus at this address (OpenMetrics, /metrics)
+    /// Serve metrics of the fleet for Prometheus at this address
     ///
     /// Everyone who reaches the address can read them.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address::with_port, conflicts_with = "once")]

@@ -183,7 +183,9 @@ impl<'a> Watch<'a> {
         screen::say(format_args!("goodput: the history was opened again"));
         if moved {
             // Its numbers are others'.
-            self.paths.iter_mut().try_for_each(|path| path.restore(&self.store))?;
+            if let Err(why) = self.paths.iter_mut().try_for_each(|path| path.restore(&self.store)) {
+                screen::say(format_args!("goodput: what it holds is not known yet: {why:#}"));
+            }
         }
         Ok(())
     }

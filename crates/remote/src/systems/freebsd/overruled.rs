@@ -66,7 +66,9 @@ fn is_against(line: &str, ours: &str) -> bool {
         return false;
     }
     let before = [format!("${{{name}}}"), format!("${name}")];
-    let Some(option) = own.trim_matches('"').strip_prefix(&before[0]) else { return true };
+    let Some(option) = own.trim_matches('"').strip_prefix(&before[0]) else {
+        return value.trim().trim_matches('"') != own.trim().trim_matches('"');
+    };
     if !before.iter().any(|before| value.contains(before.as_str())) {
         return true;
     }
