@@ -1,9 +1,9 @@
 //! `goodput fleet keys`: the users of a fleet, each with a key of its own and with the subjects that it needs.
 //!
 //! ```text
-//! DIR/fleet.conf                      users and rights, for nats-server
-//! DIR/coordinator/login.nk, sign.nk   of the coordinator
-//! DIR/SITE/login.nk, coordinator.pub  of the agent of a site
+//! DIR/fleet.conf                           users and rights, for nats-server
+//! DIR/coordinator.d/login.nk, sign.nk      of the coordinator
+//! DIR/SITE.site/login.nk, coordinator.pub  of the agent of a site
 //! ```
 
 use std::fs::{self, DirBuilder};
@@ -59,9 +59,12 @@ fn say(folder: &Path, sites: usize, signer: &str) -> Result<()> {
     let folder = folder.display();
     screen::line(format_args!(
         "{sites} sites and the coordinator have keys in {folder}\n\
-         NATS: copy {folder}/{SERVER_FILE} beside its configuration, and add the line include \"{SERVER_FILE}\"\n\
-         coordinator: goodput fleet run --nkey {folder}/{COORDINATOR_FOLDER}/{LOGIN_FILE} …\n\
-         agent: copy {folder}/SITE{SITE_ENDING} to its host; goodput fleet agent --nkey {LOGIN_FILE} …\n\
+         NATS: copy {SERVER_FILE} beside its configuration, and name it there:\n    \
+         include \"{SERVER_FILE}\"\n\
+         coordinator:\n    \
+         goodput fleet run --nkey {COORDINATOR_FOLDER}/{LOGIN_FILE} …\n\
+         agent: copy SITE{SITE_ENDING} to its host, and start it there:\n    \
+         goodput fleet agent --nkey SITE{SITE_ENDING}/{LOGIN_FILE} …\n\
          tasks are signed by {signer}"
     ))?;
     Ok(())
@@ -118,6 +121,7 @@ mod tests {
     use super::*;
 
     const MESH: &str = "[site.a]\ntarget = \"a\"\n[site.b]\n";
+    const THIRD: &str = "[site.c]\n[test]\npairs = \"named\"\n[[pair]]\nsites = [\"a\", \"b\"]\n[[pair]]\nsites = [\"a\", \"c\"]\n";
 
     fn args(folder: &Path, mesh: &str) -> FleetKeysArgs {
         let file = folder.join("mesh.toml");
@@ -132,7 +136,7 @@ mod tests {
         let keys = folder.path().join("keys");
         let read = |name: &str| fs::read_to_string(keys.join(name)).unwrap();
         let (first, signer) = (read("a.site/login.nk"), read("coordinator.d/sign.nk"));
-        run(&args(folder.path(), &format!("{MESH}[site.c]\n"))).unwrap();
+        run(&args(folder.path(), &format!("{MESH}{THIRD}"))).unwrap();
         assert_eq!((read("a.site/login.nk"), read("coordinator.d/sign.nk")), (first, signer));
         for name in ["a.site/login.nk", "c.site/login.nk", "coordinator.d/login.nk"] {
             let mode = keys.join(name).metadata().unwrap().mode();
@@ -140,7 +144,7 @@ mod tests {
         }
         let server = read("fleet.conf");
         assert_eq!(server.matches("nkey: U").count(), 4, "{server}");
-        // b and c can't call each other.
+        // b and c are no pair.
         assert!(server.contains("goodput.call.a.c") && !server.contains("goodput.call.b.c"));
         let secrets = [read("a.site/login.nk"), read("coordinator.d/sign.nk")];
         let seeds = secrets.iter().flat_map(|text| text.lines().skip(1));
