@@ -34,7 +34,8 @@ pub struct Limits {
     /// Highest rate of a test, bits per second; absent: any.
     #[serde(default)]
     pub max_rate: Option<BitRate>,
-    /// What is left of its budget; absent: it has none.
+    /// What was left of its budget when it said so; a test that runs counts with what it may cost at most. Absent: it
+    /// has none.
     #[serde(default)]
     pub left: Option<Bytes>,
     /// The sites that it tests with; absent: all.
@@ -82,21 +83,37 @@ impl Limits {
     }
 }
 
+/// The part that is read first: agents of all versions say it.
+#[derive(Deserialize)]
+struct Head {
+    format: u32,
+    #[serde(default)]
+    site: String,
+    #[serde(default)]
+    host: Version,
+}
+
+#[derive(Default, Deserialize)]
+struct Version {
+    goodput: String,
+}
+
 impl Announcement {
     /// Reads an announcement.
     ///
     /// # Errors
-    /// It is none.
+    /// It is none, or one of another format.
     pub fn read(json: &[u8]) -> Result<Self, String> {
+        let Head { format, site, host } = from_json(json)?;
+        knows(format, &site)
+            .map_err(|why| format!("{why} ({site} runs goodput {})", host.goodput))?;
         from_json(json)
     }
 
-    /// Why its agent can't take part in a task that the key `signer` signs, if it can't.
+    /// Why its agent can't take part in a task that the key `signer` signs, if it can't. Only the agent itself knows what
+    /// is left of its budget by then.
     pub fn unfit(&self, task: &Task, signer: Option<&str>) -> Option<String> {
         let site = &self.site;
-        if let Err(why) = knows(self.format, site) {
-            return Some(format!("{why} ({site} runs goodput {})", self.host.goodput));
-        }
         match (&self.trusts, signer) {
             (Some(trusted), Some(signer)) if trusted != signer => {
                 return Some(format!(
@@ -110,7 +127,7 @@ impl Announcement {
             }
             _ => {}
         }
-        self.limits.refuse(site, task)
+        Limits { left: None, ..self.limits.clone() }.refuse(site, task)
     }
 }
 
@@ -145,8 +162,13 @@ mod tests {
     fn an_agent_of_another_version_or_trust_is_unfit_in_words() {
         assert_eq!(agent().unfit(&task(), None), None);
         assert_eq!(agent().unfit(&task(), Some("OX")), None);
-        let why = Announcement { format: 99, ..agent() }.unfit(&task(), None).unwrap();
+        let other = serde_json::to_vec(&Announcement { format: 99, ..agent() }).unwrap();
+        let why = Announcement::read(&other).unwrap_err();
         assert!(why.contains("b speaks version 99") && why.contains("goodput 9.9"), "{why}");
+        let first = br#"{"format":1,"site":"b","session":"s","since":"t","max_duration_s":60.0,
+            "host":{"name":"h","kernel":"k","goodput":"0.1","cpus":1}}"#;
+        let why = Announcement::read(first).unwrap_err();
+        assert!(why.contains("b speaks version 1 ") && why.contains("goodput 0.1"), "{why}");
         let careful = Announcement { trusts: Some("OX".into()), ..agent() };
         assert_eq!(careful.unfit(&task(), Some("OX")), None);
         for signer in [None, Some("OY")] {
@@ -167,8 +189,6 @@ mod tests {
             ),
             (limited(|limits| limits.max_rate = Some(BitRate(1e8))), task(), "no rate to keep"),
             (limited(|limits| limits.max_rate = Some(BitRate(1e8))), rate(2e8), "200 Mbit/s"),
-            (limited(|limits| limits.left = Some(Bytes(0))), task(), "--budget"),
-            (limited(|limits| limits.left = Some(Bytes(1000))), rate(1e8), "may take 125 MB"),
         ] {
             let why = agent.unfit(&task, None).unwrap();
             assert!(why.contains(words), "{why}");
@@ -182,6 +202,17 @@ mod tests {
             limits.accepts = Some(vec!["c".into(), "a".into()]);
         });
         assert_eq!(able.unfit(&rate(1e8), None), None);
+    }
+
+    #[test]
+    fn only_an_agent_itself_judges_by_its_budget() {
+        let paced = Task { rate: Some(BitRate(1e8)), ..task() };
+        for (left, task, words) in [(0, task(), "--budget"), (1000, paced, "may take 125 MB")] {
+            let agent = limited(|limits| limits.left = Some(Bytes(left)));
+            let why = agent.limits.refuse("b", &task).unwrap();
+            assert!(why.contains(words), "{why}");
+            assert_eq!(agent.unfit(&task, None), None, "what it said is old");
+        }
     }
 
     #[test]

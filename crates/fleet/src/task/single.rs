@@ -93,8 +93,7 @@ impl Task {
         if self.rate.is_some_and(|rate| !(rate.0 > 0.0 && rate.0.is_finite())) {
             return Some("the rate of the task is no rate".into());
         }
-        let fits = self.length_s > 0.0 && self.length_s <= MAX_LENGTH_S;
-        (!fits).then(|| format!("the task takes {} s; one takes 3600 s at most", self.length_s))
+        no_length(self.length_s)
     }
 
     /// Why it is not for this site, or not for this time.
@@ -135,6 +134,14 @@ impl Task {
     pub fn most_bytes(&self) -> Option<Bytes> {
         Some(Bytes((self.rate?.0 * self.length_s / 8.0).ceil() as u64))
     }
+}
+
+/// Why this is no length of a test, if it is none.
+pub(super) fn no_length(length_s: f64) -> Option<String> {
+    let fits = length_s > 0.0 && length_s <= MAX_LENGTH_S;
+    (!fits).then(|| {
+        format!("{length_s} s is no length of a test: more than 0 s, {MAX_LENGTH_S} s at most")
+    })
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use goodput_model::Direction;
 use serde::{Deserialize, Serialize};
 
 use super::language::{FORMAT, from_json, is_id, is_name, knows};
-use super::single::Task;
+use super::single::{Task, no_length};
 use super::turn::task_of;
+use super::word::word;
 use crate::mesh::Mesh;
 
 /// A test on demand.
@@ -32,13 +33,26 @@ impl Wanted {
     /// It is none, or one of another format.
     pub fn read(json: &[u8]) -> Result<Self, String> {
         let wanted: Self = from_json(json)?;
-        knows(wanted.format, "who asks for a test")?;
-        if !is_id(&wanted.id) {
+        wanted.check()?;
+        Ok(wanted)
+    }
+
+    /// Checks that it can be a task, in whatever mesh.
+    ///
+    /// # Errors
+    /// What is wrong with it: its format, its id, a name that is no word of the bus, its length.
+    pub fn check(&self) -> Result<(), String> {
+        knows(self.format, "who asks for a test")?;
+        if !is_id(&self.id) {
             return Err("its id is no id".into());
         }
-        let names = [&wanted.near, &wanted.sender, &wanted.receiver];
-        let fit = names.into_iter().all(|name| is_name(name));
-        fit.then_some(wanted).ok_or_else(|| "a name is empty, too long or not printable".into())
+        for name in [&self.near, &self.sender, &self.receiver] {
+            if !is_name(name) {
+                return Err("a name is empty, too long or not printable".into());
+            }
+            word(name)?;
+        }
+        self.length_s.and_then(no_length).map_or(Ok(()), Err)
     }
 
     /// Its task in this mesh.
@@ -115,6 +129,14 @@ mod tests {
         assert!(read(&Wanted { id: "a.b".into(), ..wanted("a", "c") }).is_err());
         assert!(read(&Wanted { format: 99, ..wanted("a", "c") }).is_err());
         assert!(read(&wanted("", "c")).is_err());
+        for long in ["a".repeat(201), "ä".repeat(61)] {
+            assert!(read(&wanted(&long, "c")).unwrap_err().contains("too long"), "{long}");
+            assert!(read(&Wanted { near: long, ..wanted("a", "c") }).is_err());
+        }
+        for length_s in [-5.0, 0.0, 3601.0, 1e300] {
+            let why = read(&Wanted { length_s: Some(length_s), ..wanted("a", "c") }).unwrap_err();
+            assert!(why.contains("no length of a test"), "{why}");
+        }
     }
 
     proptest! {

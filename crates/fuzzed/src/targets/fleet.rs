@@ -21,6 +21,7 @@ pub fn run(data: &[u8]) {
         assert!(Outcome::read(&again).is_ok());
     }
     if let Ok(agent) = Announcement::read(data) {
+        assert_eq!(agent.format, FORMAT);
         let _ = word(&agent.site);
     }
     let _ = (Call::read(data), Answer::read(data));
@@ -55,6 +56,15 @@ fn turn(data: &[u8]) {
         }
     }
     if let Ok(wanted) = Wanted::read(data) {
-        assert_eq!(wanted.unmade().id, wanted.id);
+        asked(&wanted);
     }
+}
+
+/// A wish has a place on the bus, and a length that can be waited for.
+fn asked(wanted: &Wanted) {
+    let task = wanted.unmade();
+    assert_eq!(task.id, wanted.id);
+    assert!(word(&task.near).is_ok() && word(&task.far).is_ok());
+    let is_length = |length_s| length_s > 0.0 && length_s <= 3600.0;
+    assert!(wanted.length_s.is_none_or(is_length));
 }

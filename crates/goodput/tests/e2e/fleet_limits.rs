@@ -33,6 +33,26 @@ fn an_agent_tests_only_with_the_sites_that_it_accepts() {
     assert_eq!(said.matches("no record: a does not test with b (--accept)").count(), 2, "{said}");
 }
 
+/// What an agent said of its budget in a test is old after it: only the agent itself judges by it.
+#[test]
+fn a_roomy_budget_pays_for_one_test_after_the_other() {
+    let Some(fleet) = Fleet::new() else { return };
+    let budget = ["--budget", "100TB/day"];
+    let _a = Agent::start_with(&fleet, "a", Home::new(), &budget);
+    let b = Agent::start_with(&fleet, "b", Home::new(), &budget);
+    let name = "$KV.goodput-agents.b";
+    let mut names = fleet.nats.hear(name);
+    let said = names.next_message();
+    let mut said: serde_json::Value = serde_json::from_str(&said).expect(&said);
+    // As in a test without a rate, which may cost all that is left.
+    said["limits"]["left"] = 0.into();
+    fleet.nats.publish(name, &said.to_string());
+    let home = Home::new();
+    let output = fleet.run_to_the_end(&home, &fleet.mesh(PAIR));
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!((b.records().len(), records(home.path()).len()), (2, 2), "{}", b.log());
+}
+
 /// The budget ends a test in the middle, and there is none left after it, also after a restart.
 #[test]
 fn a_budget_holds_in_a_test_and_over_restarts() {
