@@ -10,8 +10,9 @@ pub const BEGUN: &str = "goodput-begun";
 pub const TURNS: &str = "goodput-turns";
 /// Stream: the tasks of each site.
 pub const TASKS: &str = "GOODPUT_TASKS";
-/// Stream: how tasks ended.
-pub const OUTCOMES: &str = "GOODPUT_OUTCOMES";
+/// Stream: how tasks ended. `GOODPUT_OUTCOMES` is the one of version 1, on the subjects `goodput.outcome.ID`: a server may
+/// still have it, and streams can't share subjects.
+pub const OUTCOMES: &str = "GOODPUT_OUTCOMES_2";
 /// Stream: the tests that someone asks for.
 pub const WANTED: &str = "GOODPUT_WANTED";
 /// Each bucket.
@@ -20,7 +21,7 @@ pub const BUCKETS: [&str; 4] = [AGENTS, LEASE, BEGUN, TURNS];
 /// Subjects of the tasks, followed by the word of a site.
 pub const TASK: &str = "goodput.task";
 /// Subjects of the outcomes, followed by [`of_task`].
-pub const OUTCOME: &str = "goodput.outcome";
+pub const OUTCOME: &str = "goodput.outcomes";
 /// Subjects of the tests that someone asks for, followed by [`COORDINATOR`].
 pub const WANT: &str = "goodput.want";
 

@@ -113,7 +113,7 @@ mod tests {
     fn an_agent_may_write_for_its_own_site_alone() {
         let agent = Login::of_site("a", "a", &["b".into()]);
         for subject in [
-            "goodput.outcome.a.t-1",
+            "goodput.outcomes.a.t-1",
             "$KV.goodput-agents.a",
             "$KV.goodput-begun.a.t-1",
             "goodput.call.b.a",
@@ -124,7 +124,7 @@ mod tests {
         for subject in [
             "goodput.task.a",
             "goodput.task.b",
-            "goodput.outcome.b.t-1",
+            "goodput.outcomes.b.t-1",
             "$KV.goodput-agents.b",
             "$KV.goodput-begun.b.t-1",
             "$KV.goodput-turns.fence",
@@ -135,7 +135,7 @@ mod tests {
             "$JS.API.CONSUMER.CREATE.GOODPUT_TASKS.a.goodput.task.b",
             "$JS.API.CONSUMER.MSG.NEXT.GOODPUT_TASKS.b",
             "$JS.API.STREAM.CREATE.GOODPUT_TASKS",
-            "$JS.API.STREAM.PURGE.GOODPUT_OUTCOMES",
+            "$JS.API.STREAM.PURGE.GOODPUT_OUTCOMES_2",
             "$JS.API.STREAM.DELETE.KV_goodput-begun",
         ] {
             assert!(!may(&agent, subject), "{subject}");
@@ -146,15 +146,15 @@ mod tests {
     #[test]
     fn the_coordinator_may_give_out_tasks_and_not_remove_what_was_done() {
         let coordinator = Login::of_coordinator();
-        for subject in ["goodput.task.a", "$KV.goodput-turns.fence", "goodput.outcome.a.t-1"] {
+        for subject in ["goodput.task.a", "$KV.goodput-turns.fence", "goodput.outcomes.a.t-1"] {
             assert!(may(&coordinator, subject), "{subject}");
         }
         for subject in [
             "$KV.goodput-begun.a.t-1",
             "$KV.goodput-agents.a",
-            "$JS.API.STREAM.PURGE.GOODPUT_OUTCOMES",
-            "$JS.API.STREAM.DELETE.GOODPUT_OUTCOMES",
-            "$JS.API.STREAM.UPDATE.GOODPUT_OUTCOMES",
+            "$JS.API.STREAM.PURGE.GOODPUT_OUTCOMES_2",
+            "$JS.API.STREAM.DELETE.GOODPUT_OUTCOMES_2",
+            "$JS.API.STREAM.UPDATE.GOODPUT_OUTCOMES_2",
             "goodput.call.a.b",
         ] {
             assert!(!may(&coordinator, subject), "{subject}");

@@ -9,6 +9,9 @@ use crate::fleet_stage::{Agent, Fleet, PAIR};
 #[test]
 fn a_pair_is_tested_in_both_directions_by_the_side_that_can_call() {
     let Some(fleet) = Fleet::new() else { return };
+    // What version 1 has left at the server.
+    let old = r#"{"name":"GOODPUT_OUTCOMES","subjects":["goodput.outcome.*"]}"#;
+    fleet.nats.publish("$JS.API.STREAM.CREATE.GOODPUT_OUTCOMES", old);
     let (a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
     fleet.nats.publish("goodput.task.b", "poison");
     fleet.nats.publish("goodput.call.a.b", "{\"open\":7}");
