@@ -25,6 +25,22 @@ fn a_test_on_demand_needs_no_coordinator() {
     let output = fleet.test(&home, &["a", "x", "--mesh", &mesh]);
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
     assert!(stderr(&output).contains("there is no site x in the mesh"), "{}", stderr(&output));
+    let output = fleet.test(&home, &["a", "b", "--mesh", &mesh, "--duration", "2h"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(stderr(&output).contains("7200 s is no length of a test"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_test_on_demand_is_printed_also_where_it_can_t_be_kept() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (_a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let home = Home::new();
+    std::fs::create_dir_all(home.path().join("goodput/history.db")).expect("it is ours");
+    let output = fleet.test(&home, &["a", "b", "--mesh", &fleet.mesh(PAIR)]);
+    assert_eq!(output.status.code(), Some(2), "{}{}", stdout(&output), stderr(&output));
+    assert!(stdout(&output).starts_with("a → b  "), "{}", stdout(&output));
+    assert!(stderr(&output).contains("was not saved"), "{}", stderr(&output));
+    assert_eq!(b.records().len(), 1, "the site that calls has it");
 }
 
 #[test]

@@ -9,13 +9,14 @@ use goodput_fleet::{FORMAT, Mesh, Task, Turn, Wanted, task_between};
 use goodput_model::plain_char;
 use tokio::time::sleep;
 
-use super::coordinator::{Demand, Lease, Results, Testing, said};
+use super::coordinator::{Demand, Lease, Results, Testing, keep, said};
 use super::held::{Held, Taken};
 use super::mesh_file;
 use super::places::{BEAT, Desk, signer};
 use crate::args::FleetTestArgs;
 use crate::commands::measured;
-use crate::exit::Exit;
+use crate::data_dirs::history;
+use crate::exit::{self, Exit};
 use crate::screen;
 
 /// What the bus may take to store what it has already passed on.
@@ -43,6 +44,7 @@ async fn ask(args: &FleetTestArgs, interrupt: &Interrupt) -> Result<Exit> {
         receiver: args.receiver.clone(),
         length_s: args.duration,
     };
+    wanted.check().map_err(|why| anyhow!("can't ask for this test: {why}"))?;
     let mut heard = desk.places.outcomes.hear(&place).await?;
     desk.wanted.put(COORDINATOR, &id, &wanted).await?;
     let lease = Lease::new();
@@ -66,7 +68,7 @@ async fn ask(args: &FleetTestArgs, interrupt: &Interrupt) -> Result<Exit> {
         },
     };
     let Some(outcome) = found else { return Ok(Exit::CouldNot) };
-    report(&mesh, &task, &outcome)
+    report(&task, &outcome)
 }
 
 /// The sites: those of the file, or of the newest turn.
@@ -90,7 +92,7 @@ async fn alone(
     place: &str,
     interrupt: &Interrupt,
 ) -> Result<Option<Vec<u8>>> {
-    let (demand, results) = (Demand::new(), Results::silent(mesh)?);
+    let (demand, results) = (Demand::new(), Results::silent(mesh));
     let testing = Testing {
         places: &desk.places,
         held: &held,
@@ -122,17 +124,23 @@ async fn alone(
     found
 }
 
-fn report(mesh: &Mesh, task: &Task, outcome: &[u8]) -> Result<Exit> {
-    let (text, exit) = match said(outcome) {
-        Ok((record, text)) => {
-            Results::silent(mesh)?.keep(&record, true);
-            (text, Exit::Fine)
-        }
-        Err(why) => (format!("no record: {why}"), Exit::Problem),
+/// Prints the outcome, and then keeps its record.
+fn report(task: &Task, outcome: &[u8]) -> Result<Exit> {
+    let (record, text) = match said(outcome) {
+        Ok((record, text)) => (Some(record), text),
+        Err(why) => (None, format!("no record: {why}")),
     };
     let text: String = text.chars().map(plain_char).collect();
     screen::line(format_args!("{} → {}  {text}", task.sender(), task.receiver()))?;
-    Ok(exit)
+    let Some(record) = record else { return Ok(Exit::Problem) };
+    Ok(match history().and_then(|store| keep(&store, &record)) {
+        Ok(_) => Exit::Fine,
+        Err(why) => {
+            let why = exit::in_words(&why);
+            screen::say(format_args!("warning: the result above was not saved: {why}"));
+            Exit::CouldNot
+        }
+    })
 }
 
 fn word(site: &str) -> Result<String> {

@@ -10,19 +10,17 @@ use goodput_store::{Store, read_record};
 
 use super::metrics::FleetMetrics;
 use crate::args::{SLOW, percent};
-
 use crate::commands::history::known;
 use crate::data_dirs::history;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::{report, screen};
 
 /// What came so far.
 pub(in crate::commands::fleet) struct Results<'a> {
     mesh: &'a Mesh,
-    store: Store,
+    /// This host's history; none for whoever asks for one test: it then prints and keeps that one itself.
+    store: Option<Store>,
     metrics: Option<FleetMetrics>,
-    /// Whether to print a line for each test.
-    is_silent: bool,
     seen: RefCell<Vec<Observation>>,
     done: Cell<usize>,
     without_record: Cell<usize>,
@@ -31,14 +29,13 @@ pub(in crate::commands::fleet) struct Results<'a> {
 impl<'a> Results<'a> {
     /// None yet; records go into this host's history.
     pub fn of(mesh: &'a Mesh, metrics: Option<FleetMetrics>) -> Result<Self> {
-        let (seen, done, without_record) = Default::default();
-        let is_silent = false;
-        Ok(Self { mesh, store: history()?, metrics, is_silent, seen, done, without_record })
+        Ok(Self { store: Some(history()?), metrics, ..Self::silent(mesh) })
     }
 
-    /// The same, for whoever asks for one test and prints it.
-    pub fn silent(mesh: &'a Mesh) -> Result<Self> {
-        Ok(Self { is_silent: true, ..Self::of(mesh, None)? })
+    /// The same, neither printed nor kept.
+    pub fn silent(mesh: &'a Mesh) -> Self {
+        let (seen, done, without_record) = Default::default();
+        Self { mesh, store: None, metrics: None, seen, done, without_record }
     }
 
     /// Forgets those of the last turn.
@@ -56,10 +53,10 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Adds the outcome of a task, one of `all`. One that `is_old` may be in the history already.
-    pub fn add(&self, task: &Task, outcome: &[u8], is_old: bool, all: usize) -> Result<()> {
+    /// Adds the outcome of a task, one of `all`.
+    pub fn add(&self, task: &Task, outcome: &[u8], all: usize) -> Result<()> {
         self.done.set(self.done.get() + 1);
-        let (kept, text) = self.taken(task, outcome, is_old);
+        let (kept, text) = self.taken(task, outcome);
         match kept {
             // What says nothing of the pair is a dot in the matrix.
             Some((id, record)) => {
@@ -71,32 +68,38 @@ impl<'a> Results<'a> {
         print(&format!("{}/{all}", self.done.get()), task, &text)
     }
 
-    /// Adds the outcome of a test that someone asked for in between; whoever did may be on this host, and keep it too.
-    pub fn add_wanted(&self, task: &Task, outcome: &[u8]) -> Result<()> {
-        let (_, text) = self.taken(task, outcome, true);
-        if self.is_silent { Ok(()) } else { print("on demand", task, &text) }
+    /// Adds the outcome of a test that someone asked for in between. If it `is_old`, the wish was delivered again, and its
+    /// outcome was printed and counted before.
+    pub fn add_wanted(&self, task: &Task, outcome: &[u8], is_old: bool) -> Result<()> {
+        if is_old {
+            if let Ok((record, _)) = said(outcome) {
+                self.keep(&record);
+            }
+            return Ok(());
+        }
+        let (_, text) = self.taken(task, outcome);
+        if self.store.is_none() { Ok(()) } else { print("on demand", task, &text) }
     }
 
     /// Keeps the record of an outcome, if it has one; and what to say of it.
-    fn taken(&self, task: &Task, outcome: &[u8], is_old: bool) -> (Option<(i64, Record)>, String) {
+    fn taken(&self, task: &Task, outcome: &[u8]) -> (Option<(i64, Record)>, String) {
         let said = said(outcome);
         if let Some(metrics) = &self.metrics {
             metrics.see(task, said.as_ref().ok().map(|(record, _)| record));
         }
         match said {
-            Ok((record, text)) => (Some((self.keep(&record, is_old), record)), text),
+            Ok((record, text)) => (Some((self.keep(&record), record)), text),
             Err(why) => (None, format!("no record: {why}")),
         }
     }
 
-    /// The number of the record in the history; 0 if a full disk does not take it, which must not end the fleet's tests.
-    pub fn keep(&self, record: &Record, is_old: bool) -> i64 {
-        let found = if is_old { known(&self.store, record).ok().flatten() } else { None };
-        found.unwrap_or_else(|| {
-            self.store.add(record).unwrap_or_else(|why| {
-                screen::say(format_args!("goodput: a record was not kept: {why}"));
-                0
-            })
+    /// The number of the record in the history, if there is one; 0 if a full disk does not take it, which must not end the
+    /// fleet's tests.
+    fn keep(&self, record: &Record) -> i64 {
+        let number = self.store.as_ref().map_or(Ok(0), |store| keep(store, record));
+        number.unwrap_or_else(|why| {
+            screen::say(format_args!("goodput: a record was not kept: {}", exit::in_words(&why)));
+            0
         })
     }
 
@@ -114,6 +117,11 @@ impl<'a> Results<'a> {
     pub fn exit(&self) -> Exit {
         if self.without_record.get() == 0 { Exit::Fine } else { Exit::Problem }
     }
+}
+
+/// The number of a record in a history, which may have it already: from an agent of this host, or from whoever asked.
+pub(in crate::commands::fleet) fn keep(store: &Store, record: &Record) -> Result<i64> {
+    known(store, record)?.map_or_else(|| Ok(store.add(record)?), Ok)
 }
 
 /// `1/6  a → b  941.2 Mbit/s, limited by path-rate`

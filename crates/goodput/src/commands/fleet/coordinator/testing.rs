@@ -27,6 +27,8 @@ const BESIDE: Duration = Duration::from_secs(90);
 const STORED: Duration = Duration::from_millis(50);
 /// How often the time is looked at before a window: this host may sleep meanwhile.
 const LOOK: Duration = Duration::from_secs(60);
+/// Longest reason for giving a task up, characters: agents can put anything into it, and NATS takes only so much.
+const MAX_REASON_CHARS: usize = 1000;
 /// Who gives tasks up.
 const COORDINATOR: &str = "the coordinator";
 
@@ -48,7 +50,7 @@ pub(in crate::commands::fleet) struct Testing<'a> {
 /// The outcome of a task.
 pub(in crate::commands::fleet) struct Found {
     pub outcome: Vec<u8>,
-    /// It was there before this coordinator asked for it.
+    /// It was there before this coordinator could ask for it.
     pub is_old: bool,
 }
 
@@ -111,7 +113,7 @@ impl Testing<'_> {
                 let Some(found) = self.outcome(&task, why.as_deref()).await? else {
                     return Ok(None);
                 };
-                self.results.add_wanted(&task, &found.outcome)?;
+                self.results.add_wanted(&task, &found.outcome, found.is_old)?;
             }
         }
         asked.done().await;
@@ -132,7 +134,7 @@ impl Testing<'_> {
     async fn pair(&self, tests: &[Task], all: usize) -> Result<bool> {
         for task in tests {
             let Some(found) = self.outcome(task, None).await? else { return Ok(false) };
-            self.results.add(task, &found.outcome, found.is_old, all)?;
+            self.results.add(task, &found.outcome, all)?;
             if !found.is_old {
                 tokio::select! {
                     () = sleep(Duration::from_secs_f64(self.mesh.pause_s)) => {}
@@ -152,7 +154,11 @@ impl Testing<'_> {
                 () = self.interrupt.raised() => return Ok(None),
             };
             match tried {
-                Ok(found) => return Ok(Some(found)),
+                Ok(found) => {
+                    // An earlier try may have asked for it.
+                    let is_old = found.is_old && !was_away;
+                    return Ok(Some(Found { is_old, ..found }));
+                }
                 Err(why) => tracing::warn!("{}; trying again", exit::in_words(&why)),
             }
             // Its tasks would be refused from now on.
@@ -204,7 +210,7 @@ impl Testing<'_> {
                     return Ok(Err(format!("the agent of {site} says that it is {}", agent.site)));
                 }
                 Err(why) => {
-                    return Ok(Err(format!("what the agent {site} says of itself is {why}")));
+                    return Ok(Err(format!("what the agent {site} says of itself: {why}")));
                 }
             }
         }
@@ -258,6 +264,7 @@ impl Testing<'_> {
         if !self.fence.is_ours().await? {
             bail!(TAKEN_OVER);
         }
+        let why = why.chars().take(MAX_REASON_CHARS).collect();
         let (outcomes, place) = (&self.places.outcomes, place(task)?);
         outcomes.put_once(&place, &Outcome::new(&task.id, COORDINATOR, End::Reason(why))).await?;
         let found = outcomes.get(&place).await?;
