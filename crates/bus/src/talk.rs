@@ -84,13 +84,36 @@ impl Question {
         &self.message.payload
     }
 
-    /// Answers. Whoever wants no answer gets none.
+    /// Answers whoever hears answers at the subjects below `inbox`. Whoever wants no answer gets none.
     ///
     /// # Errors
-    /// The connection is closed.
-    pub async fn answer<T: Serialize>(self, answer: &T) -> Result<(), BusError> {
+    /// The answer is wanted elsewhere: whoever asks could use the rights of who answers. Or the connection is closed.
+    pub async fn answer<T: Serialize>(self, inbox: &str, answer: &T) -> Result<(), BusError> {
         let Some(reply) = self.message.reply else { return Ok(()) };
+        if !is_below(&reply, inbox) {
+            let why = format!("it is wanted at {reply}, which is not below {inbox}");
+            return Err(BusError::request("answer a question")(why));
+        }
         let told = self.client.publish(reply, json(answer)?.into()).await;
         told.map_err(BusError::request("answer a question"))
+    }
+}
+
+/// Whether a subject has more words than `inbox`, and begins with them.
+fn is_below(subject: &str, inbox: &str) -> bool {
+    subject.strip_prefix(inbox).is_some_and(|rest| rest.starts_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_inbox_has_the_subjects_below_it_alone() {
+        assert!(is_below("_INBOX.agent.b.x.1", "_INBOX.agent.b"));
+        for other in ["_INBOX.agent.b", "_INBOX.agent.bc.x", "_INBOX.agent", "$KV.turns.fence", ""]
+        {
+            assert!(!is_below(other, "_INBOX.agent.b"), "{other}");
+        }
     }
 }

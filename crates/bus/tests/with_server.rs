@@ -105,11 +105,25 @@ async fn a_question_has_an_answer_if_someone_hears_it() {
     let answers = async {
         let question = questions.next().await.unwrap();
         assert_eq!(question.body(), b"1");
-        question.answer(&2).await.unwrap();
+        question.answer("_INBOX.test", &2).await.unwrap();
     };
     let (answer, ()) = tokio::join!(bus.ask("somebody", &1), answers);
     assert_eq!(answer.unwrap().unwrap(), b"2");
     bus.tell("nobody", &1).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_question_is_answered_only_where_its_caller_hears_answers() {
+    let Some((bus, _nats, _folder)) = bus().await else { return };
+    let mut questions = bus.questions("somebody").await.unwrap();
+    let refused = async {
+        let question = questions.next().await.unwrap();
+        question.answer("_INBOX.tes", &2).await.unwrap_err()
+    };
+    tokio::select! {
+        answer = bus.ask("somebody", &1) => panic!("{answer:?}"),
+        why = refused => assert!(why.to_string().contains("wanted at _INBOX.test."), "{why}"),
+    }
 }
 
 #[tokio::test]

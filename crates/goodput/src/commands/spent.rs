@@ -27,6 +27,16 @@ impl Note {
         Self { target: target.into(), started, number }
     }
 
+    /// The same, for whoever counts by the history alone.
+    ///
+    /// # Errors
+    /// The history can't be written.
+    pub fn kept(store: &Store, target: &str, most: Bytes) -> Result<Self, StoreError> {
+        let started = measured::now();
+        let number = Some(store.spend(target, &started, most.0)?);
+        Ok(Self { target: target.into(), started, number })
+    }
+
     /// Notes what the test did cost. A full disk must not end the watch: it may have room again for the next test.
     pub fn settle(self, store: &Store, bytes: Bytes) {
         let noted = match self.number {

@@ -152,3 +152,21 @@ fn an_agent_takes_only_what_its_coordinator_has_signed_and_once() {
     });
     assert_eq!(a.servers(), 0);
 }
+
+#[test]
+fn only_the_caller_of_a_test_ends_it() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (_a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let mesh = PAIR.replace("1s", "2s").replace("pause", "directions = \"one\"\npause");
+    let mut news = fleet.nats.hear("goodput.news.b.*");
+    let home = Home::new();
+    let run = fleet.run(&home, &fleet.mesh(&mesh));
+    let event = news.next_message();
+    let event: serde_json::Value = serde_json::from_str(&event).expect(&event);
+    let farewell = serde_json::json!({ "close": { "task": event["task"], "bytes": 0 } });
+    fleet.nats.publish("goodput.call.a.c", &farewell.to_string());
+    let output = run.wait_with_output().expect("it ends");
+    let said = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}{}{}", stderr(&output), b.log());
+    assert!(!said.contains("only a part"), "{said}");
+}

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow, bail};
 use goodput_bus::{Question, Questions};
+use goodput_fleet::places::inbox;
 use goodput_fleet::{Answer, Call, Farewell, Invitation, Role, Task};
 use goodput_model::Bytes;
 
 use super::here::Here;
 use super::listener::Listener;
-use super::purse::Purse;
 use crate::commands::spent::Note;
 use crate::exit;
 
@@ -21,8 +21,8 @@ const MOST_NOTES: usize = 16;
 #[derive(Default)]
 struct Open {
     listener: Option<Listener>,
-    /// What tests may have cost, by their tasks.
-    notes: HashMap<String, Note>,
+    /// What tests may have cost, by their tasks and the words of the sites that called.
+    notes: HashMap<(String, String), Note>,
 }
 
 /// Answers until the connection is closed for good.
@@ -49,7 +49,7 @@ async fn one(here: &Here<'_>, question: Question, open: &mut Open) {
     let caller = question.subject().rsplit('.').next().unwrap_or_default().to_owned();
     let answer = match Call::read(question.body()) {
         Ok(Call::Open(invitation)) => opened(here, &invitation, &caller, open).await,
-        Ok(Call::Close(farewell)) => Ok(closed(here, &farewell, open).await),
+        Ok(Call::Close(farewell)) => Ok(closed(here, &farewell, &caller, open).await),
         Err(why) => Err(anyhow!(why)),
     };
     let answer = answer.unwrap_or_else(|why| {
@@ -57,7 +57,7 @@ async fn one(here: &Here<'_>, question: Question, open: &mut Open) {
         tracing::warn!("a call of {caller} is refused: {why}");
         Answer::Refused(format!("{}: {why}", here.site))
     });
-    if let Err(why) = question.answer(&answer).await {
+    if let Err(why) = question.answer(&inbox(&caller), &answer).await {
         tracing::warn!("{why}");
     }
 }
@@ -69,19 +69,19 @@ async fn opened(
     open: &mut Open,
 ) -> Result<Answer> {
     let task = here.opened(&invitation.sealed, Role::Far).map_err(|bad| anyhow!(bad.why))?;
-    let limits = here.limits();
     check(here, &task, caller).await?;
+    let Ok(turn) = Arc::clone(&here.turn).try_lock_owned() else { bail!("it is in another test") };
+    // A test that runs may cost all that is left.
+    let limits = here.limits()?;
     if let Some(why) = limits.refuse(&here.site, &task) {
         bail!(why);
     }
-    let Ok(turn) = Arc::clone(&here.turn).try_lock_owned() else { bail!("it is in another test") };
     if !here.called.note(&task.id, task.expires_s, here.held.now_s())? {
         bail!("it was called for the task {} before", task.id);
     }
-    let listener = Listener::open(&task, &invitation.key, limits.max_rate, turn).await?;
-    if let Some((purse, left)) = here.purse.as_ref().zip(limits.left) {
-        note(purse, &task, left, open);
-    }
+    let near = (caller, &*invitation.key);
+    let listener = Listener::open(&task, near, limits.max_rate, turn).await?;
+    note(here, &task, limits.left, caller, open)?;
     let (port, key) = (listener.port, listener.key.to_string());
     open.listener = Some(listener);
     Ok(Answer::Listening { port, key, most_bytes: limits.left.map(|left| left.0) })
@@ -99,22 +99,30 @@ async fn check(here: &Here<'_>, task: &Task, caller: &str) -> Result<()> {
 }
 
 /// Until the near agent says what the test has cost, it is what it may cost at most.
-fn note(purse: &Purse, task: &Task, left: Bytes, open: &mut Open) {
+fn note(
+    here: &Here<'_>,
+    task: &Task,
+    left: Option<Bytes>,
+    caller: &str,
+    open: &mut Open,
+) -> Result<()> {
+    let Some(note) = here.begin(task, left)? else { return Ok(()) };
     if open.notes.len() >= MOST_NOTES {
         open.notes.clear();
     }
-    let most = task.most_bytes().unwrap_or(left);
-    open.notes.insert(task.id.clone(), purse.begin(most));
+    open.notes.insert((task.id.clone(), caller.into()), note);
+    Ok(())
 }
 
-async fn closed(here: &Here<'_>, farewell: &Farewell, open: &mut Open) -> Answer {
+/// Ends what `caller` has opened for this task, and nothing of others.
+async fn closed(here: &Here<'_>, farewell: &Farewell, caller: &str, open: &mut Open) -> Answer {
     let Farewell { task, bytes } = farewell;
-    if let Some(listener) = open.listener.as_mut().filter(|listener| listener.task == *task) {
+    let is_its = |listener: &Listener| listener.task == *task && listener.caller == caller;
+    if let Some(listener) = open.listener.as_mut().filter(|listener| is_its(listener)) {
         listener.close().await;
         open.listener = None;
     }
-    if let Some((purse, note)) = here.purse.as_ref().zip(open.notes.remove(task)) {
-        purse.settle(note, Bytes(bytes.unwrap_or_default()));
-    }
+    let note = open.notes.remove(&(task.clone(), caller.to_owned()));
+    here.settle(note, Bytes(bytes.unwrap_or_default()));
     Answer::Closed
 }

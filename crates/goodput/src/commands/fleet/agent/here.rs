@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use goodput_bus::{BusError, Public};
 use goodput_fleet::{Limits, Role, Sealed, Task, Unreadable};
+use goodput_model::Bytes;
 use tokio::sync::Mutex;
 
 use super::called::Called;
@@ -14,6 +15,7 @@ use super::purse::Purse;
 use crate::commands::fleet::fence;
 use crate::commands::fleet::held::Held;
 use crate::commands::fleet::places::Places;
+use crate::commands::spent::Note;
 
 /// This agent.
 pub(super) struct Here<'a> {
@@ -43,9 +45,28 @@ pub(super) struct Here<'a> {
 
 impl Here<'_> {
     /// The limits as they are now.
-    pub fn limits(&self) -> Limits {
-        let left = self.purse.as_ref().map(Purse::left);
-        Limits { left, ..self.limits.clone() }
+    ///
+    /// # Errors
+    /// Nobody knows what is left of the budget.
+    pub fn limits(&self) -> Result<Limits> {
+        let left = self.purse.as_ref().map(Purse::left).transpose()?;
+        Ok(Limits { left, ..self.limits.clone() })
+    }
+
+    /// Notes what a test may cost at most, if there is a budget, of which this is `left`.
+    ///
+    /// # Errors
+    /// The budget would not count it.
+    pub fn begin(&self, task: &Task, left: Option<Bytes>) -> Result<Option<Note>> {
+        let budget = self.purse.as_ref().zip(left);
+        budget.map(|(purse, left)| purse.begin(task.most_bytes().unwrap_or(left))).transpose()
+    }
+
+    /// Notes what a test did cost.
+    pub fn settle(&self, note: Option<Note>, bytes: Bytes) {
+        if let Some((purse, note)) = self.purse.as_ref().zip(note) {
+            purse.settle(note, bytes);
+        }
     }
 
     /// The task in a message, if it is for this site and signed as it must be.

@@ -30,6 +30,8 @@ const BESIDE: Duration = Duration::from_secs(45);
 pub(super) struct Listener {
     /// The task that it is for.
     pub task: String,
+    /// The word of the site that calls.
+    pub caller: String,
     /// Where it listens.
     pub port: u16,
     /// What it proves.
@@ -46,11 +48,11 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Starts a server for the near end of a task, which will prove the key `near`. `turn` is this agent's right to be in a
-    /// test.
+    /// Starts a server for the near end of a task: the word of its site, and the key that it will prove. `turn` is this
+    /// agent's right to be in a test.
     pub async fn open(
         task: &Task,
-        near: &str,
+        (caller, near): (&str, &str),
         max_rate: Option<BitRate>,
         turn: OwnedMutexGuard<()>,
     ) -> Result<Self> {
@@ -71,6 +73,7 @@ impl Listener {
         };
         Ok(Self {
             task: task.id.clone(),
+            caller: caller.into(),
             port,
             key: own.key.public(),
             child,

@@ -38,7 +38,7 @@ use crate::commands::measured;
 use crate::commands::notifier::Notifier;
 use crate::data_dirs::state_dir;
 use crate::exit::Exit;
-use crate::screen;
+use crate::{exit, screen};
 
 /// Works until a signal comes.
 pub(super) fn run(args: &FleetAgentArgs, state: Option<PathBuf>) -> Result<Exit> {
@@ -62,7 +62,7 @@ async fn serve(
     let places = Places::of_agent(&args.nats, &args.name, &word).await?;
     let mut announcement = announcement(args);
     announcement.trusts = trust.as_ref().map(ToString::to_string);
-    announcement.limits.left = purse.as_ref().map(Purse::left);
+    announcement.limits.left = purse.as_ref().map(Purse::left).transpose()?;
     let value = serde_json::to_value(&announcement)?;
     let held = match Held::take(&places.agents, &word, value, interrupt, |_| false).await? {
         Taken::Held(held) => held,
@@ -98,12 +98,27 @@ async fn serve(
     ended.map(|()| Exit::Fine)
 }
 
-/// Says what is left of the budget, as it changes. Never ends.
+/// Says what is left of the budget, as it changes; while nobody knows, what was said last. Never ends.
 async fn announce<T>(here: &Here<'_>, mut announcement: Announcement) -> Result<T> {
+    let mut trouble = None;
     loop {
         tokio::time::sleep(BEAT).await;
-        announcement.limits = here.limits();
-        here.held.say(serde_json::to_value(&announcement)?);
+        match here.limits() {
+            Ok(limits) => {
+                trouble = None;
+                announcement.limits = limits;
+                here.held.say(serde_json::to_value(&announcement)?);
+            }
+            Err(why) => complain(&mut trouble, exit::in_words(&why)),
+        }
+    }
+}
+
+/// Says what is wrong, once until it changes.
+fn complain(said: &mut Option<String>, why: String) {
+    if said.as_ref() != Some(&why) {
+        screen::say(format_args!("goodput: {why}"));
+        *said = Some(why);
     }
 }
 

@@ -44,34 +44,47 @@ pub(super) async fn carry_out(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record> {
-    let limits = here.limits();
+    let limits = here.limits()?;
     if let Some(why) = limits.refuse(&here.site, task) {
         bail!(why);
     }
-    let (mut target, _) = target::of(task)?;
+    let (target, _) = target::of(task)?;
     let own = PrivateKey::of(rand::random())?;
-    let opened = open(here, task, sealed, &own).await;
-    if opened.is_err() {
-        // Only its answer may have been lost.
-        close(here, task, None).await;
-    }
-    let Opened { port, key, most } = opened?;
-    target.port = port;
-    let own = OwnKey { key: Arc::new(own), asked: true, servers: Arc::new(Invited(key)) };
+    let note = here.begin(task, limits.left)?;
+    let (cost, outcome) = match open(here, task, sealed, &own).await {
+        Ok(opened) => {
+            let test = Metered::new(task, least(limits.left, opened.most));
+            let outcome = measured(&test, task, (target, own), opened, interrupt, listener).await;
+            (Some(test.bytes()), outcome)
+        }
+        Err(why) => (None, Err(why)),
+    };
+    here.settle(note, cost.unwrap_or(Bytes(0)));
+    // Also without an answer: it may only have been lost.
+    close(here, task, cost.map(|cost| cost.0)).await;
+    outcome
+}
+
+/// What both sites pay for; absent: anything.
+fn least(one: Option<Bytes>, other: Option<Bytes>) -> Option<Bytes> {
+    one.into_iter().chain(other).min_by_key(|bytes| bytes.0)
+}
+
+/// Measures with the server that the far agent has opened.
+async fn measured(
+    test: &Metered<'_>,
+    task: &Task,
+    (mut target, own): (Target, PrivateKey),
+    opened: Opened,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Record> {
+    target.port = opened.port;
+    let servers = Arc::new(Invited(opened.key));
+    let own = OwnKey { key: Arc::new(own), asked: true, servers };
     let credentials = Credentials { key: Some(own), ..Credentials::default() };
-    let most = limits.left.into_iter().chain(most).min_by_key(|bytes| bytes.0);
-    let note = here.purse.as_ref().map(|purse| {
-        let left = limits.left.unwrap_or(Bytes(0));
-        (purse, purse.begin(task.most_bytes().unwrap_or(left)))
-    });
-    let test = Metered::new(task, most);
     let run = test.run(&target, &credentials, interrupt, listener);
     let outcome = timeout(Duration::from_secs_f64(task.length_s) + BESIDE, run).await;
-    let cost = test.bytes();
-    if let Some((purse, note)) = note {
-        purse.settle(note, cost);
-    }
-    close(here, task, Some(cost.0)).await;
     let beside_s = BESIDE.as_secs();
     outcome.with_context(|| format!("the test took {beside_s} s longer than its length"))?
 }
