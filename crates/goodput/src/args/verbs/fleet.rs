@@ -21,7 +21,7 @@ Examples:
 const AGENT_EXAMPLES: &str = "\
 Examples:
     goodput fleet agent --nats tls://bus --nkey a.site/login.nk --name a
-    goodput fleet agent --nats nats://bus --name b --max-rate 100mbit --budget 20GB/day";
+    goodput fleet agent --nats nats://bus --name b --budget 20GB/day";
 
 const KEYS_EXAMPLE: &str = "\
 Example:
