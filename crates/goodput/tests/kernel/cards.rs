@@ -67,7 +67,7 @@ const CARDS: [Card; 4] = [
 ];
 
 /// All cards are in one network namespace, which one run changes at a time.
-static TURN: Mutex<()> = Mutex::new(());
+pub static TURN: Mutex<()> = Mutex::new(());
 
 /// Every test of this file.
 pub fn all() -> Vec<Trial> {

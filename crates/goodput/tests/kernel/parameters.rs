@@ -6,13 +6,16 @@ use std::io::{self, Write};
 use goodput_settings::parameters::DOCUMENTED;
 use libtest_mimic::{Failed, Trial};
 
+use crate::cards::TURN;
+use crate::in_turn;
 use crate::program::goodput;
 
 /// Every test of this module.
 pub fn all() -> Vec<Trial> {
     vec![
         Trial::test("what_is_just_outside_of_a_documented_range_is_refused", outside),
-        Trial::test("a_value_that_no_kernel_takes_is_refused_before_the_change", explained),
+        // The program asks for the right to change this host first.
+        in_turn(&TURN, "a_value_that_no_kernel_takes_is_refused_before_the_change", explained),
     ]
 }
 
