@@ -27,7 +27,7 @@ impl Mover for Copy {
     }
 
     fn summary(&self) -> &'static str {
-        "send and receive through a buffer, as most programs do"
+        "send and receive through a buffer; received bytes are copied into it again and again"
     }
 
     fn takes(&self, _source: &Source) -> bool {
