@@ -1,5 +1,7 @@
 //! Kept records as pictures.
 
+mod kept;
+
 use std::collections::BTreeSet;
 
 use goodput_charts::{ALL, Figure, figures, page, ticket};
@@ -7,16 +9,7 @@ use goodput_model::{
     BitRate, Bytes, CapturedPayload, EndName, GapBin, Gaps, Known, PacketCapture, Record, Transport,
 };
 
-const RECORDS: [(&str, &str); 8] = [
-    ("both", include_str!("records/both.json")),
-    ("compare", include_str!("records/compare.json")),
-    ("dose", include_str!("records/dose.json")),
-    ("factors", include_str!("records/factors.json")),
-    ("latency", include_str!("records/latency.json")),
-    ("shaping", include_str!("records/shaping.json")),
-    ("udp", include_str!("records/udp.json")),
-    ("window", include_str!("records/window.json")),
-];
+use kept::RECORDS;
 
 fn records() -> impl Iterator<Item = (&'static str, Record)> {
     RECORDS.into_iter().map(|(name, json)| (name, serde_json::from_str(json).expect(name)))

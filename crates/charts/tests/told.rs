@@ -1,20 +1,13 @@
 //! What a page and a ticket say before their charts: the answer, and how it was measured.
 
+mod kept;
+
 use std::collections::HashSet;
 
 use goodput_charts::{figures, page, ticket, title};
 use goodput_model::{Change, Kind, Known, Purpose, Record, Tuning, TuningOutcome, TuningStep};
 
-const RECORDS: [(&str, &str); 8] = [
-    ("both", include_str!("records/both.json")),
-    ("compare", include_str!("records/compare.json")),
-    ("dose", include_str!("records/dose.json")),
-    ("factors", include_str!("records/factors.json")),
-    ("latency", include_str!("records/latency.json")),
-    ("shaping", include_str!("records/shaping.json")),
-    ("udp", include_str!("records/udp.json")),
-    ("window", include_str!("records/window.json")),
-];
+use kept::RECORDS;
 
 fn of(wanted: &str) -> Record {
     let (_, text) = RECORDS.iter().find(|(name, _)| *name == wanted).expect("it is listed");
