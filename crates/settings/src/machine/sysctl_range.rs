@@ -9,6 +9,7 @@ use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -27,16 +28,18 @@ const HIGHEST: i128 = u64::MAX as i128;
 
 /// Values that the kernel has taken: a comparison asks for each many times, and a namespace costs milliseconds.
 static TAKEN: Mutex<Option<HashSet<Trial>>> = Mutex::new(None);
-/// Most values to remember; a server is asked for values for months.
-const MOST_REMEMBERED: usize = 1000;
+/// Most values to remember, each with some 20 kB of other parameters; a server is asked for values for months.
+const MOST_REMEMBERED: usize = 100;
 
-/// A value to be tried, after others.
+/// A value to be tried, and all that the kernel's answer may depend on.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Trial {
     path: PathBuf,
     value: String,
     /// Parameters that have their new values by then.
     earlier: Vec<(PathBuf, String)>,
+    /// The other parameters, as they are now.
+    beside: Vec<(PathBuf, String)>,
 }
 
 /// Refuses a value that the kernel would refuse once `earlier` is in effect, if every network namespace has the
@@ -57,26 +60,26 @@ pub(super) fn check(
         return Ok(());
     }
     let earlier = earlier.iter().filter_map(parameter).filter(|(path, _)| may_be_tried(path));
-    let trial = Trial { path, value: value.to_owned(), earlier: earlier.collect() };
+    let (earlier, beside) = (earlier.collect(), beside(&path));
+    let trial = Trial { path, value: value.to_owned(), earlier, beside };
     if is_remembered(&trial) {
         return Ok(());
     }
-    let beside = beside(&trial.path);
     let refusal = namespace::in_new_namespace(|| {
-        resemble(&beside);
+        resemble(&trial.beside);
         // Whether one of these is refused was asked before; one that isn't there keeps none of the others from it.
         for (path, value) in &trial.earlier {
             let _ = write(path, value);
         }
         refusal(&trial.path, &trial.value)
     });
-    match refusal.ok().flatten() {
-        Some(why) => Err(bad(setting, value, why)),
-        None => {
-            remember(trial);
-            Ok(())
-        }
+    match refusal {
+        Ok(Some(why)) => return Err(bad(setting, value, why)),
+        Ok(None) => remember(trial),
+        // Nothing was tried.
+        Err(_) => {}
     }
+    Ok(())
 }
 
 /// The path below /proc/sys.
@@ -113,7 +116,13 @@ fn remember(trial: Trial) {
 fn beside(path: &Path) -> Vec<(PathBuf, String)> {
     let entries = path.parent().and_then(|folder| fs::read_dir(folder).ok());
     let files = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+    let files = files.filter(|file| may_be_tried(file) && may_be_written(file));
     files.filter_map(|file| Some((file.clone(), fs::read_to_string(file).ok()?))).collect()
+}
+
+/// What only the kernel changes, such as `tcp_available_congestion_control`, is no setting.
+fn may_be_written(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|data| data.permissions().mode() & 0o200 != 0)
 }
 
 /// Gives these parameters these values here, twice, because the order may matter. What this namespace lacks or refuses
@@ -210,7 +219,8 @@ mod tests {
             assert!(said.contains("this kernel takes 1 to 300"), "{said}");
             assert!(crate::check_value(&setting, "299").is_ok());
             let path = sysctl_name::path(&setting).unwrap();
-            let trial = Trial { path, value: "299".into(), earlier: Vec::new() };
+            let beside = beside(&path);
+            let trial = Trial { path, value: "299".into(), earlier: Vec::new(), beside };
             assert!(is_remembered(&trial));
             let buffers: SettingRef = "sysctl.net.ipv4.tcp_rmem".parse().unwrap();
             let said = crate::check_value(&buffers, "0 0 0").unwrap_err().to_string();
@@ -226,6 +236,8 @@ mod tests {
             assert!(check(&start, "33000", &[]).is_err(), "above the first port of the range");
             write(&folder.join("ip_local_port_range"), "40000 50000").unwrap();
             assert!(check(&start, "33000", &[]).is_ok());
+            write(&folder.join("ip_local_port_range"), "32768 60999").unwrap();
+            assert!(check(&start, "33000", &[]).is_err(), "what was taken is no answer any more");
         });
     }
 
