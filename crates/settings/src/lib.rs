@@ -37,6 +37,7 @@ mod scope;
 mod setting;
 pub mod settings;
 mod side_effects;
+mod standing;
 pub mod steering;
 mod sysctl_cell;
 mod turn;
@@ -77,5 +78,6 @@ pub use saved::{
     remove_saved, save, saved,
 };
 pub use setting::{Assignment, Backend, Machine, Scope, Setting, Unit};
+pub use standing::{Standing, standing};
 pub use turn::Turn;
 pub use undo::{settle_before, undo, undo_and_forget};

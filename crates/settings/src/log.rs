@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use goodput_model::SettingRef;
@@ -22,6 +22,9 @@ const MAX_BYTES: u64 = 4 << 20;
 
 /// The newest part of each file that is read, bytes.
 const MAX_READ_BYTES: u64 = 1 << 20;
+
+/// What the file of a journal has behind the name of its run.
+const JOURNAL_EXTENSION: &str = "jsonl";
 
 /// One change of a setting of this host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +45,13 @@ pub struct LoggedChange {
     /// Inode number of the network namespace in which it was made, as in `net:[4026531833]`; absent if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub netns: Option<u64>,
+}
+
+impl LoggedChange {
+    /// The journal of the run that made it, which is gone once there is nothing to put back. The run is named after it.
+    pub(crate) fn journal(&self, state_dir: &Path) -> Option<PathBuf> {
+        Some(state_dir.join(format!("{}.{JOURNAL_EXTENSION}", self.run.as_ref()?)))
+    }
 }
 
 /// What a change was.

@@ -1,0 +1,94 @@
+//! Changes that stand: what was changed on purpose and kept. Each can be taken back by itself.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::Path;
+
+use goodput_model::SettingRef;
+
+use crate::log::{ChangeKind, LoggedChange, changes, network_namespace};
+use crate::lookup::read;
+use crate::{Changes, GuardProgram, SettingError};
+
+/// A change that is still in effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// What was changed.
+    pub setting: SettingRef,
+    /// The change, as it is in the log.
+    pub logged: LoggedChange,
+}
+
+impl Standing {
+    /// Sets the value before the change again, until the next boot. Returns the value that is then in effect.
+    ///
+    /// # Errors
+    /// As those of [`Changes::apply`].
+    pub fn take_back(&self, state_dir: &Path, guard: GuardProgram) -> Result<String, SettingError> {
+        let mut changes = Changes::begin(state_dir, guard)?;
+        let effective = changes.apply(&self.setting, &self.logged.from)?;
+        changes.keep()?;
+        Ok(effective)
+    }
+}
+
+/// The changes in the log of `state_dir` that are still in effect in this network namespace, the newest first: the
+/// newest one of each setting, unless the journal of its run is still there to put it back.
+///
+/// # Errors
+/// When there is a log that can't be read.
+pub fn standing(state_dir: &Path) -> io::Result<Vec<Standing>> {
+    let here = network_namespace();
+    let mut seen = HashSet::new();
+    let of_here = changes(state_dir)?.into_iter().filter(|one| one.netns == here);
+    let newest = of_here.filter(|one| seen.insert(one.setting.clone()));
+    let kept = newest.filter(|one| one.journal(state_dir).is_none_or(|journal| !journal.exists()));
+    Ok(kept.filter_map(in_effect).collect())
+}
+
+fn in_effect(logged: LoggedChange) -> Option<Standing> {
+    let setting: SettingRef = logged.setting.parse().ok()?;
+    let stands = logged.what == ChangeKind::Set && logged.from != logged.to;
+    (stands && read(&setting).ok()? == logged.to).then_some(Standing { setting, logged })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{guard, in_scene};
+
+    #[test]
+    fn what_was_kept_stands_until_it_is_taken_back() {
+        in_scene(|state_dir| {
+            let setting: SettingRef = "sysctl.net.ipv4.tcp_reordering".parse().unwrap();
+            let before = read(&setting).unwrap();
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            changes.apply(&setting, "7").unwrap();
+            assert_eq!(standing(state_dir).unwrap(), [], "its run may put it back");
+            changes.keep().unwrap();
+            let found = standing(state_dir).unwrap();
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!((&found[0].logged.from, &*found[0].logged.to), (&before, "7"));
+            assert_eq!(found[0].take_back(state_dir, guard()).unwrap(), before);
+            assert_eq!(read(&setting).unwrap(), before);
+            // Taking back is a change as well.
+            assert_eq!(standing(state_dir).unwrap()[0].logged.from, "7");
+        });
+    }
+
+    #[test]
+    fn what_was_put_back_or_changed_by_others_does_not_stand() {
+        in_scene(|state_dir| {
+            let setting: SettingRef = "sysctl.net.ipv4.tcp_reordering".parse().unwrap();
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            changes.apply(&setting, "7").unwrap();
+            assert!(changes.restore().is_clean());
+            assert_eq!(standing(state_dir).unwrap(), []);
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            changes.apply(&setting, "7").unwrap();
+            changes.keep().unwrap();
+            std::fs::write("/proc/sys/net/ipv4/tcp_reordering", "9").unwrap();
+            assert_eq!(standing(state_dir).unwrap(), []);
+        });
+    }
+}
