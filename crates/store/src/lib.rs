@@ -6,17 +6,21 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod compat;
+mod database;
+mod entry;
 pub mod error;
+mod kept;
+mod migration;
 pub mod path;
-mod read_only;
-mod schema;
-mod search;
+mod sqlite;
 pub mod store;
+mod wanted;
 mod watched;
 
 pub use compat::read_record;
+pub use entry::{Entry, Newest, Traffic};
 pub use error::{RecordError, StoreError};
 pub use path::default_path;
-pub use search::{MAX_NAMES, Names, Wanted};
-pub use store::{Entry, Newest, Store, Traffic};
+pub use store::Store;
+pub use wanted::{MAX_NAMES, Names, Wanted};
 pub use watched::{Series, Tested, Watched};

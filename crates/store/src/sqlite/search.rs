@@ -1,6 +1,8 @@
-//! What a search of the history looks for, and how it is asked of SQLite.
+//! How a search of the history is asked of SQLite.
 
-use rusqlite::ToSql;
+use rusqlite::{Connection, ToSql};
+
+use crate::wanted::{MAX_NAMES, Wanted, occurring};
 
 /// What is read of each record, and which records are wanted: all of it is in the index `records_listed`, and in a small
 /// table beside the records.
@@ -28,104 +30,67 @@ const OF_TARGET: &str = "records AS found INDEXED BY records_by_target
         ON listed.id = found.id AND found.target = :target";
 
 /// Each target once. This index is smaller than that of the list, and equal targets stand together.
-pub(crate) const TARGETS: &str = "SELECT DISTINCT target FROM records INDEXED BY records_by_target";
+const TARGETS: &str = "SELECT DISTINCT target FROM records INDEXED BY records_by_target";
 
 /// Deletes what began before a time. Without the index, SQLite would look at each record.
-pub(crate) const DELETE_ALL: &str = "DELETE FROM records
+pub(super) const DELETE_ALL: &str = "DELETE FROM records
      WHERE id IN (SELECT id FROM records INDEXED BY records_listed WHERE started < ?1)";
 
 /// Deletes what was spent before a time, but not within the last day, for which a watch's budget is.
-pub(crate) const DELETE_SPENT: &str = "DELETE FROM spent WHERE id IN (
+pub(super) const DELETE_SPENT: &str = "DELETE FROM spent WHERE id IN (
         SELECT id FROM spent INDEXED BY spent_by_start
         WHERE started < min(?1, strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-1 day'))
      )";
 
-/// Most targets, and most limits, that a person is offered to choose from.
-pub const MAX_NAMES: usize = 200;
-
-/// Which records of the history to find. Absent: all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// Only records with a smaller number.
-    pub before: Option<i64>,
-    /// Only of this kind of command, as in the record's JSON: `test`, `compare`.
-    pub kind: Option<String>,
-    /// Only of exactly this target.
-    pub target: Option<String>,
-    /// Only of targets that contain this text, in capitals or not (ASCII).
-    pub text: Option<String>,
-    /// Only with this limiting rule.
-    pub limited_by: Option<String>,
-    /// Only those that began at this time or later, RFC 3339, UTC, or the beginning of such a time.
-    pub from: Option<String>,
-    /// Only those that began before this time.
-    pub until: Option<String>,
-    /// At most this number of records.
-    pub limit: u32,
-}
-
-impl Default for Wanted {
-    /// Everything.
-    fn default() -> Self {
-        let [kind, target, text, limited_by, from, until] = [const { None }; 6];
-        Self { before: None, kind, target, text, limited_by, from, until, limit: u32::MAX }
-    }
-}
-
-impl Wanted {
-    /// The query, from the newest record on. It reads indexes alone, and ends when it has found enough.
-    pub(crate) fn query(&self) -> String {
-        let (records, newest) = match self.target {
-            Some(_) => (OF_TARGET, "found.id"),
-            None => (OF_ALL, "listed.id"),
-        };
-        format!(
-            "SELECT {COLUMNS} FROM {records} {DESCRIBED} {CONDITIONS} ORDER BY {newest} DESC LIMIT :limit"
-        )
-    }
-
-    /// The values of the parameters of the query.
-    pub(crate) fn parameters(&self) -> [(&str, &dyn ToSql); 8] {
-        [
-            (":before", &self.before),
-            (":kind", &self.kind),
-            (":target", &self.target),
-            (":text", &self.text),
-            (":limited_by", &self.limited_by),
-            (":from", &self.from),
-            (":until", &self.until),
-            (":limit", &self.limit),
-        ]
-    }
-}
-
-/// What a person may search for: at most [`MAX_NAMES`] of each, in alphabetical order.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Names {
-    /// Targets.
-    pub targets: Vec<String>,
-    /// Ids of limiting rules, or `none`.
-    pub limits: Vec<String>,
-}
-
-/// The values of a column that has an index. Each step leads to the next value, past all records that have the same:
-/// `DISTINCT` would read all of them.
-pub(crate) fn occurring(column: &str) -> String {
+/// The query, from the newest record on. It reads indexes alone, and ends when it has found enough.
+pub(super) fn query(wanted: &Wanted) -> String {
+    let (records, newest) = match wanted.target {
+        Some(_) => (OF_TARGET, "found.id"),
+        None => (OF_ALL, "listed.id"),
+    };
     format!(
-        "WITH RECURSIVE found(value) AS (
-            SELECT min({column}) FROM records
-            UNION ALL
-            SELECT (SELECT min({column}) FROM records WHERE {column} > value) FROM found WHERE value IS NOT NULL
-         )
-         SELECT value FROM found WHERE value IS NOT NULL LIMIT {MAX_NAMES}"
+        "SELECT {COLUMNS} FROM {records} {DESCRIBED} {CONDITIONS} ORDER BY {newest} DESC LIMIT :limit"
     )
+}
+
+/// The values of the parameters of the query.
+pub(super) fn parameters(wanted: &Wanted) -> [(&str, &dyn ToSql); 8] {
+    [
+        (":before", &wanted.before),
+        (":kind", &wanted.kind),
+        (":target", &wanted.target),
+        (":text", &wanted.text),
+        (":limited_by", &wanted.limited_by),
+        (":from", &wanted.from),
+        (":until", &wanted.until),
+        (":limit", &wanted.limit),
+    ]
+}
+
+/// The query for the values of a column that a person may choose from.
+pub(super) fn names(column: &str) -> String {
+    format!("{} LIMIT {MAX_NAMES}", occurring("records", column))
+}
+
+/// Targets that contain a text, no more than `most`.
+pub(super) fn targets_with(
+    db: &Connection,
+    text: &str,
+    most: usize,
+) -> rusqlite::Result<Vec<String>> {
+    // As SQLite's lower().
+    let text = text.to_ascii_lowercase();
+    let mut all = db.prepare(TARGETS)?;
+    let targets = all.query_map([], |row| row.get::<_, String>(0))?;
+    let has = |target: &String| target.to_ascii_lowercase().contains(&text);
+    targets.filter(|target| target.as_ref().map_or(true, has)).take(most).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Store;
-    use crate::watched::{DELETE_WATCHED, SPENT};
+    use crate::sqlite::watched::{DELETE_WATCHED, SPENT};
 
     /// The steps in which SQLite answers a query.
     fn steps(query: &str, parameters: &[(&str, &dyn ToSql)]) -> Vec<String> {
@@ -160,7 +125,7 @@ mod tests {
             ),
         ];
         for (wanted, expected) in searches {
-            assert_eq!(steps(&wanted.query(), &wanted.parameters()), expected, "no sorting");
+            assert_eq!(steps(&query(&wanted), &parameters(&wanted)), expected, "no sorting");
         }
         let expected = ["SCAN records USING COVERING INDEX records_by_target"];
         assert_eq!(steps(TARGETS, &[]), expected);
@@ -187,7 +152,7 @@ mod tests {
     #[test]
     fn names_are_found_without_reading_what_is_between() {
         for (column, index) in [("target", "records_by_target"), ("rule", "records_by_rule")] {
-            let steps = steps(&occurring(column), &[]);
+            let steps = steps(&names(column), &[]);
             let reading = steps.iter().filter(|step| step.contains("records"));
             let by_index = |step: &String| {
                 step.starts_with("SEARCH records")

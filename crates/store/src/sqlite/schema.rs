@@ -5,30 +5,10 @@ use std::path::Path;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::error::StoreError;
+use crate::migration::{Migration, needed};
 
 /// Marks the file as goodput's (`PRAGMA application_id`): "gdpt".
 const APPLICATION_ID: i64 = 0x6764_7074;
-
-/// A step from one schema to the next.
-#[derive(Debug, Clone, Copy)]
-struct Migration {
-    sql: &'static str,
-    /// Whether a goodput that knows only the schema before can use the file afterwards, and this one what that goodput
-    /// writes: everything that it reads is still there, and what is new has a default.
-    is_addition: bool,
-}
-
-impl Migration {
-    /// A step after which a goodput that doesn't know it must not use the file.
-    const fn change(sql: &'static str) -> Self {
-        Self { sql, is_addition: false }
-    }
-
-    /// A step that a goodput which doesn't know it need not know.
-    const fn addition(sql: &'static str) -> Self {
-        Self { sql, is_addition: true }
-    }
-}
 
 /// Entry n converts a file of schema n to schema n + 1. Entries are added, never changed: files of each schema exist.
 ///
@@ -123,12 +103,12 @@ const MIGRATIONS: [Migration; 7] = [
 
 /// Makes the tables in a new file and migrates an old one. If several processes try at once, one
 /// does it.
-pub(crate) fn migrate(db: &mut Connection, path: &Path) -> Result<(), StoreError> {
+pub(super) fn migrate(db: &mut Connection, path: &Path) -> Result<(), StoreError> {
     migrate_by(&MIGRATIONS, db, path)
 }
 
 /// Whether the file can be read as it is. Reading it shows also whether it can be read at all.
-pub(crate) fn is_current(db: &Connection) -> bool {
+pub(super) fn is_current(db: &Connection) -> bool {
     let known = MIGRATIONS.len();
     checked_schema(db, known, Path::new("")).is_ok_and(|schema| schema >= known)
 }
@@ -193,11 +173,6 @@ fn run(migrations: &[Migration], step: &Transaction, from: usize) -> rusqlite::R
     }
     step.pragma_update(None, "application_id", APPLICATION_ID)?;
     step.pragma_update(None, "user_version", needed as u32)
-}
-
-/// The schema that a goodput must know to use a file to which these steps led: the last one that was no addition.
-fn needed(migrations: &[Migration]) -> usize {
-    migrations.iter().rposition(|migration| !migration.is_addition).map_or(0, |last| last + 1)
 }
 
 #[cfg(test)]

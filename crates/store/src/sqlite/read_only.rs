@@ -11,10 +11,10 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use crate::schema::is_current;
+use super::schema::is_current;
 
 /// Opens the file; `None` if it can't be read, or has a schema that this program would have to change first.
-pub(crate) fn open(path: &Path) -> Option<Connection> {
+pub(super) fn open(path: &Path) -> Option<Connection> {
     let log = has_log(path);
     let ways: [&dyn Fn() -> rusqlite::Result<Connection>; 2] = match log {
         // The index of another process, or what one left.

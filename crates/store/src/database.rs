@@ -1,0 +1,63 @@
+//! What the history asks of a database. Whatever does not depend on the database is in [`crate::Store`].
+
+use std::fmt;
+
+use crate::entry::Entry;
+use crate::error::StoreError;
+use crate::kept::Kept;
+use crate::wanted::{Names, Wanted};
+use crate::watched::{Series, Tested, Watched};
+
+/// A database with records. Each action is whole, or it fails and changes nothing.
+pub(crate) trait Database: fmt::Debug + Send {
+    /// Whether this is still the database that would be opened now.
+    fn is_in_place(&self) -> bool;
+
+    /// Whether something failed since it was opened that waiting does not help against.
+    fn has_failed(&self) -> bool;
+
+    /// Stores a record, of a watch's test if it is `watched`; on return it is on disk. Returns its number.
+    fn add(&self, kept: &Kept, watched: Option<&Watched>) -> Result<i64, StoreError>;
+
+    /// The wanted records, newest first.
+    fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError>;
+
+    /// Targets that contain this text, in capitals or not (ASCII); no more than `most`.
+    fn targets_with(&self, text: &str, most: usize) -> Result<Vec<String>, StoreError>;
+
+    /// The targets and limits that occur.
+    fn names(&self) -> Result<Names, StoreError>;
+
+    /// The JSON of the record `id`, as it was kept; `None` without such a record.
+    fn json(&self, id: i64) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Deletes what began before `started`, but not what was spent in the last day. Returns the number of records.
+    fn delete_before(&self, started: &str) -> Result<usize, StoreError>;
+
+    /// The newest whole tests of a series, newest first, at most `most`.
+    fn tests_of(&self, series: &Series, most: usize) -> Result<Vec<Tested>, StoreError>;
+
+    /// Marks the test with this record as the first one after a change.
+    fn mark_change(&self, record: i64) -> Result<(), StoreError>;
+
+    /// Notes what a test may cost. Returns the number of the note.
+    fn spend(&self, target: &str, started: &str, bytes: i64) -> Result<i64, StoreError>;
+
+    /// Corrects a note.
+    fn settle(&self, note: i64, bytes: i64) -> Result<(), StoreError>;
+
+    /// When the tests of `target` that began at `from` or later began, in that order, and what each cost.
+    fn spent(&self, target: &str, from: &str) -> Result<Vec<(String, i64)>, StoreError>;
+
+    /// The records of all tests of watches and when each began, in the order in which they were stored.
+    fn watched_times(&self) -> Result<Vec<(i64, String)>, StoreError>;
+
+    /// Deletes the tests of watches with the numbers up to `last`. Returns the number of records.
+    fn delete_watched(&self, last: i64) -> Result<usize, StoreError>;
+
+    /// The records from `first` to `last` that are tests of watches.
+    fn watched_between(&self, first: i64, last: i64) -> Result<Vec<i64>, StoreError>;
+
+    /// All series, the oldest first.
+    fn series(&self) -> Result<Vec<Series>, StoreError>;
+}

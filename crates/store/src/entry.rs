@@ -1,0 +1,82 @@
+//! One line of the history.
+
+use std::fmt;
+
+use goodput_model::{BitRate, Direction, Record, Transport};
+
+use crate::compat::knows;
+use crate::error::{RecordError, StoreError};
+
+/// One line of the history.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Number of the record; never reused.
+    pub id: i64,
+    /// When it began, RFC 3339, UTC.
+    pub started: String,
+    /// The kind of command that made it, as in the record's JSON: `test`, `compare`.
+    pub kind: String,
+    /// The target, as typed by the user.
+    pub target: String,
+    /// The record's main number.
+    pub goodput: BitRate,
+    /// Id of the limiting rule, or `none`.
+    pub limit: String,
+    /// Format of the record.
+    pub format: u32,
+    /// How it was measured; `None` if an older goodput kept it.
+    pub traffic: Option<Traffic>,
+    /// What a command with several runs found, in a line; `None` of one with a single run, whose answer is its goodput,
+    /// and of what an older goodput kept.
+    pub answer: Option<String>,
+}
+
+/// What makes results of one target comparable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Traffic {
+    /// `tcp` or `udp`, as in the record's JSON.
+    pub transport: String,
+    /// `send`, `reverse` or `both`, as in the record's JSON.
+    pub direction: String,
+    /// Flows of each direction.
+    pub flows: u32,
+}
+
+impl fmt::Display for Traffic {
+    /// `TCP reverse, 4 flows`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { flows, .. } = self;
+        write!(f, "{}, {flows} flow{}", self.way(), if *flows == 1 { "" } else { "s" })
+    }
+}
+
+impl Traffic {
+    /// `TCP reverse`.
+    pub fn way(&self) -> String {
+        let read = |text: &str| serde_json::Value::from(text);
+        let transport = serde_json::from_value::<Transport>(read(&self.transport));
+        let direction = serde_json::from_value::<Direction>(read(&self.direction));
+        // What a newer goodput wrote stays as it is.
+        let transport = transport.map_or_else(|_| self.transport.clone(), |one| one.to_string());
+        let direction = direction.map_or_else(|_| self.direction.clone(), |one| one.to_string());
+        format!("{transport} {direction}")
+    }
+}
+
+impl Entry {
+    /// Whether this program reads records of this format. Damage shows only when the record is read.
+    ///
+    /// Errors: a newer goodput wrote it.
+    pub fn readable(&self) -> Result<(), RecordError> {
+        knows(self.format)
+    }
+}
+
+/// The newest of some records, as far as they can be read.
+#[derive(Debug)]
+pub struct Newest {
+    /// The newest that fits.
+    pub record: Option<Record>,
+    /// Why newer ones can't be read, the newest first. Any of them may fit.
+    pub unread: Vec<StoreError>,
+}

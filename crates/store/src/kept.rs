@@ -1,0 +1,37 @@
+//! What is kept of a record: its JSON, and beside it what a list shows.
+
+use goodput_model::{Record, answer};
+use serde_json::Value;
+
+use crate::error::{RecordError, StoreError};
+
+/// The columns of a record.
+#[derive(Debug)]
+pub(crate) struct Kept<'a> {
+    pub record: &'a Record,
+    /// The record itself.
+    pub json: String,
+    pub kind: String,
+    pub transport: String,
+    pub direction: String,
+    pub answer: Option<String>,
+}
+
+impl<'a> Kept<'a> {
+    /// # Errors
+    /// It could not be read back, which is a bug.
+    pub fn of(record: &'a Record) -> Result<Self, StoreError> {
+        let unkeepable = |source| StoreError::Unkeepable { source };
+        let json = record.to_readable_json().map_err(RecordError::from).map_err(unkeepable)?;
+        let kind = serde_json::to_value(record.kind).map_err(RecordError::from);
+        let kind = text(kind.map_err(unkeepable)?);
+        let of_plan = |value: serde_json::Result<Value>| value.map(text).unwrap_or_default();
+        let transport = of_plan(serde_json::to_value(record.plan.transport));
+        let direction = of_plan(serde_json::to_value(record.plan.direction));
+        Ok(Self { record, json, kind, transport, direction, answer: answer(record) })
+    }
+}
+
+fn text(value: Value) -> String {
+    value.as_str().map(str::to_owned).unwrap_or_default()
+}

@@ -1,0 +1,213 @@
+//! The history in one file of SQLite. Several goodput processes may read and write it at once.
+
+mod file;
+mod read_only;
+mod records;
+mod schema;
+mod search;
+mod watched;
+
+use std::cell::Cell;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
+
+use crate::database::Database;
+use crate::entry::Entry;
+use crate::error::StoreError;
+use crate::kept::Kept;
+use crate::wanted::{Names, Wanted};
+use crate::watched::{Series, Tested, Watched};
+use file::{identity, make_directory, make_file, real_path, trust_directory};
+use schema::migrate;
+
+/// How long to wait for another process that writes. Writing a record takes milliseconds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The history in a file, open.
+#[derive(Debug)]
+pub(crate) struct Sqlite {
+    db: Connection,
+    path: PathBuf,
+    /// Device and number of the file.
+    file: Option<(u64, u64)>,
+    /// Whether something failed that a full disk or another process does not explain.
+    has_failed: Cell<bool>,
+}
+
+impl Sqlite {
+    /// As [`crate::Store::open`] says.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        make_directory(path)?;
+        trust_directory(path)?;
+        make_file(path)?;
+        let failed = |source| StoreError::sqlite("open", path, source);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut db = Connection::open_with_flags(real_path(path)?, flags).map_err(failed)?;
+        db.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+        migrate(&mut db, path)?;
+        use_write_ahead_log(&db).map_err(failed)?;
+        db.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+        Ok(Self::of(db, path))
+    }
+
+    /// As [`crate::Store::open_to_read`] says.
+    pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
+        let why = match Self::open(path) {
+            Err(why) if why.is_about_writing() => why,
+            opened => return opened,
+        };
+        // A file that was made just before, on a full disk, has nothing in it.
+        match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Self::empty(path),
+            Ok(file) if file.len() == 0 => return Self::empty(path),
+            _ => {}
+        }
+        trust_directory(path)?;
+        let db = read_only::open(&real_path(path)?).ok_or(why)?;
+        db.busy_timeout(BUSY_TIMEOUT).map_err(|source| StoreError::sqlite("open", path, source))?;
+        Ok(Self::of(db, path))
+    }
+
+    /// A history without a file.
+    fn empty(path: &Path) -> Result<Self, StoreError> {
+        let db = Connection::open_in_memory();
+        let mut db = db.map_err(|source| StoreError::sqlite("open", path, source))?;
+        migrate(&mut db, path)?;
+        Ok(Self::of(db, path))
+    }
+
+    fn of(db: Connection, path: &Path) -> Self {
+        let file = fs::metadata(path).ok().as_ref().map(identity);
+        Self { db, path: path.to_path_buf(), file, has_failed: Cell::new(false) }
+    }
+
+    fn failed(&self, doing: &'static str, source: rusqlite::Error) -> StoreError {
+        let why = StoreError::sqlite(doing, &self.path, source);
+        let passes = matches!(why, StoreError::DiskFull { .. } | StoreError::Busy { .. });
+        self.has_failed.set(self.has_failed.get() || !passes);
+        why
+    }
+
+    fn write(&self, sql: &str, parameters: impl rusqlite::Params) -> Result<(), StoreError> {
+        let written = self.db.execute(sql, parameters).map(drop);
+        written.map_err(|source| self.failed("write to", source))
+    }
+
+    fn all<T>(
+        &self,
+        select: &str,
+        parameters: impl rusqlite::Params,
+        one: impl FnMut(&Row) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        let read =
+            || self.db.prepare(select)?.query_map(parameters, one)?.collect::<Result<_, _>>();
+        read().map_err(|source| self.failed("read", source))
+    }
+}
+
+impl Database for Sqlite {
+    fn is_in_place(&self) -> bool {
+        self.file.is_some() && fs::metadata(&self.path).ok().as_ref().map(identity) == self.file
+    }
+
+    fn has_failed(&self) -> bool {
+        self.has_failed.get()
+    }
+
+    fn add(&self, kept: &Kept, watched: Option<&Watched>) -> Result<i64, StoreError> {
+        let failed = |source| self.failed("write to", source);
+        let step = self.db.unchecked_transaction().map_err(failed)?;
+        let id = records::insert(&step, kept).map_err(failed)?;
+        if let Some(watched) = watched {
+            watched::insert(&step, id, kept, watched).map_err(failed)?;
+        }
+        step.commit().map_err(failed)?;
+        Ok(id)
+    }
+
+    fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError> {
+        self.all(&search::query(wanted), &search::parameters(wanted)[..], records::entry)
+    }
+
+    fn targets_with(&self, text: &str, most: usize) -> Result<Vec<String>, StoreError> {
+        let read = || search::targets_with(&self.db, text, most);
+        read().map_err(|source| self.failed("read", source))
+    }
+
+    fn names(&self) -> Result<Names, StoreError> {
+        let read = |column| self.all(&search::names(column), [], |row| row.get(0));
+        Ok(Names { targets: read("target")?, limits: read("rule")? })
+    }
+
+    fn json(&self, id: i64) -> Result<Option<Vec<u8>>, StoreError> {
+        records::json(&self.db, id).map_err(|source| self.failed("read", source))
+    }
+
+    fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
+        records::delete_before(&self.db, started).map_err(|source| self.failed("write to", source))
+    }
+
+    fn tests_of(&self, series: &Series, most: usize) -> Result<Vec<Tested>, StoreError> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let of = rusqlite::params![series.target, series.plan, most];
+        self.all(watched::TESTS, of, watched::tested)
+    }
+
+    fn mark_change(&self, record: i64) -> Result<(), StoreError> {
+        self.write("UPDATE watched SET begins_change = 1 WHERE record = ?1", [record])
+    }
+
+    fn spend(&self, target: &str, started: &str, bytes: i64) -> Result<i64, StoreError> {
+        let insert = "INSERT INTO spent (target, started, bytes) VALUES (?1, ?2, ?3)";
+        self.write(insert, rusqlite::params![target, started, bytes])?;
+        Ok(self.db.last_insert_rowid())
+    }
+
+    fn settle(&self, note: i64, bytes: i64) -> Result<(), StoreError> {
+        self.write("UPDATE spent SET bytes = ?1 WHERE id = ?2", [bytes, note])
+    }
+
+    fn spent(&self, target: &str, from: &str) -> Result<Vec<(String, i64)>, StoreError> {
+        self.all(watched::SPENT, [from, target], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    fn watched_times(&self) -> Result<Vec<(i64, String)>, StoreError> {
+        let select = "SELECT record, started FROM watched ORDER BY record";
+        self.all(select, [], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    fn delete_watched(&self, last: i64) -> Result<usize, StoreError> {
+        watched::delete(&self.db, last).map_err(|source| self.failed("write to", source))
+    }
+
+    fn watched_between(&self, first: i64, last: i64) -> Result<Vec<i64>, StoreError> {
+        let select = "SELECT record FROM watched WHERE record BETWEEN ?1 AND ?2";
+        self.all(select, [first, last], |row| row.get(0))
+    }
+
+    fn series(&self) -> Result<Vec<Series>, StoreError> {
+        self.all("SELECT target, plan FROM series ORDER BY id", [], |row| {
+            Ok(Series { target: row.get(0)?, plan: row.get(1)? })
+        })
+    }
+}
+
+/// Lets others read while one process writes. If the file system doesn't support this, SQLite keeps its older journal,
+/// which is equally safe.
+///
+/// Nor does the file change its journal while others use it (SQLITE_BUSY, for which this does not wait). Whoever opens it
+/// next tries again.
+fn use_write_ahead_log(db: &Connection) -> rusqlite::Result<()> {
+    db.busy_timeout(Duration::ZERO)?;
+    let switched = db.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()));
+    match switched.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) {
+        Some(ErrorCode::DatabaseBusy) => Ok(()),
+        _ => switched,
+    }
+}

@@ -1,0 +1,71 @@
+//! Records and what a list shows of them, in SQLite.
+
+use goodput_model::BitRate;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::search::{DELETE_ALL, DELETE_SPENT};
+use crate::entry::{Entry, Traffic};
+use crate::kept::Kept;
+
+/// Adds a record, within a step of the caller. Returns its number.
+pub(super) fn insert(step: &Connection, kept: &Kept) -> rusqlite::Result<i64> {
+    let record = kept.record;
+    let insert =
+        "INSERT INTO records (started, kind, target, goodput_bits_per_s, rule, json, format)
+                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let columns = params![
+        record.started,
+        kept.kind,
+        record.target,
+        record.result.goodput_bits_per_s.0,
+        record.verdict.limit,
+        kept.json,
+        record.format
+    ];
+    step.execute(insert, columns)?;
+    let id = step.last_insert_rowid();
+    let insert = "INSERT INTO described (record, transport, direction, flows, answer)
+                  VALUES (?1, ?2, ?3, ?4, ?5)";
+    let columns = params![id, kept.transport, kept.direction, record.plan.flows, kept.answer];
+    step.execute(insert, columns)?;
+    Ok(id)
+}
+
+/// The JSON of a record. As bytes: the file may be damaged, and SQLite checks no text.
+pub(super) fn json(db: &Connection, id: i64) -> rusqlite::Result<Option<Vec<u8>>> {
+    let select = "SELECT CAST(json AS BLOB) FROM records WHERE id = ?1";
+    db.query_row(select, [id], |row| row.get(0)).optional()
+}
+
+/// Deletes what began before a time.
+pub(super) fn delete_before(db: &Connection, started: &str) -> rusqlite::Result<usize> {
+    let step = db.unchecked_transaction()?;
+    let deleted = step.execute(DELETE_ALL, [started])?;
+    step.execute("DELETE FROM watched WHERE started < ?1", [started])?;
+    step.execute(DELETE_SPENT, [started])?;
+    step.commit()?;
+    Ok(deleted)
+}
+
+/// One record of a search.
+pub(super) fn entry(row: &Row) -> rusqlite::Result<Entry> {
+    Ok(Entry {
+        id: row.get(0)?,
+        started: row.get(1)?,
+        kind: row.get(2)?,
+        target: row.get(3)?,
+        goodput: BitRate(row.get(4)?),
+        limit: row.get(5)?,
+        // A number that no goodput writes is no format that this one knows.
+        format: row.get::<_, i64>(6)?.try_into().unwrap_or(u32::MAX),
+        traffic: traffic(row)?,
+        answer: row.get(10)?,
+    })
+}
+
+fn traffic(row: &Row) -> rusqlite::Result<Option<Traffic>> {
+    let Some(transport) = row.get(7)? else { return Ok(None) };
+    // A number that no goodput writes is none that it measured with.
+    let flows = row.get::<_, i64>(9)?.try_into().unwrap_or(0);
+    Ok(Some(Traffic { transport, direction: row.get(8)?, flows }))
+}

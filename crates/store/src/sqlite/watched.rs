@@ -1,0 +1,64 @@
+//! The tests of `goodput watch`, in SQLite.
+
+use goodput_model::BitRate;
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
+
+use super::search::DELETE_SPENT;
+use crate::kept::Kept;
+use crate::watched::{Tested, Watched};
+
+/// The newest whole tests of a series.
+pub(super) const TESTS: &str =
+    "SELECT record, started, goodput_bits_per_s, begins_change FROM watched
+     WHERE series = (SELECT id FROM series WHERE target = ?1 AND plan = ?2)
+       AND goodput_bits_per_s IS NOT NULL
+     ORDER BY record DESC LIMIT ?3";
+
+/// Reads the tests since a time alone, in their order.
+pub(super) const SPENT: &str = "SELECT started, bytes FROM spent INDEXED BY spent_by_start
+     WHERE started >= ?1 AND target = ?2
+     ORDER BY started";
+
+/// Deletes the records of the tests up to a number.
+pub(super) const DELETE_WATCHED: &str =
+    "DELETE FROM records WHERE id IN (SELECT record FROM watched WHERE record <= ?1)";
+
+/// Adds the record to its series, within a step of the caller.
+pub(super) fn insert(
+    step: &Connection,
+    id: i64,
+    kept: &Kept,
+    watched: &Watched,
+) -> rusqlite::Result<()> {
+    let target = &kept.record.target;
+    let name = "INSERT INTO series (target, plan) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+    step.execute(name, params![target, watched.plan])?;
+    let insert = "INSERT INTO watched (record, series, started, goodput_bits_per_s)
+                  SELECT ?1, id, ?2, ?3 FROM series WHERE target = ?4 AND plan = ?5";
+    let goodput = watched.goodput.map(|goodput| goodput.0);
+    step.execute(insert, params![id, kept.record.started, goodput, target, watched.plan])?;
+    Ok(())
+}
+
+/// One test of a series.
+pub(super) fn tested(row: &Row) -> rusqlite::Result<Tested> {
+    Ok(Tested {
+        record: row.get(0)?,
+        started: row.get(1)?,
+        goodput: BitRate(row.get(2)?),
+        begins_change: row.get(3)?,
+    })
+}
+
+/// Deletes the tests with the numbers up to `last`, with their records.
+pub(super) fn delete(db: &Connection, last: i64) -> rusqlite::Result<usize> {
+    // It reads first: another writer in between would be an error, not a wait.
+    let step = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+    let newest = "SELECT max(started) FROM watched WHERE record <= ?1";
+    let newest: Option<String> = step.query_row(newest, [last], |row| row.get(0))?;
+    step.execute(DELETE_SPENT, [newest])?;
+    let deleted = step.execute(DELETE_WATCHED, [last])?;
+    step.execute("DELETE FROM watched WHERE record <= ?1", [last])?;
+    step.commit()?;
+    Ok(deleted)
+}

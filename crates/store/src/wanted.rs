@@ -1,0 +1,55 @@
+//! What a search of the history looks for.
+
+/// Most targets, and most limits, that a person is offered to choose from.
+pub const MAX_NAMES: usize = 200;
+
+/// Which records of the history to find. Absent: all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// Only records with a smaller number.
+    pub before: Option<i64>,
+    /// Only of this kind of command, as in the record's JSON: `test`, `compare`.
+    pub kind: Option<String>,
+    /// Only of exactly this target.
+    pub target: Option<String>,
+    /// Only of targets that contain this text, in capitals or not (ASCII).
+    pub text: Option<String>,
+    /// Only with this limiting rule.
+    pub limited_by: Option<String>,
+    /// Only those that began at this time or later, RFC 3339, UTC, or the beginning of such a time.
+    pub from: Option<String>,
+    /// Only those that began before this time.
+    pub until: Option<String>,
+    /// At most this number of records.
+    pub limit: u32,
+}
+
+impl Default for Wanted {
+    /// Everything.
+    fn default() -> Self {
+        let [kind, target, text, limited_by, from, until] = [const { None }; 6];
+        Self { before: None, kind, target, text, limited_by, from, until, limit: u32::MAX }
+    }
+}
+
+/// What a person may search for: at most [`MAX_NAMES`] of each, in alphabetical order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Targets.
+    pub targets: Vec<String>,
+    /// Ids of limiting rules, or `none`.
+    pub limits: Vec<String>,
+}
+
+/// The values of a column that has an index, in SQL. Each step leads to the next value, past all records that have the
+/// same: `DISTINCT` would read all of them.
+pub(crate) fn occurring(table: &str, column: &str) -> String {
+    format!(
+        "WITH RECURSIVE found(value) AS (
+            SELECT min({column}) FROM {table}
+            UNION ALL
+            SELECT (SELECT min({column}) FROM {table} WHERE {column} > value) FROM found WHERE value IS NOT NULL
+         )
+         SELECT value FROM found WHERE value IS NOT NULL"
+    )
+}
