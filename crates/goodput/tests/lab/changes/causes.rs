@@ -64,7 +64,13 @@ pub const ALL: [Cause; 7] = [
         limits: &["path-rate", "policer", "queue-too-long", "queue-too-short"],
         words: &[],
     },
-    Cause { what: "rate", host: "router", script: policer, limits: &["policer"], words: &[] },
+    Cause {
+        what: "rate",
+        host: "router",
+        script: policer,
+        limits: &["policer", "path-rate"],
+        words: &[],
+    },
     Cause {
         what: "loss",
         host: "router",

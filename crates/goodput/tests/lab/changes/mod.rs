@@ -8,7 +8,7 @@ mod causes;
 use std::path::Path as FilePath;
 
 use goodput_lab::{Lab, Scenario, Server};
-use goodput_model::{Family, Record};
+use goodput_model::{Family, Record, median};
 use goodput_store::{Store, Watched};
 use jiff::Timestamp;
 use libtest_mimic::Failed;
@@ -27,6 +27,9 @@ const BEFORE: usize = 10;
 const MOST_SINCE: usize = 10;
 /// Hours that the tests before are stored for: the rhythm is known after two days.
 const HOURS: i64 = 80;
+
+/// A cause is judged if it takes at least this part of the goodput: a watch promises to find a drop of a tenth.
+const LEAST_COST: f64 = 0.1;
 
 /// Every test of this file. `cargo xtask changes` adds one.
 pub fn all() -> Vec<Test> {
@@ -49,32 +52,36 @@ pub fn all() -> Vec<Test> {
 fn campaign(count: u64) -> Result<(), Failed> {
     let number = |name: &str, usual| std::env::var(name).map_or(Ok(usual), |text| text.parse());
     let (seed, first) = (number("GOODPUT_SEED", 1_u64)?, number("GOODPUT_FIRST", 0_u64)?);
-    let mut named = 0;
+    let (mut named, mut judged) = (0, 0);
     for number in first..first + count {
         let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let cause = causes::ALL.choose(&mut random).ok_or("there are causes")?;
         let outcome = planted(cause, &mut random)?;
-        named += u64::from(outcome.named);
-        println!("{number} {}", outcome.text);
+        let counts = outcome.cost >= LEAST_COST;
+        judged += u64::from(counts);
+        named += u64::from(counts && outcome.named);
+        println!("{number} costs {:.0} %: {}", outcome.cost * 1e2, outcome.text);
     }
-    println!("named: {named} of {count}");
+    println!("named: {named} of {judged} that cost at least a tenth, {count} planted");
     Ok(())
 }
 
 /// What a watch said of a planted cause.
 struct Outcome {
     named: bool,
+    /// The part of the goodput that the cause took, by the medians of the tests before and since.
+    cost: f64,
     /// The limit since, if a change was found.
     limit: Option<String>,
     text: String,
 }
 
 impl Outcome {
-    fn of(cause: &Cause, script: &str, change: Option<&Value>) -> Self {
+    fn of(cause: &Cause, script: &str, cost: f64, change: Option<&Value>) -> Self {
         let Some(change) = change else {
             let text = format!("{}: no change found ({script})", cause.what);
-            return Self { named: false, limit: None, text };
+            return Self { named: false, cost, limit: None, text };
         };
         let since = &change["limit_since"];
         let limit = since["limiter"].as_str().or(since["rule"].as_str()).unwrap_or_default();
@@ -90,7 +97,7 @@ impl Outcome {
             "{}: {words}; {percent:+.0} %, limit {before} before, {limit:?} since, changed {changed:?} ({script})",
             cause.what
         );
-        Self { named, limit: Some(limit.into()), text }
+        Self { named, cost, limit: Some(limit.into()), text }
     }
 
     fn judgement(self) -> Judgement {
@@ -110,21 +117,32 @@ fn planted(cause: &Cause, random: &mut Xoshiro256PlusPlus) -> Result<Outcome, Fa
     let lab = Lab::up(&scenario)?;
     let server = Server::start(&lab, &scenario, exe())?;
     let home = tempfile::tempdir()?;
+    let mut before = Vec::new();
     for _ in 0..BEFORE {
-        watch_once(&lab, &server, home.path())?;
+        before.extend(watch_once(&lab, &server, home.path())?);
     }
     repeat(&home.path().join("goodput/history.db"), random)?;
     let script = (cause.script)(random, &path);
     plant(&lab, cause.host, &script)?;
-    let mut change = None;
-    for _ in 0..MOST_SINCE {
+    let (mut since, mut change) = (Vec::new(), None);
+    while change.is_none() && since.len() < MOST_SINCE {
         let events = watch_once(&lab, &server, home.path())?;
-        change = events.into_iter().find(|event| event["event"] == "changed");
-        if change.is_some() {
-            break;
-        }
+        change = events.iter().find(|event| event["event"] == "changed").cloned();
+        since.extend(events.into_iter().filter(is_test));
     }
-    Ok(Outcome::of(cause, &script, change.as_ref()))
+    let before = goodput(&before).ok_or("the tests before have a goodput")?;
+    let cost = 1.0 - goodput(&since).ok_or("the tests since have a goodput")? / before;
+    Ok(Outcome::of(cause, &script, cost, change.as_ref()))
+}
+
+fn is_test(event: &Value) -> bool {
+    event["event"] == "tested"
+}
+
+/// The median goodput of tests, bits per second.
+fn goodput(events: &[Value]) -> Option<f64> {
+    let tests = events.iter().filter(|event| is_test(event));
+    median(tests.filter_map(|test| test["goodput_bits_per_s"].as_f64()))
 }
 
 fn plant(lab: &Lab, host: &str, script: &str) -> Result<(), Failed> {
@@ -145,7 +163,7 @@ fn watch_once(lab: &Lab, server: &Server, home: &FilePath) -> Result<Vec<Value>,
     let output = command.output()?;
     let said = String::from_utf8_lossy(&output.stdout);
     let events: Vec<Value> = said.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
-    let tested = events.iter().any(|event| event["event"] == "tested");
+    let tested = events.iter().any(is_test);
     let why = || format!("{said}{}", String::from_utf8_lossy(&output.stderr));
     if tested { Ok(events) } else { Err(why().into()) }
 }
