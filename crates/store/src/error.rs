@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
+use crate::postgres::PostgresError;
+
 /// Permission of the group or of everyone to make and rename files in a directory (inode(7)).
 pub(crate) const OTHERS_WRITE: u32 = 0o022;
 
@@ -36,6 +38,15 @@ pub enum StoreError {
         "no directory for records: neither XDG_DATA_HOME nor HOME is set to an absolute path; set one"
     )]
     NoHome,
+    /// Neither a file nor a database.
+    #[error("can't keep records there: {why}; name a file, or postgres://USER@HOST/DATABASE")]
+    NoPlace {
+        /// Why not; without a password.
+        why: String,
+    },
+    /// A database of PostgreSQL failed.
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
     /// The file or its directory can't be made or opened.
     #[error(
         "can't {doing} {}: {source}; set XDG_DATA_HOME to a writable directory",

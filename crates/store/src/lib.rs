@@ -1,4 +1,4 @@
-//! Records on disk and their history: one SQLite file in the user's data directory.
+//! Records and their history: in a file of SQLite in the user's data directory, or in a database of PostgreSQL.
 //!
 //! Several goodput processes may read and write it at once.
 #![forbid(unsafe_code)]
@@ -12,6 +12,8 @@ pub mod error;
 mod kept;
 mod migration;
 pub mod path;
+mod place;
+mod postgres;
 mod sqlite;
 pub mod store;
 mod wanted;
@@ -21,6 +23,8 @@ pub use compat::read_record;
 pub use entry::{Entry, Newest, Traffic};
 pub use error::{RecordError, StoreError};
 pub use path::default_path;
+pub use place::{Place, is_url};
+pub use postgres::{PostgresError, Server, Why};
 pub use store::Store;
 pub use wanted::{MAX_NAMES, Names, Wanted};
 pub use watched::{Series, Tested, Watched};

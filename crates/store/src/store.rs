@@ -1,7 +1,6 @@
 //! The history: stores, lists and returns records, whatever database has them.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use goodput_model::Record;
 
@@ -10,6 +9,8 @@ use crate::database::Database;
 use crate::entry::{Entry, Newest};
 use crate::error::{RecordError, StoreError};
 use crate::kept::Kept;
+use crate::place::Place;
+use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 use crate::wanted::{Names, Wanted};
 use crate::watched::{Series, Tested, Watched, whole};
@@ -24,24 +25,34 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the history in the file `path`; makes it and its directories if they don't exist, for the user alone
-    /// (mode 0700, as the XDG Base Directory Specification requires).
+    /// Opens the history at `place`; makes it if it doesn't exist.
     ///
-    /// The file is never reached through a link, and the directory belongs to this user or to root and
-    /// is writable for nobody else.
+    /// A file and its directories are for the user alone (mode 0700, as the XDG Base Directory Specification requires). The
+    /// file is never reached through a link, and the directory belongs to this user or to root and is writable for nobody
+    /// else. A database gets a schema of its own, and its connection is opened again whenever it was lost.
     ///
     /// Errors: no permission, disk full, a link or a directory that others can change, the file is
-    /// damaged, another program's, or of a newer goodput.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self { db: Box::new(Sqlite::open(path)?) })
+    /// damaged, another program's, or of a newer goodput; a server that is away or refuses.
+    pub fn open(place: impl Into<Place>) -> Result<Self, StoreError> {
+        Ok(Self {
+            db: match place.into() {
+                Place::File(path) => Box::new(Sqlite::open(&path)?),
+                Place::Postgres(server) => Box::new(Postgres::open(&server)?),
+            },
+        })
     }
 
     /// Opens the history to read it. Like [`Store::open`], but if it can't be written (a full disk, a file system that is
-    /// read-only), it is read as it is, with all that was ever stored. If there is none, it is empty.
+    /// read-only, a user who may only read), it is read as it is, with all that was ever stored. If there is no file, it is
+    /// empty.
     ///
-    /// Errors: as those of [`Store::open`], and a file of an older schema that can't be written.
-    pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
-        Ok(Self { db: Box::new(Sqlite::open_to_read(path)?) })
+    /// Errors: as those of [`Store::open`], and a history of an older schema that can't be written.
+    pub fn open_to_read(place: impl Into<Place>) -> Result<Self, StoreError> {
+        match place.into() {
+            Place::File(path) => Ok(Self { db: Box::new(Sqlite::open_to_read(&path)?) }),
+            // What is current is not written to.
+            database @ Place::Postgres(_) => Self::open(database),
+        }
     }
 
     /// Whether the open file is still the one at its path.

@@ -1,5 +1,6 @@
 //! Bad disks, bad files, no permission: an error in words, never a panic, never a lost record.
 
+mod children;
 mod common;
 
 use std::fs::{self, Permissions};
@@ -7,7 +8,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use common::{CHILD_STORE, child, record};
+use children::{CHILD_STORE, child};
+use common::record;
 use goodput_store::{Store, StoreError};
 
 #[test]
@@ -89,26 +91,6 @@ fn a_database_of_another_program_or_a_newer_goodput_is_left_alone() {
     db.execute_batch("PRAGMA user_version = 8").unwrap();
     let error = Store::open(&newer).unwrap_err();
     assert!(matches!(error, StoreError::NewerSchema { found: 8, known: 7, .. }), "{error}");
-}
-
-#[test]
-fn a_record_of_a_newer_goodput_is_listed_and_its_reading_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("history.db");
-    let store = Store::open(&path).unwrap();
-    let id = store.add(&record("192.0.2.7", 1e9)).unwrap();
-    let db = rusqlite::Connection::open(&path).unwrap();
-    let newer = "json = json_set(json, '$.format', 99), format = 99";
-    db.execute_batch(&format!("UPDATE records SET {newer}, kind = 'fleet'")).unwrap();
-    let listed = store.list(1).unwrap().remove(0);
-    assert_eq!(listed.kind, "fleet");
-    let listed = listed.readable().unwrap_err().to_string();
-    let error = store.get(id).unwrap_err().to_string();
-    for why in [listed, error] {
-        assert!(why.contains("format 99, and this goodput knows up to 1"), "{why}");
-    }
-    db.execute_batch("UPDATE records SET format = -1").unwrap();
-    assert!(store.list(1).unwrap()[0].readable().is_err(), "no goodput writes this");
 }
 
 #[test]

@@ -54,6 +54,11 @@ pub const FOR_TESTS: &[Package] = &[
         program: "systemd-analyze",
         reason: "judges the units in packaging",
     },
+    Package {
+        name: "docker-compose",
+        program: "docker-compose",
+        reason: "judges the compose file in packaging",
+    },
     Package { name: "binutils", program: "strip", reason: "takes the symbols off the program" },
     Package { name: "dpkg-dev", program: "dpkg-shlibdeps", reason: "knows what it depends on" },
     Package { name: "lintian", program: "lintian", reason: "judges the Debian package" },
@@ -63,6 +68,7 @@ pub const FOR_TESTS: &[Package] = &[
         reason: "reads the metrics, and judges them and the alert rules",
     },
     Package { name: "nats-server", program: "nats-server", reason: "carries a fleet's messages" },
+    Package { name: "postgresql", program: "pg_ctlcluster", reason: "is a place for the history" },
 ];
 
 /// Packages for the benchmark.

@@ -2,6 +2,7 @@
 
 mod nats;
 mod nginx;
+mod postgres;
 mod vsftpd;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 pub use nats::{Heard, Nats, nats, nats_in, nats_with};
 pub use nginx::{Nginx, nginx};
+pub use postgres::{Postgres, own_postgres, postgres};
 pub use vsftpd::vsftpd;
 
 use crate::{skip, wait_for};

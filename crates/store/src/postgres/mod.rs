@@ -1,0 +1,126 @@
+//! The history in a database of PostgreSQL, which many hosts may share.
+
+mod error;
+mod link;
+mod password;
+mod records;
+mod schema;
+mod search;
+mod server;
+mod tls;
+mod values;
+mod watched;
+
+use crate::database::Database;
+use crate::entry::Entry;
+use crate::error::StoreError;
+use crate::kept::Kept;
+use crate::wanted::{Names, Wanted};
+use crate::watched::{Series, Tested, Watched};
+use link::{LONG_PATIENCE, Link, PATIENCE};
+
+pub use error::{PostgresError, Why};
+pub use server::Server;
+
+/// The history in PostgreSQL. Each action opens the connection again if it was lost.
+#[derive(Debug)]
+pub(crate) struct Postgres(Link);
+
+impl Postgres {
+    /// As [`crate::Store::open`] says.
+    pub fn open(server: &Server) -> Result<Self, StoreError> {
+        Ok(Self(Link::open(server)?))
+    }
+}
+
+impl Database for Postgres {
+    fn is_in_place(&self) -> bool {
+        true
+    }
+
+    fn has_failed(&self) -> bool {
+        false
+    }
+
+    fn add(&self, kept: &Kept, watched: Option<&Watched>) -> Result<i64, StoreError> {
+        Ok(self.0.run("write to", PATIENCE, async |client| {
+            let Some(watched) = watched else { return records::insert(&*client, kept).await };
+            let step = client.transaction().await?;
+            let id = records::insert(&step, kept).await?;
+            watched::insert(&step, id, kept, watched).await?;
+            step.commit().await?;
+            Ok(id)
+        })?)
+    }
+
+    fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError> {
+        Ok(self
+            .0
+            .run("read", LONG_PATIENCE, async |client| search::search(client, wanted).await)?)
+    }
+
+    fn targets_with(&self, text: &str, most: usize) -> Result<Vec<String>, StoreError> {
+        let read = async |client: &mut _| search::targets_with(client, text, most).await;
+        Ok(self.0.run("read", LONG_PATIENCE, read)?)
+    }
+
+    fn names(&self) -> Result<Names, StoreError> {
+        Ok(self.0.run("read", LONG_PATIENCE, async |client| search::names(client).await)?)
+    }
+
+    fn json(&self, id: i64) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.0.run("read", PATIENCE, async |client| records::json(client, id).await)?)
+    }
+
+    fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
+        let delete = async |client: &mut _| records::delete_before(client, started).await;
+        Ok(counted(self.0.run("write to", LONG_PATIENCE, delete)?))
+    }
+
+    fn tests_of(&self, series: &Series, most: usize) -> Result<Vec<Tested>, StoreError> {
+        let read = async |client: &mut _| watched::tests_of(client, series, most).await;
+        Ok(self.0.run("read", PATIENCE, read)?)
+    }
+
+    fn mark_change(&self, record: i64) -> Result<(), StoreError> {
+        let mark = async |client: &mut _| watched::mark_change(client, record).await;
+        Ok(self.0.run("write to", PATIENCE, mark)?)
+    }
+
+    fn spend(&self, target: &str, started: &str, bytes: i64) -> Result<i64, StoreError> {
+        let note = async |client: &mut _| watched::spend(client, target, started, bytes).await;
+        Ok(self.0.run("write to", PATIENCE, note)?)
+    }
+
+    fn settle(&self, note: i64, bytes: i64) -> Result<(), StoreError> {
+        let settle = async |client: &mut _| watched::settle(client, note, bytes).await;
+        Ok(self.0.run("write to", PATIENCE, settle)?)
+    }
+
+    fn spent(&self, target: &str, from: &str) -> Result<Vec<(String, i64)>, StoreError> {
+        let read = async |client: &mut _| watched::spent(client, target, from).await;
+        Ok(self.0.run("read", PATIENCE, read)?)
+    }
+
+    fn watched_times(&self) -> Result<Vec<(i64, String)>, StoreError> {
+        Ok(self.0.run("read", LONG_PATIENCE, async |client| watched::times(client).await)?)
+    }
+
+    fn delete_watched(&self, last: i64) -> Result<usize, StoreError> {
+        let delete = async |client: &mut _| watched::delete(client, last).await;
+        Ok(counted(self.0.run("write to", LONG_PATIENCE, delete)?))
+    }
+
+    fn watched_between(&self, first: i64, last: i64) -> Result<Vec<i64>, StoreError> {
+        let read = async |client: &mut _| watched::between(client, first, last).await;
+        Ok(self.0.run("read", PATIENCE, read)?)
+    }
+
+    fn series(&self) -> Result<Vec<Series>, StoreError> {
+        Ok(self.0.run("read", PATIENCE, async |client| watched::series(client).await)?)
+    }
+}
+
+fn counted(records: u64) -> usize {
+    usize::try_from(records).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,82 @@
+//! Records and what a list shows of them, in PostgreSQL.
+
+use goodput_model::BitRate;
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, GenericClient, Row};
+
+use super::error::Failure;
+use super::values::{Values, indexed, plain};
+use crate::entry::{Entry, Traffic};
+use crate::kept::Kept;
+
+/// Adds a record. Returns its number.
+pub(super) async fn insert(step: &impl GenericClient, kept: &Kept<'_>) -> Result<i64, Failure> {
+    let record = kept.record;
+    let insert = "INSERT INTO goodput.records (started, kind, target, goodput_bits_per_s, rule, format, transport,
+            direction, flows, answer, json)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id";
+    let row = step
+        .query_typed_one(
+            insert,
+            &[
+                (&indexed(&record.started), Type::TEXT),
+                (&indexed(&kept.kind), Type::TEXT),
+                (&indexed(&record.target), Type::TEXT),
+                (&record.result.goodput_bits_per_s.0, Type::FLOAT8),
+                (&indexed(&record.verdict.limit), Type::TEXT),
+                (&i64::from(record.format), Type::INT8),
+                (&kept.transport, Type::TEXT),
+                (&kept.direction, Type::TEXT),
+                (&i64::from(record.plan.flows), Type::INT8),
+                (&kept.answer.as_deref().map(plain), Type::TEXT),
+                (&kept.json, Type::TEXT),
+            ],
+        )
+        .await?;
+    Ok(row.try_get(0)?)
+}
+
+/// The JSON of a record.
+pub(super) async fn json(client: &Client, id: i64) -> Result<Option<Vec<u8>>, Failure> {
+    let select = "SELECT json FROM goodput.records WHERE id = $1";
+    let row = client.query_typed_opt(select, &[(&id, Type::INT8)]).await?;
+    let json: Option<String> = row.map(|row| row.try_get(0)).transpose()?;
+    Ok(json.map(String::into_bytes))
+}
+
+/// Deletes what began before a time, but not what was spent within the last day, for which a watch's budget is.
+pub(super) async fn delete_before(client: &mut Client, started: &str) -> Result<u64, Failure> {
+    let step = client.transaction().await?;
+    let before: Values<1> = [(&started, Type::TEXT)];
+    let deleted = "DELETE FROM goodput.records WHERE started < $1";
+    let deleted = step.execute_typed(deleted, &before).await?;
+    step.execute_typed("DELETE FROM goodput.watched WHERE started < $1", &before).await?;
+    step.execute_typed(DELETE_SPENT, &before).await?;
+    step.commit().await?;
+    Ok(deleted)
+}
+
+/// Deletes what was spent before a time and a day ago.
+pub(super) const DELETE_SPENT: &str = r#"DELETE FROM goodput.spent WHERE started < $1
+    AND started < to_char(now() AT TIME ZONE 'UTC' - interval '1 day', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"#;
+
+/// One record of a search.
+pub(super) fn entry(row: &Row) -> Result<Entry, tokio_postgres::Error> {
+    // A number that no goodput writes is none that this one knows.
+    let number = |at: usize| row.try_get::<_, i64>(at).map(u32::try_from);
+    Ok(Entry {
+        id: row.try_get(0)?,
+        started: row.try_get(1)?,
+        kind: row.try_get(2)?,
+        target: row.try_get(3)?,
+        goodput: BitRate(row.try_get(4)?),
+        limit: row.try_get(5)?,
+        format: number(6)?.unwrap_or(u32::MAX),
+        traffic: Some(Traffic {
+            transport: row.try_get(7)?,
+            direction: row.try_get(8)?,
+            flows: number(9)?.unwrap_or(0),
+        }),
+        answer: row.try_get(10)?,
+    })
+}

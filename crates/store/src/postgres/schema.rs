@@ -1,0 +1,152 @@
+//! The tables in PostgreSQL, and the migration of older ones. They are in a schema of their own, `goodput`, so that they
+//! can share a database with others.
+
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
+
+use super::error::{Failure, Why};
+use crate::migration::{Migration, needed};
+
+/// The lock of whoever migrates (`pg_advisory_xact_lock`): "gdpt".
+const LOCK: i64 = 0x6764_7074;
+
+/// The encoding of a database that can hold every text.
+const UTF8: &str = "UTF8";
+
+/// Step n converts schema n to schema n + 1.
+///
+/// Order is that of bytes, as in SQLite (`COLLATE "C"`). Numbers are those of a sequence: two writers never get the same,
+/// and none is given twice, though some may be left out.
+const MIGRATIONS: [Migration; 1] = [
+    // The JSON is the record, as text: `jsonb` refuses texts with a NUL, and numbers would be read otherwise. It is stored
+    // apart from the columns, whatever its length (`toast_tuple_target`), so that a list reads little. `host` is whose
+    // watch it is: a database may be shared by many.
+    Migration::change(
+        r#"CREATE TABLE goodput.schema (number integer NOT NULL, needed integer NOT NULL);
+     CREATE TABLE goodput.records (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        started text COLLATE "C" NOT NULL,
+        kind text COLLATE "C" NOT NULL,
+        target text COLLATE "C" NOT NULL,
+        goodput_bits_per_s double precision NOT NULL,
+        rule text COLLATE "C" NOT NULL,
+        format bigint NOT NULL,
+        transport text COLLATE "C" NOT NULL,
+        direction text COLLATE "C" NOT NULL,
+        flows bigint NOT NULL,
+        answer text COLLATE "C",
+        json text COLLATE "C" NOT NULL
+     ) WITH (toast_tuple_target = 128);
+     CREATE INDEX records_by_start ON goodput.records (started, id);
+     CREATE INDEX records_by_kind ON goodput.records (kind, id);
+     CREATE INDEX records_by_target ON goodput.records (target, id);
+     CREATE INDEX records_by_rule ON goodput.records (rule, id);
+     CREATE TABLE goodput.series (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        host text COLLATE "C" NOT NULL,
+        target text COLLATE "C" NOT NULL,
+        plan text COLLATE "C" NOT NULL
+     );
+     CREATE INDEX series_by_host ON goodput.series (host, id);
+     CREATE TABLE goodput.watched (
+        record bigint PRIMARY KEY,
+        series bigint NOT NULL,
+        started text COLLATE "C" NOT NULL,
+        goodput_bits_per_s double precision,
+        begins_change boolean NOT NULL DEFAULT false
+     );
+     CREATE INDEX watched_by_series ON goodput.watched (series, record);
+     CREATE INDEX watched_by_start ON goodput.watched (started);
+     CREATE TABLE goodput.spent (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        host text COLLATE "C" NOT NULL,
+        target text COLLATE "C" NOT NULL,
+        started text COLLATE "C" NOT NULL,
+        bytes bigint NOT NULL
+     );
+     CREATE INDEX spent_by_target ON goodput.spent (host, target, started);
+     CREATE INDEX spent_by_start ON goodput.spent (started);"#,
+    ),
+];
+
+/// What is seen of a database before its tables are used: also by those who may not use them.
+const SEEN: &str = "SELECT current_setting('server_encoding'),
+    EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = 'goodput'),
+    EXISTS (SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'goodput'),
+    EXISTS (SELECT FROM pg_catalog.pg_tables WHERE schemaname = 'goodput' AND tablename = 'schema')";
+
+/// What a database has of goodput's.
+struct Found {
+    /// A place for its tables, which an administrator may have made.
+    has_place: bool,
+    /// Number of its schema, which may be above the known one; 0 without tables.
+    schema: usize,
+}
+
+/// Makes the tables in a new database and migrates older ones. If several processes try at once, one does it.
+pub(super) async fn migrate(client: &mut Client) -> Result<(), Failure> {
+    migrate_by(&MIGRATIONS, client).await
+}
+
+async fn migrate_by(migrations: &[Migration], client: &mut Client) -> Result<(), Failure> {
+    let known = migrations.len();
+    if found(client, known).await?.schema >= known {
+        return Ok(());
+    }
+    let step = client.transaction().await?;
+    step.batch_execute(&format!("SELECT pg_advisory_xact_lock({LOCK})")).await?;
+    let Found { has_place, schema } = found(step.client(), known).await?;
+    if !has_place {
+        step.batch_execute("CREATE SCHEMA goodput").await?;
+    }
+    for migration in migrations.iter().skip(schema) {
+        step.batch_execute(migration.sql).await?;
+    }
+    if schema < known {
+        let needed = needed(migrations);
+        step.batch_execute(&format!(
+            "DELETE FROM goodput.schema; INSERT INTO goodput.schema VALUES ({known}, {needed})"
+        ))
+        .await?;
+    }
+    Ok(step.commit().await?)
+}
+
+/// # Errors
+/// The database can't hold the history, has another program's tables, or a schema that needs a newer goodput than one that
+/// knows the `known` schema.
+async fn found(client: &Client, known: usize) -> Result<Found, Failure> {
+    let seen = client.query_typed_one(SEEN, &[]).await?;
+    let encoding: String = seen.try_get(0)?;
+    if encoding != UTF8 {
+        return Err(Why::Encoding(encoding).into());
+    }
+    let (has_place, has_tables, has_number) =
+        (seen.try_get(1)?, seen.try_get(2)?, seen.try_get(3)?);
+    let schema = match (has_tables, has_number) {
+        (false, _) => 0,
+        (true, false) => return Err(Why::Foreign.into()),
+        (true, true) => schema(client, known).await?,
+    };
+    Ok(Found { has_place, schema })
+}
+
+/// The number in the table of the schema.
+async fn schema(client: &Client, known: usize) -> Result<usize, Failure> {
+    let numbers = "SELECT number, needed FROM goodput.schema";
+    let numbers = client.query_typed_opt(numbers, &[]).await.map_err(foreign)?;
+    let Some(numbers) = numbers else { return Err(Why::Foreign.into()) };
+    let (number, needed): (i32, i32) = (numbers.try_get(0)?, numbers.try_get(1)?);
+    match usize::try_from(needed) {
+        Ok(needed) if needed <= known => Ok(usize::try_from(number).unwrap_or_default()),
+        _ => Err(Why::Newer { found: needed, known }.into()),
+    }
+}
+
+/// A table of that name with other columns is not goodput's.
+fn foreign(why: tokio_postgres::Error) -> Failure {
+    match why.code() {
+        Some(code) if *code == SqlState::UNDEFINED_COLUMN => Why::Foreign.into(),
+        _ => why.into(),
+    }
+}

@@ -1,0 +1,168 @@
+//! How a search of the history is asked of PostgreSQL.
+
+use tokio_postgres::Client;
+use tokio_postgres::types::{ToSql, Type};
+
+use super::error::Failure;
+use super::records::entry;
+use super::values::indexed;
+use crate::entry::Entry;
+use crate::wanted::{MAX_NAMES, Names, Wanted, occurring};
+
+/// What is read of each record; the JSON is stored apart.
+const COLUMNS: &str = "id, started, kind, target, goodput_bits_per_s, rule, format, transport, direction, flows, answer";
+
+/// The table, as names are sought in it.
+const RECORDS: &str = "goodput.records";
+
+/// A value of a parameter.
+type Value = Box<dyn ToSql + Sync + Send>;
+
+/// A query with the values of its parameters. Conditions that are not asked for are not in it, so that PostgreSQL chooses
+/// an index by those that are.
+struct Query {
+    sql: String,
+    values: Vec<(Value, Type)>,
+}
+
+impl Query {
+    /// From the newest record on. Each index has the records of a value in their order, so it ends when enough are found.
+    fn of(wanted: &Wanted) -> Self {
+        let values = conditions(wanted);
+        let numbered = |(at, (condition, _)): (usize, &(&str, _))| {
+            condition.replace("{}", &format!("${}", at + 1))
+        };
+        let conditions: Vec<_> = values.iter().enumerate().map(numbered).collect();
+        let conditions = match &conditions[..] {
+            [] => String::new(),
+            some => format!("WHERE {}", some.join(" AND ")),
+        };
+        let limit = values.len() + 1;
+        let sql =
+            format!("SELECT {COLUMNS} FROM {RECORDS} {conditions} ORDER BY id DESC LIMIT ${limit}");
+        let mut values: Vec<_> = values.into_iter().map(|(_, value)| value).collect();
+        values.push((Box::new(i64::from(wanted.limit)), Type::INT8));
+        Self { sql, values }
+    }
+
+    fn parameters(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {
+        self.values.iter().map(|(value, kind)| (&**value as _, kind.clone())).collect()
+    }
+}
+
+/// The conditions that are asked for, each with its value.
+fn conditions(wanted: &Wanted) -> Vec<(&'static str, (Value, Type))> {
+    let text = wanted.text.as_ref().map(|text| text.to_ascii_lowercase());
+    let texts = [
+        ("kind = {}", &wanted.kind),
+        ("target = {}", &wanted.target),
+        ("strpos(lower(target), {}) > 0", &text),
+        ("rule = {}", &wanted.limited_by),
+        ("started >= {}", &wanted.from),
+        ("started < {}", &wanted.until),
+    ];
+    let of_text = |(condition, value): (&'static str, &Option<String>)| {
+        let value: Value = Box::new(indexed(value.as_deref()?));
+        Some((condition, (value, Type::TEXT)))
+    };
+    let before = wanted.before.map(|id| ("id < {}", (Box::new(id) as Value, Type::INT8)));
+    before.into_iter().chain(texts.into_iter().filter_map(of_text)).collect()
+}
+
+/// The wanted records, newest first.
+pub(super) async fn search(client: &Client, wanted: &Wanted) -> Result<Vec<Entry>, Failure> {
+    let query = Query::of(wanted);
+    let rows = client.query_typed(&query.sql, &query.parameters()).await?;
+    Ok(rows.iter().map(entry).collect::<Result<_, _>>()?)
+}
+
+/// Targets that contain a text, no more than `most`.
+pub(super) async fn targets_with(
+    client: &Client,
+    text: &str,
+    most: usize,
+) -> Result<Vec<String>, Failure> {
+    let text = indexed(&text.to_ascii_lowercase());
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let select =
+        format!("{} AND strpos(lower(value), $1) > 0 LIMIT $2", occurring(RECORDS, "target"));
+    let rows = client.query_typed(&select, &[(&text, Type::TEXT), (&most, Type::INT8)]).await?;
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+}
+
+/// The targets and limits that occur.
+pub(super) async fn names(client: &Client) -> Result<Names, Failure> {
+    Ok(Names { targets: values(client, "target").await?, limits: values(client, "rule").await? })
+}
+
+async fn values(client: &Client, column: &str) -> Result<Vec<String>, Failure> {
+    let select = format!("{} LIMIT {MAX_NAMES}", occurring(RECORDS, column));
+    let rows = client.query_typed(&select, &[]).await?;
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_testing::servers::{Postgres, postgres};
+
+    use super::*;
+    use crate::{Place, Store};
+
+    #[test]
+    fn a_query_has_only_the_conditions_that_are_asked_for() {
+        let all = Query::of(&Wanted::default());
+        assert!(
+            all.sql.ends_with("FROM goodput.records  ORDER BY id DESC LIMIT $1"),
+            "{}",
+            all.sql
+        );
+        let wanted = Wanted {
+            before: Some(7),
+            target: Some("nas".into()),
+            until: Some("2026".into()),
+            ..Wanted::default()
+        };
+        let some = Query::of(&wanted);
+        let expected = "WHERE id < $1 AND target = $2 AND started < $3 ORDER BY id DESC LIMIT $4";
+        assert!(some.sql.ends_with(expected), "{}", some.sql);
+        assert_eq!(some.parameters().len(), 4);
+    }
+
+    /// The steps in which PostgreSQL answers a search.
+    fn steps(server: &Postgres, database: &str, wanted: &Wanted) -> String {
+        let query = Query::of(wanted);
+        let values = [&wanted.kind, &wanted.target, &wanted.limited_by].into_iter().flatten();
+        let values = values.map(|text| format!("'{text}'")).chain(["51".into()]).enumerate();
+        let sql =
+            values.fold(query.sql, |sql, (at, value)| sql.replace(&format!("${}", at + 1), &value));
+        server.sql(database, &format!("EXPLAIN {sql}"))
+    }
+
+    /// To look at each record, or to sort them, takes seconds in a long history.
+    #[test]
+    fn a_list_is_read_from_its_newest_record_on_by_an_index() {
+        let Some(server) = postgres() else { return };
+        let name = server.new_database();
+        let place = Place::named(server.url(&name).as_ref()).unwrap();
+        drop(Store::open(place).unwrap());
+        server.sql(
+            &name,
+            "INSERT INTO goodput.records (started, kind, target, goodput_bits_per_s, rule, format, transport, direction,
+                 flows, json)
+             SELECT '2026', CASE n % 1000 WHEN 0 THEN 'tune' ELSE 'test' END, 'host-' || n % 500, n,
+                 CASE n % 700 WHEN 0 THEN 'cpu' ELSE 'none' END, 1, 'tcp', 'send', 1, '{}'
+             FROM generate_series(1, 50000) AS n; ANALYZE goodput.records",
+        );
+        let of = |text: &str| Some(text.to_owned());
+        for (wanted, index) in [
+            (Wanted::default(), "records_pkey"),
+            (Wanted { target: of("host-7"), ..Wanted::default() }, "records_by_target"),
+            (Wanted { kind: of("tune"), ..Wanted::default() }, "records_by_kind"),
+            (Wanted { limited_by: of("cpu"), ..Wanted::default() }, "records_by_rule"),
+        ] {
+            let steps = steps(&server, &name, &wanted);
+            assert!(steps.contains(index), "{steps}");
+            assert!(!steps.contains("Seq Scan"), "{steps}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! TLS to the database by `rustls`, with the cryptography that goodput already uses (aws-lc-rs).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// Checks the server's certificate by the authorities of a file, or of this host.
+///
+/// # Errors
+/// In words: the file can't be used.
+pub(super) fn connector(authorities: Option<&Path>) -> Result<MakeRustlsConnect, String> {
+    let roots = match authorities {
+        Some(file) => of_file(file)
+            .map_err(|why| format!("the authorities in {} can't be used: {why}", file.display()))?,
+        None => of_host(),
+    };
+    let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|why| format!("TLS can't be used: {why}"))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}
+
+fn of_host() -> RootCertStore {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots
+}
+
+fn of_file(file: &Path) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    let read = CertificateDer::pem_file_iter(file).map_err(|why| why.to_string())?;
+    for certificate in read {
+        let certificate = certificate.map_err(|why| why.to_string())?;
+        roots.add(certificate).map_err(|why| why.to_string())?;
+    }
+    if roots.is_empty() {
+        return Err("there is no certificate in it".into());
+    }
+    Ok(roots)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_without_a_certificate_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        for text in
+            [None, Some(""), Some("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")]
+        {
+            text.map(|text| std::fs::write(&file, text).unwrap());
+            let why = connector(Some(&file)).err().unwrap();
+            assert!(why.contains("ca.pem can't be used: "), "{why}");
+        }
+    }
+}
