@@ -1,15 +1,23 @@
 //! The directories of results and of the settings journal.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
 
 use anyhow::Result;
 use goodput_model::Record;
-use goodput_store::{Store, StoreError};
+use goodput_store::{Place, Store, StoreError};
 
 use crate::args::OutputArgs;
 use crate::record_file::RecordFile;
 use crate::running::Announced;
 use crate::screen;
+
+/// Names the history to the processes that this one starts; a command line could be read by other users.
+const STORE: &str = "GOODPUT_STORE";
+
+/// Where the user wants the history, which is one for the whole process, and how it was named.
+static CHOSEN: OnceLock<(Place, PathBuf)> = OnceLock::new();
 
 /// Where the results of a measurement are stored: the user's history, unless `--no-store` is given, and the file of
 /// `--record`. Opened before a measurement, so that a full disk or a missing permission shows before time is spent.
@@ -46,19 +54,52 @@ fn not_saved(why: StoreError) -> anyhow::Error {
     anyhow::Error::from(why).context(text)
 }
 
+/// Notes where the user wants the history, before it is used.
+///
+/// # Errors
+/// A URL that names no database.
+pub fn choose_history(named: Option<PathBuf>) -> Result<(), StoreError> {
+    if let Some(named) = named {
+        let _ = CHOSEN.set((Place::named(&named)?, named));
+    }
+    Ok(())
+}
+
+/// The file of the history, if the user chose one.
+pub fn chosen_file() -> Option<&'static Path> {
+    match CHOSEN.get() {
+        Some((Place::File(path), _)) => Some(path),
+        _ => None,
+    }
+}
+
+/// Lets a process that this one starts use the same history.
+pub fn pass_history_on(command: &mut Command) {
+    if let Some((_, named)) = CHOSEN.get() {
+        command.env(STORE, named);
+    }
+}
+
 /// The user's history.
 pub fn history() -> Result<Store> {
     Ok(open_history()?)
 }
 
 fn open_history() -> Result<Store, StoreError> {
-    Store::open(&goodput_store::default_path()?)
+    Store::open(place()?)
 }
 
 /// The user's history, to read it: also where nothing can be written.
-pub fn history_to_read() -> Result<Store> {
-    let path = goodput_store::default_path()?;
-    Ok(Store::open_to_read(&path)?)
+pub fn history_to_read() -> Result<Store, StoreError> {
+    Store::open_to_read(place()?)
+}
+
+/// Where the history is: as the user chose, or in the usual file.
+fn place() -> Result<Place, StoreError> {
+    match CHOSEN.get() {
+        Some((place, _)) => Ok(place.clone()),
+        None => Ok(Place::File(goodput_store::default_path()?)),
+    }
 }
 
 /// Announces a run of `command`, so that `goodput web` can follow it; unless the program that started it follows it.

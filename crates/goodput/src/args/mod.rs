@@ -23,7 +23,7 @@ pub use options::{
 };
 pub use values::local::LocalAddress;
 pub use values::setting::spelled;
-pub use values::{frequency, percent, rate, steps, unfit};
+pub use values::{frequency, rate, steps, unfit};
 pub use verbs::*;
 
 /// The heading of the options that every verb takes.
@@ -45,6 +45,13 @@ pub struct Cli {
     #[arg(long, value_name = "DIR", env = "GOODPUT_STATE_DIR", value_parser = path("GOODPUT_STATE_DIR"),
           global = true, help_heading = GLOBAL, hide_short_help = true)]
     pub state_dir: Option<PathBuf>,
+
+    /// Keep the history here: a file, or postgres://USER@HOST/DATABASE
+    ///
+    /// The password is best left to ~/.pgpass or PGPASSWORD, where no other user sees it. docs/history.md says more.
+    #[arg(long, value_name = "FILE|URL", env = "GOODPUT_STORE", hide_env_values = true,
+          value_parser = path("GOODPUT_STORE"), global = true, help_heading = GLOBAL, hide_short_help = true)]
+    pub store: Option<PathBuf>,
 
     /// Print help: -h the most used options, --help all of them
     #[arg(short, long, action = ArgAction::Help, global = true, help_heading = GLOBAL)]

@@ -42,6 +42,7 @@ use anyhow::Result;
 use goodput_engine::serve::capture_helper_main;
 
 use crate::args::{Cli, Command};
+use crate::data_dirs;
 use crate::exit::Exit;
 
 /// Carries the command out.
@@ -49,6 +50,7 @@ pub fn run(cli: Cli) -> Result<Exit> {
     if let Err(cause) = goodput_mover::raise_open_files() {
         tracing::warn!("can't raise the limit on open files: {cause}");
     }
+    data_dirs::choose_history(cli.store)?;
     let (state_dir, verbose) = (cli.state_dir, cli.verbose > 0);
     match cli.command {
         Command::Serve(args) => serve::run(*args, state_dir),

@@ -8,6 +8,7 @@ use clap::{Arg, Command, CommandFactory};
 use goodput_model::Direction;
 
 use crate::args::{Cli, CredentialArgs, OutputArgs, ShapingArgs};
+use crate::data_dirs::chosen_file;
 use crate::exit::Exit;
 use crate::screen;
 
@@ -73,7 +74,7 @@ fn names_a_relative_path(args: &ShapingArgs, state: Option<&Path>) -> bool {
     let files = [token_file, key, password_file, rsa_public_key, record, ssh_config, times];
     let captures = args.capture.pcap.iter().map(|capture| &capture.path);
     let files = files.into_iter().flatten().chain(captures).map(PathBuf::as_path);
-    files.chain(state).any(Path::is_relative)
+    files.chain(state).chain(chosen_file()).any(Path::is_relative)
 }
 
 /// The words of the command line without the option, as systemd takes them.

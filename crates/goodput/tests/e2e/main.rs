@@ -39,6 +39,7 @@ mod nfs_servers;
 mod old_names;
 mod packaging;
 mod placement;
+mod postgres;
 mod privilege;
 mod progress;
 mod prometheus;

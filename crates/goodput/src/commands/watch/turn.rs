@@ -1,7 +1,7 @@
 //! One test at a time on this host: watches of the same user take turns.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use goodput_engine::Interrupt;
 use tokio::time::sleep;
 
-/// Name of the file that a testing watch locks, beside the history.
+/// Name of the file that a testing watch locks, where the history usually is.
 const LOCK: &str = "watch.lock";
 /// Longest time between two looks at the lock; each time is random, so that two that wait don't wait for each other.
 const LOOK: Duration = Duration::from_secs(2);
@@ -28,6 +28,11 @@ impl HostTurn {
     }
 
     fn at(path: &Path) -> Result<Self> {
+        // The history itself may be elsewhere.
+        if let Some(folder) = path.parent() {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+            made.with_context(|| format!("can't make {}", folder.display()))?;
+        }
         let file =
             OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
         Ok(Self(Arc::new(file.with_context(|| format!("can't make {}", path.display()))?)))

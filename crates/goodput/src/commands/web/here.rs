@@ -9,6 +9,7 @@ use goodput_store::{Store, StoreError};
 use goodput_web::{LoggedChange, PathChange, Program, Running, SettingLine};
 
 use crate::commands::{measured, path_changes};
+use crate::data_dirs;
 use crate::report::watch;
 use crate::running::{self, Followable, Head};
 
@@ -20,7 +21,7 @@ pub struct ThisHost {
 
 impl Program for ThisHost {
     fn history(&self) -> Result<Store, StoreError> {
-        Store::open_to_read(&goodput_store::default_path()?)
+        data_dirs::history_to_read()
     }
 
     fn path_changes(&self, history: &Store, target: &str) -> Result<Vec<PathChange>, StoreError> {
@@ -66,6 +67,7 @@ impl Program for ThisHost {
             command.arg("--reverse");
         }
         command.args(["--", target]);
+        data_dirs::pass_history_on(&mut command);
         command
     }
 
