@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use goodput_fleet::Surveyed;
 use goodput_model::CheckReport;
 use goodput_store::{Store, StoreError};
 
@@ -18,6 +19,12 @@ pub trait Program: Send + Sync + 'static {
     /// # Errors
     /// When the history can't be read.
     fn path_changes(&self, history: &Store, target: &str) -> Result<Vec<PathChange>, StoreError>;
+
+    /// What the tests of the history say of each pair of a mesh.
+    ///
+    /// # Errors
+    /// In words for a person.
+    fn mesh(&self, history: &Store, asked: &MeshAsked) -> Result<Surveyed, String>;
 
     /// What could limit this host.
     ///
@@ -52,6 +59,15 @@ pub trait Program: Send + Sync + 'static {
 
     /// The cause that the rule with this id finds, in a few words; `None` if there is no such rule.
     fn cause(&self, rule: &str) -> Option<&'static str>;
+}
+
+/// What is asked of the tests of a mesh.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeshAsked {
+    /// When they began, or later: RFC 3339, UTC, or the beginning of such a time.
+    pub since: String,
+    /// How much slower than typical a slow pair is, percent, above 0 and below 100.
+    pub slow_percent: f64,
 }
 
 /// A lasting change of a path.

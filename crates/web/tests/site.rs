@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use goodput_model::{CheckReport, Host, Known, Record};
+use goodput_fleet::{Observation, Part, Question, Surveyed, Unusable};
+use goodput_model::{BitRate, CheckReport, Host, Known, Record};
 use goodput_store::{Store, StoreError, Watched};
 use goodput_web::{
-    Answers, Gate, LoggedChange, PathChange, Program, Running, Secret, SettingLine, Site,
+    Answers, Gate, LoggedChange, MeshAsked, PathChange, Program, Running, Secret, SettingLine, Site,
 };
 use http_body_util::BodyExt;
 use hyper::body::Bytes;
@@ -32,6 +33,31 @@ impl Program for FakeHost {
         let [since, amount, before, after] = [HOSTILE; 4].map(String::from);
         let with_it = vec![HOSTILE.into()];
         Ok(vec![PathChange { since, amount, before, after, with_it, records: [1, 2] }])
+    }
+
+    /// Four sites, of which the last one is called in a hostile way and sends slowly.
+    fn mesh(&self, _: &Store, asked: &MeshAsked) -> Result<Surveyed, String> {
+        let sites = ["a", "b", "c", HOSTILE].map(String::from);
+        let pairs = sites.iter().flat_map(|from| sites.iter().map(move |to| (from, to)));
+        let pairs =
+            pairs.filter(|(from, to)| from != to && (from.as_str(), to.as_str()) != ("a", "b"));
+        let test = |(n, (from, to)): (usize, (&String, &String))| Observation {
+            record: n as i64 + 1,
+            sender: from.clone(),
+            receiver: to.clone(),
+            at_s: 0.0,
+            goodput: BitRate(if from == HOSTILE { 3e8 } else { 9e8 } * (1.0 + n as f64 / 1e4)),
+            rtt_us: Known::missing(HOSTILE),
+            limit: HOSTILE.into(),
+            limit_at: Part::Sender,
+        };
+        let seen: Vec<_> = pairs.enumerate().map(test).collect();
+        let question = Question { now_s: 7200.0, slow_percent: asked.slow_percent };
+        Ok(Surveyed {
+            matrix: Known::Value(goodput_fleet::matrix(sites.to_vec(), &seen, question)),
+            left_out: [(Unusable::Datagrams, 2)].into(),
+            unreadable: vec![HOSTILE.into()],
+        })
     }
 
     fn check(&self) -> Result<CheckReport, String> {
@@ -179,6 +205,8 @@ async fn every_page_is_there_and_has_no_name_as_code() {
         "/compare?id=1&id=2",
         "/path",
         &of_target,
+        "/matrix",
+        "/matrix?show=limit&slow=20&from=2026-01-01",
         "/check",
         "/settings",
         "/changes",
@@ -275,6 +303,10 @@ async fn what_makes_no_sense_is_refused_in_words() {
         ("/compare?id=1&id=9", 404),
         ("/path?target=unknown", 404),
         ("/?before=x", 400),
+        ("/matrix?show=nothing", 400),
+        ("/matrix?slow=100", 400),
+        ("/matrix?slow=x", 400),
+        ("/matrix?from=yesterday", 400),
         ("/?from=yesterday", 400),
         (&long, 200),
     ] {
@@ -288,7 +320,7 @@ async fn what_makes_no_sense_is_refused_in_words() {
 async fn a_history_that_cant_be_read_is_reported() {
     let site = Fixture::new(false);
     std::fs::write(site.file(), "half of a database").unwrap();
-    for path in ["/", "/results/1", "/compare?id=1&id=2", "/path"] {
+    for path in ["/", "/results/1", "/compare?id=1&id=2", "/path", "/matrix"] {
         let (status, text) = site.get(path).await;
         assert!(status == 500 && text.contains("damaged"), "{path}: {text}");
     }
@@ -501,4 +533,25 @@ async fn tests_of_a_watch_are_marked_and_what_they_found_is_on_the_page_of_their
     let page = site.page("/path?target=nas").await;
     assert!(page.contains("Changes that watches found"), "{page}");
     assert!(page.contains("/compare?id=1&amp;id=2"), "{page}");
+}
+
+#[tokio::test]
+async fn the_matrix_has_a_cell_for_each_pair_and_says_what_explains_the_slow_ones() {
+    let site = Fixture::new(false);
+    let page = site.page("/matrix").await;
+    for part in [
+        "4 sites, 11 of 12 pairs tested, typical 900",
+        "3 pairs are at least 10 % slower than typical.",
+        "'s sending side explains 3 of 3 slow pairs",
+        "<caption>Goodput, from each site to each (a dot: unknown)</caption>",
+        "<th scope=\"row\">a</th><td>–</td><td>·</td><td><a href=\"/results/1\">900 Mbit/s</a></td>",
+        "Left out: 2 tests, datagrams",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    assert_eq!(page.matches("<strong class=\"slow\">slow</strong>").count(), 3, "{page}");
+    let round_trips = site.page("/matrix?show=rtt").await;
+    assert!(!round_trips.contains("<td><a"), "what is absent is not zero: {round_trips}");
+    let lenient = site.page("/matrix?slow=90").await;
+    assert!(lenient.contains("no pair is 90 % slower than typical, or more."), "{lenient}");
 }

@@ -6,6 +6,7 @@ mod compare;
 mod files;
 mod history;
 mod login;
+mod matrix;
 mod path;
 mod result;
 mod settings;
@@ -52,6 +53,7 @@ impl Page {
 pub const ALL: &[Page] = &[
     history::PAGE,
     path::PAGE,
+    matrix::PAGE,
     check::PAGE,
     settings::PAGE,
     changes::PAGE,

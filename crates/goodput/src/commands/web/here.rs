@@ -2,14 +2,18 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
+use goodput_fleet::Surveyed;
 use goodput_model::{CheckReport, EndName, SettingRef};
 use goodput_settings::{ChangeKind, Forget, Patience, Scope, Setting};
 use goodput_store::{Store, StoreError};
-use goodput_web::{LoggedChange, PathChange, Program, Running, SettingLine};
+use goodput_web::{LoggedChange, MeshAsked, PathChange, Program, Running, SettingLine};
 
+use crate::commands::fleet::{Asked, Memory, survey};
 use crate::commands::{measured, path_changes};
 use crate::data_dirs;
+use crate::exit;
 use crate::report::watch;
 use crate::running::{self, Followable, Head};
 
@@ -17,6 +21,10 @@ use crate::running::{self, Followable, Head};
 pub struct ThisHost {
     /// Where the journals and the log of changes are.
     pub state_dir: PathBuf,
+    /// The file that names the sites of the matrix; none: all hosts are sites.
+    pub mesh: Option<PathBuf>,
+    /// What the records of the matrix say.
+    pub memory: Mutex<Memory>,
 }
 
 impl Program for ThisHost {
@@ -27,6 +35,13 @@ impl Program for ThisHost {
     fn path_changes(&self, history: &Store, target: &str) -> Result<Vec<PathChange>, StoreError> {
         let found = path_changes::all(history, |other| other == target)?;
         Ok(found.iter().map(watch::for_a_page).collect())
+    }
+
+    fn mesh(&self, history: &Store, asked: &MeshAsked) -> Result<Surveyed, String> {
+        let MeshAsked { since, slow_percent } = asked;
+        let asked = Asked { mesh: self.mesh.as_deref(), since, slow_percent: *slow_percent };
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        survey(history, &asked, &mut memory).map_err(|why| exit::in_words(&why))
     }
 
     fn check(&self) -> Result<CheckReport, String> {
