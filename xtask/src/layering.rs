@@ -80,7 +80,7 @@ const LAYERS: &[Layer] = &[
     layer(BUS, &[]),
     layer(STORE, &[MODEL]),
     // What it shows and starts besides the history is handed to it.
-    layer(WEB, &[MODEL, CHARTS, STORE]),
+    layer(WEB, &[MODEL, CHARTS, FLEET, STORE]),
     near_kernel(MOVER, &[MODEL, FRAMING]),
     near_kernel(KERNEL, &[MODEL, NETLINK]),
     near_kernel(CAPTURE, &[]),

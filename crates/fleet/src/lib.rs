@@ -16,17 +16,20 @@ mod access;
 mod matrix;
 mod mesh;
 mod plan;
+mod span;
 mod task;
 
 pub use access::{Login, places, server_file};
 pub use matrix::{
-    Cause, Cell, Explanation, LimitSeen, Matrix, Observation, Part, Question, Unusable, matrix,
-    seen, seen_between,
+    Cause, Cell, Explanation, LimitSeen, Matrix, Naming, Observation, Part, QUANTITIES, Quantity,
+    Question, SLOW_PERCENT, Survey, Surveyed, Unusable, left_out_in_words, matrix, seen,
+    seen_between,
 };
 pub use mesh::{Mesh, MeshError, Pair, Site, Window};
 pub use plan::{
     Costs, FleetPlan, LeftOut, Reason, SiteShare, fewest_rounds, opens_in_s, plan, rounds,
 };
+pub use span::span;
 pub use task::{
     Announcement, Answer, Call, Delivered, End, FORMAT, Farewell, Invitation, KEPT_S, Limits, Next,
     Outcome, Rival, Role, Sealed, Step, TASK_LIFE_S, Task, Turn, Unreadable, Wanted, fitted,

@@ -27,7 +27,7 @@ mod tls;
 
 pub use gate::Gate;
 pub use metrics::Metrics;
-pub use program::{LoggedChange, PathChange, Program, Running, SettingLine};
+pub use program::{LoggedChange, MeshAsked, PathChange, Program, Running, SettingLine};
 pub use secret::Secret;
 pub use server::{Answers, Listening, WebError, listen};
 pub use site::Site;

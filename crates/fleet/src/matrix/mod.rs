@@ -7,10 +7,14 @@ mod part;
 mod scale;
 mod seen;
 mod student;
+mod survey;
 mod whole;
+mod words;
 
 pub use cells::Cell;
 pub use explain::{Cause, Explanation, LimitSeen};
 pub use part::Part;
 pub use seen::{Observation, Unusable, seen, seen_between};
-pub use whole::{Matrix, Question, matrix};
+pub use survey::{Survey, Surveyed};
+pub use whole::{Matrix, Question, SLOW_PERCENT, matrix};
+pub use words::{Naming, QUANTITIES, Quantity, left_out_in_words};

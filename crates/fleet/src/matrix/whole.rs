@@ -7,6 +7,9 @@ use super::cells::{Cell, cells};
 use super::explain::{Explanation, explain};
 use super::seen::Observation;
 
+/// How much slower than typical a slow cell is, percent, unless a person says.
+pub const SLOW_PERCENT: f64 = 10.0;
+
 /// What is asked of the tests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question {

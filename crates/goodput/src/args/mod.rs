@@ -23,7 +23,7 @@ pub use options::{
 };
 pub use values::local::LocalAddress;
 pub use values::setting::spelled;
-pub use values::{frequency, percent, rate, steps, unfit};
+pub use values::{frequency, rate, steps, unfit};
 pub use verbs::*;
 
 /// The heading of the options that every verb takes.

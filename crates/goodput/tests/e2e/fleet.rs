@@ -103,6 +103,16 @@ fn a_mesh_file_names_the_sites_and_what_was_not_tested() {
 }
 
 #[test]
+fn a_mesh_that_can_t_be_read_ends_goodput_web_at_once() {
+    let home = Home::new();
+    let file = home.file("mesh.toml", "[site.a]\n");
+    let file = file.to_str().unwrap();
+    let output = home.run(&["web", "--listen", "127.0.0.1:0", "--mesh", file]);
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    assert!(stderr(&output).contains("the file has 1 sites"), "{}", stderr(&output));
+}
+
+#[test]
 fn without_tests_there_is_no_matrix() {
     let output = Home::new().run(&["fleet", "matrix"]);
     assert_eq!(output.status.code(), Some(2));

@@ -56,7 +56,8 @@ fn wanted(asked: &Asked) -> Result<Wanted, Trouble> {
     })
 }
 
-fn day(asked: &Asked, name: &str) -> Result<Option<String>, Trouble> {
+/// The day in the field `name`, if it has one.
+pub fn day(asked: &Asked, name: &str) -> Result<Option<String>, Trouble> {
     let Some(day) = asked.field(name) else { return Ok(None) };
     // A day as ISO 8601 writes it, which sorts like the times of the results.
     match day.parse::<jiff::civil::Date>() {

@@ -4,14 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use goodput_fleet::SLOW_PERCENT;
 use goodput_model::{BitRate, Bytes};
 
 use crate::args::values::budget::budget;
 use crate::args::values::number::whole;
 use crate::args::values::{address, percent, rate, time, when};
-
-/// How much slower than typical a slow pair is, unless the user says.
-pub const SLOW: &str = "10%";
 
 const MATRIX_EXAMPLES: &str = "\
 Examples:
@@ -210,7 +208,7 @@ pub struct FleetMatrixArgs {
     #[arg(long, value_name = "WHEN", default_value = "30d", value_parser = when::since)]
     pub since: String,
     /// How much slower than typical a slow pair is, at least
-    #[arg(long, value_name = "PERCENT", default_value = SLOW, value_parser = percent::tolerance)]
+    #[arg(long, value_name = "PERCENT", default_value_t = SLOW_PERCENT, value_parser = percent::tolerance)]
     pub slow: f64,
     /// Describe each pair, not only the slow ones
     #[arg(long)]

@@ -27,7 +27,7 @@ pub use check::CheckArgs;
 pub use compare::{Combination, CompareArgs, ComparisonArgs};
 pub use fleet::{
     Fleet, FleetAgentArgs, FleetKeysArgs, FleetMatrixArgs, FleetPlanArgs, FleetRunArgs,
-    FleetTestArgs, NatsArgs, SLOW,
+    FleetTestArgs, NatsArgs,
 };
 pub use generate::Generate;
 pub use history::{ExportArgs, HistoryArgs, HistoryDeed, Named, PruneArgs};

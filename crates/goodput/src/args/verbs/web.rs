@@ -31,6 +31,9 @@ pub struct WebArgs {
     /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
+    /// Mesh file whose sites are the rows and columns of the matrix [default: all hosts]
+    #[arg(long, value_name = "MESH.toml")]
+    pub mesh: Option<PathBuf>,
     /// Another name of this host in browsers; may be repeated
     ///
     /// Addresses, localhost and this host's own name are always accepted.

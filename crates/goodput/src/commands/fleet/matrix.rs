@@ -1,55 +1,45 @@
 //! `goodput fleet matrix`: what the history says of each pair of a mesh.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
-use goodput_fleet::{Matrix, Mesh, Observation, Question, Unusable};
-use goodput_store::{Store, StoreError, Wanted};
-use jiff::Timestamp;
+use goodput_fleet::{Matrix, Surveyed, Unusable};
+use goodput_model::Known;
 use serde::Serialize;
 
-use super::mesh_file;
+use super::in_history::{Asked, Memory, survey};
 use crate::args::FleetMatrixArgs;
 use crate::data_dirs::history_to_read;
 use crate::exit::Exit;
 use crate::{report, screen};
 
-/// How the history names a single test.
-const TEST: &str = "test";
-
 /// Reads the history, and reports. Slow pairs are a problem.
 pub(super) fn run(args: &FleetMatrixArgs) -> Result<Exit> {
-    let mesh = args.mesh.as_deref().map(mesh_file::read).transpose()?;
-    let read = Read::of(&history_to_read()?, &args.since, mesh.as_ref())?;
-    if read.seen.is_empty() {
-        bail!(
-            "the history has no test of a pair since {}{}; take in the results of other hosts with `goodput history import`, or go further back with --since",
-            args.since,
-            read.why_not()
-        );
-    }
-    let now_s = Timestamp::now().as_second() as f64;
-    let question = Question { now_s, slow_percent: args.slow };
-    let matrix = goodput_fleet::matrix(read.sites(mesh.as_ref()), &read.seen, question);
+    let asked = Asked { mesh: args.mesh.as_deref(), since: &args.since, slow_percent: args.slow };
+    let Surveyed { matrix, left_out, unreadable } =
+        survey(&history_to_read()?, &asked, &mut Memory::default())?;
+    let matrix = match matrix {
+        Known::Value(matrix) => matrix,
+        Known::Missing(why) => bail!(
+            "{why} since {}; take in the results of other hosts with `goodput history import`, or go further back with --since",
+            args.since
+        ),
+    };
     if args.json {
-        let answer =
-            Answer { matrix: &matrix, left_out: &read.left_out, unreadable: &read.unreadable };
+        let answer = Answer { matrix: &matrix, left_out: &left_out, unreadable: &unreadable };
         screen::print_data(|out| {
             serde_json::to_writer_pretty(&mut *out, &answer)?;
             writeln!(out)
         })?;
     } else {
         let text = report::fleet::matrix::text(&matrix, args.cells, screen::columns());
-        screen::print_fitted(&(text + &report::fleet::matrix::left_out(&read.left_out)))?;
+        screen::print_fitted(&(text + &report::fleet::matrix::left_out(&left_out)))?;
     }
-    read.unreadable.iter().for_each(|why| screen::say(format_args!("goodput: {why}")));
-    Ok(exit(&matrix, &read))
+    unreadable.iter().for_each(|why| screen::say(format_args!("goodput: {why}")));
+    Ok(if unreadable.is_empty() { exit(&matrix) } else { Exit::CouldNot })
 }
 
-fn exit(matrix: &Matrix, read: &Read) -> Exit {
-    if !read.unreadable.is_empty() {
-        return Exit::CouldNot;
-    }
+fn exit(matrix: &Matrix) -> Exit {
     match matrix.explanation.value() {
         None => Exit::Inconclusive,
         Some(explanation) if explanation.slow.is_empty() => Exit::Fine,
@@ -66,49 +56,4 @@ struct Answer<'a> {
     left_out: &'a BTreeMap<Unusable, usize>,
     /// Records that could not be read, and why.
     unreadable: &'a [String],
-}
-
-/// What the records say.
-#[derive(Default)]
-struct Read {
-    seen: Vec<Observation>,
-    left_out: BTreeMap<Unusable, usize>,
-    unreadable: Vec<String>,
-}
-
-impl Read {
-    /// Reads each test that began at `since` or later.
-    fn of(store: &Store, since: &str, mesh: Option<&Mesh>) -> Result<Self> {
-        let wanted = Wanted { from: Some(since.into()), ..Wanted::default() };
-        let mut read = Self::default();
-        for entry in store.search(&wanted)?.into_iter().filter(|entry| entry.kind == TEST) {
-            match store.get(entry.id) {
-                // Another process may have deleted it meanwhile.
-                Err(StoreError::UnknownId { .. }) => {}
-                Err(why) => read.unreadable.push(why.to_string()),
-                Ok(record) => match goodput_fleet::seen(&record, entry.id, mesh) {
-                    Ok(seen) => read.seen.push(seen),
-                    Err(why) => *read.left_out.entry(why).or_default() += 1,
-                },
-            }
-        }
-        Ok(read)
-    }
-
-    /// Those of the mesh, or all that were seen.
-    fn sites(&self, mesh: Option<&Mesh>) -> Vec<String> {
-        if let Some(mesh) = mesh {
-            return mesh.sites.iter().map(|site| site.name.clone()).collect();
-        }
-        let ends = self.seen.iter().flat_map(|seen| [&seen.sender, &seen.receiver]);
-        ends.collect::<BTreeSet<_>>().into_iter().cloned().collect()
-    }
-
-    /// Why tests that exist say nothing.
-    fn why_not(&self) -> String {
-        match report::fleet::matrix::counts(&self.left_out) {
-            counts if counts.is_empty() => String::new(),
-            counts => format!(" (left out: {counts})"),
-        }
-    }
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use goodput_fleet::Mesh;
 
 /// Reads a mesh file.
-pub(super) fn read(path: &Path) -> Result<Mesh> {
+pub(in crate::commands) fn read(path: &Path) -> Result<Mesh> {
     read_with_text(path).map(|(mesh, _)| mesh)
 }
 

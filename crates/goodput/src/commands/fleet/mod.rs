@@ -1,7 +1,7 @@
 //! `goodput fleet`: a mesh of hosts.
 //!
 //! ```text
-//! plan, matrix        the mesh file, the history
+//! plan, matrix        the mesh file, the history (in_history)
 //! keys                the mesh file ──▶ users of NATS and their keys
 //! run, ask ──▶ coordinator ──▶ places ──▶ NATS ◀── places ◀── agent
 //! held, fence         a name or the lease, for as long as it is renewed; who has it now
@@ -12,9 +12,10 @@ mod ask;
 mod coordinator;
 mod fence;
 mod held;
+mod in_history;
 mod keys;
 mod matrix;
-mod mesh_file;
+pub(super) mod mesh_file;
 mod places;
 mod plan;
 mod run;
@@ -22,6 +23,8 @@ mod run;
 use std::path::PathBuf;
 
 use anyhow::Result;
+
+pub(super) use self::in_history::{Asked, Memory, survey};
 
 use crate::args::Fleet;
 use crate::exit::Exit;

@@ -3,10 +3,12 @@
 mod here;
 
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail};
 use goodput_web::{Gate, Secret, Site, Tls, listen};
 
+use super::fleet::mesh_file;
 use super::measured::{self, CLEAN_UP, Signals};
 use crate::args::WebArgs;
 use crate::data_dirs::state_dir;
@@ -32,7 +34,12 @@ pub fn run(args: &WebArgs, state: Option<PathBuf>) -> Result<Exit> {
     let (secret, token_file) = token(args.token_file.as_deref())?;
     let mut names = args.name.clone();
     names.push(rustix::system::uname().nodename().to_string_lossy().into_owned());
-    let host = ThisHost { state_dir: state_dir(state)? };
+    if let Some(file) = &args.mesh {
+        // Each visit of the matrix reads it again: it may have changed.
+        mesh_file::read(file)?;
+    }
+    let (state_dir, mesh) = (state_dir(state)?, args.mesh.clone());
+    let host = ThisHost { state_dir, mesh, memory: Mutex::default() };
     let runtime = measured::plain_runtime()?;
     let outcome = runtime.block_on(async {
         let mut signals = Signals::listen()?;

@@ -2,4 +2,3 @@
 
 pub mod matrix;
 pub mod plan;
-mod span;

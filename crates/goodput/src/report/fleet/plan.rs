@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use goodput_fleet::{FleetPlan, LeftOut, Reason};
+use goodput_fleet::{FleetPlan, LeftOut, Reason, span};
 use goodput_model::{BitRate, Bytes, Known};
 
-use super::span::span;
 use crate::report::labelled::{line, lines};
 use crate::report::style;
 use crate::report::table::Table;

@@ -34,6 +34,26 @@ fn pages_are_answered_with_their_headers_and_a_token_is_made_for_its_owner() {
     assert_eq!((file.mode() & 0o777, web.token().len()), (0o600, 64));
 }
 
+/// The file is read at each visit.
+#[test]
+fn a_mesh_file_names_the_sites_of_the_matrix() {
+    let files = Home::new();
+    let file = files.file("mesh.toml", "[site.a]\ntarget = \"a\"\n[site.b]\n");
+    let path = file.to_str().expect("it is text");
+    let web = Web::start(&["--mesh", path]);
+    web.add_mesh();
+    let page = || web.get("/matrix?from=2020-01-01");
+    assert!(page().contains("a host that the mesh file does not have"), "{}", page());
+    let sites = format!(
+        "[site.one]\nhost = '0{HOSTILE}'\n[site.two]\nhost = '1{HOSTILE}'\ntarget = \"x\"\n"
+    );
+    std::fs::write(&file, sites).expect("it is ours");
+    assert!(page().contains("2 sites, 2 of 2 pairs tested"), "{}", page());
+    assert!(page().contains("<th scope=\"row\">one</th>"), "{}", page());
+    std::fs::write(&file, "nonsense").expect("it is ours");
+    assert!(page().starts_with("HTTP/1.1 500 ") && page().contains("mesh.toml"), "{}", page());
+}
+
 #[test]
 fn bad_requests_are_refused_and_the_next_one_is_answered() {
     let web = Web::start(&[]);

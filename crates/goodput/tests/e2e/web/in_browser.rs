@@ -12,7 +12,7 @@ use super::served::Web;
 use crate::common::{Home, Server};
 
 /// Every page with a name for its picture.
-const PAGES: [(&str, &str); 11] = [
+const PAGES: [(&str, &str); 13] = [
     ("history", ""),
     ("result", "results/1"),
     ("comparison", "results/2"),
@@ -22,6 +22,8 @@ const PAGES: [(&str, &str); 11] = [
         "path",
         "path?target=%3Cscript%3Ealert(1)%3C%2Fscript%3E%3Cimg%20src%3Dx%20onerror%3Dalert(2)%3E",
     ),
+    ("matrix", "matrix?from=2020-01-01"),
+    ("matrix-limits", "matrix?from=2020-01-01&show=limit"),
     ("check", "check"),
     ("settings", "settings"),
     ("changes", "changes"),
@@ -40,6 +42,7 @@ pub fn log_in(browser: &mut Browser, web: &Web) {
 fn every_page_is_quiet_narrow_enough_and_accessible_on_light_and_dark_paper() {
     let Some(mut browser) = Browser::open() else { return };
     let web = Web::start(&[]);
+    web.add_mesh();
     let mut wrong = Vec::new();
     for (name, path) in PAGES {
         for (width, dark) in [(360, true), (1200, false)] {
@@ -59,6 +62,7 @@ fn every_page_is_quiet_narrow_enough_and_accessible_on_light_and_dark_paper() {
 fn names_of_a_peer_are_text() {
     let Some(mut browser) = Browser::open() else { return };
     let web = Web::start(&[]);
+    web.add_mesh();
     for (_, path) in PAGES {
         browser.visit(&format!("{}{path}", web.url()));
         let elements = "document.querySelectorAll('script,img,iframe,[onerror]').length";

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStdout, Stdio};
 
-use goodput_model::Record;
+use goodput_model::{BitRate, Known, Record};
 use goodput_store::Store;
 use serde_json::Value;
 
@@ -52,6 +52,22 @@ impl Web {
         assert!(line.starts_with(&listens), "{line:?}");
         let address = address.to_owned();
         Self { child, _stdout: stdout, home, address, scheme }
+    }
+
+    /// Adds a result of each pair of four hosts, of which one sends slowly; what peers may name is hostile.
+    pub fn add_mesh(&self) {
+        let store = Store::open(&self.home.path().join("goodput/history.db")).expect("it is there");
+        let pairs = (0..4).flat_map(|from| (0..4).map(move |to| (from, to)));
+        for (from, to) in pairs.filter(|(from, to)| from != to) {
+            let mut record = hostile(RECORDS[0]);
+            for (end, number) in [(&mut record.ends.near, from), (&mut record.ends.far, to)] {
+                let Known::Value(end) = end else { panic!("both ends are known") };
+                end.host.name = format!("{number}{HOSTILE}");
+            }
+            let rate = if from == 2 { 1e8 } else { 9e8 };
+            record.result.directions[0].goodput_bits_per_s = BitRate(rate + f64::from(to) * 1e6);
+            store.add(&record).expect("it is a record");
+        }
     }
 
     /// The pages' own address.

@@ -2,14 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use goodput_bus::Keys;
-use goodput_fleet::{End, Mesh, Observation, Outcome, Question, Task, seen_between};
+use goodput_fleet::{End, Mesh, Observation, Outcome, Question, SLOW_PERCENT, Task, seen_between};
 use goodput_model::{Record, plain_char};
 use goodput_store::{Store, read_record};
 
 use super::metrics::FleetMetrics;
-use crate::args::{SLOW, percent};
 use crate::commands::history::known;
 use crate::data_dirs::history;
 use crate::exit::{self, Exit};
@@ -106,8 +105,7 @@ impl<'a> Results<'a> {
     /// Prints the matrix of this turn, at `now_s` seconds since 1970.
     pub fn print_matrix(&self, now_s: f64) -> Result<()> {
         let sites = self.mesh.sites.iter().map(|site| site.name.clone()).collect();
-        let slow_percent = percent::tolerance(SLOW).map_err(|why| anyhow!(why))?;
-        let question = Question { now_s, slow_percent };
+        let question = Question { now_s, slow_percent: SLOW_PERCENT };
         let matrix = goodput_fleet::matrix(sites, &self.seen.borrow(), question);
         let text = report::fleet::matrix::text(&matrix, false, screen::columns());
         Ok(screen::print_fitted(&format!("\n{text}"))?)

@@ -3,7 +3,7 @@
 use goodput_model::Seconds;
 
 /// A time in the largest unit of which it has two: `72 s`, `41 min`, `5.2 h`, `12 days`.
-pub(super) fn span(seconds: f64) -> String {
+pub fn span(seconds: f64) -> String {
     let units = [(86_400.0, "days"), (3600.0, "h"), (60.0, "min")];
     let Some((scale, unit)) = units.into_iter().find(|(scale, _)| seconds >= 2.0 * scale) else {
         return Seconds(seconds).to_string();

@@ -1,0 +1,104 @@
+//! From the records of a history to the matrix: what each says of a pair, and how many say nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use goodput_model::{Known, Missing};
+
+use super::seen::{Observation, Unusable};
+use super::whole::{Matrix, Question, matrix};
+use super::words::left_out_in_words;
+use crate::mesh::Mesh;
+
+/// What records say, as they are read.
+#[derive(Debug)]
+pub struct Survey<'a> {
+    mesh: Option<&'a Mesh>,
+    seen: Vec<Observation>,
+    left_out: BTreeMap<Unusable, usize>,
+    unreadable: Vec<String>,
+}
+
+/// What they say together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Surveyed {
+    /// Every pair, or why there is none.
+    pub matrix: Known<Matrix>,
+    /// Tests that say nothing of a pair, by the reason.
+    pub left_out: BTreeMap<Unusable, usize>,
+    /// Records that could not be read, and why.
+    pub unreadable: Vec<String>,
+}
+
+impl<'a> Survey<'a> {
+    /// Of the sites of a mesh, or of all hosts that are seen.
+    pub fn of(mesh: Option<&'a Mesh>) -> Self {
+        let (seen, left_out, unreadable) = Default::default();
+        Self { mesh, seen, left_out, unreadable }
+    }
+
+    /// Adds what a record says.
+    pub fn add(&mut self, said: Result<Observation, Unusable>) {
+        match said {
+            Ok(seen) => self.seen.push(seen),
+            Err(why) => *self.left_out.entry(why).or_default() += 1,
+        }
+    }
+
+    /// Adds a record that can't be read.
+    pub fn add_unreadable(&mut self, why: String) {
+        self.unreadable.push(why);
+    }
+
+    /// The matrix, unless no record says anything of a pair.
+    pub fn matrix(self, question: Question) -> Surveyed {
+        let matrix = match self.seen.is_empty() {
+            true => Known::Missing(Missing::because(self.nothing())),
+            false => Known::Value(matrix(self.sites(), &self.seen, question)),
+        };
+        Surveyed { matrix, left_out: self.left_out, unreadable: self.unreadable }
+    }
+
+    /// Those of the mesh, or all that were seen.
+    fn sites(&self) -> Vec<String> {
+        if let Some(mesh) = self.mesh {
+            return mesh.sites.iter().map(|site| site.name.clone()).collect();
+        }
+        let ends = self.seen.iter().flat_map(|seen| [&seen.sender, &seen.receiver]);
+        ends.collect::<BTreeSet<_>>().into_iter().cloned().collect()
+    }
+
+    fn nothing(&self) -> String {
+        match left_out_in_words(&self.left_out) {
+            counts if counts.is_empty() => "the history has no test of a pair".into(),
+            counts => format!("the history has no test of a pair (left out: {counts})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::seen::seen;
+    use goodput_model::Record;
+
+    const QUESTION: Question = Question { now_s: 2e9, slow_percent: 10.0 };
+
+    #[test]
+    fn hosts_that_were_seen_are_the_sites_and_what_says_nothing_is_counted() {
+        let json = include_str!("../../../goodput/src/report/example/record.json");
+        let mut record = Record::from_json(json).unwrap();
+        let mut survey = Survey::of(None);
+        survey.add(seen(&record, 7, None));
+        record.incomplete = Some("x".into());
+        survey.add(seen(&record, 8, None));
+        survey.add_unreadable("record 9: damaged".into());
+        let found = survey.matrix(QUESTION);
+        assert_eq!(found.matrix.value().unwrap().sites, ["laptop", "nas"]);
+        assert_eq!(found.left_out, BTreeMap::from([(Unusable::Incomplete, 1)]));
+        assert_eq!(found.unreadable.len(), 1);
+        let mut nothing = Survey::of(None);
+        nothing.add(seen(&record, 8, None));
+        let why = nothing.matrix(QUESTION).matrix.get().unwrap_err();
+        assert!(why.to_string().contains("1 test, ended early"), "{why}");
+    }
+}
