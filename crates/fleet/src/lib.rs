@@ -25,7 +25,7 @@ pub use matrix::{
     Question, SLOW_PERCENT, Survey, Surveyed, Unusable, left_out_in_words, matrix, seen,
     seen_between,
 };
-pub use mesh::{Mesh, MeshError, Pair, Site, Window};
+pub use mesh::{FOREIGN_PROTOCOLS, Mesh, MeshError, Pair, Site, Window};
 pub use plan::{
     Costs, FleetPlan, LeftOut, Reason, SiteShare, fewest_rounds, opens_in_s, plan, rounds,
 };

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::part::Part;
-use crate::mesh::Mesh;
+use crate::mesh::{Mesh, host_of};
 
 /// One test of one direction between two sites.
 #[derive(Debug, Clone, PartialEq)]
@@ -170,24 +170,12 @@ fn plain(text: &str) -> String {
 
 /// The mesh's names of both ends: its targets are more certain than the names that hosts give themselves.
 fn in_mesh<'a>(mesh: &'a Mesh, near: &str, far: &str, target: &str) -> Option<[&'a str; 2]> {
-    let by_host = |name: &str| mesh.sites.iter().find(|site| site.host == name);
     let by_target = mesh.sites.iter().find(|site| site.target.as_deref() == Some(target));
-    let (near, far) = (by_host(near)?, by_target.or_else(|| by_host(far))?);
+    let by_host = || mesh.sites.iter().find(|site| site.host == far);
+    // Who made the record runs goodput.
+    let near = mesh.sites.iter().find(|site| site.host == near && !site.is_foreign)?;
+    let far = by_target.or_else(by_host)?;
     Some([near.name.as_str(), far.name.as_str()])
-}
-
-/// The host of a target as typed: without scheme, port and file.
-fn host_of(target: &str) -> &str {
-    let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
-    let rest = rest.split('/').next().unwrap_or_default();
-    if let Some((address, _)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        return address;
-    }
-    match rest.rsplit_once(':') {
-        // More than one colon is an IPv6 address alone.
-        Some((host, _)) if !host.contains(':') => host,
-        _ => rest,
-    }
 }
 
 #[cfg(test)]
@@ -238,14 +226,6 @@ mod tests {
             far.host.goodput.clear();
         }
         assert_eq!(pair(&record).unwrap().1, "10.0.0.7");
-        for (target, host) in [
-            ("nas", "nas"),
-            ("[fe80::1]:7", "fe80::1"),
-            ("fe80::1", "fe80::1"),
-            ("http://a/b", "a"),
-        ] {
-            assert_eq!(host_of(target), host);
-        }
     }
 
     #[test]
@@ -254,6 +234,14 @@ mod tests {
         let mesh = Mesh::parse("x", text).unwrap();
         let found = seen(&record(), 7, Some(&mesh)).unwrap();
         assert_eq!((found.sender.as_str(), found.receiver.as_str()), ("home", "store"));
+        let server = "[site.laptop]\n[site.store]\nserver = \"iperf3://nas:5201\"\n";
+        let mesh = Mesh::parse("x", server).unwrap();
+        let mut foreign = record();
+        foreign.ends.far = Known::missing("iperf3 says nothing of its host");
+        for target in ["iperf3://nas:5201", "iperf3://nas"] {
+            foreign.target = target.into();
+            assert_eq!(seen(&foreign, 7, Some(&mesh)).unwrap().receiver, "store", "{target}");
+        }
         let other = Mesh::parse("x", "[site.a]\ntarget = \"a\"\n[site.b]\n").unwrap();
         assert_eq!(seen(&record(), 7, Some(&other)), Err(Unusable::NotInMesh));
     }

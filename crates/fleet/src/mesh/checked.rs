@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::error::MeshError;
 use super::file::{Directions, File, PairTable, SiteTable, Which};
+use super::server::host_of;
 use super::values::Window;
 
 /// Most sites: a full mesh of them has two million pairs.
@@ -45,6 +46,8 @@ pub struct Site {
     pub name: String,
     /// What `goodput test` calls it; absent: nobody can call it.
     pub target: Option<String>,
+    /// Whether it runs no goodput, but the server that `target` names; it can then not call.
+    pub is_foreign: bool,
     /// The name of its host in records.
     pub host: String,
     /// Index of the line that it shares.
@@ -64,6 +67,13 @@ pub struct Pair {
     pub rate: Option<BitRate>,
 }
 
+impl Site {
+    /// Whether it can call another one.
+    pub fn can_call(&self, other: &Self) -> bool {
+        !self.is_foreign && other.target.is_some()
+    }
+}
+
 impl Mesh {
     /// Reads the text of a mesh file; `origin` names it in errors.
     ///
@@ -79,6 +89,11 @@ impl Mesh {
     /// Length of one round, seconds: a test in each direction, and the pauses.
     pub fn round_s(&self) -> f64 {
         f64::from(self.directions()) * (self.length_s + self.pause_s)
+    }
+
+    /// Whether the site of this name runs no goodput.
+    pub fn is_foreign(&self, name: &str) -> bool {
+        self.sites.iter().any(|site| site.name == name && site.is_foreign)
     }
 
     /// Tests of one pair in a round: one for each direction.
@@ -151,26 +166,21 @@ impl Check<'_> {
             Which::All => {
                 let second = |first: usize| (first + 1..sites.len()).map(move |two| [first, two]);
                 let all = (0..sites.len()).flat_map(second);
+                let one_calls =
+                    |pair: &[usize; 2]| !pair.iter().all(|site| sites[*site].is_foreign);
                 let plain = |sites: [usize; 2]| Pair { sites, priority: 0, rate };
                 let found =
                     |sites: [usize; 2]| named.get(&sites).copied().unwrap_or_else(|| plain(sites));
-                all.map(found).collect()
+                // Two foreign sites that are named are said below.
+                all.filter(|pair| one_calls(pair) || named.contains_key(pair)).map(found).collect()
             }
         };
-        let deaf = |pair: &&Pair| pair.sites.iter().all(|site| sites[*site].target.is_none());
-        match pairs.iter().find(deaf) {
-            None => Ok(pairs),
-            Some(pair) => {
-                let [one, two] = pair.sites.map(|site| &sites[site].name);
-                let write = "give one of them a target, or leave the pair out (pairs = \"named\")";
-                Err((
-                    None,
-                    format!(
-                        "{one} and {two} have no target, so neither can call the other; {write}"
-                    ),
-                ))
-            }
+        if pairs.is_empty() {
+            let why = "no site runs goodput (all have a server), so nobody can test the others";
+            return Err((None, why.into()));
         }
+        let why = pairs.iter().find_map(|pair| neither_calls(pair.sites.map(|site| &sites[site])));
+        why.map_or(Ok(pairs), |why| Err((None, why)))
     }
 
     /// The pairs with a table of their own, by their sites in the order of the file.
@@ -244,6 +254,25 @@ impl Check<'_> {
     }
 }
 
+/// Why neither of two sites can call the other, if neither can.
+pub(crate) fn neither_calls([one, two]: [&Site; 2]) -> Option<String> {
+    if one.can_call(two) || two.can_call(one) {
+        return None;
+    }
+    let [first, second] = [one, two].map(|site| site.name.as_str());
+    Some(if one.is_foreign {
+        format!(
+            "{first} and {second} run no goodput (server), so neither can call the other; leave the pair out, or run an \
+             agent at one of them"
+        )
+    } else {
+        format!(
+            "{first} and {second} have no target, so neither can call the other; give one of them a target, or leave the \
+             pair out (pairs = \"named\")"
+        )
+    })
+}
+
 fn site(name: &Spanned<String>, table: &SiteTable, uplinks: &[String]) -> Result<Site, Problem> {
     fits_as_name(name, "a site")?;
     let uplink = table.uplink.as_ref().map(|wanted| {
@@ -251,10 +280,17 @@ fn site(name: &Spanned<String>, table: &SiteTable, uplinks: &[String]) -> Result
         let names = || uplinks.iter().map(String::as_str);
         found.ok_or_else(|| (Some(wanted.span()), unknown("uplink", wanted.get_ref(), names)))
     });
+    let server = table.server.as_ref().map(|server| server.get_ref().0.as_str());
+    if let (Some(_), Some(server)) = (&table.target, &table.server) {
+        let why = "a site has a target if it runs goodput, and a server if it does not; keep one";
+        return Err((Some(server.span()), why.into()));
+    }
+    let own = || server.map_or_else(|| name.get_ref().clone(), |server| host_of(server).into());
     Ok(Site {
         name: name.get_ref().clone(),
-        target: table.target.clone(),
-        host: table.host.clone().unwrap_or_else(|| name.get_ref().clone()),
+        target: table.target.clone().or_else(|| server.map(Into::into)),
+        is_foreign: server.is_some(),
+        host: table.host.clone().unwrap_or_else(own),
         uplink: uplink.transpose()?,
         budget: table.budget.map(|budget| budget.0),
     })
@@ -367,6 +403,29 @@ rate = "100mbit"
         assert!(problem("").contains("0 sites"));
         let twice = format!("{WHOLE}[[pair]]\nsites = [\"a\", \"c\"]\n");
         assert!(problem(&twice).contains("line 28"), "{}", problem(&twice));
+    }
+
+    #[test]
+    fn a_site_without_goodput_is_only_called_and_two_of_them_are_no_pair() {
+        let three = "[site.a]\n[site.x]\nserver = \"iperf3://x.example:7\"\n[site.y]\nserver = \"nuttcp://y\"\n";
+        let mesh = Mesh::parse("x", three).unwrap();
+        let pairs: Vec<_> = mesh.pairs.iter().map(|pair| pair.sites).collect();
+        assert_eq!(pairs, [[0, 1], [0, 2]]);
+        let [a, x, _] = &mesh.sites[..] else { panic!("{mesh:?}") };
+        assert_eq!((x.target.as_deref(), &*x.host), (Some("iperf3://x.example:7"), "x.example"));
+        assert!(a.can_call(x) && !x.can_call(a));
+        assert!(mesh.is_foreign("x") && !mesh.is_foreign("a"));
+        for (more, words) in [
+            ("[[pair]]\nsites = [\"y\", \"x\"]", &["y and x run no goodput", "agent"][..]),
+            ("target = \"y\"", &["line 5", "keep one"]),
+            ("[site.z]\nserver = \"iperf2://z\"", &["line 7", "iperf2://z", "nuttcp://HOST:PORT"]),
+            ("[site.b]", &["a and b have no target"]),
+        ] {
+            let why = problem(&format!("{three}{more}"));
+            words.iter().for_each(|word| assert!(why.contains(word), "{word:?} in {why}"));
+        }
+        let foreign = three.replace("[site.a]\n", "");
+        assert!(problem(&foreign).contains("no site runs goodput"), "{}", problem(&foreign));
     }
 
     #[test]

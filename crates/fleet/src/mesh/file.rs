@@ -4,6 +4,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::named::Named;
+use super::server::Server;
 use super::values::{Budget, Pause, Rate, Time, Window};
 
 /// The whole file.
@@ -30,7 +31,9 @@ pub(super) struct File {
 pub(super) struct SiteTable {
     /// What `goodput test` calls it; without one, the site can only call others.
     pub target: Option<String>,
-    /// The name of the host in its records; without one, the site's own name.
+    /// A server there that is no goodput; the site is then only called, by the agents of others.
+    pub server: Option<Spanned<Server>>,
+    /// The name of the host in its records; without one, the site's own name, or the host of its server.
     pub host: Option<String>,
     /// The line that it shares with others.
     pub uplink: Option<Spanned<String>>,

@@ -4,8 +4,12 @@ mod checked;
 mod error;
 mod file;
 mod named;
+mod server;
 mod values;
 
+pub(crate) use checked::neither_calls;
 pub use checked::{Mesh, Pair, Site};
 pub use error::MeshError;
+pub use server::FOREIGN_PROTOCOLS;
+pub(crate) use server::host_of;
 pub use values::Window;

@@ -83,15 +83,18 @@ fn is_in_turn(number: u64, runs: u32, turns: u32) -> bool {
     (number + 1) * runs / turns > number * runs / turns
 }
 
-/// The side that can be called listens: the receiver, if both can. Whoever gives the task out says until when it may be
+/// The side that can be called listens: the receiver, if both can. None if neither can. Whoever gives the task out says until when it may be
 /// begun, and which coordinator that is.
 pub(super) fn task_of(mesh: &Mesh, id: String, way: [usize; 2]) -> Option<Task> {
     let [sender, receiver] = way;
     let [from, to]: [&Site; 2] = [&mesh.sites[sender], &mesh.sites[receiver]];
-    let (near, far, direction) = match to.target {
-        Some(_) => (from, to, Direction::Send),
-        None => (to, from, Direction::Reverse),
+    let (near, far, direction) = match from.can_call(to) {
+        true => (from, to, Direction::Send),
+        false => (to, from, Direction::Reverse),
     };
+    if !near.can_call(far) {
+        return None;
+    }
     Some(Task {
         format: FORMAT,
         id,
@@ -147,6 +150,17 @@ mod tests {
         assert_eq!(back.direction, Direction::Reverse);
         let json = serde_json::to_vec(back).unwrap();
         assert_eq!(Task::read(&json, Role::Near, "c", 0.0).as_ref(), Ok(back), "an agent takes it");
+    }
+
+    #[test]
+    fn a_site_without_goodput_sends_and_receives_but_never_calls() {
+        let foreign = THREE.replace("target = \"b.example\"", "server = \"iperf3://b.example\"");
+        let all = all(&foreign, 0);
+        let ways: HashSet<_> = all.iter().map(|task| (task.sender(), task.receiver())).collect();
+        assert_eq!((all.len(), ways.len()), (6, 6));
+        assert!(all.iter().all(|task| task.near != "b"), "{all:?}");
+        let from_b = all.iter().find(|task| task.sender() == "b" && task.near == "a").unwrap();
+        assert_eq!((&*from_b.target, from_b.direction), ("iperf3://b.example", Direction::Reverse));
     }
 
     #[test]

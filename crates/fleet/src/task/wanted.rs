@@ -7,7 +7,7 @@ use super::language::{FORMAT, from_json, is_id, is_name, knows};
 use super::single::{Task, no_length};
 use super::turn::task_of;
 use super::word::word;
-use crate::mesh::Mesh;
+use crate::mesh::{Mesh, neither_calls};
 
 /// A test on demand.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -93,12 +93,12 @@ pub fn task_between(mesh: &Mesh, id: &str, sender: &str, receiver: &str) -> Resu
         found.ok_or_else(|| format!("there is no site {name} in the mesh"))
     };
     let way @ [one, two] = [index(sender)?, index(receiver)?];
-    if !mesh.pairs.iter().any(|pair| [[one, two], [two, one]].contains(&pair.sites)) {
-        return Err(format!("{sender} and {receiver} are no pair of the mesh"));
+    if let Some(why) = neither_calls(way.map(|site| &mesh.sites[site])) {
+        return Err(why);
     }
-    task_of(mesh, id.to_owned(), way).ok_or_else(|| {
-        format!("neither {sender} nor {receiver} has a target that the other could call")
-    })
+    let is_pair = mesh.pairs.iter().any(|pair| [[one, two], [two, one]].contains(&pair.sites));
+    let task = task_of(mesh, id.to_owned(), way).filter(|_| is_pair);
+    task.ok_or_else(|| format!("{sender} and {receiver} are no pair of the mesh"))
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
         let task = wanted("a", "c").task(&mesh).unwrap();
         assert_eq!((&*task.id, &*task.near, &*task.far, task.length_s), ("want-1", "c", "a", 3.0));
         for (sender, receiver, words) in
-            [("a", "x", "no site x"), ("a", "a", "no pair"), ("b", "c", "b and c are no pair")]
+            [("a", "x", "no site x"), ("a", "a", "no pair"), ("b", "c", "b and c have no target")]
         {
             let why = wanted(sender, receiver).task(&mesh).unwrap_err();
             assert!(why.contains(words), "{why}");

@@ -1,6 +1,6 @@
 //! `goodput fleet test`: one test of a pair, in between. Whoever coordinates makes it; if nobody does, this process.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 use goodput_engine::{EngineError, Interrupt};
@@ -102,6 +102,7 @@ async fn alone(
         results: &results,
         demand: &demand,
         interrupt,
+        began: Instant::now(),
     };
     let work = async {
         loop {

@@ -40,7 +40,8 @@ pub(super) fn run(args: &FleetKeysArgs) -> Result<Exit> {
     let signer = seed(&coordinator.join(SIGN_FILE), "signs tasks for the agents", Seed::signer)?;
     let login = seed(&coordinator.join(LOGIN_FILE), "lets the coordinator in", Seed::user)?;
     let mut logins = vec![(Login::of_coordinator(), login.public())];
-    for (index, (site, word)) in mesh.sites.iter().zip(&words).enumerate() {
+    let with_word = mesh.sites.iter().zip(&words).enumerate();
+    for (index, (site, word)) in with_word.filter(|(_, (site, _))| !site.is_foreign) {
         let own = folder.join(format!("{word}{SITE_ENDING}"));
         make(&own)?;
         let login = seed(&own.join(LOGIN_FILE), &format!("lets {} in", site.name), Seed::user)?;
@@ -51,7 +52,7 @@ pub(super) fn run(args: &FleetKeysArgs) -> Result<Exit> {
     let file = folder.join(SERVER_FILE);
     fs::write(&file, server_file(&logins))
         .with_context(|| format!("can't write {}", file.display()))?;
-    say(folder, mesh.sites.len(), &signer.public())?;
+    say(folder, logins.len() - 1, &signer.public())?;
     Ok(Exit::Fine)
 }
 
@@ -70,14 +71,15 @@ fn say(folder: &Path, sites: usize, signer: &str) -> Result<()> {
     Ok(())
 }
 
-/// The words of the sites that one is tested with.
+/// The words of the sites that one is tested with and that have an agent.
 fn peers(mesh: &Mesh, site: usize, words: &[String]) -> Vec<String> {
     let others = mesh.pairs.iter().filter_map(|pair| match pair.sites {
         [one, two] if one == site => Some(two),
         [one, two] if two == site => Some(one),
         _ => None,
     });
-    others.map(|other| words[other].clone()).collect()
+    let with_agent = others.filter(|other| !mesh.sites[*other].is_foreign);
+    with_agent.map(|other| words[other].clone()).collect()
 }
 
 /// A directory that only this user reads.
@@ -121,6 +123,7 @@ mod tests {
     use super::*;
 
     const MESH: &str = "[site.a]\ntarget = \"a\"\n[site.b]\n";
+    const FOREIGN: &str = "[site.x]\nserver = \"iperf3://x\"\n";
     const THIRD: &str = "[site.c]\n[test]\npairs = \"named\"\n[[pair]]\nsites = [\"a\", \"b\"]\n[[pair]]\nsites = [\"a\", \"c\"]\n";
 
     fn args(folder: &Path, mesh: &str) -> FleetKeysArgs {
@@ -146,6 +149,10 @@ mod tests {
         assert_eq!(server.matches("nkey: U").count(), 4, "{server}");
         // b and c are no pair.
         assert!(server.contains("goodput.call.a.c") && !server.contains("goodput.call.b.c"));
+        run(&args(folder.path(), &format!("{MESH}{FOREIGN}"))).unwrap();
+        let server_with_foreign = read("fleet.conf");
+        assert_eq!(server_with_foreign.matches("nkey: U").count(), 3, "{server_with_foreign}");
+        assert!(!keys.join("x.site").exists() && !server_with_foreign.contains("call.x"));
         let secrets = [read("a.site/login.nk"), read("coordinator.d/sign.nk")];
         let seeds = secrets.iter().flat_map(|text| text.lines().skip(1));
         assert!(seeds.clone().count() == 2 && seeds.into_iter().all(|seed| !server.contains(seed)));

@@ -7,7 +7,7 @@
 
 use std::cell::Cell;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 use goodput_engine::{EngineError, Interrupt};
@@ -76,6 +76,7 @@ async fn coordinate(
         results: &results,
         demand: &demand,
         interrupt,
+        began: Instant::now(),
     };
     let every_s = mesh.every_s.filter(|_| !args.once);
     let turns = Turns { testing: &testing, text, every_s, revision: Cell::new(None) };

@@ -17,7 +17,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::target;
+use super::target::{self, Far};
 use crate::args::rate;
 use crate::key_files;
 
@@ -56,7 +56,9 @@ impl Listener {
         max_rate: Option<BitRate>,
         turn: OwnedMutexGuard<()>,
     ) -> Result<Self> {
-        let (_, asked) = target::of(task)?;
+        let Far::Agent(_, asked) = target::of(task)? else {
+            bail!("{} is a server that stands open; no agent opens one for it", task.target);
+        };
         let near: PublicKey = near.parse()?;
         let own = KeyFile::new("agent", rand::random())?;
         let folder = folder(&own, near).context("can't make the keys of a server")?;

@@ -1,4 +1,5 @@
-//! One test, from the near end: the far agent opens a server, this one measures with it, and the server is closed.
+//! One test, from the near end: the far agent opens a server, this one measures with it, and the server is closed. A
+//! server that is no goodput stands open.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use tokio::time::timeout;
 
 use super::here::Here;
 use super::metered::Metered;
-use super::target;
+use super::target::{self, Far};
 
 /// What a test may take beside its length: to connect, and for both ends to report.
 const BESIDE: Duration = Duration::from_secs(40);
@@ -29,10 +30,10 @@ impl Servers for Invited {
     fn remember(&self, _: &Target, _: PublicKey) {}
 }
 
-/// The far agent's server.
+/// A server that waits for this test.
 struct Opened {
-    port: u16,
-    key: PublicKey,
+    target: Target,
+    credentials: Credentials,
     /// What the test may cost the far site.
     most: Option<Bytes>,
 }
@@ -48,20 +49,22 @@ pub(super) async fn carry_out(
     if let Some(why) = limits.refuse(&here.site, task) {
         bail!(why);
     }
-    let (target, _) = target::of(task)?;
-    let own = PrivateKey::of(rand::random())?;
+    let far = target::of(task)?;
+    let is_agent = matches!(far, Far::Agent(..));
     let note = here.begin(task, limits.left)?;
-    let (cost, outcome) = match open(here, task, sealed, &own).await {
+    let (cost, outcome) = match open(here, task, sealed, far).await {
         Ok(opened) => {
             let test = Metered::new(task, least(limits.left, opened.most));
-            let outcome = measured(&test, task, (target, own), opened, interrupt, listener).await;
+            let outcome = measured(&test, task, &opened, interrupt, listener).await;
             (Some(test.bytes()), outcome)
         }
         Err(why) => (None, Err(why)),
     };
     here.settle(note, cost.unwrap_or(Bytes(0)));
-    // Also without an answer: it may only have been lost.
-    close(here, task, cost.map(|cost| cost.0)).await;
+    if is_agent {
+        // Also without an answer: it may only have been lost.
+        close(here, task, cost.map(|cost| cost.0)).await;
+    }
     outcome
 }
 
@@ -70,32 +73,40 @@ fn least(one: Option<Bytes>, other: Option<Bytes>) -> Option<Bytes> {
     one.into_iter().chain(other).min_by_key(|bytes| bytes.0)
 }
 
-/// Measures with the server that the far agent has opened.
+/// Measures with this server.
 async fn measured(
     test: &Metered<'_>,
     task: &Task,
-    (mut target, own): (Target, PrivateKey),
-    opened: Opened,
+    opened: &Opened,
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record> {
-    target.port = opened.port;
-    let servers = Arc::new(Invited(opened.key));
-    let own = OwnKey { key: Arc::new(own), asked: true, servers };
-    let credentials = Credentials { key: Some(own), ..Credentials::default() };
-    let run = test.run(&target, &credentials, interrupt, listener);
+    let run = test.run(&opened.target, &opened.credentials, interrupt, listener);
     let outcome = timeout(Duration::from_secs_f64(task.length_s) + BESIDE, run).await;
     let beside_s = BESIDE.as_secs();
     outcome.with_context(|| format!("the test took {beside_s} s longer than its length"))?
 }
 
-/// Has the far agent listen. Returns its port, and the key that its server will prove.
-async fn open(here: &Here<'_>, task: &Task, sealed: &Sealed, own: &PrivateKey) -> Result<Opened> {
+/// Has the far agent listen. Its server will prove the key that the agent names.
+async fn open(here: &Here<'_>, task: &Task, sealed: &Sealed, far: Far) -> Result<Opened> {
+    let target = match far {
+        Far::Agent(target, _) => target,
+        Far::Server(target) => {
+            return Ok(Opened { target, credentials: Credentials::default(), most: None });
+        }
+    };
+    let own = PrivateKey::of(rand::random())?;
     let (sealed, key) = (sealed.clone(), own.public().to_string());
     match ask(here, task, &Call::Open(Invitation { format: FORMAT, sealed, key })).await? {
         Answer::Listening { port, key, most_bytes } => {
             let key = key.parse().context("the far agent's key can't be read")?;
-            Ok(Opened { port, key, most: most_bytes.map(Bytes) })
+            let servers = Arc::new(Invited(key));
+            let own = OwnKey { key: Arc::new(own), asked: true, servers };
+            Ok(Opened {
+                target: Target { port, ..target },
+                credentials: Credentials { key: Some(own), ..Credentials::default() },
+                most: most_bytes.map(Bytes),
+            })
         }
         Answer::Refused(why) => bail!(why),
         Answer::Closed => bail!("the agent {} closed its server instead of opening it", task.far),

@@ -2,18 +2,33 @@
 
 use anyhow::{Result, bail};
 use goodput_engine::Target;
-use goodput_fleet::Task;
+use goodput_fleet::{FOREIGN_PROTOCOLS, Task};
 use goodput_wire::protocols::goodput::PROTOCOL;
 
-/// The target of a task, and the port that the mesh file names, if it does. Without one, the far agent takes any that is
-/// free.
-pub(super) fn of(task: &Task) -> Result<(Target, Option<u16>)> {
+/// Who is called.
+pub(super) enum Far {
+    /// An agent, which opens a server for this test, on the port that the mesh file names. Without one, it takes any that
+    /// is free.
+    Agent(Target, Option<u16>),
+    /// A server that stands open and is no goodput.
+    Server(Target),
+}
+
+/// The far end of a task.
+pub(super) fn of(task: &Task) -> Result<Far> {
     let target: Target = task.target.parse()?;
-    if target.protocol.id != PROTOCOL.id {
-        bail!("{} is not a goodput server; agents test with each other only", task.target);
+    let protocol = target.protocol.id;
+    if protocol == PROTOCOL.id {
+        let port = names_port(&target).then_some(target.port);
+        return Ok(Far::Agent(target, port));
     }
-    let port = names_port(&target).then_some(target.port);
-    Ok((target, port))
+    if FOREIGN_PROTOCOLS.contains(&protocol) {
+        return Ok(Far::Server(target));
+    }
+    let known = FOREIGN_PROTOCOLS.join(", ");
+    bail!(
+        "{target} is no server that agents test with; beside each other, they test with servers of {known}"
+    )
 }
 
 fn names_port(target: &Target) -> bool {
@@ -25,6 +40,15 @@ fn names_port(target: &Target) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_wire::protocols::ALL;
+
+    #[test]
+    fn servers_of_a_mesh_speak_protocols_that_ask_before_payload_moves() {
+        for id in FOREIGN_PROTOCOLS {
+            let protocol = ALL.iter().find(|protocol| protocol.id == id).unwrap();
+            assert!(protocol.has_control && id != PROTOCOL.id, "{id}");
+        }
+    }
 
     #[test]
     fn a_port_is_named_or_not() {

@@ -20,6 +20,7 @@ use crate::commands::open_metrics::{Counters, Gauges, Label, Labels, gauges};
 #[derive(Clone)]
 pub(in crate::commands::fleet) struct FleetMetrics {
     registry: Arc<Registry>,
+    /// Those with an agent.
     sites: Arc<Vec<String>>,
     goodput: Gauges,
     smallest_round_trip: Gauges,
@@ -44,7 +45,8 @@ impl FleetMetrics {
         registry.register("up", "Whether the last test of the pair had a record", up.clone());
         registry.register("tests", "Tests by outcome", tests.clone());
         registry.register("agent_up", "Whether the agent of the site runs", agent_up.clone());
-        let sites = Arc::new(mesh.sites.iter().map(|site| site.name.clone()).collect());
+        let with_agent = mesh.sites.iter().filter(|site| !site.is_foreign);
+        let sites = Arc::new(with_agent.map(|site| site.name.clone()).collect());
         let registry = Arc::new(registry);
         Self { registry, sites, goodput, smallest_round_trip, up, last_result, tests, agent_up }
     }

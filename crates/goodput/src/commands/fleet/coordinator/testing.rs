@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 use futures_util::future::join_all;
-use goodput_bus::Seed;
+use goodput_bus::{Entry, Seed};
 use goodput_engine::Interrupt;
 use goodput_fleet::places::of_task;
 use goodput_fleet::{
@@ -28,6 +28,11 @@ const STORED: Duration = Duration::from_millis(50);
 /// How often the time is looked at before a window: this host may sleep meanwhile.
 const LOOK: Duration = Duration::from_secs(60);
 /// Longest reason for giving a task up, characters: agents can put anything into it, and NATS takes only so much.
+/// How long the agents may take to be there that were started with this coordinator: one that was killed waits for its own
+/// name.
+const START: Duration = EXPIRY.saturating_add(BEAT);
+/// How often it is looked for them.
+const NEXT_LOOK: Duration = Duration::from_millis(300);
 const MAX_REASON_CHARS: usize = 1000;
 /// Who gives tasks up.
 const COORDINATOR: &str = "the coordinator";
@@ -46,6 +51,8 @@ pub(in crate::commands::fleet) struct Testing<'a> {
     pub demand: &'a Demand,
     pub interrupt: &'a Interrupt,
 }
+    /// When this coordinator began.
+    pub began: Instant,
 
 /// The outcome of a task.
 pub(in crate::commands::fleet) struct Found {
@@ -199,8 +206,9 @@ impl Testing<'_> {
     /// The task as both agents can carry it out, or why they can't.
     async fn fit(&self, task: &Task) -> Result<Result<Task, String>> {
         let mut agents = Vec::new();
-        for site in [&task.near, &task.far] {
-            let Some(entry) = self.places.agents.entry(&word(site)?).await? else {
+        let with_agent = |site: &&String| !self.mesh.is_foreign(site);
+        for site in [&task.near, &task.far].into_iter().filter(with_agent) {
+            let Some(entry) = self.agent(site).await? else {
                 return Ok(Err(format!("no agent {site} is connected")));
             };
             match Announcement::read(&entry.value) {
@@ -226,6 +234,18 @@ impl Testing<'_> {
         let granted = Task { expires_s, token: self.fence.token, ..task.clone() };
         let mut sealed = Sealed::of(&granted).map_err(|why| anyhow!(why))?;
         if let Some(signer) = &self.signer {
+    /// What the agent of a site says of itself; none, if there is no agent.
+    async fn agent(&self, site: &str) -> Result<Option<Entry>> {
+        let word = word(site)?;
+        loop {
+            let entry = self.places.agents.entry(&word).await?;
+            if entry.is_some() || self.began.elapsed() >= START {
+                return Ok(entry);
+            }
+            sleep(NEXT_LOOK).await;
+        }
+    }
+
             sealed.signature = Some(signer.sign(&sealed.signed_bytes())?);
         }
         Ok(sealed)

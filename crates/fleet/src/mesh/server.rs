@@ -1,0 +1,86 @@
+//! A server that is no goodput, as the mesh file names it.
+
+use serde::Deserialize;
+
+/// Protocols whose servers agree to a test before payload moves, and stay for the next one. iperf 2 and ttcp are not
+/// among them: without a control connection, payload would go to whatever listens there.
+pub const FOREIGN_PROTOCOLS: [&str; 2] = ["iperf3", "nuttcp"];
+
+/// `iperf3://HOST[:PORT]`, as the target of a test.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Server(pub String);
+
+impl TryFrom<String> for Server {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let (protocol, rest) = text.split_once("://").unwrap_or_default();
+        let is_place = |c: char| !c.is_whitespace() && !"/@?#".contains(c);
+        let host = host_of(&text);
+        if FOREIGN_PROTOCOLS.contains(&protocol) && !host.is_empty() && rest.chars().all(is_place) {
+            return Ok(Self(text));
+        }
+        let all = FOREIGN_PROTOCOLS.map(|protocol| format!("{protocol}://HOST:PORT"));
+        Err(format!(
+            "{text:?} is no server that agents can test with; write it like {}, or call a site that runs goodput by \
+             target",
+            all.join(" or ")
+        ))
+    }
+}
+
+/// The host of a target as typed: without scheme, port and file.
+pub(crate) fn host_of(target: &str) -> &str {
+    let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
+    let rest = rest.split('/').next().unwrap_or_default();
+    if let Some((address, _)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        return address;
+    }
+    match rest.rsplit_once(':') {
+        // More than one colon is an IPv6 address alone.
+        Some((host, _)) if !host.contains(':') => host,
+        _ => rest,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_server_has_a_protocol_that_asks_before_payload_moves() {
+        let read = |text: &str| Server::try_from(text.to_string());
+        for good in ["iperf3://h", "nuttcp://h:5000", "iperf3://[fe80::1]:7", "iperf3://192.0.2.1"]
+        {
+            assert_eq!(read(good), Ok(Server(good.into())));
+        }
+        for wrong in
+            ["h", "h:5201", "iperf2://h", "goodput://h", "iperf3://", "iperf3://:7", "nuttcp://a b"]
+        {
+            let why = read(wrong).unwrap_err();
+            assert!(why.contains("iperf3://HOST:PORT") && why.contains(wrong), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_target_has_a_host() {
+        for (target, host) in [
+            ("nas", "nas"),
+            ("[fe80::1]:7", "fe80::1"),
+            ("fe80::1", "fe80::1"),
+            ("http://a/b", "a"),
+            ("iperf3://10.0.0.7:5201", "10.0.0.7"),
+        ] {
+            assert_eq!(host_of(target), host);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_server_or_an_error(text in ".{0,24}") {
+            let _ = Server::try_from(text);
+        }
+    }
+}
