@@ -11,6 +11,7 @@ mod by_ssh;
 mod ceiling;
 mod check;
 mod clocks;
+mod containers;
 mod file_logins;
 mod file_server_limits;
 mod file_servers;
