@@ -34,6 +34,7 @@ pub fn all() -> Vec<Test> {
         howto("howto::iperf", cable, "iperf.md"),
         howto("howto::shaper", Needs::All, "shaper.md"),
         disturbed::judged("howto::nfs_sizes", cable, replay_with_nfs),
+        disturbed::judged("howto::mesh", cable, replay_with_nats),
         Test::of_facts("howto::a_line_that_is_missing_is_found", a_missing_line_is_found),
     ]
 }
@@ -58,6 +59,15 @@ impl Step {
             let rest = self.command.strip_prefix("goodput ");
             rest.and_then(|rest| rest.strip_prefix(verb)).is_some_and(|rest| rest.starts_with(' '))
         })
+    }
+}
+
+/// The how-to that starts Debian's nats-server.
+fn replay_with_nats() -> Result<Judgement, Failed> {
+    if goodput_testing::servers::has("nats-server") {
+        replay("mesh.md")
+    } else {
+        Ok(Judgement::Right)
     }
 }
 
