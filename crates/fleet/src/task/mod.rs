@@ -19,5 +19,5 @@ pub use sealed::Sealed;
 pub use single::{KEPT_S, Role, TASK_LIFE_S, Task, Unreadable};
 pub use step::{Delivered, Step, step};
 pub use turn::{Next, Turn, next, tasks};
-pub use wanted::{Wanted, task_between};
+pub use wanted::{UnreadableWish, Wanted, task_between};
 pub use word::word;

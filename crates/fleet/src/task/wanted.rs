@@ -26,15 +26,60 @@ pub struct Wanted {
     pub length_s: Option<f64>,
 }
 
+/// Who wrote a wish.
+const WHO_ASKS: &str = "who asks for a test";
+
+/// The part that is read first.
+#[derive(Deserialize)]
+struct Version {
+    format: u32,
+}
+
+/// Why a wish is not read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnreadableWish {
+    /// What is wrong with it, in words.
+    pub why: String,
+    /// What is not made, if the wish says as much: whoever asks waits for its outcome.
+    pub unmade: Option<Task>,
+}
+
+/// The part that wishes of all versions have: where the answer is waited for.
+#[derive(Deserialize)]
+struct Asker {
+    id: String,
+    near: String,
+    #[serde(default)]
+    sender: String,
+    #[serde(default)]
+    receiver: String,
+}
+
+impl Asker {
+    /// Nothing, if no place of the bus has such names.
+    fn unmade(self) -> Option<Task> {
+        let Self { id, near, sender, receiver } = self;
+        let is_shown = |name: &String| name.is_empty() || is_name(name);
+        let fits = is_id(&id)
+            && word(&near).is_ok()
+            && [&near, &sender, &receiver].into_iter().all(is_shown);
+        let wanted = Wanted { format: FORMAT, id, near, sender, receiver, length_s: None };
+        fits.then(|| wanted.unmade())
+    }
+}
+
 impl Wanted {
     /// Reads a wish.
     ///
     /// # Errors
     /// It is none, or one of another format.
-    pub fn read(json: &[u8]) -> Result<Self, String> {
-        let wanted: Self = from_json(json)?;
-        wanted.check()?;
-        Ok(wanted)
+    pub fn read(json: &[u8]) -> Result<Self, UnreadableWish> {
+        let version = from_json(json).and_then(|Version { format }| knows(format, WHO_ASKS));
+        let read = version.and_then(|()| from_json(json));
+        read.and_then(|wanted: Self| wanted.check().map(|()| wanted)).map_err(|why| {
+            let asker: Option<Asker> = serde_json::from_slice(json).ok();
+            UnreadableWish { why, unmade: asker.and_then(Asker::unmade) }
+        })
     }
 
     /// Checks that it can be a task, in whatever mesh.
@@ -42,7 +87,7 @@ impl Wanted {
     /// # Errors
     /// What is wrong with it: its format, its id, a name that is no word of the bus, its length.
     pub fn check(&self) -> Result<(), String> {
-        knows(self.format, "who asks for a test")?;
+        knows(self.format, WHO_ASKS)?;
         if !is_id(&self.id) {
             return Err("its id is no id".into());
         }
@@ -130,12 +175,29 @@ mod tests {
         assert!(read(&Wanted { format: 99, ..wanted("a", "c") }).is_err());
         assert!(read(&wanted("", "c")).is_err());
         for long in ["a".repeat(201), "ä".repeat(61)] {
-            assert!(read(&wanted(&long, "c")).unwrap_err().contains("too long"), "{long}");
+            assert!(read(&wanted(&long, "c")).unwrap_err().why.contains("too long"), "{long}");
             assert!(read(&Wanted { near: long, ..wanted("a", "c") }).is_err());
         }
         for length_s in [-5.0, 0.0, 3601.0, 1e300] {
-            let why = read(&Wanted { length_s: Some(length_s), ..wanted("a", "c") }).unwrap_err();
+            let bad = Wanted { length_s: Some(length_s), ..wanted("a", "c") };
+            let why = read(&bad).unwrap_err().why;
             assert!(why.contains("no length of a test"), "{why}");
+        }
+    }
+
+    #[test]
+    fn whoever_asks_in_another_version_is_told_where_he_waits() {
+        let other = br#"{"format":99,"id":"want-9","near":"c","what":"both"}"#;
+        let UnreadableWish { why, unmade } = Wanted::read(other).unwrap_err();
+        let task = unmade.unwrap();
+        assert_eq!((&*task.id, &*task.near), ("want-9", "c"));
+        assert!(why.contains("version 99"), "{why}");
+        let newer = Wanted { format: 99, ..wanted("a", "c") };
+        let newer = Wanted::read(&serde_json::to_vec(&newer).unwrap()).unwrap_err();
+        assert!(newer.why.contains("version 99"), "{newer:?}");
+        assert_eq!(newer.unmade.unwrap().sender(), "a");
+        for nobody in [&br#"{"id":"a.b","near":"c"}"#[..], br#"{"id":"w","near":""}"#, b"poison"] {
+            assert_eq!(Wanted::read(nobody).unwrap_err().unmade, None);
         }
     }
 

@@ -68,6 +68,13 @@ fn a_running_coordinator_makes_a_test_on_demand_at_once_and_has_metrics() {
         text.contains("goodput_fleet_agent_up{site=\"a\"} 1.0")
             && text.contains("goodput_fleet_agent_up{site=\"b\"} 1.0")
     });
+    // A wish of another version is answered where it is waited for.
+    let mut heard = fleet.nats.hear("goodput.outcomes.b.want-9");
+    let wish = r#"{"format":99,"id":"want-9","near":"b","sender":"b","receiver":"a"}"#;
+    fleet.nats.publish("goodput.want.coordinator", wish);
+    let answer = heard.next_message();
+    assert!(answer.contains("refuses the wish") && answer.contains("version 99"), "{answer}");
+    line_with("on demand  b → a  no record: the coordinator refuses the wish");
     let text = metrics(&address);
     let tests = "goodput_fleet_tests_total{sender=\"b\",receiver=\"a\",outcome=\"record\"} 2";
     assert!(text.contains(tests), "{text}");

@@ -80,6 +80,15 @@ impl<'a> Results<'a> {
         if self.store.is_none() { Ok(()) } else { print("on demand", task, &text) }
     }
 
+    /// Says why a test that someone asked for in between is not made. It is none of the pair's tests.
+    pub fn add_refused(&self, task: &Task, why: &str) -> Result<()> {
+        if self.store.is_none() {
+            Ok(())
+        } else {
+            print("on demand", task, &format!("no record: {why}"))
+        }
+    }
+
     /// Keeps the record of an outcome, if it has one; and what to say of it.
     fn taken(&self, task: &Task, outcome: &[u8]) -> (Option<(i64, Record)>, String) {
         let said = said(outcome);

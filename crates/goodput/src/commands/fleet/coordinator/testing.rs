@@ -9,7 +9,8 @@ use goodput_bus::{Entry, Seed};
 use goodput_engine::Interrupt;
 use goodput_fleet::places::of_task;
 use goodput_fleet::{
-    Announcement, End, Mesh, Outcome, Sealed, TASK_LIFE_S, Task, Wanted, fitted, opens_in_s,
+    Announcement, End, Mesh, Outcome, Sealed, TASK_LIFE_S, Task, UnreadableWish, Wanted, fitted,
+    opens_in_s,
 };
 use tokio::time::sleep;
 
@@ -27,12 +28,12 @@ const BESIDE: Duration = Duration::from_secs(90);
 const STORED: Duration = Duration::from_millis(50);
 /// How often the time is looked at before a window: this host may sleep meanwhile.
 const LOOK: Duration = Duration::from_secs(60);
-/// Longest reason for giving a task up, characters: agents can put anything into it, and NATS takes only so much.
 /// How long the agents may take to be there that were started with this coordinator: one that was killed waits for its own
 /// name.
 const START: Duration = EXPIRY.saturating_add(BEAT);
 /// How often it is looked for them.
 const NEXT_LOOK: Duration = Duration::from_millis(300);
+/// Longest reason for giving a task up, characters: agents can put anything into it, and NATS takes only so much.
 const MAX_REASON_CHARS: usize = 1000;
 /// Who gives tasks up.
 const COORDINATOR: &str = "the coordinator";
@@ -50,9 +51,9 @@ pub(in crate::commands::fleet) struct Testing<'a> {
     /// What someone asks for in between.
     pub demand: &'a Demand,
     pub interrupt: &'a Interrupt,
-}
     /// When this coordinator began.
     pub began: Instant,
+}
 
 /// The outcome of a task.
 pub(in crate::commands::fleet) struct Found {
@@ -113,28 +114,33 @@ impl Testing<'_> {
 
     /// Makes a test that someone asks for. None: the user ended it.
     pub async fn on_demand(&self, asked: Asked) -> Result<Option<()>> {
-        match Wanted::read(&asked.body) {
-            Err(why) => screen::say(format_args!("goodput: a wish for a test is refused: {why}")),
-            Ok(wanted) => {
-                let (task, why) = self.wanted(&wanted);
-                let Some(found) = self.outcome(&task, why.as_deref()).await? else {
-                    return Ok(None);
-                };
-                self.results.add_wanted(&task, &found.outcome, found.is_old)?;
+        if let Some((task, why)) = self.wanted(&asked.body) {
+            let Some(found) = self.outcome(&task, why.as_deref()).await? else { return Ok(None) };
+            match why.filter(|_| !found.is_old) {
+                Some(why) => self.results.add_refused(&task, &why)?,
+                None => self.results.add_wanted(&task, &found.outcome, found.is_old)?,
             }
         }
         asked.done().await;
         Ok(Some(()))
     }
 
-    /// The task of a wish, and why it is not made, if it is not: whoever asks waits at the near site that he knows.
-    fn wanted(&self, wanted: &Wanted) -> (Task, Option<String>) {
+    /// The task of a wish, and why it is not made, if it is not: whoever asks waits at the near site that he knows. None
+    /// if nobody knows where that is.
+    fn wanted(&self, wish: &[u8]) -> Option<(Task, Option<String>)> {
+        let wanted = match Wanted::read(wish) {
+            Ok(wanted) => wanted,
+            Err(UnreadableWish { why, unmade }) => {
+                screen::say(format_args!("goodput: a wish for a test is refused: {why}"));
+                return Some((unmade?, Some(format!("the coordinator refuses the wish: {why}"))));
+            }
+        };
         let why = match wanted.task(self.mesh) {
-            Ok(task) if task.near == wanted.near => return (task, None),
+            Ok(task) if task.near == wanted.near => return Some((task, None)),
             Ok(_) => "the coordinator has another mesh file".into(),
             Err(why) => why,
         };
-        (wanted.unmade(), Some(why))
+        Some((wanted.unmade(), Some(why)))
     }
 
     /// Makes the tests of a pair, one after the other.
@@ -228,12 +234,6 @@ impl Testing<'_> {
         Ok(unfit.map_or(Ok(fitted), Err))
     }
 
-    /// The task as it goes over the bus.
-    fn sealed(&self, task: &Task) -> Result<Sealed> {
-        let expires_s = self.held.now_s() + TASK_LIFE_S;
-        let granted = Task { expires_s, token: self.fence.token, ..task.clone() };
-        let mut sealed = Sealed::of(&granted).map_err(|why| anyhow!(why))?;
-        if let Some(signer) = &self.signer {
     /// What the agent of a site says of itself; none, if there is no agent.
     async fn agent(&self, site: &str) -> Result<Option<Entry>> {
         let word = word(site)?;
@@ -246,6 +246,12 @@ impl Testing<'_> {
         }
     }
 
+    /// The task as it goes over the bus.
+    fn sealed(&self, task: &Task) -> Result<Sealed> {
+        let expires_s = self.held.now_s() + TASK_LIFE_S;
+        let granted = Task { expires_s, token: self.fence.token, ..task.clone() };
+        let mut sealed = Sealed::of(&granted).map_err(|why| anyhow!(why))?;
+        if let Some(signer) = &self.signer {
             sealed.signature = Some(signer.sign(&sealed.signed_bytes())?);
         }
         Ok(sealed)
