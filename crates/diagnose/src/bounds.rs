@@ -1,12 +1,12 @@
 //! Every limit that can be computed, to predict the next one when one is removed.
 
-use goodput_model::{BitRate, Known, Missing, Transport};
+use goodput_model::{BitRate, Known, Missing, Role, Transport};
 
 use crate::ceiling::link_ceiling;
 use crate::names::{ROUTE_WINDOW, TCP_MODERATE_RCVBUF, TCP_RMEM, TCP_WMEM};
 use crate::shaper::Shaper;
 use crate::thresholds::{MAX_EXTRAPOLATION_RATIO, MIN_BUSY_SHARE_OF_ALL_CPUS};
-use crate::view::{Side, TcpOption, View};
+use crate::view::{CpuTaker, Side, TcpOption, View};
 
 /// Window that a receive buffer of 1 byte gives, bytes: half of it is for the kernel's bookkeeping
 /// until a connection proves cheaper (`tcp_adv_win_scale` 1, `TCP_DEFAULT_SCALING_RATIO`).
@@ -53,6 +53,40 @@ pub fn next_after(view: &View, causes: &[&str]) -> Known<BitRate> {
     match others.chain(tuned).filter(|rate| *rate >= goodput).reduce(f64::min) {
         Some(rate) => Known::Value(BitRate(rate)),
         None => Known::missing("no other limit near this goodput is known"),
+    }
+}
+
+/// The rate that the next limit would allow without `cause`, by which `taker` takes CPU time of `side`: another limit, or the
+/// same CPU, if it is known what that would carry.
+pub fn next_with_cpu_room(
+    view: &View,
+    side: &Side,
+    cause: &'static str,
+    taker: CpuTaker,
+) -> Known<BitRate> {
+    let own = match side.role {
+        Role::Sender => "sender-cpu",
+        Role::Receiver => "receiver-cpu",
+    };
+    let next = match takes_of_both(view, side, taker) {
+        true => next_after(view, &[cause, "sender-cpu", "receiver-cpu"]),
+        false => next_after(view, &[cause, own]),
+    };
+    let carried =
+        view.known_cpu_room(side, taker).and_then(|times| Ok(BitRate(times * view.goodput()?)));
+    match (carried, next) {
+        (Ok(carried), Known::Value(next)) if next.0 < carried.0 => Known::Value(next),
+        (Ok(carried), _) => Known::Value(carried),
+        (Err(_), next) => next,
+    }
+}
+
+/// Whether it takes CPU time of both ends: what the sender cuts up arrives in pieces, and ends may share a machine.
+fn takes_of_both(view: &View, side: &Side, taker: CpuTaker) -> bool {
+    match taker {
+        CpuTaker::SingleSegments => side.role == Role::Sender,
+        CpuTaker::OtherPrograms | CpuTaker::Hypervisor => view.ends_share_a_machine(),
+        CpuTaker::Quota | CpuTaker::Clock => false,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::thresholds::{
     MIN_CPU_SHARE_OF_OWN_TURN, MIN_CPU_SHARE_OF_WALL_TIME, MIN_LIMITING_TIME_SHARE,
     MIN_STOPPED_TIME_SHARE, MIN_THROTTLED_TIME_SHARE,
 };
-use crate::view::Side;
+use crate::view::{CpuTaker, Side, View};
 
 /// CPU share that is high for one thread on a host with no CPU to spare.
 const MIN_CPU_SHARE_ON_FULL_HOST: f64 = 0.25;
@@ -164,6 +164,18 @@ pub fn describe(draft: Draft, side: &Side) -> Draft {
         })
 }
 
+/// Adds how much more the CPUs of `side` would carry without `taker`.
+pub fn saw_room(draft: Draft, view: &View, side: &Side, taker: CpuTaker) -> Draft {
+    draft.saw_if(side.place(), "cpu_room_ratio", view.cpu_room(side, taker), |times| match taker {
+        CpuTaker::SingleSegments => format!(
+            "packets could be {times:.1} times as long; how much of the CPU time goes with their number is not known here"
+        ),
+        _ => format!(
+            "without that, the CPU would carry at most {times:.1} times as much at the present cost of a byte"
+        ),
+    })
+}
+
 /// CPUs that the process may use, if fewer than the host has.
 fn few_cpus(side: &Side) -> Result<f64, Missing> {
     let cpus = side.count(PROCESS_CPUS)?;
@@ -191,7 +203,6 @@ fn gives_way(side: &Side) -> Result<f64, Missing> {
 mod tests {
     use super::*;
     use crate::testing::Case;
-    use crate::view::View;
 
     /// The finding for a writer whose socket runs dry.
     fn writer(case: Case) -> Option<CpuBound> {

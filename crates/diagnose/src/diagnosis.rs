@@ -6,15 +6,14 @@ use goodput_model::{
     Account, Confidence, Evidence, Finding, Known, LimitAmount, Place, Undecided, Verdict,
 };
 
-use crate::account::account;
+use crate::account::{Part, Seat, account};
 use crate::ceiling::PathCeiling;
 use crate::held_shares::HeldShares;
 use crate::limit_amount::limit_amount;
 use crate::loss::loss;
 use crate::probability;
 use crate::probes::doubt;
-use crate::rank::{drop_explained, drop_what_held_nothing, rank};
-use crate::rule::Stage;
+use crate::rank::{drop_what_has_a_reason, drop_what_held_nothing, rank};
 use crate::rules;
 use crate::view::View;
 
@@ -51,7 +50,7 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     doubt_what_was_inferred(&view, &mut findings);
     let held = HeldShares::of(&view);
     drop_what_held_nothing(held, &mut findings);
-    drop_explained(held, &mut findings);
+    drop_what_has_a_reason(held, &mut findings);
     rank(&view, held, &mut findings);
     probability::assign(&view, held, &mut findings);
     doubt(&mut findings, &undecided, held);
@@ -69,9 +68,9 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
 /// If a program's own waiting is only inferred from its socket, nothing based on it is
 /// certain.
 fn doubt_what_was_inferred(view: &View, findings: &mut [Finding]) {
+    let is_at_a_host = |(_, seat): &Part| *seat != Seat::Path;
     let stands_on_it = |finding: &Finding| {
-        let stage = rules::find(&finding.rule).map(|rule| rule.stage);
-        matches!(stage, Some(Stage::Application | Stage::Window | Stage::Cpu))
+        rules::find(&finding.rule).is_some_and(|rule| rule.refines.iter().any(is_at_a_host))
     };
     if view.sides().iter().any(|side| side.is_watched()) {
         for finding in findings.iter_mut().filter(|finding| stands_on_it(finding)) {

@@ -3,7 +3,7 @@
 use goodput_model::{Account, EndName, Transport, Verdict};
 
 use crate::account::{HeldShare, account, share_of};
-use crate::rule::Stage;
+use crate::rule::Depth;
 use crate::rules;
 use crate::view::View;
 
@@ -49,5 +49,5 @@ impl<'a> HeldShares<'a> {
 
 /// Whether a rule is worth knowing, but never limits.
 pub fn is_aside(rule: &str) -> bool {
-    rules::find(rule).is_some_and(|rule| rule.stage == Stage::Aside)
+    rules::find(rule).is_some_and(|rule| rule.depth == Depth::Aside)
 }

@@ -1,119 +1,137 @@
-//! Which finding limits: what can be gained first, then by the order of elimination, then by the share of the time.
+//! Which finding limits: the largest part of the account that can be gained, and of its causes the most probable one.
 
 use std::cmp::Ordering;
 
 use goodput_model::{Confidence, Finding, Place};
 
-use crate::held_shares::HeldShares;
+use crate::held_shares::{HeldShares, is_aside};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::rules;
-use crate::thresholds::MIN_WORTHWHILE_RATE_RATIO;
+use crate::thresholds::MIN_COSTLY_SHARE;
 use crate::view::View;
 
-/// Limits whose reason may sit at the other end: both ends agree on windows and segments, and a setting at
-/// one end applies to both.
-const AGREED_BY_BOTH: [&str; 4] = ["receive-window", "send-buffer", "line-rate", "shaper-rate"];
+/// Limits whose reason may sit at the other end: both ends agree on windows, and a setting at one end applies to both.
+const AGREED_BY_BOTH: [&str; 2] = ["receive-window", "send-buffer"];
 
 /// Reasons at one end for the other's behaviour: an end sends nothing while it waits for the answer before a file.
 const REACHING_ACROSS: [&str; 1] = ["waiting-for-answers"];
 
 /// Puts the most limiting finding first.
 pub fn rank(view: &View, held: HeldShares, findings: &mut [Finding]) {
-    findings.sort_by(|a, b| key(view, held, a).order(&key(view, held, b)));
+    findings.sort_by(|a, b| Key::of(view, held, a).order(&Key::of(view, held, b)));
 }
 
-/// Removes findings that explain parts of the account which took next to no time.
+/// Removes findings about parts of the account which took next to no time.
 pub fn drop_what_held_nothing(held: HeldShares, findings: &mut Vec<Finding>) {
-    let explains = |finding: &Finding| {
-        rules::find(&finding.rule)
-            .is_some_and(|rule| rule.depth != Depth::Beside && rule.stage != Stage::Aside)
+    let is_about_parts = |finding: &Finding| {
+        let about = |rule: &Rule| !matches!(rule.depth, Depth::Beside | Depth::Aside);
+        rules::find(&finding.rule).is_some_and(about)
     };
-    findings.retain(|finding| !(explains(finding) && held.is_nothing(&finding.rule)));
+    findings.retain(|finding| !(is_about_parts(finding) && held.is_nothing(&finding.rule)));
 }
 
-/// Removes findings whose reason is another finding, as [`crate::Rule::explains`] says. A merely
-/// possible reason explains only findings that are merely possible themselves, and a reason for what took no time only
-/// findings of the same kind.
-pub fn drop_explained(held: HeldShares, findings: &mut Vec<Finding>) {
+/// Removes findings about a part of the account, if another goes deeper: it says why that part took time. A merely possible
+/// reason takes the place only of a merely possible finding, and a reason for what took no time only of its like.
+pub fn drop_what_has_a_reason(held: HeldShares, findings: &mut Vec<Finding>) {
     let reasons = findings.clone();
-    let is_vain = |reason: &Finding, effect: &Finding| {
-        held.is_nothing(&reason.rule) && !held.is_nothing(&effect.rule)
+    let is_vain = |reason: &Finding, named: &Finding| {
+        held.is_nothing(&reason.rule) && !held.is_nothing(&named.rule)
     };
-    findings.retain(|effect| {
-        !reasons.iter().any(|reason| explains(reason, effect) && !is_vain(reason, effect))
+    findings.retain(|named| {
+        !reasons.iter().any(|reason| is_why(reason, named) && !is_vain(reason, named))
     });
 }
 
-fn explains(reason: &Finding, effect: &Finding) -> bool {
-    let both = rules::find(&reason.rule).zip(rules::find(&effect.rule));
-    let named = both.is_some_and(|(reason, effect)| is_reason(reason, effect));
-    let sure =
-        reason.confidence > Confidence::Possible || effect.confidence == Confidence::Possible;
-    // What a host counted explains what the path seemed to do.
-    let in_reach = reason.end == effect.end
-        || effect.end == Place::Path
+fn is_why(reason: &Finding, named: &Finding) -> bool {
+    let both = rules::find(&reason.rule).zip(rules::find(&named.rule));
+    let sure = reason.confidence > Confidence::Possible || named.confidence == Confidence::Possible;
+    // What a host counted is why the path seemed to do something.
+    let in_reach = reason.end == named.end
+        || named.end == Place::Path
         || REACHING_ACROSS.contains(&reason.rule.as_str())
-        || AGREED_BY_BOTH.contains(&effect.rule.as_str());
-    named && sure && in_reach
+        || AGREED_BY_BOTH.contains(&named.rule.as_str());
+    both.is_some_and(|(reason, named)| says_why(reason, named)) && sure && in_reach
 }
 
-/// Whether one rule says why, where the other only names the limiter.
-fn is_reason(reason: &Rule, effect: &Rule) -> bool {
-    let same_part = || reason.refines.iter().any(|part| effect.refines.contains(part));
-    let deeper = reason.depth == Depth::Reason && effect.depth == Depth::Limiter;
-    reason.explains.contains(&effect.id) || deeper && same_part()
+/// Whether one rule goes deeper than the other about the same part.
+fn says_why(reason: &Rule, named: &Rule) -> bool {
+    let same_part = || reason.refines.iter().any(|part| named.refines.contains(part));
+    let deeper = matches!(
+        (reason.depth, named.depth),
+        (Depth::Reason | Depth::Root, Depth::Limiter) | (Depth::Root, Depth::Reason)
+    );
+    deeper && same_part()
 }
 
+/// What findings are ranked by, the most important first.
+#[derive(Debug)]
 struct Key {
+    /// It limits nothing here.
     aside: bool,
+    /// What it is about took no time.
     held_nothing: bool,
-    unavoidable: bool,
+    /// It only names what the path carries, as far as that was inferred.
+    names_an_inferred_rate: bool,
+    /// One mark speaks for it: it never outranks one with two.
     merely_possible: bool,
+    /// Without it the rate grows by less than is worth a change.
     gains_nothing: bool,
-    stage: Stage,
-    share: f64,
+    /// It only names what the path carries, as is known: all that takes something of it comes first.
+    names_a_known_rate: bool,
+    /// Share of the time that can be gained without it.
+    avoidable: f64,
+    /// What its rule says of its evidence.
+    confidence: Confidence,
+    /// Whether no host counted it: unless it is certain, what happens on the path was inferred.
+    inferred: bool,
+    /// The rate without it, bits per second; endless if nothing is known that would limit it.
     predicted: f64,
 }
 
 impl Key {
+    fn of(view: &View, held: HeldShares, finding: &Finding) -> Self {
+        let names_the_rate = rules::find(&finding.rule).is_some_and(only_names_the_rate);
+        let avoidable = avoidable(view, held, finding);
+        Self {
+            aside: is_aside(&finding.rule),
+            held_nothing: held.is_nothing(&finding.rule),
+            names_an_inferred_rate: names_the_rate && finding.end == Place::Path,
+            merely_possible: finding.confidence == Confidence::Possible,
+            gains_nothing: avoidable < MIN_COSTLY_SHARE && !names_the_rate,
+            names_a_known_rate: names_the_rate && finding.end != Place::Path,
+            avoidable,
+            confidence: finding.confidence,
+            inferred: finding.end == Place::Path && finding.confidence < Confidence::Certain,
+            predicted: finding.predicted_bits_per_s.value().map_or(f64::INFINITY, |rate| rate.0),
+        }
+    }
+
     fn order(&self, other: &Self) -> Ordering {
         let doubt = |key: &Self| {
-            let worth = (key.aside, key.held_nothing, key.unavoidable);
-            (worth, key.merely_possible, key.gains_nothing, key.stage)
+            let worth = (key.aside, key.held_nothing, key.names_an_inferred_rate);
+            (worth, key.merely_possible, key.gains_nothing, key.names_a_known_rate)
         };
+        let cause = |key: &Self| (std::cmp::Reverse(key.confidence), key.inferred);
         doubt(self)
             .cmp(&doubt(other))
-            .then(other.share.total_cmp(&self.share))
+            .then(other.avoidable.total_cmp(&self.avoidable))
+            .then(cause(self).cmp(&cause(other)))
             .then(other.predicted.total_cmp(&self.predicted))
     }
 }
 
-fn is_inferred(finding: &Finding) -> bool {
-    finding.end == Place::Path && finding.confidence < Confidence::Certain
-}
-
-fn key(view: &View, held: HeldShares, finding: &Finding) -> Key {
-    let goodput = view.goodput_or_zero();
-    let stage = match rules::find(&finding.rule).map_or(Stage::Path, |rule| rule.stage) {
-        // No host counts what happens on the path: unless it is certain, it was inferred.
-        Stage::Counted if is_inferred(finding) => Stage::Path,
-        stage => stage,
-    };
-    let predicted = finding.predicted_bits_per_s.value().map_or(0.0, |rate| rate.0);
+/// Share of the time that can be gained without a cause: what it held, but no more than the next limit allows. Of the path's
+/// rate nothing can be gained; a reason for it is the answer for all the time that the path was full.
+fn avoidable(view: &View, held: HeldShares, finding: &Finding) -> f64 {
     let counted = || finding.share_percent.value().map_or(0.0, |percent| percent / 100.0);
-    let small = predicted > 0.0 && predicted < MIN_WORTHWHILE_RATE_RATIO * goodput;
-    Key {
-        aside: stage == Stage::Aside,
-        held_nothing: held.is_nothing(&finding.rule),
-        unavoidable: rules::find(&finding.rule).is_some_and(only_names_the_rate),
-        // A cause with one witness never outranks one with two.
-        merely_possible: finding.confidence == Confidence::Possible,
-        // At the ceiling there is nothing to gain, and that is the answer.
-        gains_nothing: small && stage != Stage::Ceiling,
-        stage,
-        share: held.share(&finding.rule).unwrap_or_else(counted),
-        predicted,
+    let share = held.share(&finding.rule).unwrap_or_else(counted);
+    let is_rate = rules::find(&finding.rule).is_some_and(|rule| rule.refines == [parts::PATH_RATE]);
+    let predicted = finding.predicted_bits_per_s.value().map(|rate| rate.0);
+    let goodput = view.goodput_or_zero();
+    match predicted.filter(|rate| *rate > 0.0 && !is_rate) {
+        Some(rate) => share.min((1.0 - goodput / rate).max(0.0)),
+        None => share,
     }
 }
 

@@ -12,17 +12,12 @@ pub struct Rule {
     pub id: &'static str,
     /// The cause in a few words.
     pub title: &'static str,
-    /// The rule's stage in the order of elimination.
-    pub stage: Stage,
     /// The parts of the account that the rule explains: a limiter, and where it sits. A cause of nothing that took time
     /// is no verdict.
     pub refines: &'static [Part],
-    /// Whether the rule names such a part, or says why it took time.
+    /// Whether the rule names such a part, or says why it took time. A deeper finding takes the place of one about the same
+    /// part that goes less deep.
     pub depth: Depth,
-    /// Ids of other rules that this one explains, beyond those that follow from `refines` and `depth`.
-    /// If both fire at the same end, or the other one blames the path, only this rule is reported: it is
-    /// the reason.
-    pub explains: &'static [&'static str],
     /// Fires, stays quiet, or reports what is missing for a decision.
     pub check: fn(&View) -> Result<Option<Finding>, Missing>,
     /// The one number that falls when the cause is removed. Every rule's witness falls, so
@@ -37,30 +32,15 @@ pub struct Rule {
 /// How much a rule says of a part of the account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// It names the part: losses, a window, a CPU. A reason for the same part takes its place.
+    /// It names the part: losses, a window, a CPU, a rate.
     Limiter,
-    /// It says why.
+    /// It says by what: a queue that drops, a buffer that may not grow.
     Reason,
-    /// It makes several parts cost more, or none. It takes no place of what names one of them.
+    /// It says why that came about: a link that goes down leaves the marks of a short queue.
+    Root,
+    /// It makes several parts cost more. It takes no place of what names one of them.
     Beside,
-}
-
-/// The order of elimination: a later stage need not explain what an earlier one has explained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
-    /// The path gives all it can: nothing to fix.
-    Ceiling,
-    /// Counted at one host; beats any inference.
-    Counted,
-    /// The program at either end was not ready.
-    Application,
-    /// A window or buffer was full.
-    Window,
-    /// A CPU was full.
-    Cpu,
-    /// What remains: the network between.
-    Path,
-    /// Not a limit of this measurement: worth knowing, but never the verdict.
+    /// It limits nothing here: worth knowing, but never the verdict.
     Aside,
 }
 

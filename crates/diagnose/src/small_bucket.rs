@@ -56,7 +56,7 @@ impl<'a> SmallBucket<'a> {
         if by_effects && something_else_holds(view, with_effects, anyway)? {
             return Ok(None);
         }
-        let Some(confidence) = explains(view, &shaper, goodput)? else { return Ok(None) };
+        let Some(confidence) = how_sure(view, &shaper, goodput)? else { return Ok(None) };
         // What else seems to hold the sender may be the shaper's doing, and it may be not.
         let most = if by_effects { Confidence::Likely } else { Confidence::Certain };
         let share = share_with_effects(view, &shaper).ok().filter(|_| by_effects);
@@ -66,7 +66,7 @@ impl<'a> SmallBucket<'a> {
 }
 
 /// How sure it is that late timers at a small bucket, and not losses, explain the goodput; `None` if neither does.
-fn explains(view: &View, shaper: &Shaper, goodput: f64) -> Result<Option<Confidence>, Missing> {
+fn how_sure(view: &View, shaper: &Shaper, goodput: f64) -> Result<Option<Confidence>, Missing> {
     let late = !shaper.lateness_explains(goodput)?;
     let lost =
         view.sender.queue_drop_share()? >= MIN_HEAVY_LOSS_SHARE || loss_explains(view, goodput);

@@ -62,6 +62,7 @@ fn the_pairs_that_are_confused_most_are_covered() {
         ("path-rate", "receiver-cpu"),
         ("pmtu-black-hole", "path-loss"),
         ("sender-cpu", "receiver-cpu"),
+        ("offload-off", "cpu-contention"),
     ] {
         assert!(!splitting(one, other).is_empty(), "{one} and {other}");
         assert_eq!(splitting(one, other).len(), splitting(other, one).len());

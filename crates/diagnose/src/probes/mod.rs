@@ -8,6 +8,7 @@ mod congestion;
 mod four_flows;
 mod half_window;
 mod offload_off;
+mod offload_on;
 mod paced;
 mod reading;
 mod reverse;
@@ -62,6 +63,7 @@ pub struct Pair {
 /// All probes, the most reliable first.
 pub const ALL: &[&Probe] = &[
     &offload_off::PROBE,
+    &offload_on::PROBE,
     &half_window::PROBE,
     &paced::PROBE,
     &small_segments::PROBE,

@@ -36,7 +36,7 @@ use crate::finding::{Draft, percent, rate, time};
 use crate::htb;
 use crate::names::{QDISC_CEIL, QDISC_KIND, QDISC_PACKETS, QDISC_RATE, QDISC_SENT_BYTES};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::{Halves, Side, View, positive};
 
@@ -44,10 +44,8 @@ use crate::view::{Halves, Side, View, positive};
 pub const RULE: Rule = Rule {
     id: "ack-path",
     title: "Acknowledgements wait on their way back",
-    stage: Stage::Path,
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Reason,
-    explains: &["policer", "credit-bucket", "queue-too-long"],
     check,
     witness,
     witness_name: "way_back_us",

@@ -30,17 +30,15 @@ use crate::change::of_host;
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::TCP_NO_SSTHRESH_SAVE;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::View;
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "cached-metrics",
     title: "The connection began with an old slow-start threshold",
-    stage: Stage::Counted,
     refines: &[parts::CUT_WINDOW],
-    depth: Depth::Reason,
-    explains: &["congestion-control"],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "crawling_from_the_start_percent",

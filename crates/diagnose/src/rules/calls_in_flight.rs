@@ -29,7 +29,7 @@ use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::{MIN_OPEN_WINDOW_RATIO, View};
 
@@ -37,10 +37,8 @@ use crate::view::{MIN_OPEN_WINDOW_RATIO, View};
 pub const RULE: Rule = Rule {
     id: "calls-in-flight",
     title: "This client has too few calls in flight",
-    stage: Stage::Window,
     refines: &[parts::SENDING_PROGRAM],
-    depth: Depth::Reason,
-    explains: &["server-stalls"],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "between_answers_percent",

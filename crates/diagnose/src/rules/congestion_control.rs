@@ -33,7 +33,7 @@ use crate::change::of_plan;
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::TCP_AVAILABLE;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_SPARE_RATE_RATIO;
 use crate::view::View;
 
@@ -41,10 +41,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "congestion-control",
     title: "The congestion control does not fill the path",
-    stage: Stage::Path,
     refines: parts::LOSSES,
     depth: Depth::Reason,
-    explains: &["policer"],
     check,
     witness,
     witness_name: "crawling_percent",

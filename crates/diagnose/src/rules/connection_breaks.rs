@@ -27,7 +27,7 @@ use goodput_model::{Confidence, Finding, Known, Missing, Place, Rpcs};
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
 
@@ -35,10 +35,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "connection-breaks",
     title: "The connection to the server breaks",
-    stage: Stage::Application,
     refines: &[parts::SENDING_PROGRAM],
-    depth: Depth::Reason,
-    explains: &["server-stalls", "waiting-for-answers"],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "reconnecting_percent",

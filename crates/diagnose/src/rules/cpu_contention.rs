@@ -24,35 +24,27 @@
 
 use goodput_model::{Confidence, Finding, Missing, Role};
 
-use crate::bounds::next_after;
-use crate::cpu_bound::{MIN_CPU_WAIT_SHARE, cpu_bound, describe, is_throttled};
+use crate::bounds::next_with_cpu_room;
+use crate::cpu_bound::{MIN_CPU_WAIT_SHARE, cpu_bound, describe, is_throttled, saw_room};
 use crate::elimination::reads_in_time;
 use crate::finding::{Draft, rate};
+use crate::others_on_cpu::{OthersOnCpu, is_behind_rate};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
-use crate::thresholds::{
-    MAX_WAIT_SHARE_OF_LIMITING_THREAD, MIN_BUSY_SHARE_OF_ALL_CPUS, MIN_LIMITING_TIME_SHARE,
-};
-use crate::view::{Side, View};
+use crate::rule::{Depth, Rule};
+use crate::thresholds::{MIN_BUSY_SHARE_OF_ALL_CPUS, MIN_LIMITING_TIME_SHARE};
+use crate::view::{CpuTaker, Side, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "cpu-contention",
     title: "Other programs take the host's CPU",
-    stage: Stage::Cpu,
     refines: parts::HOSTS,
-    depth: Depth::Reason,
-    explains: &["sender-application"],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "cpu_wait_percent",
     source: include_str!("cpu_contention.rs"),
 };
-
-/// CPUs' worth of time that others must have used, so that it is no wait for one's own threads.
-const MIN_OTHERS_CPUS: f64 = 0.5;
-/// Part of the rate asked for below which a sender is behind it.
-const MAX_SHARE_OF_RATE: f64 = 0.9;
 
 /// The end that it holds more surely, or longer.
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
@@ -84,10 +76,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     if wait < MIN_CPU_WAIT_SHARE || stopped || !(behind || bound.is_some()) {
         return Ok(None);
     }
-    let (ours, others) = used(view, side)?;
-    if others < MIN_OTHERS_CPUS || others < ours {
-        return Ok(None);
-    }
+    let Some(OthersOnCpu { ours, others }) = OthersOnCpu::of(view, side)? else { return Ok(None) };
     let crowded = bound.is_some_and(|bound| bound.crowded);
     let confidence = if crowded && !behind { Confidence::Possible } else { Confidence::Likely };
     let role = if side.role == Role::Sender { "sender" } else { "receiver" };
@@ -107,27 +96,11 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         }
         _ => draft,
     };
-    describe(draft, side)
-        .predicted(next_after(view, &[RULE.id, "sender-cpu", "receiver-cpu"]))
+    let taker = CpuTaker::OtherPrograms;
+    saw_room(describe(draft, side), view, side, taker)
+        .predicted(next_with_cpu_room(view, side, RULE.id, taker))
         .advice("measure while nothing else runs on this host")
         .found()
-}
-
-/// Whether a sender that nothing but its own pace holds sends less than it was asked to.
-fn is_behind_rate(view: &View) -> Result<bool, Missing> {
-    let Some(asked) = view.plan().rate_bits_per_s else { return Ok(false) };
-    let free = view.sender.blocked_share()? < MAX_WAIT_SHARE_OF_LIMITING_THREAD;
-    Ok(free && view.sender.payload_rate()? < MAX_SHARE_OF_RATE * asked.0)
-}
-
-/// CPU time of both ends' processes, as far as they run on this side's machine, and of all other
-/// programs of it, in CPUs.
-fn used(view: &View, side: &Side) -> Result<(f64, f64), Missing> {
-    let together = view.ends_share_a_machine();
-    let other = view.side(side.name.other());
-    let other = if together { other.process_cpus().unwrap_or(0.0) } else { 0.0 };
-    let ours = side.process_cpus()? + other;
-    Ok((ours, (side.programs_cpus()? - ours).max(0.0)))
 }
 
 /// Share of the time in which the more hindered of the two threads waited for a CPU, percent.

@@ -23,24 +23,22 @@
 //! Documentation/admin-guide/pm/intel_pstate.rst; arch/x86/kernel/cpu/mce/therm_throt.c;
 //! cpupower-frequency-set(1).
 
-use goodput_model::{BitRate, Confidence, Finding, Known, Missing};
+use goodput_model::{Confidence, Finding, Known, Missing};
 
-use crate::bounds::next_after;
+use crate::bounds::next_with_cpu_room;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
-use crate::view::{Side, View, first_of};
+use crate::view::{CpuTaker, Side, View, first_of};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "cpu-frequency",
     title: "The CPU that limits is clocked down",
-    stage: Stage::Cpu,
     refines: parts::HOSTS,
-    depth: Depth::Reason,
-    explains: &["softirq-saturation"],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "clock_lacking_percent",
@@ -59,7 +57,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     if !bound && side.softirq_share()? < MIN_CPU_SHARE_OF_WALL_TIME {
         return Ok(None);
     }
-    let clock = clock(side);
+    let clock = side.clock_share();
     let heat = side.grown("frequency.throttle_events");
     let share = match (&clock, &heat) {
         (Ok(share), _) if *share <= MAX_HELD_DOWN_FREQUENCY_SHARE => Some(*share),
@@ -68,9 +66,10 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         (Err(why), Err(_)) => return Err(why.clone()),
     };
     let place = side.place();
-    let goodput = view.goodput()?;
-    let next = next_after(view, &[RULE.id, "sender-cpu", "receiver-cpu"]);
-    let predicted = share.map(|share| goodput / share);
+    let predicted = match share {
+        Some(_) => next_with_cpu_room(view, side, RULE.id, CpuTaker::Clock),
+        None => Known::missing("the cost of heat is unknown"),
+    };
     let summary = format!("the reduced clock of the {} end's CPUs", side.name);
     Draft::new(RULE.id, place, Confidence::Likely, summary)
         .saw_if(place, RULE.witness_name, clock.map(|share| (1.0 - share) * 100.0), |lacking| {
@@ -85,7 +84,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
             format!("the flow's thread used {} of a CPU", percent(share))
         })
-        .predicted(lower(predicted, next))
+        .predicted(predicted)
         .command(place, "cpupower frequency-set -g performance", "the highest clock at all times")
         .command(place, "tuned-adm profile network-throughput", "the same for good, with tuned")
         .permanent("/etc/default/cpupower", "governor='performance'")
@@ -93,23 +92,9 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
-/// The highest clock that the policy allows, as a share of what the CPU can do.
-fn clock(side: &Side) -> Result<f64, Missing> {
-    let most = crate::view::positive(side.count("frequency.max_hz")?, "the CPU's maximum")?;
-    Ok(side.count("frequency.limit_hz")? / most)
-}
-
-fn lower(own: Option<f64>, next: Known<BitRate>) -> Known<BitRate> {
-    match (own, next) {
-        (Some(own), Known::Value(next)) => Known::Value(BitRate(own.min(next.0))),
-        (Some(own), Known::Missing(_)) => Known::Value(BitRate(own)),
-        (None, _) => Known::missing("the cost of heat is unknown"),
-    }
-}
-
 /// Share of the clock that the policy of either end withholds, percent.
 fn witness(view: &View) -> Result<f64, Missing> {
-    let lacking = view.sides().map(|side| Ok((1.0 - clock(side)?) * 100.0));
+    let lacking = view.sides().map(|side| Ok((1.0 - side.clock_share()?) * 100.0));
     match lacking {
         [Ok(one), Ok(other)] => Ok(f64::max(one, other)),
         [one, other] => one.or(other),

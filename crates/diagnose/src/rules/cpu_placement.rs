@@ -28,7 +28,7 @@ use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
 use crate::parts;
 use crate::remedy::on_node_of;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::{Side, View, first_of};
 
@@ -36,10 +36,8 @@ use crate::view::{Side, View, first_of};
 pub const RULE: Rule = Rule {
     id: "cpu-placement",
     title: "The program runs far from its card",
-    stage: Stage::Cpu,
     refines: parts::HOSTS,
-    depth: Depth::Reason,
-    explains: &[],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "ends_far_from_their_card",

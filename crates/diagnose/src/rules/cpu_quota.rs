@@ -22,22 +22,20 @@
 
 use goodput_model::{Confidence, Finding, Missing, Role};
 
-use crate::bounds::next_after;
+use crate::bounds::next_with_cpu_room;
 use crate::finding::{Draft, percent, time};
 use crate::names::QUOTA_PERCENT;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_THROTTLED_TIME_SHARE;
-use crate::view::{Side, View};
+use crate::view::{CpuTaker, Side, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "cpu-quota",
     title: "A CPU quota stops the process",
-    stage: Stage::Counted,
     refines: parts::HOSTS,
-    depth: Depth::Reason,
-    explains: &[],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "throttled_percent",
@@ -82,7 +80,6 @@ fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missin
     };
     let summary = format!("the CPU quota of the {role}'s cgroup");
     let text = format!("{} (cpu.stat of the cgroup)", stopped(share));
-    let own_cpu = if side.role == Role::Sender { "sender-cpu" } else { "receiver-cpu" };
     Draft::new(RULE.id, place, confidence, summary)
         .share(share.min(1.0))
         .saw(place, RULE.witness_name, share * 100.0, text)
@@ -92,7 +89,7 @@ fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missin
         .saw_if(view.sender.place(), "rtt_us", view.sender.rtt_s().map(|s| s * 1e6), |us| {
             format!("round trips took {} at the sender", time(us / 1e6))
         })
-        .predicted(next_after(view, &[RULE.id, own_cpu]))
+        .predicted(next_with_cpu_room(view, side, RULE.id, CpuTaker::Quota))
         .advice("with systemd, clear or raise CPUQuota= of the unit (systemctl set-property)")
         .advice("cgroup v2: write `max` to cpu.max; v1: write -1 to cpu.cfs_quota_us")
         .found()

@@ -20,21 +20,19 @@
 
 use goodput_model::{Confidence, Finding, Missing, Role};
 
-use crate::bounds::next_after;
-use crate::cpu_bound::{cpu_bound, describe};
+use crate::bounds::next_with_cpu_room;
+use crate::cpu_bound::{cpu_bound, describe, saw_room};
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
-use crate::view::{Side, View};
+use crate::rule::{Depth, Rule};
+use crate::view::{CpuTaker, Side, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "cpu-steal",
     title: "The hypervisor takes the CPU away",
-    stage: Stage::Counted,
     refines: parts::HOSTS,
-    depth: Depth::Reason,
-    explains: &[],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "stolen_percent",
@@ -63,10 +61,7 @@ fn most_stolen<'v, 'a>(view: &'v View<'a>) -> Result<(&'v Side<'a>, f64), Missin
 
 fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missing> {
     let place = side.place();
-    let (role, cpu) = match side.role {
-        Role::Sender => ("sender", "sender-cpu"),
-        Role::Receiver => ("receiver", "receiver-cpu"),
-    };
+    let role = if side.role == Role::Sender { "sender" } else { "receiver" };
     let summary = format!("the {role}'s CPU, partly given to others by the hypervisor");
     let text =
         format!("the hypervisor stole {} of the time with work (/proc/stat)", percent(share));
@@ -76,8 +71,9 @@ fn found(view: &View, side: &Side, share: f64) -> Result<Option<Finding>, Missin
         .saw_if(place, "thread_cpu_share", side.thread_cpu_share(), |share| {
             format!("the flow's thread used {} of a CPU (CPU time of the thread)", percent(share))
         });
-    describe(draft, side)
-        .predicted(next_after(view, &[RULE.id, cpu]))
+    let taker = CpuTaker::Hypervisor;
+    saw_room(describe(draft, side), view, side, taker)
+        .predicted(next_with_cpu_room(view, side, RULE.id, taker))
         .advice("a dedicated host, pinned CPUs, or fewer virtual machines on the same one")
         .found()
 }

@@ -32,7 +32,7 @@ use crate::elimination::{host_is_short, hosts_have_time, is_local};
 use crate::finding::{Draft, bytes, rate, time};
 use crate::parts;
 use crate::round_rate::round_rate;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Step, View};
 
@@ -40,10 +40,8 @@ use crate::view::{Step, View};
 pub const RULE: Rule = Rule {
     id: "credit-bucket",
     title: "The path was faster until its credits were spent",
-    stage: Stage::Path,
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "rate_before_of_after",

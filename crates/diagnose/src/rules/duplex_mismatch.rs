@@ -35,7 +35,7 @@ use crate::finding::{Draft, percent};
 use crate::lost_here::LostHere;
 use crate::names::{AUTONEG, LINK_DUPLEX};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_CEILING};
 use crate::udev_rule;
 use crate::view::{Side, View, first_of};
@@ -44,10 +44,8 @@ use crate::view::{Side, View, first_of};
 pub const RULE: Rule = Rule {
     id: "duplex-mismatch",
     title: "The ends of the cable disagree on duplex",
-    stage: Stage::Counted,
     refines: parts::DROPPING_LIMIT,
-    depth: Depth::Reason,
-    explains: &["frame-errors"],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "late_collisions_and_broken_frames_per_million_packets",

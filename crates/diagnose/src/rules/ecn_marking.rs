@@ -32,7 +32,7 @@ use crate::finding::{Draft, percent, time};
 use crate::framing::family;
 use crate::names::{RECEIVED_CE, TCP_ECN};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
@@ -40,10 +40,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "ecn-marking",
     title: "A router marks packets, and the sender slows down",
-    stage: Stage::Path,
     refines: parts::LOSSES,
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "marked_percent",

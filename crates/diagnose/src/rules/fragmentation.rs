@@ -28,7 +28,7 @@ use crate::change::of_plan;
 use crate::finding::{Draft, percent};
 use crate::names::{FRAGMENTED, FRAGMENTS_MADE, FRAGMENTS_RECEIVED, LINK_MTU};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_HEAVY_LOSS_SHARE;
 use crate::vanishing::DATAGRAM_HEADERS_BYTES;
 use crate::view::View;
@@ -37,10 +37,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "fragmentation",
     title: "Datagrams are fragmented, and lost with any fragment",
-    stage: Stage::Counted,
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "fragments_per_datagram",

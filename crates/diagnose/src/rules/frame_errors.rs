@@ -31,17 +31,15 @@ use crate::bounds::next_after;
 use crate::finding::Draft;
 use crate::lost_here::LostHere;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::View;
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "frame-errors",
     title: "Frames arrive broken",
-    stage: Stage::Counted,
     refines: parts::LOSSES,
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "broken_frames_per_million_packets",

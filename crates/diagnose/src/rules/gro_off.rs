@@ -24,24 +24,22 @@
 
 use goodput_model::{Change, Confidence, Finding, Missing};
 
-use crate::bounds::next_after;
+use crate::bounds::next_with_cpu_room;
 use crate::change::of_host;
-use crate::cpu_bound::{cpu_bound, describe};
+use crate::cpu_bound::{cpu_bound, describe, saw_room};
 use crate::finding::Draft;
 use crate::names::{LINK_DEVICE, LINK_KIND, LINK_RX_PACKETS, OFFLOAD_GRO, OFFLOAD_TSO};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
-use crate::view::{Side, View};
+use crate::view::{CpuTaker, Side, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "gro-off",
     title: "Receive offload is off",
-    stage: Stage::Cpu,
     refines: &[parts::RECEIVING_HOST],
-    depth: Depth::Reason,
-    explains: &[],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "arrived_packets_per_mb",
@@ -99,8 +97,9 @@ fn found(
             format!("{rate:.0} packets a second arrived, of {length:.0} bytes on average"),
         )
         .saw_thread_cpu(side);
-    describe(draft, side)
-        .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
+    let taker = CpuTaker::SingleSegments;
+    saw_room(describe(draft, side), view, side, taker)
+        .predicted(next_with_cpu_room(view, side, RULE.id, taker))
         .changes(switch_on(side))
         .found()
 }

@@ -33,17 +33,15 @@ use crate::names::RING_RX;
 use crate::parts;
 use crate::remedy::on_node_of;
 use crate::ring::{is_at_most, ring};
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::View;
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "host-interconnect",
     title: "The path from the card to memory may be congested",
-    stage: Stage::Counted,
     refines: parts::LOSSES,
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "ring_drops_per_million_packets",

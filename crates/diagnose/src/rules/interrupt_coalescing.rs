@@ -31,7 +31,7 @@ use crate::change::of_host;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent, time};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{MIN_CPU_SHARE_OF_WALL_TIME, MIN_LIMITING_TIME_SHARE};
 use crate::view::{Side, View};
 
@@ -39,10 +39,8 @@ use crate::view::{Side, View};
 pub const RULE: Rule = Rule {
     id: "interrupt-coalescing",
     title: "The card interrupts too late or too often",
-    stage: Stage::Cpu,
     refines: &[parts::RECEIVE_WINDOW, parts::SENDING_HOST, parts::RECEIVING_HOST, parts::PATH_RATE],
     depth: Depth::Beside,
-    explains: &["receiver-cpu", "softirq-saturation"],
     check,
     witness,
     witness_name: "waits_of_round_trip_or_interrupts_for_each_packet_percent",

@@ -33,17 +33,15 @@ use crate::ceiling::link_ceiling;
 use crate::finding::{Draft, percent, rate};
 use crate::framing::{QDISC_EXTRA_BYTES, packet};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::{Side, View, first_of};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "legacy-bus",
     title: "The card's bus is full",
-    stage: Stage::Ceiling,
     refines: &[parts::PATH_RATE],
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "bus_percent",

@@ -27,7 +27,7 @@ use crate::ceiling::link_ceiling;
 use crate::finding::{Draft, percent, rate};
 use crate::names::LINK_SPEED;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_SHARE_OF_CEILING;
 use crate::view::{Side, View};
 
@@ -35,10 +35,8 @@ use crate::view::{Side, View};
 pub const RULE: Rule = Rule {
     id: "line-rate",
     title: "The link is full",
-    stage: Stage::Ceiling,
     refines: &[parts::PATH_RATE],
-    depth: Depth::Reason,
-    explains: &[],
+    depth: Depth::Limiter,
     check,
     witness,
     witness_name: "goodput_of_link_percent",

@@ -32,7 +32,7 @@ use crate::finding::{Draft, percent};
 use crate::loss::outages_stand_out;
 use crate::names::LINK_CARRIER_CHANGES;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::{Side, View};
 
 /// Share of the time that must have been lost for it.
@@ -42,10 +42,8 @@ const MIN_LOST_TIME_SHARE: f64 = 0.02;
 pub const RULE: Rule = Rule {
     id: "link-flap",
     title: "A link goes down and comes back",
-    stage: Stage::Counted,
     refines: parts::DROPPING_LIMIT,
-    depth: Depth::Reason,
-    explains: &["rto-bound", "reordering", "local-drop", "queue-too-short"],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "carrier_changes",

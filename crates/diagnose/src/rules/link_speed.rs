@@ -30,7 +30,7 @@ use crate::ceiling::link_ceiling;
 use crate::finding::{Draft, percent, rate};
 use crate::names::{AUTONEG, LINK_SPEED};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::udev_rule;
 use crate::view::{Side, View, first_of};
 
@@ -38,10 +38,8 @@ use crate::view::{Side, View, first_of};
 pub const RULE: Rule = Rule {
     id: "link-speed",
     title: "The link runs below its possible speed",
-    stage: Stage::Ceiling,
     refines: &[parts::PATH_RATE],
     depth: Depth::Reason,
-    explains: &["line-rate"],
     check,
     witness,
     witness_name: "goodput_of_present_speed_percent",

@@ -30,7 +30,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, percent};
 use crate::names::{LINK_TX_QUEUE_LEN, QDISC_PACKETS};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::shaper::Shaper;
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE};
 use crate::view::{View, positive};
@@ -39,10 +39,8 @@ use crate::view::{View, positive};
 pub const RULE: Rule = Rule {
     id: "local-drop",
     title: "The sender's own device drops packets",
-    stage: Stage::Counted,
     refines: parts::LOSSES,
-    depth: Depth::Reason,
-    explains: &["queue-too-short", "policer", "tso-oversize"],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "local_drop_percent",

@@ -28,7 +28,7 @@ use crate::closed_window::ClosedWindow;
 use crate::finding::Draft;
 use crate::names::{ROUTE_ADVMSS, TCP_SACK, TCP_WINDOW_SCALING};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::small_segments::{Cause, SmallSegments};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::unselective::Unselective;
@@ -38,7 +38,6 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "middlebox",
     title: "Something on the path changes what the hosts negotiate",
-    stage: Stage::Counted,
     refines: &[
         parts::RECEIVE_WINDOW,
         parts::SEND_BUFFER,
@@ -46,8 +45,7 @@ pub const RULE: Rule = Rule {
         parts::RECOVERY,
         parts::PATH_RATE,
     ],
-    depth: Depth::Reason,
-    explains: &["queue-too-short", "line-rate", "shaper-rate", "congestion-control"],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "changed_on_the_way",

@@ -26,7 +26,7 @@ use goodput_model::{Confidence, Finding, Missing, Place};
 use crate::finding::Draft;
 use crate::names::LINK_MTU;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::udev_rule;
 use crate::vanishing::{shares_a_link, tried, unanswered_percent, vanishing};
 use crate::view::View;
@@ -35,10 +35,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "mtu-mismatch",
     title: "Devices of one link disagree about the largest packet",
-    stage: Stage::Counted,
     refines: parts::LOSSES,
-    depth: Depth::Reason,
-    explains: &["rto-bound", "link-flap"],
+    depth: Depth::Root,
     check,
     witness: unanswered_percent,
     witness_name: "unanswered_percent",

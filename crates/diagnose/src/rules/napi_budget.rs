@@ -31,17 +31,15 @@ use crate::finding::Draft;
 use crate::lost_here::LostHere;
 use crate::names::{SOFTNET_DROPPED, SOFTNET_SQUEEZED};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::{Side, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "napi-budget",
     title: "Softirqs run out of budget before the ring is empty",
-    stage: Stage::Counted,
     refines: parts::LOSSES,
-    depth: Depth::Reason,
-    explains: &["ring-overrun", "softnet-backlog"],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "squeezes_per_million_packets",

@@ -32,17 +32,15 @@ use crate::known_rate::path_is_full;
 use crate::low_water::{UNSET_LOW_WATER_BYTES, mark, may_hold};
 use crate::names::TCP_NOTSENT_LOWAT;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::View;
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "notsent-lowat",
     title: "A low-water mark on unsent data keeps the writer waiting",
-    stage: Stage::Window,
     refines: &[parts::SEND_BUFFER, parts::SENDING_PROGRAM],
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "dry_while_writer_waits_percent",

@@ -24,27 +24,25 @@
 use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::account::path_share;
-use crate::bounds::next_after;
+use crate::bounds::next_with_cpu_room;
 use crate::change::of_host;
-use crate::cpu_bound::{cpu_bound, describe};
+use crate::cpu_bound::{cpu_bound, describe, saw_room};
 use crate::elimination::is_local;
 use crate::finding::{Draft, percent};
 use crate::names::{
     LINK_DEVICE, LINK_KIND, OFFLOAD_GSO, OFFLOAD_SG, OFFLOAD_TSO, OFFLOAD_TX_CHECKSUM,
 };
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{LONG_PATH_S, MIN_CPU_SHARE_OF_WALL_TIME, MIN_LIMITING_TIME_SHARE};
-use crate::view::{Side, View};
+use crate::view::{CpuTaker, Side, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "offload-off",
     title: "Segmentation offload is off",
-    stage: Stage::Counted,
     refines: parts::HOSTS,
-    depth: Depth::Reason,
-    explains: &[],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "sent_packets_per_mb",
@@ -138,8 +136,9 @@ fn found(
             format!("packets handed to {device} had {bytes:.0} bytes on average")
         })
         .saw_thread_cpu(side);
-    describe(draft, side)
-        .predicted(next_after(view, &[RULE.id, "sender-cpu", "receiver-cpu"]))
+    let taker = CpuTaker::SingleSegments;
+    saw_room(describe(draft, side), view, side, taker)
+        .predicted(next_with_cpu_room(view, side, RULE.id, taker))
         .changes(switch_on(side, name))
         .changes((name != OFFLOAD_TSO).then(|| switch_on(side, OFFLOAD_TSO)).flatten())
         .found()

@@ -28,17 +28,15 @@ use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, percent, rate, rate_argument};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::{Moment, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "pacing-cap",
     title: "The socket's pacing rate is capped",
-    stage: Stage::Application,
     refines: &[parts::SENDING_PROGRAM],
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "goodput_of_cap_percent",

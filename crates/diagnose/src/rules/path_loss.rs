@@ -41,7 +41,7 @@ use crate::lost_elsewhere::{
 };
 use crate::models::{kept_at_loss, rate_at_loss};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{MIN_FULL_QUEUE_RTT_RATIO, MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE};
 use crate::view::{View, positive};
 
@@ -49,10 +49,8 @@ use crate::view::{View, positive};
 pub const RULE: Rule = Rule {
     id: "path-loss",
     title: "Packets get lost on the path",
-    stage: Stage::Path,
     refines: parts::LOSSES,
     depth: Depth::Limiter,
-    explains: &[],
     check,
     witness,
     witness_name: "loss_limited_percent",

@@ -36,7 +36,7 @@ use crate::datagram_rate::datagram_rate;
 use crate::finding::{Draft, percent, rate, rate_argument, time};
 use crate::parts;
 use crate::remedy::Again;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::standing_rate::StandingRate;
 use crate::view::{Plateau, View};
 
@@ -44,10 +44,8 @@ use crate::view::{Plateau, View};
 pub const RULE: Rule = Rule {
     id: "path-rate",
     title: "Something on the path limits the rate",
-    stage: Stage::Path,
     refines: &[parts::PATH_RATE],
     depth: Depth::Limiter,
-    explains: &["server-or-path"],
     check,
     witness,
     witness_name: "path_percent",

@@ -34,7 +34,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, percent, time};
 use crate::names::LINK_SPEED;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_CEILING};
 use crate::view::View;
 
@@ -42,10 +42,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "pause-frames",
     title: "Pause frames stop the sender's card",
-    stage: Stage::Counted,
     refines: &[parts::PATH_RATE],
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "pauses_per_million_packets",

@@ -31,17 +31,15 @@ use crate::bounds::next_after;
 use crate::finding::{Draft, percent, rate};
 use crate::framing::{QDISC_EXTRA_BYTES, packet};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::{Side, View, first_of, positive};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "pcie-link",
     title: "The card's PCI Express link is full and below its maximum",
-    stage: Stage::Ceiling,
     refines: &[parts::PATH_RATE],
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "pcie_percent",

@@ -32,7 +32,7 @@ use crate::change::{of_host, of_plan};
 use crate::finding::Draft;
 use crate::names::{ROUTE_GATEWAY, TCP_MTU_PROBING};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::vanishing::{
     DATAGRAM_HEADERS_BYTES, shares_a_link, tried, unanswered_percent, vanishing,
 };
@@ -42,10 +42,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "pmtu-black-hole",
     title: "Full-sized packets vanish without a report",
-    stage: Stage::Counted,
     refines: parts::LOSSES,
-    depth: Depth::Reason,
-    explains: &["rto-bound", "link-flap"],
+    depth: Depth::Root,
     check,
     witness: unanswered_percent,
     witness_name: "unanswered_percent",

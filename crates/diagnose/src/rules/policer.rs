@@ -43,7 +43,7 @@ use crate::parts;
 use crate::policing::{Marks, Policing};
 use crate::remedy::Again;
 use crate::round_rate::round_rate;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE};
 use crate::view::{Losses, View};
 
@@ -51,10 +51,8 @@ use crate::view::{Losses, View};
 pub const RULE: Rule = Rule {
     id: "policer",
     title: "Something on the path drops packets above a rate",
-    stage: Stage::Path,
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Reason,
-    explains: &["credit-bucket", "rto-bound"],
     check,
     witness,
     witness_name: "retransmitted_percent",

@@ -30,17 +30,15 @@ use crate::bounds::next_after;
 use crate::change::more_queues;
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::{Side, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "queue-imbalance",
     title: "One receive queue gets all the flows",
-    stage: Stage::Cpu,
     refines: &[parts::RECEIVING_HOST, parts::CUT_WINDOW, parts::RECOVERY],
-    depth: Depth::Reason,
-    explains: &["softirq-saturation", "ring-overrun"],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "busiest_cpu_softirq_percent",

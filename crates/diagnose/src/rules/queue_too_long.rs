@@ -33,7 +33,7 @@ use crate::elimination::host_is_short;
 use crate::finding::{Draft, bytes, time};
 use crate::known_rate::path_is_full;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::shaper::Shaper;
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Probed, View};
@@ -42,10 +42,8 @@ use crate::view::{Probed, View};
 pub const RULE: Rule = Rule {
     id: "queue-too-long",
     title: "A long queue delays everything that crosses the path",
-    stage: Stage::Aside,
     refines: &[parts::PATH_RATE],
-    depth: Depth::Beside,
-    explains: &[],
+    depth: Depth::Aside,
     check,
     witness,
     witness_name: "queue_delay_us",

@@ -47,7 +47,7 @@ use crate::known_rate::path_is_full;
 use crate::names::{QDISC_KIND, QDISC_LIMIT};
 use crate::parts;
 use crate::policing::Policing;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::short_queue::{ShortQueue, needed_bytes};
 use crate::view::View;
 
@@ -55,10 +55,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "queue-too-short",
     title: "A queue is too short",
-    stage: Stage::Counted,
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Reason,
-    explains: &["policer", "congestion-control", "rto-bound"],
     check,
     witness,
     witness_name: "queue_drop_percent",

@@ -32,17 +32,15 @@ use crate::names::{
     TCP_ZERO_WINDOW_DROP,
 };
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::{Side, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "receive-prune",
     title: "The receiving socket drops segments for lack of memory",
-    stage: Stage::Counted,
     refines: parts::LOSSES,
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "segments_dropped_by_sockets",

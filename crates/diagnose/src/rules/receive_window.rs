@@ -33,7 +33,7 @@ use crate::closed_window::{ClosedWindow, WITNESS_NAME, set_by};
 use crate::finding::{Draft, bytes, rate, time};
 use crate::names::TCP_MODERATE_RCVBUF;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{LONG_PATH_S, MAX_WAIT_SHARE_OF_SLOW_THREAD};
 use crate::view::{View, WINDOW_IS_ALL_RATIOS};
 
@@ -41,10 +41,8 @@ use crate::view::{View, WINDOW_IS_ALL_RATIOS};
 pub const RULE: Rule = Rule {
     id: "receive-window",
     title: "The receiver's window is too small for the path",
-    stage: Stage::Window,
     refines: &[parts::RECEIVE_WINDOW],
     depth: Depth::Limiter,
-    explains: &[],
     check,
     witness,
     witness_name: WITNESS_NAME,

@@ -28,7 +28,7 @@ use crate::bounds::next_after;
 use crate::cpu_bound::{cpu_bound, is_throttled, stopped, stopped_share};
 use crate::finding::{Draft, bytes, percent};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
@@ -36,10 +36,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "receiver-application",
     title: "The receiving program reads too slowly",
-    stage: Stage::Application,
     refines: &[parts::RECEIVING_PROGRAM],
     depth: Depth::Limiter,
-    explains: &[],
     check,
     witness,
     witness_name: "reader_not_waiting_percent",

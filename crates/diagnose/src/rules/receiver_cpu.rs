@@ -27,7 +27,7 @@ use crate::cpu_bound::{cpu_bound, describe, is_throttled};
 use crate::elimination::reads_in_time;
 use crate::finding::Draft;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::View;
 
@@ -35,10 +35,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "receiver-cpu",
     title: "The receiver's CPU is full",
-    stage: Stage::Cpu,
     refines: &[parts::RECEIVING_HOST],
     depth: Depth::Limiter,
-    explains: &[],
     check,
     witness,
     witness_name: "receiver_cpu_us_per_mb",

@@ -36,7 +36,7 @@ use crate::elimination::host_is_short;
 use crate::finding::{Draft, percent, time};
 use crate::names::TCP_REORDERING;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{LONG_PATH_S, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
@@ -44,10 +44,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "reordering",
     title: "The path changes the order of packets",
-    stage: Stage::Path,
     refines: parts::LOSSES,
     depth: Depth::Reason,
-    explains: &["ack-path"],
     check,
     witness,
     witness_name: "reordered_percent",

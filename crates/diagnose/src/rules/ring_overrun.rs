@@ -35,17 +35,15 @@ use crate::lost_here::LostHere;
 use crate::names::{RING_RX, RING_RX_MAX};
 use crate::parts;
 use crate::ring::{is_at_most, ring};
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::{Side, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "ring-overrun",
     title: "The receive ring of the card is too short",
-    stage: Stage::Counted,
     refines: parts::LOSSES,
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "ring_drops_per_million_packets",

@@ -27,17 +27,15 @@ use crate::closed_window::{ClosedWindow, MAX_UNSCALED_WINDOW_BYTES};
 use crate::finding::bytes;
 use crate::names::{ROUTE_DESTINATION, ROUTE_WINDOW, TCP_RMEM};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::View;
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "route-window",
     title: "The receiver's route keeps the window small",
-    stage: Stage::Window,
     refines: &[parts::RECEIVE_WINDOW],
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "rwnd_limited_percent",

@@ -30,7 +30,7 @@ use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, percent, time};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::{Side, View};
 
@@ -38,10 +38,8 @@ use crate::view::{Side, View};
 pub const RULE: Rule = Rule {
     id: "rpc-queue",
     title: "NFS calls wait on this host before they are sent",
-    stage: Stage::Window,
     refines: &[parts::RECEIVING_PROGRAM],
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "calls_queued_percent",

@@ -31,17 +31,15 @@ use crate::change::of_host;
 use crate::finding::{Draft, percent, time};
 use crate::names::TCP_RTO_MIN_US;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::View;
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "rto-bound",
     title: "The sender waits for retransmission time-outs",
-    stage: Stage::Counted,
     refines: &[parts::RECOVERY],
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "timeout_percent",

@@ -28,7 +28,7 @@ use crate::change::of_host;
 use crate::finding::Draft;
 use crate::names::TCP_SACK;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::unselective::{Unselective, WITNESS_NAME};
 use crate::view::{Side, TcpOption, View};
 
@@ -36,10 +36,8 @@ use crate::view::{Side, TcpOption, View};
 pub const RULE: Rule = Rule {
     id: "sack-off",
     title: "A host does not offer selective acknowledgements",
-    stage: Stage::Counted,
-    refines: parts::LOSSES,
-    depth: Depth::Reason,
-    explains: &["queue-too-short", "receive-window", "send-buffer"],
+    refines: &[parts::CUT_WINDOW, parts::RECOVERY, parts::RECEIVE_WINDOW, parts::SEND_BUFFER],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: WITNESS_NAME,

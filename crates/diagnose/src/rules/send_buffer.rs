@@ -31,7 +31,7 @@ use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::low_water::may_hold;
 use crate::names::TCP_WMEM;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{LONG_PATH_S, MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
@@ -39,10 +39,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "send-buffer",
     title: "The sender's socket buffer is too small for the path",
-    stage: Stage::Window,
     refines: &[parts::SEND_BUFFER],
     depth: Depth::Limiter,
-    explains: &[],
     check,
     witness,
     witness_name: "send_buffer_percent",

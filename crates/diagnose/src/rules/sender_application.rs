@@ -27,9 +27,10 @@ use crate::account::held_share;
 use crate::bounds::next_after;
 use crate::cpu_bound::{cpu_bound, is_throttled, stopped};
 use crate::finding::{Draft, percent, rate, rate_argument};
+use crate::others_on_cpu::others_delay_the_pace;
 use crate::parts;
 use crate::remedy::Again;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_COSTLY_SHARE, MIN_LIMITING_TIME_SHARE};
 use crate::view::View;
 
@@ -37,10 +38,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "sender-application",
     title: "The sending program supplies too little data",
-    stage: Stage::Application,
     refines: &[parts::SENDING_PROGRAM],
     depth: Depth::Limiter,
-    explains: &[],
     check,
     witness,
     witness_name: "application_percent",
@@ -54,6 +53,9 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.sender;
     let paced = side.paced_share()?;
     if paced >= MIN_LIMITING_TIME_SHARE || holds_its_rate(view, paced)? {
+        if others_delay_the_pace(view) {
+            return Ok(None);
+        }
         // Datagrams that got lost are not what the pace holds back.
         let lost = view.sends_too_much();
         let confidence = if lost { Confidence::Possible } else { Confidence::Certain };

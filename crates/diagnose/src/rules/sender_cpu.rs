@@ -28,7 +28,7 @@ use crate::cpu_bound::{CpuBound, cpu_bound, describe, is_throttled};
 use crate::finding::Draft;
 use crate::names::OFFLOAD_TSO;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
 use crate::view::View;
 
@@ -36,10 +36,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "sender-cpu",
     title: "The sender's CPU is full",
-    stage: Stage::Cpu,
     refines: &[parts::SENDING_HOST],
     depth: Depth::Limiter,
-    explains: &[],
     check,
     witness,
     witness_name: "sender_cpu_us_per_mb",

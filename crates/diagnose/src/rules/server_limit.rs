@@ -31,7 +31,7 @@ use goodput_model::{Confidence, Finding, HeldTo, Missing, RateLimit};
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{HeldToLimits, Side, View, first_of};
 
@@ -43,21 +43,8 @@ const MIN_SHARE_OF_RATE: f64 = 0.95;
 pub const RULE: Rule = Rule {
     id: "server-limit",
     title: "The server's own limit holds the rate",
-    stage: Stage::Application,
     refines: &[parts::SENDING_PROGRAM, parts::RECEIVING_PROGRAM],
-    depth: Depth::Reason,
-    explains: &[
-        "receive-window",
-        "send-buffer",
-        "pacing-cap",
-        "udp-receive-buffer",
-        "receive-prune",
-        "startup",
-        "path-loss",
-        "path-rate",
-        "policer",
-        "credit-bucket",
-    ],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "held_by_limit_percent",

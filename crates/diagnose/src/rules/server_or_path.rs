@@ -24,12 +24,13 @@
 
 use goodput_model::{Confidence, Finding, Missing, Place};
 
+use crate::arriving_rate::arriving_rate;
 use crate::bounds::next_after;
 use crate::elimination::{is_local, receiver_is_short};
 use crate::finding::{Draft, percent, rate, time};
 use crate::parts;
 use crate::remedy::Again;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
 
@@ -37,10 +38,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "server-or-path",
     title: "The network or the server: this end can't tell which",
-    stage: Stage::Path,
     refines: &[parts::PATH_RATE, parts::SENDING_PROGRAM],
     depth: Depth::Limiter,
-    explains: &[],
     check,
     witness,
     witness_name: "reader_waiting_percent",
@@ -54,6 +53,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     }
     let waits = view.receiver.blocked_share()?;
     if receiver_is_short(view) || is_local(view)? || !view.receiver_has_room()? {
+        return Ok(None);
+    }
+    // A rate that stands while a queue does is the path's.
+    if arriving_rate(view).is_ok_and(|rate| rate.is_some()) {
         return Ok(None);
     }
     let (own, side) = (view.receiver.place(), &view.receiver);

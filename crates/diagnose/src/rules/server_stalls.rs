@@ -30,7 +30,7 @@ use goodput_model::{Confidence, Finding, Missing};
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent, rate, time};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{MIN_HEAVY_LOSS_SHARE, MIN_STOPPED_TIME_SHARE};
 use crate::view::View;
 
@@ -38,10 +38,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "server-stalls",
     title: "The server stops sending",
-    stage: Stage::Application,
     refines: &[parts::SENDING_PROGRAM],
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "server_silent_percent",

@@ -34,7 +34,7 @@ use goodput_model::{Confidence, Fetch, FetchTimes, Fetches, Finding, Known, Miss
 use crate::cpu_bound::MIN_CPU_WAIT_SHARE;
 use crate::finding::{Draft, percent, rate, time};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{MIN_BUSY_SHARE_OF_ALL_CPUS, MIN_SPARE_RATE_RATIO};
 use crate::view::View;
 
@@ -42,10 +42,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "server-storage",
     title: "A cold copy waits for the server's disk",
-    stage: Stage::Aside,
     refines: &[parts::SENDING_PROGRAM],
-    depth: Depth::Beside,
-    explains: &[],
+    depth: Depth::Aside,
     check,
     witness,
     witness_name: "first_fetch_percent_of_others",

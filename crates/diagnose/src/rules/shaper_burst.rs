@@ -30,21 +30,20 @@
 use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::account::path_share;
-use crate::bounds::next_after;
+use crate::bounds::next_with_cpu_room;
 use crate::change::of_host;
 use crate::finding::{Draft, bytes, percent, rate, time};
 use crate::names::{QDISC_BURST, QDISC_PACKETS};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::shaper::{Shaper, overlimits_per_packet};
 use crate::small_bucket::SmallBucket;
-use crate::view::{View, positive};
+use crate::view::{CpuTaker, View, positive};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "shaper-burst",
     title: "The local shaper's bucket is too small for its rate",
-    stage: Stage::Counted,
     refines: &[
         parts::CUT_WINDOW,
         parts::RECOVERY,
@@ -55,7 +54,6 @@ pub const RULE: Rule = Rule {
         parts::RECEIVING_HOST,
     ],
     depth: Depth::Beside,
-    explains: &[],
     check,
     witness,
     witness_name: "waits_and_drops_per_100_packets",
@@ -109,7 +107,7 @@ fn draft(
         )
         // A small bucket has each packet handled alone; with a larger one a byte costs the CPUs less
         // than now.
-        .predicted(next_after(view, &[RULE.id, "sender-cpu", "receiver-cpu"]))
+        .predicted(next_with_cpu_room(view, &view.sender, RULE.id, CpuTaker::SingleSegments))
         .changes(larger_burst(view, shaper, burst));
     Ok(match (kind, path_share(view)) {
         ("tbf", Ok(share)) => draft.share(share),

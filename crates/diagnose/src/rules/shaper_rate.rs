@@ -26,7 +26,7 @@ use crate::account::path_share;
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent, rate};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::shaper::Shaper;
 use crate::small_bucket::SmallBucket;
 use crate::thresholds::{
@@ -38,10 +38,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "shaper-rate",
     title: "The local shaper gives its configured rate",
-    stage: Stage::Ceiling,
     refines: &[parts::PATH_RATE],
-    depth: Depth::Reason,
-    explains: &[],
+    depth: Depth::Limiter,
     check,
     witness,
     witness_name: "goodput_of_shaper_percent",

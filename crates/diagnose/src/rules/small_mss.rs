@@ -32,7 +32,7 @@ use crate::finding::Draft;
 use crate::names::ROUTE_DESTINATION;
 use crate::parts;
 use crate::remedy::Again;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::small_segments::{Cause, SmallSegments, WITNESS_NAME, header_percent};
 use crate::view::{Side, View};
 
@@ -40,7 +40,6 @@ use crate::view::{Side, View};
 pub const RULE: Rule = Rule {
     id: "small-mss",
     title: "The segments are too small",
-    stage: Stage::Ceiling,
     refines: &[
         parts::CUT_WINDOW,
         parts::RECOVERY,
@@ -49,7 +48,6 @@ pub const RULE: Rule = Rule {
         parts::RECEIVING_HOST,
     ],
     depth: Depth::Beside,
-    explains: &["line-rate", "shaper-rate", "path-rate"],
     check,
     witness: header_percent,
     witness_name: WITNESS_NAME,
@@ -152,7 +150,7 @@ mod tests {
     fn it_explains_the_rate_and_stands_before_loss() {
         let case = small().fact(Far, ROUTE_ADVMSS, 536u64);
         let found = diagnose(&case.evidence()).findings;
-        assert_eq!(found.iter().map(|f| f.rule.as_str()).collect::<Vec<_>>(), ["small-mss"]);
+        assert_eq!(found[0].rule, "small-mss", "{found:?}");
         let lossy = segments(Case::path_loss().goodput(6e6).retransmitted(0.002), 524).fact(
             Far,
             ROUTE_ADVMSS,

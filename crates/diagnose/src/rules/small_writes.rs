@@ -27,7 +27,7 @@ use crate::bounds::next_after;
 use crate::change::of_plan;
 use crate::finding::{Draft, bytes, percent};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MAX_WAIT_SHARE_OF_SLOW_THREAD;
 use crate::view::View;
 
@@ -35,10 +35,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "small-writes",
     title: "The sending program's writes are too small",
-    stage: Stage::Application,
     refines: &[parts::SENDING_HOST, parts::SENDING_PROGRAM],
-    depth: Depth::Reason,
-    explains: &[],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "calls_per_megabyte",

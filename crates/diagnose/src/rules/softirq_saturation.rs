@@ -29,7 +29,7 @@ use crate::bounds::next_after;
 use crate::change::{more_queues, of_host, spread_packets};
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_HEAVY_LOSS_SHARE};
 use crate::view::{Side, View};
 
@@ -37,10 +37,8 @@ use crate::view::{Side, View};
 pub const RULE: Rule = Rule {
     id: "softirq-saturation",
     title: "One CPU is full of softirqs",
-    stage: Stage::Cpu,
     refines: &[parts::RECEIVING_HOST, parts::CUT_WINDOW, parts::RECOVERY],
-    depth: Depth::Reason,
-    explains: &["ring-overrun", "softnet-backlog", "napi-budget"],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "softirq_percent",

@@ -33,17 +33,15 @@ use crate::finding::{Draft, percent};
 use crate::lost_here::LostHere;
 use crate::names::{SOFTNET_DROPPED, SOFTNET_PROCESSED};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::{Side, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "softnet-backlog",
     title: "A CPU's backlog of received packets runs over",
-    stage: Stage::Counted,
     refines: parts::LOSSES,
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "backlog_drops_per_million_packets",

@@ -30,7 +30,7 @@ use crate::change::of_host;
 use crate::finding::{Draft, percent, rate, time};
 use crate::names::ROUTE_DESTINATION;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Moment, View};
 
@@ -38,10 +38,8 @@ use crate::view::{Moment, View};
 pub const RULE: Rule = Rule {
     id: "startup",
     title: "Most of the test was slow start",
-    stage: Stage::Application,
     refines: &[parts::STARTUP],
     depth: Depth::Limiter,
-    explains: &["congestion-control"],
     check,
     witness,
     witness_name: "starting_percent",

@@ -26,7 +26,7 @@ use crate::cpu_bound::{is_throttled, stopped_share};
 use crate::finding::{Draft, percent, rate};
 use crate::names::{SOURCE_ALONE, SOURCE_RESIDENT};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
 
@@ -34,10 +34,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "storage-read",
     title: "Reading the source is too slow",
-    stage: Stage::Application,
     refines: &[parts::SENDING_PROGRAM],
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "source_wait_percent",

@@ -27,7 +27,7 @@ use crate::bounds::next_after;
 use crate::cpu_bound::{is_throttled, stopped_share};
 use crate::finding::{Draft, percent};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
 
@@ -35,10 +35,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "storage-write",
     title: "Writing the sink is too slow",
-    stage: Stage::Application,
     refines: &[parts::RECEIVING_PROGRAM],
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "sink_wait_percent",

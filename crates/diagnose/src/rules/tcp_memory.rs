@@ -29,17 +29,15 @@ use crate::names::{
     TCP_MEMORY_PAGES, TCP_MEMORY_PRESSURE_MS, TCP_MEMORY_PRESSURE_PAGES, TCP_MEMORY_PRESSURES,
 };
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::{Side, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "tcp-memory",
     title: "The host's TCP is short of memory",
-    stage: Stage::Counted,
     refines: &[parts::RECEIVE_WINDOW, parts::SEND_BUFFER],
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "memory_pressure_percent",

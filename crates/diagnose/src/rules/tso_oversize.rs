@@ -37,17 +37,15 @@ use crate::finding::{Draft, percent, rate, time};
 use crate::lost_elsewhere::lost_elsewhere;
 use crate::names::{OFFLOAD_GSO, OFFLOAD_TSO};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::{LossStep, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "tso-oversize",
     title: "Something drops the super-packets of segmentation offload",
-    stage: Stage::Path,
     refines: parts::DROPPING_LIMIT,
-    depth: Depth::Reason,
-    explains: &["policer", "rto-bound", "queue-too-short"],
+    depth: Depth::Root,
     check,
     witness,
     witness_name: "startup_lost_percent",

@@ -30,7 +30,7 @@ use crate::cpu_bound::{cpu_bound, is_throttled, stopped_share};
 use crate::finding::{Draft, percent, time};
 use crate::names::RMEM_MAX;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::{
     MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_CPU_SHARE_OF_WALL_TIME, MIN_HEAVY_LOSS_SHARE,
     MIN_LIMITING_TIME_SHARE, MIN_STOPPED_TIME_SHARE,
@@ -41,10 +41,8 @@ use crate::view::{View, positive};
 pub const RULE: Rule = Rule {
     id: "udp-receive-buffer",
     title: "The receive buffer overflows with datagrams",
-    stage: Stage::Counted,
     refines: &[parts::RECEIVE_WINDOW],
     depth: Depth::Reason,
-    explains: &["path-loss", "path-rate"],
     check,
     witness,
     witness_name: "datagrams_dropped_by_socket_percent",
@@ -69,6 +67,10 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     };
     let share = dropped_share(view)?;
     if share < MIN_HEAVY_LOSS_SHARE || dropped < MIN_DROPPED_BY_SOCKET_SHARE * lost {
+        return Ok(None);
+    }
+    // No buffer holds what a reader leaves there to keep to a limit.
+    if side.is_held_to_limits(view.plan().flows) {
         return Ok(None);
     }
     match confidence(view, share)? {

@@ -25,7 +25,7 @@ use goodput_model::{Confidence, EndName, Fetches, Finding, Missing, Place};
 use crate::bounds::next_after;
 use crate::finding::{Draft, bytes, percent, time};
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_STOPPED_TIME_SHARE;
 use crate::view::View;
 
@@ -33,10 +33,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "waiting-for-answers",
     title: "The file server takes long to answer",
-    stage: Stage::Application,
     refines: &[parts::SENDING_PROGRAM],
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "waiting_for_answers_percent",

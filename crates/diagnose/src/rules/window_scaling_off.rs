@@ -28,17 +28,15 @@ use crate::closed_window::{ClosedWindow, MAX_UNSCALED_WINDOW_BYTES};
 use crate::finding::bytes;
 use crate::names::TCP_WINDOW_SCALING;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::view::{Side, TcpOption, View};
 
 /// The rule.
 pub const RULE: Rule = Rule {
     id: "window-scaling-off",
     title: "A host does not offer window scaling",
-    stage: Stage::Window,
     refines: &[parts::RECEIVE_WINDOW],
     depth: Depth::Reason,
-    explains: &[],
     check,
     witness,
     witness_name: "unscaled_percent",

@@ -27,7 +27,7 @@ use crate::finding::{Draft, percent, rate};
 use crate::htb::{Leaf, leaves, used};
 use crate::names::QDISC_KIND;
 use crate::parts;
-use crate::rule::{Depth, Rule, Stage};
+use crate::rule::{Depth, Rule};
 use crate::shaper::Shaper;
 use crate::thresholds::{MIN_LIMITING_TIME_SHARE, MIN_SPARE_RATE_RATIO};
 use crate::view::View;
@@ -36,10 +36,8 @@ use crate::view::View;
 pub const RULE: Rule = Rule {
     id: "wrong-class",
     title: "The flows are in a slow class of the local shaper",
-    stage: Stage::Counted,
     refines: &[parts::PATH_RATE],
     depth: Depth::Reason,
-    explains: &["shaper-rate", "shaper-burst"],
     check,
     witness,
     witness_name: "goodput_of_shaper_percent",

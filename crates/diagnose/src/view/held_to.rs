@@ -3,6 +3,7 @@
 use goodput_model::{HeldTo, Missing};
 
 use super::{Side, positive};
+use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 
 /// How much longer than the time of the samples threads may have waited, as a share of it: the first sample is taken
 /// a little after the threads begin, the last a little before they end.
@@ -20,6 +21,12 @@ pub struct HeldToLimits<'a> {
 }
 
 impl<'a> Side<'a> {
+    /// Whether an operator's limits are known to have held the `flows` of this side most of the time.
+    pub fn is_held_to_limits(&self, flows: u16) -> bool {
+        let held = self.held_to(flows).ok().flatten();
+        held.is_some_and(|held| held.share >= MIN_LIMITING_TIME_SHARE)
+    }
+
     /// The limits that held the `flows` of this side; `None` if none did.
     pub fn held_to(&self, flows: u16) -> Result<Option<HeldToLimits<'a>>, Missing> {
         let end = self.end()?;

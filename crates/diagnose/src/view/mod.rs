@@ -5,6 +5,7 @@ mod backlog;
 mod bursts;
 mod connections;
 mod cpu;
+mod cpu_room;
 mod device;
 mod flows;
 mod growth;
@@ -34,6 +35,7 @@ use goodput_model::{
 pub use arrivals::{MIN_OPEN_WINDOW_RATIO, WINDOW_IS_ALL_RATIOS};
 pub use bursts::Bursts;
 pub use connections::Moment;
+pub use cpu_room::CpuTaker;
 pub use halves::Halves;
 pub use held_to::HeldToLimits;
 pub use losses::{LossStep, Losses};
