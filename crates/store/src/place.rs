@@ -15,7 +15,7 @@ pub enum Place {
     /// In a file of SQLite.
     File(PathBuf),
     /// In a database of PostgreSQL.
-    Postgres(Server),
+    Postgres(Box<Server>),
 }
 
 impl Place {
@@ -30,7 +30,9 @@ impl Place {
             true => Server::parse(url),
             false => Err("goodput knows files and postgres://".into()),
         };
-        server.map(Self::Postgres).map_err(|why| StoreError::NoPlace { why })
+        server
+            .map(|server| Self::Postgres(server.into()))
+            .map_err(|why| StoreError::NoPlace { why })
     }
 }
 

@@ -16,7 +16,7 @@ fn open(url: &str) -> Result<Store, StoreError> {
 
 /// What opening a database ends with.
 fn refused(url: &str) -> String {
-    let why = open(url).unwrap_err().to_string();
+    let why = open(url).expect_err("it is refused").to_string();
     assert!(why.starts_with("can't open the history in postgres://"), "{why}");
     why
 }

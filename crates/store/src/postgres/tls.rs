@@ -57,7 +57,9 @@ mod tests {
         for text in
             [None, Some(""), Some("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")]
         {
-            text.map(|text| std::fs::write(&file, text).unwrap());
+            if let Some(text) = text {
+                std::fs::write(&file, text).unwrap();
+            }
             let why = connector(Some(&file)).err().unwrap();
             assert!(why.contains("ca.pem can't be used: "), "{why}");
         }
