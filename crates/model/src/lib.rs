@@ -56,6 +56,7 @@ pub mod setting;
 pub mod shaper;
 pub mod shaping;
 pub mod shaping_class;
+pub mod shell;
 pub mod storage;
 pub mod tcp_info;
 pub mod thinned;
@@ -121,8 +122,8 @@ pub use shaper::{
     TimerLateness,
 };
 pub use shaping::{
-    Confirmation, CountedLayer, CurvePoint, GapBin, Gaps, QueueDiscipline, Rhythm, Shaping,
-    ShapingKind, ShapingQueue, ShapingTest, WindowRates,
+    Confirmation, CountedLayer, CurvePoint, FlowSharing, GapBin, Gaps, QueueDiscipline, Rhythm,
+    Shaping, ShapingKind, ShapingQueue, ShapingTest, WindowRates,
 };
 pub use shaping_class::{ClassAnswer, ShapingClass};
 pub use storage::{Cache, Sink, Slowest, Source, Storage, StorageResult};

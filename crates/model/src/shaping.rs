@@ -64,14 +64,21 @@ pub enum ShapingKind {
 }
 
 /// The queue of a shaper.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShapingQueue {
     /// Longest time that a datagram waited in the queue, seconds.
     pub longest_wait_s: f64,
     /// Bytes of frames in the queue at that time.
     pub bytes: Bytes,
-    /// When the queue drops.
-    pub discipline: QueueDiscipline,
+    /// When the queue drops; missing if what was lost does not show it.
+    pub discipline: Known<QueueDiscipline>,
+    /// Whether a second flow waits behind the first.
+    #[serde(default = "not_sent_beside")]
+    pub between_flows: Known<FlowSharing>,
+}
+
+fn not_sent_beside() -> Known<FlowSharing> {
+    Known::missing("an older goodput made this record")
 }
 
 /// When a queue drops.
@@ -82,8 +89,20 @@ pub enum QueueDiscipline {
     Unfilled,
     /// It drops what arrives when it is full.
     DropTail,
+    /// When it is full, it drops the oldest, as those of fq_codel and cake do. Whether it also drops earlier is unknown.
+    DropHead,
     /// It drops before it is full, as CoDel and similar algorithms do.
     ActiveManagement,
+}
+
+/// Whether the packets of one flow wait behind those of another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FlowSharing {
+    /// They do: one queue holds all flows.
+    OneQueue,
+    /// They do not: each flow has its turn, as in fq_codel, cake, fq and sfq.
+    FairQueue,
 }
 
 /// The lowest and the highest rate over all windows of one length.

@@ -13,9 +13,12 @@
 mod bucket;
 mod captured;
 mod classes;
+mod codel;
 mod curve;
+mod discipline;
 mod empty;
 mod explain;
+mod fair;
 mod gaps;
 mod held;
 mod judge;
@@ -37,6 +40,7 @@ use goodput_model::{BitRate, Bytes, Estimate, Known, Missing, Shaping, ShapingKi
 pub use captured::captured;
 pub use classes::{ClassAsked, ClassSeen, TrainPart, classes, overlapping};
 pub use explain::{Sender, Timers, Watched, counts, explain};
+pub use fair::{has_queue_to_share, sharing};
 pub use judge::{Configured, TcpRate, judge};
 pub use proof::{Question, Questions, proof, questions};
 pub use since::since;
@@ -81,7 +85,9 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         held_percent: train.held_percent.clone(),
         rate_waits_per_call: train.rate_waits_per_call.clone(),
         queue: Known::from(match (&rate, kind) {
-            (Ok(rate), ShapingKind::Shaper) => queue::queue(&trace, &empty, rate.mean.value),
+            (Ok(rate), ShapingKind::Shaper) => {
+                queue::queue(&trace, &empty, &rough, rate.mean.value)
+            },
             (Ok(_), _) => Err(Missing::because("nothing waited")),
             (Err(why), _) => Err(why.clone()),
         }),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::draw::Drawn;
-use super::planted::FRAME_BYTES;
+use super::planted::{FRAME_BYTES, Queue};
 
 /// Largest difference of a rate that still counts as right.
 const RATE_SHARE: f64 = 0.005;
@@ -23,8 +23,10 @@ pub struct Judged {
     pub interval: Option<bool>,
     /// The bucket.
     pub bucket: Option<bool>,
-    /// Whether its queue drops early.
+    /// When its queue drops.
     pub queue: Option<bool>,
+    /// Whether its queue is fair; `None` also where the test does not know.
+    pub fair: Option<bool>,
     /// Whether the traffic took at most 5 s; `None` if TCP was not measured.
     pub is_short: Option<bool>,
 }
@@ -43,7 +45,8 @@ impl Judged {
             rate: has_rate.then(|| is_rate(train, drawn.rate_bits_per_s)),
             interval: has_rate.then(|| contains(train, drawn.rate_bits_per_s)),
             bucket: has_rate.then(|| is_bucket(train, drawn.at_once_bytes)),
-            queue: planted.manages_queue.map(|early| is_queue(train, early)),
+            queue: planted.queue.map(|queue| is_queue(train, queue)),
+            fair: planted.queue.and_then(|queue| is_fair(train, queue)),
             is_short: traffic_s(record).map(|seconds| seconds <= 5.05),
         }
     }
@@ -59,8 +62,18 @@ fn contains(train: &Value, truth: f64) -> bool {
     end("low").zip(end("high")).is_some_and(|(low, high)| (low..=high).contains(&truth))
 }
 
-fn is_queue(train: &Value, early: bool) -> bool {
-    (train["queue"]["discipline"] == "active-management") == early
+/// Nothing need be dropped by a queue that drops at its tail: its sender may be held before it is full.
+fn is_queue(train: &Value, queue: Queue) -> bool {
+    let seen = train["queue"]["discipline"].as_str();
+    match queue {
+        Queue::Fifo => !matches!(seen, Some("active-management" | "drop-head")),
+        Queue::FairAndManaged => seen == Some("active-management"),
+    }
+}
+
+fn is_fair(train: &Value, queue: Queue) -> Option<bool> {
+    let seen = train["queue"]["between_flows"].as_str()?;
+    Some((seen == "fair-queue") == (queue == Queue::FairAndManaged))
 }
 
 fn is_bucket(train: &Value, truth: f64) -> bool {
@@ -120,7 +133,8 @@ mod tests {
             rate: Some(true),
             interval: Some(false),
             bucket: Some(true),
-            queue: None,
+            queue: Some(true),
+            fair: None,
             is_short: Some(true),
         };
         assert_eq!(right, all);
@@ -133,6 +147,26 @@ mod tests {
         let nothing = drawn("none");
         assert_eq!(Judged::of(&nothing, &record(&nothing, 1.0, 0.0, 1.0)).bucket, None);
         assert!(!Judged::of(&tbf, &serde_json::json!({})).kind);
+    }
+
+    #[test]
+    fn a_queue_is_held_against_the_truth() {
+        let (tbf, none) = (drawn("tbf"), drawn("none"));
+        let seen = |drawn: &Drawn, discipline: &str, shared: Value| {
+            let mut record = record(drawn, 1.0, 0.0, 1.0);
+            let queue = serde_json::json!({ "discipline": discipline, "between_flows": shared });
+            record["shaping"]["train"]["queue"] = queue;
+            let judged = Judged::of(drawn, &record);
+            (judged.queue, judged.fair)
+        };
+        let unknown = || serde_json::json!({ "missing": "no second flow was sent" });
+        assert_eq!(seen(&tbf, "unfilled", unknown()), (Some(true), None));
+        assert_eq!(seen(&tbf, "drop-tail", "one-queue".into()), (Some(true), Some(true)));
+        assert_eq!(
+            seen(&tbf, "active-management", "fair-queue".into()),
+            (Some(false), Some(false))
+        );
+        assert_eq!(seen(&none, "drop-tail", "one-queue".into()), (None, None));
     }
 
     #[test]

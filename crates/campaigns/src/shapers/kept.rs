@@ -48,10 +48,17 @@ impl Kept {
         let mut record = self.record();
         if let Some(train) = &self.train {
             let train = Train::deserialize(train).context("the times of a train can't be read")?;
-            record["shaping"]["train"] = match goodput_shaping::shaping(&train) {
+            // What a second flow showed is not kept.
+            let shared = record.pointer("/shaping/train/queue/between_flows").cloned();
+            let mut seen = match goodput_shaping::shaping(&train) {
                 Ok(seen) => serde_json::to_value(seen).context("an estimate has no JSON")?,
                 Err(why) => json!({ "missing": why.to_string() }),
             };
+            let now = seen.pointer_mut("/queue/between_flows");
+            if let (Some(now), Some(shared)) = (now, shared) {
+                *now = shared;
+            }
+            record["shaping"]["train"] = seen;
         }
         Ok(record)
     }

@@ -14,8 +14,8 @@ pub struct Planted {
     pub id: &'static str,
     /// The kind that a test must report.
     pub kind: &'static str,
-    /// Whether its queue drops early; `None` where it has none, or nothing need be dropped.
-    pub manages_queue: Option<bool>,
+    /// Its queue; `None` where it has none.
+    pub queue: Option<Queue>,
     /// Whether it has a bucket that late timers can be too much for.
     pub has_bucket: bool,
     /// The kernel that has it.
@@ -26,6 +26,15 @@ pub struct Planted {
     pub scenario: fn(Asked) -> String,
     /// What it does.
     pub truth: fn(Asked) -> Truth,
+}
+
+/// The queue of a kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Queue {
+    /// All flows wait in one, which drops what comes when it is full.
+    Fifo,
+    /// Each flow has its turn, and the queue drops early.
+    FairAndManaged,
 }
 
 /// Where a kind can be made.
@@ -66,11 +75,12 @@ const SINGLE: f64 = 2e8;
 /// The highest rate at which an emulated processor keeps up.
 const EMULATED: f64 = 3e7;
 
-/// Every kind, each drawn as often as the others of its kernel.
-pub const ALL: &[Planted] = &[
-    bucket(row("tbf", "shaper", Kernel::Own, FAST, tbf, exactly)),
-    bucket(row("htb", "shaper", Kernel::Own, FAST, htb, a_frame_more)),
-    row("relay", "shaper", Kernel::Own, SINGLE, relay, a_frame),
+/// Every kind, each drawn as often as the others of its kernel. A static, because rows are told apart by their places: of
+/// a constant, each use may have a copy.
+pub static ALL: &[Planted] = &[
+    fifo(bucket(row("tbf", "shaper", Kernel::Own, FAST, tbf, exactly))),
+    fifo(bucket(row("htb", "shaper", Kernel::Own, FAST, htb, a_frame_more))),
+    fifo(row("relay", "shaper", Kernel::Own, SINGLE, relay, a_frame)),
     row("policer", "policer", Kernel::Own, SINGLE, nft, packets),
     row("ebpf-policer", "policer", Kernel::Own, SINGLE, ebpf, at_least_two_frames),
     row("none", "none", Kernel::Own, SINGLE, nothing, exactly),
@@ -84,7 +94,7 @@ pub const ALL: &[Planted] = &[
         fq_codel,
         a_frame_more,
     ))),
-    row("netem", "shaper", Kernel::Distribution, EMULATED, netem, a_frame),
+    fifo(row("netem", "shaper", Kernel::Distribution, EMULATED, netem, a_frame)),
 ];
 
 const fn row(
@@ -95,16 +105,7 @@ const fn row(
     scenario: fn(Asked) -> String,
     truth: fn(Asked) -> Truth,
 ) -> Planted {
-    Planted {
-        id,
-        kind,
-        manages_queue: None,
-        has_bucket: false,
-        kernel,
-        most_bits_per_s,
-        scenario,
-        truth,
-    }
+    Planted { id, kind, queue: None, has_bucket: false, kernel, most_bits_per_s, scenario, truth }
 }
 
 const fn bucket(row: Planted) -> Planted {
@@ -112,7 +113,11 @@ const fn bucket(row: Planted) -> Planted {
 }
 
 const fn managed(row: Planted) -> Planted {
-    Planted { manages_queue: Some(true), ..row }
+    Planted { queue: Some(Queue::FairAndManaged), ..row }
+}
+
+const fn fifo(row: Planted) -> Planted {
+    Planted { queue: Some(Queue::Fifo), ..row }
 }
 
 impl Planted {

@@ -27,10 +27,10 @@ pub fn words(drawn: &Drawn, record: &Value, outcome: &Outcome) -> String {
         let seen = seen["value"].as_f64();
         seen.map_or("unknown".into(), |seen| format!("{:+.2} %", (seen / truth - 1.0) * 100.0))
     };
-    let Judged { kind, rate, interval, bucket, queue, .. } = outcome.judged;
+    let Judged { kind, rate, interval, bucket, queue, fair, .. } = outcome.judged;
     format!(
         "{}: {} kbit/s, {:.0} bytes: kind {} ({}), rate {} ({}, interval {}), bucket {} ({}), queue {} ({}), \
-         computed bucket {}",
+         flows {} ({}), computed bucket {}",
         drawn.name,
         drawn.asked_kbit,
         drawn.bucket_bytes,
@@ -41,10 +41,18 @@ pub fn words(drawn: &Drawn, record: &Value, outcome: &Outcome) -> String {
         shown(interval),
         percent(&train["bucket_bytes"], drawn.at_once_bytes),
         shown(bucket),
-        train["queue"]["discipline"].as_str().unwrap_or("none"),
+        known(&train["queue"], "discipline"),
         shown(queue),
+        known(&train["queue"], "between_flows"),
+        shown(fair),
         shown(outcome.enough)
     )
+}
+
+/// A part of a queue in words, or why it is unknown.
+fn known<'a>(queue: &'a Value, what: &str) -> &'a str {
+    let part = &queue[what];
+    part.as_str().or_else(|| part["missing"].as_str()).unwrap_or("none")
 }
 
 fn shown(right: Option<bool>) -> &'static str {
@@ -72,13 +80,15 @@ pub fn summary(all: &[Outcome]) -> String {
     let kinds: String = kinds.collect();
     format!(
         "{kinds}kind: {}\nrate within 0.5 %: {}\nits interval has the truth: {}\n\
-         bucket within 10 % or a frame: {}\nqueue that drops early or not: {}\ntraffic of at most 5 s: {}\n\
+         bucket within 10 % or a frame: {}\nqueue that drops early or not: {}\n\
+         fair queue or not, where it is said: {}\ntraffic of at most 5 s: {}\n\
          computed bucket gives 95 % where any does: {}\n",
         of(&|one| Some(one.judged.kind)),
         of(&|one| one.judged.rate),
         of(&|one| one.judged.interval),
         of(&|one| one.judged.bucket),
         of(&|one| one.judged.queue),
+        of(&|one| one.judged.fair),
         of(&|one| one.judged.is_short),
         of(&|one| one.enough)
     )
@@ -96,6 +106,7 @@ mod tests {
             interval: None,
             bucket: Some(false),
             queue: None,
+            fair: None,
             is_short: Some(true),
         };
         let outcome = |id, enough| Outcome { planted: Planted::named(id).unwrap(), judged, enough };

@@ -1,8 +1,8 @@
 //! The report on a shaper: its rate, its effect on datagrams, and its effect on TCP.
 
 use goodput_model::{
-    BitRate, Bytes, Confirmation, Estimate, Gaps, Known, QueueDiscipline, Record, Seconds, Shaping,
-    ShapingKind, ShapingTest,
+    BitRate, Bytes, Confirmation, Estimate, FlowSharing, Gaps, Known, QueueDiscipline, Record,
+    Seconds, Shaping, ShapingKind, ShapingQueue, ShapingTest,
 };
 
 use super::classes;
@@ -119,13 +119,7 @@ fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
         Known::Missing(_) => {}
     }
     if let Known::Value(queue) = &train.queue {
-        let drops = match queue.discipline {
-            QueueDiscipline::Unfilled => "it was never full",
-            QueueDiscipline::DropTail => "a full queue drops what comes",
-            QueueDiscipline::ActiveManagement => "drops before the queue is full",
-        };
-        let wait = Seconds(queue.longest_wait_s);
-        line(out, "queue", &format!("{}   up to {wait}; {drops}", queue.bytes));
+        lines(out, "queue", queue_words(queue));
     }
     let windows = train.windows.iter().map(|window| {
         format!(
@@ -138,6 +132,26 @@ fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
     lines(out, "evenness", windows);
     gaps(out, &train.gaps);
     lines(out, "bytes, time", curve(train));
+}
+
+/// The queue's size, when it drops, and whether it is fair.
+fn queue_words(queue: &ShapingQueue) -> [String; 2] {
+    let drops: &str = match &queue.discipline {
+        Known::Value(QueueDiscipline::Unfilled) => "it was never full",
+        Known::Value(QueueDiscipline::DropTail) => "a full queue drops what comes",
+        Known::Value(QueueDiscipline::DropHead) => "a full queue drops its oldest",
+        Known::Value(QueueDiscipline::ActiveManagement) => "drops before the queue is full",
+        Known::Missing(why) => &format!("when it drops is unknown: {}", why.missing),
+    };
+    let shared: &str = match &queue.between_flows {
+        Known::Value(FlowSharing::OneQueue) => "all flows wait in it",
+        Known::Value(FlowSharing::FairQueue) => {
+            "fair: a second flow does not wait behind the first"
+        }
+        Known::Missing(why) => &format!("whether it is fair is unknown: {}", why.missing),
+    };
+    let wait = Seconds(queue.longest_wait_s);
+    [format!("{}   up to {wait}; {drops}", queue.bytes), shared.to_owned()]
 }
 
 fn gaps(out: &mut String, gaps: &Gaps) {

@@ -1,7 +1,7 @@
 //! The queue and the policer behind a bucket, as TCP meets them.
 
 use goodput_ceiling::bucket::SUPER_PACKET_BYTES;
-use goodput_model::{Bytes, QueueDiscipline, Seconds, ShapingKind};
+use goodput_model::{Bytes, FlowSharing, QueueDiscipline, Seconds, ShapingKind, ShapingQueue};
 
 use super::{Answer, Seen, say};
 
@@ -32,7 +32,8 @@ pub(super) fn too_short(seen: &Seen) -> Answer {
 fn queue_bytes(seen: &Seen) -> Option<(f64, &'static str)> {
     let limit = seen.shaper().and_then(|shaper| shaper.limit_bytes.value());
     let filled = seen.train()?.queue.value();
-    let filled = filled.filter(|queue| queue.discipline == QueueDiscipline::DropTail);
+    let filled =
+        filled.filter(|queue| queue.discipline.value() == Some(&QueueDiscipline::DropTail));
     match (limit, filled) {
         (Some(limit), _) => Some((limit.0 as f64, "the shaper's queue")),
         (None, Some(queue)) => Some((queue.bytes.0 as f64, "the queue on the way")),
@@ -43,8 +44,8 @@ fn queue_bytes(seen: &Seen) -> Option<(f64, &'static str)> {
 /// A queue in which everything waits for long.
 pub(super) fn too_long(seen: &Seen) -> Answer {
     let queue = seen.train()?.queue.value()?;
-    let drops_early = queue.discipline == QueueDiscipline::ActiveManagement;
-    (queue.longest_wait_s >= NOTICED_S && !drops_early).then(|| {
+    let is_cake = seen.shaper().is_some_and(|shaper| shaper.kind == "cake");
+    (queue.longest_wait_s >= NOTICED_S && !is_cake && !may_be_managed(queue)).then(|| {
         say(
             "long-queue",
             format!(
@@ -54,6 +55,14 @@ pub(super) fn too_long(seen: &Seen) -> Answer {
             ),
         )
     })
+}
+
+/// Whether a queue keeps waits short, or may do so: fq_codel and cake drop their oldest if a train fills them faster than
+/// their management drops. In a fair queue nobody waits for a transfer of others.
+fn may_be_managed(queue: &ShapingQueue) -> bool {
+    use QueueDiscipline::{ActiveManagement, DropHead};
+    matches!(queue.discipline.value(), Some(ActiveManagement | DropHead))
+        || queue.between_flows.value() == Some(&FlowSharing::FairQueue)
 }
 
 /// A policer whose bucket is smaller than what TCP sends at once.

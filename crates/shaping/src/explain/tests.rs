@@ -36,7 +36,8 @@ pub(crate) fn test(kind: ShapingKind, datagrams: f64, tcp: f64) -> ShapingTest {
             queue: Known::Value(ShapingQueue {
                 longest_wait_s: wait,
                 bytes,
-                discipline: QueueDiscipline::DropTail,
+                discipline: Known::Value(QueueDiscipline::DropTail),
+                between_flows: Known::missing("not asked"),
             }),
             windows: Vec::new(),
             gaps: Gaps::default(),

@@ -36,10 +36,19 @@ pub(super) async fn at_once(
     listener(Event::Note { text: format!("{does} of all classes at the same time") });
     // An interrupt ends the connections below as well.
     let _ = let_fill(interrupt).await;
-    let pairs = requests.iter().zip(plans);
-    let mut clients = all(pairs.map(|(request, plan)| connected(request, plan, interrupt))).await;
-    let pairs = clients.iter_mut().zip(plans);
-    let runs = all(pairs.map(|(client, plan)| ready(client, plan, interrupt))).await;
+    let pairs: Vec<_> = requests.iter().zip(plans).collect();
+    run_together(&pairs, interrupt).await
+}
+
+/// Measures all plans at the same time, each in a conversation of its own. After an interrupt, the reason is what is missing.
+pub(super) async fn run_together(
+    pairs: &[(&ShapingRequest, &Plan)],
+    interrupt: &Interrupt,
+) -> Vec<Result<Measurement, Missing>> {
+    let connecting = pairs.iter().map(|(request, plan)| connected(request, plan, interrupt));
+    let mut clients = all(connecting).await;
+    let pairs = clients.iter_mut().zip(pairs);
+    let runs = all(pairs.map(|(client, (_, plan))| ready(client, plan, interrupt))).await;
     let measured = all(runs.into_iter().map(|run| measured(run, interrupt))).await;
     all(clients.into_iter().flatten().map(Client::leave)).await;
     measured

@@ -4,6 +4,7 @@ mod beside;
 mod classes;
 mod prove;
 mod router;
+mod second_flow;
 mod sender_facts;
 mod together;
 mod train;
@@ -13,7 +14,7 @@ use std::path::PathBuf;
 use goodput_model::{
     Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, Shaping, ShapingTest,
 };
-use goodput_settings::at_both_ends;
+use goodput_settings::to_keep;
 use goodput_shaping::{Configured, Timers, counts, explain, judge};
 
 use crate::control::credentials::Credentials;
@@ -30,8 +31,9 @@ pub use prove::ProveRequest;
 use prove::prove;
 pub use router::RouterRequest;
 use router::{Router, RouterFacts};
+use second_flow::with_second_flow;
 use sender_facts::{sender, tcp_rate, timers};
-use train::{Sent, send_train, train_length_s};
+use train::{Sent, send_train};
 
 /// All traffic together, seconds.
 const TRAFFIC_S: f64 = 5.0;
@@ -93,10 +95,11 @@ pub async fn shaping(
     let train = match send_train(request, &mut client, interrupt, listener).await {
         Ok(train) => train,
         Err(why @ (EngineError::Interrupted | EngineError::Io { .. })) => return Err(why),
-        Err(why) => Sent::none(why.to_string()),
+        Err(why) => Sent::none(request, why.to_string()),
     };
+    let train = with_second_flow(request, train, interrupt, listener).await?;
     listener(Event::Note { text: "measures TCP, which is what users have".into() });
-    let length = Length::Seconds(TRAFFIC_S - train_length_s(request));
+    let length = Length::Seconds(TRAFFIC_S - train.seconds);
     let plan = Plan { length, ..plan.clone() };
     let before = router::before(&mut router, request, &mut client).await?;
     let measured = measure(&mut client, &plan, interrupt, listener).await;
@@ -129,9 +132,7 @@ fn explained(
     let test = judge(Configured { counts, ..request.configured }, train, tcp);
     let mut test = explain(test, sender);
     let changed = test.changes.iter().map(|Change { setting, to, .. }| (setting, to.as_str()));
-    test.permanent = at_both_ends(changed, |setting, value| {
-        goodput_settings::permanent(setting, value).unwrap_or_default()
-    });
+    test.permanent = to_keep(changed, |_| None);
     let findings = record.findings.into_iter().map(|finding| with_one_remedy(finding, &test));
     let findings = findings.collect();
     Record { kind: Kind::Shaping, shaping: Some(Box::new(test)), findings, ..record }

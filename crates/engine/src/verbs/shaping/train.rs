@@ -45,12 +45,15 @@ pub(super) struct Sent {
     pub(super) shaping: Result<Shaping, Missing>,
     /// What its captures have, if it was sent.
     pub(super) captured: Vec<CapturedRun>,
+    /// How long its traffic takes, seconds.
+    pub(super) seconds: f64,
 }
 
 impl Sent {
-    /// No train.
-    pub(super) fn none(why: impl Into<Cow<'static, str>>) -> Self {
-        Self { shaping: Err(Missing::because(why)), captured: Vec::new() }
+    /// No train, of which something may have been sent.
+    pub(super) fn none(request: &ShapingRequest, why: impl Into<Cow<'static, str>>) -> Self {
+        let seconds = train_length_s(request);
+        Self { shaping: Err(Missing::because(why)), captured: Vec::new(), seconds }
     }
 }
 
@@ -63,6 +66,7 @@ pub(super) async fn send_train(
 ) -> Result<Sent, EngineError> {
     if !client.far_end().reports || !client.far_end().takes_any_plan {
         return Ok(Sent::none(
+            request,
             "only goodput reports when datagrams come, and another program answers there",
         ));
     }
@@ -89,7 +93,8 @@ pub(super) async fn send_train(
         listener(Event::Note { text });
     }
     let shaping = train.and_then(|train| goodput_shaping::shaping(&train));
-    Ok(Sent { shaping, captured: vec![CapturedRun::of(&mut measurement)] })
+    let captured = vec![CapturedRun::of(&mut measurement)];
+    Ok(Sent { shaping, captured, seconds: train_length_s(request) })
 }
 
 /// The file for the times of datagrams.

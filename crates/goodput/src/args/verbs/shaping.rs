@@ -21,7 +21,8 @@ use crate::args::values::{percent, rate, size, time};
 const MORE: &str = "\
 How it works: goodput waits a second, so that the shaper's bucket fills. Then it sends datagrams at 4.3 times the rate. \
 Their times of arrival show the rate, the depth of the bucket and the queue, and whether datagrams wait (a shaper) or \
-are dropped (a policer). Then it measures TCP, which most programs use: a bucket that is too small, segmentation offload \
+are dropped (a policer). If they wait, a second flow of few datagrams beside another 0.3 s of them shows whether the \
+queue is fair. Then it measures TCP, which most programs use: a bucket that is too small, segmentation offload \
 or a queue of the wrong length can slow TCP down although datagrams get the whole rate. The traffic takes 5 s at most.
 
 The report says which bytes the shaper counts: those of IP packets, of Ethernet frames, or all on the wire. A Linux \
