@@ -88,13 +88,14 @@ fn form(quantity: &Quantity, wanted: &MeshAsked) -> Markup {
 
 fn shown(matrix: &Matrix, quantity: &Quantity, program: &dyn Program) -> Markup {
     let naming = |rule: &str| limit(rule, program);
+    let quoted = |rule: &str| format!("“{}”", limit(rule, program));
     let slow = matrix.slow();
     let is_slow = |cell: &&Cell| slow.contains(&[&*cell.sender, &*cell.receiver]);
     html! {
         p.about { (plain(&matrix.in_words())) "." }
         @match &matrix.explanation {
             Known::Missing(why) => p { (words(&format!("What explains slow pairs is unknown: {why}."))) },
-            Known::Value(explanation) => (explained(matrix, explanation, &naming)),
+            Known::Value(explanation) => (explained(matrix, explanation, &quoted)),
         }
         (grid(matrix, &slow, |cell| (quantity.shown)(cell, &naming).map(|text| plain(&text)), quantity.title))
         @let listed: Vec<&Cell> = matrix.cells.iter().filter(is_slow).collect();
