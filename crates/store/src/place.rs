@@ -37,7 +37,7 @@ impl Place {
 }
 
 /// Whether a place is named by a URL, and not a file.
-pub fn is_url(name: &Path) -> bool {
+fn is_url(name: &Path) -> bool {
     name.to_str().is_some_and(|name| name.contains("://"))
 }
 
