@@ -10,7 +10,7 @@ use crate::finding::Permanent;
 use crate::known::Known;
 use crate::units::{BitRate, Bytes};
 
-/// The token bucket that the traffic passes at the sending host, or at a router that goodput could ask.
+/// The shaper that the traffic passes at the sending host, or at a router that goodput could ask.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LocalShaper {
     /// The end that the sending host is.
@@ -20,9 +20,9 @@ pub struct LocalShaper {
     pub router: Option<String>,
     /// Name of the network device.
     pub device: String,
-    /// The queueing discipline: `tbf` or `htb`.
+    /// The queueing discipline: `tbf`, `htb` or `cake`.
     pub kind: String,
-    /// Class of htb that the traffic passed, as tc(8) writes it; absent for tbf.
+    /// Class of htb that the traffic passed, as tc(8) writes it; absent for the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
     /// Highest rate that the shaper allows, bits per second, in the bytes that it counts. For a class: the lowest

@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 pub mod addresses;
+pub mod cake;
 pub mod classes;
 pub mod error;
 pub mod ethtool;
@@ -54,6 +55,7 @@ pub mod tbf;
 mod two_rates;
 
 pub use addresses::Address;
+pub use cake::{Cake, CakeCells};
 pub use classes::{Class, HtbClass, handle_text};
 pub use error::NetlinkError;
 pub use features::Features;

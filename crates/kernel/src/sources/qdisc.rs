@@ -1,7 +1,9 @@
 //! The outermost queueing discipline of the path's device: its limits and its counters.
 
-use goodput_model::{Missing, Snapshot};
-use goodput_netlink::{HtbClass, Netlink, Qdisc, QdiscOptions, QdiscStats, RateSpec, Tbf};
+use goodput_model::{Fact, Missing, Snapshot};
+use goodput_netlink::{
+    Cake, CakeCells, HtbClass, Netlink, Qdisc, QdiscOptions, QdiscStats, RateSpec, Tbf,
+};
 
 use super::Source;
 use crate::Context;
@@ -48,6 +50,7 @@ impl Source for QdiscSource {
                 no_rate(snapshot, &root.kind);
                 snapshot.put("qdisc.limit_bytes", u64::from(*limit_bytes));
             }
+            QdiscOptions::Other(options) if root.kind == "cake" => cake(snapshot, options),
             _ if root.kind == "htb" => classes(snapshot, &mut netlink, root.index),
             _ => {
                 no_rate(snapshot, &root.kind);
@@ -85,6 +88,37 @@ pub(super) fn counting(snapshot: &mut Snapshot, of: &str, spec: RateSpec) {
     snapshot.put(format!("{of}.least_bytes"), u64::from(spec.least_bytes()));
     let layer = if spec.counts_cells() { "atm" } else { "ethernet" };
     snapshot.put(format!("{of}.link_layer"), layer);
+}
+
+/// What cake shapes to. It has no bucket: it counts when the next packet may leave.
+fn cake(snapshot: &mut Snapshot, options: &[u8]) {
+    snapshot.lacks("qdisc.burst_bytes", "cake has none");
+    snapshot.lacks("qdisc.limit_bytes", "cake limits the memory of its packets, not their bytes");
+    let Some(cake) = Cake::parse(options) else {
+        return snapshot.lacks("qdisc.rate_bits_per_s", "this cake reports its rate differently");
+    };
+    match cake.rate_bytes_per_s {
+        Some(_) if cake.sets_rate => {
+            snapshot.lacks("qdisc.rate_bits_per_s", "cake sets it by what comes in");
+        }
+        Some(rate) => snapshot.put("qdisc.rate_bits_per_s", bits(rate)),
+        None => snapshot.lacks("qdisc.rate_bits_per_s", "its bandwidth is unlimited"),
+    }
+    // As cake has it: added to the IP packet, or to nothing if frames are counted as they are.
+    let (from, overhead) = match cake.overhead_bytes {
+        Some(overhead) => ("packet", overhead),
+        None => ("frame", 0),
+    };
+    snapshot.put("qdisc.counts_from", from);
+    let overhead = u64::try_from(overhead).map_or(Fact::Real(overhead.into()), Fact::Count);
+    snapshot.put("qdisc.overhead_bytes", overhead);
+    snapshot.put("qdisc.least_bytes", u64::from(cake.least_bytes));
+    let layer = match cake.cells {
+        CakeCells::None => "ethernet",
+        CakeCells::Atm => "atm",
+        CakeCells::Ptm => "ptm",
+    };
+    snapshot.put("qdisc.link_layer", layer);
 }
 
 fn no_rate(snapshot: &mut Snapshot, kind: &str) {

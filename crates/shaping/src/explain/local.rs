@@ -1,12 +1,14 @@
-//! The token bucket that the traffic passed at the sending host, or at the router that was asked.
+//! The shaper that the traffic passed at the sending host, or at the router that was asked.
 
-use goodput_model::{BitRate, Bytes, Known, LocalShaper, Missing};
+use goodput_model::{BitRate, Bytes, CountedLayer, Known, LocalShaper, Missing};
 
 use super::Sender;
 
 /// A payload of 48 bytes in each cell of 53 (ATM, ITU-T I.361).
 const CELL_PAYLOAD_BYTES: f64 = 48.0;
 const CELL_BYTES: f64 = 53.0;
+/// One byte more for each of so many, or part of them (PTM, IEEE 802.3 61.3; as cake counts it).
+const PTM_BYTES: f64 = 64.0;
 /// Largest number of levels of htb's classes (`TC_HTB_MAXDEPTH`, include/uapi/linux/pkt_sched.h).
 const MAX_DEPTH: usize = 8;
 
@@ -16,6 +18,10 @@ pub(super) fn shaper(sender: &Sender, frame: f64) -> Result<LocalShaper, Missing
     let (kind, device) = (facts.text("qdisc.kind")?, facts.text("link.device")?);
     let class = match kind {
         "tbf" => None,
+        "cake" => {
+            facts.number("qdisc.rate_bits_per_s").map_err(|why| unlimited(sender, device, &why))?;
+            None
+        }
         "htb" => Some(used_class(sender)?),
         kind => return Err(no_shaper(sender, device, kind)),
     };
@@ -41,6 +47,12 @@ pub(super) fn shaper(sender: &Sender, frame: f64) -> Result<LocalShaper, Missing
     })
 }
 
+/// Why a cake is no shaper to look at.
+fn unlimited(sender: &Sender, device: &str, why: &Missing) -> Missing {
+    let place = sender.place();
+    Missing::because(format!("cake on {device} of {place} has no rate to compare ({why})"))
+}
+
 /// Disciplines that hold no rate (tc(8)).
 const WITHOUT_RATE: [&str; 9] =
     ["noqueue", "pfifo", "bfifo", "pfifo_fast", "fq_codel", "codel", "sfq", "mq", "prio"];
@@ -58,12 +70,19 @@ fn no_shaper(sender: &Sender, device: &str, kind: &str) -> Missing {
     })
 }
 
-/// What a shaper counts for a frame (net/sched/sch_generic.c `psched_l2t_ns`): itself, if it does not say.
+/// What a shaper counts for a frame (net/sched/sch_generic.c `psched_l2t_ns`; net/sched/sch_cake.c `cake_calc_overhead`):
+/// itself, if it does not say. cake adds its overhead to the IP packet.
 fn counted(sender: &Sender, of: &str, frame: f64) -> f64 {
     let fact = |what: &str| sender.before.number(&format!("{of}.{what}")).unwrap_or(0.0);
-    let length = (frame + fact("overhead_bytes")).max(fact("least_bytes"));
-    match sender.before.text(&format!("{of}.link_layer")) {
+    let text = |what: &str| sender.before.text(&format!("{of}.{what}"));
+    let base = match text("counts_from") {
+        Ok("packet") => frame - CountedLayer::Frame.extra_bytes(),
+        _ => frame,
+    };
+    let length = (base + fact("overhead_bytes")).max(fact("least_bytes"));
+    match text("link_layer") {
         Ok("atm") => (length / CELL_PAYLOAD_BYTES).ceil() * CELL_BYTES,
+        Ok("ptm") => length + (length / PTM_BYTES).ceil(),
         _ => length,
     }
 }

@@ -1,6 +1,8 @@
 //! Why a shaper gives what it gives: the settings of the sending host's queueing discipline, compared with what was measured.
 
 mod bucket;
+#[cfg(test)]
+mod cake_tests;
 mod captured;
 mod causes;
 mod late_timers;
@@ -94,7 +96,12 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
     };
     let frame = frame_bytes(&test, &sender);
     let shaper = frame.clone().and_then(|frame| local::shaper(&sender, frame));
-    let enough = frame.map(|frame| bucket::enough(&test, &sender, shaper.as_ref().ok(), frame));
+    let enough = frame.and_then(|frame| match shaper.as_ref().ok() {
+        Some(shaper) if shaper.kind == "cake" => {
+            Err(Missing::because("cake has no bucket: it counts when the next packet may leave"))
+        }
+        shaper => Ok(bucket::enough(&test, &sender, shaper, frame)),
+    });
     let seen = Seen { test: &test, sender: &sender, shaper: &shaper, enough: enough.as_ref().ok() };
     let (causes, mut changes) = (causes::all(&seen), remedy::changes(&seen));
     let commands = changes.iter().filter_map(|change| remedy::command(&seen, change)).collect();

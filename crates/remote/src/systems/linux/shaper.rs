@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use goodput_model::Snapshot;
+use goodput_model::{Fact, Snapshot};
 
 use super::row::misread;
 use crate::command::Command;
@@ -28,6 +28,7 @@ pub(super) fn shaper(shell: &mut dyn Shell, towards: IpAddr) -> Result<Snapshot,
     counters(&mut facts, "qdisc", root).ok_or_else(|| wrong(root.line, "its counters"))?;
     match kind {
         "tbf" => bucket(&mut facts, root).ok_or_else(|| wrong(root.line, "a rate and a burst"))?,
+        "cake" => cake(&mut facts, root).ok_or_else(|| wrong(root.line, "a bandwidth"))?,
         "htb" => {
             let direct = root.number("direct_packets_stat");
             let direct = direct.ok_or_else(|| wrong(root.line, "a number of direct packets"))?;
@@ -97,6 +98,28 @@ fn bucket(facts: &mut Snapshot, block: &Block) -> Option<()> {
         None => facts.lacks("qdisc.peak_rate_bits_per_s", "the bucket has no peak rate"),
     }
     counting(facts, "qdisc", block)
+}
+
+/// cake (`cake_print_opt`, tc/q_cake.c). Its overhead is added to the IP packet, unless it counts frames as they are.
+fn cake(facts: &mut Snapshot, block: &Block) -> Option<()> {
+    let says = |word: &str| block.words.contains(&word);
+    match block.value("bandwidth")? {
+        "unlimited" => facts.lacks("qdisc.rate_bits_per_s", "its bandwidth is unlimited"),
+        _ if says("autorate-ingress") => {
+            facts.lacks("qdisc.rate_bits_per_s", "cake sets it by what comes in");
+        }
+        bandwidth => facts.put("qdisc.rate_bits_per_s", rate(bandwidth)?),
+    }
+    facts.lacks("qdisc.burst_bytes", "cake has none");
+    facts.lacks("qdisc.limit_bytes", "cake limits the memory of its packets, not their bytes");
+    facts.put("qdisc.counts_from", if says("raw") { "frame" } else { "packet" });
+    let overhead: i32 = block.value("overhead")?.parse().ok()?;
+    let overhead = u64::try_from(overhead).map_or(Fact::Real(overhead.into()), Fact::Count);
+    facts.put("qdisc.overhead_bytes", overhead);
+    facts.put("qdisc.least_bytes", block.value("mpu").map_or(Some(0), bytes)?);
+    let layer = ["atm", "ptm"].into_iter().find(|layer| says(layer)).unwrap_or("ethernet");
+    facts.put("qdisc.link_layer", layer);
+    Some(())
 }
 
 /// What the shaper counts beside a packet's own bytes.
@@ -208,6 +231,10 @@ mod tests {
     const TBF: &str = "qdisc tbf 8c78: root refcnt 3 rate 1500Kbit burst 10Kb/1 mpu 64b lat 83.1ms overhead 4 linklayer atm \n \
         Sent 9 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n";
 
+    const CAKE: &str = "qdisc cake 8001: root refcnt 2 bandwidth 1500Kbit besteffort triple-isolate nonat nowash no-ack-filter \
+        split-gso rtt 100ms atm overhead 40 mpu 96 \n Sent 9 bytes 1 pkt (dropped 0, overlimits 0 requeues 0) \n \
+        backlog 0b 0p requeues 0\n memory used: 0b of 4Mb\n capacity estimate: 1500Kbit\n min/max overhead-adjusted size: 0 / 0\n";
+
     fn read(qdisc: &str, classes: &str) -> Result<Snapshot, RemoteError> {
         let mut shell = Scripted::default()
             .prints("ip route get 10.9.0.7", ROUTE)
@@ -251,6 +278,26 @@ mod tests {
     }
 
     #[test]
+    fn cake_is_read_with_what_it_counts() {
+        let facts = read(CAKE, "").unwrap();
+        assert_eq!(facts.count("qdisc.rate_bits_per_s"), Ok(1_500_000));
+        assert_eq!(facts.text("qdisc.counts_from"), Ok("packet"));
+        assert_eq!(facts.text("qdisc.link_layer"), Ok("atm"));
+        assert_eq!(facts.number("qdisc.overhead_bytes"), Ok(40.0));
+        assert_eq!(facts.count("qdisc.least_bytes"), Ok(96));
+        let raw = read(&CAKE.replace("atm overhead 40 mpu 96", "raw overhead 0"), "").unwrap();
+        assert_eq!(
+            (raw.text("qdisc.counts_from"), raw.text("qdisc.link_layer")),
+            (Ok("frame"), Ok("ethernet"))
+        );
+        let less = read(&CAKE.replace("atm overhead 40 mpu 96", "noatm overhead -4"), "").unwrap();
+        assert_eq!(less.number("qdisc.overhead_bytes"), Ok(-4.0));
+        let free = read(&CAKE.replace("1500Kbit bes", "unlimited bes"), "").unwrap();
+        let why = free.number("qdisc.rate_bits_per_s").unwrap_err().to_string();
+        assert!(why.contains("its bandwidth is unlimited"), "{why}");
+    }
+
+    #[test]
     fn what_is_not_understood_is_named_with_its_command() {
         let refused = |qdisc: &str, classes: &str| read(qdisc, classes).unwrap_err().to_string();
         for (qdisc, classes, words) in [
@@ -273,7 +320,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_short_breaks_nothing() {
-        for printed in [HTB, TBF, CLASSES] {
+        for printed in [HTB, TBF, CAKE, CLASSES] {
             for cut in 0..=printed.len() {
                 let part = &printed[..cut];
                 let _ = (read(part, CLASSES), read(HTB, part));
@@ -290,7 +337,7 @@ mod tests {
 
         #[test]
         fn another_word_breaks_nothing(place in 0_usize..64, word in "[0-9.]{0,30}[KMGTbit/]{0,6}|.{0,20}") {
-            for printed in [HTB, TBF, CLASSES] {
+            for printed in [HTB, TBF, CAKE, CLASSES] {
                 let old = printed.split_whitespace().nth(place).unwrap_or_default();
                 let other = printed.replacen(old, &word, 1);
                 let _ = (read(&other, CLASSES), read(HTB, &other));
