@@ -31,7 +31,7 @@ pub use charts::{ALL, Chart};
 pub use coded::coded;
 pub use figure::{Figure, Picture, Table};
 pub use over_time::{Moment, over_time};
-pub use page::{page, section, style, summary, title};
+pub use page::{Shown, page, printed, section, style, summary, title};
 pub use plot::PlotError;
 pub use ticket::{Ticket, ticket};
 

@@ -28,7 +28,10 @@ const COLOURS: [RGBColor; 5] =
     [palette::BLUE, palette::ORANGE, palette::GREEN, palette::LINES[3], palette::LINES[1]];
 
 /// Shortest time that the axis shows, seconds.
-const MIN_SPAN_S: f64 = 3600.0;
+const MIN_SPAN_S: f64 = 600.0;
+
+/// From this span on, days have their year, seconds.
+const LONG_SPAN_S: f64 = 300.0 * 86_400.0;
 
 /// The goodput of `moments`, in any order; those without a readable time are left out.
 ///
@@ -79,7 +82,8 @@ fn plot(series: Vec<Series>, most: f64) -> Plot {
     let times = || series.iter().flat_map(|(_, points)| points).map(|(at, _)| *at);
     let (first, last) = (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max));
     let margin = ((last - first) * 0.03).max((MIN_SPAN_S - (last - first)) / 2.0);
-    let x = Axis { title: "", range: first - margin..last + margin, label: minute };
+    let label = if last - first < LONG_SPAN_S { minute } else { day };
+    let x = Axis { title: "", range: first - margin..last + margin, label };
     let y = Axis { title: "", range: 0.0..(most * 1.15).max(1.0), label: words::rate };
     // Colours end; what comes after them is grey, and a line of it would join what can't be compared.
     let of_own = series.len().min(COLOURS.len());
@@ -102,6 +106,12 @@ fn minute(seconds: f64) -> String {
     time.map_or(String::new(), |time| time.strftime("%m-%d %H:%M").to_string())
 }
 
+/// Seconds since 1970 as a day, UTC.
+fn day(seconds: f64) -> String {
+    let time = Timestamp::from_second(seconds as i64);
+    time.map_or(String::new(), |time| time.strftime("%Y-%m-%d").to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +131,16 @@ mod tests {
         assert_eq!(figure.alt, "2 results, between 1 Mbit/s and 2 Mbit/s.");
         let svg = figure.svg.unwrap();
         assert!(svg.matches("<circle").count() == 2 && svg.contains("01-02"), "{svg}");
+    }
+
+    #[test]
+    fn days_of_several_years_have_their_year() {
+        let figure = over_time(
+            "nas",
+            &[moment("2026-01-02T10:00:00Z", 1e6), moment("2036-01-02T10:00:00Z", 1e6)],
+        );
+        let svg = figure.unwrap().svg.unwrap();
+        assert!(svg.contains("2030-") && !svg.contains(":00"), "{svg}");
     }
 
     #[test]

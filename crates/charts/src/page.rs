@@ -20,10 +20,21 @@ pub fn style() -> String {
 /// Nothing may be loaded or run, whatever a hostile peer had written into a record.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-/// The page of one or several results, each with its figures.
-pub fn page(results: &[(&Record, Vec<Figure>)]) -> String {
+/// A result, and what is shown of it.
+#[derive(Debug, Clone)]
+pub struct Shown<'a> {
+    /// The result.
+    pub record: &'a Record,
+    /// What the command printed, without control sequences.
+    pub text: String,
+    /// Its figures.
+    pub figures: Vec<Figure>,
+}
+
+/// The page of one or several results.
+pub fn page(results: &[Shown]) -> String {
     let title = match results {
-        [(record, _)] => title(record),
+        [one] => title(one.record),
         several => format!("{} results", several.len()),
     };
     let page = html! {
@@ -39,8 +50,8 @@ pub fn page(results: &[(&Record, Vec<Figure>)]) -> String {
             body {
                 main {
                     @if results.len() > 1 { h1 { (title) } (contents(results)) }
-                    @for (number, (record, figures)) in results.iter().enumerate() {
-                        (result(if results.len() > 1 { 2 } else { 1 }, number + 1, record, figures))
+                    @for (number, shown) in results.iter().enumerate() {
+                        (result(if results.len() > 1 { 2 } else { 1 }, number + 1, shown))
                     }
                 }
                 footer { "Made by goodput " (env!("CARGO_PKG_VERSION")) "." }
@@ -64,13 +75,13 @@ pub fn title(record: &Record) -> String {
     format!("{what} of {}, {}: {answer}", record.target, record.plan.traffic())
 }
 
-fn contents(results: &[(&Record, Vec<Figure>)]) -> Markup {
+fn contents(results: &[Shown]) -> Markup {
     html! {
         div.wide tabindex="0" role="group" aria-label="All results" {
             table {
                 caption { "All results" }
                 tr { @for heading in ["result", "started", "traffic", "answer", "limited by"] { th scope="col" { (heading) } } }
-                @for (number, (record, _)) in results.iter().enumerate() {
+                @for (number, Shown { record, .. }) in results.iter().enumerate() {
                     tr {
                         td { a href={ "#result-" (number + 1) } { (record.target) } }
                         td { (record.started) }
@@ -85,12 +96,13 @@ fn contents(results: &[(&Record, Vec<Figure>)]) -> Markup {
 }
 
 /// A result whose heading has this level.
-fn result(level: u8, number: usize, record: &Record, figures: &[Figure]) -> Markup {
+fn result(level: u8, number: usize, Shown { record, text, figures }: &Shown) -> Markup {
     let anchor = |figure: &Figure| format!("result-{number}-{}", figure.id);
     html! {
         article id={ "result-" (number) } {
             (heading(level, &title(record)))
             (summary(record))
+            (printed(record, text))
             @for figure in figures { (section_at(level + 1, &anchor(figure), figure)) }
         }
     }
@@ -108,6 +120,17 @@ fn heading(level: u8, text: &str) -> Markup {
 /// What a result is about, what limited it, and what was found.
 pub fn summary(record: &Record) -> Markup {
     html! { p.about { (about(record).join(" · ")) } (verdict(record)) }
+}
+
+/// What the command printed: the proof, every response and the numbers that no chart has. Several runs have their answer
+/// there, so it is open.
+pub fn printed(record: &Record, text: &str) -> Markup {
+    html! {
+        details.printed open[part(record.kind).is_some()] {
+            summary { "The report, as it was printed" }
+            pre tabindex="0" { (text) }
+        }
+    }
 }
 
 /// When, between whom, and how.

@@ -36,8 +36,13 @@ macro_rules! rules {
 /// Style of every picture: ink is light on dark paper.
 pub const RULES: &str = rules!();
 
-/// The same, as a picture that stands alone has it.
-pub const STYLE: &str = concat!("<style>", rules!(), "</style>");
+/// The same, as a picture that stands alone has it, with its own paper: the page around it may be dark where this
+/// reader's other pages are light.
+pub const STYLE: &str = concat!(
+    "<style>",
+    rules!(),
+    "svg{background:#fff}@media (prefers-color-scheme:dark){svg{background:#161616}}</style>"
+);
 
 /// The colour of what limits.
 pub fn limiter(limiter: Limiter) -> RGBColor {

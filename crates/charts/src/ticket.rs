@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use goodput_model::{Finding, Permanent, Record};
+use goodput_model::{Finding, Permanent};
 
 use crate::answered::{Answered, answered};
 use crate::coded::{Part, parts};
 use crate::figure::{Figure, Table};
-use crate::page::{about, in_words, label, limited, part, title};
+use crate::page::{Shown, about, in_words, label, limited, part, title};
 use crate::words;
 
 /// A text and the files that it shows.
@@ -20,20 +20,20 @@ pub struct Ticket {
 }
 
 /// The ticket of one or several results. Names of pictures begin with `stem`.
-pub fn ticket(results: &[(&Record, Vec<Figure>)], stem: &str) -> Ticket {
+pub fn ticket(results: &[Shown], stem: &str) -> Ticket {
     let mut ticket = Ticket { text: String::new(), pictures: Vec::new() };
-    for (number, (record, figures)) in results.iter().enumerate() {
+    for (number, shown) in results.iter().enumerate() {
         let stem = match results.len() {
             1 => stem.to_owned(),
             _ => format!("{stem}-{}", number + 1),
         };
-        ticket.result(record, figures, &stem);
+        ticket.result(shown, &stem);
     }
     ticket
 }
 
 impl Ticket {
-    fn result(&mut self, record: &Record, figures: &[Figure], stem: &str) {
+    fn result(&mut self, Shown { record, text, figures }: &Shown, stem: &str) {
         self.line(&format!("# goodput: {}\n", plain(&title(record))));
         self.line(&format!("{}\n", plain(&about(record).join(" · "))));
         if let Some(answered) = answered(record) {
@@ -57,6 +57,7 @@ impl Ticket {
             self.line(&format!("> Doubt: {}\n", prose(doubt)));
         }
         record.findings.iter().for_each(|finding| self.finding(finding));
+        self.printed(text);
         figures.iter().for_each(|figure| self.figure(figure, stem));
     }
 
@@ -102,6 +103,13 @@ impl Ticket {
         }
         finding.permanent.iter().for_each(|permanent| self.for_good("  ", permanent));
         self.line("");
+    }
+
+    /// What the command printed, as it is: indented, so that no character of it means anything to Markdown.
+    fn printed(&mut self, text: &str) {
+        self.line("<details><summary>The report, as it was printed</summary>\n");
+        text.lines().for_each(|line| self.line(&format!("    {}", words::plain(line))));
+        self.line("\n</details>\n");
     }
 
     fn figure(&mut self, figure: &Figure, stem: &str) {

@@ -4,7 +4,7 @@ mod kept;
 
 use std::collections::HashSet;
 
-use goodput_charts::{figures, page, ticket, title};
+use goodput_charts::{Shown, figures, page, ticket, title};
 use goodput_model::{Change, Kind, Known, Purpose, Record, Tuning, TuningOutcome, TuningStep};
 
 use kept::RECORDS;
@@ -16,7 +16,10 @@ fn of(wanted: &str) -> Record {
 
 /// The text of the page without its tags, and that of the ticket.
 fn told(record: &Record) -> [String; 2] {
-    let drawn = || vec![(record, figures(record, |_| true))];
+    let drawn = || {
+        let text = "as printed".to_owned();
+        vec![Shown { record, text, figures: figures(record, |_| true) }]
+    };
     let page = page(&drawn());
     let (_, body) = page.split_once("<main>").expect("a page has a body");
     let text = body.split('<').filter_map(|tag| tag.split_once('>')).map(|(_, text)| text);

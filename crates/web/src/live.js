@@ -61,6 +61,15 @@ function interval(event) {
 }
 
 const events = new EventSource(script.dataset.events);
+let said = null;
+events.onerror = () => {
+  said ??= state.textContent;
+  state.textContent = "goodput web does not answer. This page asks again.";
+};
+events.onopen = () => {
+  if (said !== null) { state.textContent = said; }
+  said = null;
+};
 events.onmessage = (message) => {
   const event = JSON.parse(message.data);
   if (event.event === "connected") { state.textContent = "The far host has answered."; }
@@ -75,6 +84,7 @@ events.onmessage = (message) => {
 };
 events.addEventListener("end", (message) => {
   events.close();
+  document.getElementById("stop")?.remove();
   const end = JSON.parse(message.data);
   state.textContent = end.result ? "Ended. See " : "Ended without a result in the history. ";
   if (end.result) {

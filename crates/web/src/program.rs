@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use goodput_fleet::Surveyed;
-use goodput_model::CheckReport;
+use goodput_model::{CheckReport, Record};
 use goodput_store::{Store, StoreError};
 
 /// What the program does for the pages. Every call may block for a moment.
@@ -41,6 +41,24 @@ pub trait Program: Send + Sync + 'static {
     /// In words for a person.
     fn changes(&self) -> Result<Vec<LoggedChange>, String>;
 
+    /// The changes that are still in effect and that no run will put back, the newest first, one for each setting.
+    ///
+    /// # Errors
+    /// In words for a person.
+    fn standing(&self) -> Result<Vec<LoggedChange>, String>;
+
+    /// Takes a standing change back. Returns what it did.
+    ///
+    /// # Errors
+    /// In words for a person.
+    fn take_back(&self, change: &LoggedChange) -> Result<String, String>;
+
+    /// The files that keep settings after a reboot, a line each.
+    fn saved(&self) -> Vec<String>;
+
+    /// Removes these files. Returns what it did, a line each.
+    fn remove_saved(&self) -> Vec<String>;
+
     /// What interrupted runs left changed, a sentence each.
     fn leftovers(&self) -> Vec<String>;
 
@@ -49,6 +67,9 @@ pub trait Program: Send + Sync + 'static {
     /// # Errors
     /// In words for a person.
     fn undo(&self) -> Result<Vec<String>, String>;
+
+    /// The report of a result, as its command printed it, without control sequences.
+    fn report(&self, record: &Record) -> String;
 
     /// The command that measures `target` for `seconds` and prints events as JSON lines. It ends early when its standard
     /// input ends.

@@ -13,6 +13,7 @@ use http_body_util::BodyExt;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_SECURITY_POLICY, LOCATION, SET_COOKIE};
 use hyper::{Request, StatusCode};
+use url::form_urlencoded;
 
 const TOKEN: &str = "a token of some length";
 const HOSTILE: &str = "<script>alert(1)</script>";
@@ -83,12 +84,32 @@ impl Program for FakeHost {
         Ok(vec![LoggedChange { time, setting, from, to, what, run, place }])
     }
 
+    fn standing(&self) -> Result<Vec<LoggedChange>, String> {
+        self.changes()
+    }
+
+    fn take_back(&self, change: &LoggedChange) -> Result<String, String> {
+        Ok(format!("{}: taken back", change.setting))
+    }
+
+    fn saved(&self) -> Vec<String> {
+        vec![HOSTILE.into()]
+    }
+
+    fn remove_saved(&self) -> Vec<String> {
+        vec![format!("{HOSTILE}: removed")]
+    }
+
     fn leftovers(&self) -> Vec<String> {
         vec![HOSTILE.into()]
     }
 
     fn undo(&self) -> Result<Vec<String>, String> {
         Ok(vec![format!("{HOSTILE}: put back")])
+    }
+
+    fn report(&self, _: &Record) -> String {
+        format!("printed {HOSTILE}")
     }
 
     fn test(&self, target: &str, _: u32, _: bool) -> Command {
@@ -412,7 +433,7 @@ async fn without_the_token_nothing_is_changed() {
         site.page(path).await;
     }
     let open = Fixture::new(false);
-    for path in ["/undo", "/tests", "/logout", "/tests/1/stop"] {
+    for path in ["/undo", "/take-back", "/remove-saved", "/tests", "/logout", "/tests/1/stop"] {
         let request = Request::post(path).header("host", "localhost").body(Bytes::new()).unwrap();
         let response = open.site.answer(request).await;
         assert_eq!(response.headers()[LOCATION], "/login", "{path}");
@@ -454,6 +475,15 @@ async fn with_the_token_changes_are_undone_and_tests_are_started() {
     let site = Fixture::new(false);
     let (status, page) = site.post("/undo", "").await;
     assert!(status == 200 && page.contains("put back") && !page.contains(HOSTILE), "{page}");
+    let named = |setting: &str| {
+        let fields = [("setting", setting), ("time", HOSTILE)];
+        form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
+    };
+    let (status, page) = site.post("/take-back", &named(HOSTILE)).await;
+    assert!(status == 200 && page.contains("taken back") && !page.contains(HOSTILE), "{page}");
+    assert_eq!(site.post("/take-back", &named("mtu@lo")).await.0, 404, "it does not stand");
+    let (status, page) = site.post("/remove-saved", "").await;
+    assert!(status == 200 && page.contains("removed") && !page.contains(HOSTILE), "{page}");
     for fields in ["", "target=-x&seconds=3", "target=a&seconds=0", "target=a&seconds=99999"] {
         assert_eq!(site.post("/tests", fields).await.0, 400, "{fields}");
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use goodput_charts::{Figure, figures, page, ticket};
+use goodput_charts::{Shown, figures, page, ticket};
 use goodput_model::Record;
 
 use crate::args::ReportArgs;
@@ -31,9 +31,13 @@ pub fn run(args: &ReportArgs) -> Result<Exit> {
     let records: Vec<Record> =
         args.results.iter().map(|name| in_words(&record(name)?)).collect::<Result<_>>()?;
     let wanted = |id: &str| args.only.is_empty() || args.only.contains(&id);
-    let drawn = |record| (record, figures(record, |chart| wanted(chart.id)));
-    let results: Vec<(&Record, Vec<Figure>)> = records.iter().map(drawn).collect();
-    if results.iter().all(|(_, figures)| figures.is_empty()) {
+    let shown = |record| Shown {
+        record,
+        text: report::result::on_page(record),
+        figures: figures(record, |chart| wanted(chart.id)),
+    };
+    let results: Vec<Shown> = records.iter().map(shown).collect();
+    if results.iter().all(|one| one.figures.is_empty()) {
         bail!(
             "no result has data for {}; leave out --only to draw everything",
             args.only.join(", ")
@@ -43,7 +47,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-type Write = fn(&[(&Record, Vec<Figure>)], &Path) -> Result<()>;
+type Write = fn(&[Shown], &Path) -> Result<()>;
 
 /// A result by its name: `last`, a number of the history, or a file.
 fn record(name: &str) -> Result<Record> {
@@ -66,8 +70,9 @@ fn in_words(record: &Record) -> Result<Record> {
     let mut record =
         Record::from_json(&without_numbers(&text)).context("can't read the record again")?;
     // An older goodput did not keep the commands.
+    let to_keep = report::tune::to_keep(&record);
     if let Some(tuning) = record.tuning.as_mut().filter(|tuning| tuning.to_keep.is_empty()) {
-        tuning.to_keep = report::tune::to_keep(tuning);
+        tuning.to_keep = to_keep;
     }
     Ok(record)
 }
@@ -84,11 +89,11 @@ fn of_file(path: &Path) -> Result<Record> {
     goodput_store::read_record(&text).with_context(|| format!("{shown} has no record"))
 }
 
-fn write_page(results: &[(&Record, Vec<Figure>)], path: &Path) -> Result<()> {
+fn write_page(results: &[Shown], path: &Path) -> Result<()> {
     put(path, &page(results))
 }
 
-fn write_ticket(results: &[(&Record, Vec<Figure>)], path: &Path) -> Result<()> {
+fn write_ticket(results: &[Shown], path: &Path) -> Result<()> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let ticket = ticket(results, &stem);
     for (name, svg) in &ticket.pictures {
@@ -98,8 +103,8 @@ fn write_ticket(results: &[(&Record, Vec<Figure>)], path: &Path) -> Result<()> {
 }
 
 /// One picture as this file; several as files beside it, with what they show in their names.
-fn write_picture(results: &[(&Record, Vec<Figure>)], path: &Path) -> Result<()> {
-    let figures = results.iter().flat_map(|(_, figures)| figures);
+fn write_picture(results: &[Shown], path: &Path) -> Result<()> {
+    let figures = results.iter().flat_map(|one| &one.figures);
     let pictures: Vec<_> =
         figures.filter_map(|figure| Some((&figure.id, &figure.svg.as_ref()?.wide))).collect();
     match &pictures[..] {

@@ -78,7 +78,7 @@ pub fn remove() -> Result<Exit> {
 }
 
 /// `/etc/sysctl.d/90-goodput.conf: net.core.somaxconn=4096`.
-fn described(file: &SavedFile) -> String {
+pub fn described(file: &SavedFile) -> String {
     let keeps = file.keeps.iter().map(|(setting, value)| format!("{setting}={value}"));
     let keeps = keeps.collect::<Vec<_>>().join(", ");
     let edited = if file.intact { "" } else { " (edited since)" };

@@ -37,6 +37,7 @@ mod proof;
 pub mod rate_search;
 pub mod reads;
 mod remedy;
+pub mod result;
 pub mod shaping;
 mod status_line;
 mod storage;

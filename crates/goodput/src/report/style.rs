@@ -17,6 +17,11 @@ pub fn plain(text: &str) -> String {
     text.chars().map(plain_char).collect()
 }
 
+/// The text without its styles.
+pub fn without(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
 /// The most important text.
 pub fn strong(text: impl Display) -> String {
     paint(Style::new().bold(), text)

@@ -5,12 +5,22 @@ use maud::{Markup, html};
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
 use crate::layout::{plain, table, time, words};
+use crate::program::LoggedChange;
 
 /// The page.
 pub const PAGE: Page = Page { in_navigation: Some("Changes"), ..Page::of("/changes", show) };
 
 /// Puts back what interrupted runs left.
 pub const UNDO: Page = Page::change("/undo", undo);
+
+/// Takes back one change that stands.
+pub const TAKE_BACK: Page = Page::change("/take-back", take_back);
+
+/// Removes the files that keep settings after a reboot.
+pub const REMOVE_SAVED: Page = Page::change("/remove-saved", remove_saved);
+
+/// The columns of what stands.
+const STANDING: [&str; 5] = ["Time (UTC)", "Setting", "Before", "Now", "Undo"];
 
 /// The columns of the log.
 const COLUMNS: [&str; 7] =
@@ -37,6 +47,8 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         html! {
             h2 { "To put back" }
             (leftovers(visit, &left))
+            (standing(visit)?)
+            (saved(visit))
             h2 { "Log" }
             @if changes.is_empty() { p { "goodput has changed no setting here yet." } }
             @else { (table("Changes, the newest first", &COLUMNS, &rows)) }
@@ -56,14 +68,77 @@ fn leftovers(visit: &Visit, left: &[String]) -> Markup {
     }
 }
 
+fn standing(visit: &Visit) -> Result<Markup, Trouble> {
+    let standing = visit.program.standing().map_err(Trouble::failed)?;
+    let rows = html! {
+        @for change in &standing {
+            tr {
+                td { (time(&change.time)) }
+                td { code { (plain(&change.setting)) } }
+                td { (plain(&change.from)) }
+                td { (plain(&change.to)) }
+                td { @if visit.who.known { (visit.who.form("/take-back", "Take back", &fields(change))) } }
+            }
+        }
+    };
+    Ok(html! {
+        @if !standing.is_empty() {
+            h2 { "Still changed" }
+            @if !visit.who.known { p { a href="/login" { "Log in" } " to take a change back." } }
+            (table("Kept on purpose, until the next boot", &STANDING, &rows))
+        }
+    })
+}
+
+/// What identifies a change that stands: there is one for each setting, and it may be another one by now.
+fn fields(change: &LoggedChange) -> Markup {
+    html! {
+        input type="hidden" name="setting" value=(change.setting);
+        input type="hidden" name="time" value=(change.time);
+    }
+}
+
+fn take_back(visit: &Visit) -> Result<Answer, Trouble> {
+    let field = |name| visit.asked.field(name).unwrap_or_default();
+    let standing = visit.program.standing().map_err(Trouble::failed)?;
+    let is_asked =
+        |one: &&LoggedChange| one.setting == field("setting") && one.time == field("time");
+    let change = standing.iter().find(is_asked).ok_or_else(|| {
+        Trouble::unknown("this change is no longer in effect; the page of changes says what is")
+    })?;
+    let done = visit.program.take_back(change).map_err(Trouble::failed)?;
+    Ok(outcome("Taken back", &[done]))
+}
+
+fn saved(visit: &Visit) -> Markup {
+    let saved = visit.program.saved();
+    html! {
+        @if !saved.is_empty() {
+            h2 { "Kept after a reboot" }
+            ul { @for file in &saved { li { (words(file)) } } }
+            @if visit.who.known {
+                (visit.who.form("/remove-saved", "Remove these files", &html! {}))
+            }
+            @else { p { a href="/login" { "Log in" } " to remove these files." } }
+        }
+    }
+}
+
+fn remove_saved(visit: &Visit) -> Result<Answer, Trouble> {
+    Ok(outcome("Removed", &visit.program.remove_saved()))
+}
+
 fn undo(visit: &Visit) -> Result<Answer, Trouble> {
-    let done = visit.program.undo().map_err(Trouble::failed)?;
-    Ok(Answer::page(
-        "Put back",
+    Ok(outcome("Put back", &visit.program.undo().map_err(Trouble::failed)?))
+}
+
+fn outcome(title: &str, done: &[String]) -> Answer {
+    Answer::page(
+        title,
         html! {
-            @if done.is_empty() { p { "There was nothing to put back." } }
-            ul { @for line in &done { li { (words(line)) } } }
+            @if done.is_empty() { p { "There was nothing to do." } }
+            ul { @for line in done { li { (words(line)) } } }
             p { a href="/changes" { "All changes" } }
         },
-    ))
+    )
 }

@@ -58,6 +58,8 @@ pub const ALL: &[Page] = &[
     settings::PAGE,
     changes::PAGE,
     changes::UNDO,
+    changes::TAKE_BACK,
+    changes::REMOVE_SAVED,
     tests::PAGE,
     tests::START,
     tests::RUN,

@@ -34,7 +34,9 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         goodput: entry.goodput,
         series: traffic(entry),
     };
-    let moments: Vec<_> = found.iter().map(moment).collect();
+    // The number of a command with several runs is that of one of them, perhaps with a setting that was made worse.
+    let of_one_run = |entry: &&Entry| matches!(&*entry.kind, "test" | "attach");
+    let moments: Vec<_> = found.iter().filter(of_one_run).map(moment).collect();
     let watched = history.watched_among(&found)?;
     let changes = visit.program.path_changes(&history, target)?;
     let chart = match over_time(&plain(target), &moments) {

@@ -1,6 +1,6 @@
 //! One result: the page of `goodput report`, and the record itself.
 
-use goodput_charts::{Figure, figures, section, summary, title};
+use goodput_charts::{Figure, figures, printed, section, summary, title};
 use goodput_model::Record;
 use maud::{Markup, html};
 
@@ -22,6 +22,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         html! {
             (links(id, &record))
             (summary(&record))
+            (printed(&record, &visit.program.report(&record)))
             @for figure in &drawn(&record) { (section(&figure.id, figure)) }
         },
     ))

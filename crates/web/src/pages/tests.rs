@@ -119,7 +119,7 @@ fn run(visit: &Visit) -> Result<Answer, Trouble> {
             p #state role="status" { (state) }
             @if end.is_none() {
                 noscript { p { "Reload this page to see more." } }
-                @if visit.who.known && run.is_own() { (visit.who.form(&stop, "Stop", &html! {})) }
+                @if visit.who.known && run.is_own() { div #stop { (visit.who.form(&stop, "Stop", &html! {})) } }
             }
             (graph.picture())
             div #intervals { (table("Intervals", &["From", "To", "Goodput", "Direction"], &rows)) }

@@ -138,13 +138,5 @@ fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
     let traffic = record.plan.traffic();
     let (started, target) = (plain(&record.started), plain(&record.target));
     screen::line(format_args!("{started}   {target}   {traffic}"))?;
-    let text = match record.kind {
-        Kind::Test | Kind::Attach => report::test::text(record, detail),
-        Kind::FindRate => report::rate_search::text(record),
-        Kind::Compare if record.file_parts.is_some() => report::file_parts::text(record),
-        Kind::Compare => report::compare::text(record),
-        Kind::Tune => report::tune::text(record),
-        Kind::Shaping => report::shaping::text(record),
-    };
-    Ok(screen::print_fitted(&text)?)
+    Ok(screen::print_fitted(&report::result::text(record, detail))?)
 }

@@ -5,16 +5,16 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use goodput_fleet::Surveyed;
-use goodput_model::{CheckReport, EndName, SettingRef};
-use goodput_settings::{ChangeKind, Forget, Patience, Scope, Setting};
+use goodput_model::{CheckReport, EndName, Record, SettingRef};
+use goodput_settings::{ChangeKind, Forget, GuardProgram, Patience, Scope, Setting, Standing};
 use goodput_store::{Store, StoreError};
 use goodput_web::{LoggedChange, MeshAsked, PathChange, Program, Running, SettingLine};
 
 use crate::commands::fleet::{Asked, Memory, survey};
-use crate::commands::{measured, path_changes};
+use crate::commands::{measured, path_changes, saved};
 use crate::data_dirs;
 use crate::exit;
-use crate::report::watch;
+use crate::report::{self, watch};
 use crate::running::{self, Followable, Head};
 
 /// This host.
@@ -27,14 +27,22 @@ pub struct ThisHost {
     pub memory: Mutex<Memory>,
 }
 
+impl ThisHost {
+    fn all_standing(&self) -> Result<Vec<Standing>, String> {
+        let standing = goodput_settings::standing(&self.state_dir);
+        standing.map_err(|why| format!("can't read the log in {}: {why}", self.state_dir.display()))
+    }
+}
+
 impl Program for ThisHost {
     fn history(&self) -> Result<Store, StoreError> {
         data_dirs::history_to_read()
     }
 
     fn path_changes(&self, history: &Store, target: &str) -> Result<Vec<PathChange>, StoreError> {
-        let found = path_changes::all(history, |other| other == target)?;
-        Ok(found.iter().map(watch::for_a_page).collect())
+        let found = path_changes::all(history, target)?;
+        let of_target = found.iter().filter(|change| change.target == target);
+        Ok(of_target.map(watch::for_a_page).collect())
     }
 
     fn mesh(&self, history: &Store, asked: &MeshAsked) -> Result<Surveyed, String> {
@@ -61,6 +69,33 @@ impl Program for ThisHost {
         Ok(logged.into_iter().map(shown).collect())
     }
 
+    fn standing(&self) -> Result<Vec<LoggedChange>, String> {
+        Ok(self.all_standing()?.into_iter().map(|standing| shown(standing.logged)).collect())
+    }
+
+    fn take_back(&self, change: &LoggedChange) -> Result<String, String> {
+        let is_it = |standing: &Standing| shown(standing.logged.clone()) == *change;
+        let standing = self.all_standing()?.into_iter().find(is_it);
+        let standing = standing.ok_or("it is no longer in effect")?;
+        let effective = standing.take_back(&self.state_dir, GuardProgram::current());
+        let effective = effective.map_err(|why| why.to_string())?;
+        let (setting, now) = (&standing.setting, &standing.logged.to);
+        Ok(format!("{setting}: {now} → {effective} (until the next boot)"))
+    }
+
+    fn saved(&self) -> Vec<String> {
+        goodput_settings::saved().iter().map(saved::described).collect()
+    }
+
+    fn remove_saved(&self) -> Vec<String> {
+        let removed = goodput_settings::remove_saved().into_iter();
+        let said = removed.map(|(file, outcome)| match outcome {
+            Ok(()) => format!("removed {}", saved::described(&file)),
+            Err(why) => why.to_string(),
+        });
+        said.collect()
+    }
+
     fn leftovers(&self) -> Vec<String> {
         let left = goodput_settings::leftovers(&self.state_dir);
         left.iter().map(ToString::to_string).collect()
@@ -72,6 +107,10 @@ impl Program for ThisHost {
         let reports = undone.map_err(|why| why.to_string())?;
         let text: Vec<_> = reports.iter().map(ToString::to_string).collect();
         Ok(text.iter().flat_map(|report| report.lines()).map(Into::into).collect())
+    }
+
+    fn report(&self, record: &Record) -> String {
+        report::result::on_page(record)
     }
 
     fn test(&self, target: &str, seconds: u32, reverse: bool) -> Command {

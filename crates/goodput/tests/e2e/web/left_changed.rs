@@ -88,3 +88,25 @@ fn it_is_put_back_from_a_page_and_names_of_devices_are_text() {
         assert!(found.is_empty(), "{found:?}");
     });
 }
+
+#[test]
+fn a_change_that_was_kept_is_taken_back_by_itself() {
+    in_namespace(|| {
+        ip("link set lo up");
+        let Some(mut browser) = Browser::open() else { return };
+        let web = Web::start(&[]);
+        let before = value();
+        let set = ["settings", "set", "sysctl.net.ipv4.tcp_notsent_lowat=65536"];
+        let set = web.home.goodput(&set).output().expect("it can be started");
+        assert!(set.status.success() && value() == "65536", "{set:?}");
+        log_in(&mut browser, &web);
+        browser.visit(&format!("{}changes", web.url()));
+        browser.photograph("kept-change");
+        let found = [browser.complaints(&web.url()), browser.problems()].concat();
+        assert!(found.is_empty(), "{found:?}");
+        browser.leave_by("document.querySelector('form[action=\"/take-back\"]').requestSubmit()");
+        let shown = browser.evaluate("document.querySelector('main').textContent");
+        assert_eq!(value(), before, "{shown}");
+        assert!(shown.as_str().is_some_and(|text| text.contains("tcp_notsent_lowat")), "{shown}");
+    });
+}
