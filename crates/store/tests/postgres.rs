@@ -166,7 +166,7 @@ fn a_database_that_is_not_there_or_not_goodputs_is_named() {
     drop(open(&server.url(&newer)).unwrap());
     server.sql(&newer, "UPDATE goodput.schema SET number = 9, needed = 9");
     let why = refused(&server.url(&newer));
-    assert!(why.contains("schema 9, and this goodput knows up to 1: use a newer goodput"), "{why}");
+    assert!(why.contains("it has schema 9") && why.contains("use a newer goodput"), "{why}");
     server.sql(&newer, "UPDATE goodput.schema SET needed = 1");
     open(&server.url(&newer)).unwrap().add(&record("nas", 1e6)).unwrap();
 
