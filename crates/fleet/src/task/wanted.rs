@@ -41,7 +41,7 @@ pub struct UnreadableWish {
     /// What is wrong with it, in words.
     pub why: String,
     /// What is not made, if the wish says as much: whoever asks waits for its outcome.
-    pub unmade: Option<Task>,
+    pub unmade: Option<Box<Task>>,
 }
 
 /// The part that wishes of all versions have: where the answer is waited for.
@@ -57,14 +57,14 @@ struct Asker {
 
 impl Asker {
     /// Nothing, if no place of the bus has such names.
-    fn unmade(self) -> Option<Task> {
+    fn unmade(self) -> Option<Box<Task>> {
         let Self { id, near, sender, receiver } = self;
         let is_shown = |name: &String| name.is_empty() || is_name(name);
         let fits = is_id(&id)
             && word(&near).is_ok()
             && [&near, &sender, &receiver].into_iter().all(is_shown);
         let wanted = Wanted { format: FORMAT, id, near, sender, receiver, length_s: None };
-        fits.then(|| wanted.unmade())
+        fits.then(|| Box::new(wanted.unmade()))
     }
 }
 

@@ -132,7 +132,7 @@ impl Testing<'_> {
             Ok(wanted) => wanted,
             Err(UnreadableWish { why, unmade }) => {
                 screen::say(format_args!("goodput: a wish for a test is refused: {why}"));
-                return Some((unmade?, Some(format!("the coordinator refuses the wish: {why}"))));
+                return Some((*unmade?, Some(format!("the coordinator refuses the wish: {why}"))));
             }
         };
         let why = match wanted.task(self.mesh) {
