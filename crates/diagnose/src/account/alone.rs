@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use goodput_model::{FlowSample, Limiter, Missing, Role};
 
-use super::flow::{Entries, Entry};
+use super::flow::Entry;
 use super::pair::Pair;
 use super::reader::{behind, throttled_share};
 use super::share::{Ledger, Seat};
@@ -15,7 +15,7 @@ use crate::view::{View, WINDOW_IS_ALL_RATIOS};
 ///
 /// # Errors
 /// If the receiver reports no samples.
-pub fn entries(view: &View) -> Result<Entries, Missing> {
+pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let side = &view.receiver;
     let throttled_share = throttled_share(side);
     let mut entries = Vec::new();
@@ -34,7 +34,7 @@ pub fn entries(view: &View) -> Result<Entries, Missing> {
             entries.push(Entry { flow, from_s, to_s, is_measured, ledger, as_before });
         }
     }
-    Ok(Entries { entries, at_other_rates: Vec::new() })
+    Ok(entries)
 }
 
 fn ledger(

@@ -38,42 +38,42 @@ pub struct Entry {
     pub as_before: Option<Ledger>,
 }
 
-/// Every interval of every flow, by what is known of the path.
-pub struct Entries {
-    /// In the order of time.
-    pub entries: Vec<Entry>,
-    /// The same if the path usually gave the least and the most that its queue speaks for; none if samples decide nothing.
-    pub at_other_rates: Vec<Vec<Entry>>,
-}
-
-/// Every interval of every flow.
+/// Every interval of every flow, in the order of time.
 ///
 /// # Errors
 /// If the sender reports no samples.
-pub fn entries(view: &View) -> Result<Entries, Missing> {
+pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let path = PathFacts::of(view)?;
     let pairs = Pair::all(&view.sender.end()?.samples, Role::Sender);
+    let silences = Silences::of(&pairs);
     let queued: Vec<bool> = pairs.iter().map(|pair| path.most_are_queued(pair)).collect();
     let carries = ceiling(view).value().map(|rate| rate.0);
-    let seen = Course { silences: Silences::of(&pairs), pairs, queued, side: &view.sender };
-    let full = FullPath::of(&seen.pairs, &seen.queued, carries);
-    let others = full.at_other_rates();
-    let at_other_rates = others.into_iter().map(|full| path.entries(&seen, full)).collect();
-    Ok(Entries { entries: path.entries(&seen, full), at_other_rates })
-}
-
-/// What all samples show together.
-struct Course<'a> {
-    pairs: Vec<Pair<'a>>,
-    queued: Vec<bool>,
-    silences: Silences,
-    side: &'a Side<'a>,
-}
-
-impl Course<'_> {
-    fn is_measured(&self, pair: &Pair) -> bool {
-        [pair.from_s, pair.to_s].iter().all(|at| self.side.is_measured(*at))
+    let is_measured =
+        |pair: &Pair| [pair.from_s, pair.to_s].iter().all(|at| view.sender.is_measured(*at));
+    let full = FullPath::of(&pairs, &queued, carries).measured_over(&pairs, is_measured);
+    let mut pasts: HashMap<u16, Past<'_>> = HashMap::new();
+    let mut entries = Vec::new();
+    for (number, pair) in pairs.iter().enumerate() {
+        let used_share = full.used_share(number);
+        let is_full = full.is_at_ceiling(pair) || queued[number] && full.is_at_usual(number);
+        for (earlier, later) in &pair.flows {
+            let past = pasts.entry(later.flow).or_default();
+            let is_silent = silences.cover(number, later.flow);
+            let seen = Seen { is_full, used_share, is_silent };
+            let ledgers = path.ledgers([pair.from_s, pair.to_s], [earlier, later], seen, past);
+            let (ledger, as_before) =
+                ledgers.map_or_else(|why| (Err(why), None), |(l, b)| (Ok(l), b));
+            entries.push(Entry {
+                flow: later.flow,
+                from_s: pair.from_s,
+                to_s: pair.to_s,
+                is_measured: is_measured(pair),
+                ledger,
+                as_before,
+            });
+        }
     }
+    Ok(entries)
 }
 
 /// What only all flows, or all samples, show of one interval of a flow.
@@ -144,35 +144,6 @@ impl<'a> PathFacts<'a> {
             // (net/ipv4/tcp_input.c, `__tcp_ack_snd_check`).
             acks_may_wait: view.plan().direction == Direction::Both || reader_is_behind(view),
         })
-    }
-
-    /// Every interval of every flow, in the order of time, if the path gives this.
-    fn entries(&self, seen: &Course, full: FullPath) -> Vec<Entry> {
-        let full = full.measured_over(&seen.pairs, |pair| seen.is_measured(pair));
-        let mut pasts: HashMap<u16, Past<'_>> = HashMap::new();
-        let mut entries = Vec::new();
-        for (number, pair) in seen.pairs.iter().enumerate() {
-            let used_share = full.used_share(number);
-            let is_full =
-                full.is_at_ceiling(pair) || seen.queued[number] && full.is_at_usual(number);
-            for (earlier, later) in &pair.flows {
-                let past = pasts.entry(later.flow).or_default();
-                let is_silent = seen.silences.cover(number, later.flow);
-                let shown = Seen { is_full, used_share, is_silent };
-                let ledgers = self.ledgers([pair.from_s, pair.to_s], [earlier, later], shown, past);
-                let (ledger, as_before) =
-                    ledgers.map_or_else(|why| (Err(why), None), |(l, b)| (Ok(l), b));
-                entries.push(Entry {
-                    flow: later.flow,
-                    from_s: pair.from_s,
-                    to_s: pair.to_s,
-                    is_measured: seen.is_measured(pair),
-                    ledger,
-                    as_before,
-                });
-            }
-        }
-        entries
     }
 
     /// Who limited, and who would have limited if the samples had seen what they saw before.

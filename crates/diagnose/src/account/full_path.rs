@@ -1,7 +1,6 @@
 //! When the path was full for all flows, also for those that did not wait in its queue at that moment.
 
 use super::pair::Pair;
-use super::precision::DEVIATIONS;
 use crate::thresholds::MIN_WORTHWHILE_RATE_RATIO;
 
 /// Share of what the path gives from which it is full: whatever else limits then, without it the rate would grow by less than
@@ -25,8 +24,6 @@ pub struct FullPath {
     /// Part of what seems to be lacking from the usual rate that nothing beyond it makes up for.
     lacking: f64,
     usual: Option<f64>,
-    /// Range in which the usual rate lies with 95 % confidence.
-    usual_between: Option<[f64; 2]>,
     ceiling: Option<f64>,
 }
 
@@ -35,30 +32,16 @@ impl FullPath {
     pub fn of(pairs: &[Pair], queued: &[bool], ceiling: Option<f64>) -> Self {
         let often = queued.iter().filter(|queued| **queued).count() as f64
             >= MIN_QUEUED_SHARE * pairs.len() as f64;
-        let of_queue = |rates: &[Option<f64>]| -> Vec<f64> {
-            let full = rates.iter().zip(queued).filter(|(_, queued)| **queued);
-            full.filter_map(|(rate, _)| *rate).collect()
-        };
         let beside_a_queue = |rates: &[Option<f64>]| {
-            let usual = goodput_model::median(of_queue(rates));
+            let full = rates.iter().zip(queued).filter(|(_, queued)| **queued);
+            let usual = goodput_model::median(full.filter_map(|(rate, _)| *rate));
             usual.filter(|usual| often && *usual > 0.0)
         };
         // A queue that comes and goes within that time shows more than its mean, which tells how briefly to look.
         let about = beside_a_queue(&smoothed(pairs, MAX_SMOOTHED_S));
         let brief_s = about.map_or(MAX_SMOOTHED_S, |rate| SMOOTHED_SEGMENTS / rate);
-        let smoothed_s = brief_s.min(MAX_SMOOTHED_S);
-        let rates = smoothed(pairs, smoothed_s);
-        let usual = beside_a_queue(&rates);
-        let lasts_s = pairs.first().map_or(0.0, Pair::lasts_s);
-        let usual_between =
-            usual.and_then(|_| median_between(of_queue(&rates), (lasts_s / smoothed_s).min(1.0)));
-        Self { usual, usual_between, rates, lacking: 1.0, ceiling }
-    }
-
-    /// The same if the path usually gave the least, and the most, that its queue speaks for; none if nobody knows what it gives.
-    pub fn at_other_rates(&self) -> Vec<Self> {
-        let other = |usual| Self { usual: Some(usual), lacking: 1.0, ..self.clone() };
-        self.usual_between.into_iter().flatten().filter(|usual| *usual > 0.0).map(other).collect()
+        let rates = smoothed(pairs, brief_s.min(MAX_SMOOTHED_S));
+        Self { usual: beside_a_queue(&rates), rates, lacking: 1.0, ceiling }
     }
 
     /// The same, if these of the pairs are what is measured: a little more at times makes up for a little less at others, so what
@@ -97,20 +80,6 @@ impl FullPath {
     pub fn is_at_usual(&self, number: usize) -> bool {
         is_reached(self.usual, self.rates[number])
     }
-}
-
-/// The range in which the median of what these are a sample of lies with 95 % confidence, by their ranks: no model of how they
-/// spread is needed (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition 2003, section 7.1). Each counts as this part of
-/// an independent one, because rates that are smoothed share what they count.
-fn median_between(mut values: Vec<f64>, independent: f64) -> Option<[f64; 2]> {
-    values.sort_by(f64::total_cmp);
-    let count = values.len() as f64;
-    let either_way = DEVIATIONS / 2.0 / (count * independent).sqrt();
-    let at = |share: f64| {
-        let rank = (share.clamp(0.0, 1.0) * count).round() as usize;
-        values.get(rank.min(values.len().checked_sub(1)?)).copied()
-    };
-    at(0.5 - either_way).zip(at(0.5 + either_way)).map(|(low, high)| [low, high])
 }
 
 fn is_reached(full: Option<f64>, rate: Option<f64>) -> bool {
@@ -193,15 +162,6 @@ mod tests {
         assert!((full.used_share(3) - 0.9).abs() < 1e-9 && full.used_share(30) == 1.0);
         let unknown = FullPath::of(&pairs, &[false; 40], None).measured_over(&pairs, |_| true);
         assert_eq!(unknown.used_share(3), 0.0);
-    }
-
-    #[test]
-    fn the_usual_rate_is_as_uncertain_as_the_ranks_of_its_samples() {
-        let values = || (1..=100).map(f64::from).collect::<Vec<_>>();
-        assert_eq!(median_between(values(), 1.0), Some([41.0, 61.0]));
-        assert_eq!(median_between(values(), 0.01), Some([1.0, 100.0]));
-        assert_eq!(median_between(vec![7.0; 30], 1.0), Some([7.0, 7.0]));
-        assert_eq!(median_between(Vec::new(), 1.0), None);
     }
 
     #[test]

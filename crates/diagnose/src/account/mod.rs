@@ -26,7 +26,7 @@ use goodput_model::{
 
 use crate::parts;
 use crate::view::View;
-use flow::{Entries, Entry, entries};
+use flow::{Entry, entries};
 pub use held::HeldShare;
 pub use interval::is_paced_out;
 use precision::Looks;
@@ -98,15 +98,17 @@ pub fn path_share(view: &View) -> Result<f64, Missing> {
 }
 
 fn made(view: &View) -> Result<Account, Missing> {
-    let Entries { entries, at_other_rates } =
-        if view.is_sender_silent() { alone::entries(view)? } else { entries(view)? };
+    let entries = if view.is_sender_silent() { alone::entries(view)? } else { entries(view)? };
     let measured: Vec<&Entry> = entries.iter().filter(|entry| entry.is_measured).collect();
     let flow_seconds = measured.iter().map(|entry| entry.to_s - entry.from_s).sum::<f64>();
-    if measured.iter().all(|entry| entry.ledger.is_err()) {
+    let known: Vec<&Ledger> =
+        measured.iter().filter_map(|entry| entry.ledger.as_ref().ok()).collect();
+    if known.is_empty() {
         let why = measured.iter().find_map(|entry| entry.ledger.as_ref().err());
         return Err(why.cloned().unwrap_or_else(|| Missing::because("no flow was sampled twice")));
     }
-    let (whole, others) = (sum(&entries), at_other_rates.iter().map(|other| sum(other)).collect());
+    let mut whole = Ledger::default();
+    known.into_iter().for_each(|ledger| whole.add(ledger));
     let mut flows: Vec<u16> = measured.iter().map(|entry| entry.flow).collect();
     flows.sort_unstable();
     flows.dedup();
@@ -114,32 +116,18 @@ fn made(view: &View) -> Result<Account, Missing> {
         flows: flows.len(),
         flow_seconds,
         unknown_s: (flow_seconds - whole.sum()).max(0.0),
-        parts: parts(view.sender.name, &whole, &Uncertain { looks: Looks::of(&measured), others }),
+        parts: parts(view.sender.name, &whole, &Looks::of(&measured)),
         timeline: timeline(view.sender.name, &entries),
         slices: slices::slices(view.sender.name, &entries),
     })
 }
 
-/// All that was measured.
-fn sum(entries: &[Entry]) -> Ledger {
-    let mut whole = Ledger::default();
-    let measured = entries.iter().filter(|entry| entry.is_measured);
-    measured.filter_map(|entry| entry.ledger.as_ref().ok()).for_each(|ledger| whole.add(ledger));
-    whole
-}
-
-/// What makes the parts uncertain: that samples see instants, and that the path's usual rate is one of several.
-struct Uncertain {
-    looks: Looks,
-    others: Vec<Ledger>,
-}
-
-fn parts(sender: EndName, ledger: &Ledger, by: &Uncertain) -> Vec<AccountPart> {
+fn parts(sender: EndName, ledger: &Ledger, looks: &Looks) -> Vec<AccountPart> {
     let part = |((limiter, seat), held): (Part, Held)| AccountPart {
         limiter,
         end: place(sender, seat),
         seconds: held.time,
-        between_s: Some(by.looks.between_s((limiter, seat), held, &by.others)),
+        between_s: Some(looks.between_s((limiter, seat), held)),
     };
     let mut parts: Vec<_> = ledger.entries().map(part).collect();
     parts.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));

@@ -14,7 +14,7 @@ use super::flow::Entry;
 use super::share::{Held, Ledger, Part};
 
 /// Standard deviations of a normal distribution on either side that hold 95 % of it.
-pub const DEVIATIONS: f64 = 1.96;
+const DEVIATIONS: f64 = 1.96;
 /// If none of n looks saw something, it took at most this part of n of the time, with 95 % confidence: the rule of three (J. A.
 /// Hanley and A. Lippman-Hand, JAMA 249 (1983), page 1743).
 const UNSEEN_LOOKS: f64 = 3.0;
@@ -73,21 +73,8 @@ impl Looks {
         }
     }
 
-    /// The range in which a part's time lies with 95 % confidence, seconds: not below nothing, and not above all. `others` are
-    /// what the flows' time would be divided into if the path usually gave another rate. That rate and what samples saw are
-    /// uncertain for different reasons, so the squares add up.
-    pub fn between_s(&self, part: Part, held: Held, others: &[Ledger]) -> [f64; 2] {
-        let [low, high] = self.seen_between_s(part, held);
-        let more = others.iter().map(|other| other.held(part).time - held.time);
-        let (least, most) =
-            more.fold((0.0, 0.0), |(low, high), more| (f64::min(low, more), f64::max(high, more)));
-        let both = |one: f64, other: f64| (one * one + other * other).sqrt();
-        let (below, above) = (both(held.time - low, least), both(high - held.time, most));
-        [(held.time - below).max(0.0), (held.time + above).min(self.all_s)]
-    }
-
-    /// The range by what samples saw.
-    fn seen_between_s(&self, part: Part, held: Held) -> [f64; 2] {
+    /// The range in which a part's time lies with 95 % confidence, seconds: not below nothing, and not above all.
+    pub fn between_s(&self, part: Part, held: Held) -> [f64; 2] {
         let Some(squares) = self.squares.get(&part) else {
             let unseen = UNSEEN_LOOKS / self.count.max(UNSEEN_LOOKS);
             let elsewhere_s = (self.seen_s - held.seen).max(0.0);
@@ -137,7 +124,7 @@ mod tests {
         let all: Vec<&Entry> = entries.iter().collect();
         let mut whole = Ledger::default();
         entries.iter().for_each(|entry| whole.add(entry.ledger.as_ref().unwrap()));
-        Looks::of(&all).between_s(part, whole.held(part), &[])
+        Looks::of(&all).between_s(part, whole.held(part))
     }
 
     fn closed_s(closed: &[bool]) -> [f64; 2] {
