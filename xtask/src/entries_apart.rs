@@ -1,8 +1,10 @@
-//! Registries whose entries share facts, but never ask each other: an entry is known to the list of its folder only.
+//! Registries whose entries share facts, but never ask each other: an entry is known to the list of its folder only. What
+//! entries are ranked by is measured, so no row gives one a place before others.
 
 use std::path::Path;
 
 use anyhow::Result;
+use syn::visit::Visit;
 
 use crate::module_uses::{CratePath, Uses, module_of};
 use crate::rust_source::{RustFile, files, names};
@@ -12,13 +14,18 @@ struct Registry {
     path: &'static str,
     /// The crate's source folder.
     sources: &'static str,
+    /// Names that the crate does not use, because they stand for an order of its entries that nobody measured.
+    orders: &'static [&'static str],
 }
 
-const REGISTRIES: [Registry; 1] =
-    [Registry { path: "crates/diagnose/src/rules", sources: "crates/diagnose/src" }];
+const REGISTRIES: [Registry; 1] = [Registry {
+    path: "crates/diagnose/src/rules",
+    sources: "crates/diagnose/src",
+    orders: &["Stage", "stage", "explains"],
+}];
 
-/// Every use of an entry by anything but its own file and the list, and every use of the list by an entry. Whoever uses the
-/// list is no entry's helper: that would be a circle (`module_circles`).
+/// Every use of an entry by anything but its own file and the list, every use of the list by an entry, and every name of an
+/// order of the entries. Whoever uses the list is no entry's helper: that would be a circle (`module_circles`).
 pub fn problems() -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for registry in &REGISTRIES {
@@ -48,8 +55,21 @@ impl Registry {
             problems.extend(wrong.map(|used| {
                 format!("{here} uses {}: entries of {} are apart", used.join("::"), self.path)
             }));
+            problems.extend(self.orders_in(file).into_iter().map(|(line, name)| {
+                format!(
+                    "{here}:{line}: {name}: entries of {} are ranked by what is measured",
+                    self.path
+                )
+            }));
         }
         problems
+    }
+
+    /// Names of an order of the entries, with their lines.
+    fn orders_in(&self, file: &RustFile) -> Vec<(usize, String)> {
+        let mut names = Names { wanted: self.orders, found: Vec::new() };
+        names.visit_file(&file.tree);
+        names.found
     }
 
     fn is_wrong(&self, user: &CratePath, used: &CratePath, entries: &[CratePath]) -> bool {
@@ -67,6 +87,20 @@ impl Registry {
     }
 }
 
+/// Walks a file and notes where it uses some names.
+struct Names<'a> {
+    wanted: &'a [&'static str],
+    found: Vec<(usize, String)>,
+}
+
+impl<'ast> Visit<'ast> for Names<'_> {
+    fn visit_ident(&mut self, ident: &'ast syn::Ident) {
+        if self.wanted.iter().any(|name| ident == name) {
+            self.found.push((ident.span().start().line, ident.to_string()));
+        }
+    }
+}
+
 /// The modules that a file declares, without its tests.
 fn declared(file: &syn::File) -> impl Iterator<Item = String> {
     file.items.iter().filter_map(|item| match item {
@@ -81,7 +115,8 @@ fn declared(file: &syn::File) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
 
-    const REGISTRY: Registry = Registry { path: "c/src/rules", sources: "c/src" };
+    const REGISTRY: Registry =
+        Registry { path: "c/src/rules", sources: "c/src", orders: &["explains"] };
 
     fn count(file: &str, text: &str) -> usize {
         let list = "mod one; mod two; #[cfg(test)] mod conformance;";
@@ -118,5 +153,12 @@ mod tests {
             assert_eq!(count("rules/one.rs", text), 1, "{text}");
         }
         assert_eq!(count("fact.rs", "pub use crate::rules::two::limited;"), 1);
+    }
+
+    #[test]
+    fn no_entry_has_a_place_before_others() {
+        assert_eq!(count("rules/one.rs", "const R: Rule = Rule { explains: &[] };"), 1);
+        assert_eq!(count("lib.rs", "struct Rule { explains: u8 }"), 1);
+        assert_eq!(count("lib.rs", "fn lateness_explains() {}"), 0);
     }
 }

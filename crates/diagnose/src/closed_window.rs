@@ -41,7 +41,7 @@ impl ClosedWindow {
         let confidence = match view.receiver.blocked_share() {
             Ok(waits) if waits < MAX_WAIT_SHARE_OF_SLOW_THREAD => return Ok(None),
             Ok(_) if share < MIN_LIMITING_TIME_SHARE => Confidence::Possible,
-            Ok(_) if explains(view)? => Confidence::Certain,
+            Ok(_) if is_held_by_it(view)? => Confidence::Certain,
             Ok(_) => Confidence::Likely,
             Err(_) if view.sender.peer_window_is_steady()? => Confidence::Possible,
             Err(why) => return Err(why),
@@ -115,7 +115,7 @@ fn allowed(view: &View) -> Result<f64, Missing> {
     Ok(side.peer_window_bytes()? * 8.0 / side.rtt_s()? * side.flow_count()?)
 }
 
-fn explains(view: &View) -> Result<bool, Missing> {
+fn is_held_by_it(view: &View) -> Result<bool, Missing> {
     Ok(WINDOW_EXPLAINS_RATIOS.contains(&(allowed(view)? / view.goodput()?)))
 }
 

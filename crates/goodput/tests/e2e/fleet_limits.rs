@@ -53,7 +53,7 @@ fn a_roomy_budget_pays_for_one_test_after_the_other() {
     assert_eq!((b.records().len(), records(home.path()).len()), (2, 2), "{}", b.log());
 }
 
-/// The budget ends a test in the middle, and there is none left after it, also after a restart.
+/// The budget ends a test in the middle, and once there is none left, none is left after a restart either.
 #[test]
 fn a_budget_holds_in_a_test_and_over_restarts() {
     let Some(fleet) = Fleet::new() else { return };
@@ -69,13 +69,16 @@ fn a_budget_holds_in_a_test_and_over_restarts() {
         said.contains("1/2  a → b") && said.contains("the budget of a site was used up"),
         "{said}"
     );
-    assert!(said.contains("2/2  b → a  no record: the budget of b has"), "{said}");
+    // A test ends before the sample that would exceed the budget, so a rest may be left for others.
+    let refused = |said: &str| said.matches("no record: the budget of b has").count();
+    let until_empty = (0..10).find(|_| refused(&stdout(&fleet.run_to_the_end(&home, &mesh))) == 2);
+    assert!(until_empty.is_some(), "the budget has something left after ten turns: {}", b.log());
     let kept = records(home.path());
-    assert!(matches!(kept.first().map(|record| &record.ends.far), Some(Known::Value(_))));
+    assert!(matches!(kept.last().map(|record| &record.ends.far), Some(Known::Value(_))));
     let home_of_b = b.kill();
     let _b = Agent::start_with(&fleet, "b", home_of_b, &budget);
     let output = fleet.run_to_the_end(&home, &mesh);
     let said = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{said}{}", stderr(&output));
-    assert_eq!(said.matches("no record: the budget of b has").count(), 2, "{said}");
+    assert_eq!(refused(&said), 2, "{said}");
 }

@@ -13,8 +13,9 @@ use crate::codel;
 use crate::kind::waits_at_drops;
 use crate::trace::{Came, Trace};
 
-/// Smallest share of the datagrams that a full queue loses: a train is sent at several times the rate.
-const MIN_OVERFLOW_SHARE: f64 = 0.05;
+/// Smallest share of the datagrams that a full queue loses: what comes at 1.25 times the rate. A train is sent at several
+/// times the rate. A sender that its own queue holds comes at the rate, and what it loses was not dropped by a full queue.
+const MIN_OVERFLOW_SHARE: f64 = 0.2;
 /// Longest wait at a drop that shows a queue which was not full, as a share of the median wait at drops.
 const MAX_EARLY_WAIT: f64 = 0.75;
 /// The same for a queue that was short: there, only chance drops.

@@ -219,7 +219,7 @@ fn a_full_queue_that_drops_its_oldest_is_known_by_what_it_still_has() {
 
 #[test]
 fn chance_is_no_discipline() {
-    for (share, why) in [(0.003, "too few for a full queue"), (0.2, "by chance")] {
+    for (share, why) in [(0.003, "too few for a full queue"), (0.3, "by chance")] {
         let said = seen(Drops::Chance { share, limit: 1000 }, 92).unwrap_err();
         assert!(said.contains(why), "{said}");
     }
