@@ -1,7 +1,7 @@
 //! What a test costs the line: the bytes of its IP packets, both ways.
 
 use goodput_model::sample::FlowSample;
-use goodput_model::{Bytes, Connection, Known, Length, Plan, Record, Sample, TcpInfo};
+use goodput_model::{Bytes, Connection, Known, Length, Plan, Record, Sample, TcpInfo, Transport};
 
 /// Bytes of a TCP header with timestamps (RFC 9293, RFC 7323).
 const TCP_HEADER_BYTES: u64 = 32;
@@ -9,6 +9,14 @@ const TCP_HEADER_BYTES: u64 = 32;
 const IP_HEADER_BYTES: [u64; 2] = [20, 40];
 /// Bytes of a UDP header (RFC 768).
 const UDP_HEADER_BYTES: u64 = 8;
+/// Payload of a full segment on an Ethernet line with IPv4 and timestamps (RFC 894, RFC 7323).
+const SEGMENT_BYTES: u64 = 1448;
+/// Payload from which on the kernel's counts say what more payload costs: an initial window (RFC 6928). Before, they are of
+/// the few small segments with which a flow names itself, of which each has a header.
+const ENOUGH_BYTES: u64 = 10 * SEGMENT_BYTES;
+/// What a test moves after its end was asked for, in times of its largest step between two samples: on a busy host a
+/// sample is late, both ends have to hear of the end, and what is in the sockets is still sent.
+const STEPS_TO_END: u64 = 4;
 /// Share of a test's bytes that is payload, at least: with IPv6 and 1500-byte packets, a header and half an
 /// acknowledgement cost 7.5 %. The rest is for what is sent twice and for what both ends say beside it.
 const PAYLOAD_SHARE: f64 = 0.9;
@@ -34,16 +42,18 @@ pub fn payload_of(share: Bytes) -> Bytes {
 /// What a test costs the line, while it runs and afterwards: the bytes of its flows' IP packets, in both directions.
 ///
 /// The kernel counts TCP's bytes and packets, but only now and then, and what the program has written waits in the socket
-/// first. So what the kernel counted for each byte of new payload is taken for all payload. For other flows, it is the
-/// payload with a header for each chunk.
+/// first. So what the kernel counted for each byte of new payload is taken for the payload that it did not count yet. Until
+/// enough was counted for that, this payload has the headers and the acknowledgements of full segments. Other flows have a
+/// header for each chunk.
 #[derive(Debug, Clone)]
 pub struct Meter {
     ip_header: u64,
-    chunk_bytes: u64,
-    /// Bytes on the line for each byte of new payload, as the kernel counted them; none until it did.
-    factor: Option<f64>,
+    /// Bytes of a datagram's payload; none with TCP.
+    datagram_bytes: Option<u64>,
+    /// Bytes on the line and of new payload, as the kernel counted them; none until it did.
+    counted: Option<[u64; 2]>,
     payload: u64,
-    /// Payload of the newest sample that the one before did not have.
+    /// Most payload between two samples.
     step: u64,
     /// Payload of the whole test, if the plan says.
     most: Option<u64>,
@@ -55,8 +65,9 @@ impl Meter {
         let directions = plan.direction.senders().len() as u64;
         Self {
             ip_header: IP_HEADER_BYTES[0],
-            chunk_bytes: plan.chunk_bytes.0.clamp(1, 1452),
-            factor: None,
+            datagram_bytes: (plan.transport == Transport::Udp)
+                .then(|| plan.chunk_bytes.0.clamp(1, 1452)),
+            counted: None,
             payload: 0,
             step: 0,
             most: match plan.length {
@@ -75,18 +86,14 @@ impl Meter {
     /// Takes what this host has counted.
     pub fn see(&mut self, sample: &Sample) {
         let payload = sample.sent_bytes + sample.received_bytes;
-        self.step = payload.saturating_sub(self.payload);
+        self.step = self.step.max(payload.saturating_sub(self.payload));
         self.payload = payload;
         let header = self.ip_header + TCP_HEADER_BYTES;
         let flows = sample.flows.iter().map(|flow| of_flow(flow, header));
         let counted: Option<[u64; 2]> = flows
             .reduce(|sum, flow| sum.zip(flow).map(|([a, b], [c, d])| [a + c, b + d]))
             .flatten();
-        if let Some([line, new]) = counted
-            && new > 0
-        {
-            self.factor = Some(line as f64 / new as f64);
-        }
+        self.counted = counted.or(self.counted);
     }
 
     /// What the test has cost so far.
@@ -94,20 +101,30 @@ impl Meter {
         self.cost(self.payload)
     }
 
-    /// Whether it will have cost more than `limit` at the next sample, if it goes on as it does. A test whose payload has
-    /// all moved goes on no more.
+    /// Whether it would cost more than `limit` by the time it ends, if it goes on until the next sample. A test whose
+    /// payload has all moved goes on no more.
     pub fn will_exceed(&self, limit: Bytes) -> bool {
         let most = self.most.unwrap_or(u64::MAX);
-        self.payload < most && self.cost((self.payload + self.step).min(most)) > limit
+        let ahead = self.step.saturating_mul(STEPS_TO_END);
+        self.payload < most && self.cost(self.payload.saturating_add(ahead).min(most)) > limit
     }
 
     fn cost(&self, payload: u64) -> Bytes {
-        Bytes(match self.factor {
-            Some(factor) => (payload as f64 * factor).round() as u64,
-            None => {
-                payload + payload.div_ceil(self.chunk_bytes) * (self.ip_header + UDP_HEADER_BYTES)
-            }
+        let Some([line, new]) = self.counted else { return Bytes(self.in_full_packets(payload)) };
+        let rest = payload.saturating_sub(new);
+        Bytes(match new >= ENOUGH_BYTES {
+            true => line + (rest as f64 * line as f64 / new as f64).round() as u64,
+            false => line.saturating_add(self.in_full_packets(rest)),
         })
+    }
+
+    /// What payload costs in packets as large as they get, with an acknowledgement for every second segment.
+    fn in_full_packets(&self, payload: u64) -> u64 {
+        let (packet, headers) = match self.datagram_bytes {
+            Some(bytes) => (bytes, self.ip_header + UDP_HEADER_BYTES),
+            None => (SEGMENT_BYTES, (self.ip_header + TCP_HEADER_BYTES) * 3 / 2),
+        };
+        payload.saturating_add(payload.div_ceil(packet).saturating_mul(headers))
     }
 }
 
@@ -230,10 +247,30 @@ mod tests {
     }
 
     #[test]
-    fn without_counts_of_the_kernel_it_is_the_payload_with_headers() {
-        let Bytes(bytes) = bytes_on_the_path(&record(None), None);
-        // What was sent in the golden record, in chunks of 1452 bytes.
-        assert_eq!(bytes, 156_200_000 + 156_200_000_u64.div_ceil(1452) * 28);
+    fn without_counts_of_the_kernel_it_is_the_payload_in_full_packets() {
+        let mut record = record(None);
+        let Bytes(bytes) = bytes_on_the_path(&record, None);
+        // What was sent in the golden record, with half an acknowledgement for each segment.
+        assert_eq!(bytes, 156_200_000 + 156_200_000_u64.div_ceil(1448) * 78);
+        (record.plan.transport, record.plan.chunk_bytes) = (Transport::Udp, Bytes(1200));
+        let Bytes(bytes) = bytes_on_the_path(&record, None);
+        assert_eq!(bytes, 156_200_000 + 156_200_000_u64.div_ceil(1200) * 28);
+    }
+
+    /// A flow sends 24 bytes in two segments first, and gets three: eleven times its payload.
+    #[test]
+    fn what_a_flow_says_first_does_not_tell_what_its_payload_costs() {
+        let mut early = record(Some([3, 2]));
+        last_tcp(&mut early).sent_bytes = Some(24);
+        let Known::Value(near) = &early.ends.near else { panic!("the golden record has it") };
+        let hello = Sample { sent_bytes: 24, ..near.samples.last().unwrap().clone() };
+        let plan = Plan { length: Length::Bytes(Bytes(4_500_000)), ..Plan::standard() };
+        let mut meter = Meter::new(&plan);
+        meter.see(&hello);
+        assert_eq!(meter.bytes(), Bytes(24 + 5 * 52));
+        meter.see(&Sample { at_s: 0.1, sent_bytes: 1_840_000, received_bytes: 0, flows: vec![] });
+        assert!(!meter.will_exceed(Bytes(5_000_000)));
+        assert!(meter.bytes() < Bytes(2_000_000), "{:?}", meter.bytes());
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! What limits a test: its verdict's limit. If its verdict names none, that is what took most of its time, by the account.
 
 use goodput_model::{Account, AccountPart, Limiter, Place, Record, Verdict};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What limited a test, or most of several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
     /// Id of the rule, or `none`.
     pub rule: String,
     /// What took more than half of the flows' time, if no rule says why.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limiter: Option<Limiter>,
     /// Where the limit is.
     pub end: Place,

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use goodput_model::record::DirectionResult;
 use goodput_model::{Bytes, End, EndName, Fact, Known, Record, Seconds, TcpInfo, median};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::limit::{Limit, usual};
 use crate::options::{Options, given};
@@ -19,7 +19,7 @@ const NEAR: usize = 1;
 const LEVEL: f64 = 0.01 / QUANTITIES.len() as f64;
 
 /// One thing that changed, in words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// What: `near kernel`, `route.device of the far end`, `round trip`.
     pub what: String,
