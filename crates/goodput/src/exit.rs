@@ -15,18 +15,32 @@ use crate::screen;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// Done.
-    Fine = 0,
+    Fine,
     /// A problem was found, or an expectation missed.
-    Problem = 1,
+    Problem,
     /// It could not be done.
-    CouldNot = 2,
+    CouldNot,
     /// A privilege or a token is missing.
-    NotPermitted = 3,
+    NotPermitted,
     /// The comparison was inconclusive.
-    Inconclusive = 4,
+    Inconclusive,
+    /// As a command ended that goodput ran for the user.
+    Command(u8),
 }
 
 impl Exit {
+    /// The number.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::Problem => 1,
+            Self::CouldNot => 2,
+            Self::NotPermitted => 3,
+            Self::Inconclusive => 4,
+            Self::Command(code) => code,
+        }
+    }
+
     /// The same exit code if the output is `complete`; otherwise a success becomes "could not".
     pub fn printed(self, complete: bool) -> Self {
         if self == Self::Fine && !complete { Self::CouldNot } else { self }
@@ -35,7 +49,7 @@ impl Exit {
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(exit.code())
     }
 }
 

@@ -233,7 +233,7 @@ fn end_at_the_next_signal() {
             anyhow::Ok(())
         });
         if signals.is_ok() {
-            std::process::exit(Exit::CouldNot as i32);
+            std::process::exit(Exit::CouldNot.code().into());
         }
     };
     let thread = std::thread::Builder::new().name("signals".into()).spawn(wait);

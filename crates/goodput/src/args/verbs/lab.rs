@@ -69,7 +69,8 @@ pub enum Lab {
     /// Without a command, the hosts stay up until Ctrl-C, and goodput prints how to enter them. With a command, a server
     /// runs on the far host, and the hosts disappear when the command ends. In the command, $FAR is the address of the
     /// far host, $NEAR that of the near host, and $ON_FAR runs a program on the far host: $ON_FAR ip link. $ON_ROUTER
-    /// runs a program on the router, if there is one.
+    /// runs a program on the router, if there is one. goodput ends with the command's exit code, or with 128 and the
+    /// number of the signal that ended it.
     #[command(after_help = UP_EXAMPLES)]
     Up {
         /// Name or file, with the case if there are several

@@ -3,6 +3,7 @@
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
@@ -87,7 +88,24 @@ async fn attend(
     }
 }
 
-/// The command's own exit code may mean anything.
+/// That of the command; 128 and the number of the signal that ended it, as in a shell.
 fn exit(status: ExitStatus) -> Exit {
-    if status.success() { Exit::Fine } else { Exit::Problem }
+    let code = status.code().or_else(|| Some(128 + status.signal()?));
+    match code.and_then(|code| u8::try_from(code).ok()) {
+        Some(0) => Exit::Fine,
+        Some(code) => Exit::Command(code),
+        None => Exit::Problem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_as_its_command() {
+        let ended = |wait_status| exit(ExitStatus::from_raw(wait_status)).code();
+        assert_eq!((ended(0), ended(7 << 8)), (0, 7));
+        assert_eq!((ended(15), ended(2)), (143, 130), "SIGTERM and SIGINT");
+    }
 }
