@@ -7,6 +7,7 @@ use goodput_model::{ArmResult, Comparison, Judgement, Trial};
 use crate::analyse::analyse;
 use crate::checks::checks;
 use crate::design::{Design, WARM_UP_BLOCK};
+use crate::next_step::StopReason;
 use crate::pairs::{counts, goodput};
 use crate::starting::counts_in_slow_start;
 
@@ -21,9 +22,12 @@ pub fn doubts(design: &Design, comparison: &Comparison) -> Vec<String> {
     let of_arms = comparison.arms.iter().skip(1).map(|arm| arm.n as u32);
     let (complete, first) = (of_arms.min().unwrap_or(0), design.looks().first());
     if complete < first {
+        // More time would not help a comparison that was interrupted or that failed.
+        let was_over = comparison.stopped == StopReason::OutOfTime.to_string();
         doubts.push(format!(
-            "{} of the {first} blocks needed to show anything: allow more time",
-            if complete == 0 { "none".into() } else { format!("only {complete}") }
+            "{} of the {first} blocks needed to show anything{}",
+            if complete == 0 { "none".into() } else { format!("only {complete}") },
+            if was_over { ": allow more time" } else { "" }
         ));
     } else {
         doubts.extend(open_arms(design, comparison));
@@ -122,7 +126,19 @@ mod tests {
     fn of(trials: Vec<Trial>) -> Vec<String> {
         let values = vec![vec!["off".into()], vec!["on".into()]];
         let design = Design::default();
-        doubts(&design, &conclude(vec![], values, &design, trials, "time was up"))
+        let stopped = StopReason::OutOfTime.to_string();
+        doubts(&design, &conclude(vec![], values, &design, trials, &stopped))
+    }
+
+    #[test]
+    fn more_time_is_asked_for_only_if_the_time_was_over() {
+        let values = vec![vec!["off".into()], vec!["on".into()]];
+        let design = Design::default();
+        let doubts = |stopped: &str| {
+            doubts(&design, &conclude(vec![], values.clone(), &design, vec![], stopped)).remove(0)
+        };
+        assert!(doubts("the time limit was reached").ends_with(": allow more time"));
+        assert!(doubts("it was interrupted").ends_with("needed to show anything"));
     }
 
     #[test]
