@@ -236,8 +236,8 @@ pub enum RemoteError {
     },
     /// A change cut the connection.
     #[error(
-        "{setting}: the change cut the connection, so that the host puts it back ({why}); the values before and after \
-         don't both work on this path"
+        "{setting}: the change cut the connection ({why}), so the host puts it back by itself; this path does not work \
+         with the new value, unless something else on it changes, too"
     )]
     CutOff {
         /// The setting.

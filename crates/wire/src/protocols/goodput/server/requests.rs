@@ -33,7 +33,9 @@ impl Requests {
         question: AskSetting,
     ) -> Result<(), WireError> {
         if !self.permitted {
-            let why = "settings of this host are accessible only with its token or a key".into();
+            let why = "settings of this host are accessible only with its token (--token-file) or a key that its \
+                       server knows, and only those that it allows (serve --allow-settings)"
+                .into();
             let refusal = SettingRefusal { not_permitted: true, why };
             return answer(now, channel, question.id, Err(refusal));
         }
