@@ -171,8 +171,9 @@ fn more_blocks(
 ) -> Option<u32> {
     let effect = primary?.effect.as_ref();
     let effect = effect.filter(|effect| effect.judgement == Judgement::Inconclusive)?;
-    let pairs = runs.pairs(arm, for_ratio(*design.responses.first()?));
-    let ratios: Vec<f64> = adjusted(&pairs).0.into_iter().map(|residual| residual.value).collect();
+    let response = *design.responses.first()?;
+    let pairs = runs.pairs(arm, for_ratio(response));
+    let ratios = adjusted(&pairs, runs.copies(for_ratio(response))).0;
     let n = ratios.len() as f64;
     let mean = ratios.iter().sum::<f64>() / n;
     let variance = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>() / (n - 1.0);

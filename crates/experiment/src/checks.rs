@@ -3,7 +3,7 @@
 
 use goodput_model::Trial;
 
-use crate::conditions::is_changed;
+use crate::conditions::Copies;
 use crate::design::Design;
 use crate::pairs::Runs;
 use crate::responses::for_ratio;
@@ -26,8 +26,8 @@ pub(crate) fn checks(design: &Design, trials: &[Trial]) -> Vec<String> {
 /// An arm changes the condition beside its runs (see `conditions`).
 fn not_adjusted(design: &Design, runs: &Runs) -> Option<String> {
     let response = *design.responses.first()?;
-    runs.candidates().any(|arm| is_changed(&runs.pairs(arm, for_ratio(response)))).then(|| {
-        "an arm changes what a copy of memory beside its runs costs; its differences are not adjusted for that, because it may be part of the arm's effect".into()
+    (runs.copies(for_ratio(response)) == Copies::Changed).then(|| {
+        "an arm changes what a copy of memory beside its runs costs; no difference is adjusted for that, because it may be part of the arm's effect".into()
     })
 }
 
@@ -120,7 +120,7 @@ mod tests {
             checks(&Design::default(), &trials)
         };
         let said = beside(0.5).join("; ");
-        assert!(said.contains("are not adjusted for that"), "{said}");
+        assert!(said.contains("no difference is adjusted for that"), "{said}");
         assert!(beside(1.0).is_empty());
     }
 

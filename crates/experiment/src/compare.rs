@@ -1,13 +1,17 @@
 //! Turns runs into the comparison that is stored and shown.
 
-use goodput_model::{ArmResult, Comparison, DoseCurve, Judgement, Mechanism, SettingRef, Trial};
+use goodput_model::{
+    ArmResult, Comparison, DoseCurve, Judgement, Known, Mechanism, SettingRef, Trial,
+};
 
 use crate::analyse::{ArmAnalysis, analyse};
 use crate::design::Design;
-use crate::dose::curve;
+use crate::dose::{ANOTHER_FORM, curve};
+use crate::effective::effective_doses;
 use crate::factors::{Cells, factors};
 use crate::mechanism::{Suspect, mechanism};
 use crate::pairs::Runs;
+use crate::rise::rise;
 
 /// What `trials` prove about the arms, whose `values` are in the order of `settings`, one list per arm, the baseline
 /// first. `stopped` says why no more runs were made, as [`crate::StopReason`] prints it.
@@ -19,7 +23,7 @@ pub fn conclude(
     stopped: impl Into<String>,
 ) -> Comparison {
     let runs = Runs::of(&trials, design.arms);
-    let curve = curve(&runs, &doses(&settings, &values), design.threshold_percent);
+    let curve = dose_curve(&runs, &doses(&settings, &values), &values, design.threshold_percent);
     let factors = factors(design, &runs, &Cells { settings: &settings, values: &values });
     // An arm without values is a bug of the caller; its numbers are still shown.
     let values = values.into_iter().chain(std::iter::repeat_with(Vec::new));
@@ -42,6 +46,26 @@ pub fn conclude(
     }
 }
 
+/// The curve through the arms of `doses`. If goodput has another form, what its values show without a curve: no curve
+/// that stays fits, or a value beyond the knee is shown to lack something.
+fn dose_curve(
+    runs: &Runs,
+    doses: &[(usize, f64)],
+    values: &[Vec<String>],
+    threshold_percent: f64,
+) -> Option<DoseCurve> {
+    let doses = effective_doses(runs, doses);
+    let mut curve = curve(runs, &doses, threshold_percent)?;
+    let Some(rise) = rise(runs, &doses, values, threshold_percent) else { return Some(curve) };
+    let is_beyond = curve.knee_between.is_some_and(|[_, latest]| rise.short > latest);
+    if is_beyond || curve.knee == Known::missing(ANOTHER_FORM) {
+        curve.knee = Known::missing(rise.words.clone());
+        curve.asymptote_bits_per_s = Known::missing(rise.words);
+        curve.knee_between = None;
+    }
+    Some(curve)
+}
+
 /// Whether an arm takes away what limits the baseline, or brings what limits the arm, if its goodput is worse.
 fn changed(trials: &[Trial], arm: usize, analysis: &ArmAnalysis) -> Option<Mechanism> {
     use Judgement::{Worse, WorsePerhapsBelowThreshold};
@@ -52,7 +76,7 @@ fn changed(trials: &[Trial], arm: usize, analysis: &ArmAnalysis) -> Option<Mecha
 
 /// The arms of a single setting whose values are numbers above zero: `0` and `default` often mean something else than
 /// a small amount.
-fn doses(settings: &[SettingRef], values: &[Vec<String>]) -> Vec<(usize, f64)> {
+pub(crate) fn doses(settings: &[SettingRef], values: &[Vec<String>]) -> Vec<(usize, f64)> {
     let of_arm = |(arm, values): (usize, &Vec<String>)| match &values[..] {
         [value] => Some((arm, DoseCurve::number(value)?)),
         _ => None,

@@ -22,10 +22,11 @@ const MIN_VALUES: usize = 3;
 const CANDIDATE_KNEES: u32 = 400;
 
 /// Error of all intervals together: how often the true knee is excluded.
-const EXCLUDED_LEVEL: f64 = 0.05;
+pub(crate) const EXCLUDED_LEVEL: f64 = 0.05;
 
 /// Why there is no knee if every curve is excluded, and if none is.
-const ANOTHER_FORM: &str = "goodput does not rise in proportion to the value and then stay";
+pub(crate) const ANOTHER_FORM: &str =
+    "goodput does not rise in proportion to the value and then stay";
 const TOO_FEW_RUNS: &str = "the runs are too few, or differ too much, to show one";
 
 /// The curve through the medians of the arms of `doses`, each with its value. Effects below `threshold_percent` don't
@@ -73,9 +74,11 @@ fn ratios(runs: &Runs, doses: &[(usize, f64)], threshold_percent: f64) -> Vec<Ra
     let Some(((reference, beside), others)) = doses.split_first() else { return Vec::new() };
     let level = EXCLUDED_LEVEL / others.len() as f64;
     let margin = (threshold_percent / 100.0).ln_1p();
+    let copies = runs.copies(for_ratio(Response::Throughput));
     let ratio = |(arm, dose): &(usize, f64)| {
         let cells = [(*arm, 1.0), (*reference, -1.0)];
-        let (residuals, _) = adjusted(&runs.contrast(&cells, for_ratio(Response::Throughput)));
+        let pairs = runs.contrast(&cells, for_ratio(Response::Throughput));
+        let (residuals, _) = adjusted(&pairs, copies);
         let shown = Ranked::new(&residuals)?.locate(level);
         let (low, high) = (shown.low - margin, shown.high + margin);
         shown.reaches_level.then_some(Ratio { dose: *dose, beside: *beside, low, high })

@@ -34,9 +34,10 @@ pub(crate) fn factors(design: &Design, runs: &Runs, cells: &Cells) -> Vec<Factor
     let criterion =
         Criterion { threshold_percent: design.threshold_percent, good: preference(response) };
     let looks = Looks::for_arms(contrasts.len() + 1);
+    let copies = runs.copies(for_ratio(response));
     let judged = |cells: &Vec<(usize, f64)>| {
         let pairs = runs.contrast(cells, for_ratio(response));
-        effect(&pairs, looks.levels(pairs.len() as u32, Shown::default()), criterion)
+        effect(&pairs, copies, looks.levels(pairs.len() as u32, Shown::default()), criterion)
     };
     let one = |contrast: Contrast| {
         let [all, without, with] = &contrast.cells;

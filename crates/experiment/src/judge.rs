@@ -2,7 +2,7 @@
 
 use goodput_model::{Effect, Judgement};
 
-use crate::conditions::{REFERENCE_COPY, adjusted};
+use crate::conditions::{Copies, REFERENCE_COPY, adjusted};
 use crate::looks::Levels;
 use crate::pair::Pair;
 use crate::signed_rank::{Location, Ranked};
@@ -25,9 +25,14 @@ pub(crate) struct Criterion {
 }
 
 /// The effect that the log-ratios show at `levels`. `None` for fewer than two of them, or if the effect is too large
-/// for a number of percent.
-pub(crate) fn effect(pairs: &[Pair], levels: Levels, criterion: Criterion) -> Option<Effect> {
-    let (residuals, is_adjusted) = adjusted(pairs);
+/// for a number of percent. `copies` are those of the whole comparison.
+pub(crate) fn effect(
+    pairs: &[Pair],
+    copies: Copies,
+    levels: Levels,
+    criterion: Criterion,
+) -> Option<Effect> {
+    let (residuals, is_adjusted) = adjusted(pairs, copies);
     let ranked = Ranked::new(&residuals)?;
     let difference = ranked.locate(levels.difference);
     let equivalence = ranked.locate(levels.equivalence);
@@ -134,14 +139,14 @@ mod tests {
 
     #[test]
     fn five_blocks_claim_nothing_however_large_the_effect() {
-        let effect = effect(&pairs(1.0, 5), FIRST, UP).unwrap();
+        let effect = effect(&pairs(1.0, 5), Copies::Independent, FIRST, UP).unwrap();
         assert_eq!(effect.judgement, Judgement::Inconclusive);
         assert_eq!((effect.n, effect.confidence_percent), (5, 93.75));
     }
 
     #[test]
     fn an_effect_is_reported_in_percent_of_the_baseline() {
-        let effect = effect(&pairs(1.25f64.ln(), 6), FIRST, UP).unwrap();
+        let effect = effect(&pairs(1.25f64.ln(), 6), Copies::Independent, FIRST, UP).unwrap();
         assert!((effect.percent - 25.0).abs() < 1e-9);
         assert_eq!(effect.judgement, Judgement::Better);
     }

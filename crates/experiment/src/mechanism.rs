@@ -77,7 +77,7 @@ pub fn mechanism(trials: &[Trial], arm: usize, suspect: &Suspect) -> Option<Mech
         true => (sides.in_proportion(rule), sides.rises_with_goodput(rule, Sides::when_followed)),
         false => {
             let reversed = falls(&sides.when_followed(witness), MIN_FALL_SHARE);
-            (suspect.predicted_bits_per_s, reversed)
+            (sides.predicted(suspect), reversed)
         }
     };
     Some(Mechanism {
@@ -191,6 +191,18 @@ impl<'a> Sides<'a> {
         }
     }
 
+    /// Goodput without the limit, bits per second: the median of what the limited runs predict that name it, or what
+    /// the run predicted that named it first. A single run may be slow, and so predict less than the others reach with
+    /// the limit: this says nothing about a path without the limit. Then there is no prediction.
+    fn predicted(&self, suspect: &Suspect) -> Option<BitRate> {
+        let of_runs: Read<'_> = &|trial| {
+            trial.predicted_bits_per_s.filter(|_| trial.limit == suspect.rule).map(|rate| rate.0)
+        };
+        let of_runs = self.median(self.limited, of_runs).map(BitRate);
+        let limited = self.median(self.limited, &|trial| Some(goodput(trial)))?;
+        of_runs.or(suspect.predicted_bits_per_s).filter(|rate| rate.0 >= limited)
+    }
+
     /// Goodput of the limited runs, bits per second, in proportion to the amount of the others; `None` if it is not in
     /// proportion.
     fn in_proportion(&self, rule: &str) -> Option<BitRate> {
@@ -222,7 +234,10 @@ pub(crate) fn clearly_falls(pairs: &[(f64, f64)]) -> Known<bool> {
 fn falls(pairs: &[(f64, f64)], least_share: f64) -> Known<bool> {
     let smallest_chance = 0.5f64.powi(pairs.len() as i32);
     if smallest_chance > MAX_CHANCE_PROBABILITY {
-        return Known::missing(format!("{} pairs of runs are too few to decide", pairs.len()));
+        return Known::missing(match pairs.len() {
+            1 => "1 pair of runs is too few to decide".into(),
+            n => format!("{n} pairs of runs are too few to decide"),
+        });
     }
     let fell = pairs.iter().filter(|(before, after)| after < before).count();
     let changed = pairs.iter().filter(|(before, after)| after != before).count();

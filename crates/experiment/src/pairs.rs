@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use goodput_model::Trial;
 
-use crate::conditions::REFERENCE_COPY;
+use crate::conditions::{Copies, REFERENCE_COPY};
 use crate::design::WARM_UP_BLOCK;
-use crate::pair::Pair;
+use crate::pair::{Beside, Pair};
 
 /// Whether a run counts: not in the warm-up, not discarded, and with a goodput.
 pub(crate) fn counts(trial: &Trial) -> bool {
@@ -68,14 +68,26 @@ impl<'a> Runs<'a> {
         cells: &[(usize, f64)],
         read: impl Fn(&Trial) -> Option<f64>,
     ) -> Vec<Pair> {
-        let sum = |block: &[Option<&Trial>], read: &dyn Fn(&Trial) -> Option<f64>| -> Option<f64> {
+        // Weighted, and with the sizes of the weights.
+        let sums = |block: &[Option<&Trial>], read: &dyn Fn(&Trial) -> Option<f64>| {
             let cell =
-                |(arm, weight): &(usize, f64)| Some(weight * read((*block.get(*arm)?)?)?.ln());
-            cells.iter().map(cell).sum()
+                |(arm, weight): &(usize, f64)| Some((*weight, read((*block.get(*arm)?)?)?.ln()));
+            let read: Option<Vec<(f64, f64)>> = cells.iter().map(cell).collect();
+            read.map(|read| {
+                let ratio: f64 = read.iter().map(|(weight, log)| weight * log).sum();
+                let sum: f64 = read.iter().map(|(weight, log)| weight.abs() * log).sum();
+                (ratio, sum)
+            })
         };
         let of_block = |(number, block): (&u32, &Vec<Option<&Trial>>)| {
-            let log_ratio = sum(block, &read)?;
-            Some(Pair { block: *number, log_ratio, beside: sum(block, &reference_copy) })
+            let (log_ratio, response_sum) = sums(block, &read)?;
+            let beside = sums(block, &reference_copy);
+            let beside = beside.map(|(log_ratio, condition_sum)| Beside {
+                log_ratio,
+                response_sum,
+                condition_sum,
+            });
+            Some(Pair { block: *number, log_ratio, beside })
         };
         self.blocks.iter().filter_map(of_block).collect()
     }
@@ -93,6 +105,12 @@ impl<'a> Runs<'a> {
     /// [`REFERENCE_COPY`] beside them. `read` returns numbers above zero.
     pub(crate) fn pairs(&self, arm: usize, read: impl Fn(&Trial) -> Option<f64>) -> Vec<Pair> {
         self.contrast(&[(arm, 1.0), (0, -1.0)], read)
+    }
+
+    /// Whether any arm is shown to change the [`REFERENCE_COPY`] beside the runs that `read` reads.
+    pub(crate) fn copies(&self, read: impl Fn(&Trial) -> Option<f64>) -> Copies {
+        let pairs: Vec<Vec<Pair>> = self.candidates().map(|arm| self.pairs(arm, &read)).collect();
+        Copies::of(pairs.iter().map(Vec::as_slice))
     }
 }
 

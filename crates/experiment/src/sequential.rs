@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use goodput_model::{Effect, Judgement};
 
+use crate::conditions::Copies;
 use crate::judge::{Criterion, effect, is_final};
 use crate::looks::{Looks, Shown};
 use crate::pair::Pair;
@@ -32,11 +33,15 @@ pub(crate) fn sequential(pairs: &[Vec<Pair>], looks: Looks, criterion: Criterion
             let is_new = until > 0 && pairs[arm][until - 1].block == block;
             (is_new && looks.is_due(until as u32)).then_some(until)
         };
-        while latch(&mut arms, pairs, looks, criterion, due) {}
+        // A look knows only the blocks before it.
+        let until = |pairs: &'_ Vec<Pair>| pairs.partition_point(|pair| pair.block <= block);
+        let copies = Copies::of(pairs.iter().map(|pairs| &pairs[..until(pairs)]));
+        let judge = |pairs: &[Pair], shown| judged(pairs, copies, looks, shown, criterion);
+        while latch(&mut arms, pairs, judge, due) {}
     }
-    let shown = shown(&arms);
+    let (shown, copies) = (shown(&arms), Copies::of(pairs.iter().map(Vec::as_slice)));
     for (arm, pairs) in arms.iter_mut().zip(pairs).filter(|(arm, _)| !arm.is_decided) {
-        arm.effect = judged(pairs, looks, shown, criterion);
+        arm.effect = judged(pairs, copies, looks, shown, criterion);
     }
     arms
 }
@@ -46,14 +51,13 @@ pub(crate) fn sequential(pairs: &[Vec<Pair>], looks: Looks, criterion: Criterion
 fn latch(
     arms: &mut [Standing],
     pairs: &[Vec<Pair>],
-    looks: Looks,
-    criterion: Criterion,
+    judge: impl Fn(&[Pair], Shown) -> Option<Effect>,
     due: impl Fn(usize) -> Option<usize>,
 ) -> bool {
     let shown = shown(arms);
     let mut any = false;
     for (number, arm) in arms.iter_mut().enumerate().filter(|(_, arm)| !arm.is_decided) {
-        let effect = due(number).and_then(|n| judged(&pairs[number][..n], looks, shown, criterion));
+        let effect = due(number).and_then(|n| judge(&pairs[number][..n], shown));
         if effect.as_ref().is_some_and(|effect| is_final(effect.judgement)) {
             *arm = Standing { effect, is_decided: true };
             any = true;
@@ -62,8 +66,14 @@ fn latch(
     any
 }
 
-fn judged(pairs: &[Pair], looks: Looks, shown: Shown, criterion: Criterion) -> Option<Effect> {
-    effect(pairs, looks.levels(pairs.len() as u32, shown), criterion)
+fn judged(
+    pairs: &[Pair],
+    copies: Copies,
+    looks: Looks,
+    shown: Shown,
+    criterion: Criterion,
+) -> Option<Effect> {
+    effect(pairs, copies, looks.levels(pairs.len() as u32, shown), criterion)
 }
 
 fn shown(arms: &[Standing]) -> Shown {

@@ -13,13 +13,6 @@
 //! The signed-rank test with the levels of `looks` and the orders of `next_step` stayed between 3.6 and 4.4 %;
 //! `tests/false_alarms.rs` repeats that part.
 
-/// The residual of a difference: `value - effect * weight` is symmetric about zero.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Residual {
-    pub(crate) value: f64,
-    pub(crate) weight: f64,
-}
-
 /// The location of a paired difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Location {
@@ -36,24 +29,17 @@ pub(crate) struct Location {
 /// Paired differences, ready to be tested at any level.
 pub(crate) struct Ranked {
     n: usize,
-    /// Sorted averages of two, without the averages that no effect moves across zero.
+    /// Sorted averages of two.
     averages: Vec<f64>,
-    /// The number of averages left out: they count as the lowest and as the highest.
-    unknown: usize,
     /// Two-sided error of the interval between the r-th lowest and the r-th highest average, for r of at least 1.
     errors: Vec<f64>,
 }
 
 impl Ranked {
-    /// `None` for fewer than two, or if they don't depend on the effect.
-    ///
-    /// The statistic for an effect e is the number of pairs (i, j), i <= j, whose residuals have a sum above
-    /// zero (Tukey's identity), a(i) + a(j) > e * (c(i) + c(j)): pairs turn at their weighted average.
-    pub(crate) fn new(differences: &[Residual]) -> Option<Self> {
+    /// `None` for fewer than two.
+    pub(crate) fn new(differences: &[f64]) -> Option<Self> {
         let n = differences.len();
-        let averages = walsh_averages(differences);
-        let unknown = n * (n + 1) / 2 - averages.len();
-        (n >= 2 && !averages.is_empty()).then(|| Self { n, averages, unknown, errors: errors(n) })
+        (n >= 2).then(|| Self { n, averages: walsh_averages(differences), errors: errors(n) })
     }
 
     /// Estimate and interval such that the chance of missing the truth is at most `level`.
@@ -61,13 +47,11 @@ impl Ranked {
         let averages = &self.averages;
         let middle = averages.len() / 2;
         let lower = (averages.len() - 1) / 2;
-        let (rank, error) = rank_for(&self.errors, level, self.unknown);
-        // Only the averages that can cross zero count.
-        let place = rank.saturating_sub(self.unknown).clamp(1, lower + 1);
+        let (rank, error) = rank_for(&self.errors, level);
         Location {
             estimate: averages[lower] + (averages[middle] - averages[lower]) / 2.0,
-            low: averages[place - 1],
-            high: averages[averages.len() - place],
+            low: averages[rank - 1],
+            high: averages[averages.len() - rank],
             confidence: 1.0 - error,
             reaches_level: error <= level,
         }
@@ -79,28 +63,19 @@ impl Ranked {
     }
 }
 
-/// Two weights with a sum, usually about 2, below this have no average: it would be twenty times their difference.
-/// Counting them as unknown only makes the interval wider.
-const MIN_WEIGHT: f64 = 0.1;
-
-fn walsh_averages(differences: &[Residual]) -> Vec<f64> {
+fn walsh_averages(differences: &[f64]) -> Vec<f64> {
     let mut averages = Vec::with_capacity(differences.len() * (differences.len() + 1) / 2);
     for (index, first) in differences.iter().enumerate() {
-        let with = |second: &Residual| {
-            let weight = first.weight + second.weight;
-            (weight > MIN_WEIGHT).then(|| (first.value + second.value) / weight)
-        };
-        averages.extend(differences[index..].iter().filter_map(with));
+        averages.extend(differences[index..].iter().map(|second| f64::midpoint(*first, *second)));
     }
     averages.sort_unstable_by(f64::total_cmp);
     averages
 }
 
 /// The highest rank (from 1) among the sorted averages that bounds an interval with an error of at most `level`, and
-/// its error. If no rank does, the first rank after the `unknown` ones, which is the widest interval.
-fn rank_for(errors: &[f64], level: f64, unknown: usize) -> (usize, f64) {
-    let widest = (unknown + 1).min(errors.len());
-    let rank = errors.partition_point(|error| *error <= level).max(widest);
+/// its error. If no rank does, the first, which is the widest interval.
+fn rank_for(errors: &[f64], level: f64) -> (usize, f64) {
+    let rank = errors.partition_point(|error| *error <= level).max(1);
     (rank, errors[rank - 1])
 }
 
@@ -135,8 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn locate(differences: &[f64], level: f64) -> Option<Location> {
-        let plain = |&value: &f64| Residual { value, weight: 1.0 };
-        Some(Ranked::new(&differences.iter().map(plain).collect::<Vec<_>>())?.locate(level))
+        Some(Ranked::new(differences)?.locate(level))
     }
 
     #[test]
@@ -146,20 +120,6 @@ mod tests {
         assert!(six.reaches_level);
         assert!(!locate(&[0.1, 0.2, 0.3, 0.4, 0.5], 0.03125).unwrap().reaches_level);
         assert_eq!(locate(&[0.1], 0.05), None);
-    }
-
-    #[test]
-    fn weights_scale_and_a_block_without_one_says_nothing() {
-        let halved: Vec<_> =
-            (1..=10).map(|n| Residual { value: f64::from(n), weight: 2.0 }).collect();
-        let plain: Vec<f64> = (1..=10).map(|n| f64::from(n) / 2.0).collect();
-        assert_eq!(Ranked::new(&halved).unwrap().locate(0.01), locate(&plain, 0.01).unwrap());
-        let mut one_less = halved;
-        one_less[9].weight = 0.0;
-        let ranked = Ranked::new(&one_less).unwrap();
-        assert_eq!((ranked.unknown, ranked.averages.len()), (1, 54));
-        assert!(ranked.locate(0.01).reaches_level);
-        assert!(!ranked.locate(0.002).reaches_level, "its rank is that of the unknown one");
     }
 
     /// Critical values of the signed-rank statistic for two-sided .05 and .01, as tabled in
@@ -174,7 +134,7 @@ mod tests {
             (10, 0.01, 3),
             (24, 0.01, 61),
         ] {
-            assert_eq!(rank_for(&errors(n), level, 0).0, statistic + 1, "n {n}, level {level}");
+            assert_eq!(rank_for(&errors(n), level).0, statistic + 1, "n {n}, level {level}");
         }
     }
 

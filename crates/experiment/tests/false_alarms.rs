@@ -334,3 +334,55 @@ fn the_copy_beside_each_run_halves_the_blocks() {
     assert!(2 * blocks <= blocks_without, "{blocks} of {blocks_without}");
     assert!(found > found_without, "{found}, {found_without}");
 }
+
+/// Runs of a host that spread by 3 %, beside copies that say nothing of them and spread by half. Those of the baseline
+/// cost twice as much, as when it always runs beside something else. The first arm after the baseline is 13 times as fast, and
+/// the others are equal to it.
+fn beside_useless_copies(arms: usize, blocks: u32, seed: u64, baseline_log: f64) -> Vec<Trial> {
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let of_block = |block: u32| {
+        let run = |arm: usize| {
+            let factor = if arm == 1 { 13.0 } else { 1.0 };
+            let copy = 0.5 * normal(&mut rng) + if arm == 0 { baseline_log } else { 0.0 };
+            let goodput = 1e9 * factor * (0.15 * three_percent(&mut rng)).exp();
+            let mut trial = trial(block, arm, goodput, false);
+            trial.conditions.insert(REFERENCE_COPY.into(), 0.1 * copy.exp());
+            trial
+        };
+        (0..arms).map(run).collect::<Vec<_>>()
+    };
+    (1..=blocks).flat_map(of_block).collect()
+}
+
+/// The width of an interval, in logarithms.
+fn width(effect: &Effect) -> f64 {
+    (effect.high_percent / 100.0).ln_1p() - (effect.low_percent / 100.0).ln_1p()
+}
+
+/// With ten arms the first look comes with ten blocks, enough to adjust.
+#[test]
+fn copies_that_say_nothing_make_no_interval_wider() {
+    let design = Design { arms: 11, ..Design::default() };
+    for baseline_log in [0.0, 0.35, 0.7] {
+        let (mut adjusted, mut ratios) = (0, Vec::new());
+        for seed in 0..100 {
+            let trials = beside_useless_copies(11, 10, seed, baseline_log);
+            let mut bare = trials.clone();
+            bare.iter_mut().for_each(|trial| trial.conditions.clear());
+            let effects = |trials: &[Trial]| {
+                let arms = analyse(&design, trials).into_iter().skip(1);
+                arms.map(|arm| arm.goodput.expect("ten blocks")).collect::<Vec<_>>()
+            };
+            let (beside, alone) = (effects(&trials), effects(&bare));
+            assert_eq!(beside[0].judgement, Judgement::Better, "{:?}", beside[0]);
+            adjusted += beside.iter().filter(|effect| !effect.adjusted_for.is_empty()).count();
+            ratios.extend(beside.iter().zip(&alone).map(|(one, other)| width(one) / width(other)));
+        }
+        let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+        let worst = ratios.iter().copied().fold(0.0, f64::max);
+        println!(
+            "{baseline_log}: {adjusted} adjusted, width {mean} of that without, at most {worst}"
+        );
+        assert!(mean < 1.005 && worst < 2.0, "{mean}, {worst}");
+    }
+}

@@ -1,0 +1,153 @@
+//! What became of the values of a setting.
+//!
+//! A kernel may make one amount of several values: a route's window of 4 KB and one of 32 KB both become a window of
+//! 64 KB. Runs that such a window limits report it. As a curve follows what was in effect, those values are replaced.
+
+use goodput_model::{LimitAmount, SettingRef, Trial};
+
+use crate::compare::doses;
+use crate::design::WARM_UP_BLOCK;
+use crate::pairs::Runs;
+
+/// The `doses`, arms with their values, as they were in effect, in the unit of the setting. The amounts of the arms that
+/// the setting limits, divided by the factor of the largest of their values, are their effective values (kernels book
+/// twice as much as was set, for example).
+pub(crate) fn effective_doses(runs: &Runs, doses: &[(usize, f64)]) -> Vec<(usize, f64)> {
+    let set = set_amounts(doses, |arm| usual_amount(runs, arm));
+    let Some((largest, most)) = set.last().map(|set| (set.dose, set.amount.value)) else {
+        return doses.to_vec();
+    };
+    let effective = |(arm, dose): &(usize, f64)| {
+        let of_arm = set.iter().find(|set| set.arm == *arm);
+        (*arm, of_arm.map_or(*dose, |set| set.amount.value * largest / most))
+    };
+    doses.iter().map(effective).collect()
+}
+
+/// An arm of whose value the same became as of another one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Alike {
+    /// The arm.
+    pub arm: usize,
+    /// The first arm of which the same became.
+    pub like: usize,
+    /// What became of both.
+    pub amount: LimitAmount,
+}
+
+/// The arms that the warm-up has shown to be alike; empty unless numbers of one setting are compared. Arms that were
+/// written alike are not meant: they are compared with themselves.
+pub fn alike(settings: &[SettingRef], values: &[Vec<String>], warm_up: &[Trial]) -> Vec<Alike> {
+    let of_arm = |arm: usize| {
+        let mut runs = warm_up.iter().filter(|run| run.block == WARM_UP_BLOCK && run.arm == arm);
+        runs.find_map(|run| run.amount.clone())
+    };
+    let mut set = set_amounts(&doses(settings, values), of_arm);
+    set.sort_by_key(|set| set.arm);
+    let like = |(number, one): (usize, &SetAmount)| {
+        let same = set[..number].iter().find(|other| other.amount.value == one.amount.value)?;
+        let differ = values.get(same.arm) != values.get(one.arm);
+        differ.then(|| Alike { arm: one.arm, like: same.arm, amount: one.amount.clone() })
+    };
+    set.iter().enumerate().filter_map(like).collect()
+}
+
+/// An arm with its value, and what became of it.
+struct SetAmount {
+    arm: usize,
+    dose: f64,
+    amount: LimitAmount,
+}
+
+/// The arms that are held by an amount that their setting sets, the smallest value first: one limit holds them by several
+/// amounts, which grow with their values. Empty if the setting does not move the amount.
+fn set_amounts(
+    doses: &[(usize, f64)],
+    amount: impl Fn(usize) -> Option<LimitAmount>,
+) -> Vec<SetAmount> {
+    let of_dose = |(arm, dose): &(usize, f64)| {
+        Some(SetAmount { arm: *arm, dose: *dose, amount: amount(*arm)? })
+    };
+    let mut set: Vec<SetAmount> = doses.iter().filter_map(of_dose).collect();
+    set.sort_by(|a, b| a.dose.total_cmp(&b.dose));
+    let grow = set.windows(2).all(|two| two[0].amount.value <= two[1].amount.value);
+    let is_one = set.windows(2).all(|two| two[0].amount.name == two[1].amount.name);
+    let ends = set.first().zip(set.last());
+    let differ = ends.is_some_and(|(least, most)| {
+        0.0 < least.amount.value && least.amount.value < most.amount.value
+    });
+    if grow && is_one && differ { set } else { Vec::new() }
+}
+
+/// The amount of what limits most of an arm's runs, if it is the same in all that have one.
+fn usual_amount(runs: &Runs, arm: usize) -> Option<LimitAmount> {
+    let all = runs.compared(arm).count();
+    let amounts: Vec<&LimitAmount> =
+        runs.compared(arm).filter_map(|trial| trial.amount.as_ref()).collect();
+    let first = *amounts.first()?;
+    let is_same = |other: &&LimitAmount| other.name == first.name && other.value == first.value;
+    let is_usual = 2 * amounts.len() > all && amounts.iter().all(is_same);
+    is_usual.then(|| first.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pairs::tests::trial;
+    use goodput_model::Trial;
+
+    fn effective(amounts: &[Option<f64>], doses: &[f64]) -> Vec<f64> {
+        let of_block = |block| {
+            let run = |(arm, amount): (usize, &Option<f64>)| Trial {
+                amount: amount.map(|value| LimitAmount {
+                    name: "receive_window_bytes".into(),
+                    value,
+                    is_proportional: true,
+                }),
+                ..trial(block, arm, 1e8)
+            };
+            amounts.iter().enumerate().map(run).collect::<Vec<_>>()
+        };
+        let trials: Vec<Trial> = (1..=6).flat_map(of_block).collect();
+        let numbered: Vec<(usize, f64)> = doses.iter().copied().enumerate().collect();
+        let all = effective_doses(&Runs::of(&trials, amounts.len()), &numbered);
+        all.into_iter().map(|(_, dose)| dose).collect()
+    }
+
+    #[test]
+    fn values_of_which_a_kernel_makes_one_amount_are_one_value() {
+        let amounts = [Some(65_536.0), Some(65_536.0), Some(65_536.0), Some(131_072.0), None];
+        let doses = [4096.0, 16_384.0, 32_768.0, 65_536.0, 1_048_576.0];
+        let one = 32_768.0;
+        assert_eq!(effective(&amounts, &doses), [one, one, one, 65_536.0, 1_048_576.0]);
+    }
+
+    #[test]
+    fn arms_that_became_the_same_in_the_warm_up_are_alike() {
+        let values = ["4K", "32K", "64K", "4K"].map(|value| vec![value.to_owned()]);
+        let settings = ["route.window@10.0.0.0/8".parse().unwrap()];
+        let found = |amounts: [f64; 4]| {
+            let run = |(arm, value): (usize, f64)| Trial {
+                amount: Some(LimitAmount {
+                    name: "receive_window_bytes".into(),
+                    value,
+                    is_proportional: true,
+                }),
+                ..trial(WARM_UP_BLOCK, arm, 1e8)
+            };
+            let warm_up: Vec<Trial> = amounts.into_iter().enumerate().map(run).collect();
+            let alike = alike(&settings, &values, &warm_up);
+            alike.into_iter().map(|one| (one.arm, one.like)).collect::<Vec<_>>()
+        };
+        assert_eq!(found([65_536.0, 65_536.0, 131_072.0, 65_536.0]), [(1, 0)]);
+        assert_eq!(found([65_536.0; 4]), []);
+    }
+
+    #[test]
+    fn an_amount_that_the_setting_does_not_move_says_nothing_about_it() {
+        let doses = [4096.0, 16_384.0, 65_536.0];
+        assert_eq!(effective(&[Some(65_536.0); 3], &doses), doses);
+        assert_eq!(effective(&[Some(9e4), Some(7e4), Some(8e4)], &doses), doses);
+        assert_eq!(effective(&[None; 3], &doses), doses);
+    }
+}
