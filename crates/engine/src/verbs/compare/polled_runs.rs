@@ -9,6 +9,8 @@ use goodput_remote::PollingRates;
 
 /// Share of the bound above which the bound is the limit: the rest is lost between two ticks.
 const NEAR_THE_BOUND: f64 = 0.9;
+/// Share of the bound above which the bound can't be right: ticks that begin and end a run are worth less.
+const ABOVE_THE_BOUND: f64 = 1.05;
 
 /// A run in which a card was polled.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +21,20 @@ pub(super) struct PolledRun {
     pub rates: PollingRates,
     /// Received packets, if the host reported them.
     pub packets_per_s: Option<f64>,
+    /// Payload of the run.
+    pub goodput: BitRate,
+}
+
+/// Payload bytes that a packet carries at most, however its frames were joined: an IP packet has a length of 16 bits.
+const MOST_BYTES_PER_PACKET: f64 = 65_535.0;
+
+impl PolledRun {
+    /// Whether the received packets can have carried the run's payload, or its acknowledgements: Linux and FreeBSD
+    /// acknowledge at least every second packet that the card joined.
+    fn is_on_path(&self) -> bool {
+        let least = self.goodput.0 / 8.0 / MOST_BYTES_PER_PACKET / 2.0;
+        self.packets_per_s.is_none_or(|came| came >= least)
+    }
 }
 
 /// Notes about these runs: for each card and way to poll it, the run that received most.
@@ -39,16 +55,26 @@ pub(super) fn notes(runs: &[PolledRun]) -> Vec<String> {
 }
 
 fn note(run: &PolledRun) -> Option<String> {
-    let PolledRun { device, rates, packets_per_s } = run;
+    let PolledRun { device, rates, packets_per_s, goodput: measured } = run;
     let mut note = rates.bound(device)?;
     let most = rates.packets_per_s() as f64;
     if let Some(goodput) = goodput_of(*rates) {
         note += &format!(", {goodput} in segments of 1448 bytes");
     }
     let Some(came) = packets_per_s else { return Some(note) };
+    if !run.is_on_path() {
+        note += &format!(
+            "; only {} packets/s came beside {measured}, so {device} is not on the path that was measured",
+            number(came.round())
+        );
+        return Some(note);
+    }
     let share = came / most;
     note += &format!("; {} packets/s came, {:.0} % of it", number(came.round()), share * 100.0);
-    if share >= NEAR_THE_BOUND {
+    if share > ABOVE_THE_BOUND {
+        note += ": more than the arithmetic allows, so the host takes packets at other times, too, or its clock is faster \
+                 than it says";
+    } else if share >= NEAR_THE_BOUND {
         note += ", so polling is the limit: try a larger sysctl.kern.polling.burst_max, or kern.hz=\"1000\" in \
                  /boot/loader.conf";
     }
@@ -77,7 +103,7 @@ mod tests {
 
     fn run(hz: u64, packets_per_s: Option<f64>) -> PolledRun {
         let rates = PollingRates { hz, burst_max: 150, idle_poll: false };
-        PolledRun { device: "em0".into(), rates, packets_per_s }
+        PolledRun { device: "em0".into(), rates, packets_per_s, goodput: BitRate(450e6) }
     }
 
     #[test]
@@ -99,6 +125,24 @@ mod tests {
         assert!(notes.len() == 1 && notes[0].ends_with("6 % of it"), "{notes:?}");
         let silent = super::notes(&[run(1000, None)]);
         assert!(silent[0].ends_with("in segments of 1448 bytes"), "{silent:?}");
+    }
+
+    #[test]
+    fn a_card_that_is_not_on_the_path_is_no_limit() {
+        let [note] = &notes(&[run(1000, Some(0.0))])[..] else { panic!("one note") };
+        assert!(
+            note.ends_with(
+                "0 packets/s came beside 450 Mbit/s, so em0 is not on the path that was measured"
+            ),
+            "{note}"
+        );
+    }
+
+    #[test]
+    fn more_than_the_bound_is_remarked() {
+        let note = notes(&[run(100, Some(35_600.0))]).remove(0);
+        assert!(note.contains("237 % of it: more than the arithmetic allows"), "{note}");
+        assert!(!note.contains("polling is the limit"), "{note}");
     }
 
     #[test]

@@ -150,7 +150,8 @@ impl RunLog {
                 self.doubts.push(made);
             }
         }
-        self.polled.extend(watched.iter().filter_map(Watched::polled_run));
+        let goodput = record.result.goodput_bits_per_s;
+        self.polled.extend(watched.iter().filter_map(|host| host.polled_run(goodput)));
         let spent = RunCost::of(&record);
         let limiting = record.findings.iter().find(|finding| finding.rule == record.verdict.limit);
         let predicted = limiting.and_then(|finding| finding.predicted_bits_per_s.value());

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use goodput_model::{EndName, Known, Record};
+use goodput_model::{BitRate, EndName, Known, Record};
 use goodput_remote::{Counted, Counters, PollingRates};
 
 use super::Arm;
@@ -70,8 +70,9 @@ impl Watch {
 
 impl Watched {
     /// The run of a host whose card is polled; `None` if no card is polled.
-    pub(super) fn polled_run(&self) -> Option<PolledRun> {
+    pub(super) fn polled_run(&self, goodput: BitRate) -> Option<PolledRun> {
         Some(PolledRun {
+            goodput,
             device: self.device.clone()?,
             rates: self.polling?,
             packets_per_s: self.counted.packets_per_s.value().copied(),
