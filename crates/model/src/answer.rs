@@ -8,10 +8,16 @@ use crate::response::Response;
 use crate::shaping::{Confirmation, ShapingTest};
 use crate::tuning::Tuning;
 
-/// What a comparison, a tuning or a search found; `None` of a command with one run, whose answer is its goodput.
+/// With this begins the answer of a single run that is not whole; why follows.
+pub const ONLY_A_PART: &str = "only a part: ";
+
+/// What a comparison, a tuning or a search found. Of a command with one run, why it is only a part; `None` if it is whole:
+/// then its answer is its goodput.
 pub fn answer(record: &Record) -> Option<String> {
     match record.kind {
-        Kind::Test | Kind::Attach => None,
+        Kind::Test | Kind::Attach => {
+            record.incomplete.as_ref().map(|why| format!("{ONLY_A_PART}{why}"))
+        }
         Kind::Compare => record.comparison.as_ref().map(compared),
         Kind::Tune => {
             record.tuning.as_ref().map(|tuning| tuned(tuning, record.comparison.as_ref()))

@@ -6,7 +6,7 @@ use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::kept::Kept;
 use crate::wanted::{Names, Wanted};
-use crate::watched::{Series, Tested, Watched};
+use crate::watched::{Series, Tested, ToldChange, Watched};
 
 /// A database with records. Each action is whole, or it fails and changes nothing.
 pub(crate) trait Database: fmt::Debug + Send {
@@ -37,8 +37,17 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// The newest whole tests of a series, newest first, at most `most`.
     fn tests_of(&self, series: &Series, most: usize) -> Result<Vec<Tested>, StoreError>;
 
-    /// Marks the test with this record as the first one after a change.
-    fn mark_change(&self, record: i64) -> Result<(), StoreError>;
+    /// Marks the test with this record as the first one after a change, and keeps what was said of it.
+    fn mark_change(&self, record: i64, told: &ToldChange) -> Result<(), StoreError>;
+
+    /// The newest changes of targets that contain this text, in capitals or not (ASCII), newest first, at most `most`.
+    fn changes(&self, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError>;
+
+    /// Since when tests of a series have had no result; `None` if the last one had one.
+    fn gone_since(&self, series: &Series) -> Result<Option<String>, StoreError>;
+
+    /// Keeps since when tests of a series have had no result.
+    fn set_gone(&self, series: &Series, since: Option<&str>) -> Result<(), StoreError>;
 
     /// Notes what a test may cost. Returns the number of the note.
     fn spend(&self, target: &str, started: &str, bytes: i64) -> Result<i64, StoreError>;

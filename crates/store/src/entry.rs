@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use goodput_model::answer::ONLY_A_PART;
 use goodput_model::{BitRate, Direction, Record, Transport};
 
 use crate::compat::knows;
@@ -26,8 +27,8 @@ pub struct Entry {
     pub format: u32,
     /// How it was measured; `None` if an older goodput kept it.
     pub traffic: Option<Traffic>,
-    /// What a command with several runs found, in a line; `None` of one with a single run, whose answer is its goodput,
-    /// and of what an older goodput kept.
+    /// What a command with several runs found, in a line. Of one with a single run, why it is only a part, if it is:
+    /// otherwise its answer is its goodput. `None` also of what an older goodput kept.
     pub answer: Option<String>,
 }
 
@@ -64,6 +65,11 @@ impl Traffic {
 }
 
 impl Entry {
+    /// Why the result of a single run is only a part, if it is one.
+    pub fn incomplete(&self) -> Option<&str> {
+        self.answer.as_deref()?.strip_prefix(ONLY_A_PART)
+    }
+
     /// Whether this program reads records of this format. Damage shows only when the record is read.
     ///
     /// Errors: a newer goodput wrote it.

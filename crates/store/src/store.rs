@@ -13,7 +13,7 @@ use crate::place::Place;
 use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
 use crate::wanted::{Names, Wanted};
-use crate::watched::{Series, Tested, Watched, whole};
+use crate::watched::{Series, Tested, ToldChange, Watched, whole};
 
 /// How many records of a kind and target are searched.
 const MAX_SEARCHED_RECORDS: u32 = 50;
@@ -166,9 +166,28 @@ impl Store {
         Ok(tests)
     }
 
-    /// Marks the test with this record as the first one after a change of its path.
-    pub fn mark_change(&self, record: i64) -> Result<(), StoreError> {
-        self.db.mark_change(record)
+    /// Marks the test with this record as the first one after a change of its path, and keeps what was said of it, as long
+    /// as the record.
+    pub fn mark_change(&self, record: i64, told: &ToldChange) -> Result<(), StoreError> {
+        self.db.mark_change(record, told)
+    }
+
+    /// The newest changes of targets that contain this text, in capitals or not (ASCII), at most `most`, in the order of
+    /// their records.
+    pub fn changes(&self, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError> {
+        let mut changes = self.db.changes(text, most)?;
+        changes.reverse();
+        Ok(changes)
+    }
+
+    /// When the first test of this series without a result began, since the last one with a result; RFC 3339, UTC.
+    pub fn gone_since(&self, series: &Series) -> Result<Option<String>, StoreError> {
+        self.db.gone_since(series)
+    }
+
+    /// Keeps since when tests of this series have had no result; `None` if the last one had one.
+    pub fn set_gone(&self, series: &Series, since: Option<&str>) -> Result<(), StoreError> {
+        self.db.set_gone(series, since)
     }
 
     /// Notes that a test of `target`, which begins at `started` (RFC 3339, UTC), may cost `bytes`. Returns the number of

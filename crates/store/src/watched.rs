@@ -33,6 +33,15 @@ pub struct Series {
     pub plan: String,
 }
 
+/// A change of a path, as the watch that found it said it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToldChange {
+    /// The target, as typed by the user.
+    pub target: String,
+    /// What was said, as JSON.
+    pub event: String,
+}
+
 /// A number of bytes as a database has it: none has a larger one.
 pub(crate) fn whole(bytes: u64) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)

@@ -13,7 +13,7 @@ use children::{CHILD_STORE, child};
 use common::record;
 use databases::{in_each, open};
 use goodput_model::{BitRate, Record};
-use goodput_store::{Names, Series, Store, StoreError, Wanted, Watched};
+use goodput_store::{Names, Series, Store, StoreError, ToldChange, Wanted, Watched};
 
 const WRITERS: usize = 8;
 const RECORDS: usize = 10;
@@ -271,7 +271,8 @@ fn a_series_has_its_whole_tests_in_order() {
             store.add_watched(&at("2026-01-02T09:00:00Z", 2e6), &watched(Some(2e6))).unwrap();
         let other = Watched { plan: "{\"flows\": 4}".into(), ..watched(Some(9e6)) };
         store.add_watched(&at("2026-01-02T11:00:00Z", 9e6), &other).unwrap();
-        store.mark_change(last).unwrap();
+        let told = |event: &str| ToldChange { target: "nas".into(), event: event.into() };
+        store.mark_change(last, &told("{}")).unwrap();
         let tests = |most| -> Vec<_> {
             let tests = store.tests_of("nas", "{}", most).unwrap();
             tests.iter().map(|test| (test.record, test.goodput.0, test.begins_change)).collect()
@@ -281,6 +282,49 @@ fn a_series_has_its_whole_tests_in_order() {
         assert_eq!(store.tests_of("nas", "[]", 10).unwrap(), []);
         let series = |plan: &str| Series { target: "nas".into(), plan: plan.into() };
         assert_eq!(store.series().unwrap(), [series("{}"), series("{\"flows\": 4}")]);
+    });
+}
+
+#[test]
+fn changes_stay_as_long_as_their_records_and_are_found_by_a_text_of_their_target() {
+    in_each(|history| {
+        let store = history.open();
+        let mut ids = Vec::new();
+        for (target, event) in [("nas", "1"), ("Backup", "2"), ("nas", "3")] {
+            let started = format!("2026-01-0{event}T10:00:00Z");
+            let record = Record { started, ..record(target, 1e6) };
+            let id = store.add_watched(&record, &watched(Some(1e6))).unwrap();
+            let told = ToldChange { target: target.into(), event: event.into() };
+            store.mark_change(id, &told).unwrap();
+            ids.push(id);
+        }
+        let found = |text: &str, most| -> Vec<_> {
+            let changes = history.open().changes(text, most).unwrap();
+            changes.into_iter().map(|change| change.event).collect()
+        };
+        assert_eq!(found("NAS", 10), ["1", "3"]);
+        assert_eq!(found("backup", 10), ["2"]);
+        assert_eq!(found("", 2), ["2", "3"], "the newest");
+        store.delete_before("2026-01-02").unwrap();
+        assert_eq!(found("", 10), ["2", "3"]);
+        store.delete_watched(ids[1]).unwrap();
+        assert_eq!(found("", 10), ["3"]);
+    });
+}
+
+#[test]
+fn a_series_is_gone_until_a_test_has_a_result() {
+    in_each(|history| {
+        let store = history.open();
+        let series = |plan: &str| Series { target: "nas".into(), plan: plan.into() };
+        assert_eq!(store.gone_since(&series("{}")).unwrap(), None);
+        for since in ["2026-01-01T10:00:00Z", "2026-01-02T10:00:00Z"] {
+            store.set_gone(&series("{}"), Some(since)).unwrap();
+            assert_eq!(history.open().gone_since(&series("{}")).unwrap().as_deref(), Some(since));
+        }
+        assert_eq!(store.gone_since(&series("[]")).unwrap(), None);
+        store.set_gone(&series("{}"), None).unwrap();
+        assert_eq!(store.gone_since(&series("{}")).unwrap(), None);
     });
 }
 

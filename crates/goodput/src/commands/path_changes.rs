@@ -1,8 +1,8 @@
-//! The changes of a path: what the chart found, with what else changed.
+//! The changes of a path: what the chart found, with what else changed, and what the history has of it.
 
 use goodput_model::{BitRate, Record};
-use goodput_store::{Series, Store, StoreError, Tested};
-use goodput_watch::{Change, Chart, MAX_TESTS, Point, differences};
+use goodput_store::{Store, StoreError, Tested, ToldChange};
+use goodput_watch::{Change, Point, differences};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -12,32 +12,21 @@ use crate::report::watch::Changed;
 const COMPARED: usize = 32;
 const MINUTES_OF_A_DAY: f64 = 1440.0;
 
-/// The changes of every series of these targets, the oldest first, as a watch would find them in the tests that the history
-/// has.
+/// Most changes that are listed: a path that doesn't change has one in more than a year.
+const LISTED: usize = 1000;
+
+/// The changes that watches found in tests of targets with this text, the oldest first: as they said them, so that a
+/// question after them costs as much after years as after days.
 ///
 /// # Errors
 /// The history can't be read.
-pub fn all(store: &Store, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Changed>, StoreError> {
-    let mut found = Vec::new();
-    for series in store.series()?.iter().filter(|series| is_wanted(&series.target)) {
-        found.extend(of_series(store, series)?);
-    }
+pub fn all(store: &Store, text: &str) -> Result<Vec<Changed>, StoreError> {
+    // What a newer goodput said may be unreadable, and hides no other.
+    let read = |told: ToldChange| serde_json::from_str(&told.event).ok();
+    let mut found: Vec<Changed> =
+        store.changes(text, LISTED)?.into_iter().filter_map(read).collect();
     found.sort_by(|a, b| a.since.cmp(&b.since));
     Ok(found)
-}
-
-fn of_series(store: &Store, series: &Series) -> Result<Vec<Changed>, StoreError> {
-    let tests = store.tests_of(&series.target, &series.plan, MAX_TESTS)?;
-    let points: Vec<Point> = tests.iter().filter_map(of_test).collect();
-    let mut chart = Chart::restored(&[]);
-    let changes: Vec<Change> = points.iter().filter_map(|point| chart.push(*point)).collect();
-    let records: Vec<i64> = points.iter().map(|point| point.id).collect();
-    let until = |change: &Change| match records.iter().position(|id| *id == change.newest.id) {
-        Some(newest) => &records[..=newest],
-        None => &records[..],
-    };
-    let explained = |change: &Change| explained(store, &series.target, until(change), change);
-    Ok(changes.iter().map(explained).collect())
 }
 
 /// A change that the newest of these `records` made certain, with what changed with it.
@@ -63,7 +52,7 @@ pub fn explained(store: &Store, target: &str, records: &[i64], change: &Change) 
         percent: percent(change.ratio.value),
         low_percent: percent(change.ratio.low),
         high_percent: percent(change.ratio.high),
-        probability: change.probability,
+        p_value: change.probability,
         record_before: change.last_before.id,
         record_since: change.newest.id,
         before_bits_per_s: BitRate(change.before),

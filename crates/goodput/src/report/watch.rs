@@ -5,7 +5,7 @@ use goodput_watch::{Difference, Limit};
 use goodput_web::PathChange;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::labelled::{line, lines};
 use super::style::{bad, good, plain};
@@ -132,7 +132,7 @@ impl Tested {
 }
 
 /// A change of a path.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Changed {
     /// When the test began that made it certain enough.
     pub at: String,
@@ -148,8 +148,8 @@ pub struct Changed {
     pub low_percent: f64,
     /// Upper end of its 95 % confidence interval.
     pub high_percent: f64,
-    /// Probability that tests of an unchanged path differ as much.
-    pub probability: f64,
+    /// Probability that tests of an unchanged path differ as much, 0 to 1.
+    pub p_value: f64,
     /// The last record before.
     pub record_before: i64,
     /// The newest record.
@@ -159,20 +159,27 @@ pub struct Changed {
     /// Usual goodput since, bits per second.
     pub since_bits_per_s: BitRate,
     /// What limited the path before; absent if no record can be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_before: Option<Limit>,
     /// What has limited it since.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_since: Option<Limit>,
     /// What else changed.
     pub changed: Vec<Difference>,
 }
 
-/// The event for a person, in lines.
+/// The event for a person, in lines, with times of this host's zone.
 pub fn text(event: &Event) -> String {
+    let zone = TimeZone::system();
+    // A host may not say where it is.
+    text_in(event, &if zone.is_unknown() { TimeZone::UTC } else { zone })
+}
+
+/// The event for a person, in lines, with times of this zone.
+pub fn text_in(event: &Event, zone: &TimeZone) -> String {
     match event {
         Event::Begin { targets, every_s, budget_bytes, test_bytes, budget_lasts_s, .. } => {
-            let (targets, every) = (plain(&targets.join(", ")), Seconds(*every_s));
+            let (targets, every) = (plain(&targets.join(", ")), interval(*every_s));
             let cost = match test_bytes {
                 Some(bytes) => format!("costs at most {bytes}"),
                 None => "costs what its path lets through".into(),
@@ -189,38 +196,48 @@ pub fn text(event: &Event) -> String {
                 "{tests} {left_out} left out: the tests before took too long; test less often (--every)\n"
             )
         }
-        Event::Tested(test) => tested(test),
+        Event::Tested(test) => tested(test, zone),
         Event::NoResult { at, target, why, since, .. } => {
             let since = if since == at {
                 String::new()
             } else {
-                format!(", as since {}", named(since, at))
+                format!(", as since {}", named(since, at, zone))
             };
             let (target, why) = (plain(target), plain(why));
-            format!("{}  {target}  {}: {why}{since}\n", minute(at), bad("no result"))
+            format!("{}  {target}  {}: {why}{since}\n", minute(at, zone), bad("no result"))
         }
         Event::Back { at, target, since } => {
             format!(
                 "{}  {}  {}; it did not since {}\n",
-                minute(at),
+                minute(at, zone),
                 plain(target),
                 good("answers again"),
-                named(since, at)
+                named(since, at, zone)
             )
         }
         Event::UsedUp { at, target, used_bytes, budget_bytes, free_at } => {
             let free = match free_at {
-                Some(free) => format!("; a test fits again at {}", named(free, at)),
+                Some(free) => format!("; a test fits again at {}", named(free, at, zone)),
                 None => "; a test never fits".into(),
             };
             format!(
                 "{}  {}  not tested: the budget is used up, {used_bytes} of {budget_bytes} in 24 hours{free}\n",
-                minute(at),
+                minute(at, zone),
                 plain(target)
             )
         }
-        Event::Changed(change) => changed(change),
+        Event::Changed(change) => changed(change, zone),
     }
+}
+
+/// A time between tests in its largest whole unit.
+fn interval(seconds: f64) -> String {
+    let units = [(86_400.0, "d"), (3600.0, "h"), (60.0, "min")];
+    let whole = units.into_iter().find(|(unit, _)| seconds >= *unit && seconds % unit == 0.0);
+    whole.map_or_else(
+        || Seconds(seconds).to_string(),
+        |(unit, name)| format!("{} {name}", seconds / unit),
+    )
 }
 
 /// What is said of a budget that lasts for this time only.
@@ -233,7 +250,7 @@ fn too_small(lasts_s: f64) -> String {
     )
 }
 
-fn tested(test: &Tested) -> String {
+fn tested(test: &Tested, zone: &TimeZone) -> String {
     let Tested { at, target, goodput_bits_per_s, limit, limiter, end, incomplete, .. } = test;
     let part = incomplete.as_ref().map(|why| format!("  only a part: {}", plain(why)));
     let limit = match limiter {
@@ -245,16 +262,16 @@ fn tested(test: &Tested) -> String {
         (!test.beside.is_empty()).then(|| format!("  beside {}", plain(&test.beside.join(", "))));
     let (target, part, beside) =
         (plain(target), part.unwrap_or_default(), beside.unwrap_or_default());
-    format!("{}  {target}  {goodput_bits_per_s}  {limit}{part}{beside}\n", minute(at))
+    format!("{}  {target}  {goodput_bits_per_s}  {limit}{part}{beside}\n", minute(at, zone))
 }
 
-fn changed(change: &Changed) -> String {
+fn changed(change: &Changed, zone: &TimeZone) -> String {
     let Changed { at, target, since, tests, percent, low_percent, high_percent, .. } = change;
     let mut text = format!(
         "{}  {}  {} ({low_percent:+.0} to {high_percent:+.0} %, {tests} tests)\n",
-        minute(at),
+        minute(at, zone),
         plain(target),
-        bad(format!("since {} the path gives {}", named(since, at), amount(*percent)))
+        bad(format!("since {} the path gives {}", named(since, at, zone), amount(*percent)))
     );
     line(&mut text, "before", &side(change.before_bits_per_s, change.limit_before.as_ref()));
     line(&mut text, "since", &side(change.since_bits_per_s, change.limit_since.as_ref()));
@@ -306,16 +323,16 @@ fn words(rule: &str) -> String {
     }
 }
 
-/// Local date and time, to the minute.
-fn minute(at: &str) -> String {
-    local(at).map_or_else(|| at.into(), |time| time.strftime("%Y-%m-%d %H:%M").to_string())
+/// Date and time with the zone, to the minute.
+fn minute(at: &str, zone: &TimeZone) -> String {
+    local(at, zone).map_or_else(|| at.into(), |time| time.strftime("%Y-%m-%d %H:%M %Z").to_string())
 }
 
-/// A time as a person near `at` would call it.
-fn named(time: &str, at: &str) -> String {
+/// A time as a person near `at`, which names the zone, would call it.
+fn named(time: &str, at: &str, zone: &TimeZone) -> String {
     /// Within these seconds, a day of the week is clear: six days.
     const WEEK_S: i64 = 6 * 86_400;
-    let (Some(local), Some(now)) = (local(time), local(at)) else { return time.into() };
+    let (Some(local), Some(now)) = (local(time, zone), local(at, zone)) else { return time.into() };
     let apart_s = now.timestamp().as_second() - local.timestamp().as_second();
     let is_near = apart_s.abs() < WEEK_S;
     match is_near {
@@ -325,8 +342,8 @@ fn named(time: &str, at: &str) -> String {
     }
 }
 
-fn local(at: &str) -> Option<Zoned> {
-    Some(at.parse::<Timestamp>().ok()?.to_zoned(TimeZone::system()))
+fn local(at: &str, zone: &TimeZone) -> Option<Zoned> {
+    Some(at.parse::<Timestamp>().ok()?.to_zoned(zone.clone()))
 }
 
 #[cfg(test)]
@@ -351,7 +368,7 @@ mod tests {
             percent: -41.0,
             low_percent: -43.0,
             high_percent: -39.2,
-            probability: 1e-9,
+            p_value: 1e-9,
             record_before: 811,
             record_since: 819,
             before_bits_per_s: BitRate(9.4e8),
@@ -369,7 +386,7 @@ mod tests {
     #[test]
     fn a_change_is_said_with_its_time_both_sides_and_what_else_changed() {
         let text = printed(&Event::Changed(change().into()));
-        let day = named("2026-11-24T14:05:00Z", "2026-11-27T15:20:00Z");
+        let day = named("2026-11-24T14:05:00Z", "2026-11-27T15:20:00Z", &TimeZone::system());
         assert!(
             text.contains(&format!("since {day} the path gives 41 % less (-43 to -39 %, 8 tests)")),
             "{text}"
@@ -485,7 +502,24 @@ mod tests {
 
     #[test]
     fn a_time_long_ago_has_its_date() {
-        assert!(named("2026-01-01T12:00:00Z", "2026-11-27T15:20:00Z").starts_with("2026-01-0"));
-        assert_eq!(named("not a time", "2026-11-27T15:20:00Z"), "not a time");
+        let named = |time| named(time, "2026-11-27T15:20:00Z", &TimeZone::UTC);
+        assert_eq!(named("2026-01-01T12:00:00Z"), "2026-01-01 12:00");
+        assert_eq!(named("not a time"), "not a time");
+    }
+
+    #[test]
+    fn all_times_of_a_text_are_of_one_zone_which_it_names() {
+        let event = Event::Changed(change().into());
+        let text = strip_str(&text_in(&event, &TimeZone::UTC)).to_string();
+        assert!(text.starts_with("2026-11-27 15:20 UTC  nas  since Tuesday 14:05 "), "{text}");
+        let zone = TimeZone::posix("CET-1").unwrap();
+        let text = strip_str(&text_in(&event, &zone)).to_string();
+        assert!(text.starts_with("2026-11-27 16:20 CET  nas  since Tuesday 15:05 "), "{text}");
+    }
+
+    #[test]
+    fn a_time_between_tests_is_in_its_largest_whole_unit() {
+        let all = [900.0, 3600.0, 5400.0, 90.0, 86_400.0].map(interval);
+        assert_eq!(all, ["15 min", "1 h", "90 min", "90 s", "1 d"]);
     }
 }

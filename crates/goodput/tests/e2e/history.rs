@@ -47,9 +47,13 @@ fn results_are_chosen_by_target_verdict_and_time() {
     assert_eq!(listed(&["--limit", "none"]), [3, 2]);
     assert_eq!(listed(&["--since", "2026-01-02", "--until", "2026-01-03"]), [3]);
     assert_eq!(listed(&["--since", "1d"]), [0_i64; 0]);
-    let wrong = home.run(&["history", "--since", "yesterday"]);
-    assert_eq!(wrong.status.code(), Some(2));
-    assert!(stderr(&wrong).contains("2026-11-24"), "{}", stderr(&wrong));
+    let nothing = stdout(&home.run(&["history", "--limit", "nonsense"]));
+    assert!(nothing.starts_with("no result is like that"), "{nothing}");
+    for wrong in ["yesterday", "2026-13-40"] {
+        let wrong = home.run(&["history", "--since", wrong]);
+        assert_eq!(wrong.status.code(), Some(2));
+        assert!(stderr(&wrong).contains("2026-11-24"), "{}", stderr(&wrong));
+    }
 }
 
 #[test]

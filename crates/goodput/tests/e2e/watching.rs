@@ -184,6 +184,54 @@ fn a_test_ends_when_the_budget_is_used_up() {
     assert_eq!(event["incomplete"], "the budget was used up", "{event}");
     let bytes = event["bytes"].as_u64().unwrap();
     assert!((10_000_000..20_200_000).contains(&bytes), "{event}");
+    // And whoever looks later sees it, too.
+    let why = "only a part: the budget was used up";
+    let listed = stdout(&home.run(&["history"])).to_string();
+    assert!(listed.contains(why), "{listed}");
+    let shown = stdout(&home.run(&["history", "1"])).to_string();
+    assert!(shown.contains(", incomplete") && shown.contains("the budget was used up"), "{shown}");
+    let samples = stdout(&home.run(&["history", "export", "--openmetrics"])).to_string();
+    assert!(samples.contains("incomplete=\"true\""), "{samples}");
+}
+
+/// This path moves a test's share before the kernel is asked a second time what the line has carried.
+#[test]
+fn a_fast_path_is_tested_whole_until_the_budget_is_used_up() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let schedule = ["--every", "8h", "--budget", "60MB/day", "--json"];
+    for _ in 0..4 {
+        let output = home.run(&[&["watch", "--once", &server.address][..], &schedule].concat());
+        let event: Value = serde_json::from_str(&stdout(&output)).expect("one event");
+        assert!(event["event"] == "tested" && event.get("incomplete").is_none(), "{event}");
+    }
+    let spent = spent(&home, &server.address);
+    assert!(spent.iter().sum::<u64>() <= 60_000_000, "{spent:?}");
+}
+
+#[test]
+fn a_target_that_is_gone_is_told_once_and_that_it_is_back() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let (_taken, gone) = crate::common::refusing();
+    let gone = gone.to_string();
+    let said = home.path().join("said");
+    let script =
+        format!("#!/bin/sh\necho \"$GOODPUT_EVENT $GOODPUT_TARGET\" >> {}\n", said.display());
+    let program = home.file("tell", &script);
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let notify = ["--notify", program.to_str().unwrap()];
+    for _ in 0..2 {
+        assert_eq!(once(&home, &[&gone], &notify).status.code(), Some(2));
+    }
+    assert!(once(&home, &[&server.address], &notify).status.success());
+    let [series] = &history(&home).series().unwrap()[..] else { panic!("one series") };
+    history(&home).set_gone(series, Some("2026-01-01T10:00:00Z")).unwrap();
+    for _ in 0..2 {
+        assert!(once(&home, &[&server.address], &notify).status.success());
+    }
+    let said = std::fs::read_to_string(said).unwrap();
+    assert_eq!(said, format!("gone {gone}\nback {}\n", server.address));
 }
 
 /// Tests of four days on a path of 1 Pbit/s with an older kernel, then three of a slower path.
@@ -365,6 +413,25 @@ fn a_watch_goes_on_when_the_disk_is_full_and_says_that_nothing_was_kept() {
     assert_eq!(watch.end(), Some(0));
     let said = std::fs::read_to_string(said).unwrap();
     assert!(said.contains("the result was not kept") && said.contains("full"), "{said}");
+}
+
+#[test]
+fn a_single_test_that_a_full_disk_would_not_count_is_not_made() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.path().join("goodput")).unwrap();
+    if !on_a_full_disk(&home, &Command::new("true")).status().is_ok_and(|s| s.success()) {
+        return goodput_testing::skip("unshare(1) and mounts in an own user namespace");
+    }
+    let server = Server::start(&Home::new(), &[]);
+    let test = home.goodput(&[&["watch", "--once", &server.address][..], &SMALL].concat());
+    // Until nothing more is noted, not even in what the file has left.
+    let script = "for _ in $(seq 40); do \"$@\" || failed=$?; done; exit $failed";
+    let mut repeated = Command::new("sh");
+    repeated.args(["-c", script, "sh"]).arg(test.get_program()).args(test.get_args());
+    repeated.envs(test.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = on_a_full_disk(&home, &repeated).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("was not tested"), "{}", stderr(&output));
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::kept::Kept;
 use crate::wanted::{Names, Wanted};
-use crate::watched::{Series, Tested, Watched};
+use crate::watched::{Series, Tested, ToldChange, Watched};
 use link::{LONG_PATIENCE, Link, PATIENCE};
 
 pub use error::{PostgresError, Why};
@@ -82,9 +82,24 @@ impl Database for Postgres {
         Ok(self.0.run("read", PATIENCE, read)?)
     }
 
-    fn mark_change(&self, record: i64) -> Result<(), StoreError> {
-        let mark = async |client: &mut _| watched::mark_change(client, record).await;
+    fn mark_change(&self, record: i64, told: &ToldChange) -> Result<(), StoreError> {
+        let mark = async |client: &mut _| watched::mark_change(client, record, told).await;
         Ok(self.0.run("write to", PATIENCE, mark)?)
+    }
+
+    fn changes(&self, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError> {
+        let read = async |client: &mut _| watched::changes(client, text, most).await;
+        Ok(self.0.run("read", PATIENCE, read)?)
+    }
+
+    fn gone_since(&self, series: &Series) -> Result<Option<String>, StoreError> {
+        let read = async |client: &mut _| watched::gone_since(client, series).await;
+        Ok(self.0.run("read", PATIENCE, read)?)
+    }
+
+    fn set_gone(&self, series: &Series, since: Option<&str>) -> Result<(), StoreError> {
+        let set = async |client: &mut _| watched::set_gone(client, series, since).await;
+        Ok(self.0.run("write to", PATIENCE, set)?)
     }
 
     fn spend(&self, target: &str, started: &str, bytes: i64) -> Result<i64, StoreError> {

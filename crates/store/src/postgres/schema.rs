@@ -17,7 +17,7 @@ const UTF8: &str = "UTF8";
 ///
 /// Order is that of bytes, as in SQLite (`COLLATE "C"`). Numbers are those of a sequence: two writers never get the same,
 /// and none is given twice, though some may be left out.
-const MIGRATIONS: [Migration; 1] = [
+const MIGRATIONS: [Migration; 2] = [
     // The JSON is the record, as text: `jsonb` refuses texts with a NUL, and numbers would be read otherwise. It is stored
     // apart from the columns, whatever its length (`toast_tuple_target`), so that a list reads little. `host` is whose
     // watch it is: a database may be shared by many.
@@ -66,6 +66,24 @@ const MIGRATIONS: [Migration; 1] = [
      );
      CREATE INDEX spent_by_target ON goodput.spent (host, target, started);
      CREATE INDEX spent_by_start ON goodput.spent (started);"#,
+    ),
+    // What watches said of changes, by the first record after each: to find them again would take a fit of each series. And
+    // since when a target has been gone: a watch of one test each (`--once`) says so once.
+    Migration::addition(
+        r#"CREATE TABLE IF NOT EXISTS goodput.changes (
+        record bigint PRIMARY KEY REFERENCES goodput.records ON DELETE CASCADE,
+        host text COLLATE "C" NOT NULL,
+        target text COLLATE "C" NOT NULL,
+        event text COLLATE "C" NOT NULL
+     );
+     CREATE INDEX IF NOT EXISTS changes_by_host ON goodput.changes (host, record);
+     CREATE TABLE IF NOT EXISTS goodput.gone (
+        host text COLLATE "C" NOT NULL,
+        target text COLLATE "C" NOT NULL,
+        plan text COLLATE "C" NOT NULL,
+        since text COLLATE "C" NOT NULL
+     );
+     CREATE INDEX IF NOT EXISTS gone_by_target ON goodput.gone (host, target);"#,
     ),
 ];
 

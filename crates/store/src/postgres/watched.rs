@@ -9,7 +9,7 @@ use super::error::Failure;
 use super::records::DELETE_SPENT;
 use super::values::{Values, indexed, plain};
 use crate::kept::Kept;
-use crate::watched::{Series, Tested, Watched};
+use crate::watched::{Series, Tested, ToldChange, Watched};
 
 /// The number of a series.
 const OF_SERIES: &str =
@@ -89,11 +89,83 @@ fn tested(row: &Row) -> Result<Tested, tokio_postgres::Error> {
     })
 }
 
-/// Marks a test as the first one after a change.
-pub(super) async fn mark_change(client: &Client, record: i64) -> Result<(), Failure> {
+/// Marks a test as the first one after a change, and keeps what was said of it.
+pub(super) async fn mark_change(
+    client: &mut Client,
+    record: i64,
+    told: &ToldChange,
+) -> Result<(), Failure> {
+    let step = client.transaction().await?;
     let update = "UPDATE goodput.watched SET begins_change = true WHERE record = $1";
-    client.execute_typed(update, &[(&record, Type::INT8)]).await?;
-    Ok(())
+    step.execute_typed(update, &[(&record, Type::INT8)]).await?;
+    let insert = "INSERT INTO goodput.changes (record, host, target, event) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (record) DO UPDATE SET event = excluded.event";
+    let columns: Values<4> = [
+        (&record, Type::INT8),
+        (&host(), Type::TEXT),
+        (&indexed(&told.target), Type::TEXT),
+        (&plain(&told.event), Type::TEXT),
+    ];
+    step.execute_typed(insert, &columns).await?;
+    Ok(step.commit().await?)
+}
+
+/// The newest changes of targets with a text, newest first.
+pub(super) async fn changes(
+    client: &Client,
+    text: &str,
+    most: usize,
+) -> Result<Vec<ToldChange>, Failure> {
+    let select = "SELECT target, event FROM goodput.changes
+        WHERE host = $1 AND strpos(lower(target), $2) > 0
+        ORDER BY record DESC LIMIT $3";
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
+    let values: Values<3> = [
+        (&host(), Type::TEXT),
+        (&indexed(&text.to_ascii_lowercase()), Type::TEXT),
+        (&most, Type::INT8),
+    ];
+    let rows = client.query_typed(select, &values).await?;
+    let one = |row: &Row| {
+        Ok::<_, tokio_postgres::Error>(ToldChange {
+            target: row.try_get(0)?,
+            event: row.try_get(1)?,
+        })
+    };
+    Ok(rows.iter().map(one).collect::<Result<_, _>>()?)
+}
+
+/// Since when tests of a series have had no result.
+pub(super) async fn gone_since(
+    client: &Client,
+    series: &Series,
+) -> Result<Option<String>, Failure> {
+    let select =
+        "SELECT since FROM goodput.gone WHERE host = $1 AND target = $2 AND plan = $3 LIMIT 1";
+    let (host, target, plan) = (host(), indexed(&series.target), plain(&series.plan));
+    let name: Values<3> = [(&host, Type::TEXT), (&target, Type::TEXT), (&plan, Type::TEXT)];
+    let row = client.query_typed_opt(select, &name).await?;
+    Ok(row.map(|row| row.try_get(0)).transpose()?)
+}
+
+/// Keeps since when tests of a series have had no result.
+pub(super) async fn set_gone(
+    client: &mut Client,
+    series: &Series,
+    since: Option<&str>,
+) -> Result<(), Failure> {
+    let step = client.transaction().await?;
+    let (host, target, plan) = (host(), indexed(&series.target), plain(&series.plan));
+    let delete = "DELETE FROM goodput.gone WHERE host = $1 AND target = $2 AND plan = $3";
+    let name: Values<3> = [(&host, Type::TEXT), (&target, Type::TEXT), (&plan, Type::TEXT)];
+    step.execute_typed(delete, &name).await?;
+    if let Some(since) = since {
+        let insert = "INSERT INTO goodput.gone (host, target, plan, since) VALUES ($1, $2, $3, $4)";
+        let columns: Values<4> =
+            [(&host, Type::TEXT), (&target, Type::TEXT), (&plan, Type::TEXT), (&since, Type::TEXT)];
+        step.execute_typed(insert, &columns).await?;
+    }
+    Ok(step.commit().await?)
 }
 
 /// Notes what a test may cost.

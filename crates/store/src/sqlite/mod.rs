@@ -13,14 +13,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
 
 use crate::database::Database;
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::kept::Kept;
 use crate::wanted::{Names, Wanted};
-use crate::watched::{Series, Tested, Watched};
+use crate::watched::{Series, Tested, ToldChange, Watched};
 use file::{identity, make_directory, make_file, real_path, trust_directory};
 use schema::migrate;
 
@@ -159,8 +159,34 @@ impl Database for Sqlite {
         self.all(watched::TESTS, of, watched::tested)
     }
 
-    fn mark_change(&self, record: i64) -> Result<(), StoreError> {
-        self.write("UPDATE watched SET begins_change = 1 WHERE record = ?1", [record])
+    fn mark_change(&self, record: i64, told: &ToldChange) -> Result<(), StoreError> {
+        let marked = watched::mark_change(&self.db, record, told);
+        marked.map_err(|source| self.failed("write to", source))
+    }
+
+    fn changes(&self, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.all(watched::CHANGES, rusqlite::params![text, most], |row| {
+            Ok(ToldChange { target: row.get(0)?, event: row.get(1)? })
+        })
+    }
+
+    fn gone_since(&self, series: &Series) -> Result<Option<String>, StoreError> {
+        let select = "SELECT since FROM gone WHERE target = ?1 AND plan = ?2";
+        let since =
+            self.db.query_row(select, [&series.target, &series.plan], |row| row.get(0)).optional();
+        since.map_err(|source| self.failed("read", source))
+    }
+
+    fn set_gone(&self, series: &Series, since: Option<&str>) -> Result<(), StoreError> {
+        let Series { target, plan } = series;
+        match since {
+            Some(since) => self.write(
+                "INSERT OR REPLACE INTO gone (target, plan, since) VALUES (?1, ?2, ?3)",
+                [target, plan, since],
+            ),
+            None => self.write("DELETE FROM gone WHERE target = ?1 AND plan = ?2", [target, plan]),
+        }
     }
 
     fn spend(&self, target: &str, started: &str, bytes: i64) -> Result<i64, StoreError> {

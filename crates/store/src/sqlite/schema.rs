@@ -14,7 +14,7 @@ const APPLICATION_ID: i64 = 0x6764_7074;
 ///
 /// The file has two numbers: its schema, in the table `schema`, and the schema that a goodput must know to use it
 /// (`PRAGMA user_version`), which additions leave as it is. Before the table there was only the second one.
-const MIGRATIONS: [Migration; 7] = [
+const MIGRATIONS: [Migration; 8] = [
     // The JSON is the record; the other columns allow listing without reading it. Numbers are never
     // reused (AUTOINCREMENT): people keep them in notes.
     Migration::change(
@@ -98,6 +98,23 @@ const MIGRATIONS: [Migration; 7] = [
             AND json_type(json, '$.plan.direction') = 'text' AND json_type(json, '$.plan.flows') = 'integer' END;
      CREATE TRIGGER IF NOT EXISTS described_goes AFTER DELETE ON records
         BEGIN DELETE FROM described WHERE record = old.id; END;",
+    ),
+    // What watches said of changes, by the first record after each: to find them again would take a fit of each series. And
+    // since when a target has been gone: a watch of one test each (`--once`) says so once.
+    Migration::addition(
+        "CREATE TABLE IF NOT EXISTS changes (
+        record INTEGER PRIMARY KEY,
+        target TEXT NOT NULL,
+        event TEXT NOT NULL
+     ) STRICT;
+     CREATE TRIGGER IF NOT EXISTS changes_go AFTER DELETE ON records
+        BEGIN DELETE FROM changes WHERE record = old.id; END;
+     CREATE TABLE IF NOT EXISTS gone (
+        target TEXT NOT NULL,
+        plan TEXT NOT NULL,
+        since TEXT NOT NULL,
+        PRIMARY KEY (target, plan)
+     ) STRICT;",
     ),
 ];
 

@@ -90,7 +90,7 @@ pub(super) fn targets_with(
 mod tests {
     use super::*;
     use crate::Store;
-    use crate::sqlite::watched::{DELETE_WATCHED, SPENT};
+    use crate::sqlite::watched::{CHANGES, DELETE_WATCHED, SPENT};
 
     /// The steps in which SQLite answers a query.
     fn steps(query: &str, parameters: &[(&str, &dyn ToSql)]) -> Vec<String> {
@@ -147,6 +147,14 @@ mod tests {
             assert!(reading.clone().count() > 0 && reading.clone().all(by_index), "{steps:?}");
             assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "it sorts: {steps:?}");
         }
+    }
+
+    /// A question after the changes of a path costs as much after years as after days: it reads what was said of them, and
+    /// no test.
+    #[test]
+    fn changes_are_read_without_the_tests_among_which_they_were_found() {
+        let steps = steps(CHANGES, &[("?1", &"nas"), ("?2", &10)]);
+        assert_eq!(steps, ["SCAN changes"], "by its number, and without sorting");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 
 use super::search::DELETE_SPENT;
 use crate::kept::Kept;
-use crate::watched::{Tested, Watched};
+use crate::watched::{Tested, ToldChange, Watched};
 
 /// The newest whole tests of a series.
 pub(super) const TESTS: &str =
@@ -13,6 +13,11 @@ pub(super) const TESTS: &str =
      WHERE series = (SELECT id FROM series WHERE target = ?1 AND plan = ?2)
        AND goodput_bits_per_s IS NOT NULL
      ORDER BY record DESC LIMIT ?3";
+
+/// The newest changes of targets with a text. There are few: one in years of an unchanged path.
+pub(super) const CHANGES: &str = "SELECT target, event FROM changes
+     WHERE instr(lower(target), lower(?1)) > 0
+     ORDER BY record DESC LIMIT ?2";
 
 /// Reads the tests since a time alone, in their order.
 pub(super) const SPENT: &str = "SELECT started, bytes FROM spent INDEXED BY spent_by_start
@@ -48,6 +53,15 @@ pub(super) fn tested(row: &Row) -> rusqlite::Result<Tested> {
         goodput: BitRate(row.get(2)?),
         begins_change: row.get(3)?,
     })
+}
+
+/// Marks a test as the first one after a change, and keeps what was said of it.
+pub(super) fn mark_change(db: &Connection, record: i64, told: &ToldChange) -> rusqlite::Result<()> {
+    let step = db.unchecked_transaction()?;
+    step.execute("UPDATE watched SET begins_change = 1 WHERE record = ?1", [record])?;
+    let insert = "INSERT OR REPLACE INTO changes (record, target, event) VALUES (?1, ?2, ?3)";
+    step.execute(insert, params![record, told.target, told.event])?;
+    step.commit()
 }
 
 /// Deletes the tests with the numbers up to `last`, with their records.

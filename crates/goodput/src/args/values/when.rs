@@ -7,6 +7,9 @@ use super::{time, unfit};
 /// How records write times, with as much as was typed: a prefix compares like the whole.
 const FORM: &str = "dddd-dd-ddTdd:dd:dd";
 
+/// What a time that is typed in part begins with.
+const FIRST: &str = "0000-01-01T00:00:00Z";
+
 /// A time as the beginning of a record's time (RFC 3339, UTC).
 ///
 /// # Errors
@@ -15,7 +18,11 @@ pub fn since(text: &str) -> Result<String, String> {
     let typed = text.trim_end_matches('Z').replace(' ', "T");
     let fits = |(c, form): (char, char)| if form == 'd' { c.is_ascii_digit() } else { c == form };
     let is_long_enough = [4, 7, 10, 13, 16, 19].contains(&typed.chars().count());
-    if is_long_enough && typed.chars().zip(FORM.chars()).all(fits) {
+    let is_a_time = || {
+        let rest = FIRST.get(typed.len()..).unwrap_or_default();
+        format!("{typed}{rest}").parse::<Timestamp>().is_ok()
+    };
+    if is_long_enough && typed.chars().zip(FORM.chars()).all(fits) && is_a_time() {
         return Ok(typed);
     }
     let age = time::age(text).ok().and_then(|age| SignedDuration::try_from_secs_f64(age).ok());
@@ -35,8 +42,18 @@ mod tests {
         assert_eq!(since("2026-11-24 14:05"), Ok("2026-11-24T14:05".into()));
         assert_eq!(since("2026-11-24T14:05:00Z"), Ok("2026-11-24T14:05:00".into()));
         assert!(since("7d").unwrap() < since("1d").unwrap());
-        for wrong in ["", "yesterday", "24.11.2026", "2026-11-2", "7", "%", "2026-11-24T14:05:00.5"]
-        {
+        for wrong in [
+            "",
+            "yesterday",
+            "24.11.2026",
+            "2026-11-2",
+            "7",
+            "%",
+            "2026-11-24T14:05:00.5",
+            "2026-13",
+            "2026-02-30",
+            "2026-11-24T25",
+        ] {
             assert!(since(wrong).unwrap_err().contains("7d"), "{wrong}");
         }
     }

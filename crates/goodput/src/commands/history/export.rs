@@ -55,7 +55,7 @@ fn records(store: &Store, entries: &[Entry]) -> Result<Exit> {
 const LISTED: &str =
     "id,started,kind,target,goodput_bits_per_s,limit,transport,direction,flows,answer,watched";
 /// Those that only the record has.
-const RECORDED: &str = "received_bytes,round_trip_s,smallest_round_trip_s,lost_ratio";
+const RECORDED: &str = "received_bytes,round_trip_s,smallest_round_trip_s,lost_ratio,incomplete";
 
 /// A line for each record as it is read. One that can't be read has empty fields, is reported, and keeps no other.
 fn csv(store: &Store, entries: &[Entry]) -> Result<Exit> {
@@ -84,10 +84,12 @@ fn csv_line(entry: &Entry, watched: bool, record: Option<&Record>) -> String {
     let received = figures.received_bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
     let [round_trip, smallest, lost] =
         [figures.round_trip_s, figures.smallest_round_trip_s, figures.lost_share].map(number);
+    let incomplete = record.and_then(|record| record.incomplete.as_deref());
+    let incomplete = field(incomplete.unwrap_or_default());
     let goodput = goodput.0;
     format!(
         "{id},{started},{kind},{target},{goodput},{limit},{transport},{direction},{flows},{answer},{watched},\
-         {received},{round_trip},{smallest},{lost}\r\n"
+         {received},{round_trip},{smallest},{lost},{incomplete}\r\n"
     )
 }
 
@@ -138,8 +140,10 @@ fn labels(entry: &Entry) -> String {
     let Entry { kind, target, limit, traffic, .. } = entry;
     let [kind, target, limit] = [kind, target, limit].map(|text| label(text));
     let [transport, direction, flows] = measured_with(traffic.as_ref()).map(|text| label(&text));
+    // Only results that are parts have it: the names of the others stay as they are.
+    let part = if entry.incomplete().is_some() { "incomplete=\"true\"," } else { "" };
     format!(
-        "direction=\"{direction}\",flows=\"{flows}\",kind=\"{kind}\",limit=\"{limit}\",target=\"{target}\",\
+        "{part}direction=\"{direction}\",flows=\"{flows}\",kind=\"{kind}\",limit=\"{limit}\",target=\"{target}\",\
          transport=\"{transport}\""
     )
 }
@@ -194,7 +198,7 @@ mod tests {
         assert_eq!(
             line,
             format!(
-                "7,2026-11-27T14:05:00Z,test,{target},950000000,none,tcp,reverse,4,,true,,,,\r\n"
+                "7,2026-11-27T14:05:00Z,test,{target},950000000,none,tcp,reverse,4,,true,,,,,\r\n"
             )
         );
         let (text, _) = openmetrics(&[evil]);
@@ -213,12 +217,25 @@ mod tests {
         let columns = format!("{LISTED},{RECORDED}");
         assert_eq!(fields.len(), columns.split(',').count());
         let at = LISTED.split(',').count();
-        let numbers = fields[at..].iter().map(|field| field.parse::<f64>().ok());
+        let numbers = fields[at..at + 4].iter().map(|field| field.parse::<f64>().ok());
         let known = figures.received_bytes.map(|bytes| bytes as f64);
         let expected =
             [known, figures.round_trip_s, figures.smallest_round_trip_s, figures.lost_share];
         assert_eq!(numbers.collect::<Vec<_>>(), expected);
         assert_eq!(fields[at - 1], "false");
+    }
+
+    #[test]
+    fn a_part_of_a_test_is_marked() {
+        let mut part = entry("2026-11-27T14:05:00Z", "nas");
+        part.answer = Some("only a part: the budget was used up".into());
+        let (text, _) = openmetrics(&[part.clone()]);
+        assert!(text.contains("{incomplete=\"true\",direction="), "{text}");
+        let json = include_str!("../../report/example/record.json");
+        let mut record = Record::from_json(json).unwrap();
+        record.incomplete = Some("the budget was used up".into());
+        let line = csv_line(&part, true, Some(&record));
+        assert!(line.ends_with(",the budget was used up\r\n"), "{line}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `goodput history import`: results of another machine.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -19,22 +20,32 @@ pub fn run(store: &Store, files: &[PathBuf]) -> Result<Exit> {
     for file in files {
         records.extend(read(file)?);
     }
+    let mut new = 0;
     for record in &records {
         let (started, target) = (&record.started, plain(&record.target));
         match known(store, record)? {
             Some(id) => screen::line(format_args!("{id} is {target} of {started} already"))?,
             None => {
                 let id = store.add(record)?;
+                new += 1;
                 screen::line(format_args!("{id} is {target} of {started}"))?;
             }
         }
+    }
+    if records.len() > 1 {
+        let there = records.len() - new;
+        screen::line(format_args!("kept {new} of {} results; {there} were there", records.len()))?;
     }
     Ok(Exit::Fine)
 }
 
 fn read(file: &Path) -> Result<Vec<Record>> {
     let shown = file.display();
-    let text = fs::read_to_string(file).with_context(|| format!("can't read {shown}"))?;
+    let text = match file.as_os_str() == "-" {
+        true => io::read_to_string(io::stdin()),
+        false => fs::read_to_string(file),
+    };
+    let text = text.with_context(|| format!("can't read {shown}"))?;
     of_text(&text).with_context(|| format!("{shown} has something else than records"))
 }
 

@@ -19,6 +19,7 @@ use crate::screen;
 use goodput_compat::formats::{self, Style};
 use goodput_model::{Kind, Record};
 use goodput_store::{Store, Traffic, Wanted};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 /// Lists results, shows one, or compares two; hands them out, takes them in, or deletes old ones.
@@ -74,6 +75,9 @@ fn list(store: &Store, wanted: &Wanted) -> Result<()> {
     let mut table = Table::new(&headings).breaking_the_last_column();
     let entries = store.search(wanted)?;
     let watched = store.watched_among(&entries)?;
+    if entries.is_empty() {
+        return nothing(store, wanted);
+    }
     for entry in entries {
         let target = match entry.readable() {
             // Of several runs, the goodput is that of one; what they found says more.
@@ -93,20 +97,32 @@ fn list(store: &Store, wanted: &Wanted) -> Result<()> {
             &plain(&target),
         ]);
     }
-    table.print()?;
+    table.print_whole()?;
     changes(store, wanted)
 }
 
-/// What watches found of the path that the user asks for.
-fn changes(store: &Store, wanted: &Wanted) -> Result<()> {
-    let Some(text) = wanted.text.as_ref().map(|text| text.to_ascii_lowercase()) else {
-        return Ok(());
+/// Says that no result is listed, and what else there is.
+fn nothing(store: &Store, wanted: &Wanted) -> Result<()> {
+    let words = match store.list(1)?.is_empty() {
+        true => "no results are kept yet; `goodput test HOST` makes one",
+        false if *wanted == (Wanted { limit: wanted.limit, ..Wanted::default() }) => {
+            "no result is asked for (--last 0)"
+        }
+        false => "no result is like that; `goodput history` lists those that there are",
     };
-    let found = path_changes::all(store, |target| target.to_ascii_lowercase().contains(&text))?;
-    for change in found {
+    Ok(screen::line(words)?)
+}
+
+/// What watches found of the path that the user asks for, in UTC like the table above.
+fn changes(store: &Store, wanted: &Wanted) -> Result<()> {
+    let Some(text) = &wanted.text else { return Ok(()) };
+    for change in path_changes::all(store, text)? {
         let from = wanted.from.as_ref().is_none_or(|from| change.since >= *from);
         if from && wanted.until.as_ref().is_none_or(|until| change.since < *until) {
-            screen::print_fitted(&format!("\n{}", watch::text(&Event::Changed(change.into()))))?;
+            screen::print_fitted(&format!(
+                "\n{}",
+                watch::text_in(&Event::Changed(change.into()), &TimeZone::UTC)
+            ))?;
         }
     }
     Ok(())

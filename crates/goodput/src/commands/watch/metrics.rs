@@ -125,7 +125,7 @@ impl Metrics {
                 self.budget_used.set(used_bytes.0 as f64);
                 for target in targets {
                     // A count that begins at 0 shows its first growth.
-                    for outcome in ["result", "no-result", "over-budget"] {
+                    for outcome in ["result", "part", "no-result", "over-budget"] {
                         self.count(target, outcome, 0);
                     }
                     self.changes.get_or_create(&of(target)).inc_by(0);
@@ -133,6 +133,7 @@ impl Metrics {
                 }
             }
             Event::Late { .. } | Event::Back { .. } => {}
+            Event::Tested(test) if test.incomplete.is_some() => self.part(test),
             Event::Tested(test) => self.tested(test),
             Event::NoResult { target, bytes, used_bytes, .. } => {
                 self.bytes.get_or_create(&of(target)).inc_by(bytes.0);
@@ -172,6 +173,15 @@ impl Metrics {
         self.budget_used.set(test.used_bytes.0 as f64);
     }
 
+    /// A part of a test: its goodput is that of its beginning, and says nothing of the path.
+    fn part(&self, test: &Tested) {
+        self.unknown(&test.target);
+        self.up.get_or_create(&of(&test.target)).set(1.0);
+        self.count(&test.target, "part", 1);
+        self.bytes.get_or_create(&of(&test.target)).inc_by(test.bytes.0);
+        self.budget_used.set(test.used_bytes.0 as f64);
+    }
+
     fn changed(&self, target: &str, percent: f64) {
         let labels = of(target);
         self.changes.get_or_create(&labels).inc();
@@ -179,6 +189,13 @@ impl Metrics {
     }
 
     fn no_result(&self, target: &str) {
+        self.unknown(target);
+        self.up.get_or_create(&of(target)).set(0.0);
+        self.count(target, "no-result", 1);
+    }
+
+    /// Nothing is known of the path now.
+    fn unknown(&self, target: &str) {
         let labels = of(target);
         for gauges in [
             &self.goodput,
@@ -189,9 +206,7 @@ impl Metrics {
         ] {
             gauges.remove(&labels);
         }
-        self.up.get_or_create(&labels).set(0.0);
         self.set_verdict(target, None);
-        self.count(target, "no-result", 1);
     }
 
     /// Replaces the target's verdict.
@@ -323,6 +338,24 @@ mod tests {
         assert!(has(&text, "goodput_watch_up{target=\"nas\"} 0.0"), "{text}");
         assert!(!text.contains("bytes_per_second{") && !text.contains("verdict{"), "{text}");
         assert!(text.contains("last_result_timestamp_seconds{"), "{text}");
+    }
+
+    #[test]
+    fn a_part_of_a_test_has_no_goodput_and_is_counted_as_a_part() {
+        let metrics = Metrics::new(Bytes(5000));
+        metrics.see(&Event::Tested(test("nas", "path-rate")));
+        let incomplete = Some("the budget was used up".into());
+        metrics.see(&Event::Tested(Tested { incomplete, ..test("nas", "path-rate") }));
+        let text = metrics.text();
+        for line in [
+            "goodput_watch_tests_total{target=\"nas\",outcome=\"result\"} 1",
+            "goodput_watch_tests_total{target=\"nas\",outcome=\"part\"} 1",
+            "goodput_watch_spent_bytes_total{target=\"nas\"} 2000",
+            "goodput_watch_up{target=\"nas\"} 1.0",
+        ] {
+            assert!(has(&text, line), "{line}\n{text}");
+        }
+        assert!(!text.contains("bytes_per_second{") && !text.contains("verdict{"), "{text}");
     }
 
     #[test]

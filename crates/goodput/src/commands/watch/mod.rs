@@ -13,7 +13,7 @@ mod turn;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use goodput_engine::{EngineError, Interrupt};
 use goodput_model::{Bytes, Direction, Length};
 use goodput_store::Store;
@@ -74,7 +74,7 @@ enum Ended {
     Tested,
     /// With a change of the path.
     Changed,
-    /// Without a result.
+    /// Without a result, or with one that was not kept.
     NoResult,
     /// Before a result, because the user ended it.
     Interrupted,
@@ -217,7 +217,7 @@ impl<'a> Watch<'a> {
             time: Duration::from_secs_f64(self.args.schedule.max_time),
             bytes: self.budget.left(self.now_s()),
         };
-        let note = Note::begin(&self.store, &self.paths[target].text, expected);
+        let note = self.note(target, expected)?;
         let outcome = self.paths[target].test(limits, interrupt).await;
         let (Ok(Run { bytes, .. }) | Err(NoRun { bytes, .. })) = &outcome;
         note.settle(&self.store, *bytes);
@@ -230,13 +230,29 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// Notes what a test may cost. A watch that goes on counts it all the same; one of a single test each has nothing but the
+    /// history to count by, and does not test.
+    fn note(&self, target: usize, expected: Bytes) -> Result<Note> {
+        let target = &self.paths[target].text;
+        if !self.args.schedule.once {
+            return Ok(Note::begin(&self.store, target, expected));
+        }
+        let note = Note::kept(&self.store, target, expected);
+        note.with_context(|| {
+            format!(
+                "{target} was not tested: the next `watch --once` could not count what this test costs"
+            )
+        })
+    }
+
     /// A gap, which cost `bytes`.
     fn no_result(&mut self, target: usize, why: String, bytes: Bytes) -> Result<Ended> {
         let used_bytes = self.budget.used(self.now_s());
         let path = &mut self.paths[target];
         let is_new = path.gone_since.is_none();
         let at = measured::now();
-        let since = path.gone_since.get_or_insert_with(|| at.clone()).clone();
+        let since = path.gone_since.clone().unwrap_or_else(|| at.clone());
+        path.set_gone(&self.store, Some(since.clone()));
         let target = path.text.clone();
         let event = Event::NoResult { at, target, why, since, bytes, used_bytes };
         self.tell(&event)?;
@@ -257,14 +273,14 @@ impl<'a> Watch<'a> {
             screen::say(format_args!("goodput: {}: the result was not kept: {why}", path.text));
         }
         let kept = kept.ok();
-        let back = path.gone_since.take().map(|since| Event::Back {
+        let back = path.gone_since.clone().map(|since| Event::Back {
             at: run.record.started.clone(),
             target: path.text.clone(),
             since,
         });
-        let change = kept.filter(|_| whole);
-        let change = change.and_then(|id| path.compare(&self.store, id, &run.record));
-        let changed = change.map(|change| path.explained(&self.store, &change));
+        path.set_gone(&self.store, None);
+        let comparable = kept.filter(|_| whole);
+        let changed = comparable.and_then(|id| path.compare(&self.store, id, &run.record));
         let event = path.event(run, kept, used);
         if let Some(back) = back {
             self.tell(&back)?;
@@ -274,7 +290,9 @@ impl<'a> Watch<'a> {
         if interrupt.is_raised() {
             return Ok(Ended::Interrupted);
         }
-        let Some(changed) = changed else { return Ok(Ended::Tested) };
+        let Some(changed) = changed else {
+            return Ok(if kept.is_some() { Ended::Tested } else { Ended::NoResult });
+        };
         let changed = Event::Changed(changed.into());
         self.tell(&changed)?;
         self.notify("changed", &changed);

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Seek, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
@@ -9,6 +10,7 @@ use std::thread::JoinHandle;
 use anstream::adapter::strip_str;
 use anyhow::{Context, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Access, access};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -27,8 +29,11 @@ pub struct Program {
 impl Program {
     /// The program at `path`.
     pub fn new(path: &Path) -> Result<Self> {
-        if path.components().count() > 1 && !path.exists() {
-            bail!("--notify: there is no {}; name a program", path.display());
+        if !is_program(path) {
+            bail!(
+                "--notify: {} is no program that this user can run; name one, without options: a script can add them",
+                path.display()
+            );
         }
         Ok(Self { path: path.into(), running: None })
     }
@@ -63,6 +68,16 @@ impl Program {
             let _ = running.join();
         }
     }
+}
+
+/// Whether it can be run: a file, or a name that is in a directory of `PATH` (execvp(3)).
+fn is_program(path: &Path) -> bool {
+    let runs = |path: &Path| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+    if path.as_os_str().as_bytes().contains(&b'/') {
+        return runs(path);
+    }
+    let directories = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+    std::env::split_paths(&directories).any(|directory| runs(&directory.join(path)))
 }
 
 fn target(event: &Event) -> &str {
@@ -142,8 +157,13 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_named_at_once() {
-        let why = Program::new(Path::new("/no/such/program")).map(drop).unwrap_err();
-        assert!(why.to_string().contains("/no/such/program"), "{why}");
+        for wrong in
+            ["/no/such/program", "no-such-program", "sh -c true", "/etc/passwd", "/etc", ""]
+        {
+            let why = Program::new(Path::new(wrong)).map(drop).unwrap_err();
+            assert!(why.to_string().contains(wrong), "{why}");
+        }
+        assert!(Program::new(Path::new("sh")).is_ok());
     }
 
     #[test]

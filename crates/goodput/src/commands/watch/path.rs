@@ -8,10 +8,9 @@ use std::time::Duration;
 use anyhow::Result;
 use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclude, measure};
 use goodput_model::{Bytes, EndName, Length, Plan, Record};
-use goodput_store::{Store, StoreError, Tested, Watched};
+use goodput_store::{Store, StoreError, Tested, ToldChange, Watched};
 use goodput_watch::{
-    Change, Chart, Limit, MAX_TESTS, Meter, Point, Series, bytes_on_the_path, expected_cost,
-    most_cost,
+    Chart, Limit, MAX_TESTS, Meter, Point, Series, bytes_on_the_path, expected_cost, most_cost,
 };
 use tokio::time::sleep;
 
@@ -107,9 +106,10 @@ impl Path {
         let credentials = credentials(&args.peer.credentials, &target)?;
         let plan = args.plan_towards(&target, length);
         let series = serde_json::to_string(&Series::from(&plan))?;
+        let of = goodput_store::Series { target: text.into(), plan: series.clone() };
         let mut path = Self {
             text: text.into(),
-            gone_since: None,
+            gone_since: store.gone_since(&of)?,
             last_cost: None,
             target,
             credentials,
@@ -197,12 +197,18 @@ impl Path {
             () = ends_it => return Err(EngineError::Interrupted),
         };
         let bytes = bytes_on_the_path(&conclusion.record, control.as_ref());
-        let by_budget = used_up.get().then(|| "the budget was used up".to_owned());
-        let incomplete = by_budget.or(conclusion.incomplete.map(|part| part.why));
+        let mut record = conclusion.record;
+        let ended_by = match used_up.get() {
+            true => Some("the budget was used up"),
+            false => interrupt.is_raised().then_some("the watch was ended"),
+        };
+        let incomplete = ended_by.map(str::to_owned).or(record.incomplete.take());
+        record.incomplete.clone_from(&incomplete);
+        record.doubts.extend(ended_by.map(str::to_owned));
         let beside: BTreeSet<_> =
             others_at_first.into_iter().chain(self.others(announced.as_ref())).collect();
         let beside = beside.into_iter().collect();
-        Ok(Run { record: conclusion.record, incomplete, bytes, beside, _announced: announced })
+        Ok(Run { record, incomplete, bytes, beside, _announced: announced })
     }
 
     /// What else goodput measures on this host now, as commands.
@@ -219,6 +225,21 @@ impl Path {
         Announced::new(self.state_dir.as_deref()?, "watch", &self.text, started)
     }
 
+    /// Keeps since when the target has not answered, so that a watch that begins again says it once.
+    pub fn set_gone(&mut self, store: &Store, since: Option<String>) {
+        if self.gone_since == since {
+            return;
+        }
+        self.gone_since = since;
+        let series = goodput_store::Series { target: self.text.clone(), plan: self.series.clone() };
+        if let Err(why) = store.set_gone(&series, self.gone_since.as_deref()) {
+            let target = &self.text;
+            screen::say(format_args!(
+                "goodput: {target}: after a restart, it is not known whether it answered: {why}"
+            ));
+        }
+    }
+
     /// Stores a test. Returns the number of its record.
     pub fn keep(&self, store: &Store, run: &Run, whole: bool) -> Result<i64, StoreError> {
         let goodput = run.record.result.goodput_bits_per_s;
@@ -229,24 +250,23 @@ impl Path {
         store.add_watched(&run.record, &watched)
     }
 
-    /// Compares a whole test with the ones before. The history keeps where a change begins: after a restart, it is not found
-    /// again.
-    pub fn compare(&mut self, store: &Store, id: i64, record: &Record) -> Option<Change> {
+    /// Compares a whole test with the ones before. Returns a change with what changed with it. The history keeps it: after a
+    /// restart, it is not found again.
+    pub fn compare(&mut self, store: &Store, id: i64, record: &Record) -> Option<Changed> {
         let test = path_changes::point(id, &record.started, record.result.goodput_bits_per_s)?;
         self.records.push(id);
         let change = self.chart.push(test)?;
-        if let Err(why) = store.mark_change(change.first_since.id) {
+        let changed = path_changes::explained(store, &self.text, &self.records, &change);
+        // Numbers and texts: to write them can't fail.
+        let event = serde_json::to_string(&changed).unwrap_or_default();
+        let told = ToldChange { target: self.text.clone(), event };
+        if let Err(why) = store.mark_change(change.first_since.id, &told) {
             let target = &self.text;
             screen::say(format_args!(
                 "goodput: {target}: a restart may report this change again: {why}"
             ));
         }
-        Some(change)
-    }
-
-    /// A change, with what changed with it.
-    pub fn explained(&self, store: &Store, change: &Change) -> Changed {
-        path_changes::explained(store, &self.text, &self.records, change)
+        Some(changed)
     }
 
     /// What a test showed.
