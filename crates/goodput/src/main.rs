@@ -25,7 +25,6 @@ mod report;
 mod running;
 mod screen;
 mod secret_file;
-mod shell;
 
 use std::process::ExitCode;
 

@@ -56,6 +56,7 @@ pub mod setting;
 pub mod shaper;
 pub mod shaping;
 pub mod shaping_class;
+pub mod shell;
 pub mod storage;
 pub mod tcp_info;
 pub mod thinned;

@@ -2,6 +2,8 @@
 
 use goodput_settings::SettingError;
 
+use crate::address::Address;
+
 /// What went wrong. Unless it says otherwise, nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -151,9 +153,7 @@ pub enum RemoteError {
         said: String,
     },
     /// The login has too few privileges.
-    #[error(
-        "{host}: not permitted to run {command:?} ({said}); log in as root, like ssh://root@{host}"
-    )]
+    #[error("{host}: not permitted to run {command:?} ({said}); {}", as_root(host))]
     NotPermitted {
         /// The host.
         host: String,
@@ -263,6 +263,20 @@ const REMEDIES: [(&str, &str); 3] = [
 fn remedy(said: &str) -> String {
     let known = REMEDIES.iter().find(|(words, _)| said.contains(words));
     known.map(|(_, remedy)| format!("; {remedy}, and try again")).unwrap_or_default()
+}
+
+/// Which address to use instead of one whose login is not permitted something.
+fn as_root(host: &str) -> String {
+    match host.parse::<Address>() {
+        Ok(Address { user: Some(user), .. }) if user == "root" => {
+            "this login as root may not: see what limits it there (a jail, a container, securelevel)".into()
+        }
+        Ok(address) => {
+            let root = Address { user: Some("root".into()), ..address };
+            format!("log in as root, like {root}")
+        }
+        Err(_) => "log in as root".into(),
+    }
 }
 
 impl RemoteError {

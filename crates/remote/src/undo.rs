@@ -35,7 +35,9 @@ pub struct RemoteReport {
 impl fmt::Display for RemoteReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = self.report.to_string();
-        let hint = "`goodput settings undo --forget-unseen` gives up what can't be put back";
+        let hint = "if the connection is lost, the host puts back its changes by itself within a minute; then \
+                    `goodput settings undo` settles this as soon as the host answers; only `goodput settings undo \
+                    --forget-unseen` gives up what can't be put back";
         let hint = self.is_left().then_some(hint);
         let lines = lines.lines().chain(hint).map(|line| format!("{}: {line}", self.host));
         f.write_str(&lines.collect::<Vec<_>>().join("\n"))

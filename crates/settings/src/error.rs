@@ -20,6 +20,14 @@ pub enum SettingError {
         /// Settings with similar names, the most similar first.
         nearest: Vec<String>,
     },
+    /// A kernel parameter that exists, but not here.
+    #[error("{name} is not here: {why}")]
+    NotHere {
+        /// The requested name.
+        name: String,
+        /// Where it is, or what is missing for it.
+        why: &'static str,
+    },
     /// The part after `@` is missing, superfluous or names nothing on this host.
     #[error("{setting}: {why}")]
     Scope {

@@ -9,6 +9,7 @@
 pub mod allowlist;
 mod became;
 mod beside;
+mod by_ssh;
 mod changes;
 pub mod cpus;
 pub mod each;
@@ -56,6 +57,7 @@ mod testing;
 mod turn_tests;
 
 pub use became::Became;
+pub use by_ssh::DEAD_MAN;
 pub use changes::Changes;
 pub use error::SettingError;
 pub use footprint::Footprint;
@@ -66,8 +68,8 @@ pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use live::changes_live_flows;
 pub use log::{ChangeKind, LoggedChange, changes as logged_changes, network_namespace};
 pub use lookup::{
-    apply_to_plan, at_both_ends, check_scope, check_value, check_values, find, find_for, permanent,
-    read,
+    apply_to_plan, check_scope, check_value, check_values, command_to_keep, find, find_for,
+    permanent, read, to_keep,
 };
 pub use permanent::{Form, freebsd, merged};
 pub use place::default_state_dir;
@@ -75,7 +77,7 @@ pub use private_mount::{MountAgain, PrivateMountError};
 pub use restore::{Forget, Outcome, RestoreReport, Restored};
 pub use saved::{
     SaveError, SavedFile, check_savable, contents as saved_text, is_of_mount, keeping, of_mount,
-    remove_saved, save, saved,
+    remove_saved, save, saved, would_save,
 };
 pub use setting::{Assignment, Backend, Machine, Scope, Setting, Unit};
 pub use standing::{Standing, standing};

@@ -8,6 +8,7 @@ use crate::permanent::merged;
 use crate::setting::{Assignment, Backend, Machine, Setting};
 use crate::settings::ALL;
 use goodput_model::nearest;
+use goodput_model::shell::word;
 
 /// The setting called `name` on this host; for a sysctl, its file must exist. The error for an unknown name
 /// lists the most similar existing names.
@@ -38,18 +39,35 @@ pub fn read(setting: &SettingRef) -> Result<String, SettingError> {
     machine(setting)?.read(setting)
 }
 
-/// What settings of either end need, according to `form`: files of the far end are marked as such.
-pub fn at_both_ends<'a>(
+/// How to keep these values after a reboot: commands that write the same files as [`crate::save`], or, for a setting of
+/// the plan, what the application must do. `host` is the address of the host that stands for an end, if it is changed by
+/// SSH. Empty if no setting of this name is known here and no such host has it.
+pub fn to_keep<'a>(
     assignments: impl IntoIterator<Item = (&'a SettingRef, &'a str)>,
-    form: impl Fn(&SettingRef, &str) -> Vec<Permanent>,
+    host: impl Fn(EndName) -> Option<String>,
 ) -> Vec<Permanent> {
     merged(assignments.into_iter().flat_map(|(setting, value)| {
-        let mut files = form(setting, value);
-        if setting.end == EndName::Far {
-            files.iter_mut().for_each(|one| one.file = format!("the far end's {}", one.file));
+        let host = host(setting.end);
+        match find_for(setting) {
+            Ok(known) if known.is_plan() => permanent(setting, value).unwrap_or_default(),
+            Err(_) if host.is_none() => Vec::new(),
+            _ => vec![Permanent {
+                file: match (&host, setting.end) {
+                    (Some(_), _) => "a shell here".into(),
+                    (None, EndName::Near) => "a root shell".into(),
+                    (None, EndName::Far) => "a root shell at the far end".into(),
+                },
+                lines: command_to_keep(setting, value, host.as_deref()),
+            }],
         }
-        files
     }))
+}
+
+/// The command that sets a value now and keeps it after a reboot; `host` as in [`to_keep`].
+pub fn command_to_keep(setting: &SettingRef, value: &str, host: Option<&str>) -> String {
+    let own = SettingRef { end: EndName::Near, ..setting.clone() };
+    let on = host.map(|host| format!(" --on {}", word(host))).unwrap_or_default();
+    format!("goodput settings set --save {}{on}", word(&format!("{own}={value}")))
 }
 
 /// Refuses a setting without the device, class or route that it needs, or with one that it does not have. Settings that

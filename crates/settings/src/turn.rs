@@ -1,11 +1,13 @@
 //! One run at a time changes a network namespace: a second one would measure the first one's changes.
 //!
-//! A run's journal shows that the run is at work: it is locked as long as the run lives, even if the run is killed.
+//! A run's journal shows that the run is at work: it is locked as long as the run lives, even if the run is killed. A run
+//! that changes this host by SSH has a process here.
 
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::by_ssh;
 use crate::error::SettingError;
 use crate::journal::{self, Asker, JournalFile};
 use crate::place::Place;
@@ -37,6 +39,14 @@ impl Drop for Turn {
     }
 }
 
+/// The journal, or an error and no journal if a run changes this host by SSH.
+fn alone(journal: JournalFile, place: &Place) -> Result<JournalFile, SettingError> {
+    let Some(pid) = by_ssh::at_work(place) else { return Ok(journal) };
+    // An empty journal does no harm.
+    let _ = journal.close();
+    Err(SettingError::Busy { pid })
+}
+
 /// A journal in `state_dir`, as soon as no other run is at work in `place`.
 pub(crate) fn take(
     state_dir: &Path,
@@ -46,7 +56,8 @@ pub(crate) fn take(
     let patience = if asker == Asker::User { TURN_TIMEOUT } else { Duration::ZERO };
     let began = Instant::now();
     loop {
-        match journal::begin(state_dir, place, asker) {
+        let begun = journal::begin(state_dir, place, asker);
+        match begun.and_then(|journal| alone(journal, place)) {
             Err(SettingError::Busy { .. }) if began.elapsed() < patience => sleep(POLL_INTERVAL),
             other => return other,
         }

@@ -65,3 +65,39 @@ fn a_run_of_several_steps_keeps_its_turn_between_them() {
         assert_eq!(crate::leftovers(state_dir), []);
     });
 }
+
+/// The process that a run by SSH leaves in this namespace, as its command line shows it. It ends with its input.
+fn a_run_by_ssh(name: &str) -> std::process::Child {
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "echo ready; read line", name, "mark", "30"]);
+    let pipes = shell.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut run = pipes.spawn().unwrap();
+    let mut ready = String::new();
+    let said = run.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(said), &mut ready).unwrap();
+    assert_eq!(ready, "ready\n");
+    run
+}
+
+#[test]
+fn a_run_by_ssh_keeps_others_out_until_it_ends() {
+    in_scene(|state_dir| {
+        let mut run = a_run_by_ssh(crate::DEAD_MAN);
+        let busy = |refused: Result<(), SettingError>| match refused {
+            Err(SettingError::Busy { pid }) => pid,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(busy(Changes::begin(state_dir, guard()).map(drop)), run.id());
+        assert_eq!(busy(Turn::take(state_dir).map(drop)), run.id());
+        let elsewhere =
+            namespace::in_new_namespace(|| Changes::begin(state_dir, guard()).map(drop));
+        assert!(elsewhere.unwrap().is_ok());
+        drop(run.stdin.take());
+        run.wait().unwrap();
+        let mut other = a_run_by_ssh("something-else");
+        assert!(Changes::begin(state_dir, guard()).is_ok());
+        drop(other.stdin.take());
+        other.wait().unwrap();
+        assert_eq!(crate::leftovers(state_dir), []);
+    });
+}

@@ -9,7 +9,7 @@ use goodput_model::record::{Ends, FORMAT_VERSION};
 use goodput_model::{
     EndName, Finding, Kind, Known, LimitAmount, Place, Record, Transport, Verdict,
 };
-use goodput_settings::permanent;
+use goodput_settings::{permanent, to_keep};
 
 use crate::error::EngineError;
 use crate::result::call_sizes;
@@ -17,9 +17,6 @@ use crate::result::doubts::doubts;
 use crate::result::measurement::{Incomplete, Measurement};
 use crate::result::mount;
 use crate::result::outcome::outcome;
-
-/// Part of the names of files that belong to FreeBSD.
-const FREEBSD: &str = "FreeBSD";
 
 /// A record, and what each rule's witness read in its main direction.
 pub struct Conclusion {
@@ -139,19 +136,15 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
     }
 }
 
-/// Gives a finding whose remedy is a setting of ours the permanent form of the first value to try. If
-/// the rule names a file itself, or FreeBSD's, that file stays.
+/// Adds to a finding whose remedy is a setting of ours how to keep the first value to try. It takes the place of what
+/// the rule says about the same file.
 fn keep_for_good(finding: &mut Finding) {
     let Some(change) = finding.changes.first() else { return };
     // A setting that this version does not know has no known permanent form.
-    let ours = permanent(&change.setting, &change.to).unwrap_or_default();
-    let of_rule = std::mem::take(&mut finding.permanent);
-    let said = |file: &str| {
-        let freebsd = |file: &str| file.contains(FREEBSD);
-        of_rule.iter().any(|p| p.file == file || freebsd(&p.file) && freebsd(file))
-    };
-    finding.permanent = ours.into_iter().filter(|p| !said(&p.file)).collect();
-    finding.permanent.extend(of_rule);
+    let files = permanent(&change.setting, &change.to).unwrap_or_default();
+    let ours = to_keep([(&change.setting, change.to.as_str())], |_| None);
+    finding.permanent.retain(|of_rule| !files.iter().any(|file| file.file == of_rule.file));
+    finding.permanent.splice(0..0, ours);
 }
 
 fn diagnoses(measurement: &Measurement) -> Vec<(EndName, Diagnosis)> {

@@ -19,8 +19,11 @@ pub fn run(name: &str) -> Result<Exit> {
 
 /// Prints the page of one setting.
 pub fn setting(setting: &SettingRef) -> Result<Exit> {
-    goodput_settings::find(&setting.name)?;
-    print(&registries::setting_pages(&setting.to_string()).concat())
+    let pages = registries::setting_pages(&setting.to_string());
+    if pages.is_empty() {
+        goodput_settings::find(&setting.name)?;
+    }
+    print(&pages.concat())
 }
 
 fn print(page: &str) -> Result<Exit> {

@@ -66,7 +66,7 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
     settle_leftovers(&request.state_dir);
     let announced = announced(state, &args.output, "test", host, &request.started);
     let live = Live::new(&args.output, &request.plan, host).announced(announced);
-    Runs { output: &args.output, live, text: report::file_parts::text, judge: conclusive }
+    Runs { output: &args.output, live, text: &report::file_parts::text, judge: conclusive }
         .report(async |interrupt, listener| file_parts(&request, interrupt, listener).await)
 }
 

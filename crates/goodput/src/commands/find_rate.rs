@@ -38,7 +38,7 @@ pub fn run(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result
         .with_status(&request.plan, None)
         .announced(announced);
     let text = report::rate_search::text;
-    Runs { output: &args.output, live, text, judge: found }
+    Runs { output: &args.output, live, text: &text, judge: found }
         .report(async |interrupt, listener| find_rate(&request, interrupt, listener).await)
 }
 

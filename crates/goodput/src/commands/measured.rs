@@ -179,7 +179,7 @@ pub struct Runs<'a> {
     /// Shows what happens meanwhile.
     pub live: Live,
     /// The report.
-    pub text: fn(&Record) -> String,
+    pub text: &'a dyn Fn(&Record) -> String,
     /// What the record shows, if nothing went wrong.
     pub judge: fn(&Record) -> Exit,
 }

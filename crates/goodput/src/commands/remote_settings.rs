@@ -8,20 +8,28 @@ use goodput_remote::{Access, Address, Host, RemoteChanges, RemoteError, SavedThe
 
 use super::{rounding, saved};
 use crate::exit::Exit;
-use crate::report::permanent;
+use crate::report::style;
 use crate::screen;
 
 /// Lists the settings that can be changed there, with their present values: the lines that contain `containing`.
 pub fn list(address: &Address, access: &Access, containing: Option<&str>) -> Result<Exit> {
     let mut host = Host::open(address, access)?;
+    let mut shown = 0;
     for setting in host.list()? {
         let (name, value, meaning) = (setting.setting, setting.value, setting.meaning);
         let line = format!("{name:<34} {value:<24} {meaning}");
         if containing.is_none_or(|text| line.contains(text)) {
             screen::line(line.trim_end())?;
+            shown += 1;
         }
     }
-    Ok(Exit::Fine)
+    match containing.filter(|_| shown == 0) {
+        Some(text) => bail!(
+            "{address} has no setting with {text:?} in its line; without it, the list shows all settings there. \
+             `goodput settings get {text} --on {address}` says why a setting is missing"
+        ),
+        None => Ok(Exit::Fine),
+    }
 }
 
 /// Prints the value in effect there.
@@ -53,13 +61,13 @@ pub fn set(
         changes.check_savable(&assignment(value))?;
     }
     let effective = changes.apply(setting, value)?;
-    let files = changes.permanent(setting, &effective);
     let notes = of_polling(&mut changes, setting)?;
     // If this fails, dropping `changes` restores the old values.
     let kept = match is_saved {
         true => changes.save(&assignment(&effective))?,
         false => Vec::new(),
     };
+    let keepable = !is_saved && changes.check_savable(&assignment(&effective)).is_ok();
     changes.keep()?;
     let paths: Vec<_> = kept.iter().map(|file| file.path.as_str()).collect();
     let until = match is_saved {
@@ -69,8 +77,10 @@ pub fn set(
     screen::line(format_args!("{address}: {setting}: {before} → {effective} ({until})"))?;
     rounding::warn(setting, value, &effective);
     warn_of_overruled(address, &kept);
-    for line in permanent::lines(&files).iter().filter(|_| !is_saved) {
-        screen::line(format_args!("to keep it there, {line}"))?;
+    if keepable {
+        let host = address.to_string();
+        let command = goodput_settings::command_to_keep(setting, &effective, Some(&host));
+        screen::line(format_args!("to keep it there: {}", style::strong(command)))?;
     }
     for note in notes {
         screen::line(note)?;
@@ -149,7 +159,10 @@ pub fn remove_saved(address: &Address, access: &Access) -> Result<Exit> {
     let mut exit = Exit::Fine;
     for (file, outcome) in removed {
         match outcome {
-            Ok(()) => screen::line(format_args!("{address}: removed {}", described(&file)))?,
+            Ok(()) => {
+                let what = if file.whole { "" } else { "goodput's lines from " };
+                screen::line(format_args!("{address}: removed {what}{}", described(&file)))?;
+            }
             Err(why) => {
                 exit = if why.not_permitted() { Exit::NotPermitted } else { Exit::CouldNot };
                 screen::say(format_args!("goodput: {why}"));

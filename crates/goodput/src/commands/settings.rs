@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use goodput_model::{EndName, Permanent, SettingRef};
 use goodput_settings::allowlist::AllowedSettings;
 use goodput_settings::{
-    Awaited, Changes, Forget, GuardProgram, Leftover, Patience, RestoreReport, Whereabouts,
+    Awaited, Changes, Forget, GuardProgram, Leftover, Patience, RestoreReport, Setting,
+    Whereabouts, is_of_mount,
 };
 use rustix::process::geteuid;
 
@@ -135,15 +136,25 @@ pub fn warn_of_leftovers(state_dir: &Path) {
     }
 }
 
-/// Each file, and its required content.
+/// The files that `--save` would write, with all of their text. What it can't save here belongs to an application or to
+/// the far end, and is shown with what to do there.
 fn show_files(assignments: &[String]) -> Result<Exit> {
-    let mut files = Vec::new();
-    for assignment in assignments {
-        let (setting, value) = assigned(assignment)?;
-        goodput_settings::check_value(&setting, &value)?;
-        files.extend(goodput_settings::permanent(&setting, &value)?);
+    let assigned: Vec<_> = assignments.iter().map(|text| assigned(text)).collect::<Result<_>>()?;
+    for (setting, value) in assigned.iter().filter(|(setting, _)| !is_of_mount(setting)) {
+        goodput_settings::check_value(setting, value)?;
     }
-    for Permanent { file, lines } in goodput_settings::merged(files) {
+    let is_ours = |(setting, _): &&(SettingRef, String)| {
+        let is_plan = goodput_settings::find_for(setting).is_ok_and(Setting::is_plan);
+        is_of_mount(setting) || setting.end == EndName::Near && !is_plan
+    };
+    let (ours, others): (Vec<_>, Vec<_>) = assigned.iter().partition(is_ours);
+    let ours: Vec<_> = ours.into_iter().cloned().collect();
+    let program = std::env::current_exe().context("can't find the program that runs")?;
+    let files = goodput_settings::would_save(&ours, &program)?;
+    let elsewhere = others.into_iter().map(|(setting, value)| (setting, value.as_str()));
+    for Permanent { file, lines } in
+        files.into_iter().chain(goodput_settings::to_keep(elsewhere, |_| None))
+    {
         screen::line(format_args!("# {file}\n{lines}\n"))?;
     }
     Ok(Exit::Fine)

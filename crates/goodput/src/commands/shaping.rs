@@ -47,7 +47,7 @@ pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
         true => Ok(()),
         false => compare_with_last(record).context("the history was not read"),
     };
-    Runs { output: &args.output, live, text: report::shaping::text, judge: judged }.report_after(
+    Runs { output: &args.output, live, text: &report::shaping::text, judge: judged }.report_after(
         async |interrupt, listener| shaping(&request, interrupt, listener).await,
         last,
     )

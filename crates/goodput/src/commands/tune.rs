@@ -52,12 +52,15 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
             true if record.incomplete.is_none() => keep(record, &request.hosts, &request.state_dir),
             _ => Ok(()),
         };
+        let to_keep = report::tune::to_keep(record);
         if let Some(tuning) = &mut record.tuning {
-            tuning.to_keep = report::tune::to_keep(tuning);
+            tuning.to_keep = to_keep;
         }
         kept
     };
-    Runs { output: &args.output, live, text: report::tune::text, judge: tried }
+    let host = |end| request.hosts.at(end).map(ToString::to_string);
+    let text = |record: &Record| report::tune::text_with(record, &host);
+    Runs { output: &args.output, live, text: &text, judge: tried }
         .report_after(async |interrupt, listener| tune(&request, interrupt, listener).await, last)
 }
 

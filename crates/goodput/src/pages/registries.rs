@@ -62,17 +62,28 @@ pub fn setting_pages(name: &str) -> Vec<String> {
     let bare = name.split('=').next().unwrap_or(name);
     let Ok(setting) = bare.parse::<SettingRef>() else { return Vec::new() };
     let named = settings::ALL.iter().copied().find(|known| known.id == setting.name);
+    let on_freebsd = on_freebsd(&setting.name);
     let Some(known) = named.or_else(|| goodput_settings::find(&setting.name).ok()) else {
-        return Vec::new();
+        let page = on_freebsd.map(|text| format!("\n## `{}`\n\n{text}", setting.name));
+        return page.into_iter().collect();
     };
     let (page, here) = (super::setting(known), here(&setting));
     vec![match known.id == setting.name {
-        true => page + &here,
+        true => page + &here + &on_freebsd.unwrap_or_default(),
         false => {
             let family = known.id;
             format!("\n## `{}`\n\nOne of the settings of `{family}`.\n\n{here}{page}", setting.name)
         }
     }]
+}
+
+/// What a setting does on a FreeBSD host.
+fn on_freebsd(name: &str) -> Option<String> {
+    let (meaning, values) = goodput_remote::systems::described_on_freebsd(name)?;
+    Some(format!(
+        "- on FreeBSD, by SSH: {meaning}\n- values there: {values}\n- its value there: `goodput settings list {name} --on \
+         ssh://root@HOST`\n"
+    ))
 }
 
 /// What this host has, if one value of it is named.
@@ -104,6 +115,16 @@ mod tests {
             assert_eq!(setting_pages(setting.example).len(), 1, "{}", setting.example);
         }
     }
+
+    #[test]
+    fn settings_of_freebsd_have_pages_here() {
+        let page = setting_pages("sysctl.kern.polling.user_frac").concat();
+        assert!(page.contains("percent of the CPU") && page.contains("0 to 99"), "{page}");
+        let page = setting_pages("polling@em0").concat();
+        assert!(page.contains("deferred") && page.contains("on FreeBSD, by SSH"), "{page}");
+        assert!(setting_pages("sysctl.kern.polling.nonsense").is_empty());
+    }
+
     #[test]
     fn a_member_of_a_family_has_its_name_and_value_before_the_familys_page() {
         let page = setting_pages("sysctl.kernel.ostype").concat();

@@ -14,7 +14,7 @@ pub(super) fn add(out: &mut String, test: &ShapingTest) {
         bucket(out, enough);
     }
     lines(out, "to try", test.changes.iter().map(change));
-    lines(out, "with tc", test.commands.iter().cloned());
+    lines(out, "with tc", test.commands.iter().map(style::strong));
     lines(out, "for good", permanent::lines(&test.permanent));
 }
 

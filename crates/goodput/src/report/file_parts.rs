@@ -8,7 +8,7 @@ use super::compare::{notes, runs};
 use super::effect::with_interval;
 use super::style;
 use super::table::Table;
-use crate::shell;
+use goodput_model::shell;
 
 /// Arms, sizes and clients that show the differences between ways to send files.
 const WAYS_TO_SEND: &str = "mover=copy,sendfile socket.cork=off,on socket.nodelay=off,on --sizes 9M,32M,64M --clients 1,16";

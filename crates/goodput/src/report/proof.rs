@@ -27,7 +27,7 @@ pub(super) fn add(out: &mut String, record: &Record, test: &ShapingTest) {
     }
     lines(out, "left out", proof.left_out.iter().cloned());
     line(out, "result", &gives(test, proof, comparison));
-    lines(out, "commands", proof.commands.iter().cloned());
+    lines(out, "commands", proof.commands.iter().map(style::strong));
     lines(out, "for good", permanent::lines(&proof.permanent));
     line(out, "runs", &compare::runs(comparison));
 }

@@ -10,7 +10,7 @@ use goodput_settings::Setting;
 use super::labelled::{line, lines};
 use super::{permanent, style};
 use crate::args::{MeasureArgs, Words};
-use crate::shell;
+use goodput_model::shell;
 
 /// A finding's remedies, and how to make the change permanent.
 pub(super) fn all(out: &mut String, finding: &Finding) {

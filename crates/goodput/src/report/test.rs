@@ -11,7 +11,7 @@ use super::{
     peer, placement, remedy, storage, style, thinned,
 };
 use crate::args::MeasureArgs;
-use crate::shell;
+use goodput_model::shell;
 
 /// What to show beyond the usual.
 #[derive(Debug, Clone, Copy, Default)]

@@ -11,16 +11,22 @@ use goodput_settings::Setting;
 use super::labelled::{line, lines};
 use super::table::Table;
 use super::{compare, mechanism, permanent, style};
-use crate::shell;
+use goodput_model::shell;
 
 /// The whole report.
 pub fn text(record: &Record) -> String {
+    text_with(record, &|end| address(record, end))
+}
+
+/// The same for changes at hosts that `host` names by the end for which they stand. The record of a mere plan doesn't.
+pub fn text_with(record: &Record, host: Host<'_>) -> String {
     let Some(tuning) = &record.tuning else { return String::new() };
     let mut out = String::from("\n");
     out += &tried(tuning);
     lines(&mut out, "not tried", not_tried(tuning));
+    lines(&mut out, "by hand", by_hand(tuning, host));
     if tuning.is_plan_only() {
-        lines(&mut out, "undo", tuning.steps.iter().filter_map(|step| undo(&step.change)));
+        lines(&mut out, "undo", tuning.steps.iter().filter_map(|step| undo(&step.change, host)));
     }
     let rate = &record.result.goodput_bits_per_s;
     line(&mut out, "start", &format!("{rate}{}", limited(&record.verdict)));
@@ -31,7 +37,7 @@ pub fn text(record: &Record) -> String {
         // That nothing was tried stands below.
         [] if tuning.is_plan_only() => {}
         [] => line(&mut out, "proven", tuning.nothing()),
-        proven => keep(&mut out, proven, &tuning.kept_in),
+        proven => keep(&mut out, proven, &tuning.kept_in, host),
     }
     line(&mut out, "stopped", &tuning.stopped);
     out + &compare::notes(record)
@@ -120,6 +126,15 @@ fn not_tried(tuning: &Tuning) -> Vec<String> {
     reasons.iter().map(|(why, changes)| format!("{}: {why}", changes.join(", "))).collect()
 }
 
+/// The commands for who administrates the far end, which does not let goodput make these changes: after each, a test
+/// shows what it is worth.
+fn by_hand(tuning: &Tuning, host: Host<'_>) -> Vec<String> {
+    let refused = tuning.steps.iter().filter(|step| {
+        step.outcome == TuningOutcome::NotPermitted && step.change.setting.end == EndName::Far
+    });
+    refused.map(|step| setting_command(&step.change.setting, &step.change.to, host)).collect()
+}
+
 fn assignment(Change { setting, to, .. }: &Change) -> String {
     format!("{setting}={to}")
 }
@@ -155,41 +170,48 @@ fn whole(out: &mut String, tuning: &Tuning, comparison: &Comparison) {
 }
 
 /// The commands that keep the proven changes, without colours; none if they are kept already.
-pub fn to_keep(tuning: &Tuning) -> Vec<String> {
+pub fn to_keep(record: &Record) -> Vec<String> {
+    let Some(tuning) = &record.tuning else { return Vec::new() };
     let open = tuning.proven.iter().filter(|_| tuning.kept_in.is_empty());
-    open.map(|change| anstream::adapter::strip_str(&command(change)).to_string()).collect()
+    let host = |end| address(record, end);
+    open.map(|change| anstream::adapter::strip_str(&keeping(change, &host)).to_string()).collect()
+}
+
+/// Maps an end to the address of the host that stands for it, if it is changed by SSH.
+pub type Host<'a> = &'a dyn Fn(EndName) -> Option<String>;
+
+fn address(record: &Record, end: EndName) -> Option<String> {
+    let host = record.changed_hosts.iter().find(|host| host.end == end);
+    host.map(|host| host.address.clone())
 }
 
 /// The proven changes, and how to save those that aren't saved yet.
-fn keep(out: &mut String, proven: &[Change], kept_in: &[String]) {
+fn keep(out: &mut String, proven: &[Change], kept_in: &[String], host: Host<'_>) {
     lines(out, "proven", proven.iter().map(assignment));
     // Either all are saved or none: only the combination is proven.
     let open: Vec<&Change> = proven.iter().filter(|_| kept_in.is_empty()).collect();
     if !kept_in.is_empty() {
         line(out, "kept", &format!("now, and after a reboot by {}", kept_in.join(", ")));
-        lines(out, "undo", undo_kept(proven, kept_in));
+        lines(out, "undo", undo_kept(proven, kept_in, host));
     }
-    lines(out, "to keep", open.iter().map(|change| command(change)));
-    let forms = open.iter().map(|change| (&change.setting, change.to.as_str()));
-    // The permanent form of a setting that only the far end knows is unknown.
-    let form = |setting: &SettingRef, value: &str| {
-        goodput_settings::permanent(setting, value).unwrap_or_default()
-    };
-    lines(out, "for good", permanent::lines(&goodput_settings::at_both_ends(forms, form)));
+    lines(out, "to keep", open.iter().map(|change| keeping(change, host)));
+    let of_application = open.iter().filter(|change| is_plan(&change.setting));
+    let of_application = of_application.map(|change| (&change.setting, change.to.as_str()));
+    let forms = goodput_settings::to_keep(of_application, |_| None);
+    lines(out, "for good", permanent::lines(&forms));
 }
 
-/// The commands that remove the files of each host, and that restore the old values of this host now.
-fn undo_kept(proven: &[Change], kept_in: &[String]) -> Vec<String> {
-    let host = |file: &String| Some(file.strip_prefix("ssh://")?.split_once(": ")?.0.to_owned());
-    let mut hosts: Vec<Option<String>> = kept_in.iter().map(host).collect();
+/// The commands that remove the files of each host, and that restore the old values now.
+fn undo_kept(proven: &[Change], kept_in: &[String], host: Host<'_>) -> Vec<String> {
+    let kept_at = |file: &String| Some(file.strip_prefix("ssh://")?.split_once(": ")?.0.to_owned());
+    let mut hosts: Vec<Option<String>> = kept_in.iter().map(kept_at).collect();
     hosts.dedup();
-    let all_here = hosts.iter().all(Option::is_none);
     let removes = |host: Option<String>| {
         let on = host.map(|host| format!(" --on ssh://{host}")).unwrap_or_default();
         let command = style::strong(format!("goodput settings undo --saved{on}"));
         format!("{command}  # removes what was saved; the values stay until a reboot")
     };
-    let restores = proven.iter().filter(|_| all_here).filter_map(undo);
+    let restores = proven.iter().filter_map(|change| undo(change, host));
     hosts.into_iter().map(removes).chain(restores).collect()
 }
 
@@ -197,25 +219,38 @@ fn is_plan(setting: &SettingRef) -> bool {
     goodput_settings::find_for(setting).is_ok_and(Setting::is_plan)
 }
 
-/// The command that makes a change until the next boot.
-fn command(Change { setting, to, .. }: &Change) -> String {
-    command_for(setting, to)
+/// The command that makes a change and keeps it after a reboot.
+fn keeping(Change { setting, to, .. }: &Change, host: Host<'_>) -> String {
+    if is_plan(setting) {
+        return format!("in the application: {setting}={to}");
+    }
+    let host = host(setting.end);
+    let command = goodput_settings::command_to_keep(setting, to, host.as_deref());
+    at_its_end(setting, host.as_deref(), &command)
 }
 
-/// The command that restores a setting's old value; `None` if the change lasts only for the measurement, or if the old
-/// value is unknown.
-fn undo(Change { setting, from, .. }: &Change) -> Option<String> {
+/// The command that restores a setting's old value until the next boot; `None` if the change lasts only for the
+/// measurement, or if the old value is unknown.
+fn undo(Change { setting, from, .. }: &Change, host: Host<'_>) -> Option<String> {
     let from = from.as_deref().filter(|_| !is_plan(setting))?;
-    Some(command_for(setting, from))
+    Some(setting_command(setting, from, host))
 }
 
-fn command_for(setting: &SettingRef, to: &str) -> String {
+/// The command that gives a setting a value until the next boot.
+fn setting_command(setting: &SettingRef, value: &str, host: Host<'_>) -> String {
+    let host = host(setting.end);
     let own = SettingRef { end: EndName::Near, ..setting.clone() };
-    let command = format!("goodput settings set {}", shell::word(&format!("{own}={to}")));
-    match setting.end {
-        _ if is_plan(setting) => format!("in the application: {setting}={to}"),
-        EndName::Near => style::strong(command),
-        EndName::Far => format!("at the far end: {}", style::strong(command)),
+    let on = host.as_ref().map(|host| format!(" --on {}", shell::word(host))).unwrap_or_default();
+    let command = format!("goodput settings set {}{on}", shell::word(&format!("{own}={value}")));
+    at_its_end(setting, host.as_deref(), &command)
+}
+
+/// A command, with the place where it is typed if that is not here.
+fn at_its_end(setting: &SettingRef, host: Option<&str>, command: &str) -> String {
+    let command = style::strong(command);
+    match (setting.end, host) {
+        (EndName::Far, None) => format!("at the far end: {command}"),
+        _ => command.to_string(),
     }
 }
 
@@ -290,6 +325,18 @@ mod tests {
     }
 
     #[test]
+    fn what_the_far_end_refuses_can_be_set_there_by_hand() {
+        let far = change("far:sysctl.net.ipv4.tcp_rmem", None, "4096 131072 8388608");
+        let refused = [far, wmem()].map(|change| {
+            step(change, TuningOutcome::NotPermitted, "settings of this host are for its keys")
+        });
+        let said = report(refused.to_vec(), Vec::new(), &[], "nothing is left to try");
+        let command = "by hand     at the far end: goodput settings set 'sysctl.net.ipv4.tcp_rmem=4096 131072 8388608'";
+        assert!(said.contains(command), "{said}");
+        assert_eq!(said.matches("settings set").count(), 1, "root here is another matter: {said}");
+    }
+
+    #[test]
     fn the_commands_that_keep_a_change_have_no_colours() {
         let tuning = |kept_in: &[&str]| Tuning {
             purpose: Purpose::Throughput,
@@ -301,9 +348,22 @@ mod tests {
             run_length: None,
             stopped: "nothing is left to try".into(),
         };
-        let set = "goodput settings set 'sysctl.net.ipv4.tcp_wmem=4096 16384 4194304'";
-        assert_eq!(to_keep(&tuning(&[])), [set, "in the application: chunk=1M"]);
-        assert!(to_keep(&tuning(&["/etc/sysctl.d/90-goodput.conf"])).is_empty());
+        let record = |kept_in: &[&str]| {
+            let record = include_str!("example/record.json");
+            let mut record: Record = serde_json::from_str(record).unwrap();
+            record.tuning = Some(tuning(kept_in));
+            record
+        };
+        let set = "goodput settings set --save 'sysctl.net.ipv4.tcp_wmem=4096 16384 4194304'";
+        assert_eq!(to_keep(&record(&[])), [set, "in the application: chunk=1M"]);
+        assert!(to_keep(&record(&["/etc/sysctl.d/90-goodput.conf"])).is_empty());
+        let by_ssh = goodput_model::ChangedHost {
+            end: EndName::Near,
+            address: "ssh://root@a".into(),
+            system: "Linux".into(),
+        };
+        let there = Record { changed_hosts: vec![by_ssh], ..record(&[]) };
+        assert_eq!(to_keep(&there)[0], format!("{set} --on ssh://root@a"));
     }
 
     #[test]
@@ -321,6 +381,6 @@ mod tests {
             "nothing is left to try",
         );
         assert!(there.contains("undo --saved --on ssh://root@b  #"), "{there}");
-        assert!(!there.contains("settings set"), "{there}");
+        assert_eq!(there.matches(restores).count(), 1, "{there}");
     }
 }

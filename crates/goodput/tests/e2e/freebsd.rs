@@ -103,7 +103,7 @@ fn settings_are_listed_read_and_changed() {
     let changed = host.settings(&["set", "polling@em0=on"]);
     for part in [
         "off → on",
-        "/etc/rc.conf: ifconfig_em0=\"${ifconfig_em0} polling\"",
+        "to keep it there: goodput settings set --save polling@em0=on --on ssh://b\n",
         "150000 packets/s from em0",
     ] {
         assert!(
@@ -210,6 +210,7 @@ fn what_is_kept_stands_in_marked_lines_and_can_be_removed() {
     }
     let removed = host.settings(&["undo", "--saved"]);
     assert!(removed.status.success(), "{}{}", stdout(&removed), stderr(&removed));
+    assert!(stdout(&removed).contains("removed goodput's lines from /etc/rc.conf: polling"));
     assert_eq!(std::fs::read_to_string(host.file("rc.conf")).unwrap(), "hostname=\"b\"\n");
     assert!(!host.file("sysctl.conf").exists());
     // A file that can't be written leaves the value as it was.

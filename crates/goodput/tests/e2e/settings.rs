@@ -233,7 +233,10 @@ fn files_that_keep_values_are_printed_and_none_is_written() {
     let text = stdout(&home.run(&arguments));
     assert!(text.contains("# /etc/sysctl.d/"), "{text}");
     assert!(text.contains("net.ipv4.tcp_rmem = 4096 131072 6291456\n"), "{text}");
-    assert!(text.contains("[FairQueueing]"), "{text}");
+    // There is no eth0 that networkd configures here.
+    let at_boot = "settings set \"qdisc.kind@eth0=fq\"";
+    assert!(text.contains("# /etc/systemd/system/goodput-settings.service\n"), "{text}");
+    assert!(text.contains(at_boot), "{text}");
     let file = text.lines().find_map(|line| line.strip_prefix("# /etc/sysctl.d/")).unwrap();
     let there = std::fs::read_to_string(format!("/etc/sysctl.d/{file}")).unwrap_or_default();
     assert!(!there.contains("4096 131072 6291456"), "it was written: {there}");

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
-use goodput_model::{Permanent, SettingRef};
+use goodput_model::SettingRef;
 use goodput_settings::{Assignment, Became, Outcome, RestoreReport, SettingError};
 
 use crate::address::Address;
@@ -128,12 +128,6 @@ impl RemoteChanges {
     /// When the connection is lost, or what the host prints is not understood.
     pub fn polling(&mut self, device: &str) -> Result<Option<PollingRates>, RemoteError> {
         self.host.system.polling(&mut self.host.session, device)
-    }
-
-    /// The files that make `value` of a setting survive a reboot of the host.
-    pub fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
-        let Ok(setting) = its_own(setting) else { return Vec::new() };
-        self.host.system.permanent(&setting, value)
     }
 
     /// Refuses values that [`RemoteChanges::apply`] would refuse one after the other, as far as that is known without a

@@ -18,6 +18,8 @@ use crate::system::System;
 pub struct SavedThere {
     /// The file.
     pub path: String,
+    /// Whether the file is all goodput's.
+    pub whole: bool,
     /// The values that they keep.
     pub keeps: Vec<Assignment>,
     /// Whether they are as goodput wrote them.
@@ -29,7 +31,8 @@ pub struct SavedThere {
 impl SavedThere {
     /// Lines in the file of `keeper`. Whether others overrule them is not known yet.
     fn new(keeper: &Keeper, keeps: Vec<Assignment>, intact: bool) -> Self {
-        Self { path: keeper.path.clone(), keeps, intact, overruled: Vec::new() }
+        let (path, whole) = (keeper.path.clone(), keeper.whole);
+        Self { path, whole, keeps, intact, overruled: Vec::new() }
     }
 
     /// The same with what others overrule.
@@ -44,6 +47,8 @@ pub type Removed = (SavedThere, Result<(), RemoteError>);
 /// Begins and ends our lines in a file that is not all ours. Also literal patterns of sed(1).
 const BEGIN: &str = "# BEGIN goodput";
 const END: &str = "# END goodput";
+/// Follows the beginning if goodput made the file: without our lines, and if nobody added any, the file then goes, too.
+const MADE: &str = "# goodput made this file\n";
 
 /// Prints what is at a path: `none`, `link`, `other`, or `file`, its checksum, how many times our lines begin and end,
 /// and then our lines, or all of them.
@@ -52,8 +57,8 @@ const SHOW: &str = "f=$1; if [ -L \"$f\" ]; then echo link; elif [ ! -e \"$f\" ]
     cksum <\"$f\" || exit; if [ \"$2\" = whole ]; then echo 1 1; cat \"$f\"; else \
     echo $(grep -c -x \"$3\" \"$f\") $(grep -c -x \"$4\" \"$f\"); sed -n \"/^$3\\$/,/^$4\\$/p\" \"$f\"; fi; fi";
 
-/// Replaces a file in one step, if it still has the checksum: removes our lines and appends the text to the rest. A
-/// file that would be empty is removed. A draft on a full disk never takes the file's place; cat(1) says why, a shell
+/// Replaces a file in one step, if it still has the checksum: removes our lines and appends the text to the rest. If
+/// `$8` is `goes`, a file that would be empty is removed. A draft on a full disk never takes the file's place; cat(1) says why, a shell
 /// may not.
 const WRITE: &str = "f=$1; [ \"$(cksum 2>/dev/null <\"$f\")\" = \"$2\" ] || { echo \"$f was changed meanwhile\" >&2; exit 1; }; \
     umask 022; mkdir -p \"${f%/*}\" || exit; t=$f.goodput.$$; trap 'rm -f \"$t\"' EXIT; \
@@ -61,7 +66,7 @@ const WRITE: &str = "f=$1; [ \"$(cksum 2>/dev/null <\"$f\")\" = \"$2\" ] || { ec
     { if [ \"$3\" = whole ] || [ ! -e \"$f\" ]; then :; else sed \"/^$4\\$/,/^$5\\$/d\" \"$f\" && \
     { [ -z \"$(tail -c 1 \"$f\")\" ] || echo; }; fi && printf '%b' \"$6\"; } >\"$t\" || \
     { printf '%b' \"$6\" | cat >>\"$t\"; exit 1; }; \
-    if [ -s \"$t\" ]; then { fsync \"$t\" 2>/dev/null || sync \"$t\" 2>/dev/null || sync; } && mv \"$t\" \"$f\"; \
+    if [ -s \"$t\" ] || [ \"$8\" != goes ]; then { fsync \"$t\" 2>/dev/null || sync \"$t\" 2>/dev/null || sync; } && mv \"$t\" \"$f\"; \
     else rm -f \"$f\"; fi";
 
 /// Refuses a link that goodput did not make, and makes ours before the file; `$7` is its path.
@@ -88,12 +93,14 @@ impl Keeper {
         let printed = shell.output(&command)?;
         let (what, rest) = printed.split_once('\n').unwrap_or((&printed, ""));
         match what {
-            "none" => Ok(Found { sum: String::new(), ours: None }),
+            "none" => Ok(Found { sum: String::new(), is_made: true, ours: None }),
             "file" => {
                 let (sum, rest) = rest.split_once('\n').unwrap_or((rest, ""));
                 let (times, text) = rest.split_once('\n').unwrap_or((rest, ""));
+                let is_made = text.strip_prefix(BEGIN).and_then(|rest| rest.strip_prefix('\n'));
+                let is_made = self.whole || is_made.is_some_and(|rest| rest.starts_with(MADE));
                 let ours = self.ours(shell.host(), times, text)?;
-                Ok(Found { sum: sum.into(), ours })
+                Ok(Found { sum: sum.into(), is_made, ours })
             }
             "link" => Err(self.left(shell.host(), "it is a link, which goodput never makes")),
             "other" => Err(self.left(shell.host(), "it is no file")),
@@ -116,6 +123,7 @@ impl Keeper {
                 .and_then(|rest| rest.strip_prefix('\n')?.strip_suffix(&format!("{END}\n"))),
             (false, _) => None,
         };
+        let inner = inner.map(|text| text.strip_prefix(MADE).unwrap_or(text));
         match inner.and_then(saved_text::parse) {
             Some(saved_text::Contents { keeps, intact }) => {
                 Ok(Some(SavedThere::new(self, keeps, intact)))
@@ -129,12 +137,12 @@ impl Keeper {
         RemoteError::LeftAlone { host: host.into(), path: self.path.clone(), why: why.into() }
     }
 
-    /// Makes our lines keep these values, or removes the lines.
+    /// Makes our lines keep these values, or removes the lines. `is_made` as in [`Found`].
     fn write(
         &self,
         shell: &mut dyn Shell,
         system: &dyn System,
-        sum: &str,
+        (sum, is_made): (&str, bool),
         keeps: &[Assignment],
     ) -> Result<(), RemoteError> {
         let text = match keeps {
@@ -143,11 +151,13 @@ impl Keeper {
         };
         let text = match self.whole || text.is_empty() {
             true => text,
-            false => format!("{BEGIN}\n{text}{END}\n"),
+            false => format!("{BEGIN}\n{}{text}{END}\n", if is_made { MADE } else { "" }),
         };
         // For printf(1), which restores the line breaks.
         let text = text.replace('\\', r"\\").replace('\n', r"\n");
-        let words = [&*self.path, sum, self.kind(), BEGIN, END, &text, self.link.unwrap_or("")];
+        let link = self.link.unwrap_or("");
+        let end = if is_made { "goes" } else { "stays" };
+        let words = [&*self.path, sum, self.kind(), BEGIN, END, &text, link, end];
         let purpose = format!("write {}", self.path);
         shell.output(&Command::script(purpose, &self.script(), words)).map(drop)
     }
@@ -167,6 +177,8 @@ impl Keeper {
 struct Found {
     /// Its checksum (cksum(1)); empty if there is no file.
     sum: String,
+    /// Whether goodput made the file, or would make it.
+    is_made: bool,
     ours: Option<SavedThere>,
 }
 
@@ -213,7 +225,8 @@ pub(crate) fn save(
     let mut failure = None;
     let mut written = 0;
     for plan in &plans {
-        if let Err(error) = plan.keeper.write(shell, system, &plan.sum, &plan.keeps) {
+        if let Err(error) = plan.keeper.write(shell, system, (&plan.sum, plan.is_made), &plan.keeps)
+        {
             failure = Some(error);
             break;
         }
@@ -231,10 +244,9 @@ pub(crate) fn save(
     };
     for plan in plans.drain(..written) {
         // Only the first failure is reported.
-        let _ = plan
-            .keeper
-            .found(shell)
-            .and_then(|found| plan.keeper.write(shell, system, &found.sum, &plan.before));
+        let _ = plan.keeper.found(shell).and_then(|found| {
+            plan.keeper.write(shell, system, (&found.sum, plan.is_made), &plan.before)
+        });
     }
     Err(failure)
 }
@@ -243,6 +255,7 @@ pub(crate) fn save(
 struct Plan {
     keeper: Keeper,
     sum: String,
+    is_made: bool,
     before: Vec<Assignment>,
     keeps: Vec<Assignment>,
 }
@@ -255,7 +268,8 @@ impl Plan {
             return Err(keeper.left(shell.host(), EDITED));
         }
         let before = found.ours.map(|ours| ours.keeps).unwrap_or_default();
-        Ok(Self { keeper, sum: found.sum, keeps: before.clone(), before })
+        let (sum, is_made) = (found.sum, found.is_made);
+        Ok(Self { keeper, sum, is_made, keeps: before.clone(), before })
     }
 
     fn add(&mut self, (setting, value): &Assignment) {
@@ -334,7 +348,7 @@ pub(crate) fn remove(
         };
         let Some(ours) = found.ours else { continue };
         let removed = match ours.intact {
-            true => keeper.write(shell, system, &found.sum, &[]),
+            true => keeper.write(shell, system, (&found.sum, found.is_made), &[]),
             false => Err(keeper.left(shell.host(), EDITED)),
         };
         all.push((ours, removed));

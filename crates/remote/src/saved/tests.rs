@@ -105,6 +105,29 @@ fn lines_of_ours_stand_behind_those_of_others_and_go_again() {
 }
 
 #[test]
+fn a_file_that_was_there_before_stays_even_if_it_is_empty() {
+    in_namespace(|| {
+        let mut scene = Scene::new("FreeBSD");
+        let burst = [("sysctl.kern.polling.burst_max", "1000")];
+        fs::write(scene.path("sysctl.conf"), "").unwrap();
+        let files = scene.save(&burst).unwrap();
+        assert!(!files[0].whole);
+        assert_eq!(scene.remove(), [true]);
+        assert_eq!(scene.text("sysctl.conf"), "");
+        fs::remove_file(scene.path("sysctl.conf")).unwrap();
+        scene.save(&burst).unwrap();
+        scene.save(&[("sysctl.kern.polling.burst_max", "900")]).unwrap();
+        assert_eq!(scene.remove(), [true]);
+        assert!(!scene.path("sysctl.conf").exists(), "goodput made it");
+        scene.save(&burst).unwrap();
+        let theirs = format!("{}kern.ipc.maxsockbuf=1\n", scene.text("sysctl.conf"));
+        fs::write(scene.path("sysctl.conf"), theirs).unwrap();
+        assert_eq!(scene.remove(), [true]);
+        assert_eq!(scene.text("sysctl.conf"), "kern.ipc.maxsockbuf=1\n");
+    });
+}
+
+#[test]
 fn what_freebsd_reads_after_ours_is_seen() {
     in_namespace(|| {
         let mut scene = Scene::new("FreeBSD");

@@ -8,8 +8,8 @@ use super::session::Session;
 /// The dead-man's script.
 const DEAD_MAN: &str = include_str!("dead_man.sh");
 
-/// Part of the command line of every dead-man process.
-pub(crate) const MARK: &str = "goodput-dead-man";
+/// Part of the command line of every dead-man process, by which a goodput there knows it.
+pub(crate) const MARK: &str = goodput_settings::DEAD_MAN;
 
 /// Seconds of silence after which the dead-man considers the session lost.
 const PATIENCE_S: u32 = 30;

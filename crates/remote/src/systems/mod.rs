@@ -3,6 +3,8 @@
 mod freebsd;
 mod linux;
 
+pub use freebsd::described as described_on_freebsd;
+
 use crate::command::Command;
 use crate::error::RemoteError;
 use crate::shell::Shell;

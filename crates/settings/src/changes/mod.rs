@@ -9,6 +9,7 @@ use goodput_model::{EndName, SettingRef};
 
 use crate::became::Became;
 use crate::beside;
+use crate::by_ssh;
 use crate::error::SettingError;
 use crate::guard::{Guard, GuardProgram};
 use crate::held::Patience;
@@ -73,14 +74,19 @@ impl Changes {
         let mut journal = turn::take(state_dir, &place, asker)?;
         // Who owns the changes and where they belong also counts for putting back.
         let contents = journal.contents()?;
-        match Guard::spawn(&guard, journal.path()) {
+        // A run by SSH starts its process, and then looks for guards. So one of two that begin at once sees the other.
+        let alone = |guard: Guard| match by_ssh::at_work(&place) {
+            Some(pid) => Err(SettingError::Busy { pid }),
+            None => Ok(guard),
+        };
+        match Guard::spawn(&guard, journal.path()).and_then(alone) {
             Ok(guard) => {
                 let open = Some(Open { journal, guard });
                 let (watched, became) = Default::default();
                 Ok(Self { place, contents, watched, became, settled, open })
             }
             Err(error) => {
-                // Report the guard's failure; an empty journal does no harm.
+                // Report the first failure; an empty journal does no harm.
                 let _ = journal.close();
                 Err(error)
             }

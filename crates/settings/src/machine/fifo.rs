@@ -3,9 +3,9 @@
 use goodput_model::SettingRef;
 use goodput_netlink::{Netlink, Qdisc, QdiscOptions};
 
-use super::device;
+use super::{device, token_bucket};
 use crate::error::{SettingError, from_netlink};
-use crate::setting::Machine;
+use crate::setting::{Assignment, Machine};
 use crate::value;
 
 /// The backend of `qdisc.fifo.limit`.
@@ -18,9 +18,9 @@ impl Machine for FifoLimit {
     }
 
     fn write(&self, setting: &SettingRef, value: &str) -> Result<(), SettingError> {
-        let limit = parse(setting, value)?;
         let mut netlink = device::netlink(setting)?;
         let (mut qdisc, _) = fifo(&mut netlink, setting)?;
+        let limit = parse(setting, value, Unit::of(&qdisc))?;
         if let Some(place) = limit_of(&mut qdisc.options) {
             *place = limit;
         }
@@ -30,14 +30,58 @@ impl Machine for FifoLimit {
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
-        parse(setting, value).map(|limit| limit.to_string())
+        let (qdisc, _) = fifo(&mut device::netlink(setting)?, setting)?;
+        parse(setting, value, Unit::of(&qdisc)).map(|limit| limit.to_string())
+    }
+
+    /// A queue of bytes drops each packet that is longer than it is (net/sched/sch_fifo.c `bfifo_enqueue`).
+    fn check_new(
+        &self,
+        setting: &SettingRef,
+        value: &str,
+        earlier: &[Assignment],
+    ) -> Result<(), SettingError> {
+        let (qdisc, _) = fifo(&mut device::netlink(setting)?, setting)?;
+        match Unit::of(&qdisc) {
+            Unit::Packets => Ok(()),
+            Unit::Bytes => {
+                let bytes = parse(setting, value, Unit::Bytes)?;
+                token_bucket::check_fits(setting, value, bytes, earlier)
+            }
+        }
     }
 }
 
-/// Packets and bytes are both numbers; `64K` is accepted for both.
-fn parse(setting: &SettingRef, value: &str) -> Result<u32, SettingError> {
-    let limit = value::size(setting, value, u32::MAX.into())?;
-    Ok(u32::try_from(limit).unwrap_or(u32::MAX))
+/// What the limit counts.
+#[derive(Clone, Copy)]
+enum Unit {
+    Packets,
+    Bytes,
+}
+
+impl Unit {
+    fn of(qdisc: &Qdisc) -> Self {
+        match qdisc.options {
+            QdiscOptions::Pfifo { .. } => Self::Packets,
+            _ => Self::Bytes,
+        }
+    }
+}
+
+/// Only bytes have units, like `64K`.
+fn parse(setting: &SettingRef, value: &str, unit: Unit) -> Result<u32, SettingError> {
+    match unit {
+        Unit::Packets => {
+            let number = value.parse().ok().filter(|number| *number > 0);
+            let why =
+                format!("this pfifo counts packets: it must be a number from 1 to {}", u32::MAX);
+            number.ok_or_else(|| value::bad(setting, value, why))
+        }
+        Unit::Bytes => {
+            let limit = value::size(setting, value, u32::MAX.into())?;
+            Ok(u32::try_from(limit).unwrap_or(u32::MAX))
+        }
+    }
 }
 
 /// Whether the limit counts packets; false if there is no such queue.

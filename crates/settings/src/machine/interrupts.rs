@@ -81,14 +81,9 @@ fn of_device(setting: &SettingRef) -> Result<Vec<Interrupt>, SettingError> {
     let directory = sysfs::directory(setting)?;
     let found = interrupts(&directory, &host_file("/proc/irq"));
     if found.is_empty() {
-        let cause =
+        let why =
             format!("{} has no interrupts of its own (no MSI vectors)", device::name(setting));
-        let operation = "find its interrupts".into();
-        return Err(SettingError::Refused {
-            operation,
-            setting: setting.clone(),
-            cause: cause.into(),
-        });
+        return Err(SettingError::Scope { setting: setting.clone(), why });
     }
     Ok(found)
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use goodput_model::SettingRef;
 
+use super::sysctl_documented::DOCUMENTED;
 use crate::error::SettingError;
 use goodput_model::nearest;
 
@@ -41,15 +42,30 @@ pub(super) fn device(setting: &SettingRef) -> Option<String> {
     (!["all", "default"].contains(&found)).then(|| found.into())
 }
 
-/// Refuses a name without a file, and lists the most similar names with one.
+/// Refuses a name without a file: says why a documented one has none here, or lists the most similar names with one.
 pub(crate) fn check_exists(setting: &SettingRef) -> Result<(), SettingError> {
     let path = path(setting)?;
     if path.is_file() {
         return Ok(());
     }
+    if let Some(why) = path.strip_prefix(ROOT).ok().and_then(Path::to_str).and_then(why_not_here) {
+        return Err(SettingError::NotHere { name: setting.name.clone(), why });
+    }
     let names = names_beside(&path);
     let nearest = nearest(&setting.name, names.iter().map(String::as_str));
     Err(SettingError::Unknown { name: setting.name.clone(), nearest })
+}
+
+/// Why a documented parameter may have no file here; `None` for an undocumented one.
+fn why_not_here(below: &str) -> Option<&'static str> {
+    DOCUMENTED.iter().find(|(known, _)| *known == below)?;
+    Some(match below.split('/').next() {
+        Some("net") => {
+            "this network namespace does not have it; if the kernel does, it is in the host's own namespace"
+        }
+        Some("sunrpc") => "the module sunrpc is not loaded; `modprobe sunrpc` loads it",
+        _ => "this kernel does not have it",
+    })
 }
 
 /// The relative path of a name, by the rules of sysctl(8) and sysctl.d(5): the first separator
@@ -109,6 +125,14 @@ mod tests {
 
     fn below(name: &str) -> Option<String> {
         below_root(name).map(|p| p.to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn a_documented_parameter_that_is_missing_has_a_reason() {
+        let why = |name: &str| why_not_here(name).unwrap_or_default();
+        assert!(why("net/core/rps_sock_flow_entries").contains("namespace"));
+        assert!(why("sunrpc/tcp_slot_table_entries").contains("modprobe sunrpc"));
+        assert_eq!(why_not_here("net/core/nonsense"), None);
     }
 
     #[test]

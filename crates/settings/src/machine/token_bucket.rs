@@ -50,22 +50,31 @@ impl Machine for TokenBucket {
         value: &str,
         earlier: &[Assignment],
     ) -> Result<(), SettingError> {
-        let bytes = shaped::burst(setting, value)?;
-        let least = device::largest_packet(setting, mtu_after(setting, earlier))?;
-        if bytes >= least {
-            return Ok(());
-        }
-        let why = format!(
-            "packets of {} have up to {least} bytes, and longer ones than this are dropped; it must be {least} to {}",
-            device::name(setting),
-            u32::MAX
-        );
-        Err(value::bad(setting, value, why))
+        check_fits(setting, value, shaped::burst(setting, value)?, earlier)
     }
 
     fn same(&self, one: &str, other: &str) -> bool {
         shaped::same_burst(one, other)
     }
+}
+
+/// Refuses `bytes` for a bucket or a queue that drops each longer packet, if the device has longer ones.
+pub(super) fn check_fits(
+    setting: &SettingRef,
+    value: &str,
+    bytes: u32,
+    earlier: &[Assignment],
+) -> Result<(), SettingError> {
+    let least = device::largest_packet(setting, mtu_after(setting, earlier))?;
+    if bytes >= least {
+        return Ok(());
+    }
+    let why = format!(
+        "packets of {} have up to {least} bytes, and longer ones than this are dropped; it must be {least} to {}",
+        device::name(setting),
+        u32::MAX
+    );
+    Err(value::bad(setting, value, why))
 }
 
 /// The MTU that `earlier` gives the device of `setting`, if it does.

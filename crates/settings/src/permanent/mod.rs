@@ -1,6 +1,8 @@
-//! How a value survives a reboot: which lines belong in which files. Nothing is written here.
+//! How a value survives a reboot: which lines belong in which files. Nothing is written here. What no file of the system
+//! says belongs to the unit that sets values at boot.
 
 mod application;
+mod at_boot;
 pub mod freebsd;
 mod link;
 mod modules;
@@ -8,21 +10,18 @@ mod network;
 mod nfs;
 mod qdisc_kind;
 mod sysctl;
-mod tmpfiles;
-mod udev;
 
-use goodput_model::{BitRate, Bytes, Permanent, SettingRef};
+use goodput_model::{Bytes, Permanent, SettingRef};
 
 pub(crate) use application::{application, socket_buffer};
+pub(crate) use at_boot::at_boot;
 pub(crate) use freebsd::{interface_option, loader_conf, sysctl_conf, unit};
 pub(crate) use link::{link_file, link_switch, offload};
 pub(crate) use modules::{MODULES, module_option};
-pub(crate) use network::{NETWORK_FILES, class_section, dispatcher, network_file, route_section};
+pub(crate) use network::{NETWORK_FILES, network_file};
 pub(crate) use nfs::{mount_option, sunrpc_slots};
 pub(crate) use qdisc_kind::qdisc_kind;
 pub(crate) use sysctl::sysctl;
-pub(crate) use tmpfiles::tmpfile;
-pub(crate) use udev::{ethtool, queue_rule, udev_rule};
 
 /// From a setting and a value to the files that keep it; empty if no file can.
 pub type Form = fn(&SettingRef, &str) -> Vec<Permanent>;
@@ -59,36 +58,15 @@ fn plain(scope: &str) -> String {
     scope.chars().map(|c| if safe(c) { c } else { '-' }).collect()
 }
 
-/// A class in a form that is safe in a line.
-fn plain_class(class: &str) -> String {
-    class.chars().filter(|c| c.is_ascii_hexdigit() || *c == ':').collect()
-}
-
 /// The device after the `@`, without a class.
 pub(crate) fn device(setting: &SettingRef) -> String {
     let scope = setting.scope.as_deref().unwrap_or_default();
     plain(scope.split_once(':').map_or(scope, |(device, _class)| device))
 }
 
-/// The destination after the `@`.
-fn route(setting: &SettingRef) -> String {
-    let scope = setting.scope.as_deref().unwrap_or_default();
-    let safe = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '/');
-    scope.chars().filter(|c| safe(*c)).collect()
-}
-
 /// A size for files and C programs: in bytes, without a unit.
 pub(crate) fn in_bytes(size: &str) -> String {
     size.parse::<Bytes>().map_or_else(|_| size.into(), |bytes| bytes.0.to_string())
-}
-
-/// A rate for systemd: in bits per second, with its decimal units.
-pub(crate) fn in_bits(rate: &str) -> String {
-    match rate.parse::<BitRate>() {
-        Ok(BitRate(bits)) if bits % 1e6 == 0.0 => format!("{}M", bits / 1e6),
-        Ok(BitRate(bits)) => format!("{}", bits.round()),
-        Err(_) => rate.into(),
-    }
 }
 
 #[cfg(test)]
@@ -102,6 +80,32 @@ mod tests {
         let (setting, values) = example.split_once('=').unwrap();
         let value = values.rsplit_once(',').map_or(values, |(_, last)| last);
         permanent(&setting.parse().unwrap(), value.trim_matches('"')).unwrap()
+    }
+
+    #[test]
+    fn a_value_that_means_not_set_takes_the_setting_away() {
+        let unset = ALL.iter().filter_map(|setting| Some((setting, setting.unset?)));
+        for (setting, value) in unset.filter(|(setting, _)| !setting.is_plan()) {
+            let (one, _) = setting.example.split_once('=').unwrap();
+            let forms = permanent(&one.parse().unwrap(), value).unwrap();
+            // goodput itself does that at boot, or a section is left out; no file gets a number in its place.
+            let [form] = &forms[..] else { panic!("{}: {forms:?}", setting.id) };
+            let at_boot = format!("goodput settings set {one}={value}");
+            let is_without = form.lines == at_boot || form.lines.starts_with("# no section");
+            assert!(is_without, "{}: {}", setting.id, form.lines);
+            let [command] = &crate::to_keep([(&one.parse().unwrap(), value)], |_| None)[..] else {
+                panic!("{}", setting.id)
+            };
+            assert_eq!(command.lines, format!("goodput settings set --save {one}={value}"));
+        }
+        for (setting, value) in ALL.iter().filter_map(|setting| Some((setting, setting.unset?))) {
+            let one = setting.example.split_once('=').unwrap().0.parse().unwrap();
+            for form in permanent(&one, value).unwrap() {
+                let says_number = form.lines.ends_with(" 0") || form.lines.ends_with("=0");
+                let is_word = form.lines.contains(&format!(", {value})"));
+                assert!(!says_number && !is_word, "{}: {}", setting.id, form.lines);
+            }
+        }
     }
 
     #[test]

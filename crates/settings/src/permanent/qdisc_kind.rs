@@ -1,8 +1,8 @@
-//! The root queueing discipline of a device: a section of systemd.network(5), or a call of tc(8).
+//! The root queueing discipline of a device: a section of systemd.network(5), if it has one.
 
 use goodput_model::{Permanent, SettingRef};
 
-use super::{device, network_file, udev};
+use super::{at_boot, network_file};
 use crate::value;
 
 /// Sections of systemd.network(5).
@@ -27,7 +27,5 @@ pub(crate) fn qdisc_kind(setting: &SettingRef, value: &str) -> Vec<Permanent> {
     if value == value::DEFAULT {
         return vec![network_file(setting, "# no section with Parent=root")];
     }
-    let (device, kind) = (device(setting), super::plain(value));
-    let command = format!("RUN+=\"/usr/sbin/tc qdisc replace dev {device} root {kind}\"");
-    vec![udev::udev_rule(setting, &command)]
+    vec![at_boot(setting, value)]
 }

@@ -140,6 +140,22 @@ pub fn save(
     save_below(Path::new("/"), assignments, program)
 }
 
+/// The files that [`save`] would write, with all of their text. Nothing is written.
+///
+/// # Errors
+/// If a value can't be kept by a file of ours, or one of the files is not as goodput wrote it.
+pub fn would_save(
+    assignments: &[(SettingRef, String)],
+    program: &Path,
+) -> Result<Vec<Permanent>, SaveError> {
+    let written = to_write(Path::new("/"), assignments, program)?.files.into_iter();
+    let shown = |file: NewFile| Permanent {
+        file: file.saved.path.display().to_string(),
+        lines: file.text.trim_end().into(),
+    };
+    Ok(written.map(shown).collect())
+}
+
 /// Refuses a setting of a network namespace that the host's files are not about.
 ///
 /// # Errors
@@ -166,6 +182,29 @@ fn save_below(
     assignments: &[Assignment],
     program: &Path,
 ) -> Result<Vec<SavedFile>, SaveError> {
+    let ToWrite { saved, files, needless } = to_write(root, assignments, program)?;
+    if saved.iter().any(|file| file.path == below(root, boot_unit::FILE)) {
+        check_program(program)?;
+    }
+    write_all(root, &files)?;
+    for path in needless {
+        let failed = |cause| SaveError::Io { operation: "remove", path: path.clone(), cause };
+        remove(root, &path).map_err(failed)?;
+    }
+    Ok(saved)
+}
+
+/// What saving would write.
+struct ToWrite {
+    /// The files with the new values.
+    saved: Vec<SavedFile>,
+    /// These, and those that lose a value.
+    files: Vec<NewFile>,
+    /// The files that would keep nothing any more.
+    needless: Vec<PathBuf>,
+}
+
+fn to_write(root: &Path, assignments: &[Assignment], program: &Path) -> Result<ToWrite, SaveError> {
     let mut wanted: BTreeMap<String, Vec<Assignment>> = BTreeMap::new();
     for (setting, value) in assignments {
         if setting.end == EndName::Far {
@@ -181,9 +220,6 @@ fn save_below(
         let path = keeping::file(&mut Here(root), setting, &forms);
         wanted.entry(path).or_default().push((setting.clone(), value.clone()));
     }
-    if wanted.contains_key(boot_unit::FILE) {
-        check_program(program)?;
-    }
     let (mut files, needless) = without(root, assignments, program, |path| {
         wanted.keys().any(|wanted| below(root, wanted) == path)
     })?;
@@ -193,12 +229,7 @@ fn save_below(
         .collect::<Result<_, _>>()?;
     let saved = new.iter().map(|file| file.saved.clone()).collect();
     files.extend(new);
-    write_all(root, &files)?;
-    for path in needless {
-        let failed = |cause| SaveError::Io { operation: "remove", path: path.clone(), cause };
-        remove(root, &path).map_err(failed)?;
-    }
-    Ok(saved)
+    Ok(ToWrite { saved, files, needless })
 }
 
 /// The files that keep a value. For a mount point, its options.

@@ -1,7 +1,7 @@
 //! `cpu.governor`: how the frequencies of the CPUs are chosen.
 
 use crate::machine::Governor;
-use crate::permanent::tmpfile;
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,11 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a name that the host offers, such as performance, schedutil or powersave",
     example: "cpu.governor=performance,powersave",
     unset: None,
-    permanent: |_, value| {
-        let name: String =
-            value.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-        let files = "/sys/devices/system/cpu/cpufreq/policy*/scaling_governor";
-        vec![tmpfile(&format!("w {files} - - - - {name}"))]
-    },
+    permanent: |setting, value| vec![at_boot(setting, value)],
     backend: Backend::Machine(&Governor),
 };

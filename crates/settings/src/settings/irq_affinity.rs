@@ -1,7 +1,7 @@
 //! `irq.affinity`: the CPUs to which the interrupts of a device may go.
 
 use crate::machine::Affinity;
-use crate::permanent::udev_rule;
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,14 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "CPUs like 0-3,8 for all interrupts, or one list for each, or spread for a CPU each",
     example: "irq.affinity@eth0=0,1",
     unset: None,
-    permanent: |setting, value| {
-        let cpus: String =
-            value.chars().filter(|c| c.is_ascii_digit() || matches!(c, ',' | '-' | ' ')).collect();
-        let first = cpus.split(' ').next().unwrap_or_default();
-        let write = format!(
-            "for i in /sys$env{{DEVPATH}}/device/msi_irqs/*; do echo {first} > /proc/irq/$${{i##*/}}/smp_affinity_list; done"
-        );
-        vec![udev_rule(setting, &format!("RUN+=\"/bin/sh -c '{write}'\""))]
-    },
+    permanent: |setting, value| vec![at_boot(setting, value)],
     backend: Backend::Machine(&Affinity),
 };

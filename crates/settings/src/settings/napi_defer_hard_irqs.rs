@@ -1,7 +1,7 @@
 //! `napi.defer_hard_irqs`: how long polling of a device continues without interrupts.
 
 use crate::machine::DEFER_HARD_IRQS;
-use crate::permanent::{device, interface_option, udev_rule};
+use crate::permanent::{at_boot, device, interface_option};
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -14,9 +14,8 @@ pub static SETTING: Setting = Setting {
     example: "napi.defer_hard_irqs@eth0=0,2",
     unset: None,
     permanent: |setting, value| {
-        let rule = udev_rule(setting, &format!("ATTR{{napi_defer_hard_irqs}}=\"{value}\""));
         let sign = if value == "0" { "-" } else { "" };
-        vec![rule, interface_option(&device(setting), &format!("{sign}polling"))]
+        vec![at_boot(setting, value), interface_option(&device(setting), &format!("{sign}polling"))]
     },
     backend: Backend::Machine(&DEFER_HARD_IRQS),
 };

@@ -1,7 +1,7 @@
 //! `napi.irq_suspend_timeout`: how long a polling program may keep interrupts off.
 
 use crate::machine::IrqSuspendTimeout;
-use crate::permanent::udev_rule;
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,12 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "nanoseconds up to 3600000000000, 0 for never",
     example: "napi.irq_suspend_timeout@eth3=0,20000000",
     unset: None,
-    permanent: |setting, value| {
-        let number: String = value.chars().filter(char::is_ascii_digit).collect();
-        let command = format!("/usr/local/bin/goodput settings set {}={number}", setting.name);
-        let device = crate::permanent::device(setting);
-        let command = command.replacen('=', &format!("@{device}="), 1);
-        vec![udev_rule(setting, &format!("RUN+=\"{command}\""))]
-    },
+    permanent: |setting, value| vec![at_boot(setting, value)],
     backend: Backend::Machine(&IrqSuspendTimeout),
 };

@@ -1,7 +1,7 @@
 //! `napi.threaded`: whether a device is polled by threads.
 
 use crate::machine::Threaded;
-use crate::permanent::udev_rule;
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,9 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "on or off",
     example: "napi.threaded@eth3=off,on",
     unset: None,
-    permanent: |setting, value| {
-        let number = u8::from(value == "on");
-        vec![udev_rule(setting, &format!("ATTR{{threaded}}=\"{number}\""))]
-    },
+    permanent: |setting, value| vec![at_boot(setting, value)],
     backend: Backend::Machine(&Threaded),
 };

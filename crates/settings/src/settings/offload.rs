@@ -1,10 +1,9 @@
 //! `offload.*`: what the device, or the stack on its behalf, does on whole batches; one row each.
 
-use goodput_model::{Permanent, SettingRef};
 use goodput_netlink::Offload;
 
 use crate::machine::OffloadSwitch;
-use crate::permanent::{Form, ethtool, offload};
+use crate::permanent::{Form, at_boot, offload};
 use crate::setting::{Backend, Scope, Setting};
 
 /// TCP segmentation by the device.
@@ -69,7 +68,7 @@ pub static RX_CHECKSUM: Setting = switch(
 pub static SG: Setting = switch(
     ["offload.sg", "sending from scattered memory", "offload.sg@eth1=on,off"],
     "Without scatter-gather every packet is first copied into one piece, and segmentation offload is off too.",
-    |s, v| by_ethtool(s, "sg", v),
+    |s, v| vec![at_boot(s, v)],
     &OffloadSwitch(Offload::ScatterGather),
 );
 
@@ -81,7 +80,7 @@ pub static UDP_SEGMENTATION: Setting = switch(
         "offload.tx-udp-segmentation@eth3=on,off",
     ],
     "A program hands over many datagrams as one (UDP_SEGMENT), as QUIC does, and the device rather than the CPU takes them apart.",
-    |s, v| by_ethtool(s, "tx-udp-segmentation", v),
+    |s, v| vec![at_boot(s, v)],
     &OffloadSwitch(Offload::UdpSegmentation),
 );
 
@@ -93,7 +92,7 @@ pub static UDP_GRO_FORWARDING: Setting = switch(
         "offload.rx-udp-gro-forwarding@eth3=off,on",
     ],
     "A router handles many datagrams of one flow as one packet, which saves CPU and delays them a little.",
-    |s, v| by_ethtool(s, "rx-udp-gro-forwarding", v),
+    |s, v| vec![at_boot(s, v)],
     &OffloadSwitch(Offload::UdpGroForwarding),
 );
 
@@ -105,7 +104,7 @@ pub static GRO_LIST: Setting = switch(
         "offload.rx-gro-list@eth3=off,on",
     ],
     "A router or bridge passes a list of packets on as cheaply as one, and can take it apart without looking at payload.",
-    |s, v| by_ethtool(s, "rx-gro-list", v),
+    |s, v| vec![at_boot(s, v)],
     &OffloadSwitch(Offload::GroList),
 );
 
@@ -117,7 +116,7 @@ pub static GRO_HARDWARE: Setting = switch(
         "offload.rx-gro-hw@eth0=off,on",
     ],
     "It saves CPU at the receiver and, unlike LRO, can be taken apart again for forwarding.",
-    |s, v| by_ethtool(s, "rx-gro-hw", v),
+    |s, v| vec![at_boot(s, v)],
     &OffloadSwitch(Offload::GroHardware),
 );
 
@@ -130,7 +129,7 @@ pub static TUNNEL_SEGMENTATION: Setting = switch(
     ],
     "Without this offload every packet in a VXLAN, GRE or IP tunnel costs its own way through the stack; some devices \
      segment tunnels wrongly.",
-    |s, v| by_ethtool(s, "tx-udp_tnl-segmentation", v),
+    |s, v| vec![at_boot(s, v)],
     &OffloadSwitch(Offload::TunnelSegmentation),
 );
 
@@ -138,7 +137,7 @@ pub static TUNNEL_SEGMENTATION: Setting = switch(
 pub static RX_HASH: Setting = switch(
     ["offload.rx-hash", "hashes of received packets by the device", "offload.rx-hash@eth0=off,on"],
     "RPS and RFS take the hash from the device; otherwise the CPU computes a hash for each packet.",
-    |s, v| by_ethtool(s, "rxhash", v),
+    |s, v| vec![at_boot(s, v)],
     &OffloadSwitch(Offload::RxHash),
 );
 
@@ -160,9 +159,4 @@ const fn switch(
         permanent,
         backend: Backend::Machine(backend),
     }
-}
-
-/// For what systemd.link(5) has no key.
-fn by_ethtool(setting: &SettingRef, feature: &str, value: &str) -> Vec<Permanent> {
-    vec![ethtool(setting, "-K", &format!("{feature} {value}"))]
 }

@@ -1,7 +1,7 @@
 //! `qdisc.fifo.limit`: the length of a plain queue.
 
 use crate::machine::FifoLimit;
-use crate::permanent::{in_bytes, network_file};
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,10 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "packets (pfifo) or bytes (bfifo)",
     example: "qdisc.fifo.limit@eth3=100,1000",
     unset: None,
-    permanent: |setting, value| {
-        let limit = in_bytes(value);
-        let section = format!("[PFIFO]\nPacketLimit={limit}\n# or [BFIFO] with LimitBytes={limit}");
-        vec![network_file(setting, &section)]
-    },
+    permanent: |setting, value| vec![at_boot(setting, value)],
     backend: Backend::Machine(&FifoLimit),
 };

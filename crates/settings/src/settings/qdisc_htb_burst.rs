@@ -1,7 +1,7 @@
 //! `qdisc.htb.burst`: how much a class may send at once at its rate.
 
 use crate::machine::CLASS_BURST;
-use crate::permanent::{class_section, in_bytes, network_file};
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,9 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a size in bytes like 15K",
     example: "qdisc.htb.burst@eth1:1:10=1600,125K",
     unset: None,
-    permanent: |setting, value| {
-        let section = class_section(setting, &format!("BufferBytes={}", in_bytes(value)));
-        vec![network_file(setting, &section)]
-    },
+    permanent: |setting, value| vec![at_boot(setting, value)],
     backend: Backend::Machine(&CLASS_BURST),
 };

@@ -1,7 +1,7 @@
 //! `qdisc.htb.ceil`: the rate that a class may borrow up to.
 
 use crate::machine::CLASS_CEIL;
-use crate::permanent::{class_section, in_bits, network_file};
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,9 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a rate like 100mbit",
     example: "qdisc.htb.ceil@eth1:1:10=200mbit,1gbit",
     unset: None,
-    permanent: |setting, value| {
-        let section = class_section(setting, &format!("CeilRate={}", in_bits(value)));
-        vec![network_file(setting, &section)]
-    },
+    permanent: |setting, value| vec![at_boot(setting, value)],
     backend: Backend::Machine(&CLASS_CEIL),
 };

@@ -1,7 +1,7 @@
 //! `qdisc.htb.rate`: the guaranteed rate of a class.
 
 use crate::machine::CLASS_RATE;
-use crate::permanent::{class_section, in_bits, network_file};
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,9 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a rate like 100mbit",
     example: "qdisc.htb.rate@eth1:1:10=100mbit,200mbit",
     unset: None,
-    permanent: |setting, value| {
-        let section = class_section(setting, &format!("Rate={}", in_bits(value)));
-        vec![network_file(setting, &section)]
-    },
+    permanent: |setting, value| vec![at_boot(setting, value)],
     backend: Backend::Machine(&CLASS_RATE),
 };

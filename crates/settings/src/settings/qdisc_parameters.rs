@@ -1,10 +1,8 @@
 //! `qdisc.fq_codel.*`, `qdisc.fq.*`, `qdisc.cake.*`: parameters of queueing disciplines, one row each. Attributes
 //! and ranges are those of `*_policy` and `*_change` in net/sched/sch_{fq_codel,fq,cake}.c.
 
-use goodput_model::{Permanent, SettingRef};
-
 use crate::machine::{Form, QdiscParameter};
-use crate::permanent;
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 
 /// Packets that all flows of fq_codel together may have waiting.
@@ -16,7 +14,6 @@ pub static FQ_CODEL_LIMIT: Setting = row(
         "qdisc.fq_codel.limit@eth0=10240,1000",
     ],
     "Beyond the limit, fq_codel drops from the fattest flow, so a short limit hurts fast flows on long paths.",
-    |s, v| section(s, "FairQueueingControlledDelay", &format!("PacketLimit={v}")),
     &QdiscParameter { kind: "fq_codel", attribute: 2, form: Form::Number(1..=i32::MAX as u32) },
 );
 
@@ -30,7 +27,6 @@ pub static FQ_CODEL_TARGET: Setting = row(
     ],
     "Below the target nothing is dropped; on a slow link one packet alone may take longer than the target, and then every \
      flow is slowed.",
-    |s, v| section(s, "FairQueueingControlledDelay", &format!("TargetSec={v}us")),
     &QdiscParameter { kind: "fq_codel", attribute: 1, form: Form::Micros(1..=10_000_000) },
 );
 
@@ -43,7 +39,6 @@ pub static FQ_CODEL_INTERVAL: Setting = row(
         "qdisc.fq_codel.interval@eth0=100000,300000",
     ],
     "It should be about the longest round-trip time; a shorter interval slows flows on long paths without need.",
-    |s, v| section(s, "FairQueueingControlledDelay", &format!("IntervalSec={v}us")),
     &QdiscParameter { kind: "fq_codel", attribute: 3, form: Form::Micros(1..=100_000_000) },
 );
 
@@ -56,7 +51,6 @@ pub static FQ_CODEL_QUANTUM: Setting = row(
         "qdisc.fq_codel.quantum@eth0=1514,300",
     ],
     "A small quantum favours small packets; a large quantum costs less CPU.",
-    |s, v| section(s, "FairQueueingControlledDelay", &format!("QuantumBytes={v}")),
     &QdiscParameter { kind: "fq_codel", attribute: 6, form: Form::Size(256..=1 << 20) },
 );
 
@@ -69,7 +63,6 @@ pub static FQ_CODEL_ECN: Setting = row(
         "qdisc.fq_codel.ecn@eth0=on,off",
     ],
     "Flows that understand congestion marks slow down without a loss (RFC 3168).",
-    |s, v| section(s, "FairQueueingControlledDelay", &format!("ECN={v}")),
     &QdiscParameter { kind: "fq_codel", attribute: 4, form: Form::Words(&["off", "on"]) },
 );
 
@@ -82,7 +75,6 @@ pub static FQ_LIMIT: Setting = row(
         "qdisc.fq.limit@eth0=10000,1000",
     ],
     "Beyond the limit new packets are dropped, whichever flow they belong to.",
-    |s, v| section(s, "FairQueueing", &format!("PacketLimit={v}")),
     &QdiscParameter { kind: "fq", attribute: 1, form: Form::Number(1..=i32::MAX as u32) },
 );
 
@@ -95,7 +87,6 @@ pub static FQ_FLOW_LIMIT: Setting = row(
         "qdisc.fq.flow_limit@eth0=100,1000",
     ],
     "Beyond the limit a single fast flow loses its packets before they leave the host.",
-    |s, v| section(s, "FairQueueing", &format!("FlowLimit={v}")),
     &QdiscParameter { kind: "fq", attribute: 2, form: Form::Number(1..=i32::MAX as u32) },
 );
 
@@ -108,7 +99,6 @@ pub static FQ_QUANTUM: Setting = row(
         "qdisc.fq.quantum@eth0=3028,30280",
     ],
     "A large quantum costs less CPU; a small quantum shares more evenly.",
-    |s, v| section(s, "FairQueueing", &format!("QuantumBytes={v}")),
     &QdiscParameter { kind: "fq", attribute: 3, form: Form::Size(1..=1 << 20) },
 );
 
@@ -121,7 +111,6 @@ pub static FQ_MAXRATE: Setting = row(
         "qdisc.fq.maxrate@eth0=none,90mbit",
     ],
     "A rate just below a policer or a slow link downstream avoids the losses there.",
-    |s, v| section(s, "FairQueueing", &format!("MaximumRate={}", permanent::in_bits(v))),
     &QdiscParameter { kind: "fq", attribute: 7, form: Form::Rate },
 );
 
@@ -134,7 +123,6 @@ pub static CAKE_BANDWIDTH: Setting = row(
         "qdisc.cake.bandwidth@eth0=none,90mbit",
     ],
     "Only the queue at the slowest link decides the delay; with a rate just below that link's, it is this queue.",
-    |s, v| section(s, "CAKE", &format!("Bandwidth={}", permanent::in_bits(v))),
     &QdiscParameter { kind: "cake", attribute: 2, form: Form::LongRate },
 );
 
@@ -147,7 +135,6 @@ pub static CAKE_RTT: Setting = row(
         "qdisc.cake.rtt@eth0=100000,20000",
     ],
     "Flows with shorter round trips fill the queue for too long; flows with longer ones are slowed too early.",
-    |s, v| section(s, "CAKE", &format!("RTTSec={v}us")),
     &QdiscParameter { kind: "cake", attribute: 7, form: Form::Micros(1..=100_000_000) },
 );
 
@@ -160,7 +147,6 @@ pub static CAKE_ACK_FILTER: Setting = row(
         "qdisc.cake.ack_filter@eth0=off,on",
     ],
     "On a link with a slow upstream, acknowledgements hold up the downstream.",
-    |s, v| section(s, "CAKE", &format!("AckFilter={v}")),
     &QdiscParameter {
         kind: "cake",
         attribute: 16,
@@ -172,7 +158,6 @@ pub static CAKE_ACK_FILTER: Setting = row(
 const fn row(
     [id, title, values, example]: [&'static str; 4],
     why: &'static str,
-    permanent: permanent::Form,
     backend: &'static QdiscParameter,
 ) -> Setting {
     Setting {
@@ -183,12 +168,7 @@ const fn row(
         values,
         example,
         unset: None,
-        permanent,
+        permanent: |setting, value| vec![at_boot(setting, value)],
         backend: Backend::Machine(backend),
     }
-}
-
-/// The key of a section of systemd.network(5) for the device's root.
-fn section(setting: &SettingRef, section: &str, key: &str) -> Vec<Permanent> {
-    vec![permanent::network_file(setting, &format!("[{section}]\nParent=root\n{key}"))]
 }

@@ -1,7 +1,7 @@
 //! `qdisc.tbf.burst`: the size of a token bucket.
 
 use crate::machine::BURST;
-use crate::permanent::{in_bytes, network_file};
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,9 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a size in bytes like 16K or 125K, at least one whole packet; read back in steps of rate × 64 ns",
     example: "qdisc.tbf.burst@eth0=16K,125K",
     unset: None,
-    permanent: |setting, value| {
-        let section = format!("[TokenBucketFilter]\nBurstBytes={}", in_bytes(value));
-        vec![network_file(setting, &section)]
-    },
+    permanent: |setting, value| vec![at_boot(setting, value)],
     backend: Backend::Machine(&BURST),
 };

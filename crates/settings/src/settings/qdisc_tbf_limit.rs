@@ -1,7 +1,7 @@
 //! `qdisc.tbf.limit`: the queue in front of a token bucket.
 
 use crate::machine::LIMIT;
-use crate::permanent::{in_bytes, network_file};
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,9 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a size in bytes like 64K, at least one whole packet",
     example: "qdisc.tbf.limit@eth0=30K,300K",
     unset: None,
-    permanent: |setting, value| {
-        let section = format!("[TokenBucketFilter]\nLimitBytes={}", in_bytes(value));
-        vec![network_file(setting, &section)]
-    },
+    permanent: |setting, value| vec![at_boot(setting, value)],
     backend: Backend::Machine(&LIMIT),
 };

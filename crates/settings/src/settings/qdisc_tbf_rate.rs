@@ -1,7 +1,7 @@
 //! `qdisc.tbf.rate`: the rate of a token bucket.
 
 use crate::machine::BucketRate;
-use crate::permanent::{in_bits, network_file};
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,9 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a rate like 100mbit",
     example: "qdisc.tbf.rate@eth0=1gbit,300mbit",
     unset: None,
-    permanent: |setting, value| {
-        let section = format!("[TokenBucketFilter]\nRate={}", in_bits(value));
-        vec![network_file(setting, &section)]
-    },
+    permanent: |setting, value| vec![at_boot(setting, value)],
     backend: Backend::Machine(&BucketRate),
 };

@@ -1,7 +1,7 @@
 //! `route.congctl`: the congestion control of connections over a route.
 
 use crate::machine::route::CONGCTL;
-use crate::permanent::{route_section, sysctl_conf};
+use crate::permanent::{at_boot, sysctl_conf};
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -15,11 +15,9 @@ pub static SETTING: Setting = Setting {
     example: "route.congctl@192.0.2.0/24=default,reno",
     unset: Some(value::DEFAULT),
     permanent: |setting, value| {
-        let mut files = route_section(setting, "TCPCongestionControlAlgorithm", value);
-        if value != value::DEFAULT {
-            files.push(sysctl_conf("net.inet.tcp.cc.algorithm", value));
-        }
-        files
+        let on_freebsd =
+            (value != value::DEFAULT).then(|| sysctl_conf("net.inet.tcp.cc.algorithm", value));
+        std::iter::once(at_boot(setting, value)).chain(on_freebsd).collect()
     },
     backend: Backend::Machine(&CONGCTL),
 };

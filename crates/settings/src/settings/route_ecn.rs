@@ -1,7 +1,7 @@
 //! `route.ecn`: congestion marks for connections over a route.
 
 use crate::machine::route::ECN;
-use crate::permanent::dispatcher;
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -14,9 +14,6 @@ pub static SETTING: Setting = Setting {
     values: "on, or default for sysctl net.ipv4.tcp_ecn",
     example: "route.ecn@192.0.2.0/24=default,on",
     unset: Some(value::DEFAULT),
-    permanent: |setting, value| {
-        let features = if value == value::DEFAULT { "features 0" } else { "features ecn" };
-        vec![dispatcher(setting, features)]
-    },
+    permanent: |setting, value| vec![at_boot(setting, value)],
     backend: Backend::Machine(&ECN),
 };

@@ -1,7 +1,7 @@
 //! `route.initcwnd`: the initial congestion window of connections over a route.
 
 use crate::machine::route::INITCWND;
-use crate::permanent::{route_section, sysctl_conf};
+use crate::permanent::{at_boot, sysctl_conf};
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -15,11 +15,9 @@ pub static SETTING: Setting = Setting {
     example: "route.initcwnd@192.0.2.0/24=default,30",
     unset: Some(value::DEFAULT),
     permanent: |setting, value| {
-        let mut files = route_section(setting, "InitialCongestionWindow", value);
-        if value != value::DEFAULT {
-            files.push(sysctl_conf("net.inet.tcp.initcwnd_segments", value));
-        }
-        files
+        let on_freebsd =
+            (value != value::DEFAULT).then(|| sysctl_conf("net.inet.tcp.initcwnd_segments", value));
+        std::iter::once(at_boot(setting, value)).chain(on_freebsd).collect()
     },
     backend: Backend::Machine(&INITCWND),
 };

@@ -1,7 +1,7 @@
 //! `route.rto_min`: the smallest retransmission time-out of a route.
 
 use crate::machine::route::RTO_MIN;
-use crate::permanent::dispatcher;
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -14,10 +14,6 @@ pub static SETTING: Setting = Setting {
     values: "milliseconds, or default for 200",
     example: "route.rto_min@192.0.2.0/24=default,20",
     unset: Some(value::DEFAULT),
-    permanent: |setting, value| {
-        // 0 takes the metric away.
-        let time = if value == value::DEFAULT { "0" } else { value };
-        vec![dispatcher(setting, &format!("rto_min {time}ms"))]
-    },
+    permanent: |setting, value| vec![at_boot(setting, value)],
     backend: Backend::Machine(&RTO_MIN),
 };

@@ -1,7 +1,7 @@
 //! `route.window`: the window that a route lets its connections advertise.
 
 use crate::machine::route::WINDOW;
-use crate::permanent::{dispatcher, in_bytes};
+use crate::permanent::at_boot;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -15,10 +15,6 @@ pub static SETTING: Setting = Setting {
     values: "a size in bytes like 64K, or default for no limit",
     example: "route.window@192.0.2.0/24=default,64K",
     unset: Some(value::DEFAULT),
-    permanent: |setting, value| {
-        // 0 takes the metric away.
-        let window = if value == value::DEFAULT { "0".into() } else { in_bytes(value) };
-        vec![dispatcher(setting, &format!("window {window}"))]
-    },
+    permanent: |setting, value| vec![at_boot(setting, value)],
     backend: Backend::Machine(&WINDOW),
 };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use goodput_model::{ChangedHost, EndName, Permanent, Plan, SettingRef, Transport};
+use goodput_model::{ChangedHost, EndName, Plan, SettingRef, Transport};
 use goodput_remote::{Address, Hosts, RemoteChanges, RemoteError};
 use goodput_settings::parameters::may_be_of_whole_host;
 use goodput_settings::{Assignment, Changes, GuardProgram, Setting, SettingError};
@@ -252,13 +252,9 @@ impl Appliers {
         Ok(Some(answer?))
     }
 
-    /// The files that make `value` of `setting` survive a reboot of its host.
-    pub fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
-        match self.hosts.at(setting.end).and_then(|address| self.remote.get(address)) {
-            Some(changes) if !is_of_plan(setting) => changes.permanent(setting, value),
-            // A setting that only the far end knows has no known permanent form.
-            _ => goodput_settings::permanent(setting, value).unwrap_or_default(),
-        }
+    /// The address of the host that stands for `end`, if it is changed by SSH.
+    pub fn address(&self, end: EndName) -> Option<String> {
+        self.hosts.at(end).map(ToString::to_string)
     }
 
     /// Puts everything back at hosts reached by SSH. Returns what could not be put back.

@@ -4,9 +4,7 @@ use std::time::{Duration, Instant};
 
 use goodput_experiment::conditions::REFERENCE_COPY;
 use goodput_experiment::{ArmAnalysis, Design, TimeLeft, analyse};
-use goodput_model::{
-    EndName, FilesAlone, Judgement, Kind, Known, Length, Record, SettingRef, Trial,
-};
+use goodput_model::{EndName, FilesAlone, Judgement, Kind, Known, Length, Record, Trial};
 
 use super::appliers::Appliers;
 use super::costs::{self, RunCost};
@@ -264,8 +262,7 @@ impl RunLog {
         let settings = request.arms.first().map_or_else(Vec::new, Arm::settings);
         let mut comparison =
             goodput_experiment::conclude(settings, self.values, design, self.trials, stopped);
-        let permanent = |setting: &SettingRef, value: &str| appliers.permanent(setting, value);
-        winner::keep_for_good(&mut comparison, &permanent);
+        winner::keep_for_good(&mut comparison, &|end| appliers.address(end));
         let doubts = goodput_experiment::doubts(design, &comparison);
         let no_baseline = self.first.is_none();
         let incomplete = broken.as_ref().map(|broken| broken.why.clone());

@@ -1,17 +1,17 @@
 //! The arm that won, and how to make its values survive a reboot.
 
-use goodput_model::{ArmResult, Comparison, Judgement, Permanent, Response, SettingRef};
-use goodput_settings::at_both_ends;
+use goodput_model::{ArmResult, Comparison, EndName, Judgement, Permanent, Response, SettingRef};
+use goodput_settings::to_keep;
 
-/// Maps a setting and a value to the files that make it permanent.
-type Form<'a> = &'a dyn Fn(&SettingRef, &str) -> Vec<Permanent>;
+/// The address of the host that stands for an end, if it is changed by SSH.
+type Host<'a> = &'a dyn Fn(EndName) -> Option<String>;
 
 /// Adds to the best arm that is better than the baseline how to keep what differs from it. Does nothing
 /// if none is better.
-pub fn keep_for_good(comparison: &mut Comparison, permanent: Form<'_>) {
+pub fn keep_for_good(comparison: &mut Comparison, host: Host<'_>) {
     let Some(base) = comparison.arms.first().map(|arm| arm.values.clone()) else { return };
     if let Some(winner) = winner(&mut comparison.arms) {
-        winner.permanent = files(&comparison.settings, &winner.values, &base, permanent);
+        winner.permanent = files(&comparison.settings, &winner.values, &base, host);
     }
 }
 
@@ -31,10 +31,10 @@ fn files(
     settings: &[SettingRef],
     values: &[String],
     base: &[String],
-    permanent: Form<'_>,
+    host: Host<'_>,
 ) -> Vec<Permanent> {
     let differ = settings.iter().zip(values).zip(base).filter(|((_, now), was)| now != was);
-    at_both_ends(differ.map(|((setting, value), _)| (setting, value.as_str())), permanent)
+    to_keep(differ.map(|((setting, value), _)| (setting, value.as_str())), host)
 }
 
 #[cfg(test)]
@@ -55,7 +55,7 @@ mod tests {
         ArmResult { n: 6, goodput: Some(effect), ..ArmResult::new(values.map(Into::into).to_vec()) }
     }
 
-    fn compared(arms: Vec<ArmResult>) -> Comparison {
+    fn compared(arms: Vec<ArmResult>, host: Option<&str>) -> Comparison {
         let settings = ["far:sysctl.net.ipv4.tcp_sack", "far:sysctl.net.ipv4.tcp_ecn"];
         let mut comparison = Comparison {
             settings: settings.map(|s| s.parse().unwrap()).to_vec(),
@@ -67,10 +67,7 @@ mod tests {
             threshold_percent: 3.0,
             stopped: String::new(),
         };
-        let here = |setting: &SettingRef, value: &str| {
-            goodput_settings::permanent(setting, value).unwrap_or_default()
-        };
-        keep_for_good(&mut comparison, &here);
+        keep_for_good(&mut comparison, &|_| host.map(Into::into));
         comparison
     }
 
@@ -79,13 +76,19 @@ mod tests {
         let base = ArmResult { goodput: None, ..arm(["0", "2"], 0.0, Judgement::NoDifference) };
         let better = arm(["1", "2"], 20.0, Judgement::Better);
         let best = arm(["1", "1"], 30.0, Judgement::Better);
-        let arms = compared(vec![base.clone(), better, best]).arms;
+        let arms = compared(vec![base.clone(), better.clone(), best.clone()], None).arms;
         assert!(arms[0].permanent.is_empty() && arms[1].permanent.is_empty());
         let file = &arms[2].permanent[0];
-        assert_eq!(file.file, "the far end's /etc/sysctl.d/90-goodput.conf");
-        assert_eq!(file.lines, "net.ipv4.tcp_sack = 1\nnet.ipv4.tcp_ecn = 1");
+        assert_eq!(file.file, "a root shell at the far end");
+        let save = "goodput settings set --save sysctl.net.ipv4.";
+        assert_eq!(file.lines, format!("{save}tcp_sack=1\n{save}tcp_ecn=1"));
+        let by_ssh =
+            &compared(vec![base.clone(), better, best], Some("ssh://root@b")).arms[2].permanent[0];
+        assert_eq!(by_ssh.file, "a shell here");
+        let on = "--on ssh://root@b";
+        assert_eq!(by_ssh.lines, format!("{save}tcp_sack=1 {on}\n{save}tcp_ecn=1 {on}"));
 
         let unsure = arm(["1", "2"], 90.0, Judgement::Inconclusive);
-        assert!(compared(vec![base, unsure]).arms[1].permanent.is_empty());
+        assert!(compared(vec![base, unsure], None).arms[1].permanent.is_empty());
     }
 }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use goodput_model::{
     Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, Shaping, ShapingTest,
 };
-use goodput_settings::at_both_ends;
+use goodput_settings::to_keep;
 use goodput_shaping::{Configured, Timers, counts, explain, judge};
 
 use crate::control::credentials::Credentials;
@@ -132,9 +132,7 @@ fn explained(
     let test = judge(Configured { counts, ..request.configured }, train, tcp);
     let mut test = explain(test, sender);
     let changed = test.changes.iter().map(|Change { setting, to, .. }| (setting, to.as_str()));
-    test.permanent = at_both_ends(changed, |setting, value| {
-        goodput_settings::permanent(setting, value).unwrap_or_default()
-    });
+    test.permanent = to_keep(changed, |_| None);
     let findings = record.findings.into_iter().map(|finding| with_one_remedy(finding, &test));
     let findings = findings.collect();
     Record { kind: Kind::Shaping, shaping: Some(Box::new(test)), findings, ..record }

@@ -7,7 +7,7 @@ use goodput_model::{
     Comparison, Length, Missing, NotProven, Plan, Record, Response, ShapingProof, ShapingTest,
 };
 use goodput_remote::Hosts;
-use goodput_settings::at_both_ends;
+use goodput_settings::to_keep;
 use goodput_shaping::{Question, Questions, proof, questions};
 
 use super::ShapingRequest;
@@ -139,7 +139,5 @@ fn keep(found: &mut ShapingProof, comparison: &Comparison, arm: usize, asked: &[
         asked.iter().zip(values).filter(|(_, (value, base))| value != base).collect();
     found.commands = changed.iter().filter_map(|(one, _)| one.command.clone()).collect();
     let changed = changed.iter().map(|(one, (value, _))| (&one.setting, value.as_str()));
-    found.permanent = at_both_ends(changed, |setting, value| {
-        goodput_settings::permanent(setting, value).unwrap_or_default()
-    });
+    found.permanent = to_keep(changed, |_| None);
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::shell;
+use goodput_model::shell;
 
 /// Options with their values, in the order of the help.
 #[derive(Debug, Default)]

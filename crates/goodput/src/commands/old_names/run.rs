@@ -12,7 +12,7 @@ use goodput_compat::programs::program::Program;
 
 use crate::args::{Cli, refused};
 use crate::exit::{self, Exit};
-use crate::{screen, shell};
+use crate::screen;
 
 /// 1, which all these programs return after an error.
 const FAILURE: Exit = Exit::Problem;
@@ -74,7 +74,8 @@ fn carry_out(work: Invocation, show: bool) -> Result<Exit> {
         }
         Invocation::Run { arguments, again, .. } if show => {
             for run in [Some(arguments), again].into_iter().flatten() {
-                let words: Vec<_> = run.iter().map(|word| shell::word(word)).collect();
+                let words: Vec<_> =
+                    run.iter().map(|word| goodput_model::shell::word(word)).collect();
                 screen::line(format_args!("goodput {}", words.join(" ")))?;
             }
             Ok(Exit::Fine)

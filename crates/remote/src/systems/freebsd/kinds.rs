@@ -309,7 +309,10 @@ fn parameter(
         };
         return Err(no_such(shell.host(), setting, why));
     }
-    read(shell, &command, |text| sysctl::value(oid, text))
+    match mibs::find(oid) {
+        Some(_) => read(shell, &command, |text| sysctl::count(oid, text)).map(|n| n.to_string()),
+        None => read(shell, &command, |text| sysctl::value(oid, text)),
+    }
 }
 
 /// Refuses parameters that the kernel would not write. Polling's parameters are known in advance; sysctl before -W

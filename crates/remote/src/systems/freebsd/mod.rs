@@ -190,6 +190,15 @@ impl System for FreeBsd {
     }
 }
 
+/// What a setting of this name does on FreeBSD, and its values, in words; `None` if only a FreeBSD host can tell.
+pub fn described(name: &str) -> Option<(&'static str, String)> {
+    if let Some(mib) = name.strip_prefix("sysctl.").and_then(mibs::find) {
+        let values = mib.settable.map_or("read only".into(), |values| values.to_string());
+        return Some((mib.meaning, values));
+    }
+    switches::find(name).map(|switch| (switch.meaning, "on or off".into()))
+}
+
 /// `/etc/rc.conf` of `FreeBSD /etc/rc.conf`.
 fn path(form: &Permanent) -> &str {
     form.file.strip_prefix("FreeBSD ").unwrap_or(&form.file)

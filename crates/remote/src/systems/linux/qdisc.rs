@@ -60,6 +60,14 @@ fn check_kernel(at: &mut At<'_>, kind: &str) -> Result<(), RemoteError> {
     Err(value::bad(at.setting, kind, why).into())
 }
 
+/// How to have the kernel's own choice again.
+fn way_out(at: &At<'_>) -> String {
+    format!(
+        "without it, the kernel chooses again: run `tc qdisc del dev {} root` there",
+        at.scope()
+    )
+}
+
 impl Row for RootKind {
     fn read(&self, at: &mut At<'_>) -> Result<String, RemoteError> {
         let (kind, handle, _) = root(at)?;
@@ -74,7 +82,8 @@ impl Row for RootKind {
         }
         let ours = KINDS.contains(&kind.as_str()) || handle == "0:";
         if others || !ours {
-            return Err(at.refused(&format!("the {kind} there now would not come back exactly")));
+            let why = format!("the {kind} there now would not come back exactly; {}", way_out(at));
+            return Err(at.refused(&why));
         }
         if value != DEFAULT && value != kind {
             check_kernel(at, value)?;
@@ -103,7 +112,8 @@ impl Row for RootKind {
         match handle == "0:" {
             true => Ok(()),
             false => Err(at.refused(&format!(
-                "someone made the {kind} there now, and its parameters might not come back exactly"
+                "the {kind} there now is not the kernel's own choice, and its parameters might not come back exactly; {}",
+                way_out(at)
             ))),
         }
     }
