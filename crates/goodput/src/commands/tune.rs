@@ -1,11 +1,12 @@
 //! `goodput tune`: find the changes that help, and prove them.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use goodput_engine::{Keepable, TuneRequest, tune};
+use goodput_engine::{EngineError, Interrupt, Keepable, Listener, TuneRequest, tune};
 use goodput_model::{EndName, Plan, Purpose, Record, SettingRef, TuningOutcome};
 use goodput_remote::Hosts;
 use goodput_settings::Setting;
@@ -16,7 +17,7 @@ use super::{remote_settings, saved};
 use crate::args::TuneArgs;
 use crate::credentials::credentials;
 use crate::data_dirs::{announced, state_dir};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::file_servers;
 use crate::report::{self, live::Live};
 
@@ -47,10 +48,13 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
         .with_intervals(false)
         .with_status(&request.plan, Some(request.max_time).filter(|_| !request.dry_run))
         .announced(announced(state, &args.output, "tune", &args.target, &request.started));
+    let interrupted = Cell::new(false);
     let last = |record: &mut Record| {
-        let kept = match args.tuning.keep {
-            true if record.incomplete.is_none() => keep(record, &request.hosts, &request.state_dir),
-            _ => Ok(()),
+        // Who interrupts doesn't expect that anything is written after that; the report says how to keep it.
+        let is_wanted = args.tuning.keep && record.incomplete.is_none() && !interrupted.get();
+        let kept = match is_wanted {
+            true => keep(record, &request.hosts, &request.state_dir),
+            false => Ok(()),
         };
         let to_keep = report::tune::to_keep(record);
         if let Some(tuning) = &mut record.tuning {
@@ -58,21 +62,37 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
         }
         kept
     };
+    let work = async |interrupt: &Interrupt, listener: &mut Listener<'_>| {
+        let tuned = tune(&request, interrupt, listener).await;
+        interrupted.set(interrupt.is_raised());
+        tuned
+    };
     let host = |end| request.hosts.at(end).map(ToString::to_string);
     let text = |record: &Record| report::tune::text_with(record, &host);
-    Runs { output: &args.output, live, text: &text, judge: tried }
-        .report_after(async |interrupt, listener| tune(&request, interrupt, listener).await, last)
+    Runs { output: &args.output, live, text: &text, judge: tried }.report_after(work, last)
 }
 
-/// What this host, or a host reached by SSH, can keep.
+/// What this host, or a host reached by SSH, can keep. Here it is tried: who learns only in the end that a disk is full
+/// has waited in vain.
 fn keepable(hosts: Hosts) -> Keepable {
-    Arc::new(move |setting, point| {
-        let kept = to_keep(setting, point).filter(|_| is_within_reach(&hosts, setting.end));
-        kept.is_some_and(|kept| match hosts.at(setting.end) {
-            Some(address) => remote_settings::can_keep(address, &hosts.access, &kept),
-            None => goodput_settings::check_savable(&kept).is_ok(),
-        })
+    Arc::new(move |change, point| {
+        let end = change.setting.end;
+        let kept = to_keep(&change.setting, point).filter(|_| is_within_reach(&hosts, end));
+        let Some(kept) = kept else { return Err(nobody_keeps()) };
+        match hosts.at(end) {
+            Some(address) if remote_settings::can_keep(address, &hosts.access, &kept) => Ok(()),
+            Some(_) => Err(nobody_keeps()),
+            None => saved::rehearse(&kept, &change.to).map_err(|why| EngineError::Incomplete {
+                not_permitted: exit::of(&why) == Exit::NotPermitted,
+                why: exit::in_words(&why),
+            }),
+        }
     })
+}
+
+fn nobody_keeps() -> EngineError {
+    let why = "none of the hosts within reach can keep it".into();
+    EngineError::Incomplete { why, not_permitted: false }
 }
 
 fn is_within_reach(hosts: &Hosts, end: EndName) -> bool {

@@ -28,6 +28,12 @@ pub fn all() -> Vec<Test> {
             "verbs::tuning_that_is_interrupted_reports_what_it_tried",
             tuning_that_is_interrupted_reports_what_it_tried,
         ),
+        disturbed::judged(
+            "verbs::a_proof_that_is_interrupted_is_worth_what_its_runs_say",
+            Needs::All,
+            a_proof_that_is_interrupted_is_worth_what_its_runs_say,
+        ),
+        Test::of_facts("verbs::a_lab_ends_as_its_command", a_lab_ends_as_its_command),
         Test::of_facts(
             "verbs::what_the_kernel_makes_of_values_is_said",
             what_the_kernel_makes_of_values_is_said,
@@ -113,6 +119,15 @@ fn a_lab_stays_up_until_it_is_ended() -> Result<(), Failed> {
     check(devices.contains("to-far"), format!("{said:?}: {devices}"))
 }
 
+fn a_lab_ends_as_its_command() -> Result<(), Failed> {
+    let code = |script: &str| -> Result<Option<i32>, Failed> {
+        let words = ["lab", "up", "burst-too-small", "--", "sh", "-c", script];
+        Ok(Command::new(exe()).args(words).status()?.code())
+    };
+    check(code("exit 7")? == Some(7), "not the exit code of its command")?;
+    check(code("kill -TERM $$")? == Some(128 + 15), "not the signal of its command")
+}
+
 /// A scenario without an expectation is always as expected, and one that expects a fault which is not there
 /// never.
 fn runs_are_judged_and_counted() -> Result<(), Failed> {
@@ -187,24 +202,36 @@ fn a_plan_of_tuning_changes_nothing() -> Result<(), Failed> {
     check(shown.contains("undo") && shown.contains(&back), shown)
 }
 
-/// Between two runs of a change: so few can show nothing, and all is as it was.
-fn tuning_that_is_interrupted_reports_what_it_tried() -> Result<(), Failed> {
-    let stage = Stage::set(&[])?;
+/// Tunes with these arguments, and interrupts once after a line for which `is_time` holds. Returns the exit code and the last
+/// event, which has the record.
+fn interrupted(
+    stage: &Stage,
+    more: &[&str],
+    mut is_time: impl FnMut(&str) -> bool,
+) -> Result<(Option<i32>, Value), Failed> {
     let words = ["tune", stage.target(), "--no-store", "--json-stream", "-t", "0.5"];
-    let mut child = stage.goodput(&words)?.stdout(Stdio::piped()).spawn()?;
+    let mut child = stage.goodput(&words)?.args(more).stdout(Stdio::piped()).spawn()?;
     let lines = BufReader::new(child.stdout.take().ok_or("it is piped")?).lines();
-    let (mut tries, mut is_interrupted, mut last) = (false, false, String::new());
+    let (mut is_interrupted, mut last) = (false, String::new());
     for line in lines {
         last = line?;
-        tries |= last.contains("change-began");
-        if tries && !is_interrupted && last.contains("trial-ended") {
+        if !is_interrupted && is_time(&last) {
             is_interrupted = true;
             let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status()?;
             check(sent.success(), "it could not be interrupted")?;
         }
     }
-    let code = child.wait()?.code();
-    let event: Value = serde_json::from_str(&last)?;
+    Ok((child.wait()?.code(), serde_json::from_str(&last)?))
+}
+
+/// Between two runs of a change: so few can show nothing, and all is as it was.
+fn tuning_that_is_interrupted_reports_what_it_tried() -> Result<(), Failed> {
+    let stage = Stage::set(&[])?;
+    let mut tries = false;
+    let (code, event) = interrupted(&stage, &[], |line| {
+        tries |= line.contains("change-began");
+        tries && line.contains("trial-ended")
+    })?;
     let tuning = &event["record"]["tuning"];
     check(code == Some(2) && tuning["stopped"] == "it was interrupted", &event)?;
     // What is not permitted may come before the step that was interrupted, and what was planned after it.
@@ -212,6 +239,28 @@ fn tuning_that_is_interrupted_reports_what_it_tried() -> Result<(), Failed> {
     let ended_early = steps.iter().filter(|step| step["outcome"] == "too-few-runs").count();
     check(ended_early == 1, tuning)?;
     check(stage.burst()? == ORIGINAL && stage.journals() == 0, "not everything was put back")
+}
+
+/// As the last comparison begins: a trial is the proof if it was the only one, and nothing is if it was not.
+fn a_proof_that_is_interrupted_is_worth_what_its_runs_say() -> Result<Judgement, Failed> {
+    let stage = Stage::set(&[])?;
+    let (code, event) = interrupted(&stage, &[], |line| line.contains("proof-began"))?;
+    check(stage.burst()? == ORIGINAL && stage.journals() == 0, "not everything was put back")?;
+    let tuning = &event["record"]["tuning"];
+    if code != Some(2) {
+        return Ok(Judgement::Open(tuning.to_string()));
+    }
+    check(tuning["stopped"] == "it was interrupted", &event)?;
+    check(event["record"].get("incomplete").is_none_or(Value::is_null), &event)?;
+    let steps = tuning["steps"].as_array().ok_or("there are steps")?;
+    let compared = |step: &&Value| step["comparison"].get("arms").is_some();
+    let trials: Vec<_> = steps.iter().filter(compared).collect();
+    let proven = tuning["proven"].as_array().ok_or("a list")?.len();
+    match &trials[..] {
+        [only] => check(only["outcome"] == "kept" && proven == 1, tuning)?,
+        _ => check(proven == 0, tuning)?,
+    }
+    Ok(Judgement::Right)
 }
 
 /// The path dies at once. However long the far end may be waited for, the time that was given is kept to: otherwise the

@@ -64,11 +64,12 @@ fn against(arm: &ArmResult, response: Response) -> Option<&Effect> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use goodput_model::{Known, ResponseResult};
 
-    fn compared(judgements: &[(Response, Judgement)]) -> Comparison {
+    /// A comparison of two arms in which the responses are judged so.
+    pub fn compared(judgements: &[(Response, Judgement)]) -> Comparison {
         let result = |(response, judgement): &(Response, Judgement)| ResponseResult {
             response: *response,
             median: Known::missing("not asked"),

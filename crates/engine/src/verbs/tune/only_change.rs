@@ -26,6 +26,11 @@ impl<T> OnlyChange<T> {
         };
     }
 
+    /// Whether the comparison of the only change proves it.
+    pub fn is_proof(&self) -> bool {
+        matches!(self, Self::Tried(Some(_)))
+    }
+
     /// The comparison that proves the only change.
     pub fn take_proof(&mut self) -> Option<T> {
         match self {

@@ -41,6 +41,15 @@ impl Search {
         self.also_consider(findings);
     }
 
+    /// Takes the proposals of another measurement with all kept changes, before those that wait already.
+    pub fn reconsider(&mut self, findings: &[Finding]) {
+        let waiting = std::mem::take(&mut self.candidates);
+        self.also_consider(findings);
+        for candidate in waiting {
+            self.wait(candidate);
+        }
+    }
+
     /// Adds further proposals after those.
     pub fn also_consider(&mut self, findings: &[Finding]) {
         let proposed = findings.iter().flat_map(|finding| {
@@ -48,9 +57,15 @@ impl Search {
             finding.changes.iter().map(of_rule)
         });
         for (change, rule) in proposed {
-            if !self.candidates.iter().any(|known| known.change.is_same_step(&change)) {
-                self.candidates.push_back(Candidate { change, rule });
-            }
+            self.wait(Candidate { change, rule });
+        }
+    }
+
+    /// Lets a change wait for its turn, unless it waits already.
+    fn wait(&mut self, candidate: Candidate) {
+        let is_same = |known: &Candidate| known.change.is_same_step(&candidate.change);
+        if !self.candidates.iter().any(is_same) {
+            self.candidates.push_back(candidate);
         }
     }
 
@@ -211,6 +226,18 @@ mod tests {
         assert!(search.next().is_none(), "what is kept is not tried again");
         search.consider(&[finding("c", &[change("offload.tso@e", Some("off"), "on")])]);
         assert!(search.next().is_none(), "nor is it taken back");
+    }
+
+    #[test]
+    fn what_a_later_run_proposes_comes_before_what_waits() {
+        let mut search = Search::default();
+        let (rcvbuf, tso) =
+            (change("socket.rcvbuf", None, "4M"), change("offload.tso@e", Some("on"), "off"));
+        search.consider(&[finding("a", std::slice::from_ref(&rcvbuf))]);
+        search.reconsider(&[finding("b", &[tso.clone(), rcvbuf.clone()])]);
+        assert_eq!(search.next().unwrap().change, tso);
+        assert_eq!(search.next().unwrap().change, rcvbuf);
+        assert!(search.next().is_none(), "each waits once");
     }
 
     #[test]

@@ -21,7 +21,8 @@ Examples:
     goodput tune nas --for latency --max-time 10m
     goodput tune nas --keep                         # keep what is proven
 
-goodput changes settings of the far end if the server there allows it (its option --allow-settings).
+goodput changes settings of the far end if the server there allows it (its option --allow-settings) and knows this \
+client by its token (--token-file) or its key. What is not permitted is printed as commands for the administrator there.
 
 Exit codes: 0 the search came to its end, 2 could not do it or was interrupted, 3 not permitted. Ctrl-C ends it with \
 what is known; a second Ctrl-C ends it at once.";
@@ -65,7 +66,8 @@ pub struct TuningArgs {
     pub dry_run: bool,
     /// Keep the proven changes on this host, now and after a reboot
     ///
-    /// `goodput settings undo --saved` removes the files.
+    /// Whether they can be kept is tried first. After Ctrl-C nothing is kept. `goodput settings undo --saved` removes the
+    /// files.
     #[arg(long, conflicts_with = "dry_run")]
     pub keep: bool,
     /// Seed for the random order of the runs [default: random]
