@@ -174,7 +174,8 @@ mod tests {
         let denied = std::io::Error::from_raw_os_error(13);
         kept.doubts.push(format!("can't read the card: {denied}; \"as is\""));
         let record = in_words(&kept).unwrap();
-        let drawn = [(&record, figures(&record, |_| true))];
+        let figures = figures(&record, |_| true);
+        let drawn = [Shown { record: &record, text: String::new(), figures }];
         for text in [page(&drawn), ticket(&drawn, "it").text] {
             assert!(text.contains("Permission denied; "), "{text}");
             assert!(!text.contains("os error"), "{text}");
