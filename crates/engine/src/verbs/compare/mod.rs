@@ -12,21 +12,23 @@ mod polled_runs;
 mod rehearsal;
 mod run_log;
 mod run_responses;
+mod same_values;
 mod turns;
 mod watch;
 mod winner;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use goodput_experiment::starting::warmed_up_in_slow_start;
-use goodput_experiment::{Design, Step, WARM_UP};
+use goodput_experiment::{Design, Step, WARM_UP, alike};
 use goodput_model::{Length, Plan, Record, Response, Seconds};
 use goodput_remote::Hosts;
 
 pub use arms::{Arm, Factor, factorial, one_at_a_time};
 pub use max_time::MaxTime;
-pub use pace::{LONGEST_RUN_S, run_s};
+pub use pace::{LONGEST_RUN_S, least_time, run_s};
 
 use crate::control::credentials::Credentials;
 use crate::control::target::Target;
@@ -144,8 +146,8 @@ async fn run(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Compared, EngineError> {
-    let arms = &request.arms;
-    let design = Design {
+    let arms = request.arms.clone();
+    let mut design = Design {
         arms: arms.len(),
         responses: request.responses.clone(),
         ways_to_win: request.ways_to_win,
@@ -157,10 +159,10 @@ async fn run(
     };
     let Rehearsal { change, rounded } = rehearse(request, client, appliers, interrupt).await?;
     let mut log = RunLog::new(request, design.looks().first());
-    log.doubts = appliers.forget_metrics(client, &request.plan, arms).await;
+    log.doubts = appliers.forget_metrics(client, &request.plan, &arms).await;
     log.doubts.extend(rounded);
     let plan = request.plan.clone();
-    let mut runs = Runs { request, plan, client, appliers, interrupt, log };
+    let mut runs = Runs { request, arms, plan, client, appliers, interrupt, log };
     let mut broken = None;
     let stopped = loop {
         if let Some(Aborted { why, .. }) = &broken {
@@ -186,6 +188,7 @@ async fn run(
                     _ => runs.block(block, order, warm_up, listener).await,
                 };
                 if warm_up && request.turns.is_none() {
+                    runs.leave_out_alike(&mut design);
                     runs.fit(design.looks().first(), listener);
                 }
             }
@@ -215,6 +218,8 @@ fn of_arm(arm: &Arm, why: &EngineError) -> EngineError {
 /// Makes the runs and records them.
 struct Runs<'a> {
     request: &'a CompareRequest,
+    /// Those that still run.
+    arms: Vec<Arm>,
     /// The measurement of the next run, before its arm changes it.
     plan: Plan,
     client: &'a mut Client,
@@ -224,11 +229,26 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
+    /// Leaves out each arm of which the kernel made the same as of an earlier one: the warm-up has shown it.
+    fn leave_out_alike(&mut self, design: &mut Design) {
+        let settings = self.arms.first().map_or_else(Vec::new, Arm::settings);
+        let alike = alike(&settings, &self.log.values, &self.log.trials);
+        if alike.is_empty() {
+            return;
+        }
+        self.log.doubts.extend(same_values::in_words(&self.log.values, &alike));
+        let gone: BTreeSet<usize> = alike.iter().map(|one| one.arm).collect();
+        let mut arm = 0..;
+        self.arms.retain(|_| arm.next().is_none_or(|arm| !gone.contains(&arm)));
+        design.arms = self.arms.len();
+        self.log.leave_out(&gone, design.looks().first());
+    }
+
     /// Makes the runs shorter if they would not fit into the time until the first look; the warm-up has shown how long
     /// they take.
     fn fit(&mut self, first_look: u32, listener: &mut Listener<'_>) {
         let Length::Seconds(planned_s) = self.plan.length else { return };
-        let runs = first_look * self.request.arms.len() as u32;
+        let runs = first_look * self.arms.len() as u32;
         let (needed_s, left_s) = (self.log.pace.time_s(runs), self.log.left().as_secs_f64());
         if needed_s <= left_s || self.interrupt.is_raised() {
             return;
@@ -240,14 +260,17 @@ impl Runs<'_> {
         self.plan.length = Length::Seconds(shorter_s);
         self.log.pace.shorten(planned_s - shorter_s);
         let needed_s = self.log.pace.time_s(runs);
-        let text = match needed_s <= left_s {
-            true => format!("each run takes {} from here on, to judge in time", Seconds(shorter_s)),
-            false => format!(
-                "the {runs} runs until the first judgement take about {needed_s:.0} s, and {left_s:.0} s are left; \
-                 --max-time gives more"
-            ),
-        };
-        self.log.doubts.push(text.clone());
+        if needed_s <= left_s {
+            let text =
+                format!("each run takes {} from here on, to judge in time", Seconds(shorter_s));
+            self.log.doubts.push(text);
+            return;
+        }
+        // Only a forecast: the result says whether it came true.
+        let text = format!(
+            "the {runs} runs until the first judgement take about {needed_s:.0} s, and {left_s:.0} s are left; \
+             --max-time gives more"
+        );
         listener(Event::Note { text });
     }
 
@@ -278,7 +301,7 @@ impl Runs<'_> {
         listener: &mut Listener<'_>,
     ) -> Option<Aborted> {
         for failures in 1.. {
-            listener(Event::TrialBegan { values: self.request.arms[arm].values() });
+            listener(Event::TrialBegan { values: self.log.named(arm) });
             let began = Instant::now();
             let run = self.one(arm, listener).await;
             // A run that was cut short is unlike the others and does not count.
@@ -350,16 +373,15 @@ impl Runs<'_> {
         let request = self.request;
         if self.client.be_met().await? {
             // What the far end had changed for the earlier conversation went with it.
-            let doubts =
-                self.appliers.forget_metrics(self.client, &request.plan, &request.arms).await;
+            let doubts = self.appliers.forget_metrics(self.client, &request.plan, &self.arms).await;
             let new = doubts.into_iter().filter(|doubt| !self.log.doubts.contains(doubt));
             let new: Vec<_> = new.collect();
             self.log.doubts.extend(new);
         }
-        let plan = self.appliers.apply(self.client, &request.arms[arm], &self.plan).await?;
+        let plan = self.appliers.apply(self.client, &self.arms[arm], &self.plan).await?;
         let quietly = &mut |event| quiet(event, listener);
         let before = copy_cost::copy_s_per_gb().await;
-        let watch = Watch::begin(self.appliers, &request.arms).await?;
+        let watch = Watch::begin(self.appliers, &self.arms).await?;
         let measurement = measure_one_of_many(self.client, &plan, self.interrupt, quietly).await?;
         let watched = watch.end(self.appliers).await?;
         let copy_s_per_gb = copy_cost::mean(before, copy_cost::copy_s_per_gb().await);

@@ -23,6 +23,11 @@ pub fn run_s(arms: usize, max_time: Duration, latency: bool) -> f64 {
     (most_s * PAYLOAD_SHARE - idle.as_secs_f64()).clamp(SHORTEST_RUN_S, LONGEST_RUN_S)
 }
 
+/// Least time in which each of these arms runs once, without a warm-up.
+pub fn least_time(arms: usize) -> Duration {
+    Duration::from_secs_f64(SHORTEST_RUN_S * arms as f64)
+}
+
 /// The length of a run whose payload moves for `seconds` now, if `runs` of them take `needed_s` and only `left_s` are
 /// left; not below the shortest.
 pub fn shorter_s(seconds: f64, runs: u32, needed_s: f64, left_s: f64) -> f64 {

@@ -1,5 +1,6 @@
 //! What a comparison has shown so far.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use goodput_experiment::conditions::REFERENCE_COPY;
@@ -13,6 +14,7 @@ use super::nfs_reads::{self, ReadRun};
 use super::pace::Pace;
 use super::polled_runs::{self, PolledRun};
 use super::run_responses::{changed_ends, run_responses};
+use super::same_values;
 use super::turns::{self, Pattern, Turn};
 use super::watch::{self, Watched};
 use super::{Arm, CompareRequest, winner};
@@ -212,6 +214,16 @@ impl RunLog {
             .any(|trial| trial.arm == arm && trial.goodput_bits_per_s.value().is_some())
     }
 
+    /// Forgets these arms; the others get the numbers that they leave. With the arms that stay, the first look comes with
+    /// `first_look` blocks. Before any run counts.
+    pub fn leave_out(&mut self, gone: &BTreeSet<usize>, first_look: u32) {
+        let all = std::mem::take(&mut self.values).into_iter().enumerate();
+        self.values =
+            all.filter(|(arm, _)| !gone.contains(arm)).map(|(_, values)| values).collect();
+        self.trials = same_values::without(std::mem::take(&mut self.trials), gone);
+        self.first_look = first_look;
+    }
+
     /// How far the comparison has got before `block` begins, and how long it may take.
     pub fn outlook(&self, design: &Design, block: u32) -> Outlook {
         let arms = analyse(design, &self.trials);
@@ -219,7 +231,7 @@ impl RunLog {
         let open: Vec<_> = candidates().filter(|(_, arm)| arm.settled.is_none()).collect();
         let decided = candidates().filter_map(|(number, arm)| {
             let judgement = arm.settled.and_then(|_| judgement(arm))?;
-            Some(Decided { values: self.values[number].clone(), judgement })
+            Some(Decided { values: self.named(number), judgement })
         });
         let looks = design.looks();
         // An arm that lost runs is judged later; this is the first look at any arm.
@@ -244,8 +256,17 @@ impl RunLog {
         }
     }
 
+    /// The values of an arm as its lines name it: the baseline that runs as an arm of its own has the same values.
+    pub fn named(&self, arm: usize) -> Vec<String> {
+        let mut values = self.values[arm].clone();
+        if arm > 0 && values == self.values[0] {
+            values.push("again".into());
+        }
+        values
+    }
+
     fn note(&mut self, trial: Trial, listener: &mut Listener<'_>) {
-        let (values, shown) = (self.values[trial.arm].clone(), Box::new(trial.clone()));
+        let (values, shown) = (self.named(trial.arm), Box::new(trial.clone()));
         listener(Event::TrialEnded { values, trial: shown });
         self.trials.push(trial);
     }
