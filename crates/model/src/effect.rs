@@ -43,11 +43,19 @@ impl Effect {
 
     /// The difference with its interval after what was `judged`: `better: +3.2 % (95.0 % interval +2.1 to +4.0 %, n = 6
     /// pairs)`.
+    ///
+    /// An interval of too few pairs for the claim may exclude zero. Then the words say why nothing is claimed.
     pub fn in_words(&self, judged: &str) -> String {
+        let excludes_zero = self.low_percent > 0.0 || self.high_percent < 0.0;
+        let too_few = if self.judgement == Judgement::Inconclusive && excludes_zero {
+            ", too few pairs for a claim"
+        } else {
+            ""
+        };
         let adjusted =
             if self.adjusted_for.is_empty() { "" } else { ", adjusted for the host's speed" };
         format!(
-            "{judged}: {} ({:.1} % interval {}, n = {} pairs{adjusted})",
+            "{judged}{too_few}: {} ({:.1} % interval {}, n = {} pairs{adjusted})",
             self.difference(),
             self.confidence_percent,
             self.interval(1),
@@ -156,6 +164,26 @@ mod tests {
         let shown = [3.24, -3.26, 0.04, -0.04, 0.0, -100.0].map(|it| Difference(it).to_string());
         assert_eq!(shown, ["+3.2 %", "-3.3 %", "0.0 %", "0.0 %", "0.0 %", "-100.0 %"]);
         assert_eq!(format!("{:.0}", Difference(-0.4)), "0 %");
+    }
+
+    #[test]
+    fn an_interval_of_too_few_pairs_does_not_stand_beside_inconclusive_alone() {
+        let words = |low_percent, judgement| {
+            Effect {
+                percent: 25.0,
+                low_percent,
+                high_percent: 27.0,
+                confidence_percent: 93.75,
+                n: 5,
+                adjusted_for: Vec::new(),
+                judgement,
+            }
+            .in_words("said")
+        };
+        let few = words(23.0, Judgement::Inconclusive);
+        assert!(few.starts_with("said, too few pairs for a claim: +25.0 % (93.8 %"), "{few}");
+        assert!(words(-3.0, Judgement::Inconclusive).starts_with("said: "));
+        assert!(words(23.0, Judgement::Better).starts_with("said: "));
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use goodput_engine::compare::{
-    Arm, CompareRequest, Factor, LONGEST_RUN_S, compare, factorial, one_at_a_time, run_s,
+    Arm, CompareRequest, Factor, LONGEST_RUN_S, compare, factorial, least_time, one_at_a_time,
+    run_s,
 };
 use goodput_model::{Comparison, EndName, Judgement, Length, Record, Response, Seconds};
 use goodput_remote::Hosts;
@@ -38,6 +39,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let may_shorten =
         args.measure.length.length().is_none() && plan.length == Length::Seconds(LONGEST_RUN_S);
     if may_shorten {
+        check_time(arms.len(), max_time)?;
         plan.length = Length::Seconds(shared_length(arms.len(), max_time, plan.latency));
     }
     let cells = cells(&plan, &args.comparison.sizes, &args.comparison.clients)?;
@@ -88,6 +90,20 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         Exit::Fine => conclusive(&record),
         other => other,
     })
+}
+
+/// Refuses a time in which not even the shortest runs of all arms would fit once.
+fn check_time(arms: usize, max_time: Duration) -> Result<()> {
+    let least = least_time(arms);
+    if max_time < least {
+        bail!(
+            "{arms} arms don't fit into {} even once; give --max-time more than {}, several times that to judge \
+             them, or fewer values",
+            Seconds(max_time.as_secs_f64()),
+            Seconds(least.as_secs_f64()),
+        );
+    }
+    Ok(())
 }
 
 /// The length of a run, seconds, of this many arms that share the time. Says so if it is a short one.

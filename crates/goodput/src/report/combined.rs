@@ -1,18 +1,20 @@
 //! Results of several arms together: the curve of a setting's numbers, and how combined settings affect each other.
 
-use goodput_model::{Bytes, Comparison, DoseCurve, Effect, FactorEffect, Judgement, Known};
+use goodput_model::{
+    ArmResult, BitRate, Bytes, Comparison, DoseCurve, Effect, FactorEffect, Judgement, Known,
+};
 
 use super::effect::{with_interval, word};
 use super::style;
 
 /// The lines below the arms.
 pub fn lines(comparison: &Comparison) -> Vec<String> {
-    let curve = comparison.curve.iter().map(curve);
+    let curve = comparison.curve.iter().map(|fitted| curve(comparison, fitted));
     curve.chain(comparison.factors.iter().map(factor)).collect()
 }
 
 /// `curve       goodput rises with the value up to 65.5 kB (61.4 kB to 69.6 kB), then stays at 941 Mbit/s; …`.
-fn curve(curve: &DoseCurve) -> String {
+fn curve(comparison: &Comparison, curve: &DoseCurve) -> String {
     let said = match (&curve.knee, &curve.asymptote_bits_per_s) {
         (Known::Value(knee), Known::Value(rate)) => {
             let between = curve
@@ -20,7 +22,13 @@ fn curve(curve: &DoseCurve) -> String {
                 .map(|[low, high]| format!(" ({} to {})", number(low), number(high)));
             let between = between.unwrap_or_default();
             let knee = number(*knee);
-            format!("goodput rises with the value up to {knee}{between}, then stays at {rate}")
+            let then = match unlike_beyond(comparison, curve) {
+                None => format!("stays at {rate}"),
+                Some([least, most]) => {
+                    format!("is not shown to rise: the medians are {least} to {most}")
+                }
+            };
+            format!("goodput rises with the value up to {knee}{between}, then {then}")
         }
         (Known::Missing(why), Known::Value(rate)) => {
             format!("no knee: {why}, goodput stays at {rate}")
@@ -32,6 +40,22 @@ fn curve(curve: &DoseCurve) -> String {
     let label = style::faint("curve       ");
     let off = curve.misfit_percent;
     format!("{label}{said}; the medians are {off:.1} % off the closest curve")
+}
+
+/// The smallest and the largest median beyond the knee, if they differ by an effect that counts: "stays" would be false.
+fn unlike_beyond(comparison: &Comparison, curve: &DoseCurve) -> Option<[BitRate; 2]> {
+    let knee = *curve.knee.value()?;
+    let is_beyond = |arm: &&ArmResult| {
+        let dose = arm.values.first().and_then(|value| DoseCurve::number(value));
+        dose.is_some_and(|dose| dose >= knee)
+    };
+    let beyond = comparison.arms.iter().filter(is_beyond);
+    let medians = beyond.filter_map(|arm| Some(arm.goodput_bits_per_s.value()?.0));
+    let (least, most) = medians.fold((f64::INFINITY, 0.0_f64), |(least, most), median| {
+        (least.min(median), most.max(median))
+    });
+    let counts = 1.0 + comparison.threshold_percent / 100.0;
+    (most > least * counts).then_some([BitRate(least), BitRate(most)])
 }
 
 /// A value of a setting as people write it; most values are sizes.
@@ -82,7 +106,24 @@ fn together(factor: &FactorEffect, change: &str, beside: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::BitRate;
+
+    /// Of one setting; value and median goodput of each arm, Mbit/s.
+    fn compared(arms: &[(&str, f64)]) -> Comparison {
+        let arm = |(value, mbit): &(&str, f64)| ArmResult {
+            goodput_bits_per_s: Known::Value(BitRate(mbit * 1e6)),
+            ..ArmResult::new(vec![(*value).into()])
+        };
+        Comparison {
+            settings: vec!["socket.sndbuf".parse().unwrap()],
+            arms: arms.iter().map(arm).collect(),
+            responses: Vec::new(),
+            curve: None,
+            factors: Vec::new(),
+            trials: Vec::new(),
+            threshold_percent: 3.0,
+            stopped: String::new(),
+        }
+    }
 
     fn effect(percent: f64, judgement: Judgement) -> Effect {
         Effect {
@@ -114,15 +155,23 @@ mod tests {
 
     #[test]
     fn a_curve_has_its_knee_or_the_reason_why_not() {
-        let of = |knee, knee_between, asymptote_bits_per_s| {
+        let beside = |arms: &[(&str, f64)], knee, knee_between, asymptote_bits_per_s| {
             let rises = Known::Value(true);
             let misfit_percent = 1.23;
-            curve(&DoseCurve { knee, knee_between, asymptote_bits_per_s, misfit_percent, rises })
+            let fitted =
+                DoseCurve { knee, knee_between, asymptote_bits_per_s, misfit_percent, rises };
+            curve(&compared(arms), &fitted)
         };
+        let stays = [("16K", 300.0), ("128K", 940.0), ("256K", 945.0)];
+        let of = |knee, between, rate| beside(&stays, knee, between, rate);
         let rate = || Known::Value(BitRate(941e6));
         let found = of(Known::Value(65536.0), Some([61440.0, 69632.0]), rate());
         let facts = ["up to 65.5 kB (61.4 kB to 69.6 kB), then stays at 941 Mbit/s", "1.2 % off"];
         assert!(facts.iter().all(|fact| found.contains(fact)), "{found}");
+        let rising = [("16K", 300.0), ("128K", 800.0), ("256K", 945.0)];
+        let unlike = beside(&rising, Known::Value(65536.0), None, rate());
+        let honest = "then is not shown to rise: the medians are 800 Mbit/s to 945 Mbit/s;";
+        assert!(unlike.contains(honest), "{unlike}");
         let enough = of(Known::missing("the smallest value is enough"), None, rate());
         assert!(
             enough.contains("no knee: the smallest value is enough, goodput stays at 941 Mbit/s")

@@ -63,7 +63,7 @@ pub fn runs(comparison: &Comparison) -> String {
 
 fn arms(comparison: &Comparison) -> String {
     let mut table = Table::new(&["arm", "n", "goodput", "cpu-s/GB"]);
-    for arm in &comparison.arms {
+    for (number, arm) in comparison.arms.iter().enumerate() {
         let goodput = match &arm.goodput_bits_per_s {
             Known::Value(rate) => rate.to_string(),
             Known::Missing(_) => "unknown".into(),
@@ -72,14 +72,22 @@ fn arms(comparison: &Comparison) -> String {
             Known::Value(cost) => format!("{cost:.2}"),
             Known::Missing(_) => "unknown".into(),
         };
-        table.row(&[&arm.values.join("  "), &arm.n.to_string(), &goodput, &cost]);
+        let again = if is_again(comparison, number) { "  again" } else { "" };
+        let values = arm.values.join("  ") + again;
+        table.row(&[&values, &arm.n.to_string(), &goodput, &cost]);
     }
     table.text()
 }
 
+/// Whether an arm is the baseline, running as an arm of its own.
+fn is_again(comparison: &Comparison, number: usize) -> bool {
+    let arm = |number: usize| comparison.arms.get(number).map(|arm| &arm.values);
+    number > 0 && arm(number) == arm(0)
+}
+
 fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String {
     let base = comparison.arms.first().map(|arm| arm.values.join(" ")).unwrap_or_default();
-    let again = if arm.values.join(" ") == base { ", the baseline again" } else { "" };
+    let again = if is_again(comparison, number) { ", the baseline again" } else { "" };
     let mut out = format!("{} against {base} (arm {number}{again})\n", arm.values.join(" "));
     let mut say = |label: &str, text: String| {
         let _ = writeln!(out, "  {}{text}", style::faint(format!("{label:11}")));

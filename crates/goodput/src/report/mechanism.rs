@@ -1,16 +1,20 @@
 //! The mechanism check of one arm in words: whether it changed what the diagnosis named.
 
-use goodput_model::{AmountChange, ArmResult, BitRate, Bytes, Known, Mechanism, Verdict};
+use goodput_model::{
+    AmountChange, ArmResult, BitRate, Bytes, Judgement, Known, Mechanism, Verdict,
+};
 
-use super::style;
+use super::{style, witness_words};
 
 /// How far the goodput may be from the prediction, as a share of the prediction: the next limit is only an estimate.
 const AS_PREDICTED: f64 = 0.10;
 
 /// The lines of `arm` beside `base`, with their labels: the cause with what shows it, what limits without the cause, and
-/// whether the difference came and went with the change.
+/// whether the difference came and went with the change. None if there is no difference to explain.
 pub fn lines(base: &ArmResult, arm: &ArmResult) -> Vec<(&'static str, String)> {
-    let Some(mechanism) = &arm.mechanism else { return Vec::new() };
+    let Some(mechanism) = arm.mechanism.as_ref().filter(|_| differs(arm)) else {
+        return Vec::new();
+    };
     let mut lines = vec![("because", because(mechanism))];
     if *mechanism.confirmed() == Known::Value(true) {
         let (label, free) = if mechanism.limits_arm { ("without", base) } else { ("next", arm) };
@@ -18,6 +22,12 @@ pub fn lines(base: &ArmResult, arm: &ArmResult) -> Vec<(&'static str, String)> {
         lines.extend(reversal(mechanism).map(|line| ("reversal", line)));
     }
     lines
+}
+
+/// Whether the goodput of an arm is shown to be better or worse.
+fn differs(arm: &ArmResult) -> bool {
+    let judged = arm.goodput.as_ref().map(|effect| effect.judgement);
+    !matches!(judged, None | Some(Judgement::NoDifference | Judgement::Inconclusive))
 }
 
 fn because(mechanism: &Mechanism) -> String {
@@ -51,7 +61,7 @@ fn witness(mechanism: &Mechanism) -> String {
         Known::Missing(why) => format!("unknown ({why})"),
     };
     let known = goodput_diagnose::rules::ALL.iter().find(|known| known.id == *rule);
-    let named = known.map_or("its measure".into(), |known| known.witness_name.replace('_', " "));
+    let named = known.map_or("its measure".into(), |known| witness_words::of(known.witness_name));
     format!("{named} {} → {}", value(witness_before), value(witness_after))
 }
 
@@ -111,6 +121,19 @@ fn reversal(mechanism: &Mechanism) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::Effect;
+
+    fn effect(judgement: Judgement) -> Effect {
+        Effect {
+            percent: 20.0,
+            low_percent: 18.0,
+            high_percent: 22.0,
+            confidence_percent: 96.9,
+            n: 6,
+            adjusted_for: Vec::new(),
+            judgement,
+        }
+    }
 
     fn arm(moved: bool, next_limit: &str, goodput: f64) -> ArmResult {
         let mechanism = Mechanism {
@@ -127,6 +150,7 @@ mod tests {
         ArmResult {
             mechanism: Some(mechanism),
             goodput_bits_per_s: Known::Value(BitRate(goodput)),
+            goodput: Some(effect(Judgement::Better)),
             ..ArmResult::new(vec!["125K".into()])
         }
     }
@@ -147,6 +171,21 @@ mod tests {
         for fact in ["shaper-rate", "as predicted", "94 Mbit/s, predicted 95 Mbit/s"] {
             assert!(lines[1].1.contains(fact), "{fact} in {lines:?}");
         }
+    }
+
+    #[test]
+    fn an_arm_that_does_not_differ_has_nothing_to_explain() {
+        let judged = |judgement| {
+            let goodput = Some(effect(judgement));
+            lines(&base(), &ArmResult { goodput, ..arm(false, "shaper-rate", 94e6) })
+        };
+        assert!(judged(Judgement::NoDifference).is_empty());
+        assert!(judged(Judgement::Inconclusive).is_empty());
+        assert_eq!(judged(Judgement::WorsePerhapsBelowThreshold).len(), 1);
+        assert!(
+            lines(&base(), &ArmResult { goodput: None, ..arm(true, "shaper-rate", 94e6) })
+                .is_empty()
+        );
     }
 
     #[test]

@@ -49,3 +49,4 @@ pub mod top;
 pub mod transfers;
 pub mod tune;
 pub mod watch;
+mod witness_words;

@@ -16,6 +16,9 @@ pub fn values(
 ) -> Result<Vec<String>, String> {
     let mut values: Vec<String> = Vec::new();
     for part in text.split(',').map(str::trim) {
+        if part.is_empty() && text.contains(',') {
+            return Err(format!("{text:?} has a comma without a value beside it; leave it out"));
+        }
         let more = match part.split_once("..") {
             Some((from, to)) => {
                 steps(from, to, &spelled).map_err(|why| format!("{part}: {why}"))?
@@ -152,6 +155,7 @@ mod tests {
             ("on..off", "write two numbers"),
             ("4M..4K", "to a larger one"),
             ("1..8:1", "2 to 32"),
+            ("1200,,1300", "a comma without a value"),
             ("1..8:x", "2 to 32"),
             ("1..18446744073709551615", "at most 32"),
         ] {
