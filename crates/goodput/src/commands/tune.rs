@@ -19,6 +19,7 @@ use crate::credentials::credentials;
 use crate::data_dirs::{announced, state_dir};
 use crate::exit::{self, Exit};
 use crate::file_servers;
+use crate::os_error::without_numbers;
 use crate::report::{self, live::Live};
 
 /// Tunes and reports.
@@ -84,7 +85,7 @@ fn keepable(hosts: Hosts) -> Keepable {
             Some(_) => Err(nobody_keeps()),
             None => saved::rehearse(&kept, &change.to).map_err(|why| EngineError::Incomplete {
                 not_permitted: exit::of(&why) == Exit::NotPermitted,
-                why: exit::in_words(&why),
+                why: without_numbers(&exit::in_words(&why)).into(),
             }),
         }
     })
