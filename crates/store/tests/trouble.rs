@@ -88,9 +88,9 @@ fn a_database_of_another_program_or_a_newer_goodput_is_left_alone() {
     let newer = directory.path().join("newer.db");
     drop(Store::open(&newer).unwrap());
     let db = rusqlite::Connection::open(&newer).unwrap();
-    db.execute_batch("PRAGMA user_version = 8").unwrap();
+    db.execute_batch("PRAGMA user_version = 1000").unwrap();
     let error = Store::open(&newer).unwrap_err();
-    assert!(matches!(error, StoreError::NewerSchema { found: 8, known: 7, .. }), "{error}");
+    assert!(matches!(error, StoreError::NewerSchema { found: 1000, .. }), "{error}");
 }
 
 #[test]
