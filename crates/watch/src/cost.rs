@@ -16,7 +16,7 @@ const SEGMENT_BYTES: u64 = 1448;
 const ENOUGH_BYTES: u64 = 10 * SEGMENT_BYTES;
 /// What a test moves after its end was asked for, in times of its largest step between two samples: on a busy host a
 /// sample is late, both ends have to hear of the end, and what is in the sockets is still sent.
-const STEPS_TO_END: u64 = 4;
+const STEPS_TO_END: u64 = 3;
 /// Share of a test's bytes that is payload, at least: with IPv6 and 1500-byte packets, a header and half an
 /// acknowledgement cost 7.5 %. The rest is for what is sent twice and for what both ends say beside it.
 const PAYLOAD_SHARE: f64 = 0.9;

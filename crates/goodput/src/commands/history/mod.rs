@@ -119,7 +119,7 @@ fn changes(store: &Store, wanted: &Wanted) -> Result<()> {
     for change in path_changes::all(store, text)? {
         let from = wanted.from.as_ref().is_none_or(|from| change.since >= *from);
         if from && wanted.until.as_ref().is_none_or(|until| change.since < *until) {
-            screen::print_fitted(&format!(
+            screen::print_unwrapped(&format!(
                 "\n{}",
                 watch::text_in(&Event::Changed(change.into()), &TimeZone::UTC)
             ))?;
