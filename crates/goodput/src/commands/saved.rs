@@ -1,5 +1,6 @@
 //! Values that outlive a reboot: written, listed and removed.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -24,6 +25,26 @@ pub fn keep(assignments: &[(SettingRef, String)], state_dir: &Path) -> Result<Ve
     let files = goodput_settings::save(assignments, &program)?;
     changes.keep()?;
     Ok(files)
+}
+
+/// Finds out whether a value can be kept here, without keeping it: the places of its files take as much text.
+pub fn rehearse(setting: &SettingRef, value: &str) -> Result<()> {
+    goodput_settings::check_savable(setting)?;
+    let program = std::env::current_exe().context("can't find the program that runs")?;
+    let assignment = [(setting.clone(), value.to_owned())];
+    let files = goodput_settings::would_save(&assignment, &program)?;
+    files.iter().try_for_each(|file| {
+        takes(Path::new(&file.file), &file.lines)
+            .with_context(|| format!("can't write {}", file.file))
+    })
+}
+
+/// Writes the text beside `path`, into a file without a name: whatever happens, nothing is left.
+fn takes(path: &Path, text: &str) -> io::Result<()> {
+    let folder = path.ancestors().skip(1).find(|folder| folder.is_dir());
+    let mut file = tempfile::tempfile_in(folder.unwrap_or(Path::new("/")))?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
 }
 
 /// Describes saved values that won't be in effect after a reboot.
@@ -83,4 +104,18 @@ pub fn described(file: &SavedFile) -> String {
     let keeps = keeps.collect::<Vec<_>>().join(", ");
     let edited = if file.intact { "" } else { " (edited since)" };
     format!("{}{edited}: {keeps}", file.path.display())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_tried_leaves_nothing_and_what_is_no_place_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sysctl.d/90-goodput.conf");
+        takes(&path, "net.ipv4.tcp_sack = 1").unwrap();
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        assert!(takes(Path::new("/proc/sys/net/90-goodput.conf"), "x").is_err());
+    }
 }
