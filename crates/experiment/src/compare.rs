@@ -6,7 +6,7 @@ use goodput_model::{
 
 use crate::analyse::{ArmAnalysis, analyse};
 use crate::design::Design;
-use crate::dose::{ANOTHER_FORM, curve};
+use crate::dose::{ANOTHER_FORM, curve, doses};
 use crate::effective::effective_doses;
 use crate::factors::{Cells, factors};
 use crate::mechanism::{Suspect, mechanism};
@@ -72,17 +72,6 @@ fn changed(trials: &[Trial], arm: usize, analysis: &ArmAnalysis) -> Option<Mecha
     let judged = analysis.goodput.as_ref().map(|effect| effect.judgement);
     let is_worse = matches!(judged, Some(Worse | WorsePerhapsBelowThreshold));
     mechanism(trials, arm, &Suspect::beside(trials, arm, is_worse)?)
-}
-
-/// The arms of a single setting whose values are numbers above zero: `0` and `default` often mean something else than
-/// a small amount.
-pub(crate) fn doses(settings: &[SettingRef], values: &[Vec<String>]) -> Vec<(usize, f64)> {
-    let of_arm = |(arm, values): (usize, &Vec<String>)| match &values[..] {
-        [value] => Some((arm, DoseCurve::number(value)?)),
-        _ => None,
-    };
-    let numbers = values.iter().enumerate().filter_map(of_arm);
-    if settings.len() == 1 { numbers.collect() } else { Vec::new() }
 }
 
 fn arm_result(analysis: ArmAnalysis, values: Vec<String>) -> ArmResult {

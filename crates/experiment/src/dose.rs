@@ -7,7 +7,7 @@
 //! the smallest effect that counts. The knees that remain are a confidence interval. If none remains, goodput does not
 //! follow such a curve; if an end of the range remains, the runs don't show that there is a knee.
 
-use goodput_model::{BitRate, DoseCurve, Known, Response};
+use goodput_model::{BitRate, DoseCurve, Known, Response, SettingRef};
 
 use crate::conditions::adjusted;
 use crate::mechanism::clearly_falls;
@@ -28,6 +28,17 @@ pub(crate) const EXCLUDED_LEVEL: f64 = 0.05;
 pub(crate) const ANOTHER_FORM: &str =
     "goodput does not rise in proportion to the value and then stay";
 const TOO_FEW_RUNS: &str = "the runs are too few, or differ too much, to show one";
+
+/// The arms of a single setting whose values are numbers above zero: `0` and `default` often mean something else than
+/// a small amount.
+pub(crate) fn doses(settings: &[SettingRef], values: &[Vec<String>]) -> Vec<(usize, f64)> {
+    let of_arm = |(arm, values): (usize, &Vec<String>)| match &values[..] {
+        [value] => Some((arm, DoseCurve::number(value)?)),
+        _ => None,
+    };
+    let numbers = values.iter().enumerate().filter_map(of_arm);
+    if settings.len() == 1 { numbers.collect() } else { Vec::new() }
+}
 
 /// The curve through the medians of the arms of `doses`, each with its value. Effects below `threshold_percent` don't
 /// count. `None` if there are fewer than three different values, or if one of these arms has no goodput.

@@ -5,8 +5,8 @@
 
 use goodput_model::{LimitAmount, SettingRef, Trial};
 
-use crate::compare::doses;
 use crate::design::WARM_UP_BLOCK;
+use crate::dose::doses;
 use crate::pairs::Runs;
 
 /// The `doses`, arms with their values, as they were in effect, in the unit of the setting. The amounts of the arms that

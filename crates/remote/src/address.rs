@@ -4,8 +4,6 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
 
-use crate::error::RemoteError;
-
 /// A host reached by SSH. Whatever is left out comes from the user's SSH configuration; the host may be an alias
 /// from there (ssh_config(5)).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,13 +16,25 @@ pub struct Address {
     pub port: Option<NonZeroU16>,
 }
 
+/// An address that names no host.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?} is not a host reached by SSH: {why}; write it like ssh://root@host or ssh://host:2222"
+)]
+pub struct BadAddress {
+    /// The given address.
+    text: String,
+    /// What is wrong with it.
+    why: &'static str,
+}
+
 const SCHEME: &str = "ssh://";
 
 impl FromStr for Address {
-    type Err = RemoteError;
+    type Err = BadAddress;
 
-    fn from_str(text: &str) -> Result<Self, RemoteError> {
-        let bad = |why| RemoteError::BadAddress { text: text.into(), why };
+    fn from_str(text: &str) -> Result<Self, BadAddress> {
+        let bad = |why| BadAddress { text: text.into(), why };
         let rest = text.strip_prefix(SCHEME).ok_or_else(|| bad("it does not begin with ssh://"))?;
         let (user, place) = match rest.rsplit_once('@') {
             Some((user, place)) => (Some(user.to_owned()), place),

@@ -2,22 +2,15 @@
 
 use goodput_settings::SettingError;
 
-use crate::address::Address;
+use crate::address::{Address, BadAddress};
 
 /// What went wrong. Unless it says otherwise, nothing was changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
     /// The address names no host.
-    #[error(
-        "{text:?} is not a host reached by SSH: {why}; write it like ssh://root@host or ssh://host:2222"
-    )]
-    BadAddress {
-        /// The given address.
-        text: String,
-        /// What is wrong with it.
-        why: &'static str,
-    },
+    #[error(transparent)]
+    BadAddress(#[from] BadAddress),
     /// The system there shapes by programs that goodput does not know.
     #[error(
         "can't read the shaper of {host}: goodput reads the queueing disciplines of Linux only"

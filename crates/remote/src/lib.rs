@@ -31,7 +31,7 @@ mod system;
 pub mod systems;
 mod undo;
 
-pub use address::Address;
+pub use address::{Address, BadAddress};
 pub use changes::RemoteChanges;
 pub use command::{Command, Condition};
 pub use counters::{Counted, Counters, CpuTime, Packets};

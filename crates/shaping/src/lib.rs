@@ -87,7 +87,7 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         queue: Known::from(match (&rate, kind) {
             (Ok(rate), ShapingKind::Shaper) => {
                 queue::queue(&trace, &empty, &rough, rate.mean.value)
-            },
+            }
             (Ok(_), _) => Err(Missing::because("nothing waited")),
             (Err(why), _) => Err(why.clone()),
         }),

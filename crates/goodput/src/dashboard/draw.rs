@@ -9,7 +9,7 @@ use ratatui::widgets::{Block, Borders, Paragraph, Row, Table, TableState};
 
 use super::controls::{Controls, RUN_KEYS};
 use super::limits::{Limits, RunLimits};
-use super::parts::{graph, help, percent, spoken};
+use super::parts::{Times, graph, help, percent, spoken};
 use super::series::{Lines, SHOWN_S, Series};
 use super::state::{DirectionState, Phase, State};
 use crate::report::progress::Progress;
@@ -96,8 +96,8 @@ fn direction(
     let title = format!("{which} {arrow}{of}");
     let span_s = span_s(state);
     let line = [(series, Color::Cyan)];
-    graph(frame, rate, &title, span_s, &line, |value| spoken(value, controls));
-    limited(frame, band, limits);
+    let times = graph(frame, rate, &title, span_s, &line, |value| spoken(value, controls));
+    limited(frame, band, limits, times);
     if has_room {
         details(frame, graphs, state, lines);
     }
@@ -142,15 +142,15 @@ fn shown<'a>(
     }
 }
 
-/// A cell for each second of the last minute, and the shares of the whole time so far.
-fn limited(frame: &mut Frame, area: Rect, limits: &Limits) {
-    let room = usize::from(area.width);
-    let steps = limits.steps.iter().skip(limits.steps.len().saturating_sub(room));
-    let cells = steps.map(|step| match step.held_by {
-        Some((limiter, _)) => Span::styled("█", colour(limiter)),
-        None => Span::from("·").dim(),
+/// What limited at each time of the graph above, and the shares of the whole time so far.
+fn limited(frame: &mut Frame, area: Rect, limits: &Limits, times: Times) {
+    let cells = times.each_s().map(|at_s| match limits.at(at_s).map(|step| step.held_by) {
+        Some(Some((limiter, _))) => Span::styled("█", colour(limiter)),
+        Some(None) => Span::from("·").dim(),
+        None => Span::from(" "),
     });
-    let band: Line = cells.collect();
+    let left = Span::from(" ".repeat(times.left.into()));
+    let band: Line = std::iter::once(left).chain(cells).collect();
     let shares = limits.shares();
     let legend: Line = match (&shares[..], &limits.unknown) {
         ([], Some(why)) => Line::from(format!("limited by: unknown, {why}")).dim(),
@@ -239,6 +239,7 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
+    use super::super::limits::LimitedStep;
     use super::*;
 
     /// Ten samples a second for three seconds: two flows of 1 MB each between two samples.
@@ -286,6 +287,19 @@ mod tests {
         ] {
             assert!(shown.contains(words), "{words}: {shown}");
         }
+    }
+
+    #[test]
+    fn the_band_has_the_times_of_the_graph_above_it() {
+        let mut terminal = Terminal::new(TestBackend::new(60, 12)).unwrap();
+        let mut limits = Limits::new(Plan::standard(), EndName::Near);
+        let held_by = Some((Limiter::PathRate, goodput_model::Place::Path));
+        limits.steps.push_back(LimitedStep { from_s: 2.0, to_s: 4.0, held_by });
+        let times = Times { left: 10, columns: 50, from_s: 0.0, to_s: 10.0 };
+        terminal.draw(|frame| limited(frame, frame.area(), &limits, times)).unwrap();
+        let buffer = terminal.backend().buffer();
+        let filled: Vec<u16> = (0..60).filter(|x| buffer[(*x, 1)].symbol() == "█").collect();
+        assert_eq!(filled, (20..30).collect::<Vec<_>>());
     }
 
     #[test]

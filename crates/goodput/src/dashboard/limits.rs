@@ -84,7 +84,9 @@ impl RunLimits {
 /// What limited one step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LimitedStep {
-    /// Its end, seconds by the sender's samples.
+    /// Its beginning, seconds by the sender's samples.
+    pub from_s: f64,
+    /// Its end.
     pub to_s: f64,
     /// What held most of it, and where. Absent if nothing is known.
     pub held_by: Option<(Limiter, Place)>,
@@ -106,7 +108,7 @@ pub struct Limits {
 
 impl Limits {
     /// Of the direction that `sender` sends in.
-    fn new(plan: Plan, sender: EndName) -> Self {
+    pub(super) fn new(plan: Plan, sender: EndName) -> Self {
         Self {
             plan,
             sender,
@@ -125,9 +127,14 @@ impl Limits {
         let from_s = judged_until_s.map_or(oldest_s, |until_s| until_s.max(oldest_s));
         if to_s >= from_s + STEP_S {
             let account = self.evidence(recent, from_s, to_s).and_then(|seen| account_of(&seen));
-            self.step(to_s, account);
+            self.step([from_s, to_s], account);
             self.judged_until_s = Some(to_s);
         }
+    }
+
+    /// The step in which a time lies, if it was looked at.
+    pub fn at(&self, at_s: f64) -> Option<&LimitedStep> {
+        self.steps.iter().find(|step| (step.from_s..step.to_s).contains(&at_s))
     }
 
     /// The shares of the time that each limiter held, 0 to 1, the largest first.
@@ -139,7 +146,7 @@ impl Limits {
         shares
     }
 
-    fn step(&mut self, to_s: f64, account: Result<Account, Missing>) {
+    fn step(&mut self, [from_s, to_s]: [f64; 2], account: Result<Account, Missing>) {
         let held_by = match account {
             Ok(account) => {
                 self.unknown = None;
@@ -156,7 +163,7 @@ impl Limits {
         while self.steps.front().is_some_and(|first| !is_shown(first)) {
             self.steps.pop_front();
         }
-        self.steps.push_back(LimitedStep { to_s, held_by });
+        self.steps.push_back(LimitedStep { from_s, to_s, held_by });
     }
 
     fn add(&mut self, part: &AccountPart) {

@@ -11,6 +11,28 @@ use ratatui::widgets::{Axis, Block, Borders, Chart, Clear, Dataset, GraphType, P
 use super::controls::Controls;
 use super::series::Series;
 
+/// Where a graph has its times: for what is drawn below it on the same scale.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Times {
+    /// Columns left of the first time.
+    pub left: u16,
+    /// Columns of the times.
+    pub columns: u16,
+    /// The first time, seconds.
+    pub from_s: f64,
+    /// The last one, seconds.
+    pub to_s: f64,
+}
+
+impl Times {
+    /// The middle of each column, seconds.
+    pub fn each_s(self) -> impl Iterator<Item = f64> {
+        let Self { columns, from_s, to_s, .. } = self;
+        let of_one = (to_s - from_s) / f64::from(columns.max(1));
+        (0..columns).map(move |column| from_s + (f64::from(column) + 0.5) * of_one)
+    }
+}
+
 /// A graph of the last `span_s` seconds. Its title ends with the newest value of each series.
 pub fn graph(
     frame: &mut Frame,
@@ -19,7 +41,7 @@ pub fn graph(
     span_s: f64,
     series: &[(&Series, Color)],
     spoken: impl Fn(f64) -> String,
-) {
+) -> Times {
     let now = series.iter().map(|(of, _)| of.last().map_or("unknown".into(), &spoken));
     let now = now.collect::<Vec<_>>().join(" → ");
     let title = Line::from(vec![Span::from(format!("{title} ")), Span::from(now).bold()]);
@@ -33,10 +55,19 @@ pub fn graph(
     });
     // An axis without length can't be drawn.
     let y = Axis::default().bounds([0.0, if top > 0.0 { top } else { 1.0 }]);
-    let y = if top > 0.0 { y.labels([spoken(0.0), spoken(top)]) } else { y };
+    let labels = if top > 0.0 { vec![spoken(0.0), spoken(top)] } else { Vec::new() };
+    let left = left_of_times(area, &labels);
+    let y = if labels.is_empty() { y } else { y.labels(labels) };
     let x = Axis::default().bounds([to_s - span_s, to_s]);
     let block = Block::new().borders(Borders::TOP).title(title);
     frame.render_widget(Chart::new(data.collect()).block(block).x_axis(x).y_axis(y), area);
+    Times { left, columns: area.width.saturating_sub(left), from_s: to_s - span_s, to_s }
+}
+
+/// The columns that ratatui's `Chart` gives to the labels of the rates, at most a third, and to their axis.
+fn left_of_times(area: Rect, labels: &[String]) -> u16 {
+    let widest = labels.iter().map(|label| Line::from(label.as_str()).width() as u16).max();
+    widest.map_or(0, |widest| widest.min(area.width / 3) + 1)
 }
 
 /// The keys, above everything else.

@@ -25,7 +25,7 @@ impl FromStr for RouterAddress {
             return text
                 .parse()
                 .map(Self::Ssh)
-                .map_err(|why: goodput_remote::RemoteError| why.to_string());
+                .map_err(|why: goodput_remote::BadAddress| why.to_string());
         }
         let like = "it like router, router:7487 or ssh://root@router";
         let target: Target = text.parse().map_err(|_| unfit(text, "a router", like))?;
