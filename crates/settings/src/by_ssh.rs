@@ -18,9 +18,17 @@ pub(crate) fn at_work(place: &Place) -> Option<u32> {
     ids.find(|id| is_dead_man(Path::new(&format!("/proc/{id}")), place).unwrap_or(false))
 }
 
+/// Who started the process: a program with set-user-ID runs as root, with words that its user chose
+/// (proc_pid_status(5): the first number of `Uid`).
+fn real_owner(process: &Path) -> Option<u32> {
+    let status = fs::read_to_string(process.join("status")).ok()?;
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    ids.split_whitespace().next()?.parse().ok()
+}
+
 /// `None` if the process has ended, or may not be looked at.
 fn is_dead_man(process: &Path, place: &Place) -> Option<bool> {
-    let owner = fs::metadata(process).ok()?.uid();
+    let owner = real_owner(process)?;
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
         return Some(false);
     }

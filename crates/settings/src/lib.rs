@@ -76,8 +76,8 @@ pub use place::default_state_dir;
 pub use private_mount::{MountAgain, PrivateMountError};
 pub use restore::{Forget, Outcome, RestoreReport, Restored};
 pub use saved::{
-    SaveError, SavedFile, check_savable, contents as saved_text, is_of_mount, keeping, of_mount,
-    remove_saved, save, saved, would_save,
+    SaveError, SavedFile, check_savable, check_would_save, contents as saved_text, is_of_mount,
+    keeping, of_mount, remove_saved, save, saved, would_save,
 };
 pub use setting::{Assignment, Backend, Machine, Scope, Setting, Unit};
 pub use standing::{Standing, standing};

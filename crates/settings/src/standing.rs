@@ -39,17 +39,26 @@ impl Standing {
 /// When there is a log that can't be read.
 pub fn standing(state_dir: &Path) -> io::Result<Vec<Standing>> {
     let here = network_namespace();
+    let mut of_here = changes(state_dir)?;
+    of_here.retain(|one| one.netns == here);
+    let is_back = |one: &LoggedChange| one.what == ChangeKind::PutBack;
+    let put_back: HashSet<_> = of_here.iter().filter(|one| is_back(one)).map(whose).collect();
+    let kept = of_here.iter().filter(|one| !put_back.contains(&whose(one)));
     let mut seen = HashSet::new();
-    let of_here = changes(state_dir)?.into_iter().filter(|one| one.netns == here);
-    let newest = of_here.filter(|one| seen.insert(one.setting.clone()));
-    let kept = newest.filter(|one| one.journal(state_dir).is_none_or(|journal| !journal.exists()));
-    Ok(kept.filter_map(in_effect).collect())
+    let newest = kept.filter(|one| seen.insert(&one.setting));
+    let over = newest.filter(|one| one.journal(state_dir).is_none_or(|journal| !journal.exists()));
+    Ok(over.cloned().filter_map(in_effect).collect())
+}
+
+/// The run and the setting: a run that has put a setting back has kept none of its changes of it.
+fn whose(change: &LoggedChange) -> (&Option<String>, &str) {
+    (&change.run, &change.setting)
 }
 
 fn in_effect(logged: LoggedChange) -> Option<Standing> {
     let setting: SettingRef = logged.setting.parse().ok()?;
-    let stands = logged.what == ChangeKind::Set && logged.from != logged.to;
-    (stands && read(&setting).ok()? == logged.to).then_some(Standing { setting, logged })
+    (logged.from != logged.to && read(&setting).ok()? == logged.to)
+        .then_some(Standing { setting, logged })
 }
 
 #[cfg(test)]
@@ -73,6 +82,23 @@ mod tests {
             assert_eq!(read(&setting).unwrap(), before);
             // Taking back is a change as well.
             assert_eq!(standing(state_dir).unwrap()[0].logged.from, "7");
+        });
+    }
+
+    #[test]
+    fn a_run_that_puts_its_own_changes_back_leaves_an_earlier_one_standing() {
+        in_scene(|state_dir| {
+            let setting: SettingRef = "sysctl.net.ipv4.tcp_reordering".parse().unwrap();
+            let before = read(&setting).unwrap();
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            changes.apply(&setting, "7").unwrap();
+            changes.keep().unwrap();
+            let mut later = Changes::begin(state_dir, guard()).unwrap();
+            later.apply(&setting, "9").unwrap();
+            assert!(later.restore().is_clean());
+            let found = standing(state_dir).unwrap();
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!((&found[0].logged.from, &*found[0].logged.to), (&before, "7"));
         });
     }
 

@@ -64,7 +64,8 @@ const events = new EventSource(script.dataset.events);
 let said = null;
 events.onerror = () => {
   said ??= state.textContent;
-  state.textContent = "goodput web does not answer. This page asks again.";
+  const asks = events.readyState !== EventSource.CLOSED;
+  state.textContent = "goodput web does not answer. " + (asks ? "This page asks again." : "Reload this page.");
 };
 events.onopen = () => {
   if (said !== null) { state.textContent = said; }

@@ -39,7 +39,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let may_shorten =
         args.measure.length.length().is_none() && plan.length == Length::Seconds(LONGEST_RUN_S);
     if may_shorten {
-        check_time(arms.len(), max_time)?;
+        check_time(arms.len() * tables, Duration::from_secs_f64(args.comparison.max_time))?;
         plan.length = Length::Seconds(shared_length(arms.len(), max_time, plan.latency));
     }
     let cells = cells(&plan, &args.comparison.sizes, &args.comparison.clients)?;
@@ -92,7 +92,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     })
 }
 
-/// Refuses a time in which not even the shortest runs of all arms would fit once.
+/// Refuses a time in which not even the shortest runs of all arms, of all tables, would fit once.
 fn check_time(arms: usize, max_time: Duration) -> Result<()> {
     let least = least_time(arms);
     if max_time < least {

@@ -29,10 +29,9 @@ pub fn keep(assignments: &[(SettingRef, String)], state_dir: &Path) -> Result<Ve
 
 /// Finds out whether a value can be kept here, without keeping it: the places of its files take as much text.
 pub fn rehearse(setting: &SettingRef, value: &str) -> Result<()> {
-    goodput_settings::check_savable(setting)?;
     let program = std::env::current_exe().context("can't find the program that runs")?;
     let assignment = [(setting.clone(), value.to_owned())];
-    let files = goodput_settings::would_save(&assignment, &program)?;
+    let files = goodput_settings::check_would_save(&assignment, &program)?;
     files.iter().try_for_each(|file| {
         takes(Path::new(&file.file), &file.lines)
             .with_context(|| format!("can't write {}", file.file))

@@ -333,7 +333,7 @@ fn a_comparison_of_files_is_a_table_for_each_size_and_number_of_clients() {
     let place = Place::new(&[]);
     let compare = |options: &[&str]| {
         let arms = ["mover=copy,sendfile", "socket.cork=off,on", "--header", "512"];
-        let table = ["--sizes", "1M,2M", "--clients", "1,3", "--max-time", "4", "--no-store"];
+        let table = ["--sizes", "1M,2M", "--clients", "1,3", "--max-time", "6", "--no-store"];
         let start = ["compare", &place.server.address];
         place.home.run(&[&start[..], &arms, &table, options].concat())
     };

@@ -148,12 +148,29 @@ pub fn would_save(
     assignments: &[(SettingRef, String)],
     program: &Path,
 ) -> Result<Vec<Permanent>, SaveError> {
-    let written = to_write(Path::new("/"), assignments, program)?.files.into_iter();
+    Ok(shown(to_write(Path::new("/"), assignments, program)?))
+}
+
+/// The same, if [`save`] would not refuse it. Whether the files can be written only shows when they are.
+///
+/// # Errors
+/// As those of [`save`], before anything is written.
+pub fn check_would_save(
+    assignments: &[(SettingRef, String)],
+    program: &Path,
+) -> Result<Vec<Permanent>, SaveError> {
+    assignments.iter().try_for_each(|(setting, _)| check_savable(setting))?;
+    let to_write = to_write(Path::new("/"), assignments, program)?;
+    to_write.check_program(Path::new("/"), program)?;
+    Ok(shown(to_write))
+}
+
+fn shown(to_write: ToWrite) -> Vec<Permanent> {
     let shown = |file: NewFile| Permanent {
         file: file.saved.path.display().to_string(),
         lines: file.text.trim_end().into(),
     };
-    Ok(written.map(shown).collect())
+    to_write.files.into_iter().map(shown).collect()
 }
 
 /// Refuses a setting of a network namespace that the host's files are not about.
@@ -182,10 +199,9 @@ fn save_below(
     assignments: &[Assignment],
     program: &Path,
 ) -> Result<Vec<SavedFile>, SaveError> {
-    let ToWrite { saved, files, needless } = to_write(root, assignments, program)?;
-    if saved.iter().any(|file| file.path == below(root, boot_unit::FILE)) {
-        check_program(program)?;
-    }
+    let to_write = to_write(root, assignments, program)?;
+    to_write.check_program(root, program)?;
+    let ToWrite { saved, files, needless } = to_write;
     write_all(root, &files)?;
     for path in needless {
         let failed = |cause| SaveError::Io { operation: "remove", path: path.clone(), cause };
@@ -202,6 +218,16 @@ struct ToWrite {
     files: Vec<NewFile>,
     /// The files that would keep nothing any more.
     needless: Vec<PathBuf>,
+}
+
+impl ToWrite {
+    /// The unit that sets values at boot runs goodput as root.
+    fn check_program(&self, root: &Path, program: &Path) -> Result<(), SaveError> {
+        match self.saved.iter().any(|file| file.path == below(root, boot_unit::FILE)) {
+            true => check_program(program),
+            false => Ok(()),
+        }
+    }
 }
 
 fn to_write(root: &Path, assignments: &[Assignment], program: &Path) -> Result<ToWrite, SaveError> {

@@ -125,7 +125,7 @@ fn saved(visit: &Visit) -> Markup {
 }
 
 fn remove_saved(visit: &Visit) -> Result<Answer, Trouble> {
-    Ok(outcome("Removed", &visit.program.remove_saved()))
+    Ok(outcome("Files that keep settings", &visit.program.remove_saved()))
 }
 
 fn undo(visit: &Visit) -> Result<Answer, Trouble> {

@@ -259,11 +259,14 @@ impl Runs<'_> {
         };
         self.plan.length = Length::Seconds(shorter_s);
         self.log.pace.shorten(planned_s - shorter_s);
-        let needed_s = self.log.pace.time_s(runs);
-        if needed_s <= left_s {
+        if shorter_s < planned_s {
             let text =
                 format!("each run takes {} from here on, to judge in time", Seconds(shorter_s));
-            self.log.doubts.push(text);
+            self.log.doubts.push(text.clone());
+            listener(Event::Note { text });
+        }
+        let needed_s = self.log.pace.time_s(runs);
+        if needed_s <= left_s {
             return;
         }
         // Only a forecast: the result says whether it came true.

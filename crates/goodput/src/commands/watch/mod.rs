@@ -217,7 +217,13 @@ impl<'a> Watch<'a> {
             time: Duration::from_secs_f64(self.args.schedule.max_time),
             bytes: self.budget.left(self.now_s()),
         };
-        let note = self.note(target, expected)?;
+        let note = match self.note(target, expected) {
+            Ok(note) => note,
+            Err(why) => {
+                screen::say(format_args!("goodput: {why:#}"));
+                return Ok(Ended::NoResult);
+            }
+        };
         let outcome = self.paths[target].test(limits, interrupt).await;
         let (Ok(Run { bytes, .. }) | Err(NoRun { bytes, .. })) = &outcome;
         note.settle(&self.store, *bytes);
