@@ -9,6 +9,7 @@ use children::{CHILD_STORE, child};
 use common::record;
 use goodput_store::{Place, Store, StoreError, Watched};
 use goodput_testing::servers::{Postgres, own_postgres, postgres};
+use goodput_testing::wait_for;
 
 fn open(url: &str) -> Result<Store, StoreError> {
     Store::open(Place::named(Path::new(url))?)
@@ -68,7 +69,11 @@ fn tables_that_another_session_holds_are_waited_for_and_then_given_up() {
     let held = server.hold(&name, "LOCK TABLE goodput.records");
     let why = store.add(&record("nas", 1e6)).unwrap_err().to_string();
     assert!(why.contains("lock timeout") && why.contains("try again"), "{why}");
+    // Its connection is ended, and with it the locks that it may have had.
+    let ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'goodput'";
+    wait_for("the connection to end", || server.sql(&name, ours) == "0");
     drop(held);
+    store.add(&record("nas", 1e6)).unwrap();
 }
 
 #[test]

@@ -4,16 +4,15 @@
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use tokio_postgres::Client;
 
+use super::connection::Connection;
 use super::error::{Failure, PostgresError, Why};
-use super::schema;
 use super::server::Server;
-use super::tls;
 
 /// How long the server may take to let goodput in, and to do something short. The coordinator of a fleet waits for it, and
 /// loses its lease after twice as long.
@@ -22,32 +21,14 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(6);
 /// How long it may take to do something with many records.
 pub(super) const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long a connection that was just used counts as alive: no server restarts in less. To ask costs a round trip.
-const FRESH: Duration = Duration::from_millis(100);
-
-/// What holds for each connection. A statement that waits for a lock ends before goodput gives it up: later, nobody would
-/// know whether it was done.
-const SESSION: &str = "SET lock_timeout = '5s'; SET client_min_messages = 'warning'";
-
 /// A database that can be asked from anywhere, also from within asynchronous code.
 #[derive(Debug)]
 pub(super) struct Link {
     server: Server,
     /// Absent only while it is dropped.
     runtime: Option<Runtime>,
-    idle: Mutex<Option<Idle>>,
-}
-
-/// A connection that nobody uses now.
-struct Idle {
-    client: Client,
-    since: Instant,
-}
-
-impl std::fmt::Debug for Idle {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Idle").field("since", &self.since).finish_non_exhaustive()
-    }
+    /// The connection that nobody uses now.
+    idle: Mutex<Option<Connection>>,
 }
 
 impl Link {
@@ -62,7 +43,7 @@ impl Link {
     }
 
     /// Does something with the database and waits for it, at most for [`PATIENCE`] until it is connected, and then for
-    /// `patience`. After an error, the next action opens a new connection.
+    /// `patience`; to make or migrate the tables, for [`LONG_PATIENCE`] between these. After an error, the next action opens a new connection.
     pub fn run<T: Send>(
         &self,
         doing: &'static str,
@@ -87,35 +68,28 @@ impl Link {
         patience: Duration,
         action: impl AsyncFnOnce(&mut Client) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let late = |time: Duration| Why::Late(time.as_secs());
-        let client = timeout(PATIENCE, self.client()).await;
-        let mut client = client.map_err(|_| late(PATIENCE))??;
-        let done = timeout(patience, action(&mut client)).await.map_err(|_| late(patience))?;
-        if done.is_ok() {
-            self.keep(Some(Idle { client, since: Instant::now() }));
+        let mut connection = within(PATIENCE, self.connection(patience)).await?;
+        let done = connection.act(patience, action).await;
+        match done {
+            Ok(_) => drop(self.keep(Some(connection))),
+            Err(_) => connection.end().await,
         }
         done
     }
 
     /// The connection of the last action if it is alive, or else a new one.
-    async fn client(&self) -> Result<Client, Failure> {
-        if let Some(Idle { client, since }) = self.keep(None)
-            && (since.elapsed() < FRESH && !client.is_closed()
-                || client.check_connection().await.is_ok())
-        {
-            return Ok(client);
+    async fn connection(&self, patience: Duration) -> Result<Connection, Failure> {
+        if let Some(kept) = self.keep(None) {
+            match kept.limit(patience).await {
+                Ok(()) => return Ok(kept),
+                Err(_) => kept.end().await,
+            }
         }
-        let tls = tls::connector(self.server.authorities()).map_err(Why::Tls)?;
-        let (mut client, connection) = self.server.config().connect(tls).await?;
-        // Ends with its client.
-        tokio::spawn(connection);
-        client.batch_execute(SESSION).await?;
-        schema::migrate(&mut client).await?;
-        Ok(client)
+        Connection::open(&self.server, patience).await
     }
 
     /// Keeps a connection for the next action. Returns the one that was kept.
-    fn keep(&self, next: Option<Idle>) -> Option<Idle> {
+    fn keep(&self, next: Option<Connection>) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *idle, next)
     }
@@ -128,4 +102,12 @@ impl Drop for Link {
             runtime.shutdown_background();
         }
     }
+}
+
+/// Waits for at most `patience`.
+pub(super) async fn within<T>(
+    patience: Duration,
+    action: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    timeout(patience, action).await.map_err(|_| Why::Late(patience.as_secs()))?
 }

@@ -1,5 +1,6 @@
 //! The history in a database of PostgreSQL, which many hosts may share.
 
+mod connection;
 mod error;
 mod link;
 mod password;

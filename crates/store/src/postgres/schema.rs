@@ -101,6 +101,14 @@ struct Found {
     schema: usize,
 }
 
+/// Whether the tables are as this goodput needs them.
+///
+/// # Errors
+/// As [`migrate`].
+pub(super) async fn is_current(client: &Client) -> Result<bool, Failure> {
+    Ok(found(client, MIGRATIONS.len()).await?.schema >= MIGRATIONS.len())
+}
+
 /// Makes the tables in a new database and migrates older ones. If several processes try at once, one does it.
 pub(super) async fn migrate(client: &mut Client) -> Result<(), Failure> {
     migrate_by(&MIGRATIONS, client).await
@@ -108,9 +116,6 @@ pub(super) async fn migrate(client: &mut Client) -> Result<(), Failure> {
 
 async fn migrate_by(migrations: &[Migration], client: &mut Client) -> Result<(), Failure> {
     let known = migrations.len();
-    if found(client, known).await?.schema >= known {
-        return Ok(());
-    }
     let step = client.transaction().await?;
     step.batch_execute(&format!("SELECT pg_advisory_xact_lock({LOCK})")).await?;
     let Found { has_place, schema } = found(step.client(), known).await?;

@@ -56,7 +56,7 @@ pub fn own_postgres() -> Option<Postgres> {
     let (server, databases) = (Mutex::new(None), AtomicUsize::new(0));
     let postgres = Postgres { folder, programs, address, server, databases };
     postgres.initialize();
-    postgres.start();
+    postgres.listen("127.0.0.1");
     Some(postgres)
 }
 
@@ -89,12 +89,16 @@ impl Postgres {
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     }
 
-    /// Starts it again, at the same address.
+    /// Starts it again, at its socket only: its port may be another's by now.
     pub fn start(&self) {
+        self.listen("");
+    }
+
+    fn listen(&self, host: &str) {
         let folder = self.folder.path();
         let mut command = self.command("postgres");
         // Nothing of a test has to survive a power cut.
-        command.args(["-F", "-h", "127.0.0.1", "-p", &self.address.port().to_string(), "-k"]);
+        command.args(["-F", "-h", host, "-p", &self.address.port().to_string(), "-k"]);
         command.arg(folder).arg("-D").arg(folder.join("data")).args(["-c", "ssl=on"]);
         for (option, file) in [("ssl_cert_file", "cert.pem"), ("ssl_key_file", "key.pem")] {
             command.arg("-c").arg(format!("{option}={}", folder.join(file).display()));
@@ -165,7 +169,7 @@ impl Postgres {
         format!("postgres://{USER}@{socket}:{}/{database}", self.address.port())
     }
 
-    /// The URL of a database by TCP, with this password.
+    /// The URL of a database by TCP, with this password. Nobody answers there after it was started again.
     pub fn tcp_url(&self, database: &str, password: &str) -> String {
         format!("postgres://{USER}:{password}@{}/{database}", self.address)
     }
