@@ -136,10 +136,10 @@ fn by_code(code: &SqlState, message: String, server: &Server) -> Why {
         "3D000" => Why::NoDatabase { message, name: server.database() },
         "42501" => Why::NoRight { message, name: server.database(), user: server.user() },
         "25006" => Why::ReadOnly(message),
-        "53100" | "53200" => Why::Full(message),
+        "53100" => Why::Full(message),
         "55P03" | "57014" | "40001" | "40P01" => Why::Busy(message),
-        // It is shutting down or starting up, or has too many connections.
-        "57P03" | "53300" => Why::Busy(message),
+        // It is shutting down or starting up, or is out of memory or of connections.
+        "57P03" | "53200" | "53300" => Why::Busy(message),
         "57P01" | "57P02" => Why::Lost(message),
         "42P01" | "42703" | "42804" | "3F000" => Why::Changed(message),
         code if code.starts_with("28") => Why::Login(message),
@@ -178,6 +178,7 @@ mod tests {
             ("28P01", "PGPASSWORD or ~/.pgpass"),
             ("25006", "name the primary server"),
             ("53100", "make room on the server"),
+            ("53200", "try again"),
             ("55P03", "try again"),
             ("57P01", "the next try opens a new one"),
             ("42P01", "someone changed its tables"),

@@ -50,12 +50,12 @@ impl Server {
             return Err("there is an @ too many: in a password it is written %40".into());
         }
         let mut config: Config = url.parse().map_err(in_words)?;
-        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            config.host_path(SOCKET_DIRECTORY);
+        if config.get_user().is_none() {
+            config.user(ours()?);
         }
-        if !url.contains("sslmode=") {
-            let encrypted = !config.get_hosts().iter().all(is_here);
-            config.ssl_mode(if encrypted { SslMode::Require } else { SslMode::Disable });
+        name_hosts(&mut config);
+        if !names_option(&url, "sslmode") {
+            config.ssl_mode(if is_here(&config) { SslMode::Disable } else { SslMode::Require });
         }
         if config.get_application_name().is_none() {
             config.application_name("goodput");
@@ -85,8 +85,7 @@ impl Server {
 
     /// Who logs in.
     pub(super) fn user(&self) -> String {
-        let ours = || std::env::var("USER").unwrap_or_default();
-        self.config.get_user().map_or_else(ours, str::to_owned)
+        self.config.get_user().unwrap_or_default().to_owned()
     }
 
     /// Name of the database; PostgreSQL calls one without a name as its user.
@@ -132,9 +131,30 @@ impl fmt::Debug for Server {
     }
 }
 
+/// Who logs in if the URL names nobody: the user of this process, as libpq has it.
+fn ours() -> Result<String, String> {
+    let why = |why| format!("it names no user, and this process runs as one without a name: {why}");
+    whoami::username().map_err(why)
+}
+
+/// Names the hosts of which the URL has only addresses, or none at all.
+fn name_hosts(config: &mut Config) {
+    if !config.get_hosts().is_empty() {
+        return;
+    }
+    let addresses = config.get_hostaddrs().to_vec();
+    if addresses.is_empty() {
+        config.host_path(SOCKET_DIRECTORY);
+    }
+    // TLS checks a certificate by the name.
+    for address in addresses {
+        config.host(address.to_string());
+    }
+}
+
 /// The URL without its file of authorities, and that file.
 fn without_authorities(url: &str) -> (String, Option<PathBuf>) {
-    let Some((before, options)) = url.split_once('?') else { return (url.into(), None) };
+    let (before, options) = parted(url);
     let (named, others): (Vec<&str>, Vec<&str>) =
         options.split('&').partition(|option| option.starts_with(AUTHORITIES));
     let Some(named) = named.last() else { return (url.into(), None) };
@@ -143,10 +163,27 @@ fn without_authorities(url: &str) -> (String, Option<PathBuf>) {
     (format!("{before}{mark}{}", others.join("&")), Some(file.into()))
 }
 
-/// Why the client library does not take the URL.
+fn names_option(url: &str, name: &str) -> bool {
+    let keys = parted(url).1.split('&').filter_map(|option| option.split_once('='));
+    keys.map(|(key, _)| percent_decode_str(key)).any(|key| key.eq(name.bytes()))
+}
+
+/// What is before the options of a URL, and these. A password may have a question mark.
+fn parted(url: &str) -> (&str, &str) {
+    let host = url.find('@').unwrap_or_default();
+    let mark = url[host..].find('?').map(|at| host + at);
+    mark.map_or((url, ""), |at| (&url[..at], &url[at + 1..]))
+}
+
+/// Why the client library does not take the URL. It shows what it does not know, which may be a part of a password.
 fn in_words(why: tokio_postgres::Error) -> String {
-    let source = why.into_source();
-    source.map_or_else(|| "it is not complete".into(), |source| source.to_string())
+    let why = why.into_source().map_or_else(|| "it is not complete".into(), |why| why.to_string());
+    match why.starts_with("unknown option") {
+        true => {
+            "it has an option that goodput does not know (in a password, & is written %26)".into()
+        }
+        false => why,
+    }
 }
 
 fn shown(host: &Host) -> String {
@@ -156,14 +193,17 @@ fn shown(host: &Host) -> String {
     }
 }
 
-/// Whether a host is this one.
-fn is_here(host: &Host) -> bool {
-    match host {
-        Host::Unix(_) => true,
-        Host::Tcp(name) => {
+/// Whether all hosts are this one. What counts of each is its address, if the URL has one, as it is what is connected to.
+fn is_here(config: &Config) -> bool {
+    let addresses = config.get_hostaddrs();
+    let is_local = |(at, host): (usize, &Host)| match (addresses.get(at), host) {
+        (Some(address), _) => address.is_loopback(),
+        (None, Host::Unix(_)) => true,
+        (None, Host::Tcp(name)) => {
             name == "localhost" || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
         }
-    }
+    };
+    config.get_hosts().iter().enumerate().all(is_local)
 }
 
 #[cfg(test)]
@@ -179,6 +219,9 @@ mod tests {
             ("postgres://ada@[::1]:99/net", "postgres://ada@[::1]:99/net"),
             ("postgres://ada@%2Ftmp/net", "postgres://ada@/tmp/net"),
             ("postgres://ada@a,b/net", "postgres://ada@a,b/net"),
+            ("postgres://ada@db/net?hostaddr=192.0.2.7", "postgres://ada@db/net"),
+            ("postgres://ada@/net?hostaddr=192.0.2.7", "postgres://ada@192.0.2.7/net"),
+            ("postgres://ada:sec?ret@db/net?sslrootcert=ca", "postgres://ada@db/net"),
         ] {
             let server = Server::parse(url).unwrap();
             assert_eq!(server.to_string(), shown);
@@ -195,6 +238,7 @@ mod tests {
             "postgres://ada:secret@db/net?sslmode=verify-full",
             "postgres://ada:secret@db/net?colour=red",
             "postgres://ada:secret@[::1/net",
+            "postgres://ada@db/net?password=sec&ret=1",
             "mysql://ada:secret@db/net",
         ] {
             let why = Server::parse(url).unwrap_err();
@@ -212,9 +256,28 @@ mod tests {
             ("postgres://a@127.0.0.1/n", SslMode::Disable),
             ("postgres://a@[::1]/n?sslmode=require", SslMode::Require),
             ("postgres:///n", SslMode::Disable),
+            ("postgres:///n?hostaddr=127.0.0.1", SslMode::Disable),
+            ("postgres:///n?hostaddr=192.0.2.7", SslMode::Require),
+            ("postgres://a@localhost/n?hostaddr=192.0.2.7", SslMode::Require),
+            ("postgres://a@db/n?hostaddr=::1", SslMode::Disable),
+            ("postgres://a:sslmode=@db/n", SslMode::Require),
+            ("postgres://a:x?sslmode=y@db/n", SslMode::Require),
+            ("postgres://a@db/n?application_name=sslmode=", SslMode::Require),
+            ("postgres://a@localhost/n?sslmod%65=require", SslMode::Require),
         ] {
             assert_eq!(Server::parse(url).unwrap().config.get_ssl_mode(), mode, "{url}");
         }
+    }
+
+    #[test]
+    fn who_logs_in_is_this_user_unless_the_url_names_one() {
+        let of = |url: &str| Server::parse(url).unwrap();
+        assert_eq!(of("postgres://ada@db/net").user(), "ada");
+        let ours = of("postgres://db");
+        assert_eq!(ours.user(), whoami::username().unwrap());
+        assert_eq!(ours.config().get_user(), Some(ours.user().as_str()));
+        assert_eq!(ours.database(), ours.user());
+        assert_eq!(ours.logins(), [["db".into(), "5432".into(), ours.user(), ours.user()]]);
     }
 
     #[test]

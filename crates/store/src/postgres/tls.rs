@@ -12,12 +12,12 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 /// Checks the server's certificate by the authorities of a file, or of this host.
 ///
 /// # Errors
-/// In words: the file can't be used.
+/// In words: the file can't be used, or this host knows no authority.
 pub(super) fn connector(authorities: Option<&Path>) -> Result<MakeRustlsConnect, String> {
     let roots = match authorities {
         Some(file) => of_file(file)
             .map_err(|why| format!("the authorities in {} can't be used: {why}", file.display()))?,
-        None => of_host(),
+        None => of_host()?,
     };
     let config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
@@ -27,10 +27,19 @@ pub(super) fn connector(authorities: Option<&Path>) -> Result<MakeRustlsConnect,
     Ok(MakeRustlsConnect::new(config))
 }
 
-fn of_host() -> RootCertStore {
+fn of_host() -> Result<RootCertStore, String> {
+    let found = rustls_native_certs::load_native_certs();
+    let why = found.errors.first().map(|why| format!(": {why}")).unwrap_or_default();
+    known(found.certs).ok_or_else(|| {
+        format!("this host has no list of authorities{why}; install the package ca-certificates")
+    })
+}
+
+/// The certificates that can be used, if there are any.
+fn known(certificates: Vec<CertificateDer<'static>>) -> Option<RootCertStore> {
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    roots
+    let (used, _) = roots.add_parsable_certificates(certificates);
+    (used > 0).then_some(roots)
 }
 
 fn of_file(file: &Path) -> Result<RootCertStore, String> {
@@ -49,6 +58,12 @@ fn of_file(file: &Path) -> Result<RootCertStore, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_without_a_certificate_is_none() {
+        assert!(known(Vec::new()).is_none());
+        assert!(known(vec![CertificateDer::from(vec![0; 9])]).is_none());
+    }
 
     #[test]
     fn a_file_without_a_certificate_is_named() {
