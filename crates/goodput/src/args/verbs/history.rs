@@ -102,7 +102,7 @@ pub struct ExportArgs {
 /// `goodput history import`
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// Files with JSON records, one a line or one a file; `-`: standard input
+    /// Files with JSON records, one a line or a file; `-`: standard input
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 }
