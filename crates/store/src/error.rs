@@ -35,7 +35,8 @@ pub enum RecordError {
 pub enum StoreError {
     /// Neither `XDG_DATA_HOME` nor `HOME` names a directory for records.
     #[error(
-        "no directory for records: neither XDG_DATA_HOME nor HOME is set to an absolute path; set one"
+        "no directory for records: neither XDG_DATA_HOME nor HOME is set to an absolute path; set one, or name a file \
+         with --store"
     )]
     NoHome,
     /// Neither a file nor a database.
@@ -49,7 +50,7 @@ pub enum StoreError {
     Postgres(#[from] PostgresError),
     /// The file or its directory can't be made or opened.
     #[error(
-        "can't {doing} {}: {source}; set XDG_DATA_HOME to a writable directory",
+        "can't {doing} {}: {source}; name another file with --store, or set XDG_DATA_HOME to a writable directory",
         path.display()
     )]
     Unusable {
@@ -62,8 +63,8 @@ pub enum StoreError {
     },
     /// The file exists, but can't be written.
     #[error(
-        "can't {doing} {}: no permission to write there, or not a file; set XDG_DATA_HOME to a writable \
-         directory",
+        "can't {doing} {}: no permission to write there, or not a file; name another file with --store, or set \
+         XDG_DATA_HOME to a writable directory",
         path.display()
     )]
     NoPermission {
@@ -75,7 +76,7 @@ pub enum StoreError {
     /// The file is a symbolic link.
     #[error(
         "can't open {}: it is a symbolic link, and following it could write to another file; put the \
-         file itself there, or set XDG_DATA_HOME to another directory",
+         file itself there, name another one with --store, or set XDG_DATA_HOME to another directory",
         path.display()
     )]
     Link {
@@ -84,7 +85,7 @@ pub enum StoreError {
     },
     /// Other users can put files into the directory.
     #[error(
-        "can't keep records in {}: {}, or set XDG_DATA_HOME to a directory of your own",
+        "can't keep records in {}: {}, name a file elsewhere with --store, or set XDG_DATA_HOME to a directory of your own",
         path.display(),
         distrust(*uid, *mode)
     )]
@@ -98,7 +99,8 @@ pub enum StoreError {
     },
     /// No room left.
     #[error(
-        "can't {doing} {}: the disk is full; make room, or set XDG_DATA_HOME to another disk",
+        "can't {doing} {}: the disk is full; make room, name a file elsewhere with --store, or set XDG_DATA_HOME to \
+         another disk",
         path.display()
     )]
     DiskFull {
@@ -121,7 +123,7 @@ pub enum StoreError {
     },
     /// An SQLite file of another program.
     #[error(
-        "{} is a database of another program; set XDG_DATA_HOME to another directory",
+        "{} is a database of another program; name another file with --store, or set XDG_DATA_HOME to another directory",
         path.display()
     )]
     Foreign {
@@ -253,8 +255,8 @@ mod tests {
         let denied = io::Error::from_raw_os_error(13);
         assert_eq!(
             StoreError::io("open", path, denied).to_string(),
-            "can't open /data/goodput/history.db: Permission denied (os error 13); set \
-             XDG_DATA_HOME to a writable directory"
+            "can't open /data/goodput/history.db: Permission denied (os error 13); name another file with \
+             --store, or set XDG_DATA_HOME to a writable directory"
         );
         let full = StoreError::io("open", path, io::Error::from_raw_os_error(28)).to_string();
         assert!(full.contains("the disk is full; make room"), "{full}");
