@@ -145,7 +145,8 @@ fn a_user_who_may_only_read_reads() {
     assert!(why.contains("permission denied for schema goodput"), "{why}");
     server.sql(
         &name,
-        "GRANT USAGE ON SCHEMA goodput TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA goodput TO reader",
+        "GRANT USAGE ON SCHEMA goodput TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA goodput TO reader;
+         ALTER DEFAULT PRIVILEGES FOR ROLE goodput IN SCHEMA goodput GRANT SELECT ON TABLES TO reader",
     );
     let store = Store::open_to_read(Place::named(Path::new(&url)).unwrap()).unwrap();
     assert_eq!(store.list(10).unwrap().len(), 1);
