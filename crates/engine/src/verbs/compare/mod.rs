@@ -229,11 +229,13 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// Leaves out each arm of which the kernel made the same as of an earlier one: the warm-up has shown it.
+    /// Leaves out each arm of which the kernel made the same as of an earlier one: the warm-up has shown it. Only of settings
+    /// that move what limited: two runs have the same window by chance, too.
     fn leave_out_alike(&mut self, design: &mut Design) {
         let settings = self.arms.first().map_or_else(Vec::new, Arm::settings);
+        let is_moved = settings.iter().all(|one| self.log.move_limits.contains(&one.name));
         let alike = alike(&settings, &self.log.values, &self.log.trials);
-        if alike.is_empty() {
+        if alike.is_empty() || !is_moved {
             return;
         }
         self.log.doubts.extend(same_values::in_words(&self.log.values, &alike));

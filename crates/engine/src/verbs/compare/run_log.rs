@@ -61,6 +61,8 @@ pub struct RunLog {
     first: Option<Record>,
     /// The first run of any other arm, if the baseline never has one.
     other: Option<Record>,
+    /// Names of the settings that move what limited a run, by its finding.
+    pub move_limits: BTreeSet<String>,
     /// The values of each arm.
     pub values: Vec<Vec<String>>,
     /// The ends whose hosts the arms change.
@@ -95,6 +97,7 @@ impl RunLog {
             reads: Vec::new(),
             first: None,
             other: None,
+            move_limits: BTreeSet::new(),
             values: arms.iter().map(Arm::values).collect(),
             changed: changed_ends(arms),
             began: Instant::now(),
@@ -154,6 +157,8 @@ impl RunLog {
         self.polled.extend(watched.iter().filter_map(|host| host.polled_run(goodput)));
         let spent = RunCost::of(&record);
         let limiting = record.findings.iter().find(|finding| finding.rule == record.verdict.limit);
+        let changes = limiting.into_iter().flat_map(|finding| &finding.changes);
+        self.move_limits.extend(changes.map(|change| change.setting.name.clone()));
         let predicted = limiting.and_then(|finding| finding.predicted_bits_per_s.value());
         let copy = copy_s_per_gb.map(|cost| (REFERENCE_COPY.to_string(), cost));
         let trial = Trial {
