@@ -56,12 +56,13 @@ fn because(mechanism: &Mechanism) -> String {
 /// The number that falls with the cause, in the baseline and in the arm.
 fn witness(mechanism: &Mechanism) -> String {
     let Mechanism { rule, witness_before, witness_after, .. } = mechanism;
+    let known = goodput_diagnose::rules::ALL.iter().find(|known| known.id == *rule);
+    let (named, unit) =
+        known.map_or(("its measure".into(), ""), |known| witness_words::of(known.witness_name));
     let value = |known: &Known<f64>| match known {
-        Known::Value(value) => format!("{value:.1}"),
+        Known::Value(value) => format!("{value:.1}{unit}"),
         Known::Missing(why) => format!("unknown ({why})"),
     };
-    let known = goodput_diagnose::rules::ALL.iter().find(|known| known.id == *rule);
-    let named = known.map_or("its measure".into(), |known| witness_words::of(known.witness_name));
     format!("{named} {} → {}", value(witness_before), value(witness_after))
 }
 
