@@ -9,7 +9,7 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Error, NoTls, Socket};
 
 use super::error::{Failure, Why};
-use super::link::{LONG_PATIENCE, within};
+use super::patience::{LONG_PATIENCE, within};
 use super::server::Server;
 use super::{schema, tls};
 

@@ -7,19 +7,12 @@ use std::thread;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::timeout;
 use tokio_postgres::Client;
 
 use super::connection::Connection;
 use super::error::{Failure, PostgresError, Why};
+use super::patience::{PATIENCE, within};
 use super::server::Server;
-
-/// How long the server may take to let goodput in, and to do something short. The coordinator of a fleet waits for it, and
-/// loses its lease after twice as long.
-pub(super) const PATIENCE: Duration = Duration::from_secs(6);
-
-/// How long it may take to do something with many records.
-pub(super) const LONG_PATIENCE: Duration = Duration::from_secs(120);
 
 /// A database that can be asked from anywhere, also from within asynchronous code.
 #[derive(Debug)]
@@ -43,7 +36,8 @@ impl Link {
     }
 
     /// Does something with the database and waits for it, at most for [`PATIENCE`] until it is connected, and then for
-    /// `patience`; to make or migrate the tables, for [`LONG_PATIENCE`] between these. After an error, the next action opens a new connection.
+    /// `patience`; to make or migrate the tables, for [`LONG_PATIENCE`](super::patience::LONG_PATIENCE) between these. After
+    /// an error, the next action opens a new connection.
     pub fn run<T: Send>(
         &self,
         doing: &'static str,
@@ -102,12 +96,4 @@ impl Drop for Link {
             runtime.shutdown_background();
         }
     }
-}
-
-/// Waits for at most `patience`.
-pub(super) async fn within<T>(
-    patience: Duration,
-    action: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    timeout(patience, action).await.map_err(|_| Why::Late(patience.as_secs()))?
 }

@@ -4,6 +4,7 @@ mod connection;
 mod error;
 mod link;
 mod password;
+mod patience;
 mod records;
 mod schema;
 mod search;
@@ -18,7 +19,8 @@ use crate::error::StoreError;
 use crate::kept::Kept;
 use crate::wanted::{Names, Wanted};
 use crate::watched::{Series, Tested, ToldChange, Watched};
-use link::{LONG_PATIENCE, Link, PATIENCE};
+use link::Link;
+use patience::{LONG_PATIENCE, PATIENCE};
 
 pub use error::{PostgresError, Why};
 pub use server::Server;
