@@ -68,8 +68,8 @@ pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use live::changes_live_flows;
 pub use log::{ChangeKind, LoggedChange, changes as logged_changes, network_namespace};
 pub use lookup::{
-    apply_to_plan, check_scope, check_value, check_values, command_to_keep, find, find_for,
-    permanent, read, to_keep,
+    apply_to_plan, check_scope, check_value, check_values, command_to_keep, command_to_set, find,
+    find_for, permanent, read, to_keep,
 };
 pub use permanent::{Form, freebsd, merged};
 pub use place::default_state_dir;

@@ -65,9 +65,18 @@ pub fn to_keep<'a>(
 
 /// The command that sets a value now and keeps it after a reboot; `host` as in [`to_keep`].
 pub fn command_to_keep(setting: &SettingRef, value: &str, host: Option<&str>) -> String {
+    command("goodput settings set --save", setting, value, host)
+}
+
+/// The command that sets a value until the next boot; `host` as in [`to_keep`].
+pub fn command_to_set(setting: &SettingRef, value: &str, host: Option<&str>) -> String {
+    command("goodput settings set", setting, value, host)
+}
+
+fn command(begin: &str, setting: &SettingRef, value: &str, host: Option<&str>) -> String {
     let own = SettingRef { end: EndName::Near, ..setting.clone() };
     let on = host.map(|host| format!(" --on {}", word(host))).unwrap_or_default();
-    format!("goodput settings set --save {}{on}", word(&format!("{own}={value}")))
+    format!("{begin} {}{on}", word(&format!("{own}={value}")))
 }
 
 /// Refuses a setting without the device, class or route that it needs, or with one that it does not have. Settings that

@@ -207,7 +207,8 @@ fn undo_kept(proven: &[Change], kept_in: &[String], host: Host<'_>) -> Vec<Strin
     let mut hosts: Vec<Option<String>> = kept_in.iter().map(kept_at).collect();
     hosts.dedup();
     let removes = |host: Option<String>| {
-        let on = host.map(|host| format!(" --on ssh://{host}")).unwrap_or_default();
+        let on = host.map(|host| format!(" --on {}", shell::word(&format!("ssh://{host}"))));
+        let on = on.unwrap_or_default();
         let command = style::strong(format!("goodput settings undo --saved{on}"));
         format!("{command}  # removes what was saved; the values stay until a reboot")
     };
@@ -239,9 +240,7 @@ fn undo(Change { setting, from, .. }: &Change, host: Host<'_>) -> Option<String>
 /// The command that gives a setting a value until the next boot.
 fn setting_command(setting: &SettingRef, value: &str, host: Host<'_>) -> String {
     let host = host(setting.end);
-    let own = SettingRef { end: EndName::Near, ..setting.clone() };
-    let on = host.as_ref().map(|host| format!(" --on {}", shell::word(host))).unwrap_or_default();
-    let command = format!("goodput settings set {}{on}", shell::word(&format!("{own}={value}")));
+    let command = goodput_settings::command_to_set(setting, value, host.as_deref());
     at_its_end(setting, host.as_deref(), &command)
 }
 

@@ -53,7 +53,7 @@ impl Machine for FifoLimit {
 }
 
 /// What the limit counts.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 enum Unit {
     Packets,
     Bytes,
@@ -72,10 +72,10 @@ impl Unit {
 fn parse(setting: &SettingRef, value: &str, unit: Unit) -> Result<u32, SettingError> {
     match unit {
         Unit::Packets => {
-            let number = value.parse().ok().filter(|number| *number > 0);
             let why =
                 format!("this pfifo counts packets: it must be a number from 1 to {}", u32::MAX);
-            number.ok_or_else(|| value::bad(setting, value, why))
+            value::number(setting, value, &(1..=u32::MAX))
+                .map_err(|_| value::bad(setting, value, why))
         }
         Unit::Bytes => {
             let limit = value::size(setting, value, u32::MAX.into())?;
@@ -87,7 +87,7 @@ fn parse(setting: &SettingRef, value: &str, unit: Unit) -> Result<u32, SettingEr
 /// Whether the limit counts packets; false if there is no such queue.
 pub(crate) fn counts_packets(setting: &SettingRef) -> bool {
     let found = device::netlink(setting).and_then(|mut netlink| fifo(&mut netlink, setting));
-    found.is_ok_and(|(qdisc, _)| matches!(qdisc.options, QdiscOptions::Pfifo { .. }))
+    found.is_ok_and(|(qdisc, _)| Unit::of(&qdisc) == Unit::Packets)
 }
 
 fn limit_of(options: &mut QdiscOptions) -> Option<&mut u32> {
