@@ -19,6 +19,10 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// Stores a record, of a watch's test if it is `watched`; on return it is on disk. Returns its number.
     fn add(&self, kept: &Kept, watched: Option<&Watched>) -> Result<i64, StoreError>;
 
+    /// Stores a record unless there is one with this key, however many try at once; on return it is on disk. Returns the
+    /// number of the one that is there.
+    fn add_once(&self, kept: &Kept, key: &str) -> Result<i64, StoreError>;
+
     /// The wanted records, newest first.
     fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError>;
 

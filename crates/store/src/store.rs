@@ -70,6 +70,13 @@ impl Store {
         self.db.add(&Kept::of(record)?, None)
     }
 
+    /// Stores `record` unless the history has one with this key, which tells it apart from all others; on return it is on
+    /// disk. Several may add it at once, and whoever does not know whether it was stored may try again. Returns the number of
+    /// the one that the history has, which may be another version of the same.
+    pub fn add_once(&self, record: &Record, key: &str) -> Result<i64, StoreError> {
+        self.db.add_once(&Kept::of(record)?, key)
+    }
+
     /// The newest `limit` records, newest first.
     pub fn list(&self, limit: u32) -> Result<Vec<Entry>, StoreError> {
         self.search(&Wanted { limit, ..Wanted::default() })

@@ -56,6 +56,11 @@ impl Database for Postgres {
         })?)
     }
 
+    fn add_once(&self, kept: &Kept, key: &str) -> Result<i64, StoreError> {
+        let add = async |client: &mut _| records::insert_once(client, kept, key).await;
+        Ok(self.0.run("write to", PATIENCE, add)?)
+    }
+
     fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError> {
         Ok(self
             .0

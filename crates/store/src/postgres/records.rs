@@ -4,7 +4,7 @@ use goodput_model::BitRate;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, Row};
 
-use super::error::Failure;
+use super::error::{Failure, Why};
 use super::values::{Values, indexed, plain};
 use crate::entry::{Entry, Traffic};
 use crate::kept::Kept;
@@ -34,6 +34,38 @@ pub(super) async fn insert(step: &impl GenericClient, kept: &Kept<'_>) -> Result
         )
         .await?;
     Ok(row.try_get(0)?)
+}
+
+/// Adds a record unless there is one with this key. Returns the number of the one that is there.
+pub(super) async fn insert_once(
+    client: &mut Client,
+    kept: &Kept<'_>,
+    key: &str,
+) -> Result<i64, Failure> {
+    let key = indexed(key);
+    if let Some(id) = with_key(client, &key).await? {
+        return Ok(id);
+    }
+    let step = client.transaction().await?;
+    let id = insert(&step, kept).await?;
+    // It waits for others that add the same, and sees what became of it.
+    let insert = "INSERT INTO goodput.keyed (key, record) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+    match step.execute_typed(insert, &[(&key, Type::TEXT), (&id, Type::INT8)]).await? {
+        0 => step.rollback().await?,
+        _ => {
+            step.commit().await?;
+            return Ok(id);
+        }
+    }
+    let theirs = with_key(client, &key).await?;
+    theirs.ok_or_else(|| Why::Other("the same record was added and deleted meanwhile".into()).into())
+}
+
+/// The number of the record with this key.
+async fn with_key(client: &Client, key: &str) -> Result<Option<i64>, Failure> {
+    let select = "SELECT record FROM goodput.keyed WHERE key = $1";
+    let row = client.query_typed_opt(select, &[(&key, Type::TEXT)]).await?;
+    Ok(row.map(|row| row.try_get(0)).transpose()?)
 }
 
 /// The JSON of a record.

@@ -17,7 +17,7 @@ const UTF8: &str = "UTF8";
 ///
 /// Order is that of bytes, as in SQLite (`COLLATE "C"`). Numbers are those of a sequence: two writers never get the same,
 /// and none is given twice, though some may be left out.
-const MIGRATIONS: [Migration; 2] = [
+const MIGRATIONS: [Migration; 3] = [
     // The JSON is the record, as text: `jsonb` refuses texts with a NUL, and numbers would be read otherwise. It is stored
     // apart from the columns, whatever its length (`toast_tuple_target`), so that a list reads little. `host` is whose
     // watch it is: a database may be shared by many.
@@ -84,6 +84,14 @@ const MIGRATIONS: [Migration; 2] = [
         since text COLLATE "C" NOT NULL
      );
      CREATE INDEX IF NOT EXISTS gone_by_target ON goodput.gone (host, target);"#,
+    ),
+    // What tells a record apart that several may add, at once or again: each is there once.
+    Migration::addition(
+        r#"CREATE TABLE IF NOT EXISTS goodput.keyed (
+        key text COLLATE "C" PRIMARY KEY,
+        record bigint NOT NULL REFERENCES goodput.records ON DELETE CASCADE
+     );
+     CREATE INDEX IF NOT EXISTS keyed_by_record ON goodput.keyed (record);"#,
     ),
 ];
 

@@ -131,6 +131,10 @@ impl Database for Sqlite {
         Ok(id)
     }
 
+    fn add_once(&self, kept: &Kept, key: &str) -> Result<i64, StoreError> {
+        records::insert_once(&self.db, kept, key).map_err(|source| self.failed("write to", source))
+    }
+
     fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError> {
         self.all(&search::query(wanted), &search::parameters(wanted)[..], records::entry)
     }

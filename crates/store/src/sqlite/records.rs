@@ -1,7 +1,7 @@
 //! Records and what a list shows of them, in SQLite.
 
 use goodput_model::BitRate;
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use super::search::{DELETE_ALL, DELETE_SPENT};
 use crate::entry::{Entry, Traffic};
@@ -28,6 +28,20 @@ pub(super) fn insert(step: &Connection, kept: &Kept) -> rusqlite::Result<i64> {
                   VALUES (?1, ?2, ?3, ?4, ?5)";
     let columns = params![id, kept.transport, kept.direction, record.plan.flows, kept.answer];
     step.execute(insert, columns)?;
+    Ok(id)
+}
+
+/// Adds a record unless there is one with this key. Returns the number of the one that is there.
+pub(super) fn insert_once(db: &Connection, kept: &Kept, key: &str) -> rusqlite::Result<i64> {
+    // It reads first: another writer in between would be an error, not a wait.
+    let step = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+    let select = "SELECT record FROM keyed WHERE key = ?1";
+    if let Some(id) = step.query_row(select, [key], |row| row.get(0)).optional()? {
+        return Ok(id);
+    }
+    let id = insert(&step, kept)?;
+    step.execute("INSERT INTO keyed (key, record) VALUES (?1, ?2)", params![key, id])?;
+    step.commit()?;
     Ok(id)
 }
 

@@ -14,7 +14,7 @@ const APPLICATION_ID: i64 = 0x6764_7074;
 ///
 /// The file has two numbers: its schema, in the table `schema`, and the schema that a goodput must know to use it
 /// (`PRAGMA user_version`), which additions leave as it is. Before the table there was only the second one.
-const MIGRATIONS: [Migration; 8] = [
+const MIGRATIONS: [Migration; 9] = [
     // The JSON is the record; the other columns allow listing without reading it. Numbers are never
     // reused (AUTOINCREMENT): people keep them in notes.
     Migration::change(
@@ -115,6 +115,13 @@ const MIGRATIONS: [Migration; 8] = [
         since TEXT NOT NULL,
         PRIMARY KEY (target, plan)
      ) STRICT;",
+    ),
+    // What tells a record apart that several may add, at once or again: each is there once.
+    Migration::addition(
+        "CREATE TABLE IF NOT EXISTS keyed (key TEXT PRIMARY KEY, record INTEGER NOT NULL) STRICT;
+     CREATE INDEX IF NOT EXISTS keyed_by_record ON keyed (record);
+     CREATE TRIGGER IF NOT EXISTS keyed_goes AFTER DELETE ON records
+        BEGIN DELETE FROM keyed WHERE record = old.id; END;",
     ),
 ];
 
