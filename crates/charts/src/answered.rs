@@ -1,5 +1,6 @@
 //! What a command with several runs found, before what one of its runs was.
 
+use goodput_model::answer::arm_name;
 use goodput_model::{Change, Comparison, Kind, Permanent, Record, Tuning, TuningStep, answer};
 
 use crate::figure::Table;
@@ -21,7 +22,7 @@ pub struct Answered<'a> {
 
 /// The answer of a record; `None` if its one run is the answer.
 pub fn answered(record: &Record) -> Option<Answered<'_>> {
-    let lead = answer(record)?;
+    let lead = lead(record)?;
     let nothing =
         Answered { lead, lines: Vec::new(), tried: None, commands: &[], permanent: Vec::new() };
     match (record.kind, &record.comparison, &record.tuning) {
@@ -33,9 +34,22 @@ pub fn answered(record: &Record) -> Option<Answered<'_>> {
     }
 }
 
+/// The answer in one line; of a comparison of two arms, with what is compared.
+pub fn lead(record: &Record) -> Option<String> {
+    let answer = answer(record)?;
+    let comparison = record.comparison.as_ref().filter(|_| record.kind == Kind::Compare);
+    match comparison.map(|comparison| (comparison, &comparison.arms[..])) {
+        Some((comparison, [base, only])) => {
+            let [name, base] = [arm_name(comparison, only), base.values.join(" ")];
+            Some(format!("{name} against {base}: {answer}"))
+        }
+        _ => Some(answer),
+    }
+}
+
 fn compared<'a>(answered: Answered<'a>, comparison: &'a Comparison) -> Answered<'a> {
     let base = comparison.arms.first();
-    let base = base.map(|base| goodput_model::answer::arm_name(comparison, base));
+    let base = base.map(|base| arm_name(comparison, base));
     let against = base.map(|base| format!("The baseline is {base}."));
     let stopped = format!("{} runs; {}.", comparison.trials.len(), comparison.stopped);
     let permanent = comparison.arms.iter().flat_map(|arm| &arm.permanent).collect();
@@ -53,7 +67,7 @@ fn arms(comparison: &Comparison) -> Table {
             _ => goodput_model::answer::of_arm(comparison, arm).unwrap_or("too few runs".into()),
         };
         table.row([
-            goodput_model::answer::arm_name(comparison, arm),
+            arm_name(comparison, arm),
             arm.n.to_string(),
             goodput.map_or("unknown".into(), ToString::to_string),
             against,

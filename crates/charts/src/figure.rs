@@ -3,9 +3,20 @@
 use std::fmt;
 use std::ops::Deref;
 
+/// What a figure is of, in a record of several runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Of {
+    /// What all runs together say.
+    All,
+    /// The one run whose samples the record has.
+    OneRun,
+}
+
 /// One picture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
+    /// What it is of.
+    pub of: Of,
     /// The chart it is of, and the direction if there are two: part of file names and of anchors.
     pub id: String,
     /// Heading: what the picture shows.

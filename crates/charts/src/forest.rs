@@ -4,9 +4,10 @@ use goodput_model::{Difference, Effect};
 use plotters::style::RGBColor;
 
 use crate::clip::Point;
-use crate::figure::{Figure, Table};
+use crate::figure::Table;
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::sketch::Sketch;
 
 /// Height of a row, pixels.
 pub const ROW_PIXELS: u32 = 46;
@@ -25,12 +26,7 @@ pub struct Row<'a> {
 ///
 /// # Errors
 /// When a difference is no finite number.
-pub fn forest(
-    id: &str,
-    title: String,
-    threshold_percent: f64,
-    rows: &[Row<'_>],
-) -> Result<Figure, PlotError> {
+pub fn forest(id: &str, title: String, threshold_percent: f64, rows: &[Row<'_>]) -> Sketch {
     let mut table = Table::new(["what", "difference", "interval", "judgement"]);
     for Row { name, effect, .. } in rows {
         let judged = effect.judgement.in_words(["better", "worse"]);
@@ -39,8 +35,8 @@ pub fn forest(
     let said: Vec<_> =
         table.rows.iter().map(|row| format!("{}: {}, {}", row[0], row[1], row[3])).collect();
     let alt = format!("{title}. {}.", said.join("; "));
-    let svg = plot(threshold_percent, rows).svg(&alt)?;
-    Ok(Figure { id: id.into(), title, alt, svg: Some(svg), table })
+    let plot = plot(threshold_percent, rows);
+    Sketch { id: id.into(), title, alt, plot: Some(plot), table }
 }
 
 fn plot(threshold: f64, rows: &[Row<'_>]) -> Plot {

@@ -18,34 +18,50 @@ mod clip;
 mod coded;
 mod figure;
 mod forest;
+mod one_run;
 mod over_time;
 mod page;
 mod palette;
 mod plot;
 mod series;
+mod shared_axes;
+mod sketch;
 mod thin;
 mod ticket;
 mod words;
 
 pub use charts::{ALL, Chart};
 pub use coded::coded;
-pub use figure::{Figure, Picture, Table};
+pub use figure::{Figure, Of, Picture, Table};
 pub use over_time::{Moment, over_time};
-pub use page::{Shown, page, printed, section, style, summary, title};
+pub use page::{Shown, page, printed, section, sections, style, summary, title};
 pub use plot::PlotError;
 pub use ticket::{Ticket, ticket};
 
 use goodput_model::Record;
 
-/// Every figure of a record, in the order in which a reader needs them; those of which `wanted` is true. A chart that
-/// can't be drawn says why in its place.
+use sketch::{Sketch, share_axes};
+
+/// Every figure of a record, in the order in which a reader needs them; those of charts of which `wanted` is true. A chart
+/// that can't be drawn says why in its place.
 pub fn figures(record: &Record, wanted: impl Fn(&Chart) -> bool) -> Vec<Figure> {
-    let drawn =
-        |chart: &Chart| (chart.draw)(record).unwrap_or_else(|why| vec![undrawn(chart, &why)]);
-    ALL.iter().filter(|chart| wanted(chart)).flat_map(drawn).collect()
+    drawn(sketches(record, wanted))
 }
 
-fn undrawn(chart: &Chart, why: &PlotError) -> Figure {
-    let (id, title) = (chart.id.into(), chart.shows.into());
-    Figure { id, title, alt: why.to_string(), svg: None, table: Table::default() }
+/// Every figure of two records; those of one kind have the same axes.
+pub fn figures_of_both(records: [&Record; 2]) -> [Vec<Figure>; 2] {
+    let mut both = records.map(|record| sketches(record, |_| true));
+    share_axes(both.each_mut().map(|sketches| &mut sketches[..]));
+    both.map(drawn)
+}
+
+fn sketches(record: &Record, wanted: impl Fn(&Chart) -> bool) -> Vec<(Of, Sketch)> {
+    let of = |chart: &'static Chart| {
+        (chart.draw)(record).into_iter().map(move |sketch| (chart.of, sketch))
+    };
+    ALL.iter().filter(|chart| wanted(chart)).flat_map(of).collect()
+}
+
+fn drawn(sketches: Vec<(Of, Sketch)>) -> Vec<Figure> {
+    sketches.into_iter().map(|(of, sketch)| sketch.figure(of)).collect()
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use plotters::style::RGBColor;
 
 use crate::clip::Point;
-use crate::figure::{Figure, Table};
+use crate::figure::{Figure, Of, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
 use crate::words;
@@ -55,7 +55,8 @@ pub fn over_time(target: &str, moments: &[Moment]) -> Result<Figure, PlotError> 
     };
     let svg = if number == 0 { None } else { Some(plot(series, most).svg(&alt)?) };
     let title = format!("Goodput of {target} over time");
-    Ok(Figure { id: "over-time".into(), title, alt, svg, table: Table::default() })
+    let table = Table::default();
+    Ok(Figure { of: Of::All, id: "over-time".into(), title, alt, svg, table })
 }
 
 fn point(moment: &Moment) -> Option<Point> {

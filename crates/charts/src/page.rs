@@ -1,13 +1,13 @@
 //! One self-contained page: it loads nothing, runs no script, and opens from a mail.
 
 use goodput_model::finding::RIVAL;
-use goodput_model::{Finding, Kind, Permanent, Record, ShapingTest, Verdict, answer};
+use goodput_model::{Finding, Kind, Permanent, Record, ShapingTest, Verdict};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::answered::{Answered, answered};
+use crate::answered::{Answered, answered, lead};
 use crate::coded::coded;
-use crate::figure::{Figure, Table};
-use crate::{palette, words};
+use crate::figure::{Figure, Of, Table};
+use crate::{one_run, palette, words};
 
 /// Readable on a phone and in print, on light and on dark paper.
 const STYLE: &str = include_str!("page.css");
@@ -71,7 +71,7 @@ pub fn title(record: &Record) -> String {
         Kind::Shaping => "shaping",
         Kind::Tune => "tuning",
     };
-    let answer = answer(record).unwrap_or(record.result.goodput_bits_per_s.to_string());
+    let answer = lead(record).unwrap_or(record.result.goodput_bits_per_s.to_string());
     format!("{what} of {}, {}: {answer}", record.target, record.plan.traffic())
 }
 
@@ -86,7 +86,7 @@ fn contents(results: &[Shown]) -> Markup {
                         td { a href={ "#result-" (number + 1) } { (record.target) } }
                         td { (record.started) }
                         td { (record.plan.traffic()) }
-                        td { (answer(record).unwrap_or(record.result.goodput_bits_per_s.to_string())) }
+                        td { (lead(record).unwrap_or(record.result.goodput_bits_per_s.to_string())) }
                         td { (coded(&record.verdict.summary)) }
                     }
                 }
@@ -97,13 +97,12 @@ fn contents(results: &[Shown]) -> Markup {
 
 /// A result whose heading has this level.
 fn result(level: u8, number: usize, Shown { record, text, figures }: &Shown) -> Markup {
-    let anchor = |figure: &Figure| format!("result-{number}-{}", figure.id);
     html! {
         article id={ "result-" (number) } {
             (heading(level, &title(record)))
             (summary(record))
             (printed(record, text))
-            @for figure in figures { (section_at(level + 1, &anchor(figure), figure)) }
+            (sections_at(level + 1, &format!("result-{number}-"), record, figures))
         }
     }
 }
@@ -126,7 +125,7 @@ pub fn summary(record: &Record) -> Markup {
 /// there, so it is open.
 pub fn printed(record: &Record, text: &str) -> Markup {
     html! {
-        details.printed open[part(record.kind).is_some()] {
+        details.printed open[one_run::which(record).is_some()] {
             summary { "The report, as it was printed" }
             pre tabindex="0" { (text) }
         }
@@ -152,9 +151,9 @@ pub fn about(record: &Record) -> Vec<String> {
 fn verdict(record: &Record) -> Markup {
     html! {
         section.verdict {
-            @if let Some(answered) = answered(record) { (lead(&answered)) }
-            @match part(record.kind) {
-                Some(part) => p { (part) " " (record.result.goodput_bits_per_s) "." },
+            @if let Some(answered) = answered(record) { (answer_block(&answered)) }
+            @match one_run::which(record) {
+                Some(run) => p { (run) ": " (record.result.goodput_bits_per_s) "." },
                 None => p.number { (record.result.goodput_bits_per_s) },
             }
             @if let Some(shaping) = &record.shaping { (confirmed(shaping)) }
@@ -169,7 +168,7 @@ fn verdict(record: &Record) -> Markup {
 }
 
 /// What several runs found, and how to keep it.
-fn lead(answered: &Answered) -> Markup {
+fn answer_block(answered: &Answered) -> Markup {
     html! {
         p.answer { strong { (coded(&answered.lead)) } }
         @for line in &answered.lines { p { (coded(line)) } }
@@ -186,17 +185,6 @@ fn lead(answered: &Answered) -> Markup {
 fn for_good(permanent: &[&Permanent]) -> Markup {
     html! {
         @for permanent in permanent { p { "For good: " (coded(&permanent.file)) } pre tabindex="0" { (permanent.lines) } }
-    }
-}
-
-/// The part of a command with several runs that the number, the verdict and the charts over time show.
-pub fn part(kind: Kind) -> Option<&'static str> {
-    match kind {
-        Kind::Test | Kind::Attach => None,
-        Kind::Compare => Some("The first run of the baseline:"),
-        Kind::FindRate => Some("The last run:"),
-        Kind::Shaping => Some("TCP through the shaper:"),
-        Kind::Tune => Some("Before any change:"),
     }
 }
 
@@ -242,6 +230,31 @@ fn found(finding: &Finding) -> Markup {
             }
             @for advice in &finding.advice { p { (capital(label(advice))) ": " (coded(advice)) } }
             (for_good(&finding.permanent.iter().collect::<Vec<_>>()))
+        }
+    }
+}
+
+/// All figures of a record, as a part of a page that has [`style`]: what all its runs say, then those of one run, folded if
+/// they are not all.
+pub fn sections(record: &Record, figures: &[Figure]) -> Markup {
+    sections_at(2, "", record, figures)
+}
+
+fn sections_at(level: u8, prefix: &str, record: &Record, figures: &[Figure]) -> Markup {
+    let (of_all, of_one): (Vec<_>, Vec<_>) = figures.iter().partition(|one| one.of == Of::All);
+    let shown = |figures: &[&Figure]| {
+        html! {
+            @for figure in figures { (section_at(level, &format!("{prefix}{}", figure.id), figure)) }
+        }
+    };
+    html! {
+        (shown(&of_all))
+        @match one_run::which(record).filter(|_| !of_one.is_empty()) {
+            None => (shown(&of_one)),
+            Some(run) => details.one-run open[of_all.is_empty()] {
+                summary { "Charts of one run. " (run) }
+                (shown(&of_one))
+            }
         }
     }
 }

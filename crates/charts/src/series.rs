@@ -49,6 +49,15 @@ pub fn gauge(end: &End, flow: u16, read: impl Fn(&TcpInfo) -> Option<f64>) -> Ve
     seen.filter_map(|(at_s, tcp)| Some((at_s, read(tcp)?))).collect()
 }
 
+/// The sum of what these flows' kernel reported over time; only from samples in which each of them has it.
+pub fn gauge_sum(end: &End, flows: &[u16], read: impl Fn(&TcpInfo) -> Option<f64>) -> Vec<Point> {
+    let sum = |sample: &Sample| {
+        let each: Option<Vec<f64>> = flows.iter().map(|flow| read(tcp(sample, *flow)?)).collect();
+        Some((sample.at_s, each.filter(|each| !each.is_empty())?.into_iter().sum()))
+    };
+    end.samples.iter().filter_map(sum).collect()
+}
+
 fn tcp(sample: &Sample, flow: u16) -> Option<&TcpInfo> {
     flow_of(sample, flow)?.tcp.value()
 }

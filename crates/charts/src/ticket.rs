@@ -6,9 +6,9 @@ use goodput_model::{Finding, Permanent};
 
 use crate::answered::{Answered, answered};
 use crate::coded::{Part, parts};
-use crate::figure::{Figure, Table};
-use crate::page::{Shown, about, in_words, label, limited, part, title};
-use crate::words;
+use crate::figure::{Figure, Of, Table};
+use crate::page::{Shown, about, in_words, label, limited, title};
+use crate::{one_run, words};
 
 /// A text and the files that it shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +39,9 @@ impl Ticket {
         if let Some(answered) = answered(record) {
             self.answer(&answered);
         }
-        let part = part(record.kind).map_or(String::new(), |part| format!("{part} "));
-        self.line(&format!("{part}**{}**.\n", record.result.goodput_bits_per_s));
+        let run = one_run::which(record);
+        let named = run.as_ref().map_or(String::new(), |run| format!("{}: ", plain(run)));
+        self.line(&format!("{named}**{}**.\n", record.result.goodput_bits_per_s));
         for verdict in std::iter::once(&record.verdict).chain(&record.verdict_reverse) {
             let (summary, end) = (plain(&verdict.summary), verdict.end);
             self.line(&format!("{}**{summary}** ({end}).\n", limited(record, verdict)));
@@ -58,7 +59,12 @@ impl Ticket {
         }
         record.findings.iter().for_each(|finding| self.finding(finding));
         self.printed(text);
-        figures.iter().for_each(|figure| self.figure(figure, stem));
+        let (of_all, of_one): (Vec<_>, Vec<_>) = figures.iter().partition(|one| one.of == Of::All);
+        of_all.into_iter().for_each(|figure| self.figure(figure, stem));
+        if let Some(run) = run.filter(|_| !of_one.is_empty()) {
+            self.line(&format!("The charts below are of one run. {}.\n", plain(&run)));
+        }
+        of_one.into_iter().for_each(|figure| self.figure(figure, stem));
     }
 
     /// What several runs found, and how to keep it.

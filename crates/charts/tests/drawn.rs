@@ -4,7 +4,7 @@ mod kept;
 
 use std::collections::BTreeSet;
 
-use goodput_charts::{ALL, Figure, Shown, figures, page, ticket};
+use goodput_charts::{ALL, Figure, Shown, figures, figures_of_both, page, ticket};
 use goodput_model::{
     BitRate, Bytes, CapturedPayload, EndName, GapBin, Gaps, Known, PacketCapture, Record, Transport,
 };
@@ -28,10 +28,11 @@ fn every_chart_is_drawn_of_some_record_and_says_what_it_shows() {
     let mut seen = BTreeSet::new();
     for (name, record) in records() {
         for chart in ALL {
-            let figures = (chart.draw)(&record).expect(name);
+            let figures = figures(&record, |other| other.id == chart.id);
             seen.extend(figures.iter().map(|_| chart.id));
             for figure in figures {
-                assert!(!figure.alt.is_empty(), "{name}: {}", figure.id);
+                let alt = &figure.alt;
+                assert!(!alt.is_empty() && !alt.starts_with("can't draw"), "{name}: {alt}");
                 let has_numbers = !figure.table.rows.is_empty();
                 assert!(has_numbers || figure.svg.is_none(), "{name}: {}", figure.id);
                 let columns = figure.table.columns.len();
@@ -370,4 +371,55 @@ fn runs_that_do_not_count_are_rings() {
     let figure = one(&record, "runs");
     assert!(figure.alt.contains("One run was discarded; a ring shows"), "{}", figure.alt);
     assert_eq!(rings(&figure), 1);
+}
+
+#[test]
+fn charts_of_one_run_of_a_comparison_stand_folded_behind_those_of_all_runs() {
+    let record = of("compare");
+    let page = page(&[shown(&record, drawn(&record))]);
+    let fold = page.find("<details class=\"one-run\">").expect("it is folded");
+    let at = |id: &str| page.find(&format!("id=\"result-1-{id}\"")).expect(id);
+    for id in ["effects", "in-order", "runs"] {
+        assert!(at(id) < fold, "{id}");
+    }
+    for id in ["rate", "window", "cpu"] {
+        assert!(at(id) > fold, "{id}");
+    }
+    assert!(page.contains("(it does not count: warm-up)"), "{page}");
+    let test = of("window");
+    assert!(!self::page(&[shown(&test, drawn(&test))]).contains("class=\"one-run\""));
+}
+
+/// What stands beside the grid of a picture: the labels of its axes.
+fn labels(figure: &Figure) -> Vec<String> {
+    let svg = figure.svg.as_ref().expect("it is drawn");
+    let parsed = roxmltree::Document::parse(svg).expect("well-formed");
+    let texts = parsed.descendants().filter(|node| node.has_tag_name("text"));
+    let texts = texts.filter_map(|node| Some(node.text()?.trim().to_owned()));
+    texts.filter(|text| text.ends_with("bit/s") || text.ends_with(" s")).collect()
+}
+
+#[test]
+fn two_results_have_one_scale() {
+    let first = of("window");
+    let mut second = first.clone();
+    let Known::Value(far) = &mut second.ends.far else { panic!("it reported") };
+    far.samples.iter_mut().for_each(|sample| sample.received_bytes *= 3);
+    second.result.directions[0].goodput_bits_per_s.0 *= 3.0;
+    let rate = |figures: &[Figure]| {
+        labels(figures.iter().find(|figure| figure.id == "rate").expect("there is one"))
+    };
+    assert_ne!(rate(&drawn(&first)), rate(&drawn(&second)));
+    let [one, other] = figures_of_both([&first, &second]);
+    assert_eq!(rate(&one), rate(&other));
+    assert_eq!(rate(&other), rate(&drawn(&second)), "the larger one keeps its own");
+    let [alone, same] = figures_of_both([&first, &first]);
+    assert!(alone == same && alone == drawn(&first));
+}
+
+#[test]
+fn windows_of_several_flows_are_their_sum() {
+    let sum = one(&of("both"), "window-from-near");
+    assert!(sum.title.ends_with(", the sum of 3 flows"), "{}", sum.title);
+    assert!(!one(&of("window"), "window").title.contains("sum"));
 }

@@ -36,10 +36,12 @@ fn a_comparison_begins_with_its_answer() {
     let record = of("compare");
     let answer = goodput_model::answer(&record).unwrap();
     assert!(answer.contains(" % interval ") && answer.contains("n = "), "{answer}");
-    assert!(title(&record).ends_with(&answer), "{}", title(&record));
+    let arms = &record.comparison.as_ref().unwrap().arms;
+    let named = format!("mover={} against {}: {answer}", arms[1].values[0], arms[0].values[0]);
+    assert!(title(&record).ends_with(&named), "{}", title(&record));
     for text in told(&record) {
-        stands_before(&text, " % interval ", "The first run of the baseline:");
-        stands_before(&text, "against the baseline", "The first run of the baseline:");
+        stands_before(&text, " % interval ", "The first run of the baseline, ");
+        stands_before(&text, "against the baseline", "The first run of the baseline, ");
     }
 }
 

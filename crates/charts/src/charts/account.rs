@@ -4,19 +4,24 @@ use goodput_model::{Account, AccountPart, Record, percent_range};
 
 use super::band::account;
 use super::{Chart, direction_words};
-use crate::figure::{Figure, Table};
+use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::sketch::Sketch;
 use crate::words;
 
 /// Height of a bar, pixels.
 const BAR_PIXELS: u32 = 34;
 
 /// The chart.
-pub const CHART: Chart =
-    Chart { id: "account", shows: "which limiter held how much of the flows' time", draw };
+pub const CHART: Chart = Chart {
+    id: "account",
+    shows: "which limiter held how much of the flows' time",
+    of: Of::OneRun,
+    draw,
+};
 
-fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+fn draw(record: &Record) -> Vec<Sketch> {
     let mut figures = Vec::new();
     for direction in &record.result.directions {
         let Some(account) = account(record, direction.sender) else { continue };
@@ -24,15 +29,15 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         let table = table(account);
         let parts = table.rows.iter().map(|row| in_words(row)).collect::<Vec<_>>().join("; ");
         let alt = format!("{parts}.{}", whole(account));
-        figures.push(Figure {
+        figures.push(Sketch {
             id: format!("account{id}"),
             title: format!("Where the flows' time went{of}"),
-            svg: Some(plot(account).svg(&alt)?),
+            plot: Some(plot(account)),
             alt,
             table,
         });
     }
-    Ok(figures)
+    figures
 }
 
 /// What the shares are of, if there are several flows: their times together are longer than the run.

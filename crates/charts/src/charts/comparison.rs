@@ -1,35 +1,39 @@
-//! A comparison as a forest plot: each run a dot, each arm's effect with its interval, beside the threshold.
+//! A comparison: each arm's effect with its interval beside the threshold, and each run a dot.
 
 use goodput_model::answer::arm_name;
 use goodput_model::{ArmResult, Comparison, Record, Trial};
 
 use super::Chart;
-use crate::figure::{Figure, Table};
+use super::in_order::in_order;
+use crate::figure::{Of, Table};
 use crate::forest::{ROW_PIXELS, Row, forest};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::sketch::Sketch;
 use crate::words;
 
 /// The chart.
 pub const CHART: Chart = Chart {
     id: "comparison",
     shows: "each arm's difference with its interval, every run a dot, beside the threshold",
+    of: Of::All,
     draw,
 };
 
-fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+fn draw(record: &Record) -> Vec<Sketch> {
     let mut figures = Vec::new();
     if let Some(comparison) =
         record.comparison.as_ref().filter(|comparison| comparison.arms.len() > 1)
     {
-        figures.push(runs(comparison)?);
-        figures.extend(effects(comparison)?);
+        figures.extend(effects(comparison));
+        figures.push(in_order(comparison));
+        figures.push(runs(comparison));
     }
-    Ok(figures)
+    figures
 }
 
 /// The goodput of every run.
-fn runs(comparison: &Comparison) -> Result<Figure, PlotError> {
+fn runs(comparison: &Comparison) -> Sketch {
     let mut table = Table::new(["arm", "runs", "median goodput"]);
     let mut layers = Vec::new();
     let mut names = Vec::new();
@@ -50,8 +54,8 @@ fn runs(comparison: &Comparison) -> Result<Figure, PlotError> {
     let arms = comparison.arms.len();
     let x = Axis { title: "", range: 0.0..highest(comparison) * 1.05, label: words::rate };
     let y = Axis { title: "", range: -(arms as f64)..0.1, label: |_| String::new() };
-    let svg = Plot { height: 60 + ROW_PIXELS * arms as u32, x, y, layers }.svg(&alt)?;
-    Ok(Figure { id: "runs".into(), title: "Every run".into(), alt, svg: Some(svg), table })
+    let plot = Plot { height: 60 + ROW_PIXELS * arms as u32, x, y, layers };
+    Sketch { id: "runs".into(), title: "The runs of each arm".into(), alt, plot: Some(plot), table }
 }
 
 /// The runs of an arm as dots, those that don't count as rings, and a line at the median.
@@ -92,12 +96,13 @@ fn discarded(comparison: &Comparison, arm: usize) -> impl Iterator<Item = f64> {
     of_arm.filter_map(|trial| Some(trial.goodput_bits_per_s.value()?.0))
 }
 
-fn colour(arm: usize) -> plotters::style::RGBColor {
+/// The baseline is grey.
+pub fn colour(arm: usize) -> plotters::style::RGBColor {
     if arm == 0 { palette::GREY } else { palette::LINES[(arm - 1) % palette::LINES.len()] }
 }
 
 /// The difference of each arm from the baseline; nothing if none is known.
-fn effects(comparison: &Comparison) -> Result<Option<Figure>, PlotError> {
+fn effects(comparison: &Comparison) -> Option<Sketch> {
     let arms = comparison.arms.iter().enumerate();
     let rows: Vec<_> = arms
         .filter_map(|(number, arm)| {
@@ -106,9 +111,9 @@ fn effects(comparison: &Comparison) -> Result<Option<Figure>, PlotError> {
         })
         .collect();
     if rows.is_empty() {
-        return Ok(None);
+        return None;
     }
     let response = comparison.responses.first().map_or("throughput", |response| response.name());
     let title = format!("Difference in {response} from the baseline");
-    forest("effects", title, comparison.threshold_percent, &rows).map(Some)
+    Some(forest("effects", title, comparison.threshold_percent, &rows))
 }

@@ -4,9 +4,10 @@ use goodput_model::{Comparison, DoseCurve, Record};
 
 use super::Chart;
 use crate::clip::Point;
-use crate::figure::{Figure, Table};
+use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::sketch::Sketch;
 use crate::words;
 
 /// Points of the curve.
@@ -18,10 +19,11 @@ const MARGIN_DECADES: f64 = 0.1;
 pub const CHART: Chart = Chart {
     id: "dose",
     shows: "how goodput follows the values of one setting, with the fitted curve",
+    of: Of::All,
     draw,
 };
 
-fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+fn draw(record: &Record) -> Vec<Sketch> {
     let comparison = record.comparison.as_ref();
     let fitted = comparison.and_then(|comparison| Some((comparison, comparison.curve.as_ref()?)));
     fitted.map(|(comparison, curve)| figure(comparison, curve)).into_iter().collect()
@@ -51,7 +53,7 @@ fn doses(comparison: &Comparison) -> Vec<Dose<'_>> {
     doses
 }
 
-fn figure(comparison: &Comparison, curve: &DoseCurve) -> Result<Figure, PlotError> {
+fn figure(comparison: &Comparison, curve: &DoseCurve) -> Sketch {
     let doses = doses(comparison);
     let setting = comparison.settings.first().map(ToString::to_string).unwrap_or_default();
     let mut table = Table::new(["value", "runs", "median goodput", "curve"]);
@@ -62,9 +64,9 @@ fn figure(comparison: &Comparison, curve: &DoseCurve) -> Result<Figure, PlotErro
         table.row([dose.text.into(), runs, rate(dose.median), rate(fitted)]);
     }
     let alt = alt(&setting, curve);
-    let svg = plot(&doses, curve).svg(&alt)?;
+    let plot = plot(&doses, curve);
     let title = format!("Goodput for each value of {setting}");
-    Ok(Figure { id: "dose".into(), title, alt, svg: Some(svg), table })
+    Sketch { id: "dose".into(), title, alt, plot: Some(plot), table }
 }
 
 fn alt(setting: &str, curve: &DoseCurve) -> String {

@@ -3,27 +3,28 @@
 use goodput_model::{FactorEffect, Record};
 
 use super::Chart;
-use crate::figure::Figure;
+use crate::figure::Of;
 use crate::forest::{Row, forest};
 use crate::palette;
-use crate::plot::PlotError;
+use crate::sketch::Sketch;
 
 /// The chart.
 pub const CHART: Chart = Chart {
     id: "factors",
     shows: "what each value of combined settings does, with and without the others",
+    of: Of::All,
     draw,
 };
 
-fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
-    let Some(comparison) = &record.comparison else { return Ok(Vec::new()) };
+fn draw(record: &Record) -> Vec<Sketch> {
+    let Some(comparison) = &record.comparison else { return Vec::new() };
     let rows: Vec<_> = comparison.factors.iter().flat_map(rows).collect();
     if rows.is_empty() {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     let response = comparison.responses.first().map_or("throughput", |response| response.name());
     let title = format!("What each value does to {response}");
-    Ok(vec![forest("factors", title, comparison.threshold_percent, &rows)?])
+    vec![forest("factors", title, comparison.threshold_percent, &rows)]
 }
 
 /// One over all combinations; two if another value beside it was looked at.

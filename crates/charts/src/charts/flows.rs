@@ -3,33 +3,35 @@
 use goodput_model::{End, Record, Role};
 
 use super::{Chart, direction_words};
-use crate::figure::{Figure, Table};
+use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::plot::{Axis, Layer, Plot, Shape};
 use crate::series::{end, flow_of, flows};
+use crate::sketch::Sketch;
 use crate::words;
 
 /// The chart.
 pub const CHART: Chart = Chart {
     id: "flows",
     shows: "the goodput of each flow over the whole run, the fastest first",
+    of: Of::OneRun,
     draw,
 };
 
 /// A flow's number and its payload per second, bit/s.
 type FlowRate = (u16, f64);
 
-fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+fn draw(record: &Record) -> Vec<Sketch> {
     let mut figures = Vec::new();
     for direction in &record.result.directions {
         let receiver = end(record, direction.sender.other());
         let rates = receiver.and_then(rates).unwrap_or_default();
         if rates.len() > 1 {
             let (id, of) = direction_words(record, direction.sender);
-            figures.push(figure(format!("flows{id}"), &of, &rates)?);
+            figures.push(figure(format!("flows{id}"), &of, &rates));
         }
     }
-    Ok(figures)
+    figures
 }
 
 /// What arrived of each flow between the first and the last count, the fastest first.
@@ -46,7 +48,7 @@ fn rates(receiver: &End) -> Option<Vec<FlowRate>> {
     (seconds > 0.0).then_some(rates)
 }
 
-fn figure(id: String, of: &str, rates: &[FlowRate]) -> Result<Figure, PlotError> {
+fn figure(id: String, of: &str, rates: &[FlowRate]) -> Sketch {
     let all: f64 = rates.iter().map(|(_, rate)| rate).sum();
     let mut table = Table::new(["flow", "goodput", "share of all"]);
     for (flow, rate) in rates {
@@ -62,8 +64,8 @@ fn figure(id: String, of: &str, rates: &[FlowRate]) -> Result<Figure, PlotError>
         words::rate(fastest),
         words::rate(mean)
     );
-    let svg = Some(plot(rates, fastest, mean).svg(&alt)?);
-    Ok(Figure { id, title: format!("Goodput of each flow{of}"), alt, svg, table })
+    let plot = Some(plot(rates, fastest, mean));
+    Sketch { id, title: format!("Goodput of each flow{of}"), alt, plot, table }
 }
 
 fn plot(rates: &[FlowRate], fastest: f64, mean: f64) -> Plot {

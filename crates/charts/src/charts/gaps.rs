@@ -7,15 +7,20 @@ use goodput_model::{
 
 use super::shaper::train;
 use super::{Chart, direction_words};
-use crate::figure::{Figure, Table};
+use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::plot::{Axis, Layer, Plot, Shape};
 use crate::series::end;
+use crate::sketch::Sketch;
 use crate::words;
 
 /// The chart.
-pub const CHART: Chart =
-    Chart { id: "gaps", shows: "pauses between packets, counted by their length", draw };
+pub const CHART: Chart = Chart {
+    id: "gaps",
+    shows: "pauses between packets, counted by their length",
+    of: Of::OneRun,
+    draw,
+};
 
 /// Shortest pause that a bin tells from shorter ones, seconds.
 const SHORTEST_S: f64 = 1e-6;
@@ -27,13 +32,13 @@ struct Pauses<'a> {
     gaps: &'a Gaps,
 }
 
-fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+fn draw(record: &Record) -> Vec<Sketch> {
     let own = record.capture.as_deref().map(|capture| (EndName::Near, capture));
     let far = record.far_capture.as_ref().and_then(Known::value);
     let far = far.map(|capture| (EndName::Far, &**capture));
     let captured = own.into_iter().chain(far).flat_map(|(at, capture)| captured(at, capture));
     let all = of_train(record).into_iter().chain(arrived(record)).chain(captured);
-    all.filter_map(|pauses| figure(pauses).transpose()).collect()
+    all.filter_map(figure).collect()
 }
 
 fn of_train(record: &Record) -> Option<Pauses<'_>> {
@@ -69,11 +74,11 @@ fn captured(at: EndName, capture: &PacketCapture) -> impl Iterator<Item = Pauses
 }
 
 /// Nothing if there was no pause.
-fn figure(Pauses { id, title, gaps }: Pauses<'_>) -> Result<Option<Figure>, PlotError> {
+fn figure(Pauses { id, title, gaps }: Pauses<'_>) -> Option<Sketch> {
     let counted = gaps.histogram.iter().copied().filter(|bin| bin.from_s > 0.0);
     let counted: Vec<GapBin> = counted.collect();
     if counted.is_empty() {
-        return Ok(None);
+        return None;
     }
     let mut table = Table::new(["pause from", "to", "count"]);
     for bin in &counted {
@@ -89,8 +94,8 @@ fn figure(Pauses { id, title, gaps }: Pauses<'_>) -> Result<Option<Figure>, Plot
         "{title}, counted by their length; the longest is {}.{rhythm}",
         words::seconds(gaps.longest_s)
     );
-    let svg = Some(plot(&counted).svg(&alt)?);
-    Ok(Some(Figure { id, title, alt, svg, table }))
+    let plot = Some(plot(&counted));
+    Some(Sketch { id, title, alt, plot, table })
 }
 
 /// Each bin is one unit wide on a logarithmic axis: it ends at twice its beginning.

@@ -3,9 +3,10 @@
 use goodput_model::{Latency, Record, RoundTrips};
 
 use super::Chart;
-use crate::figure::{Figure, Table};
+use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::sketch::Sketch;
 use crate::words;
 
 /// Height of one phase of one way, pixels.
@@ -15,12 +16,13 @@ const ROW_PIXELS: u32 = 40;
 pub const CHART: Chart = Chart {
     id: "latency",
     shows: "round trips idle and under load: the shortest, half, 90 % and 99 % of them",
+    of: Of::OneRun,
     draw,
 };
 
-fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+fn draw(record: &Record) -> Vec<Sketch> {
     let phases = record.latency.as_ref().map(phases).unwrap_or_default();
-    if phases.is_empty() { Ok(Vec::new()) } else { Ok(vec![figure(&phases)?]) }
+    if phases.is_empty() { Vec::new() } else { vec![figure(&phases)] }
 }
 
 /// What was timed, when, and how long it took.
@@ -51,7 +53,7 @@ fn phases(latency: &Latency) -> Vec<Phase<'_>> {
         .collect()
 }
 
-fn figure(phases: &[Phase<'_>]) -> Result<Figure, PlotError> {
+fn figure(phases: &[Phase<'_>]) -> Sketch {
     let mut table =
         Table::new(["round trips", "number", "shortest", "50 %", "90 %", "99 %", "longest"]);
     for phase in phases {
@@ -68,9 +70,9 @@ fn figure(phases: &[Phase<'_>]) -> Result<Figure, PlotError> {
          longer than this: {}.",
         said.join("; ")
     );
-    let svg = plot(phases).svg(&alt)?;
+    let plot = plot(phases);
     let title = "Round trips, idle and under load".into();
-    Ok(Figure { id: "latency".into(), title, alt, svg: Some(svg), table })
+    Sketch { id: "latency".into(), title, alt, plot: Some(plot), table }
 }
 
 /// A line from the shortest to the 99th percentile, a box from the median to the 90th, for each phase.

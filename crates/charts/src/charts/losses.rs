@@ -4,10 +4,11 @@ use goodput_model::{End, EndName, Record, Role, Sample};
 
 use super::{Chart, direction_words};
 use crate::clip::Point;
-use crate::figure::{Figure, Table};
+use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::plot::{Axis, Layer, Plot, Shape};
 use crate::series::{end, highest, last};
+use crate::sketch::Sketch;
 use crate::words;
 
 /// Most parts of the time that the picture shows.
@@ -26,10 +27,14 @@ struct Part {
 }
 
 /// The chart.
-pub const CHART: Chart =
-    Chart { id: "losses", shows: "segments sent again, or datagrams lost, over time", draw };
+pub const CHART: Chart = Chart {
+    id: "losses",
+    shows: "segments sent again, or datagrams lost, over time",
+    of: Of::OneRun,
+    draw,
+};
 
-fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+fn draw(record: &Record) -> Vec<Sketch> {
     let mut figures = Vec::new();
     for direction in &record.result.directions {
         let Some((what, counts)) = counted(record, direction.sender) else { continue };
@@ -38,16 +43,16 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         let parts = parts(&counts);
         let seconds = words::seconds(last([&counts[..]]));
         let alt = format!("{total:.0} {what} in {seconds}.{}", unknown_when(&parts));
-        let svg = if total > 0.0 { Some(plot(what, &parts).svg(&alt)?) } else { None };
+        let plot = if total > 0.0 { Some(plot(what, &parts)) } else { None };
         let mut table = Table::new(["from", "until", what]);
         for part in parts.iter().filter(|part| part.grown != 0.0) {
             let [from, to] = [part.from_s, part.to_s].map(words::seconds);
             table.row([from, to, format!("{:.0}", part.grown)]);
         }
         let title = format!("Losses over time{of}");
-        figures.push(Figure { id: format!("losses{id}"), title, alt, svg, table });
+        figures.push(Sketch { id: format!("losses{id}"), title, alt, plot, table });
     }
-    Ok(figures)
+    figures
 }
 
 /// Marks at `height` of when something was lost in a direction; none if nothing was lost or counted. A line, where only

@@ -9,6 +9,7 @@ mod each_flow;
 mod factors;
 mod flows;
 mod gaps;
+mod in_order;
 mod latency;
 mod losses;
 mod path_steps;
@@ -19,8 +20,8 @@ mod window;
 
 use goodput_model::Record;
 
-use crate::figure::Figure;
-use crate::plot::PlotError;
+use crate::figure::Of;
+use crate::sketch::Sketch;
 
 /// A kind of picture.
 pub struct Chart {
@@ -28,8 +29,10 @@ pub struct Chart {
     pub id: &'static str,
     /// What it shows, in one line.
     pub shows: &'static str,
+    /// What it draws of a record with several runs.
+    pub of: Of,
     /// Its figures of a record: none if the record has nothing of the kind, one for each direction if it matters.
-    pub draw: fn(&Record) -> Result<Vec<Figure>, PlotError>,
+    pub(crate) draw: fn(&Record) -> Vec<Sketch>,
 }
 
 /// Every chart, in the order of a page.

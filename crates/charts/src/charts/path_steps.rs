@@ -3,9 +3,10 @@
 use goodput_model::{DirectionResult, Known, Record, Step, StepUnit};
 
 use super::{Chart, direction_words};
-use crate::figure::{Figure, Table};
+use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::sketch::Sketch;
 use crate::words;
 
 /// Height of a step, pixels.
@@ -15,15 +16,16 @@ const STEP_PIXELS: u32 = 34;
 pub const CHART: Chart = Chart {
     id: "path",
     shows: "what went in, came out and was lost at each step from application to application",
+    of: Of::OneRun,
     draw,
 };
 
-fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+fn draw(record: &Record) -> Vec<Sketch> {
     let seen = record.result.directions.iter().filter(|direction| !direction.path_steps.is_empty());
     seen.map(|direction| figure(record, direction)).collect()
 }
 
-fn figure(record: &Record, direction: &DirectionResult) -> Result<Figure, PlotError> {
+fn figure(record: &Record, direction: &DirectionResult) -> Sketch {
     let mut table = Table::new(["step", "in", "out", "lost", "unit"]);
     for step in &direction.path_steps {
         let [entered, left, dropped] =
@@ -40,8 +42,8 @@ fn figure(record: &Record, direction: &DirectionResult) -> Result<Figure, PlotEr
     let alt = format!("{alt}{}", units(&direction.path_steps));
     let (id, of) = direction_words(record, direction.sender);
     let title = format!("From application to application{of}");
-    let svg = Some(plot(&direction.path_steps).svg(&alt)?);
-    Ok(Figure { id: format!("path{id}"), title, alt, svg, table })
+    let plot = Some(plot(&direction.path_steps));
+    Sketch { id: format!("path{id}"), title, alt, plot, table }
 }
 
 /// Why steps beside each other count so differently.

@@ -5,10 +5,11 @@ use goodput_model::{BitRate, DirectionResult, EndName, Record};
 use super::each_flow::EachFlow;
 use super::{Chart, band, direction_words, losses};
 use crate::clip::Point;
-use crate::figure::{Figure, Table};
+use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::plot::{Axis, Layer, Plot, Shape};
 use crate::series::{end, growth, highest, last};
+use crate::sketch::Sketch;
 use crate::thin::thinned;
 use crate::words;
 
@@ -22,22 +23,18 @@ const MARKS_SHARE: f64 = 0.97;
 pub const CHART: Chart = Chart {
     id: "rate",
     shows: "goodput over time, in all and by flow, with losses above and the limiters of each moment below",
+    of: Of::OneRun,
     draw,
 };
 
-fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
-    record
-        .result
-        .directions
-        .iter()
-        .filter_map(|direction| figure(record, direction).transpose())
-        .collect()
+fn draw(record: &Record) -> Vec<Sketch> {
+    record.result.directions.iter().filter_map(|direction| figure(record, direction)).collect()
 }
 
-fn figure(record: &Record, direction: &DirectionResult) -> Result<Option<Figure>, PlotError> {
+fn figure(record: &Record, direction: &DirectionResult) -> Option<Sketch> {
     let total = total(record, direction);
     if total.is_empty() {
-        return Ok(None);
+        return None;
     }
     let (id, of) = direction_words(record, direction.sender);
     let goodput = direction.goodput_bits_per_s;
@@ -50,10 +47,10 @@ fn figure(record: &Record, direction: &DirectionResult) -> Result<Option<Figure>
         ceiling(record, direction)
             .map_or(String::new(), |rate| format!(" The path could carry {rate}.")),
     );
-    let svg = plot(record, direction, &total).svg(&alt)?;
+    let plot = plot(record, direction, &total);
     let table = table(record, direction.sender);
     let title = format!("Goodput over time{of}");
-    Ok(Some(Figure { id: format!("rate{id}"), title, alt, svg: Some(svg), table }))
+    Some(Sketch { id: format!("rate{id}"), title, alt, plot: Some(plot), table })
 }
 
 /// The most that the path could carry in a direction. A record of an older version of both directions has that of the main

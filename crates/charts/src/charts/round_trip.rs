@@ -6,10 +6,11 @@ use goodput_model::{Record, Role, median};
 
 use super::{Chart, direction_words};
 use crate::clip::Point;
-use crate::figure::{Figure, Table};
+use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::plot::{Axis, Layer, Plot, Shape};
 use crate::series::{end, flows, gauge, highest, last};
+use crate::sketch::Sketch;
 use crate::words;
 
 /// Flows that get a colour each; more have one colour, and their median.
@@ -19,10 +20,14 @@ const MAX_COLOURS: usize = palette::LINES.len();
 type FlowLine = (u16, Vec<Point>);
 
 /// The chart.
-pub const CHART: Chart =
-    Chart { id: "round-trip", shows: "the smoothed round trip of each flow over time", draw };
+pub const CHART: Chart = Chart {
+    id: "round-trip",
+    shows: "the smoothed round trip of each flow over time",
+    of: Of::OneRun,
+    draw,
+};
 
-fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+fn draw(record: &Record) -> Vec<Sketch> {
     let mut figures = Vec::new();
     for direction in &record.result.directions {
         let Some(sender) = end(record, direction.sender) else { continue };
@@ -38,7 +43,7 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         let least = direction.min_rtt_us.value().map(|us| us / 1e6);
         let (id, of) = direction_words(record, direction.sender);
         let alt = alt(direction.rtt_us.value().map(|us| us / 1e6), least);
-        let svg = plot(&lines, least).svg(&alt)?;
+        let plot = plot(&lines, least);
         let mut table = Table::new(["flow", "shortest seen", "longest"]);
         for (flow, line) in &lines {
             let shortest = line.iter().map(|(_, s)| *s).fold(f64::INFINITY, f64::min);
@@ -51,9 +56,9 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         let count = lines.len();
         let flows = if count > 1 { format!(", {count} flows") } else { String::new() };
         let title = format!("Round trip over time{of}{flows}");
-        figures.push(Figure { id: format!("round-trip{id}"), title, alt, svg: Some(svg), table });
+        figures.push(Sketch { id: format!("round-trip{id}"), title, alt, plot: Some(plot), table });
     }
-    Ok(figures)
+    figures
 }
 
 fn alt(under_load: Option<f64>, least: Option<f64>) -> String {

@@ -4,16 +4,18 @@ use goodput_model::{Record, Shaping};
 
 use super::Chart;
 use crate::clip::Point;
-use crate::figure::{Figure, Table};
+use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::plot::{Axis, Layer, Plot, Shape};
 use crate::series::{highest, last};
+use crate::sketch::Sketch;
 use crate::words;
 
 /// The chart.
 pub const CHART: Chart = Chart {
     id: "shaper",
     shows: "bytes that came over time, beside the line of the token bucket",
+    of: Of::All,
     draw,
 };
 
@@ -22,9 +24,9 @@ pub fn train(record: &Record) -> Option<&Shaping> {
     record.shaping.as_ref()?.train.value()
 }
 
-fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+fn draw(record: &Record) -> Vec<Sketch> {
     let Some(train) = train(record).filter(|train| !train.curve.is_empty()) else {
-        return Ok(Vec::new());
+        return Vec::new();
     };
     let came: Vec<Point> =
         train.curve.iter().map(|point| (point.at_s, point.bytes as f64)).collect();
@@ -42,9 +44,9 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         table.rows[0][1],
         table.rows[1][1]
     );
-    let svg = Some(plot(&came, rate, bucket).svg(&alt)?);
+    let plot = Some(plot(&came, rate, bucket));
     let title = "What came through, and the token bucket".into();
-    Ok(vec![Figure { id: "shaper".into(), title, alt, svg, table }])
+    vec![Sketch { id: "shaper".into(), title, alt, plot, table }]
 }
 
 fn plot(came: &[Point], rate: Option<f64>, bucket: Option<f64>) -> Plot {

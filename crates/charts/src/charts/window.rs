@@ -4,10 +4,11 @@ use goodput_model::{End, Record, Role, TcpInfo};
 
 use super::{Chart, direction_words};
 use crate::clip::Point;
-use crate::figure::{Figure, Table};
+use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
-use crate::series::{end, flows, gauge, highest, last};
+use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::series::{end, flows, gauge_sum, highest, last};
+use crate::sketch::Sketch;
 use crate::words;
 
 /// A receiver's window this many times as large as what the sender uses has no room in the panel.
@@ -16,17 +17,17 @@ const FAR: f64 = 3.0;
 /// The chart.
 pub const CHART: Chart = Chart {
     id: "window",
-    shows: "congestion window, receiver's window and bytes in flight of the first flow over time",
+    shows: "congestion window, receiver's window and bytes in flight of all flows over time",
+    of: Of::OneRun,
     draw,
 };
 
-fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
+fn draw(record: &Record) -> Vec<Sketch> {
     let mut figures = Vec::new();
     for direction in &record.result.directions {
         let Some(sender) = end(record, direction.sender) else { continue };
         let all = flows(sender, Role::Sender);
-        let Some(flow) = all.first().copied() else { continue };
-        let lines = lines(sender, flow);
+        let lines = lines(sender, &all);
         if lines.iter().all(|(_, line)| line.is_empty()) {
             continue;
         }
@@ -38,27 +39,29 @@ fn draw(record: &Record) -> Result<Vec<Figure>, PlotError> {
         }
         let said: Vec<_> =
             table.rows.iter().map(|row| format!("{} up to {}", row[0], row[2])).collect();
-        let alt = format!("Windows of flow {flow}: {}.", said.join(", "));
-        let svg = plot(&lines).svg(&alt)?;
-        let part =
-            if all.len() > 1 { format!(", flow {flow} of {}", all.len()) } else { String::new() };
-        let title = format!("Windows and what is in flight{of}{part}");
-        figures.push(Figure { id: format!("window{id}"), title, alt, svg: Some(svg), table });
+        let of_flows = match all.len() {
+            1 => String::new(),
+            several => format!(", the sum of {several} flows"),
+        };
+        let alt = format!("Windows{of_flows}: {}.", said.join(", "));
+        let plot = plot(&lines);
+        let title = format!("Windows and what is in flight{of}{of_flows}");
+        figures.push(Sketch { id: format!("window{id}"), title, alt, plot: Some(plot), table });
     }
-    Ok(figures)
+    figures
 }
 
-/// The three lines, bytes.
-fn lines(sender: &End, flow: u16) -> [(&'static str, Vec<Point>); 3] {
+/// The three lines, bytes: sums over the flows.
+fn lines(sender: &End, flows: &[u16]) -> [(&'static str, Vec<Point>); 3] {
     let segments =
         |tcp: &TcpInfo, count: Option<u64>| Some(count? as f64 * tcp.snd_mss_bytes? as f64);
     [
-        ("congestion window", gauge(sender, flow, |tcp| segments(tcp, tcp.snd_cwnd_segments))),
+        ("congestion window", gauge_sum(sender, flows, |tcp| segments(tcp, tcp.snd_cwnd_segments))),
         (
             "receiver's window",
-            gauge(sender, flow, |tcp| tcp.snd_wnd_bytes.map(|bytes| bytes as f64)),
+            gauge_sum(sender, flows, |tcp| tcp.snd_wnd_bytes.map(|bytes| bytes as f64)),
         ),
-        ("in flight", gauge(sender, flow, |tcp| segments(tcp, tcp.unacked_segments))),
+        ("in flight", gauge_sum(sender, flows, |tcp| segments(tcp, tcp.unacked_segments))),
     ]
 }
 

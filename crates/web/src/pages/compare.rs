@@ -1,10 +1,9 @@
 //! Two results side by side.
 
-use goodput_charts::{Figure, section};
+use goodput_charts::{Figure, figures_of_both, section};
 use goodput_model::{Difference, Known, Record, answer};
 use maud::{Markup, html};
 
-use super::result::drawn;
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
 use crate::layout::{plain, table, words};
@@ -25,12 +24,14 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         Ok(history.get(number)?)
     };
     let (first, second) = (get(a)?, get(b)?);
+    let [of_first, of_second] = figures_of_both([&first, &second]);
     Ok(Answer::page(
         format!("Results {a} and {b}"),
         html! {
             (facts([a, b], [&first, &second]))
             p { (words(&change(&first, &second))) }
-            @for [one, other] in pairs(drawn(&first), drawn(&second)) {
+            p { "Charts beside each other have the same scales." }
+            @for [one, other] in pairs(of_first, of_second) {
                 div.pair { (side("first", one)) (side("second", other)) }
             }
         },

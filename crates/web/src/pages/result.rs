@@ -1,6 +1,6 @@
 //! One result: the page of `goodput report`, and the record itself.
 
-use goodput_charts::{Figure, figures, printed, section, summary, title};
+use goodput_charts::{figures, printed, sections, summary, title};
 use goodput_model::Record;
 use maud::{Markup, html};
 
@@ -23,14 +23,9 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
             (links(id, &record))
             (summary(&record))
             (printed(&record, &visit.program.report(&record)))
-            @for figure in &drawn(&record) { (section(&figure.id, figure)) }
+            (sections(&record, &figures(&record, |_| true)))
         },
     ))
-}
-
-/// Every figure of a record.
-pub fn drawn(record: &Record) -> Vec<Figure> {
-    figures(record, |_| true)
 }
 
 fn links(id: i64, record: &Record) -> Markup {
