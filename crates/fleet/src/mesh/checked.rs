@@ -288,9 +288,13 @@ fn site(name: &Spanned<String>, table: &SiteTable, uplinks: &[String]) -> Result
     let own = || server.map_or_else(|| name.get_ref().clone(), |server| host_of(server).into());
     Ok(Site {
         name: name.get_ref().clone(),
-        target: table.target.clone().or_else(|| server.map(Into::into)),
+        target: table
+            .target
+            .as_ref()
+            .map(|target| target.0.clone())
+            .or_else(|| server.map(Into::into)),
         is_foreign: server.is_some(),
-        host: table.host.clone().unwrap_or_else(own),
+        host: table.host.as_ref().map_or_else(own, |host| host.0.clone()),
         uplink: uplink.transpose()?,
         budget: table.budget.map(|budget| budget.0),
     })
@@ -392,7 +396,12 @@ rate = "100mbit"
             ("[site.c]", "[site.\"c d\"]", &["line 20", "no blanks"]),
             ("[site.c]", "[site.a]", &["line 20", "duplicate"]),
             ("rate = \"1gbit\"\n", "", &["line 7", "budget", "rate"]),
-            ("length = \"10s\"", "length = \"10h\"", &["line 9", "no window"]),
+            ("length = \"10s\"", "length = \"10h\"", &["line 6", "at most 1h", "10s"]),
+            ("length = \"10s\"", "length = \"1h\"\npause = \"8h\"", &["line 10", "no window"]),
+            ("a.example.net", "a.example.net:0", &["line 12", "target", "1 to 65535", "HOST:PORT"]),
+            ("a.example.net", "iperf3://a", &["line 12", "target", "server"]),
+            ("\"c-lab\"", "\"\"", &["line 21", "host", "1 to 255"]),
+            ("\"100mbit\"", "\"9000000gbit\"", &["line 26", "rate", "100mbit"]),
             ("uplinks = [\"berlin\"]", "", &["uplinks = "]),
             ("target = \"a.example.net\"", "", &["c and a", "target"]),
         ] {
@@ -418,6 +427,10 @@ rate = "100mbit"
         for (more, words) in [
             ("[[pair]]\nsites = [\"y\", \"x\"]", &["y and x run no goodput", "agent"][..]),
             ("target = \"y\"", &["line 5", "keep one"]),
+            (
+                "[site.z]\nserver = \"iperf3://z:99999\"",
+                &["line 7", "server", "99999", "1 to 65535"],
+            ),
             ("[site.z]\nserver = \"iperf2://z\"", &["line 7", "iperf2://z", "nuttcp://HOST:PORT"]),
             ("[site.b]", &["a and b have no target"]),
         ] {

@@ -4,8 +4,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::named::Named;
+use super::place::{Host, Target};
 use super::server::Server;
-use super::values::{Budget, Pause, Rate, Time, Window};
+use super::values::{Budget, Length, Pause, Rate, Time, Window};
 
 /// The whole file.
 #[derive(Debug, Deserialize)]
@@ -30,11 +31,11 @@ pub(super) struct File {
 #[serde(deny_unknown_fields)]
 pub(super) struct SiteTable {
     /// What `goodput test` calls it; without one, the site can only call others.
-    pub target: Option<String>,
+    pub target: Option<Target>,
     /// A server there that is no goodput; the site is then only called, by the agents of others.
     pub server: Option<Spanned<Server>>,
     /// The name of the host in its records; without one, the site's own name, or the host of its server.
-    pub host: Option<String>,
+    pub host: Option<Host>,
     /// The line that it shares with others.
     pub uplink: Option<Spanned<String>>,
     /// What its tests may cost in any 24 hours.
@@ -52,7 +53,7 @@ pub(super) struct TestTable {
     /// How often the mesh is tested; without one, once.
     pub every: Option<Time>,
     /// Length of one test of one direction.
-    pub length: Time,
+    pub length: Length,
     /// Time between two tests, for connecting and for queues to drain.
     pub pause: Pause,
     /// Rate that a test is expected to reach.
@@ -69,7 +70,7 @@ impl Default for TestTable {
             pairs: Which::All,
             directions: Directions::Both,
             every: None,
-            length: Time(10.0),
+            length: Length(10.0),
             pause: Pause(2.0),
             rate: None,
             budget: None,

@@ -4,6 +4,7 @@ mod checked;
 mod error;
 mod file;
 mod named;
+mod place;
 mod server;
 mod values;
 
@@ -12,4 +13,5 @@ pub use checked::{Mesh, Pair, Site};
 pub use error::MeshError;
 pub use server::FOREIGN_PROTOCOLS;
 pub(crate) use server::host_of;
+pub(crate) use values::MAX_LENGTH_S;
 pub use values::Window;

@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use super::place::no_place;
+
 /// Protocols whose servers agree to a test before payload moves, and stay for the next one. iperf 2 and ttcp are not
 /// among them: without a control connection, payload would go to whatever listens there.
 pub const FOREIGN_PROTOCOLS: [&str; 2] = ["iperf3", "nuttcp"];
@@ -16,14 +18,14 @@ impl TryFrom<String> for Server {
 
     fn try_from(text: String) -> Result<Self, String> {
         let (protocol, rest) = text.split_once("://").unwrap_or_default();
-        let is_place = |c: char| !c.is_whitespace() && !"/@?#".contains(c);
-        let host = host_of(&text);
-        if FOREIGN_PROTOCOLS.contains(&protocol) && !host.is_empty() && rest.chars().all(is_place) {
-            return Ok(Self(text));
-        }
+        let why = match FOREIGN_PROTOCOLS.contains(&protocol) {
+            true => no_place(rest),
+            false => Some("its protocol is none of those".into()),
+        };
+        let Some(why) = why else { return Ok(Self(text)) };
         let all = FOREIGN_PROTOCOLS.map(|protocol| format!("{protocol}://HOST:PORT"));
         Err(format!(
-            "{text:?} is no server that agents can test with; write it like {}, or call a site that runs goodput by \
+            "{text:?} is no server that agents can test with: {why}; write it like {}, or call a site that runs goodput by \
              target",
             all.join(" or ")
         ))
@@ -62,6 +64,8 @@ mod tests {
             let why = read(wrong).unwrap_err();
             assert!(why.contains("iperf3://HOST:PORT") && why.contains(wrong), "{why}");
         }
+        let why = read("iperf3://x:99999").unwrap_err();
+        assert!(why.contains("\"99999\" is no port (1 to 65535)"), "{why}");
     }
 
     #[test]

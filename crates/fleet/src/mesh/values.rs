@@ -9,6 +9,10 @@ use serde::Deserialize;
 const DAY_S: f64 = 86_400.0;
 /// A longer time was mistyped: a year.
 const MAX_TIME_S: f64 = 366.0 * DAY_S;
+/// Longest test of one direction, seconds: it holds up the others of its round, and everyone waits for its record.
+pub(crate) const MAX_LENGTH_S: f64 = 3600.0;
+/// A higher rate was mistyped, bits per second: a thousand times the fastest Ethernet (IEEE 802.3df, 800 Gbit/s).
+const MAX_RATE: f64 = 8e14;
 /// Minutes of a day.
 const DAY_MIN: u32 = 1440;
 
@@ -16,6 +20,11 @@ const DAY_MIN: u32 = 1440;
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Time(pub f64);
+
+/// Length of a test: seconds, above 0 and at most an hour.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Length(pub f64);
 
 /// A time that may be 0.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
@@ -52,6 +61,16 @@ impl TryFrom<String> for Time {
     }
 }
 
+impl TryFrom<String> for Length {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let time = seconds(&text).filter(|time| *time > 0.0 && *time <= MAX_LENGTH_S);
+        let noun = "the length of a test, above 0 and at most 1h";
+        time.map(Self).ok_or_else(|| unfit(&text, noun, "10s or 1m"))
+    }
+}
+
 impl TryFrom<String> for Pause {
     type Error = String;
 
@@ -65,8 +84,9 @@ impl TryFrom<String> for Rate {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let rate = text.parse().ok().filter(|rate: &BitRate| rate.0 > 0.0);
-        rate.map(Self).ok_or_else(|| unfit(&text, "a rate above 0", "100mbit or 1.5gbit"))
+        let rate = text.parse().ok().filter(|rate: &BitRate| rate.0 > 0.0 && rate.0 <= MAX_RATE);
+        let noun = "a rate above 0 and at most 800tbit";
+        rate.map(Self).ok_or_else(|| unfit(&text, noun, "100mbit or 1.5gbit"))
     }
 }
 
@@ -163,7 +183,13 @@ mod tests {
         for wrong in ["20GB", "0GB/day", "much/day"] {
             assert!(Budget::try_from(wrong.to_string()).unwrap_err().contains("20GB/day"));
         }
-        assert!(Rate::try_from("0".to_string()).unwrap_err().contains("100mbit"));
+        for wrong in ["0", "801tbit", &format!("{}gbit", "9".repeat(305))] {
+            assert!(Rate::try_from(wrong.to_string()).unwrap_err().contains("100mbit"), "{wrong}");
+        }
+        for wrong in ["0s", "61m", "1d", "ten"] {
+            assert!(Length::try_from(wrong.to_string()).unwrap_err().contains("at most 1h"));
+        }
+        assert_eq!(Length::try_from("1h".to_string()), Ok(Length(3600.0)));
     }
 
     #[test]
@@ -178,7 +204,7 @@ mod tests {
         #[test]
         fn any_text_is_a_value_or_an_error(text in ".{0,24}") {
             let _ = Time::try_from(text.clone());
-            let _ = Pause::try_from(text.clone());
+            let _ = (Length::try_from(text.clone()), Pause::try_from(text.clone()));
             let _ = Rate::try_from(text.clone());
             let _ = Budget::try_from(text.clone());
             let _ = Window::try_from(text);

@@ -4,9 +4,8 @@ use goodput_model::{BitRate, Bytes, Direction};
 use serde::{Deserialize, Serialize};
 
 use super::language::{from_json, is_id, is_name, knows};
+use crate::mesh::MAX_LENGTH_S;
 
-/// Longest test that a task may ask for, seconds; an agent's own limit is usually lower.
-const MAX_LENGTH_S: f64 = 3600.0;
 /// How long a task may be begun after it was given out, seconds. In this time, it is known whether it was.
 pub const TASK_LIFE_S: f64 = 86_400.0;
 
