@@ -24,4 +24,9 @@ impl Hosts {
             EndName::Far => self.far.as_ref(),
         }
     }
+
+    /// The same, as commands name it.
+    pub fn named(&self, end: EndName) -> Option<String> {
+        self.at(end).map(ToString::to_string)
+    }
 }

@@ -43,5 +43,5 @@ pub use polling::PollingRates;
 pub use saved::{Removed, SavedThere};
 pub use shell::{Output, Shell};
 pub use ssh::{Access, Session};
-pub use system::{Listed, System, Watch};
+pub use system::{Listed, Process, System, Watch};
 pub use undo::{RemoteReport, undo};

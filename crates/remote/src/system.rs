@@ -23,6 +23,15 @@ pub struct Listed {
     pub meaning: String,
 }
 
+/// A process at a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// Whether root or the user of the login started it: anybody can give a process any command line.
+    pub trusted: bool,
+}
+
 /// What an operating system reports about itself during a measurement. Nothing here changes a host.
 pub trait Watch: Sync {
     /// The host's counts since its start: CPU time, and, if `device` is named, its interrupts and packets.
@@ -170,9 +179,9 @@ pub trait System: Watch {
     /// none.
     fn machine(&self) -> Command;
 
-    /// Process ids there whose command line contains `mark`, other than the asking process itself; only those in the
-    /// same network namespace or jail.
-    fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError>;
+    /// Processes there whose command line contains `mark`, other than the asking process itself; only those in the same
+    /// network namespace or jail.
+    fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<Process>, RemoteError>;
 
     /// The files there that may contain lines of ours, which keep values over a reboot.
     fn keepers(&self, shell: &mut dyn Shell) -> Result<Vec<Keeper>, RemoteError>;

@@ -13,6 +13,7 @@ use crate::host::Host;
 use crate::journal::{Contents, Found, Journal, Line, Owner, all};
 use crate::put_back::put_back;
 use crate::ssh::MARK;
+use crate::system::Process;
 
 /// How long a dead-man that has not yet noticed the end may take: its patience, and time for putting back.
 const DEAD_MAN_TIME: Duration = Duration::from_secs(45);
@@ -245,12 +246,10 @@ pub(crate) fn restored(entries: &[Entry], outcomes: Vec<Outcome>) -> Vec<Restore
 /// Waits until the dead-man of a run has finished.
 pub(crate) fn await_dead_man(host: &mut Host, pid: u32) -> Result<(), RemoteError> {
     let deadline = Instant::now() + DEAD_MAN_TIME;
-    while host.system.processes(&mut host.session, MARK)?.contains(&pid) {
+    let is_it = |process: &Process| process.pid == pid;
+    while host.system.processes(&mut host.session, MARK)?.iter().any(is_it) {
         if Instant::now() > deadline {
-            return Err(RemoteError::Busy {
-                host: host.address.to_string(),
-                process: format!("process {pid} there"),
-            });
+            return Err(busy(host, pid));
         }
         sleep(Duration::from_millis(300));
     }
@@ -261,13 +260,15 @@ pub(crate) fn await_dead_man(host: &mut Host, pid: u32) -> Result<(), RemoteErro
 pub(crate) fn refuse_others(host: &mut Host, own: u32) -> Result<(), RemoteError> {
     let mut others = host.system.processes(&mut host.session, MARK)?;
     others.extend(host.system.processes(&mut host.session, LOCAL_GUARD)?);
-    match others.into_iter().find(|pid| *pid != own) {
-        Some(pid) => Err(RemoteError::Busy {
-            host: host.address.to_string(),
-            process: format!("process {pid} there"),
-        }),
+    match others.into_iter().find(|process| process.trusted && process.pid != own) {
+        Some(Process { pid, .. }) => Err(busy(host, pid)),
         None => Ok(()),
     }
+}
+
+fn busy(host: &Host, pid: u32) -> RemoteError {
+    let process = format!("process {pid} there");
+    RemoteError::Busy { host: host.address.to_string(), process }
 }
 
 /// Notes what is settled, and closes the journal if nothing else is left.

@@ -1,7 +1,8 @@
 //! One run at a time changes a network namespace: a second one would measure the first one's changes.
 //!
-//! A run's journal shows that the run is at work: it is locked as long as the run lives, even if the run is killed. A run
-//! that changes this host by SSH has a process here.
+//! Two things show that a run is at work. Its journal is locked as long as the run lives, even if the run is killed: other
+//! runs of this user see that. Its guard is a process that a run by SSH sees, and a run that changes this host by SSH has
+//! a process here as well.
 
 use std::path::Path;
 use std::thread::sleep;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::by_ssh;
 use crate::error::SettingError;
+use crate::guard::{Guard, GuardProgram};
 use crate::journal::{self, Asker, JournalFile};
 use crate::place::Place;
 
@@ -17,49 +19,76 @@ const TURN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Time between two attempts.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
+/// A run at work. The fields are dropped in this order: the guard must find the journal's lock free.
+#[derive(Debug)]
+pub(crate) struct AtWork {
+    pub(crate) journal: JournalFile,
+    pub(crate) guard: Guard,
+}
+
 /// The right to change this network namespace, for a run that changes and puts back several times. [`crate::Changes`]
 /// of the same process may begin meanwhile. Dropping it releases the right.
 #[derive(Debug)]
-pub struct Turn(JournalFile);
+pub struct Turn(AtWork);
 
 impl Turn {
     /// Takes the right for the network namespace of this thread, with a journal in `state_dir` that stays empty.
     ///
     /// # Errors
-    /// If the journal can't be written, or another run is at work here.
-    pub fn take(state_dir: &Path) -> Result<Self, SettingError> {
-        take(state_dir, &Place::here()?, Asker::User).map(Self)
+    /// If the journal can't be written, the guard does not start, or another run is at work here.
+    pub fn take(state_dir: &Path, guard: &GuardProgram) -> Result<Self, SettingError> {
+        take(state_dir, &Place::here()?, Asker::User, guard).map(Self)
+    }
+
+    /// Process id of its guard.
+    #[cfg(test)]
+    pub(crate) fn guard_pid(&self) -> Option<u32> {
+        self.0.guard.pid()
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
         // An empty journal does no harm.
-        let _ = self.0.close();
+        let _ = self.0.journal.close();
     }
 }
 
-/// The journal, or an error and no journal if a run changes this host by SSH.
-fn alone(journal: JournalFile, place: &Place) -> Result<JournalFile, SettingError> {
-    let Some(pid) = by_ssh::at_work(place) else { return Ok(journal) };
-    // An empty journal does no harm.
-    let _ = journal.close();
-    Err(SettingError::Busy { pid })
-}
-
-/// A journal in `state_dir`, as soon as no other run is at work in `place`.
+/// Begins a run in `place`, as soon as no other run is at work there.
 pub(crate) fn take(
     state_dir: &Path,
     place: &Place,
     asker: Asker,
-) -> Result<JournalFile, SettingError> {
+    guard: &GuardProgram,
+) -> Result<AtWork, SettingError> {
     let patience = if asker == Asker::User { TURN_TIMEOUT } else { Duration::ZERO };
     let began = Instant::now();
     loop {
-        let begun = journal::begin(state_dir, place, asker);
-        match begun.and_then(|journal| alone(journal, place)) {
+        match begin(state_dir, place, asker, guard) {
             Err(SettingError::Busy { .. }) if began.elapsed() < patience => sleep(POLL_INTERVAL),
             other => return other,
+        }
+    }
+}
+
+fn begin(
+    state_dir: &Path,
+    place: &Place,
+    asker: Asker,
+    guard: &GuardProgram,
+) -> Result<AtWork, SettingError> {
+    by_ssh::refuse(place)?;
+    let journal = journal::begin(state_dir, place, asker)?;
+    let guarded = Guard::spawn(guard, journal.path()).and_then(|guard| {
+        // A run by SSH starts its process, and then looks for guards. So one of two that begin at once sees the other.
+        by_ssh::refuse(place).map(|()| guard)
+    });
+    match guarded {
+        Ok(guard) => Ok(AtWork { journal, guard }),
+        Err(error) => {
+            // Report the first failure; an empty journal does no harm.
+            let _ = journal.close();
+            Err(error)
         }
     }
 }

@@ -26,7 +26,7 @@ fn a_second_run_is_refused_until_the_first_one_is_done_or_dead() {
         assert!(said.contains(&format!("process {}", first.pid())), "{said}");
         let elsewhere = state_dir.with_file_name("elsewhere");
         assert!(matches!(Changes::begin(&elsewhere, guard()), Err(SettingError::Busy { .. })));
-        assert!(matches!(Turn::take(state_dir), Err(SettingError::Busy { .. })));
+        assert!(matches!(Turn::take(state_dir, &guard()), Err(SettingError::Busy { .. })));
         assert!(first.finish());
         let mut changes = begin().unwrap();
         changes.apply(&"link.txqueuelen@eth0".parse().unwrap(), "77").unwrap();
@@ -53,7 +53,7 @@ fn a_run_in_another_namespace_is_nobodys_business() {
 fn a_run_of_several_steps_keeps_its_turn_between_them() {
     in_scene(|state_dir| {
         let setting: SettingRef = "link.txqueuelen@eth0".parse().unwrap();
-        let turn = Turn::take(state_dir).unwrap();
+        let turn = Turn::take(state_dir, &guard()).unwrap();
         for _ in 0..2 {
             let mut changes = Changes::begin(state_dir, guard()).unwrap();
             changes.apply(&setting, "77").unwrap();
@@ -66,10 +66,10 @@ fn a_run_of_several_steps_keeps_its_turn_between_them() {
     });
 }
 
-/// The process that a run by SSH leaves in this namespace, as its command line shows it. It ends with its input.
-fn a_run_by_ssh(name: &str) -> std::process::Child {
+/// The process that a run by SSH leaves in `namespace`, as its command line shows it. It ends with its input.
+fn a_run_by_ssh(name: &str, namespace: &str) -> std::process::Child {
     let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", "echo ready; read line", name, "mark", "30"]);
+    shell.args(["-c", "echo ready; read line", name, "mark", "30", namespace]);
     let pipes = shell.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     let mut run = pipes.spawn().unwrap();
     let mut ready = String::new();
@@ -79,25 +79,48 @@ fn a_run_by_ssh(name: &str) -> std::process::Child {
     run
 }
 
+fn end(mut run: std::process::Child) {
+    drop(run.stdin.take());
+    run.wait().unwrap();
+}
+
+/// The namespace of this thread, as a login there prints it.
+fn here() -> String {
+    std::fs::read_link("/proc/thread-self/ns/net").unwrap().to_str().unwrap().to_owned()
+}
+
 #[test]
 fn a_run_by_ssh_keeps_others_out_until_it_ends() {
     in_scene(|state_dir| {
-        let mut run = a_run_by_ssh(crate::DEAD_MAN);
+        let run = a_run_by_ssh(crate::DEAD_MAN, &here());
         let busy = |refused: Result<(), SettingError>| match refused {
             Err(SettingError::Busy { pid }) => pid,
             other => panic!("{other:?}"),
         };
         assert_eq!(busy(Changes::begin(state_dir, guard()).map(drop)), run.id());
-        assert_eq!(busy(Turn::take(state_dir).map(drop)), run.id());
+        assert_eq!(busy(Turn::take(state_dir, &guard()).map(drop)), run.id());
         let elsewhere =
             namespace::in_new_namespace(|| Changes::begin(state_dir, guard()).map(drop));
         assert!(elsewhere.unwrap().is_ok());
-        drop(run.stdin.take());
-        run.wait().unwrap();
-        let mut other = a_run_by_ssh("something-else");
+        end(run);
+        let others =
+            [("something-else", &*here()), (crate::DEAD_MAN, "net:[1]"), (crate::DEAD_MAN, "")];
+        let others = others.map(|(name, namespace)| a_run_by_ssh(name, namespace));
         assert!(Changes::begin(state_dir, guard()).is_ok());
-        drop(other.stdin.take());
-        other.wait().unwrap();
+        others.into_iter().for_each(end);
+        assert_eq!(crate::leftovers(state_dir), []);
+    });
+}
+
+#[test]
+fn a_turn_shows_a_guard_to_runs_by_ssh_until_it_ends() {
+    in_scene(|state_dir| {
+        let turn = Turn::take(state_dir, &guard()).unwrap();
+        let guard = format!("/proc/{}/cmdline", turn.guard_pid().unwrap());
+        let words = || std::fs::read_to_string(&guard).unwrap_or_default();
+        assert!(words().contains(".journal.jsonl"), "{}", words());
+        drop(turn);
+        goodput_testing::wait_for("the guard to end", || words().is_empty());
         assert_eq!(crate::leftovers(state_dir), []);
     });
 }

@@ -9,6 +9,7 @@ use goodput_model::record::{Ends, FORMAT_VERSION};
 use goodput_model::{
     EndName, Finding, Kind, Known, LimitAmount, Place, Record, Transport, Verdict,
 };
+use goodput_remote::Hosts;
 use goodput_settings::{permanent, to_keep};
 
 use crate::error::EngineError;
@@ -37,18 +38,32 @@ pub fn conclude(
     target: &str,
     started: &str,
 ) -> Result<Conclusion, EngineError> {
+    conclude_at(&Hosts::default(), measurement, target, started)
+}
+
+/// The same of a measurement at whose ends `hosts` are changed: what is found says how to keep a change there.
+pub fn conclude_at(
+    hosts: &Hosts,
+    measurement: Measurement,
+    target: &str,
+    started: &str,
+) -> Result<Conclusion, EngineError> {
     if measurement.senders().iter().all(|sender| measurement.measured(*sender).is_none()) {
         if let Some(Incomplete { why, not_permitted, .. }) = measurement.incomplete {
             return Err(EngineError::Incomplete { why, not_permitted });
         }
         return Err(nothing_counted(target, &measurement));
     }
-    Ok(conclude_at_least(measurement, target, started))
+    Ok(concluded(hosts, measurement, target, started))
 }
 
 /// The same, but without failing if no end reports what arrived, as at a server that sends over UDP to
 /// a client that keeps its counts to itself.
 pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) -> Conclusion {
+    concluded(&Hosts::default(), measurement, target, started)
+}
+
+fn concluded(hosts: &Hosts, measurement: Measurement, target: &str, started: &str) -> Conclusion {
     let mut diagnoses = diagnoses(&measurement).into_iter().map(|(_, diagnosis)| diagnosis);
     let main = diagnoses.next().unwrap_or_else(|| undiagnosed(&measurement));
     let reverse = diagnoses.next();
@@ -65,7 +80,7 @@ pub fn conclude_at_least(measurement: Measurement, target: &str, started: &str) 
         undecided.extend(reverse.undecided);
         verdict_reverse = Some(reverse.verdict);
     }
-    findings.iter_mut().for_each(keep_for_good);
+    findings.iter_mut().for_each(|finding| keep_for_good(finding, hosts));
     let mut record = Record {
         format: FORMAT_VERSION,
         kind: Kind::Test,
@@ -138,11 +153,11 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
 
 /// Adds to a finding whose remedy is a setting of ours how to keep the first value to try. It takes the place of what
 /// the rule says about the same file.
-fn keep_for_good(finding: &mut Finding) {
+fn keep_for_good(finding: &mut Finding, hosts: &Hosts) {
     let Some(change) = finding.changes.first() else { return };
     // A setting that this version does not know has no known permanent form.
     let files = permanent(&change.setting, &change.to).unwrap_or_default();
-    let ours = to_keep([(&change.setting, change.to.as_str())], |_| None);
+    let ours = to_keep([(&change.setting, change.to.as_str())], |end| hosts.named(end));
     finding.permanent.retain(|of_rule| !files.iter().any(|file| file.file == of_rule.file));
     finding.permanent.splice(0..0, ours);
 }
@@ -175,7 +190,7 @@ fn nothing_counted(target: &str, measurement: &Measurement) -> EngineError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{BitRate, End, Host, Plan, Sample};
+    use goodput_model::{BitRate, Change, End, Host, Plan, Sample};
 
     /// UDP through a card that reports 1 Mbit/s, at `bytes_per_s`.
     fn through_a_slow_card(bytes_per_s: u64) -> Measurement {
@@ -221,5 +236,36 @@ mod tests {
         let nothing = conclude(through_a_slow_card(0), "x", "now").map(|_| ()).unwrap_err();
         let why = nothing.to_string();
         assert!(why.starts_with("x: ") && why.contains("before any payload"), "{why}");
+    }
+
+    #[test]
+    fn a_remedy_is_kept_at_the_host_that_is_changed() {
+        let setting = "far:sysctl.net.ipv4.tcp_sack".parse().unwrap();
+        let change = Change { setting, from: None, to: "1".into(), why: "because".into() };
+        let finding = Finding {
+            rule: "x".into(),
+            end: Place::Far,
+            confidence: goodput_model::Confidence::Likely,
+            rule_confidence: None,
+            probability: Known::missing("made up"),
+            share_percent: Known::missing("made up"),
+            share_between_percent: None,
+            summary: "x".into(),
+            evidence: Vec::new(),
+            predicted_bits_per_s: Known::missing("made up"),
+            changes: vec![change],
+            advice: Vec::new(),
+            permanent: Vec::new(),
+        };
+        let kept = |hosts: &Hosts| {
+            let mut finding = finding.clone();
+            keep_for_good(&mut finding, hosts);
+            finding.permanent[0].lines.clone()
+        };
+        let set = "goodput settings set --save sysctl.net.ipv4.tcp_sack=1";
+        assert_eq!(kept(&Hosts::default()), set);
+        let far = Some("ssh://root@b".parse().unwrap());
+        let on = format!("{set} --on ssh://root@b");
+        assert_eq!(kept(&Hosts { far, ..Hosts::default() }), on);
     }
 }

@@ -68,7 +68,7 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
         interrupted.set(interrupt.is_raised());
         tuned
     };
-    let host = |end| request.hosts.at(end).map(ToString::to_string);
+    let host = |end| request.hosts.named(end);
     let text = |record: &Record| report::tune::text_with(record, &host);
     Runs { output: &args.output, live, text: &text, judge: tried }.report_after(work, last)
 }

@@ -292,8 +292,14 @@ mod tests {
 
     #[test]
     fn the_dead_man_is_found_by_its_command_line() {
-        let scene = Scene::new(&["sh"]);
-        let line = read(Path::new(&format!("/proc/{}/cmdline", scene.dead_man.pid)));
-        assert!(line.contains(MARK), "{line:?}");
+        let mut scene = Scene::new(&["sh"]);
+        let pid = scene.dead_man.pid;
+        let system = crate::systems::of(&mut scene.session).unwrap();
+        let found = system.processes(&mut scene.session, MARK).unwrap();
+        assert!(found.contains(&crate::Process { pid, trusted: true }), "{found:?}");
+        let line = read(Path::new(&format!("/proc/{pid}/cmdline")));
+        let namespace = std::fs::read_link("/proc/self/ns/net").unwrap();
+        let last = line.trim_end_matches('\0').rsplit('\0').next();
+        assert_eq!(last, namespace.to_str(), "{line:?}");
     }
 }

@@ -9,11 +9,10 @@ use goodput_model::{EndName, SettingRef};
 
 use crate::became::Became;
 use crate::beside;
-use crate::by_ssh;
 use crate::error::SettingError;
-use crate::guard::{Guard, GuardProgram};
+use crate::guard::GuardProgram;
 use crate::held::Patience;
-use crate::journal::{Asker, Contents, Durable, Entry, JournalFile, Line, claim};
+use crate::journal::{Asker, Contents, Durable, Entry, Line, claim};
 use crate::log::{self, ChangeKind};
 use crate::lookup::{find, machine};
 use crate::machine::device;
@@ -21,7 +20,7 @@ use crate::place::Place;
 use crate::restore::{Forget, RestoreReport, bring_back, settle_contents};
 use crate::setting::Machine;
 use crate::side_effects::{self, Cells};
-use crate::turn;
+use crate::turn::{self, AtWork};
 use crate::undo::settle_before;
 use watched::AllWatched;
 
@@ -37,14 +36,7 @@ pub struct Changes {
     became: Became,
     settled: Vec<RestoreReport>,
     /// `None` once everything is put back or kept.
-    open: Option<Open>,
-}
-
-/// The fields are dropped in this order: the guard must find the journal's lock free.
-#[derive(Debug)]
-struct Open {
-    journal: JournalFile,
-    guard: Guard,
+    open: Option<AtWork>,
 }
 
 impl Changes {
@@ -71,26 +63,11 @@ impl Changes {
         if let Some(objection) = settled.iter().find_map(RestoreReport::objection) {
             return Err(objection);
         }
-        let mut journal = turn::take(state_dir, &place, asker)?;
+        let mut open = turn::take(state_dir, &place, asker, &guard)?;
         // Who owns the changes and where they belong also counts for putting back.
-        let contents = journal.contents()?;
-        // A run by SSH starts its process, and then looks for guards. So one of two that begin at once sees the other.
-        let alone = |guard: Guard| match by_ssh::at_work(&place) {
-            Some(pid) => Err(SettingError::Busy { pid }),
-            None => Ok(guard),
-        };
-        match Guard::spawn(&guard, journal.path()).and_then(alone) {
-            Ok(guard) => {
-                let open = Some(Open { journal, guard });
-                let (watched, became) = Default::default();
-                Ok(Self { place, contents, watched, became, settled, open })
-            }
-            Err(error) => {
-                // Report the first failure; an empty journal does no harm.
-                let _ = journal.close();
-                Err(error)
-            }
-        }
+        let contents = open.journal.contents()?;
+        let (watched, became) = Default::default();
+        Ok(Self { place, contents, watched, became, settled, open: Some(open) })
     }
 
     /// Makes `value` the effective value of a setting of this host and returns what was read back: the kernel may have

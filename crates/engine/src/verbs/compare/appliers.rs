@@ -252,11 +252,6 @@ impl Appliers {
         Ok(Some(answer?))
     }
 
-    /// The address of the host that stands for `end`, if it is changed by SSH.
-    pub fn address(&self, end: EndName) -> Option<String> {
-        self.hosts.at(end).map(ToString::to_string)
-    }
-
     /// Puts everything back at hosts reached by SSH. Returns what could not be put back.
     async fn restore_remote(&mut self) -> Result<Vec<String>, EngineError> {
         let mut left = Vec::new();

@@ -38,7 +38,7 @@ use crate::interrupt::Interrupt;
 use crate::near::client::Client;
 use crate::near::measure::measure_one_of_many;
 use crate::near::own_check;
-use crate::result::conclude::conclude;
+use crate::result::conclude::conclude_at;
 use crate::verbs::retry::{RETRY_PAUSES, may_pass};
 use appliers::{Appliers, planned};
 use rehearsal::{Rehearsal, rehearse};
@@ -194,8 +194,7 @@ async fn run(
             }
         }
     };
-    let Runs { log, appliers, .. } = runs;
-    log.close(request, &design, &stopped, broken, appliers)
+    runs.log.close(request, &design, &stopped, broken)
 }
 
 /// Refuses an arm that this end can't measure, before anything is sent.
@@ -390,7 +389,8 @@ impl Runs<'_> {
         let measurement = measure_one_of_many(self.client, &plan, self.interrupt, quietly).await?;
         let watched = watch.end(self.appliers).await?;
         let copy_s_per_gb = copy_cost::mean(before, copy_cost::copy_s_per_gb().await);
-        let conclusion = conclude(measurement, &request.target.text, &request.started)?;
+        let (hosts, target) = (&request.hosts, &request.target.text);
+        let conclusion = conclude_at(hosts, measurement, target, &request.started)?;
         Ok(Run { conclusion, copy_s_per_gb, watched })
     }
 }

@@ -7,7 +7,6 @@ use goodput_experiment::conditions::REFERENCE_COPY;
 use goodput_experiment::{ArmAnalysis, Design, TimeLeft, analyse};
 use goodput_model::{EndName, FilesAlone, Judgement, Kind, Known, Length, Record, Trial};
 
-use super::appliers::Appliers;
 use super::costs::{self, RunCost};
 use super::max_time::MaxTime;
 use super::nfs_reads::{self, ReadRun};
@@ -283,12 +282,11 @@ impl RunLog {
         design: &Design,
         stopped: &str,
         broken: Option<Aborted>,
-        appliers: &Appliers,
     ) -> Result<Compared, EngineError> {
         let settings = request.arms.first().map_or_else(Vec::new, Arm::settings);
         let mut comparison =
             goodput_experiment::conclude(settings, self.values, design, self.trials, stopped);
-        winner::keep_for_good(&mut comparison, &|end| appliers.address(end));
+        winner::keep_for_good(&mut comparison, &|end| request.hosts.named(end));
         let doubts = goodput_experiment::doubts(design, &comparison);
         let no_baseline = self.first.is_none();
         let incomplete = broken.as_ref().map(|broken| broken.why.clone());

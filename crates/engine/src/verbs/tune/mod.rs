@@ -17,14 +17,14 @@ use std::time::{Duration, Instant};
 
 use goodput_model::{Confidence, Finding, Length, Record};
 use goodput_remote::{Hosts, RemoteChanges};
-use goodput_settings::{SettingError, Turn};
+use goodput_settings::{GuardProgram, SettingError, Turn};
 
 use crate::error::EngineError;
 use crate::events::Listener;
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
 use crate::near::measure::measure_whole;
-use crate::result::conclude::conclude;
+use crate::result::conclude::conclude_at;
 use crate::threads::blocking;
 use crate::verbs::check::check;
 use deadline::within;
@@ -89,7 +89,7 @@ async fn take_turn(request: &TuneRequest) -> Result<Option<Turn>, EngineError> {
         return Ok(None);
     }
     let state_dir = request.state_dir.clone();
-    match blocking(move || Turn::take(&state_dir)).await? {
+    match blocking(move || Turn::take(&state_dir, &GuardProgram::current())).await? {
         Err(busy @ SettingError::Busy { .. }) => Err(busy.into()),
         turn => Ok(turn.ok()),
     }
@@ -130,13 +130,13 @@ async fn measure(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<(Record, Duration), EngineError> {
-    let TuneRequest { target, credentials, plan, started, .. } = request;
+    let TuneRequest { target, credentials, plan, started, hosts, .. } = request;
     let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
     let began = Instant::now();
     let measured = measure_whole(&mut client, plan, interrupt, listener).await;
     let took = began.elapsed();
     client.leave().await;
-    conclude(measured?, &target.text, started).map(|conclusion| (conclusion.record, took))
+    conclude_at(hosts, measured?, &target.text, started).map(|conclusion| (conclusion.record, took))
 }
 
 /// Findings about this host and the device towards the target that are more than possible; none if they can't be

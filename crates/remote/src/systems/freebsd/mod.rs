@@ -27,7 +27,7 @@ use crate::error::RemoteError;
 use crate::keeper::Keeper;
 use crate::polling::PollingRates;
 use crate::shell::Shell;
-use crate::system::{Listed, System, Watch};
+use crate::system::{Listed, Process, System, Watch};
 use kinds::Kind;
 use text::read;
 
@@ -180,8 +180,8 @@ impl System for FreeBsd {
         Ok(forms.into_iter().map(|form| form.lines).collect::<Vec<_>>().join("\n"))
     }
 
-    fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError> {
-        let columns = ["-axww", "-o", "pid=", "-o", "jid=", "-o", "command="];
+    fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<Process>, RemoteError> {
+        let columns = ["-axww", "-o", "pid=", "-o", "jid=", "-o", "ruid=", "-o", "command="];
         read(shell, &Command::new("ps", columns), |text| processes(text, mark))
     }
 
@@ -205,20 +205,30 @@ fn path(form: &Permanent) -> &str {
 }
 
 /// The processes of the jail in which ps(1) ran.
-fn processes(text: &str, mark: &str) -> Result<Vec<u32>, text::NotUnderstood> {
-    let row = |line: &str| {
-        let (pid, rest) = line.trim_start().split_once(' ')?;
-        let (jail, command) = rest.trim_start().split_once(' ')?;
-        Some((pid.parse::<u32>().ok()?, jail.to_owned(), command.trim_start().to_owned()))
-    };
-    let rows: Option<Vec<_>> = text.lines().map(row).collect();
+fn processes(text: &str, mark: &str) -> Result<Vec<Process>, text::NotUnderstood> {
+    let rows: Option<Vec<_>> = text.lines().map(ps_row).collect();
     let bad = |why| text::NotUnderstood::new(text.lines().next().unwrap_or_default(), why);
-    let rows = rows.ok_or_else(|| bad("it has no process, jail and command"))?;
-    let asking = rows.iter().find(|(_, _, command)| command.contains("-axww -o pid= -o jid="));
-    let (_, jail, _) = asking.ok_or_else(|| bad("the process that asks is not listed"))?;
-    let is_marked =
-        |(_, of, command): &&(u32, String, String)| of == jail && command.contains(mark);
-    Ok(rows.iter().filter(is_marked).map(|(pid, ..)| *pid).collect())
+    let rows = rows.ok_or_else(|| bad("it has no process, jail, user and command"))?;
+    let asking = rows.iter().find(|row| row.command.contains("-axww -o pid= -o jid="));
+    let asking = asking.ok_or_else(|| bad("the process that asks is not listed"))?;
+    let marked = rows.iter().filter(|row| row.jail == asking.jail && row.command.contains(mark));
+    let trusted = |row: &PsRow| row.user == "0" || row.user == asking.user;
+    Ok(marked.map(|row| Process { pid: row.pid, trusted: trusted(row) }).collect())
+}
+
+/// A process as ps(1) lists it; the user is who started it.
+struct PsRow<'a> {
+    pid: u32,
+    jail: &'a str,
+    user: &'a str,
+    command: &'a str,
+}
+
+fn ps_row(line: &str) -> Option<PsRow<'_>> {
+    let (pid, rest) = line.trim_start().split_once(' ')?;
+    let (jail, rest) = rest.trim_start().split_once(' ')?;
+    let (user, command) = rest.trim_start().split_once(' ')?;
+    Some(PsRow { pid: pid.parse().ok()?, jail, user, command: command.trim_start() })
 }
 
 #[cfg(test)]

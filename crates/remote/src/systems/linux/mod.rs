@@ -27,7 +27,7 @@ use crate::counters::Counters;
 use crate::error::RemoteError;
 use crate::keeper::Keeper;
 use crate::shell::Shell;
-use crate::system::{Listed, System, Watch};
+use crate::system::{Listed, Process, System, Watch};
 use row::{At, Row, refused};
 
 /// The operating system.
@@ -295,21 +295,32 @@ impl System for Linux {
         saving::lines(shell, keeper, keeps)
     }
 
-    fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<u32>, RemoteError> {
+    fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<Process>, RemoteError> {
         // grep(1) has its pattern in its own command line; with the first letter in brackets it does not match itself.
         let (first, rest) = mark.split_at(1);
-        let script = "for p in $(grep -ls -e \"$1\" /proc/[0-9]*/cmdline); do p=${p%/cmdline}; \
-                      [ \"$(readlink $p/ns/net)\" != \"$(readlink /proc/self/ns/net)\" ] || \
-                      printf '%s\\n' \"${p#/proc/}\"; done";
-        let pattern = format!("[{first}]{rest}");
-        let command = Command::script("list its processes", script, [pattern]);
+        let command =
+            Command::script("list its processes", PROCESSES, [format!("[{first}]{rest}")]);
         let printed = shell.output(&command)?;
-        let id = |line: &str| {
-            line.parse().map_err(|_| row::misread(shell.host(), &command, line, "a process id"))
+        let process = |line: &str| {
+            let (pid, owner) = line.split_once(' ')?;
+            Some(Process { pid: pid.parse().ok()?, trusted: owner == "trusted" })
         };
-        printed.lines().map(id).collect()
+        let understood = |line| {
+            process(line).ok_or_else(|| {
+                row::misread(shell.host(), &command, line, "a process id and whose it is")
+            })
+        };
+        printed.lines().map(understood).collect()
     }
 }
+
+/// The processes with `$1` in their command lines, in this network namespace. Judged by who started them: a program with
+/// set-user-ID runs as root, with words that its user chose (proc_pid_status(5): the first number of `Uid`).
+const PROCESSES: &str = "me=$(id -ru); for p in $(grep -ls -e \"$1\" /proc/[0-9]*/cmdline); do p=${p%/cmdline}; \
+    [ \"$(readlink $p/ns/net)\" = \"$(readlink /proc/self/ns/net)\" ] || continue; \
+    owner=$(sed -n 's/^Uid:[^0-9]*\\([0-9]*\\).*/\\1/p' $p/status 2>/dev/null); \
+    case $owner in 0 | \"$me\") owner=trusted ;; *) owner=other ;; esac; \
+    printf '%s %s\\n' \"${p#/proc/}\" \"$owner\"; done";
 
 fn near(name: &str, scope: Option<&str>) -> SettingRef {
     SettingRef { end: EndName::Near, name: name.into(), scope: scope.map(Into::into) }
