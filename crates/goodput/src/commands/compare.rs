@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use goodput_engine::EngineError;
 use goodput_engine::compare::{
     Arm, CompareRequest, Factor, LONGEST_RUN_S, compare, factorial, least_time, one_at_a_time,
     run_s,
@@ -18,7 +19,7 @@ use super::settings::settle_leftovers;
 use crate::args::{Combination, CompareArgs, ComparisonArgs, spelled, steps};
 use crate::credentials::credentials;
 use crate::data_dirs::{Keeper, announced, state_dir};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::file_servers;
 use crate::report::{self, live::Live};
 use crate::screen;
@@ -69,7 +70,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let mut live =
         Live::new(&args.output, &plan, &args.target).with_status(&plan, None).announced(announced);
     measured::end_with_input(&args.output);
-    let ((record, broke_off), interrupted) = measured::block_on(async |interrupt| {
+    let compared = measured::block_on(async |interrupt| {
         let mut tables = Tables::of(&cells);
         for plan in cells {
             let began = tables.begin(&plan);
@@ -81,8 +82,12 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
             }
         }
         tables.close()
-    })?;
+    });
     live.close();
+    let ((record, broke_off), interrupted) = match compared {
+        Err(why) if is_refused_there(&why) => return Ok(by_hand(&why, &factors)),
+        compared => compared?,
+    };
     let exit = measured::finish(&record, || screen::fitted(&text(&record)), &args.output, keeper)?;
     Ok(match exit {
         _ if broke_off.is_some() => broke_off.unwrap_or(Exit::CouldNot),
@@ -90,6 +95,24 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         Exit::Fine => conclusive(&record),
         other => other,
     })
+}
+
+/// Whether the far end does not let this goodput change its settings.
+fn is_refused_there(why: &anyhow::Error) -> bool {
+    let why = why.downcast_ref();
+    matches!(why, Some(EngineError::FarSetting { not_permitted: true, .. }))
+}
+
+/// Reports this, and how its administrator sets each of the values.
+fn by_hand(why: &anyhow::Error, factors: &[Factor]) -> Exit {
+    let exit = exit::explain(why);
+    let values = factors
+        .iter()
+        .flat_map(|Factor { setting, values }| values.iter().map(move |value| (setting, &**value)));
+    let mut text = String::new();
+    report::by_hand::at_the_far_end(&mut text, values, &|_| None);
+    screen::say(anstream::adapter::strip_str(text.trim_end()));
+    exit
 }
 
 /// Refuses a time in which not even the shortest runs of all arms, of all tables, would fit once.

@@ -1,7 +1,7 @@
 //! `goodput explain`: the page of one name that goodput knows.
 
 use anyhow::{Result, bail};
-use goodput_model::SettingRef;
+use goodput_model::{EndName, SettingRef};
 
 use crate::exit::Exit;
 use crate::pages::registries;
@@ -19,9 +19,18 @@ pub fn run(name: &str) -> Result<Exit> {
 
 /// Prints the page of one setting.
 pub fn setting(setting: &SettingRef) -> Result<Exit> {
-    let pages = registries::setting_pages(&setting.to_string());
+    print_setting(setting, registries::setting_pages(&setting.to_string()))
+}
+
+/// Prints the page of one setting of another host, with the line `value` about its value there.
+pub fn setting_elsewhere(setting: &SettingRef, value: &str) -> Result<Exit> {
+    let there = SettingRef { end: EndName::Far, ..setting.clone() };
+    print_setting(&there, registries::pages_with(&there, value))
+}
+
+fn print_setting(setting: &SettingRef, pages: Vec<String>) -> Result<Exit> {
     if pages.is_empty() {
-        goodput_settings::find(&setting.name)?;
+        goodput_settings::find_for(setting)?;
     }
     print(&pages.concat())
 }

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use goodput_model::SettingRef;
 use goodput_remote::{Access, Address, Host, RemoteChanges, RemoteError, SavedThere};
 
-use super::{rounding, saved};
+use super::{explain, rounding, saved};
 use crate::exit::Exit;
 use crate::report::style;
 use crate::screen;
@@ -37,6 +37,14 @@ pub fn get(address: &Address, access: &Access, setting: &SettingRef) -> Result<E
     machine(setting)?;
     screen::line(Host::open(address, access)?.read(setting)?)?;
     Ok(Exit::Fine)
+}
+
+/// Prints what a setting does, and its value there.
+pub fn show(address: &Address, access: &Access, setting: &SettingRef) -> Result<Exit> {
+    machine(setting)?;
+    let read = Host::open(address, access)?.read(setting);
+    let value = read.unwrap_or_else(|why| format!("unknown: {why}"));
+    explain::setting_elsewhere(setting, &format!("- {address} has: {value}\n"))
 }
 
 /// Whether a value is also kept after a reboot.

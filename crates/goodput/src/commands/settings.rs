@@ -33,7 +33,10 @@ pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
             remote_settings::get(&host, &access.access(), &setting)
         }
         Settings::Get { setting, .. } => get(&setting),
-        Settings::Show { setting } => explain::setting(&setting),
+        Settings::Show { setting, at: AtArgs { on: Some(host), access } } => {
+            remote_settings::show(&host, &access.access(), &setting)
+        }
+        Settings::Show { setting, .. } => explain::setting(&setting),
         Settings::Set { assignment, save, at: AtArgs { on: Some(host), access } } => {
             let (setting, value) = assigned(&assignment)?;
             let (state_dir, save) = (state_dir(state)?, Saving(save));

@@ -61,18 +61,25 @@ fn setting_names() -> Vec<&'static str> {
 pub fn setting_pages(name: &str) -> Vec<String> {
     let bare = name.split('=').next().unwrap_or(name);
     let Ok(setting) = bare.parse::<SettingRef>() else { return Vec::new() };
+    pages_with(&setting, &here(&setting))
+}
+
+/// The pages of a setting, with the line `value` about the value that a host has.
+pub fn pages_with(setting: &SettingRef, value: &str) -> Vec<String> {
     let named = settings::ALL.iter().copied().find(|known| known.id == setting.name);
     let on_freebsd = on_freebsd(&setting.name);
-    let Some(known) = named.or_else(|| goodput_settings::find(&setting.name).ok()) else {
-        let page = on_freebsd.map(|text| format!("\n## `{}`\n\n{text}", setting.name));
+    let Some(known) = named.or_else(|| goodput_settings::find_for(setting).ok()) else {
+        let page = on_freebsd.map(|text| format!("\n## `{}`\n\n{value}{text}", setting.name));
         return page.into_iter().collect();
     };
-    let (page, here) = (super::setting(known), here(&setting));
+    let (page, on_freebsd) = (super::setting(known), on_freebsd.unwrap_or_default());
     vec![match known.id == setting.name {
-        true => page + &here + &on_freebsd.unwrap_or_default(),
+        true => page + value + &on_freebsd,
         false => {
-            let family = known.id;
-            format!("\n## `{}`\n\nOne of the settings of `{family}`.\n\n{here}{page}", setting.name)
+            let (name, family) = (&setting.name, known.id);
+            format!(
+                "\n## `{name}`\n\nOne of the settings of `{family}`.\n\n{value}{on_freebsd}{page}"
+            )
         }
     }]
 }
@@ -136,6 +143,9 @@ mod tests {
         assert!(family.contains("- values:") && !family.contains("this host"), "{page}");
         let far = setting_pages("far:sysctl.kernel.ostype").concat();
         assert!(!far.contains("this host"), "{far}");
+        let elsewhere = "far:sysctl.kern.polling.user_frac".parse().unwrap();
+        let elsewhere = pages_with(&elsewhere, "- ssh://b has: 50\n").concat();
+        assert!(elsewhere.contains("b has: 50\n- on FreeBSD, by SSH"), "{elsewhere}");
         assert!(!setting_pages("sysctl").concat().contains("this host"));
     }
 }

@@ -2,6 +2,7 @@
 
 mod account;
 pub mod bar;
+pub mod by_hand;
 mod captured;
 pub mod ceiling;
 pub mod check;

@@ -8,6 +8,7 @@ use goodput_model::{
 };
 use goodput_settings::Setting;
 
+use super::by_hand::{Host, at_its_end, at_the_far_end, setting_command};
 use super::labelled::{line, lines};
 use super::table::Table;
 use super::{compare, mechanism, permanent, style};
@@ -24,7 +25,7 @@ pub fn text_with(record: &Record, host: Host<'_>) -> String {
     let mut out = String::from("\n");
     out += &tried(tuning);
     lines(&mut out, "not tried", not_tried(tuning));
-    lines(&mut out, "by hand", by_hand(tuning, host));
+    at_the_far_end(&mut out, refused(tuning), host);
     if tuning.is_plan_only() {
         lines(&mut out, "undo", tuning.steps.iter().filter_map(|step| undo(&step.change, host)));
     }
@@ -126,13 +127,10 @@ fn not_tried(tuning: &Tuning) -> Vec<String> {
     reasons.iter().map(|(why, changes)| format!("{}: {why}", changes.join(", "))).collect()
 }
 
-/// The commands for who administrates the far end, which does not let goodput make these changes: after each, a test
-/// shows what it is worth.
-fn by_hand(tuning: &Tuning, host: Host<'_>) -> Vec<String> {
-    let refused = tuning.steps.iter().filter(|step| {
-        step.outcome == TuningOutcome::NotPermitted && step.change.setting.end == EndName::Far
-    });
-    refused.map(|step| setting_command(&step.change.setting, &step.change.to, host)).collect()
+/// The changes that were refused, with their values.
+fn refused(tuning: &Tuning) -> impl Iterator<Item = (&SettingRef, &str)> {
+    let refused = tuning.steps.iter().filter(|step| step.outcome == TuningOutcome::NotPermitted);
+    refused.map(|step| (&step.change.setting, step.change.to.as_str()))
 }
 
 fn assignment(Change { setting, to, .. }: &Change) -> String {
@@ -176,9 +174,6 @@ pub fn to_keep(record: &Record) -> Vec<String> {
     let host = |end| address(record, end);
     open.map(|change| anstream::adapter::strip_str(&keeping(change, &host)).to_string()).collect()
 }
-
-/// Maps an end to the address of the host that stands for it, if it is changed by SSH.
-pub type Host<'a> = &'a dyn Fn(EndName) -> Option<String>;
 
 fn address(record: &Record, end: EndName) -> Option<String> {
     let host = record.changed_hosts.iter().find(|host| host.end == end);
@@ -235,22 +230,6 @@ fn keeping(Change { setting, to, .. }: &Change, host: Host<'_>) -> String {
 fn undo(Change { setting, from, .. }: &Change, host: Host<'_>) -> Option<String> {
     let from = from.as_deref().filter(|_| !is_plan(setting))?;
     Some(setting_command(setting, from, host))
-}
-
-/// The command that gives a setting a value until the next boot.
-fn setting_command(setting: &SettingRef, value: &str, host: Host<'_>) -> String {
-    let host = host(setting.end);
-    let command = goodput_settings::command_to_set(setting, value, host.as_deref());
-    at_its_end(setting, host.as_deref(), &command)
-}
-
-/// A command, with the place where it is typed if that is not here.
-fn at_its_end(setting: &SettingRef, host: Option<&str>, command: &str) -> String {
-    let command = style::strong(command);
-    match (setting.end, host) {
-        (EndName::Far, None) => format!("at the far end: {command}"),
-        _ => command.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -141,6 +141,8 @@ fn settings_of_a_host_are_read_changed_and_listed() {
     assert_eq!(host.sh("ip -j link show v0 | grep -o '\"mtu\":1400'"), "\"mtu\":1400");
     let list = stdout(&host.run(&["settings", "list", "--on", "ssh://b"]));
     assert!(list.contains("link.mtu@v0") && list.contains("offload.tso@v1"), "{list}");
+    let show = stdout(&host.run(&["settings", "show", "link.mtu@v0", "--on", "ssh://b"]));
+    assert!(show.contains("ssh://b has: 1400") && !show.contains("this host"), "{show}");
     let refused = host.run(&["settings", "set", "link.mtu@v0=7", "--on", "ssh://b"]);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
 }

@@ -234,6 +234,9 @@ fn a_token_alone_changes_nothing_at_the_far_end_either() {
         let output = home.run(&compare);
         assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
         assert!(stderr(&output).contains(why), "{}", stderr(&output));
+        let own = setting.strip_prefix("far:").unwrap().split(',').next().unwrap();
+        let by_hand = format!("by hand     at the far end: goodput settings set {own}\n");
+        assert!(stderr(&output).contains(&by_hand), "{}", stderr(&output));
     }
 }
 

@@ -46,8 +46,10 @@ pub enum Settings {
     Show {
         /// NAME[@SCOPE], like coalescing.rx_usecs@eth0
         ///
-        /// With its @SCOPE, goodput also prints the current value here. `goodput settings list` has the names.
+        /// With its @SCOPE, goodput also prints the current value. `goodput settings list` has the names.
         setting: SettingRef,
+        #[command(flatten)]
+        at: AtArgs,
     },
     /// Change a setting of a host until the next boot
     Set {
