@@ -44,7 +44,7 @@ fn run_once(scenario: &Scenario, needs: Needs) -> Result<Outcome, Failed> {
             Judgement::Cpus(explain(&observed))
         }
         // The path was not what the scenario planted if others took the CPUs.
-        false => match named_instead(&observed) {
+        false => match named_wrongly(scenario, &observed) {
             Some(cause) => Judgement::Other(cause.into(), explain(&observed)),
             None => Judgement::Open(explain(&observed)),
         },
@@ -52,10 +52,17 @@ fn run_once(scenario: &Scenario, needs: Needs) -> Result<Outcome, Failed> {
     Ok(outcome(judgement, &machine))
 }
 
-/// The cause that the verdict names although the scenario wants another, or none.
-fn named_instead(observed: &Observed) -> Option<&str> {
+/// The cause that the verdict names although the scenario wants another, or none; otherwise the first one that is found
+/// although the scenario rules it out, if a busy machine does not excuse it.
+fn named_wrongly<'o>(scenario: &Scenario, observed: &'o Observed) -> Option<&'o str> {
     let missed = observed.judged.iter().find(|expectation| expectation.what == "limit");
-    missed.filter(|limit| !limit.ok && limit.got != Verdict::NO_LIMIT).map(|limit| &*limit.got)
+    let instead = missed.filter(|limit| !limit.ok && limit.got != Verdict::NO_LIMIT);
+    let found = observed.record.iter().flat_map(|record| &record.findings);
+    let mut found = found.map(|finding| finding.rule.as_str());
+    let is_ruled_out = |rule: &&str| scenario.expect.not.iter().any(|not| not == *rule);
+    instead
+        .map(|limit| &*limit.got)
+        .or_else(|| found.find(|rule| is_ruled_out(rule) && !CPUS.contains(rule)))
 }
 
 /// What was missed, and the evidence of what was found instead.
