@@ -23,7 +23,7 @@ const MEMORY_DAYS: f64 = 28.0;
 /// Most tests kept, however often they come.
 pub const MAX_TESTS: usize = 20_000;
 /// Shortest window: a change lasts.
-const MIN_WINDOW: usize = 4;
+pub(crate) const MIN_WINDOW: usize = 4;
 /// Longest window. A longer one would find smaller changes, later.
 pub(crate) const MAX_WINDOW: usize = 32;
 /// Fewest tests before the window. With 24, four tests below all others have a probability of 1 in 20 000.

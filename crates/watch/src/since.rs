@@ -10,11 +10,13 @@ use goodput_model::{Bytes, End, EndName, Fact, Known, Record, Seconds, TcpInfo, 
 use serde::{Deserialize, Serialize};
 
 use crate::limit::{Limit, usual};
+use crate::one_clock::MIN_WINDOW;
 use crate::options::{Options, given};
 use crate::ranks::{place, probability, standard_sum};
 
-/// The time of a change is known to about a test: tests this near to it don't speak for either side, if others do.
-const NEAR: usize = 1;
+/// The beginning of a change is known to about as many tests as the shortest window has that is tried: tests this near to
+/// it don't speak for either side, if others do.
+const NEAR: usize = MIN_WINDOW;
 /// Probability below which a quantity changed: 1 % for all of them together.
 const LEVEL: f64 = 0.01 / QUANTITIES.len() as f64;
 
@@ -52,7 +54,7 @@ pub fn differences(
     let hosts = ends.into_iter().flat_map(|name| hosts(name, sure_before, sure_since, &lasts));
     let options = options(sure_before, sure_since);
     let addresses = addresses(sure_before, sure_since);
-    let quantities = QUANTITIES.iter().filter_map(|quantity| quantity.changed(before, since));
+    let quantities = QUANTITIES.iter().filter_map(|quantity| quantity.changed(sure_before, since));
     Differences {
         before: usual(before),
         since: usual(since),
@@ -424,11 +426,11 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_is_known_to_a_test_is_named_all_the_same() {
+    fn a_change_whose_beginning_is_known_to_some_tests_is_named_all_the_same() {
         let mut random = Random::seed_from_u64(1);
         let mut all: Vec<_> = (0..20).map(|_| healthy(&mut random)).collect();
         all[12..].iter_mut().for_each(|record| put(record, "route.device", "wg0"));
-        for first in [11, 12, 13] {
+        for first in 12 - NEAR..=12 + NEAR {
             let said = differences(&all[..first], &all[first..], lasts);
             let change = Difference {
                 what: "route.device of the near end".into(),

@@ -2,6 +2,7 @@
 
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::IndexedRandom;
 
 /// Bits of a full packet.
 const PACKET_BITS: f64 = 1500.0 * 8.0;
@@ -13,12 +14,18 @@ pub struct Path {
     pub rate: f64,
     /// Time in each direction, seconds.
     pub delay_s: f64,
+    /// Congestion control of the tests.
+    pub congestion: &'static str,
 }
 
 impl Path {
     /// Slow enough for any machine, and with some data in flight.
     pub fn draw(random: &mut Xoshiro256PlusPlus) -> Self {
-        Self { rate: random.random_range(1.5e7..3e7), delay_s: random.random_range(0.01..0.02) }
+        Self {
+            rate: random.random_range(1.5e7..3e7),
+            delay_s: random.random_range(0.01..0.02),
+            congestion: ["cubic", "cubic", "bbr", "reno"].choose(random).unwrap_or(&"cubic"),
+        }
     }
 
     /// Bytes in flight when the path is just full.
@@ -29,7 +36,7 @@ impl Path {
     /// The scenario of a lab: a router between the hosts, and the path behind it. The router's filter would count a
     /// super-packet as one packet, so the near host sends none.
     pub fn scenario(&self) -> String {
-        let Self { rate, delay_s } = self;
+        let Self { rate, delay_s, .. } = self;
         format!(
             "name = \"changes\"\ntitle = \"A path that will change.\"\n[link.near-router]\n\
              [link.router-far]\nrate = \"{rate:.0}bit\"\ndelay = \"{:.0}us\"\n\

@@ -36,7 +36,11 @@ pub fn all() -> Vec<Test> {
     let needs = Needs::of_rate(3e7);
     let case = |name, row: usize| {
         disturbed::judged(name, needs, move || {
-            Ok(planted(&causes::ALL[row], &mut Xoshiro256PlusPlus::seed_from_u64(1))?.judgement())
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+            // BBR keeps most of its goodput when packets are lost by chance, but how much differs so from test to test that
+            // this test has too few of them.
+            let path = Path { congestion: "cubic", ..Path::draw(&mut random) };
+            Ok(planted(&causes::ALL[row], path, &mut random)?.judgement())
         })
     };
     let campaign = std::env::var("GOODPUT_CHANGES").ok().map(|count| {
@@ -57,11 +61,17 @@ fn campaign(count: u64) -> Result<(), Failed> {
         let seed = seed.wrapping_mul(1_000_003).wrapping_add(number);
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let cause = causes::ALL.choose(&mut random).ok_or("there are causes")?;
-        let outcome = planted(cause, &mut random)?;
+        let path = Path::draw(&mut random);
+        let outcome = planted(cause, path, &mut random)?;
         let counts = outcome.cost >= LEAST_COST;
         judged += u64::from(counts);
         named += u64::from(counts && outcome.named);
-        println!("{number} costs {:.0} %: {}", outcome.cost * 1e2, outcome.text);
+        println!(
+            "{number} costs {:.0} %: {}, {}",
+            outcome.cost * 1e2,
+            outcome.text,
+            path.congestion
+        );
     }
     println!("named: {named} of {judged} that cost at least a tenth, {count} planted");
     Ok(())
@@ -111,22 +121,21 @@ impl Outcome {
 }
 
 /// Tests a path, plants the cause, and tests it again until a change is found.
-fn planted(cause: &Cause, random: &mut Xoshiro256PlusPlus) -> Result<Outcome, Failed> {
-    let path = Path::draw(random);
+fn planted(cause: &Cause, path: Path, random: &mut Xoshiro256PlusPlus) -> Result<Outcome, Failed> {
     let scenario = Scenario::parse("changes", &path.scenario())?;
     let lab = Lab::up(&scenario)?;
     let server = Server::start(&lab, &scenario, exe())?;
     let home = tempfile::tempdir()?;
     let mut before = Vec::new();
     for _ in 0..BEFORE {
-        before.extend(watch_once(&lab, &server, home.path())?);
+        before.extend(watch_once(&lab, &server, path.congestion, home.path())?);
     }
     repeat(&home.path().join("goodput/history.db"), random)?;
     let script = (cause.script)(random, &path);
     plant(&lab, cause.host, &script)?;
     let (mut since, mut change) = (Vec::new(), None);
     while change.is_none() && since.len() < MOST_SINCE {
-        let events = watch_once(&lab, &server, home.path())?;
+        let events = watch_once(&lab, &server, path.congestion, home.path())?;
         change = events.iter().find(|event| event["event"] == "changed").cloned();
         since.extend(events.into_iter().filter(is_test));
     }
@@ -156,9 +165,15 @@ fn plant(lab: &Lab, host: &str, script: &str) -> Result<(), Failed> {
 }
 
 /// The events of one test.
-fn watch_once(lab: &Lab, server: &Server, home: &FilePath) -> Result<Vec<Value>, Failed> {
+fn watch_once(
+    lab: &Lab,
+    server: &Server,
+    congestion: &str,
+    home: &FilePath,
+) -> Result<Vec<Value>, Failed> {
     let mut command = lab.near().command(exe())?;
     command.args(["watch", server.target(), "--once", "--json", "-t", "1"]);
+    command.args(["--congestion", congestion]);
     command.env("XDG_DATA_HOME", home).env("XDG_CONFIG_HOME", home).env("GOODPUT_STATE_DIR", home);
     let output = command.output()?;
     let said = String::from_utf8_lossy(&output.stdout);
