@@ -75,12 +75,19 @@ fn words(line: &str) -> impl Iterator<Item = (&str, &str)> {
     std::iter::from_fn(move || {
         let blanks = rest.len() - rest.trim_start_matches(' ').len();
         let (blank, behind) = rest.split_at(blanks);
-        let whole = behind.strip_prefix(style::STRONG_BEGINS).and_then(|text| text.find('\x1b'));
-        let strong = whole.map_or(0, |end| style::STRONG_BEGINS.len() + end);
-        let end = end_of_unit(behind, end_of_word(behind, strong));
+        let end = end_of_unit(behind, end_of_word(behind, end_of_strong(behind)));
         let (word, left) = behind.split_at(end);
         rest = left;
         (!word.is_empty() || !blank.is_empty()).then_some((blank, word))
+    })
+}
+
+/// The end of the strong text in the first word, which may begin with the end of another style; 0 if there is none.
+fn end_of_strong(text: &str) -> usize {
+    let begins = text[..end_of_word(text, 0)].find(style::STRONG_BEGINS);
+    begins.map_or(0, |at| {
+        let inside = at + style::STRONG_BEGINS.len();
+        text[inside..].find('\x1b').map_or(text.len(), |end| inside + end)
     })
 }
 
@@ -140,6 +147,8 @@ mod tests {
         assert!(text.contains(command), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(plain(&line, 40).contains(command));
+        let undo = format!("{}{}\n", style::faint("undo        "), style::strong(command));
+        assert!(plain(&undo, 60).contains(command), "{}", plain(&undo, 60));
     }
 
     #[test]
