@@ -14,6 +14,7 @@ mod exit;
 mod expect;
 mod file_servers;
 mod fit;
+mod history_thread;
 mod key_files;
 mod known_servers;
 mod logging;

@@ -29,16 +29,21 @@ pub fn all(store: &Store, text: &str) -> Result<Vec<Changed>, StoreError> {
     Ok(found)
 }
 
-/// A change that the newest of these `records` made certain, with what changed with it.
-pub fn explained(store: &Store, target: &str, records: &[i64], change: &Change) -> Changed {
+/// The numbers of the records before a change, and since then, which the newest of `records` made certain.
+pub fn around(records: &[i64], change: &Change) -> [Vec<i64>; 2] {
     let first = records.iter().rposition(|id| *id == change.first_since.id);
     let first = first.unwrap_or(records.len());
-    // A record may have been deleted, or be of a newer goodput.
-    let read =
-        |ids: &[i64]| -> Vec<Record> { ids.iter().filter_map(|id| store.get(*id).ok()).collect() };
-    let before = read(&records[first.saturating_sub(COMPARED)..first]);
-    let since = read(&records[first..]);
-    let found = differences(&before, &since, goodput_kernel::sources::lasts);
+    [records[first.saturating_sub(COMPARED)..first].into(), records[first..].into()]
+}
+
+/// Those that can be read: a record may have been deleted, or be of a newer goodput.
+pub fn read(store: &Store, ids: &[i64]) -> Vec<Record> {
+    ids.iter().filter_map(|id| store.get(*id).ok()).collect()
+}
+
+/// A change, with what changed with it, by the records before it and since then.
+pub fn explained(target: &str, [before, since]: &[Vec<Record>; 2], change: &Change) -> Changed {
+    let found = differences(before, since, goodput_kernel::sources::lasts);
     let time = |point: Point| {
         let time = Timestamp::from_second(point.at_s as i64).unwrap_or_default();
         time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()

@@ -1,12 +1,14 @@
 //! What tests cost, in the history: so the budget holds over restarts, whether a test had a result, failed, or was ended
 //! with the watch or the agent itself.
 
+use anyhow::Result;
 use goodput_model::Bytes;
-use goodput_store::{Store, StoreError};
+use goodput_store::Store;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::commands::measured;
-use crate::screen;
+use crate::history_thread::HistoryThread;
+use crate::{exit, screen};
 
 /// A day of the budget.
 const DAY: SignedDuration = SignedDuration::from_hours(24);
@@ -20,33 +22,35 @@ pub struct Note {
 }
 
 impl Note {
-    /// Notes that a test of `target` begins, which may cost `most`. If the watch is killed, this is what it has spent.
-    pub fn begin(store: &Store, target: &str, most: Bytes) -> Self {
-        let started = measured::now();
-        let number = store.spend(target, &started, most.0).ok();
-        Self { target: target.into(), started, number }
-    }
-
-    /// The same, for whoever counts by the history alone.
+    /// Notes that a test of `target` begins, which may cost `most`. If this process is killed, this is what it has spent.
     ///
     /// # Errors
     /// The history can't be written.
-    pub fn kept(store: &Store, target: &str, most: Bytes) -> Result<Self, StoreError> {
-        let started = measured::now();
-        let number = Some(store.spend(target, &started, most.0)?);
-        Ok(Self { target: target.into(), started, number })
+    pub async fn begin(history: &HistoryThread, target: &str, most: Bytes) -> Result<Self> {
+        let Self { target, started, .. } = Self::unkept(target);
+        let spend = move |store: &Store| {
+            let number = Some(store.spend(&target, &started, most.0)?);
+            Ok(Self { target, started, number })
+        };
+        history.ask(spend).await
+    }
+
+    /// The same without the history, for whoever counts by itself, too.
+    pub fn unkept(target: &str) -> Self {
+        Self { target: target.into(), started: measured::now(), number: None }
     }
 
     /// Notes what the test did cost. A full disk must not end the watch: it may have room again for the next test.
-    pub fn settle(self, store: &Store, bytes: Bytes) {
-        let noted = match self.number {
-            Some(number) => store.settle(number, bytes.0),
-            None => store.spend(&self.target, &self.started, bytes.0).map(drop),
+    pub async fn settle(self, history: &HistoryThread, bytes: Bytes) {
+        let name = self.target.clone();
+        let settle = move |store: &Store| match self.number {
+            Some(number) => Ok(store.settle(number, bytes.0)?),
+            None => Ok(store.spend(&self.target, &self.started, bytes.0).map(drop)?),
         };
-        if let Err(why) = noted {
-            let Self { target, .. } = self;
+        if let Err(why) = history.ask(settle).await {
+            let why = exit::in_words(&why);
             screen::say(format_args!(
-                "goodput: {target}: after a restart, the budget won't count the {bytes} of this test: {why}"
+                "goodput: {name}: after a restart, the budget won't count the {bytes} of this test: {why}"
             ));
         }
     }
@@ -57,10 +61,12 @@ impl Note {
 ///
 /// # Errors
 /// The history can't be read.
-pub fn of_last_day(store: &Store, target: &str) -> Result<Vec<(f64, Bytes)>, StoreError> {
+pub async fn of_last_day(history: &HistoryThread, target: &str) -> Result<Vec<(f64, Bytes)>> {
     let now = Timestamp::now();
     let from = now.saturating_sub(DAY).map(|from| from.to_string()).unwrap_or_default();
-    let spent = store.spent(target, &from)?.into_iter().map(|(started, bytes)| {
+    let target = target.to_owned();
+    let spent = history.ask(move |store| Ok(store.spent(&target, &from)?)).await?;
+    let spent = spent.into_iter().map(|(started, bytes)| {
         let age = started.parse::<Timestamp>().map(|at| now.duration_since(at).as_secs_f64());
         (age.unwrap_or_default().max(0.0), Bytes(bytes))
     });

@@ -6,8 +6,7 @@ use tokio::time::timeout;
 
 use super::error::{Failure, Why};
 
-/// How long the server may take to let goodput in, and to do something short. The coordinator of a fleet waits for it, and
-/// loses its lease after twice as long.
+/// How long the server may take to let goodput in, and to do something short: a person waits for most of it.
 pub(super) const PATIENCE: Duration = Duration::from_secs(6);
 
 /// How long it may take to do something with many records.

@@ -9,8 +9,9 @@ use goodput_fleet::{FORMAT, Mesh, Task, Turn, Wanted, task_between};
 use goodput_model::plain_char;
 use tokio::time::sleep;
 
-use super::coordinator::{Demand, Lease, Results, Testing, keep, said};
+use super::coordinator::{Demand, Lease, Results, Testing, said};
 use super::held::{Held, Taken};
+use super::in_history::keep;
 use super::mesh_file;
 use super::places::{BEAT, Desk, signer};
 use crate::args::FleetTestArgs;
@@ -134,7 +135,7 @@ fn report(task: &Task, outcome: &[u8]) -> Result<Exit> {
     let text: String = text.chars().map(plain_char).collect();
     screen::line(format_args!("{} → {}  {text}", task.sender(), task.receiver()))?;
     let Some(record) = record else { return Ok(Exit::Problem) };
-    Ok(match history().and_then(|store| keep(&store, &record)) {
+    Ok(match history().and_then(|store| keep(&store, &task.id, &record)) {
         Ok(_) => Exit::Fine,
         Err(why) => {
             let why = exit::in_words(&why);

@@ -5,10 +5,12 @@ use std::path::Path;
 
 use anyhow::Result;
 use goodput_fleet::{Mesh, Observation, Question, Survey, Surveyed, Unusable};
+use goodput_model::Record;
 use goodput_store::{Entry, Store, StoreError, Wanted};
 use jiff::Timestamp;
 
 use super::mesh_file;
+use crate::commands::history::known;
 
 /// How the history names a single test.
 const TEST: &str = "test";
@@ -34,7 +36,7 @@ pub(in crate::commands) struct Memory {
 /// Tells records apart also if the history was replaced by another one: number, start and target.
 type Identity = (i64, String, String);
 
-/// Reads each test that the history has and that is not in memory.
+/// Reads each test that the history has since then, and that is not in memory.
 pub(in crate::commands) fn survey(
     history: &Store,
     asked: &Asked,
@@ -48,7 +50,11 @@ pub(in crate::commands) fn survey(
     let mesh = mesh.as_ref();
     let [kind, from] = [TEST, asked.since].map(|text| Some(text.into()));
     let mut survey = Survey::of(mesh);
-    let before = std::mem::take(said);
+    // What began earlier is not asked for now, and may be the next time. What is no more is forgotten.
+    let is_asked_for = |(_, started, _): &Identity| started.as_str() >= asked.since;
+    let all = std::mem::take(said).into_iter();
+    let (before, earlier): (HashMap<_, _>, _) = all.partition(|(test, _)| is_asked_for(test));
+    *said = earlier;
     for entry in history.search(&Wanted { kind, from, ..Wanted::default() })? {
         let Entry { id, started, target, .. } = entry;
         let identity = (id, started, target);
@@ -69,4 +75,49 @@ pub(in crate::commands) fn survey(
     }
     let now_s = Timestamp::now().as_second() as f64;
     Ok(survey.matrix(Question { now_s, slow_percent: asked.slow_percent }))
+}
+
+/// The number of the record of a task in a history. Several add it: the agent, whoever coordinates and who asked for it, and
+/// their successors. So the task is its key, and each history has it once. A goodput that knew no keys may have added it.
+pub(super) fn keep(history: &Store, task: &str, record: &Record) -> Result<i64> {
+    known(history, record)?.map_or_else(|| Ok(history.add_once(record, task)?), Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A history with a test on each of these days, whose JSON can be damaged afterwards.
+    fn history(folder: &Path, days: &[&str]) -> Store {
+        let json = include_str!("../../report/example/record.json");
+        let record = goodput_store::read_record(json).unwrap();
+        let store = Store::open(&folder.join("history.db")).unwrap();
+        for day in days {
+            store.add(&Record { started: format!("{day}T12:00:00Z"), ..record.clone() }).unwrap();
+        }
+        store
+    }
+
+    #[test]
+    fn what_was_read_is_not_read_again_for_another_range() {
+        let folder = tempfile::tempdir().unwrap();
+        let history = history(folder.path(), &["2026-01-01", "2026-01-03"]);
+        let mut memory = Memory::default();
+        let mut looked_at = |since: &str| {
+            let asked = Asked { mesh: None, since, slow_percent: 20.0 };
+            let Surveyed { matrix, left_out, unreadable } =
+                survey(&history, &asked, &mut memory).unwrap();
+            assert!(unreadable.is_empty(), "{unreadable:?}");
+            let cells = matrix.value().map(|matrix| matrix.cells.iter()).into_iter().flatten();
+            let seen: usize = cells.map(|cell| cell.tests).sum();
+            seen + left_out.values().sum::<usize>()
+        };
+        assert_eq!(looked_at("2026-01-01"), 2);
+        let db = rusqlite::Connection::open(folder.path().join("history.db")).unwrap();
+        db.execute_batch("UPDATE records SET json = '{'").unwrap();
+        assert_eq!(looked_at("2026-01-03"), 1);
+        assert_eq!(looked_at("2026-01-01"), 2, "also after a look at a part");
+        db.execute_batch("DELETE FROM records WHERE id = 1").unwrap();
+        assert_eq!(looked_at("2026-01-01"), 1, "what was deleted is forgotten");
+    }
 }

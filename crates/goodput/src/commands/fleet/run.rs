@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use goodput_engine::{EngineError, Interrupt};
 use goodput_fleet::places::TURN;
 use goodput_fleet::{Mesh, Next, Turn, next};
@@ -39,9 +39,10 @@ pub(super) fn run(args: &FleetRunArgs) -> Result<Exit> {
 /// Refuses what agents can't test, before anyone is asked.
 fn check(file: &Path, mesh: &Mesh) -> Result<()> {
     for site in &mesh.sites {
-        goodput_fleet::word(&site.name).map_err(|why| anyhow!("{}: {why}", file.display()))?;
+        let place = || format!("{}, [site.{}]", file.display(), site.name);
+        goodput_fleet::word(&site.name).map_err(|why| anyhow!("{}: {why}", place()))?;
         if let Some(target) = &site.target {
-            target.parse::<goodput_engine::Target>()?;
+            target.parse::<goodput_engine::Target>().with_context(place)?;
         }
     }
     Ok(())
@@ -65,7 +66,7 @@ async fn coordinate(
         Taken::Rival(_) | Taken::Interrupted => return Ok(Exit::CouldNot),
     };
     let fence = lease.fence(&desk, &held).await?;
-    let (demand, results) = (Demand::new(), Results::of(mesh, metrics)?);
+    let (demand, results) = (Demand::new(), Results::of(mesh, metrics).await?);
     let places = &desk.places;
     let testing = Testing {
         places,

@@ -29,7 +29,8 @@ use super::measured;
 use super::spent::{self, Note};
 use crate::args::WatchArgs;
 use crate::data_dirs::history;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
+use crate::history_thread::HistoryThread;
 use crate::report::watch::{self, Event};
 use crate::screen;
 
@@ -41,20 +42,26 @@ const DELETE_EVERY: Duration = Duration::from_secs(3600);
 
 /// Watches until a signal comes, or tests each target once.
 pub fn run(args: &WatchArgs, state: Option<PathBuf>) -> Result<Exit> {
-    let mut watch = Watch::new(args, state)?;
     let (outcome, _) = measured::block_on(async |interrupt| {
-        Ok::<_, EngineError>(match args.schedule.once {
-            true => watch.once(&interrupt).await,
-            false => watch.go_on(&interrupt).await,
-        })
+        Ok::<_, EngineError>(watch(args, state, &interrupt).await)
     })?;
     outcome
+}
+
+async fn watch(args: &WatchArgs, state: Option<PathBuf>, interrupt: &Interrupt) -> Result<Exit> {
+    let mut watch = Watch::new(args, state).await?;
+    match args.schedule.once {
+        true => watch.once(interrupt).await,
+        false => watch.go_on(interrupt).await,
+    }
 }
 
 /// A running watch.
 struct Watch<'a> {
     args: &'a WatchArgs,
-    store: Store,
+    history: HistoryThread,
+    /// How often the history had been opened when the paths took what it has.
+    openings: usize,
     paths: Vec<Path>,
     budget: Budget,
     /// What one test may cost.
@@ -81,25 +88,38 @@ enum Ended {
 }
 
 impl<'a> Watch<'a> {
-    fn new(args: &'a WatchArgs, state: Option<PathBuf>) -> Result<Self> {
-        let store = history()?;
+    async fn new(args: &'a WatchArgs, state: Option<PathBuf>) -> Result<Self> {
+        let history = HistoryThread::begin(history)?;
+        history.open().await?;
         let mut budget = Budget::new(args.schedule.budget);
         let targets = distinct(&args.targets);
         let share = budget.share(args.schedule.every, targets.len());
         let length = Length::Bytes(payload(args, share)?);
-        let paths = targets.into_iter().map(|text| -> Result<Path> {
-            let path = Path::open(text, &args.measure, length, state.clone(), &store)?;
-            let spent = spent::of_last_day(&store, text)?;
+        let mut paths = Vec::new();
+        for text in targets {
+            let path = Path::open(text, &args.measure, length, state.clone(), &history).await?;
+            let spent = spent::of_last_day(&history, text).await?;
             spent.into_iter().for_each(|(age_s, bytes)| budget.spend(-age_s, bytes));
-            Ok(path)
-        });
-        let paths = paths.collect::<Result<_>>()?;
+            paths.push(path);
+        }
         let program = args.output.notify.as_deref().map(Program::new).transpose()?;
         let host = HostTurn::open()?;
         let metrics = args.output.metrics.map(|_| Metrics::new(args.schedule.budget));
         let began = Instant::now();
-        let deleted = None;
-        Ok(Self { args, store, paths, budget, share, host, program, metrics, began, deleted })
+        let (openings, deleted) = (history.openings(), None);
+        Ok(Self {
+            args,
+            history,
+            openings,
+            paths,
+            budget,
+            share,
+            host,
+            program,
+            metrics,
+            began,
+            deleted,
+        })
     }
 
     /// One test of each target.
@@ -114,7 +134,7 @@ impl<'a> Watch<'a> {
                 Ended::Interrupted => return Ok(Exit::CouldNot),
             }
         }
-        self.delete_old();
+        self.delete_old().await;
         if let Some(program) = &mut self.program {
             program.wait();
         }
@@ -145,7 +165,7 @@ impl<'a> Watch<'a> {
             if self.turn(turn.target, interrupt).await? == Ended::Interrupted {
                 return Ok(Exit::Fine);
             }
-            self.delete_old();
+            self.delete_old().await;
         }
     }
 
@@ -173,26 +193,26 @@ impl<'a> Watch<'a> {
 
     /// Opens the history again if it failed, or if its file was moved away: a watch goes on for months. If that fails too,
     /// the next write says why.
-    fn renew_history(&mut self) -> Result<()> {
-        let moved = !self.store.is_in_place();
-        if !moved && !self.store.has_failed() {
-            return Ok(());
+    async fn renew_history(&mut self) {
+        let opened = self.history.open().await;
+        let openings = self.history.openings();
+        if opened.is_err() || openings == self.openings {
+            return;
         }
-        let Ok(store) = history() else { return Ok(()) };
-        self.store = store;
+        self.openings = openings;
         screen::say(format_args!("goodput: the history was opened again"));
-        if moved {
-            // Its numbers are others'.
-            if let Err(why) = self.paths.iter_mut().try_for_each(|path| path.restore(&self.store)) {
-                screen::say(format_args!("goodput: what it holds is not known yet: {why:#}"));
+        // Its numbers may be others'.
+        for path in &mut self.paths {
+            if let Err(why) = path.restore(&self.history).await {
+                let why = exit::in_words(&why);
+                screen::say(format_args!("goodput: what it holds is not known yet: {why}"));
             }
         }
-        Ok(())
     }
 
     /// Tests a target, if the budget allows it, and says what this shows.
     async fn turn(&mut self, target: usize, interrupt: &Interrupt) -> Result<Ended> {
-        self.renew_history()?;
+        self.renew_history().await;
         let now_s = self.now_s();
         let expected = self.paths[target].expected_cost(self.share);
         if let Err(why) = self.budget.allow(now_s, expected) {
@@ -211,13 +231,13 @@ impl<'a> Watch<'a> {
                 return Ok(Ended::Interrupted);
             }
             let why = "another watch of this host was testing all the time; test less often";
-            return self.no_result(target, why.into(), Bytes(0));
+            return self.no_result(target, why.into(), Bytes(0)).await;
         };
         let limits = Limits {
             time: Duration::from_secs_f64(self.args.schedule.max_time),
             bytes: self.budget.left(self.now_s()),
         };
-        let note = match self.note(target, expected) {
+        let note = match self.note(target, expected).await {
             Ok(note) => note,
             Err(why) => {
                 screen::say(format_args!("goodput: {why:#}"));
@@ -226,24 +246,24 @@ impl<'a> Watch<'a> {
         };
         let outcome = self.paths[target].test(limits, interrupt).await;
         let (Ok(Run { bytes, .. }) | Err(NoRun { bytes, .. })) = &outcome;
-        note.settle(&self.store, *bytes);
+        note.settle(&self.history, *bytes).await;
         let now_s = self.now_s();
         self.budget.spend(now_s, *bytes);
         match outcome {
             Err(_) if interrupt.is_raised() => Ok(Ended::Interrupted),
-            Err(NoRun { why, bytes }) => self.no_result(target, why.to_string(), bytes),
-            Ok(run) => self.tested(target, &run, interrupt),
+            Err(NoRun { why, bytes }) => self.no_result(target, why.to_string(), bytes).await,
+            Ok(run) => self.tested(target, &run, interrupt).await,
         }
     }
 
     /// Notes what a test may cost. A watch that goes on counts it all the same; one of a single test each has nothing but the
     /// history to count by, and does not test.
-    fn note(&self, target: usize, expected: Bytes) -> Result<Note> {
+    async fn note(&self, target: usize, expected: Bytes) -> Result<Note> {
         let target = &self.paths[target].text;
+        let note = Note::begin(&self.history, target, expected).await;
         if !self.args.schedule.once {
-            return Ok(Note::begin(&self.store, target, expected));
+            return Ok(note.unwrap_or_else(|_| Note::unkept(target)));
         }
-        let note = Note::kept(&self.store, target, expected);
         note.with_context(|| {
             format!(
                 "{target} was not tested: the next `watch --once` could not count what this test costs"
@@ -252,13 +272,13 @@ impl<'a> Watch<'a> {
     }
 
     /// A gap, which cost `bytes`.
-    fn no_result(&mut self, target: usize, why: String, bytes: Bytes) -> Result<Ended> {
+    async fn no_result(&mut self, target: usize, why: String, bytes: Bytes) -> Result<Ended> {
         let used_bytes = self.budget.used(self.now_s());
         let path = &mut self.paths[target];
         let is_new = path.gone_since.is_none();
         let at = measured::now();
         let since = path.gone_since.clone().unwrap_or_else(|| at.clone());
-        path.set_gone(&self.store, Some(since.clone()));
+        path.set_gone(&self.history, Some(since.clone())).await;
         let target = path.text.clone();
         let event = Event::NoResult { at, target, why, since, bytes, used_bytes };
         self.tell(&event)?;
@@ -269,13 +289,16 @@ impl<'a> Watch<'a> {
     }
 
     /// Keeps a test, and compares it with the ones before.
-    fn tested(&mut self, target: usize, run: &Run, interrupt: &Interrupt) -> Result<Ended> {
+    async fn tested(&mut self, target: usize, run: &Run, interrupt: &Interrupt) -> Result<Ended> {
+        // What the test is compared with must be of the history that gets it.
+        self.renew_history().await;
         let used = self.budget.used(self.now_s());
         let path = &mut self.paths[target];
         let whole = run.incomplete.is_none() && !interrupt.is_raised();
         // A full disk must not end the watch: it may have room again for the next result.
-        let kept = path.keep(&self.store, run, whole);
+        let kept = path.keep(&self.history, run, whole).await;
         if let Err(why) = &kept {
+            let why = exit::in_words(why);
             screen::say(format_args!("goodput: {}: the result was not kept: {why}", path.text));
         }
         let kept = kept.ok();
@@ -284,9 +307,12 @@ impl<'a> Watch<'a> {
             target: path.text.clone(),
             since,
         });
-        path.set_gone(&self.store, None);
+        path.set_gone(&self.history, None).await;
         let comparable = kept.filter(|_| whole);
-        let changed = comparable.and_then(|id| path.compare(&self.store, id, &run.record));
+        let changed = match comparable {
+            Some(id) => path.compare(&self.history, id, &run.record).await,
+            None => None,
+        };
         let event = path.event(run, kept, used);
         if let Some(back) = back {
             self.tell(&back)?;
@@ -323,13 +349,16 @@ impl<'a> Watch<'a> {
     }
 
     /// Deletes what is older than --keep, now and then: to find it, all tests are looked at.
-    fn delete_old(&mut self) {
+    async fn delete_old(&mut self) {
         let Some(keep_s) = self.args.schedule.keep else { return };
         if self.deleted.is_some_and(|deleted| deleted.elapsed() < DELETE_EVERY) {
             return;
         }
         self.deleted = Some(Instant::now());
-        if let Err(why) = retention::delete_old(&self.store, keep_s, self.args.schedule.every) {
+        let every_s = self.args.schedule.every;
+        let delete = move |store: &Store| Ok(retention::delete_old(store, keep_s, every_s)?);
+        if let Err(why) = self.history.ask(delete).await {
+            let why = exit::in_words(&why);
             screen::say(format_args!("goodput: old results were not deleted: {why}"));
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclude, measure};
 use goodput_model::{Bytes, EndName, Length, Plan, Record};
-use goodput_store::{Store, StoreError, Tested, ToldChange, Watched};
+use goodput_store::{Store, Tested, ToldChange, Watched};
 use goodput_watch::{
     Chart, Limit, MAX_TESTS, Meter, Point, Series, bytes_on_the_path, expected_cost, most_cost,
 };
@@ -18,7 +18,9 @@ use crate::args::MeasureArgs;
 use crate::commands::{measured, path_changes};
 use crate::credentials::credentials;
 use crate::data_dirs::state_dir;
+use crate::exit;
 use crate::file_servers;
+use crate::history_thread::HistoryThread;
 use crate::report::figures::Figures;
 use crate::report::watch::{self, Changed, Event};
 use crate::running::{self, Announced};
@@ -95,12 +97,12 @@ fn hear(meter: &mut Meter, event: &goodput_engine::Event) {
 
 impl Path {
     /// The path to the target `text`, with what the history has of it.
-    pub fn open(
+    pub async fn open(
         text: &str,
         args: &MeasureArgs,
         length: Length,
         state: Option<PathBuf>,
-        store: &Store,
+        history: &HistoryThread,
     ) -> Result<Self> {
         let target = file_servers::target(text, &args.peer.files, state.clone())?;
         let credentials = credentials(&args.peer.credentials, &target)?;
@@ -109,7 +111,7 @@ impl Path {
         let of = goodput_store::Series { target: text.into(), plan: series.clone() };
         let mut path = Self {
             text: text.into(),
-            gone_since: store.gone_since(&of)?,
+            gone_since: history.ask(move |store| Ok(store.gone_since(&of)?)).await?,
             last_cost: None,
             target,
             credentials,
@@ -119,15 +121,17 @@ impl Path {
             records: Vec::new(),
             state_dir: state_dir(state).ok(),
         };
-        path.restore(store)?;
+        path.restore(history).await?;
         Ok(path)
     }
 
     /// Goes on from what the history has of the path.
-    pub fn restore(&mut self, store: &Store) -> Result<(), StoreError> {
-        let tests = store.tests_of(&self.text, &self.series, MAX_TESTS)?.into_iter();
+    pub async fn restore(&mut self, history: &HistoryThread) -> Result<()> {
+        let (text, series) = (self.text.clone(), self.series.clone());
+        let tests =
+            history.ask(move |store| Ok(store.tests_of(&text, &series, MAX_TESTS)?)).await?;
         let read = |test: Tested| Some((path_changes::of_test(&test)?, test.begins_change));
-        let tests: Vec<(Point, bool)> = tests.filter_map(read).collect();
+        let tests: Vec<(Point, bool)> = tests.into_iter().filter_map(read).collect();
         self.records = tests.iter().map(|(test, _)| test.id).collect();
         self.chart = Chart::restored(&tests);
         Ok(())
@@ -226,14 +230,15 @@ impl Path {
     }
 
     /// Keeps since when the target has not answered, so that a watch that begins again says it once.
-    pub fn set_gone(&mut self, store: &Store, since: Option<String>) {
+    pub async fn set_gone(&mut self, history: &HistoryThread, since: Option<String>) {
         if self.gone_since == since {
             return;
         }
-        self.gone_since = since;
+        self.gone_since.clone_from(&since);
         let series = goodput_store::Series { target: self.text.clone(), plan: self.series.clone() };
-        if let Err(why) = store.set_gone(&series, self.gone_since.as_deref()) {
-            let target = &self.text;
+        let set = history.ask(move |store| Ok(store.set_gone(&series, since.as_deref())?)).await;
+        if let Err(why) = set {
+            let (target, why) = (&self.text, exit::in_words(&why));
             screen::say(format_args!(
                 "goodput: {target}: after a restart, it is not known whether it answered: {why}"
             ));
@@ -241,27 +246,39 @@ impl Path {
     }
 
     /// Stores a test. Returns the number of its record.
-    pub fn keep(&self, store: &Store, run: &Run, whole: bool) -> Result<i64, StoreError> {
+    pub async fn keep(&self, history: &HistoryThread, run: &Run, whole: bool) -> Result<i64> {
         let goodput = run.record.result.goodput_bits_per_s;
         let watched = Watched {
             plan: self.series.clone(),
             goodput: (whole && goodput.0 > 0.0).then_some(goodput),
         };
-        store.add_watched(&run.record, &watched)
+        let record = run.record.clone();
+        history.ask(move |store| Ok(store.add_watched(&record, &watched)?)).await
     }
 
     /// Compares a whole test with the ones before. Returns a change with what changed with it. The history keeps it: after a
     /// restart, it is not found again.
-    pub fn compare(&mut self, store: &Store, id: i64, record: &Record) -> Option<Changed> {
+    pub async fn compare(
+        &mut self,
+        history: &HistoryThread,
+        id: i64,
+        record: &Record,
+    ) -> Option<Changed> {
         let test = path_changes::point(id, &record.started, record.result.goodput_bits_per_s)?;
         self.records.push(id);
         let change = self.chart.push(test)?;
-        let changed = path_changes::explained(store, &self.text, &self.records, &change);
+        let ids = path_changes::around(&self.records, &change);
+        let read = |store: &Store| Ok(ids.map(|ids| path_changes::read(store, &ids)));
+        // Without them, it is not known what changed with it.
+        let records = history.ask(read).await.unwrap_or_default();
+        let changed = path_changes::explained(&self.text, &records, &change);
         // Numbers and texts: to write them can't fail.
         let event = serde_json::to_string(&changed).unwrap_or_default();
         let told = ToldChange { target: self.text.clone(), event };
-        if let Err(why) = store.mark_change(change.first_since.id, &told) {
-            let target = &self.text;
+        let first = change.first_since.id;
+        let marked = history.ask(move |store| Ok(store.mark_change(first, &told)?)).await;
+        if let Err(why) = marked {
+            let (target, why) = (&self.text, exit::in_words(&why));
             screen::say(format_args!(
                 "goodput: {target}: a restart may report this change again: {why}"
             ));

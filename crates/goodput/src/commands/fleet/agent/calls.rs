@@ -72,7 +72,7 @@ async fn opened(
     check(here, &task, caller).await?;
     let Ok(turn) = Arc::clone(&here.turn).try_lock_owned() else { bail!("it is in another test") };
     // A test that runs may cost all that is left.
-    let limits = here.limits()?;
+    let limits = here.limits().await?;
     if let Some(why) = limits.refuse(&here.site, &task) {
         bail!(why);
     }
@@ -81,7 +81,7 @@ async fn opened(
     }
     let near = (caller, &*invitation.key);
     let listener = Listener::open(&task, near, limits.max_rate, turn).await?;
-    note(here, &task, limits.left, caller, open)?;
+    note(here, &task, limits.left, caller, open).await?;
     let (port, key) = (listener.port, listener.key.to_string());
     open.listener = Some(listener);
     Ok(Answer::Listening { port, key, most_bytes: limits.left.map(|left| left.0) })
@@ -99,14 +99,14 @@ async fn check(here: &Here<'_>, task: &Task, caller: &str) -> Result<()> {
 }
 
 /// Until the near agent says what the test has cost, it is what it may cost at most.
-fn note(
+async fn note(
     here: &Here<'_>,
     task: &Task,
     left: Option<Bytes>,
     caller: &str,
     open: &mut Open,
 ) -> Result<()> {
-    let Some(note) = here.begin(task, left)? else { return Ok(()) };
+    let Some(note) = here.begin(task, left).await? else { return Ok(()) };
     if open.notes.len() >= MOST_NOTES {
         open.notes.clear();
     }
@@ -123,6 +123,6 @@ async fn closed(here: &Here<'_>, farewell: &Farewell, caller: &str, open: &mut O
         open.listener = None;
     }
     let note = open.notes.remove(&(task.clone(), caller.to_owned()));
-    here.settle(note, Bytes(bytes.unwrap_or_default()));
+    here.settle(note, Bytes(bytes.unwrap_or_default())).await;
     Answer::Closed
 }

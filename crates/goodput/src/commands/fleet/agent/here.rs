@@ -12,6 +12,7 @@ use tokio::sync::Mutex;
 
 use super::called::Called;
 use super::purse::Purse;
+use super::saving::Saving;
 use crate::commands::fleet::fence;
 use crate::commands::fleet::held::Held;
 use crate::commands::fleet::places::Places;
@@ -29,6 +30,8 @@ pub(super) struct Here<'a> {
     pub limits: Limits,
     /// Its budget; none: without one.
     pub purse: Option<Purse>,
+    /// Where its records go.
+    pub saving: Saving,
     /// The key whose signature a task needs; none: it takes any task.
     pub trust: Option<Public>,
     /// The bus.
@@ -48,8 +51,11 @@ impl Here<'_> {
     ///
     /// # Errors
     /// Nobody knows what is left of the budget.
-    pub fn limits(&self) -> Result<Limits> {
-        let left = self.purse.as_ref().map(Purse::left).transpose()?;
+    pub async fn limits(&self) -> Result<Limits> {
+        let left = match &self.purse {
+            Some(purse) => Some(purse.left().await?),
+            None => None,
+        };
         Ok(Limits { left, ..self.limits.clone() })
     }
 
@@ -57,15 +63,17 @@ impl Here<'_> {
     ///
     /// # Errors
     /// The budget would not count it.
-    pub fn begin(&self, task: &Task, left: Option<Bytes>) -> Result<Option<Note>> {
-        let budget = self.purse.as_ref().zip(left);
-        budget.map(|(purse, left)| purse.begin(task.most_bytes().unwrap_or(left))).transpose()
+    pub async fn begin(&self, task: &Task, left: Option<Bytes>) -> Result<Option<Note>> {
+        match self.purse.as_ref().zip(left) {
+            Some((purse, left)) => purse.begin(task.most_bytes().unwrap_or(left)).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Notes what a test did cost.
-    pub fn settle(&self, note: Option<Note>, bytes: Bytes) {
+    pub async fn settle(&self, note: Option<Note>, bytes: Bytes) {
         if let Some((purse, note)) = self.purse.as_ref().zip(note) {
-            purse.settle(note, bytes);
+            purse.settle(note, bytes).await;
         }
     }
 

@@ -1,7 +1,8 @@
 //! `goodput fleet agent`: one site of a fleet.
 //!
 //! ```text
-//! name (held) ──▶ tasks: queue ──▶ near (calls the far agent, metered) ──▶ outbox ──▶ outcome ──▶ done
+//! name (held) ──▶ tasks: queue ──▶ near (calls the far agent, metered) ──▶ outbox ──▶ history ──▶ outcome ──▶ done
+//!             │                                                             saving └─▶ waiting (while it is away)
 //!             └─▶ calls: a near agent asks ──▶ called (once) ──▶ listener (one server, one key) ──▶ closed
 //! here                what it takes part in: limits, purse (the budget), whom it trusts
 //! ```
@@ -14,8 +15,11 @@ mod metered;
 mod near;
 mod outbox;
 mod purse;
+mod saving;
 mod target;
 mod tasks;
+mod thin;
+mod waiting;
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -31,13 +35,15 @@ use self::called::Called;
 use self::here::Here;
 use self::outbox::Outbox;
 use self::purse::Purse;
+use self::saving::Saving;
 use super::held::{Held, Taken};
 use super::places::{BEAT, EXPIRY, Places, trusted};
 use crate::args::FleetAgentArgs;
 use crate::commands::measured;
 use crate::commands::notifier::Notifier;
-use crate::data_dirs::state_dir;
+use crate::data_dirs::{history, state_dir};
 use crate::exit::Exit;
+use crate::history_thread::HistoryThread;
 use crate::{exit, screen};
 
 /// Works until a signal comes.
@@ -57,12 +63,16 @@ async fn serve(
     interrupt: &Interrupt,
 ) -> Result<Exit> {
     let trust = trusted(&args.nats, args.trust.as_deref())?;
-    let purse = args.budget.map(|limit| Purse::open(&args.name, limit)).transpose()?;
+    let history = HistoryThread::begin(history)?;
+    let purse = args.budget.map(|limit| Purse::new(history.clone(), &args.name, limit));
+    let saving = Saving::open(history, outbox.folder())?;
     let called = Called::open(outbox.folder())?;
     let places = Places::of_agent(&args.nats, &args.name, &word).await?;
     let mut announcement = announcement(args);
     announcement.trusts = trust.as_ref().map(ToString::to_string);
-    announcement.limits.left = purse.as_ref().map(Purse::left).transpose()?;
+    if let Some(purse) = &purse {
+        announcement.limits.left = Some(purse.left().await?);
+    }
     let value = serde_json::to_value(&announcement)?;
     let held = match Held::take(&places.agents, &word, value, interrupt, |_| false).await? {
         Taken::Held(held) => held,
@@ -77,6 +87,7 @@ async fn serve(
         session: announcement.session.clone(),
         limits: announcement.limits.clone(),
         purse,
+        saving,
         trust,
         places: &places,
         held: &held,
@@ -92,6 +103,7 @@ async fn serve(
         ended = calls::answer(&here, questions) => ended,
         () = tasks::work(&here, outbox, interrupt) => Ok(()),
         never = announce(&here, announcement) => never,
+        never = here.saving.go_on() => never,
     };
     notifier.notify("STOPPING=1");
     held.release().await;
@@ -103,7 +115,7 @@ async fn announce<T>(here: &Here<'_>, mut announcement: Announcement) -> Result<
     let mut trouble = None;
     loop {
         tokio::time::sleep(BEAT).await;
-        match here.limits() {
+        match here.limits().await {
             Ok(limits) => {
                 trouble = None;
                 announcement.limits = limits;

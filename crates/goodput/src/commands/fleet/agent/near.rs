@@ -45,13 +45,13 @@ pub(super) async fn carry_out(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record> {
-    let limits = here.limits()?;
+    let limits = here.limits().await?;
     if let Some(why) = limits.refuse(&here.site, task) {
         bail!(why);
     }
     let far = target::of(task)?;
     let is_agent = matches!(far, Far::Agent(..));
-    let note = here.begin(task, limits.left)?;
+    let note = here.begin(task, limits.left).await?;
     let (cost, outcome) = match open(here, task, sealed, far).await {
         Ok(opened) => {
             let test = Metered::new(task, least(limits.left, opened.most));
@@ -60,7 +60,7 @@ pub(super) async fn carry_out(
         }
         Err(why) => (None, Err(why)),
     };
-    here.settle(note, cost.unwrap_or(Bytes(0)));
+    here.settle(note, cost.unwrap_or(Bytes(0))).await;
     if is_agent {
         // Also without an answer: it may only have been lost.
         close(here, task, cost.map(|cost| cost.0)).await;

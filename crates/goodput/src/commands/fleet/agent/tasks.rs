@@ -15,7 +15,6 @@ use super::here::Here;
 use super::near;
 use super::outbox::Outbox;
 use crate::commands::fleet::places::BEAT;
-use crate::data_dirs::history;
 use crate::{exit, screen};
 
 /// When a task that this agent no longer works on is delivered again.
@@ -39,7 +38,7 @@ pub(super) async fn work(here: &Here<'_>, outbox: &Outbox, interrupt: &Interrupt
 /// Takes one task after the other, until it is interrupted.
 async fn take(here: &Here<'_>, outbox: &Outbox, interrupt: &Interrupt) -> Result<()> {
     for outcome in outbox.left()? {
-        publish(here, outbox, &outcome).await?;
+        hand_over(here, outbox, &outcome).await?;
     }
     let mut inbox = here.places.tasks.inbox(&here.word, PATIENCE).await?;
     while !interrupt.is_raised() {
@@ -77,7 +76,10 @@ async fn deal_with(
         if let Err(why) = outbox.keep(&outcome) {
             screen::say(format_args!("goodput: {}", exit::in_words(&why)));
         }
-        publish(here, outbox, &outcome).await?;
+        tokio::select! {
+            handed = hand_over(here, outbox, &outcome) => handed?,
+            never = keep(&delivery) => never,
+        }
     }
     Ok(delivery.done().await?)
 }
@@ -151,7 +153,6 @@ async fn measured(
             () = interrupt.raised() => bail!("the agent {} was ended", here.site),
         };
         let record = near::carry_out(here, (task, sealed), interrupt, &mut listener).await?;
-        kept_in_history(&record);
         anyhow::Ok(serde_json::to_value(&record)?)
     };
     let done = tokio::select! {
@@ -160,13 +161,6 @@ async fn measured(
         never = keep(delivery) => never,
     };
     done.map_or_else(|why| End::Reason(exit::in_words(&why)), End::Record)
-}
-
-fn kept_in_history(record: &goodput_model::Record) {
-    let kept = history().and_then(|store| Ok(store.add(record)?));
-    if let Err(why) = kept {
-        screen::say(format_args!("goodput: a record is not in this host's history: {why:#}"));
-    }
 }
 
 /// How a test goes.
@@ -197,6 +191,13 @@ async fn keep<T>(delivery: &Delivery) -> T {
             tracing::debug!("{why}");
         }
     }
+}
+
+/// Saves the record of an outcome that is on the disk, and publishes the outcome. A crash on the way leaves it there, and both
+/// can be done again.
+async fn hand_over(here: &Here<'_>, outbox: &Outbox, outcome: &Outcome) -> Result<()> {
+    here.saving.save(outcome).await;
+    publish(here, outbox, outcome).await
 }
 
 /// Publishes an outcome; afterwards the bus has one.

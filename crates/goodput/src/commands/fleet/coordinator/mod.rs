@@ -24,7 +24,7 @@ use crate::screen;
 
 pub(super) use demand::Demand;
 pub(super) use metrics::FleetMetrics;
-pub(super) use results::{Results, keep, said};
+pub(super) use results::{Results, said};
 pub(super) use testing::Testing;
 
 /// The lease of one process.

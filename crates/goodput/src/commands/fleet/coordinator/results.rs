@@ -1,24 +1,26 @@
 //! The results of a turn: lines as they come, records in the history, and the matrix in the end.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use anyhow::Result;
 use goodput_bus::Keys;
 use goodput_fleet::{End, Mesh, Observation, Outcome, Question, SLOW_PERCENT, Task, seen_between};
 use goodput_model::{Record, plain_char};
-use goodput_store::{Store, read_record};
+use goodput_store::read_record;
 
 use super::metrics::FleetMetrics;
-use crate::commands::history::known;
+use crate::commands::fleet::in_history::keep;
 use crate::data_dirs::history;
 use crate::exit::{self, Exit};
+use crate::history_thread::HistoryThread;
 use crate::{report, screen};
 
 /// What came so far.
 pub(in crate::commands::fleet) struct Results<'a> {
     mesh: &'a Mesh,
     /// This host's history; none for whoever asks for one test: it then prints and keeps that one itself.
-    store: Option<Store>,
+    history: Option<HistoryThread>,
     metrics: Option<FleetMetrics>,
     seen: RefCell<Vec<Observation>>,
     done: Cell<usize>,
@@ -27,14 +29,19 @@ pub(in crate::commands::fleet) struct Results<'a> {
 
 impl<'a> Results<'a> {
     /// None yet; records go into this host's history.
-    pub fn of(mesh: &'a Mesh, metrics: Option<FleetMetrics>) -> Result<Self> {
-        Ok(Self { store: Some(history()?), metrics, ..Self::silent(mesh) })
+    ///
+    /// # Errors
+    /// It can't be opened.
+    pub async fn of(mesh: &'a Mesh, metrics: Option<FleetMetrics>) -> Result<Self> {
+        let history = HistoryThread::begin(history)?;
+        history.open().await?;
+        Ok(Self { history: Some(history), metrics, ..Self::silent(mesh) })
     }
 
     /// The same, neither printed nor kept.
     pub fn silent(mesh: &'a Mesh) -> Self {
         let (seen, done, without_record) = Default::default();
-        Self { mesh, store: None, metrics: None, seen, done, without_record }
+        Self { mesh, history: None, metrics: None, seen, done, without_record }
     }
 
     /// Forgets those of the last turn.
@@ -53,9 +60,9 @@ impl<'a> Results<'a> {
     }
 
     /// Adds the outcome of a task, one of `all`.
-    pub fn add(&self, task: &Task, outcome: &[u8], all: usize) -> Result<()> {
+    pub async fn add(&self, task: &Task, outcome: &[u8], all: usize) -> Result<()> {
+        let (kept, text) = self.taken(task, outcome).await;
         self.done.set(self.done.get() + 1);
-        let (kept, text) = self.taken(task, outcome);
         match kept {
             // What says nothing of the pair is a dot in the matrix.
             Some((id, record)) => {
@@ -69,20 +76,20 @@ impl<'a> Results<'a> {
 
     /// Adds the outcome of a test that someone asked for in between. If it `is_old`, the wish was delivered again, and its
     /// outcome was printed and counted before.
-    pub fn add_wanted(&self, task: &Task, outcome: &[u8], is_old: bool) -> Result<()> {
+    pub async fn add_wanted(&self, task: &Task, outcome: &[u8], is_old: bool) -> Result<()> {
         if is_old {
             if let Ok((record, _)) = said(outcome) {
-                self.keep(&record);
+                self.keep(task, Arc::new(record)).await;
             }
             return Ok(());
         }
-        let (_, text) = self.taken(task, outcome);
-        if self.store.is_none() { Ok(()) } else { print("on demand", task, &text) }
+        let (_, text) = self.taken(task, outcome).await;
+        if self.history.is_none() { Ok(()) } else { print("on demand", task, &text) }
     }
 
     /// Says why a test that someone asked for in between is not made. It is none of the pair's tests.
     pub fn add_refused(&self, task: &Task, why: &str) -> Result<()> {
-        if self.store.is_none() {
+        if self.history.is_none() {
             Ok(())
         } else {
             print("on demand", task, &format!("no record: {why}"))
@@ -90,21 +97,26 @@ impl<'a> Results<'a> {
     }
 
     /// Keeps the record of an outcome, if it has one; and what to say of it.
-    fn taken(&self, task: &Task, outcome: &[u8]) -> (Option<(i64, Record)>, String) {
+    async fn taken(&self, task: &Task, outcome: &[u8]) -> (Option<(i64, Arc<Record>)>, String) {
         let said = said(outcome);
         if let Some(metrics) = &self.metrics {
             metrics.see(task, said.as_ref().ok().map(|(record, _)| record));
         }
         match said {
-            Ok((record, text)) => (Some((self.keep(&record), record)), text),
+            Ok((record, text)) => {
+                let record = Arc::new(record);
+                (Some((self.keep(task, Arc::clone(&record)).await, record)), text)
+            }
             Err(why) => (None, format!("no record: {why}")),
         }
     }
 
     /// The number of the record in the history, if there is one; 0 if a full disk does not take it, which must not end the
     /// fleet's tests.
-    fn keep(&self, record: &Record) -> i64 {
-        let number = self.store.as_ref().map_or(Ok(0), |store| keep(store, record));
+    async fn keep(&self, task: &Task, record: Arc<Record>) -> i64 {
+        let Some(history) = &self.history else { return 0 };
+        let id = task.id.clone();
+        let number = history.ask(move |history| keep(history, &id, &record)).await;
         number.unwrap_or_else(|why| {
             screen::say(format_args!("goodput: a record was not kept: {}", exit::in_words(&why)));
             0
@@ -124,11 +136,6 @@ impl<'a> Results<'a> {
     pub fn exit(&self) -> Exit {
         if self.without_record.get() == 0 { Exit::Fine } else { Exit::Problem }
     }
-}
-
-/// The number of a record in a history, which may have it already: from an agent of this host, or from whoever asked.
-pub(in crate::commands::fleet) fn keep(store: &Store, record: &Record) -> Result<i64> {
-    known(store, record)?.map_or_else(|| Ok(store.add(record)?), Ok)
 }
 
 /// `1/6  a → b  941.2 Mbit/s, limited by path-rate`

@@ -1,0 +1,167 @@
+//! The history on a thread of its own. A database may be slow or away, and a file locked; whoever asks waits for the answer
+//! alone, and all else goes on: a lease is renewed, a call answered, a signal heard.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use anyhow::{Context, Error, Result, anyhow};
+use goodput_store::Store;
+use tokio::sync::{mpsc, oneshot};
+
+/// Questions that wait. Whoever asks one more waits until there is room: each of the few that ask waits for its answer.
+const MOST_WAITING: usize = 16;
+
+/// What the thread does for one question.
+type Question = Box<dyn FnOnce(&mut Kept) + Send>;
+
+/// The history, which is asked from asynchronous code. All clones ask the same thread, which ends with them.
+#[derive(Clone)]
+pub struct HistoryThread {
+    ask: mpsc::Sender<Question>,
+    openings: Arc<AtomicUsize>,
+}
+
+/// What the thread has.
+struct Kept {
+    open: Box<dyn Fn() -> Result<Store> + Send>,
+    store: Option<Store>,
+    openings: Arc<AtomicUsize>,
+}
+
+impl HistoryThread {
+    /// Begins. The first question opens the history by `open`, and so does the first one after it failed or was moved away.
+    ///
+    /// # Errors
+    /// The system has no room for a thread.
+    pub fn begin(open: impl Fn() -> Result<Store> + Send + 'static) -> Result<Self> {
+        let (ask, mut asked) = mpsc::channel::<Question>(MOST_WAITING);
+        let openings = Arc::new(AtomicUsize::new(0));
+        let mut kept = Kept { open: Box::new(open), store: None, openings: Arc::clone(&openings) };
+        let work = move || {
+            while let Some(question) = asked.blocking_recv() {
+                question(&mut kept);
+            }
+        };
+        let thread = thread::Builder::new().name("history".into()).spawn(work);
+        thread.context("can't start the thread that uses the history")?;
+        Ok(Self { ask, openings })
+    }
+
+    /// Asks, and waits for the answer. If this is dropped meanwhile, what it asks is done all the same.
+    ///
+    /// # Errors
+    /// Those of the question, and why the history can't be opened.
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Store) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (tell, told) = oneshot::channel();
+        let question = Box::new(move |kept: &mut Kept| {
+            let _ = tell.send(kept.store().and_then(question));
+        });
+        self.ask.send(question).await.map_err(|_| has_ended())?;
+        told.await.map_err(|_| has_ended())?
+    }
+
+    /// Opens it, if it is not open.
+    ///
+    /// # Errors
+    /// Why that can't be.
+    pub async fn open(&self) -> Result<()> {
+        self.ask(|_| Ok(())).await
+    }
+
+    /// How often it was opened. After another time, the numbers of its records may be those of another one.
+    pub fn openings(&self) -> usize {
+        self.openings.load(Ordering::Relaxed)
+    }
+}
+
+impl Kept {
+    fn store(&mut self) -> Result<&Store> {
+        let is_fit = |store: &Store| store.is_in_place() && !store.has_failed();
+        let store = match self.store.take().filter(is_fit) {
+            Some(store) => store,
+            None => {
+                let store = (self.open)()?;
+                self.openings.fetch_add(1, Ordering::Relaxed);
+                store
+            }
+        };
+        Ok(self.store.insert(store))
+    }
+}
+
+fn has_ended() -> Error {
+    anyhow!(
+        "the thread that uses the history has ended; this is a bug in goodput, please report it"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::future::{Future, poll_fn};
+    use std::sync::mpsc::channel;
+    use std::task::Poll;
+    use tokio::runtime::{Builder, Runtime};
+
+    fn runtime() -> Runtime {
+        Builder::new_current_thread().enable_all().build().unwrap()
+    }
+
+    #[test]
+    fn others_go_on_while_the_history_is_slow() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.db");
+        let (go_on, wait) = channel::<()>();
+        let answer = runtime().block_on(async {
+            let history = HistoryThread::begin(move || Ok(Store::open(&file)?)).unwrap();
+            let slow = history.ask(move |store| {
+                wait.recv()?;
+                Ok(store.list(1)?.len())
+            });
+            // A history that held this thread up would never be told to go on.
+            let (answer, ()) = tokio::join!(slow, async { go_on.send(()).unwrap() });
+            answer.unwrap()
+        });
+        assert_eq!(answer, 0);
+    }
+
+    #[test]
+    fn it_is_opened_by_the_first_question_that_can() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history/history.db");
+        // A file where its directory should be.
+        fs::write(folder.path().join("history"), "").unwrap();
+        let named = file.clone();
+        runtime().block_on(async {
+            let history = HistoryThread::begin(move || Ok(Store::open(&named)?)).unwrap();
+            let why = history.open().await.unwrap_err().to_string();
+            assert!(why.contains("history"), "{why}");
+            fs::remove_file(folder.path().join("history")).unwrap();
+            history.open().await.unwrap();
+            assert_eq!(history.openings(), 1);
+            fs::remove_file(&file).unwrap();
+            assert!(history.ask(|store| Ok(store.is_in_place())).await.unwrap(), "a new one");
+            assert_eq!(history.openings(), 2);
+        });
+    }
+
+    #[test]
+    fn what_was_asked_is_done_although_nobody_waits() {
+        let (done, was_done) = channel();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.db");
+        runtime().block_on(async {
+            let history = HistoryThread::begin(move || Ok(Store::open(&file)?)).unwrap();
+            let mut ask = Box::pin(history.ask(move |_| Ok(done.send(())?)));
+            poll_fn(|now| Poll::Ready(drop(ask.as_mut().poll(now)))).await;
+            drop(ask);
+            history.open().await.unwrap();
+        });
+        was_done.try_recv().unwrap();
+    }
+}

@@ -1,0 +1,56 @@
+//! A fleet with one history in PostgreSQL, which is away for a while.
+
+use goodput_model::Record;
+use goodput_store::{Place, Store, Wanted};
+use goodput_testing::servers::own_postgres;
+use goodput_testing::wait_for;
+
+use crate::common::{Home, records, stderr, stdout};
+use crate::fleet_stage::{Agent, Fleet, PAIR};
+
+/// The records in a database, the oldest first.
+fn kept(url: &str) -> Vec<Record> {
+    let store = Store::open(Place::named(url.as_ref()).unwrap()).unwrap();
+    let mut found = store.search(&Wanted::default()).unwrap();
+    found.sort_by(|one, two| one.started.cmp(&two.started));
+    found.iter().map(|entry| store.get(entry.id).unwrap()).collect()
+}
+
+/// How many records of the agent b wait on its disk.
+fn waiting(home: &Home) -> usize {
+    let folder = home.path().join("state/fleet/b/unsaved");
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name());
+    files.filter(|name| name.to_string_lossy().ends_with(".json")).count()
+}
+
+#[test]
+fn records_wait_on_the_agent_s_disk_while_the_database_is_away_and_are_there_once_afterwards() {
+    let Some(mut fleet) = Fleet::new() else { return };
+    let Some(database) = own_postgres() else { return };
+    let url = database.url(&database.new_database());
+    let shared = ["--store", &url];
+    let _a = Agent::start(&fleet, "a");
+    let b = Agent::start_with(&fleet, "b", Home::new(), &shared);
+    let mesh = fleet.mesh(PAIR);
+    database.stop();
+    let own = Home::new();
+    let output = fleet.run_to_the_end(&own, &mesh);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), b.log());
+    assert_eq!(waiting(&b.home), 2, "{}", b.log());
+    assert!(b.log().contains("records wait on this disk"), "{}", b.log());
+    // Its disk has them over a restart, which does not wait for the database.
+    let b = Agent::start_with(&fleet, "b", b.kill(), &shared);
+    assert_eq!(waiting(&b.home), 2);
+    database.start();
+    wait_for("the records to be saved", || waiting(&b.home) == 0);
+    let mut measured = records(own.path());
+    measured.sort_by(|one, two| one.started.cmp(&two.started));
+    assert_eq!(kept(&url), measured, "each once, and whole");
+    // Agent and coordinator save the same records, in the same database.
+    fleet.coordinator = shared.map(String::from).to_vec();
+    let output = fleet.run_to_the_end(&Home::new(), &mesh);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let all = kept(&url);
+    assert_eq!(all.len(), 4, "{}", b.log());
+    assert_eq!(all[..2], measured);
+}
