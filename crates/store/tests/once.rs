@@ -87,8 +87,10 @@ fn an_older_goodput_can_use_a_history_with_keys() {
         store.add_once(&record("nas", 1e6), "t-1").unwrap();
         let needed = match history.name.starts_with("postgres:") {
             true => "DO $$ BEGIN ASSERT (SELECT needed FROM schema) = 1; END $$",
-            false => "CREATE TEMP TABLE needed (n INTEGER CHECK (n = 5));
-                INSERT INTO needed SELECT user_version FROM pragma_user_version;",
+            false => {
+                "CREATE TEMP TABLE needed (n INTEGER CHECK (n = 5));
+                INSERT INTO needed SELECT user_version FROM pragma_user_version;"
+            }
         };
         history.sql(needed);
     });

@@ -58,7 +58,8 @@ pub(super) async fn insert_once(
         }
     }
     let theirs = with_key(client, &key).await?;
-    theirs.ok_or_else(|| Why::Other("the same record was added and deleted meanwhile".into()).into())
+    theirs
+        .ok_or_else(|| Why::Other("the same record was added and deleted meanwhile".into()).into())
 }
 
 /// The number of the record with this key.
