@@ -145,12 +145,18 @@ impl FromStr for BitRate {
 impl FromStr for Bytes {
     type Err = UnitError;
 
-    /// Reads `64K` (65536), `125KB` (125000), `1MiB`, `1500`.
+    /// Reads `64K` (65536), `125KB` (125000), `1MiB`, `1500`. A part of a byte is an error, but for what a unit leaves over:
+    /// `0.3K` is 307.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let error = || UnitError { text: text.into(), kind: "size", example: "64K, 125KB or 1500" };
         let (number, unit) = split_number(text).ok_or_else(error)?;
-        let bytes = number * size_unit(unit).ok_or_else(error)?;
-        if bytes > u64::MAX as f64 { Err(error()) } else { Ok(Self(bytes.round() as u64)) }
+        let scale = size_unit(unit).ok_or_else(error)?;
+        let bytes = number * scale;
+        let is_part = scale == 1.0 && bytes.fract() != 0.0;
+        if is_part || bytes > u64::MAX as f64 {
+            return Err(error());
+        }
+        Ok(Self(bytes.round() as u64))
     }
 }
 
@@ -225,6 +231,15 @@ mod tests {
         assert_eq!(size("1MiB"), 1 << 20);
         assert_eq!(size("1500"), 1500);
         assert_eq!(size("0.5k"), 512);
+        assert_eq!(size("0.3k"), 307);
+    }
+
+    #[test]
+    fn there_is_no_part_of_a_byte() {
+        for text in ["1280.5", "1280.5B", "0.1"] {
+            assert!(text.parse::<Bytes>().is_err(), "{text}");
+        }
+        assert_eq!(size("1280.0"), 1280);
     }
 
     #[test]

@@ -56,7 +56,9 @@ impl Machine for Sysctl {
         earlier: &[Assignment],
     ) -> Result<(), SettingError> {
         let value = one_space(value);
-        match sysctl_name::path(setting)?.ends_with(CONGESTION) {
+        let path = sysctl_name::path(setting)?;
+        sysctl_rules::check_order(setting, &path, &value)?;
+        match path.ends_with(CONGESTION) {
             true => congestion::check_known(setting, &value),
             false => sysctl_range::check(setting, &value, earlier),
         }

@@ -1,10 +1,13 @@
 //! Which kernel parameters may be changed: those that are as before once the old value is written
 //! back.
 
+use std::path::Path;
+
 use goodput_model::SettingRef;
 
 use super::sysctl_name;
 use crate::error::SettingError;
+use crate::value::bad;
 
 /// Parameters of the whole host that older kernels let any network namespace write, so that a trial there would change the
 /// host (Linux commits 2671fa4dc010 in 5.13 and 97684f0970f6 in 5.12; since then they are read-only there).
@@ -47,6 +50,25 @@ pub(crate) fn check(setting: &SettingRef) -> Result<(), SettingError> {
     }
 }
 
+/// Three numbers, the least, the usual and the most (tcp(7), udp(7)), of which the kernel takes any.
+const RISING: [&str; 4] =
+    ["net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem", "net/ipv4/tcp_mem", "net/ipv4/udp_mem"];
+
+/// Refuses three numbers that don't rise, which the kernel takes and can't follow.
+pub(super) fn check_order(
+    setting: &SettingRef,
+    path: &Path,
+    value: &str,
+) -> Result<(), SettingError> {
+    let numbers: Vec<u64> = value.split(' ').filter_map(|number| number.parse().ok()).collect();
+    let rises = RISING.iter().any(|name| path.ends_with(name));
+    if rises && !numbers.is_sorted() {
+        let why = "its numbers are the least, the usual and the most, and must not fall";
+        return Err(bad(setting, value, why));
+    }
+    Ok(())
+}
+
 fn objection(below: &str) -> Option<&'static str> {
     if !AREAS.iter().any(|area| below.starts_with(area)) {
         return Some(
@@ -72,6 +94,15 @@ mod tests {
         {
             assert!(check(&format!("sysctl.{name}").parse().unwrap()).is_ok(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_least_value_above_the_most_is_refused() {
+        let setting = "sysctl.net.ipv4.tcp_rmem".parse().unwrap();
+        let check =
+            |value| check_order(&setting, Path::new("/proc/sys/net/ipv4/tcp_rmem"), value);
+        assert!(check("4096 131072 6291456").is_ok() && check("4096 4096 4096").is_ok());
+        assert!(check("9000 5 4").unwrap_err().to_string().contains("must not fall"));
     }
 
     #[test]
