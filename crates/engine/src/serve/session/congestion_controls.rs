@@ -9,9 +9,16 @@ pub fn known_congestion_control(name: Option<&str>) -> Result<(), String> {
     let Some(name) = name else { return Ok(()) };
     let privileged =
         capabilities(None).is_ok_and(|own| own.effective.contains(CapabilitySet::NET_ADMIN));
+    let has = |choices: &str| choices.split_whitespace().any(|known| known == name);
     let choices = congestion_controls(privileged)?;
-    if choices.split_whitespace().any(|known| known == name) {
+    if has(&choices) {
         return Ok(());
+    }
+    if has(&congestion_controls(true)?) {
+        return Err(format!(
+            "congestion control {name:?} is there, but for privileged programs only; allowed for others: {choices} \
+             (sysctl net.ipv4.tcp_allowed_congestion_control)"
+        ));
     }
     Err(format!("congestion control {name:?} is not available there; available: {choices}"))
 }
