@@ -23,7 +23,8 @@ pub fn conclude(
     stopped: impl Into<String>,
 ) -> Comparison {
     let runs = Runs::of(&trials, design.arms);
-    let curve = dose_curve(&runs, &doses(&settings, &values), &values, design.threshold_percent);
+    let doses = effective_doses(&runs, &doses(&settings, &values));
+    let curve = dose_curve(&runs, &doses, &values, design.threshold_percent);
     let factors = factors(design, &runs, &Cells { settings: &settings, values: &values });
     // An arm without values is a bug of the caller; its numbers are still shown.
     let values = values.into_iter().chain(std::iter::repeat_with(Vec::new));
@@ -31,6 +32,7 @@ pub fn conclude(
     let arms = analysed
         .map(|(arm, (analysis, values))| ArmResult {
             mechanism: (arm > 0).then(|| changed(&trials, arm, &analysis)).flatten(),
+            in_effect: in_effect(&doses, arm, &values),
             ..arm_result(analysis, values)
         })
         .collect();
@@ -54,9 +56,8 @@ fn dose_curve(
     values: &[Vec<String>],
     threshold_percent: f64,
 ) -> Option<DoseCurve> {
-    let doses = effective_doses(runs, doses);
-    let mut curve = curve(runs, &doses, threshold_percent)?;
-    let Some(rise) = rise(runs, &doses, values, threshold_percent) else { return Some(curve) };
+    let mut curve = curve(runs, doses, threshold_percent)?;
+    let Some(rise) = rise(runs, doses, values, threshold_percent) else { return Some(curve) };
     let is_beyond = curve.knee_between.is_some_and(|[_, latest]| rise.short > latest);
     if is_beyond || curve.knee == Known::missing(ANOTHER_FORM) {
         curve.knee = Known::missing(rise.words.clone());
@@ -64,6 +65,12 @@ fn dose_curve(
         curve.knee_between = None;
     }
     Some(curve)
+}
+
+/// What became of an arm's value, if that is another number.
+fn in_effect(doses: &[(usize, f64)], arm: usize, values: &[String]) -> Option<f64> {
+    let (_, dose) = doses.iter().find(|(of, _)| *of == arm)?;
+    (DoseCurve::number(values.first()?) != Some(*dose)).then_some(*dose)
 }
 
 /// Whether an arm takes away what limits the baseline, or brings what limits the arm, if its goodput is worse.
@@ -127,6 +134,27 @@ mod tests {
             ("shaper-burst", "shaper-rate")
         );
         assert!(!mechanism.limits_arm);
+    }
+
+    #[test]
+    fn an_arm_has_the_value_that_the_kernel_took_if_that_is_another() {
+        let amounts = [65_536.0, 65_536.0, 131_072.0];
+        let run = |block, arm: usize| Trial {
+            amount: Some(goodput_model::LimitAmount {
+                name: "receive_window_bytes".into(),
+                value: amounts[arm],
+                is_proportional: true,
+            }),
+            ..trial(block, arm, 1e8)
+        };
+        let trials = (1..=6).flat_map(|block| (0..3).map(move |arm| run(block, arm))).collect();
+        let values = ["4K", "32K", "64K"].map(|value| vec![value.into()]).to_vec();
+        let settings = vec!["route.window@default".parse().unwrap()];
+        let design = Design { arms: 3, ..Design::default() };
+        let comparison = conclude(settings, values, &design, trials, "enough");
+        let arms = comparison.arms.iter().map(|arm| (arm.in_effect, arm.number()));
+        let (half, all) = (Some(32_768.0), Some(65_536.0));
+        assert_eq!(arms.collect::<Vec<_>>(), [(half, half), (None, half), (None, all)]);
     }
 
     #[test]

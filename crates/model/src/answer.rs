@@ -123,16 +123,9 @@ mod tests {
 
     fn comparison(arms: Vec<ArmResult>) -> Comparison {
         let base = ArmResult::new(vec!["128K".into()]);
-        Comparison {
-            settings: vec!["chunk".parse().unwrap()],
-            arms: std::iter::once(base).chain(arms).collect(),
-            responses: Vec::new(),
-            curve: None,
-            factors: Vec::new(),
-            trials: Vec::new(),
-            threshold_percent: 3.0,
-            stopped: "every arm was decided".into(),
-        }
+        let arms = std::iter::once(base).chain(arms).collect();
+        let stopped = "every arm was decided".into();
+        Comparison { stopped, ..Comparison::new(vec!["chunk".parse().unwrap()], arms) }
     }
 
     #[test]

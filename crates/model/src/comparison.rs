@@ -128,6 +128,21 @@ pub struct DoseCurve {
 }
 
 impl Comparison {
+    /// A comparison of which nothing is known but its settings and arms. Effects below 3 % don't count.
+    #[must_use]
+    pub fn new(settings: Vec<SettingRef>, arms: Vec<ArmResult>) -> Self {
+        Self {
+            settings,
+            arms,
+            responses: Vec::new(),
+            curve: None,
+            factors: Vec::new(),
+            trials: Vec::new(),
+            threshold_percent: 3.0,
+            stopped: String::new(),
+        }
+    }
+
     /// Goodput of an arm's runs that count and have one, in the order in which they were made.
     pub fn counted_rates(&self, arm: usize) -> impl Iterator<Item = BitRate> {
         let counted = self.trials.iter().filter(move |t| t.arm == arm && t.discarded.is_none());
@@ -185,6 +200,9 @@ pub struct FactorEffect {
 pub struct ArmResult {
     /// The values of the settings, in their order.
     pub values: Vec<String>,
+    /// What the kernel made of the value, in the unit of the setting, if runs show that it is another number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_effect: Option<f64>,
     /// Number of runs that count: those in a block whose baseline run counts. A decided arm is no longer run, so
     /// arms differ in this number.
     pub n: usize,
@@ -215,6 +233,7 @@ impl ArmResult {
     pub fn new(values: Vec<String>) -> Self {
         Self {
             values,
+            in_effect: None,
             n: 0,
             goodput_bits_per_s: Known::missing("no run counts"),
             cpu_s_per_gb: Known::missing("no run counts"),
@@ -225,6 +244,11 @@ impl ArmResult {
             mechanism: None,
             permanent: Vec::new(),
         }
+    }
+
+    /// The value of the only setting as a number, as it was in effect.
+    pub fn number(&self) -> Option<f64> {
+        self.in_effect.or_else(|| DoseCurve::number(self.values.first()?))
     }
 
     /// Effect against the baseline, measured by the response that decides.

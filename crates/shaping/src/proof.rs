@@ -201,16 +201,9 @@ mod tests {
                 Trial::new(block, arm, Known::Value(BitRate(rate + f64::from(block) * 1e3)))
             })
         });
-        let comparison = Comparison {
-            settings: Vec::new(),
-            arms: values.map(|arm| ArmResult::new(arm.map(String::from).to_vec())).to_vec(),
-            responses: Vec::new(),
-            curve: None,
-            factors: Vec::new(),
-            trials: trials.collect(),
-            threshold_percent: 2.0,
-            stopped: String::new(),
-        };
+        let arms = values.map(|arm| ArmResult::new(arm.map(String::from).to_vec())).to_vec();
+        let trials = trials.collect();
+        let comparison = Comparison { trials, ..Comparison::new(Vec::new(), arms) };
         let shown = proof(&seen, 93e6, &comparison, Vec::new());
         assert_eq!(shown.gives, Some(1));
         let first = &shown.arms[0];

@@ -113,16 +113,8 @@ fn a_list_says_how_each_result_was_measured_and_what_several_runs_found() {
 }
 
 fn comparison() -> Comparison {
-    Comparison {
-        settings: Vec::new(),
-        arms: Vec::new(),
-        responses: Vec::new(),
-        curve: None,
-        factors: Vec::new(),
-        trials: Vec::new(),
-        threshold_percent: 3.0,
-        stopped: "every arm was decided".into(),
-    }
+    let stopped = "every arm was decided".into();
+    Comparison { stopped, ..Comparison::new(Vec::new(), Vec::new()) }
 }
 
 /// What was spent is in the history of the third schema with the tests that have a result.

@@ -43,7 +43,7 @@ fn doses(comparison: &Comparison) -> Vec<Dose<'_>> {
         let text = arm.values.first()?;
         Some(Dose {
             text,
-            number: DoseCurve::number(text)?,
+            number: arm.number()?,
             runs: comparison.counted_rates(number).map(|rate| rate.0).collect(),
             median: arm.goodput_bits_per_s.value().map(|rate| rate.0),
         })

@@ -45,10 +45,7 @@ fn curve(comparison: &Comparison, curve: &DoseCurve) -> String {
 /// The smallest and the largest median beyond the knee, if they differ by an effect that counts: "stays" would be false.
 fn unlike_beyond(comparison: &Comparison, curve: &DoseCurve) -> Option<[BitRate; 2]> {
     let knee = *curve.knee.value()?;
-    let is_beyond = |arm: &&ArmResult| {
-        let dose = arm.values.first().and_then(|value| DoseCurve::number(value));
-        dose.is_some_and(|dose| dose >= knee)
-    };
+    let is_beyond = |arm: &&ArmResult| arm.number().is_some_and(|number| number >= knee);
     let beyond = comparison.arms.iter().filter(is_beyond);
     let medians = beyond.filter_map(|arm| Some(arm.goodput_bits_per_s.value()?.0));
     let (least, most) = medians.fold((f64::INFINITY, 0.0_f64), |(least, most), median| {
@@ -113,16 +110,8 @@ mod tests {
             goodput_bits_per_s: Known::Value(BitRate(mbit * 1e6)),
             ..ArmResult::new(vec![(*value).into()])
         };
-        Comparison {
-            settings: vec!["socket.sndbuf".parse().unwrap()],
-            arms: arms.iter().map(arm).collect(),
-            responses: Vec::new(),
-            curve: None,
-            factors: Vec::new(),
-            trials: Vec::new(),
-            threshold_percent: 3.0,
-            stopped: String::new(),
-        }
+        let settings = vec!["socket.sndbuf".parse().unwrap()];
+        Comparison::new(settings, arms.iter().map(arm).collect())
     }
 
     fn effect(percent: f64, judgement: Judgement) -> Effect {
@@ -178,5 +167,20 @@ mod tests {
         );
         let other = of(Known::missing("another form"), None, Known::missing("another form"));
         assert!(other.contains("no knee: another form; "), "{other}");
+    }
+
+    #[test]
+    fn what_lies_beyond_the_knee_is_judged_by_what_the_kernel_took() {
+        let mut compared = compared(&[("16K", 300.0), ("128K", 800.0), ("256K", 945.0)]);
+        let fitted = DoseCurve {
+            knee: Known::Value(65536.0),
+            knee_between: None,
+            asymptote_bits_per_s: Known::Value(BitRate(941e6)),
+            misfit_percent: 1.0,
+            rises: Known::Value(true),
+        };
+        assert!(unlike_beyond(&compared, &fitted).is_some());
+        compared.arms[1].in_effect = Some(32768.0);
+        assert_eq!(unlike_beyond(&compared, &fitted), None);
     }
 }

@@ -120,16 +120,8 @@ mod tests {
             }),
             ..ArmResult::new(vec![value.into()])
         };
-        Comparison {
-            settings: Vec::new(),
-            arms: vec![arm("pfifo", 40_000.0, None), arm("fq_codel", 1_200.0, change)],
-            responses: Vec::new(),
-            curve: None,
-            factors: Vec::new(),
-            trials: Vec::new(),
-            threshold_percent: 3.0,
-            stopped: String::new(),
-        }
+        let arms = vec![arm("pfifo", 40_000.0, None), arm("fq_codel", 1_200.0, change)];
+        Comparison::new(Vec::new(), arms)
     }
 
     #[test]

@@ -239,16 +239,10 @@ mod tests {
     }
 
     fn transfers(goodput: Option<Effect>, cpu: Option<Effect>, limits: &[&str]) -> Transfers {
-        let comparison = Comparison {
-            settings: vec!["mover".parse().unwrap()],
-            arms: vec![arm("copy", None, None), arm("sendfile", goodput, cpu)],
-            responses: Vec::new(),
-            curve: None,
-            factors: Vec::new(),
-            trials: limits.iter().map(|limit| trial(limit)).collect(),
-            threshold_percent: 3.0,
-            stopped: String::new(),
-        };
+        let arms = vec![arm("copy", None, None), arm("sendfile", goodput, cpu)];
+        let trials = limits.iter().map(|limit| trial(limit)).collect();
+        let comparison =
+            Comparison { trials, ..Comparison::new(vec!["mover".parse().unwrap()], arms) };
         let methods = vec![method("copy", 0.9), method("sendfile", 0.3)];
         let (size_bytes, limit) = (Some(64 << 20), "none".into());
         Transfers { size_bytes, clients: 16, methods, limit, comparison }

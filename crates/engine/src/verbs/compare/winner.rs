@@ -57,16 +57,8 @@ mod tests {
 
     fn compared(arms: Vec<ArmResult>, host: Option<&str>) -> Comparison {
         let settings = ["far:sysctl.net.ipv4.tcp_sack", "far:sysctl.net.ipv4.tcp_ecn"];
-        let mut comparison = Comparison {
-            settings: settings.map(|s| s.parse().unwrap()).to_vec(),
-            arms,
-            responses: Vec::new(),
-            curve: None,
-            factors: Vec::new(),
-            trials: Vec::new(),
-            threshold_percent: 3.0,
-            stopped: String::new(),
-        };
+        let settings = settings.map(|s| s.parse().unwrap()).to_vec();
+        let mut comparison = Comparison::new(settings, arms);
         keep_for_good(&mut comparison, &|_| host.map(Into::into));
         comparison
     }
