@@ -85,16 +85,9 @@ pub mod tests {
         };
         let base = ArmResult::new(vec!["a".into()]);
         let responses = judgements.iter().map(result).collect();
-        Comparison {
-            settings: vec!["chunk".parse().unwrap()],
-            arms: vec![base.clone(), ArmResult { responses, ..base }],
-            responses: judgements.iter().map(|(response, _)| *response).collect(),
-            curve: None,
-            factors: Vec::new(),
-            trials: Vec::new(),
-            threshold_percent: 3.0,
-            stopped: String::new(),
-        }
+        let arms = vec![base.clone(), ArmResult { responses, ..base }];
+        let responses = judgements.iter().map(|(response, _)| *response).collect();
+        Comparison { responses, ..Comparison::new(vec!["chunk".parse().unwrap()], arms) }
     }
 
     #[test]

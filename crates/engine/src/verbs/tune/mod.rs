@@ -1,17 +1,22 @@
 //! Tuning: measure, try what the findings propose one by one, keep what is proven to help, and prove all kept changes
 //! against the start. Every setting is put back in the end.
 
+mod comparisons;
 mod deadline;
 mod gain;
 mod goal;
 mod only_change;
 mod outcome;
 mod proof;
+mod proving;
 mod request;
 mod run_length;
 mod search;
 mod time_budget;
+mod trying;
 mod tuner;
+#[cfg(test)]
+mod tuner_tests;
 
 use std::time::{Duration, Instant};
 
@@ -27,13 +32,14 @@ use crate::near::measure::measure_whole;
 use crate::result::conclude::conclude_at;
 use crate::threads::blocking;
 use crate::verbs::check::check;
+use comparisons::{Comparisons, Measured, TIME_WAS_OVER};
 use deadline::within;
 use gain::ways_to_win;
 pub use request::{Keepable, TuneRequest};
 use run_length::{moved_s, payload_s, run_s};
 use search::Search;
 use time_budget::TimeBudget;
-use tuner::{TIME_WAS_OVER, Tuner};
+use tuner::Tuner;
 
 /// Tunes. A change that can't be tried becomes a step that says so. When the time is up, or at an interrupt, the record
 /// has what was found until then. Settings are put back before it returns, however it ends.
@@ -65,7 +71,8 @@ pub async fn tune(
     let mut search = Search::default();
     search.consider(&start.findings);
     search.also_consider(&checked(&start).await);
-    let mut tuner = Tuner::new(request, interrupt, run_length, budget, search);
+    let runs = Comparisons::new(request, interrupt, run_length, budget, Measured);
+    let mut tuner = Tuner::new(runs, search);
     let stopped = match request.dry_run {
         true => tuner.plan(only_a_plan(&request.hosts)),
         false => tuner.search_and_prove(&start, listener).await,

@@ -1,0 +1,178 @@
+//! The comparisons of one search: how long their runs are, how long each may take, and whether another may follow.
+
+use std::time::Instant;
+
+use goodput_experiment::starting::warmed_up_in_slow_start;
+use goodput_model::{Length, Plan};
+
+use super::deadline::within;
+use super::gain::{responses, ways_to_win};
+use super::request::TuneRequest;
+use super::time_budget::TimeBudget;
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::interrupt::Interrupt;
+use crate::verbs::compare::{Arm, CompareRequest, Compared, MaxTime, compare_whole};
+
+/// Why nothing more is compared.
+pub const TIME_WAS_OVER: &str = "the time was over; --max-time gives more";
+
+/// Why a search ends after a failure, which the record names ([`goodput_model::Record::incomplete`]).
+const FAILED: &str = "a comparison failed";
+
+/// Makes a comparison. Tests make up what it shows.
+pub trait Compare {
+    /// Makes it.
+    async fn compare(
+        &mut self,
+        request: &CompareRequest,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<Compared, EngineError>;
+}
+
+/// Makes comparisons by measuring.
+pub struct Measured;
+
+impl Compare for Measured {
+    async fn compare(
+        &mut self,
+        request: &CompareRequest,
+        interrupt: &Interrupt,
+        listener: &mut Listener<'_>,
+    ) -> Result<Compared, EngineError> {
+        compare_whole(request, interrupt, listener).await
+    }
+}
+
+/// The comparisons of one search.
+pub struct Comparisons<'a, C> {
+    /// What is tuned.
+    pub request: &'a TuneRequest,
+    /// Ends the search.
+    pub interrupt: &'a Interrupt,
+    /// The time for all of them.
+    pub budget: TimeBudget,
+    /// The run length of the last comparison; before the first one, that of the first.
+    pub compared_length: Length,
+    /// The failure after which nothing more may be compared.
+    pub broken: Option<String>,
+    /// Of the next comparison.
+    run_length: Length,
+    made: u64,
+    by: C,
+}
+
+impl<'a, C: Compare> Comparisons<'a, C> {
+    /// None yet.
+    pub fn new(
+        request: &'a TuneRequest,
+        interrupt: &'a Interrupt,
+        run_length: Length,
+        budget: TimeBudget,
+        by: C,
+    ) -> Self {
+        let (compared_length, broken, made) = (run_length, None, 0);
+        Self { request, interrupt, budget, compared_length, broken, run_length, made, by }
+    }
+
+    /// Why nothing more may be compared, if that is so.
+    pub fn ended(&self) -> Option<String> {
+        let over = || self.budget.left().is_zero().then(|| TIME_WAS_OVER.into());
+        self.broken_off().or_else(over)
+    }
+
+    /// The same, whatever time is left.
+    pub fn broken_off(&self) -> Option<String> {
+        let interrupted = self.interrupt.is_raised().then(|| "it was interrupted".into());
+        interrupted.or_else(|| self.broken.as_ref().map(|_| FAILED.into()))
+    }
+
+    /// Doubles the length of the runs if there is time for this many comparisons. Returns the new length, seconds, if it
+    /// did.
+    pub fn lengthen_for(&mut self, comparisons: u8) -> Option<f64> {
+        let is_longer = self.may_lengthen(comparisons);
+        let Length::Seconds(seconds) = &mut self.run_length else { return None };
+        is_longer.then(|| {
+            self.budget.lengthen(*seconds);
+            *seconds *= 2.0;
+            *seconds
+        })
+    }
+
+    /// Whether the runs may be twice as long: their length was chosen here, and there is time for this many comparisons.
+    pub fn may_lengthen(&self, comparisons: u8) -> bool {
+        let Length::Seconds(seconds) = self.run_length else { return false };
+        self.request.run_length.is_none() && self.budget.may_lengthen(seconds, comparisons)
+    }
+
+    /// Makes the next one. With `past_slow_start` it ends after a warm-up that was mostly slow start.
+    pub async fn compare(
+        &mut self,
+        arms: Vec<Arm>,
+        max_time: MaxTime,
+        past_slow_start: bool,
+        listener: &mut Listener<'_>,
+    ) -> Result<Compared, EngineError> {
+        self.compared_length = self.run_length;
+        let asked = self.asked(arms, max_time, past_slow_start);
+        self.made += 1;
+        let began = Instant::now();
+        // The connection was already reported.
+        let runs_only = &mut |event| match event {
+            Event::Connected { .. } => {}
+            event => listener(event),
+        };
+        let by = &mut self.by;
+        let compared = within(self.budget.end(), self.interrupt, async |interrupt| {
+            by.compare(&asked, interrupt, runs_only).await
+        });
+        let compared = compared.await.unwrap_or_else(|| Err(self.cut_off()));
+        // A warm-up alone is mostly connecting.
+        let runs = compared.as_ref().ok().filter(|compared| !only_started(compared));
+        let runs = runs.and_then(|compared| compared.record.comparison.as_ref());
+        self.budget.took(began.elapsed(), runs.map_or(0, |comparison| comparison.trials.len()));
+        match &compared {
+            Ok(Compared { not_put_back: Some(why), .. }) => self.broken = Some(why.clone()),
+            Err(why @ EngineError::NotPutBack { .. }) => self.broken = Some(why.to_string()),
+            _ => {}
+        }
+        compared
+    }
+
+    fn asked(&self, arms: Vec<Arm>, max_time: MaxTime, past_slow_start: bool) -> CompareRequest {
+        let request = self.request;
+        CompareRequest {
+            target: request.target.clone(),
+            credentials: request.credentials.clone(),
+            plan: Plan { length: self.run_length, ..request.plan.clone() },
+            arms,
+            responses: responses(request.purpose),
+            ways_to_win: ways_to_win(request.purpose),
+            precision_percent: request.min_gain_percent / 2.0,
+            threshold_percent: request.min_gain_percent,
+            may_shorten: false,
+            is_about_parts: false,
+            past_slow_start,
+            turns: None,
+            max_time,
+            seed: request.seed.wrapping_add(self.made),
+            state_dir: request.state_dir.clone(),
+            hosts: request.hosts.clone(),
+            started: request.started.clone(),
+        }
+    }
+
+    /// A comparison did not end in time, although it was asked to.
+    fn cut_off(&mut self) -> EngineError {
+        let why = "the time limit was reached, and the far end no longer answered".to_owned();
+        self.broken = Some(why.clone());
+        EngineError::Incomplete { why, not_permitted: false }
+    }
+}
+
+/// Whether a comparison ended after a warm-up that was mostly slow start.
+pub fn only_started(compared: &Compared) -> bool {
+    let comparison = compared.record.comparison.as_ref();
+    comparison.is_some_and(|comparison| warmed_up_in_slow_start(&comparison.trials))
+}

@@ -1,0 +1,153 @@
+//! Tries one change after the other on top of what is kept.
+
+use goodput_experiment::starting::counts_in_slow_start;
+use goodput_model::{
+    BitRate, Change, Comparison, Known, Record, Seconds, TuningOutcome, TuningStep,
+};
+
+use super::comparisons::{Compare, only_started};
+use super::gain::is_undecided;
+use super::outcome::{kept_by, outcome_of};
+use super::proof::changed_goodput;
+use super::search::Candidate;
+use super::tuner::Tuner;
+use crate::error::EngineError;
+use crate::events::{Event, Listener};
+use crate::verbs::compare::MaxTime;
+
+impl<C: Compare> Tuner<'_, C> {
+    /// Tries one change after the other. Returns why nothing more may be tried, if that is so; otherwise nothing waits,
+    /// or a trial seems to have `reached` what is possible.
+    pub(super) async fn try_all(
+        &mut self,
+        start: &Record,
+        reached: &dyn Fn(BitRate) -> Option<String>,
+        listener: &mut Listener<'_>,
+    ) -> Option<String> {
+        while let Some(candidate) = self.search.next() {
+            if let Some(why) = self.runs.ended() {
+                self.search.give_back(candidate);
+                self.leave_untried(&why);
+                return Some(why);
+            }
+            let Some(time) = self.runs.budget.for_a_change(self.search.waiting()) else {
+                self.search.give_back(candidate);
+                let (least, left) =
+                    (self.runs.budget.shortest_s(), self.runs.budget.left().as_secs_f64());
+                self.leave_untried(&format!(
+                    "too little time: {left:.0} s were left; a change takes at least {least:.0} s, and the last \
+                     comparison as long again"
+                ));
+                return Some(
+                    "too little time was left for another change; --max-time gives more".into(),
+                );
+            };
+            if let Err(why) = self.may_be_kept(&candidate.change, start) {
+                self.leave_out(candidate, &why, listener);
+                continue;
+            }
+            let Candidate { change, rule } = candidate.clone();
+            let waiting = self.search.waiting();
+            listener(Event::ChangeBegan { change, rule, waiting });
+            let goodput = self.try_one(candidate, time, listener).await;
+            if goodput.and_then(reached).is_some() {
+                return None;
+            }
+        }
+        self.runs.ended()
+    }
+
+    fn may_be_kept(&self, change: &Change, start: &Record) -> Result<(), EngineError> {
+        let point = start.mount.as_ref().map(|mount| mount.point.as_str());
+        self.runs.request.keepable.as_ref().map_or(Ok(()), |keepable| keepable(change, point))
+    }
+
+    /// Doesn't try a change that could not be kept: what is proven beside it would not be proven without it.
+    fn leave_out(
+        &mut self,
+        Candidate { change, rule }: Candidate,
+        why: &EngineError,
+        listener: &mut Listener<'_>,
+    ) {
+        let outcome = match why.not_permitted() {
+            true => TuningOutcome::NotPermitted,
+            false => TuningOutcome::Failed,
+        };
+        let why = format!("--keep leaves it out, because {why}; without --keep it is tried");
+        let comparison = Known::missing(why);
+        self.ended_step(TuningStep { change, rule, outcome, comparison }, listener);
+    }
+
+    /// Tries one change. Returns the goodput with it, if it is kept.
+    async fn try_one(
+        &mut self,
+        candidate: Candidate,
+        time: MaxTime,
+        listener: &mut Listener<'_>,
+    ) -> Option<BitRate> {
+        let Candidate { change, rule } = candidate.clone();
+        let arms = self.search.without_and_with(&change);
+        let past_slow_start = self.runs.may_lengthen(self.needed_comparisons());
+        let compared = self.runs.compare(arms, time, past_slow_start, listener).await;
+        if compared.as_ref().is_ok_and(only_started) {
+            self.lengthen_after_warm_up(candidate, listener);
+            return None;
+        }
+        if compared.is_err() && self.runs.interrupt.is_raised() {
+            self.search.give_back(candidate);
+            return None;
+        }
+        let purpose = self.runs.request.purpose;
+        self.only.tried(kept_by(&compared, purpose).cloned().map(Box::new));
+        let (outcome, comparison, better) = outcome_of(compared, purpose);
+        let mut goodput = None;
+        match (outcome, &comparison) {
+            (TuningOutcome::Kept, Known::Value(runs)) => {
+                self.keep(change.clone(), runs, better.as_ref());
+                goodput = changed_goodput(runs);
+            }
+            (TuningOutcome::NotBetter, Known::Value(runs)) => self.try_again(candidate, runs),
+            _ => {}
+        }
+        self.ended_step(TuningStep { change, rule, outcome, comparison }, listener);
+        goodput
+    }
+
+    /// Keeps a change that its runs have shown to be better, and looks at what those found.
+    fn keep(&mut self, change: Change, runs: &Comparison, better: Option<&Record>) {
+        match counts_in_slow_start(&runs.trials) {
+            true => self.kept_by_starts.push(change.setting.clone()),
+            false => self.kept_by_starts.clear(),
+        }
+        self.search.keep(change);
+        if let Some(better) = better {
+            self.search.consider(&better.findings);
+        }
+    }
+
+    /// Tries a change again whose runs have not shown that it is better: at once in longer runs, if these were too
+    /// short, or when nothing else is left, if they were too few.
+    fn try_again(&mut self, candidate: Candidate, runs: &Comparison) {
+        let is_too_short = counts_in_slow_start(&runs.trials);
+        if is_too_short && self.runs.lengthen_for(self.needed_comparisons()).is_some() {
+            self.search.give_back(candidate);
+        } else if is_undecided(runs, self.runs.request.purpose) {
+            self.search.postpone(candidate);
+        }
+    }
+
+    /// The warm-up has shown that runs of this length are mostly slow start: tries the change in longer ones, or in these
+    /// if the time does not allow more.
+    fn lengthen_after_warm_up(&mut self, candidate: Candidate, listener: &mut Listener<'_>) {
+        if let Some(seconds) = self.runs.lengthen_for(self.needed_comparisons()) {
+            let text = format!("runs were mostly slow start; each takes {} now", Seconds(seconds));
+            listener(Event::Note { text });
+        }
+        self.search.give_back(candidate);
+    }
+
+    /// How many comparisons the next change needs, its proof included.
+    fn needed_comparisons(&self) -> u8 {
+        self.only.comparisons(self.search.waiting())
+    }
+}

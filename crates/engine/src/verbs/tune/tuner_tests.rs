@@ -1,0 +1,295 @@
+//! The decisions of the search, with comparisons that are made up.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use goodput_model::{
+    ArmResult, BitRate, Change, Comparison, Confidence, Effect, End, Finding, Host, Judgement,
+    Known, Length, Place, Plan, Purpose, Record, Response, ResponseResult, TuningOutcome,
+};
+
+use super::comparisons::{Compare, Comparisons};
+use super::request::TuneRequest;
+use super::search::Search;
+use super::time_budget::TimeBudget;
+use super::tuner::Tuner;
+use crate::error::EngineError;
+use crate::events::Listener;
+use crate::interrupt::{Interrupt, interrupt};
+use crate::result::conclude::conclude_at_least;
+use crate::result::measurement::Measurement;
+use crate::verbs::compare::{Arm, CompareRequest, Compared};
+
+/// What one comparison shows.
+#[derive(Clone)]
+enum Shows {
+    /// The change so judged, with this goodput, Mbit/s; a run with it proposes these changes.
+    Runs(Judgement, f64, Vec<Change>),
+    /// Fewer blocks than can show something.
+    TooFew,
+    /// It can't be made.
+    Refused,
+}
+
+use Judgement::{Better, NoDifference};
+use Shows::{Refused, Runs, TooFew};
+
+/// Shows one thing after the other, and notes what was asked: `before -> after`.
+struct Played {
+    shows: VecDeque<Shows>,
+    asked: Vec<String>,
+}
+
+impl Compare for &mut Played {
+    async fn compare(
+        &mut self,
+        request: &CompareRequest,
+        _interrupt: &Interrupt,
+        _listener: &mut Listener<'_>,
+    ) -> Result<Compared, EngineError> {
+        let [before, after] = [0, 1].map(|arm: usize| request.arms[arm].values().join(" "));
+        self.asked.push(format!("{before} -> {after}"));
+        match self.shows.pop_front().expect("no more comparisons") {
+            Runs(judgement, mbit, changes) => {
+                Ok(compared(&request.arms, judgement, 6, mbit, changes))
+            }
+            TooFew => Ok(compared(&request.arms, Judgement::Inconclusive, 2, 1.0, Vec::new())),
+            Refused => Err(EngineError::Forbidden("no".into())),
+        }
+    }
+}
+
+fn compared(
+    arms: &[Arm],
+    judgement: Judgement,
+    n: usize,
+    mbit: f64,
+    changes: Vec<Change>,
+) -> Compared {
+    let effect = Effect {
+        percent: 10.0,
+        low_percent: 5.0,
+        high_percent: 15.0,
+        confidence_percent: 95.0,
+        n,
+        adjusted_for: Vec::new(),
+        judgement,
+    };
+    let against = |arm: usize| (arm > 0).then(|| effect.clone());
+    let result = |arm| ResponseResult {
+        response: Response::Throughput,
+        median: Known::missing("made up"),
+        against: against(arm),
+    };
+    let arm = |(number, arm): (usize, &Arm)| ArmResult {
+        n,
+        goodput_bits_per_s: Known::Value(BitRate(mbit * 1e6)),
+        responses: vec![result(number)],
+        ..ArmResult::new(arm.values())
+    };
+    let results = arms.iter().enumerate().map(arm).collect();
+    let comparison = Some(Comparison::new(arms[0].settings(), results));
+    let record = Record { comparison, ..measured(mbit) };
+    let challenger = Some(Record { findings: vec![finding(changes)], ..measured(mbit) });
+    Compared { record, challenger, not_put_back: None }
+}
+
+/// A record with this goodput, Mbit/s, on a path that carries 100.
+fn measured(mbit: f64) -> Record {
+    let near = End::unobserved(Host::foreign("near"));
+    let seen = Measurement::made_up(Plan::standard(), near, Known::missing("made up"));
+    let mut record = conclude_at_least(seen, "x", "now").record;
+    record.result.goodput_bits_per_s = BitRate(mbit * 1e6);
+    record.result.ceiling_bits_per_s = Known::Value(BitRate(100e6));
+    record
+}
+
+fn finding(changes: Vec<Change>) -> Finding {
+    Finding {
+        rule: "x".into(),
+        end: Place::Near,
+        confidence: Confidence::Certain,
+        rule_confidence: None,
+        probability: Known::missing("made up"),
+        share_percent: Known::missing("made up"),
+        share_between_percent: None,
+        summary: "x".into(),
+        evidence: Vec::new(),
+        predicted_bits_per_s: Known::missing("made up"),
+        changes,
+        advice: Vec::new(),
+        permanent: Vec::new(),
+    }
+}
+
+fn change(setting: &str, to: &str) -> Change {
+    let setting = setting.parse().unwrap();
+    Change { setting, from: None, to: to.into(), why: "because".into() }
+}
+
+fn sndbuf() -> Change {
+    change("socket.sndbuf", "4M")
+}
+
+fn chunk() -> Change {
+    change("chunk", "1M")
+}
+
+fn request() -> TuneRequest {
+    TuneRequest {
+        target: "example".parse().unwrap(),
+        credentials: Default::default(),
+        plan: Plan::standard(),
+        run_length: None,
+        purpose: Purpose::Throughput,
+        min_gain_percent: 3.0,
+        max_time: Duration::from_secs(600),
+        seed: 1,
+        keepable: None,
+        dry_run: false,
+        state_dir: "/nowhere".into(),
+        hosts: Default::default(),
+        started: "now".into(),
+    }
+}
+
+/// What a search came to.
+struct Came {
+    /// The comparisons that were asked for.
+    asked: Vec<String>,
+    outcomes: Vec<TuningOutcome>,
+    proven: Vec<String>,
+    stopped: String,
+}
+
+/// A search in this time that begins with these proposals, and whose comparisons show this.
+fn search_in(max_time: Duration, proposed: &[Change], shows: &[Shows]) -> Came {
+    let (_raise, never) = interrupt();
+    let request = request();
+    let mut played = Played { shows: shows.to_vec().into(), asked: Vec::new() };
+    let mut search = Search::default();
+    search.consider(&[finding(proposed.to_vec())]);
+    let budget = TimeBudget::new(max_time, 1);
+    let runs = Comparisons::new(&request, &never, Length::Seconds(1.0), budget, &mut played);
+    let mut tuner = Tuner::new(runs, search);
+    let start = measured(10.0);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let stopped = runtime.block_on(tuner.search_and_prove(&start, &mut |_| {}));
+    let record = tuner.into_record(start, stopped);
+    assert!(played.shows.is_empty(), "it was asked for {:?} only", played.asked);
+    let tuning = record.tuning.unwrap();
+    Came {
+        asked: played.asked,
+        outcomes: tuning.steps.iter().map(|step| step.outcome).collect(),
+        proven: tuning.proven.iter().map(|change| change.setting.to_string()).collect(),
+        stopped: tuning.stopped,
+    }
+}
+
+fn search(proposed: &[Change], shows: &[Shows]) -> Came {
+    search_in(Duration::from_secs(600), proposed, shows)
+}
+
+#[test]
+fn what_helps_is_kept_and_proven_against_the_start() {
+    let shows = [
+        Runs(Better, 20.0, vec![chunk()]),
+        Runs(NoDifference, 20.0, vec![]),
+        Runs(Better, 20.0, vec![]),
+    ];
+    let came = search(&[sndbuf()], &shows);
+    assert_eq!(came.asked, ["default -> 4M", "4M default -> 4M 1M", "default -> 4M"]);
+    assert_eq!(came.outcomes, [TuningOutcome::Kept, TuningOutcome::NotBetter]);
+    assert_eq!(
+        (came.proven, came.stopped),
+        (vec!["socket.sndbuf".into()], "nothing is left to try".into())
+    );
+}
+
+#[test]
+fn each_of_several_kept_changes_is_left_out_once_more() {
+    let shows = [
+        Runs(Better, 20.0, vec![chunk()]),
+        Runs(Better, 30.0, vec![]),
+        Runs(NoDifference, 30.0, vec![]),
+        Runs(Better, 30.0, vec![]),
+    ];
+    let came = search(&[sndbuf()], &shows);
+    assert_eq!(came.asked[2..], ["default 1M -> 4M 1M", "default -> 1M"]);
+    assert_eq!(came.outcomes[2], TuningOutcome::Dropped);
+    assert_eq!(came.proven, ["chunk"], "what one makes needless is not proven");
+}
+
+#[test]
+fn a_proof_below_the_ceiling_leaves_its_error_to_the_next() {
+    let shows = [
+        Runs(Better, 20.0, vec![]),
+        Runs(Better, 20.0, vec![chunk()]),
+        Runs(Better, 100.0, vec![]),
+        Runs(Better, 100.0, vec![]),
+        Runs(Better, 100.0, vec![]),
+        Runs(Better, 100.0, vec![]),
+    ];
+    let came = search(&[sndbuf()], &shows);
+    let all = ["default -> 4M", "default -> 4M", "4M default -> 4M 1M"];
+    assert_eq!(came.asked[..3], all);
+    assert_eq!(came.asked.last().unwrap(), "default default -> 4M 1M");
+    assert_eq!(came.proven, ["socket.sndbuf", "chunk"]);
+    assert!(came.stopped.contains("is within 3 % of"), "{}", came.stopped);
+}
+
+#[test]
+fn after_a_proof_that_proves_nothing_no_other_follows() {
+    let shows = [Runs(Better, 20.0, vec![]), Runs(NoDifference, 10.0, vec![chunk()])];
+    let came = search(&[sndbuf()], &shows);
+    assert_eq!(came.outcomes, [TuningOutcome::Kept, TuningOutcome::Planned]);
+    assert_eq!(came.proven, [""; 0]);
+    assert!(came.stopped.starts_with("the last comparison did not show"), "{}", came.stopped);
+}
+
+#[test]
+fn a_trial_at_the_ceiling_ends_the_trials_and_not_the_search() {
+    let shows = [
+        Runs(Better, 100.0, vec![chunk()]),
+        Runs(Better, 50.0, vec![]),
+        Runs(NoDifference, 50.0, vec![]),
+    ];
+    let came = search(&[sndbuf()], &shows);
+    assert_eq!(came.asked[1..], ["default -> 4M", "4M default -> 4M 1M"]);
+    assert_eq!(came.proven, ["socket.sndbuf"]);
+}
+
+#[test]
+fn what_is_undecided_is_tried_again_last() {
+    let open = || Runs(Judgement::Inconclusive, 10.0, vec![]);
+    let came = search(&[sndbuf(), chunk()], &[open(), Runs(NoDifference, 10.0, vec![]), open()]);
+    assert_eq!(came.asked, ["default -> 4M", "default -> 1M", "default -> 4M"]);
+    assert_eq!(came.stopped, "nothing is left to try");
+}
+
+#[test]
+fn what_had_too_few_runs_is_said_in_the_end() {
+    let came = search(&[sndbuf()], &[TooFew]);
+    assert_eq!(came.outcomes, [TuningOutcome::TooFewRuns]);
+    assert!(came.stopped.starts_with("too few runs to judge"), "{}", came.stopped);
+}
+
+#[test]
+fn what_is_refused_is_a_step_and_the_search_goes_on() {
+    let came = search(&[sndbuf(), chunk()], &[Refused, Runs(NoDifference, 10.0, vec![])]);
+    assert_eq!(came.outcomes, [TuningOutcome::NotPermitted, TuningOutcome::NotBetter]);
+    assert_eq!(came.stopped, "nothing is left to try");
+}
+
+#[test]
+fn the_trial_of_an_only_change_counts_if_its_proof_can_not_judge() {
+    let came = search(&[sndbuf()], &[Runs(Better, 20.0, vec![]), TooFew]);
+    assert_eq!(came.proven, ["socket.sndbuf"]);
+}
+
+#[test]
+fn without_time_everything_is_left_untried() {
+    let came = search_in(Duration::ZERO, &[sndbuf(), chunk()], &[]);
+    assert_eq!(came.outcomes, [TuningOutcome::Planned; 2]);
+    assert!(came.stopped.starts_with("the time was over"), "{}", came.stopped);
+}
