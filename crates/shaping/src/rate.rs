@@ -1,7 +1,8 @@
 //! The rate at which the bucket fills: the bytes let through between times at which it was empty, divided by these times.
 
-use goodput_model::{Estimate, Missing, ShapingKind};
+use goodput_model::{BitRate, Estimate, Missing, ShapingKind};
 
+use crate::busy;
 use crate::empty::Empty;
 use crate::held::{self, Held};
 use crate::policed;
@@ -40,32 +41,39 @@ pub(crate) fn rate(
     if kind == ShapingKind::None {
         return Err(Missing::because("all came as fast as they were sent"));
     }
-    let windows = windows(trace, kind, empty, rough);
-    let bytes: f64 = windows.iter().map(|window| window.bytes).sum();
-    let seconds: f64 = windows.iter().map(|window| window.seconds).sum();
-    if bytes < MIN_FRAMES * trace.frame || seconds <= 0.0 {
+    let (windows, begun) = match kind {
+        // A policer's host that stops loses nothing, because nothing waits for it.
+        ShapingKind::Policer => {
+            (held::windows(&policed::steps(trace, empty, rough)), Held::default())
+        }
+        _ => of_shaper(trace, empty, rough),
+    };
+    let all = windows.iter().fold(Held::default(), |sum, window| sum.with(*window));
+    if all.bytes < MIN_FRAMES * trace.frame || all.seconds <= 0.0 {
         return Err(Missing::because("too little came while the rate was seen to hold"));
     }
-    let value = bytes / seconds;
+    if begun.seconds > all.seconds {
+        let offered = BitRate(trace.offered_bytes_per_s() * 8.0);
+        return Err(Missing::because(format!(
+            "sent at {offered} on average, they waited in no queue: late timers or a busy host held them up one by one"
+        )));
+    }
     // The first and the last arrival may each be off by a part of a frame.
-    let (spread, least) = (spread(&windows, seconds), trace.frame / seconds);
-    let error = spread.of_mean.max(least);
-    let mean = Estimate { value, low: value - error, high: value + error };
+    let (spread, least) = (spread(&windows, all.seconds), trace.frame / all.seconds);
+    let (value, error) = (all.rate(), spread.of_mean.max(least));
+    let low = (value - error).min(all.with(begun).rate());
+    let mean = Estimate { value, low, high: value + error };
     Ok(Rate { mean, part_error: spread.of_part.max(least) })
 }
 
-/// The time in which the bucket was never full, in windows. A policer's host that stops loses nothing, because nothing waits
-/// for it.
-fn windows(trace: &Trace, kind: ShapingKind, empty: &Empty, rough: &Rough) -> Vec<Held> {
-    match kind {
-        ShapingKind::Policer => held::windows(&policed::steps(trace, empty, rough)),
-        // Between places side by side, everything waited.
-        _ => {
-            let runs = empty.0.chunk_by(|one, next| *next == one + 1);
-            let steps: Vec<Held> = runs.flat_map(|run| held::steps(trace, run)).collect();
-            held::usual(held::windows(&steps), trace.frame)
-        }
-    }
+/// The time in which a shaper's bucket was never full, in windows, and the beginnings of these times. Whether the bucket was
+/// empty at the beginnings is not known: timers may have been late.
+fn of_shaper(trace: &Trace, empty: &Empty, rough: &Rough) -> (Vec<Held>, Held) {
+    let times = busy::times(trace, empty);
+    let steps: Vec<Held> = times.iter().flat_map(|busy| busy.steps(trace)).collect();
+    let begun = times.iter().map(|busy| busy.begun(trace, rough.rate));
+    let begun = begun.fold(Held::default(), Held::with);
+    (held::usual(held::windows(&steps), trace.frame), begun)
 }
 
 /// The spread of the rates of parts of equal duration.

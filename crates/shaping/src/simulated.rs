@@ -202,6 +202,31 @@ fn a_shaper_that_slows_its_sender_is_known_by_its_own_count() {
     assert!(is_near(rate.value / 8.0, RATE, 0.005, 0.0), "{rate:?}");
 }
 
+/// A small bucket's timers are late each time, and the sender is slower than the rate: two datagrams leave together, then
+/// nothing for a while. In a queue of two, nothing waits as long as some do.
+#[test]
+fn what_waits_for_late_timers_waits_in_no_queue() {
+    const PAIR_NS: u64 = 100_000;
+    let arrival = |number: u64| {
+        let pair = number / 2;
+        let late_ns = [190_000, 95_000].get(pair as usize % 7).unwrap_or(&20_000);
+        Arrival {
+            number,
+            sent_ns: pair * PAIR_NS + number % 2 * 1000,
+            came_ns: 7_000 + pair * PAIR_NS + late_ns + number % 2 * 1500,
+        }
+    };
+    let counted = Train {
+        rate_waits_per_call: Known::Value(1.7),
+        ..seen((0..20_000).map(arrival).collect(), 20_000)
+    };
+    let seen = shaping(&counted).unwrap();
+    assert_eq!(seen.kind, ShapingKind::Shaper);
+    let why = seen.rate_bits_per_s.get().unwrap_err().to_string();
+    assert!(why.contains("they waited in no queue"), "{why}");
+    assert!(seen.bucket_bytes.value().is_none());
+}
+
 #[test]
 fn a_full_queue_is_measured_and_drops_at_its_tail() {
     let bucket = Bucket { rate: RATE, depth: 15_140.0, queue: Some(151_400.0) };
