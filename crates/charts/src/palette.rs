@@ -28,12 +28,12 @@ pub const LINES: [RGBColor; 6] =
 
 macro_rules! rules {
     () => {
-        ":root{color-scheme:light dark}text{font-family:system-ui,sans-serif}@media (prefers-color-scheme:dark){\
+        ":root{color-scheme:light dark}@media print{:root{color-scheme:only light}}text{font-family:system-ui,sans-serif}@media screen and (prefers-color-scheme:dark){\
 [fill=\"#010203\"]{fill:#e8e8e8}[stroke=\"#010203\"]{stroke:#e8e8e8}}"
     };
 }
 
-/// Style of every picture: ink is light on dark paper.
+/// Style of every picture: ink is light on a dark screen. What is printed is on white paper.
 pub const RULES: &str = rules!();
 
 /// The same, as a picture that stands alone has it, with its own paper: the page around it may be dark where this
@@ -41,7 +41,7 @@ pub const RULES: &str = rules!();
 pub const STYLE: &str = concat!(
     "<style>",
     rules!(),
-    "svg{background:#fff}@media (prefers-color-scheme:dark){svg{background:#161616}}</style>"
+    "svg{background:#fff}@media screen and (prefers-color-scheme:dark){svg{background:#161616}}</style>"
 );
 
 /// The colour of what limits.

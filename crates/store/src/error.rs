@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
+use crate::malformed;
 use crate::postgres::PostgresError;
 
 /// Permission of the group or of everyone to make and rename files in a directory (inode(7)).
@@ -23,11 +24,18 @@ pub enum RecordError {
         known: u32,
     },
     /// Not a record, or one that was damaged.
-    #[error("it is not a goodput record: {0}")]
-    Malformed(#[from] serde_json::Error),
+    #[error("it is not a goodput record: {}", malformed::in_words(.0))]
+    Malformed(serde_json::Error),
     /// Not even text.
     #[error("it is not a goodput record: it is not text")]
     Damaged,
+}
+
+impl From<serde_json::Error> for RecordError {
+    /// Not as its source, which would add the parser's own words.
+    fn from(why: serde_json::Error) -> Self {
+        Self::Malformed(why)
+    }
 }
 
 /// The history failed. Reports the operation, its object, the reason, and what to do.

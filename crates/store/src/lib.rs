@@ -10,6 +10,7 @@ mod database;
 mod entry;
 pub mod error;
 mod kept;
+mod malformed;
 mod migration;
 pub mod path;
 mod place;

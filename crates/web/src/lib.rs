@@ -18,11 +18,13 @@ mod layout;
 mod metrics;
 mod pages;
 mod program;
+mod progress;
 mod runs;
 mod secret;
 mod server;
 mod shares;
 mod site;
+mod steps;
 mod tls;
 
 pub use gate::Gate;

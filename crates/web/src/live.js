@@ -2,6 +2,8 @@
 "use strict";
 const script = document.currentScript;
 const state = document.getElementById("state");
+const progress = document.getElementById("progress");
+const overTime = document.getElementById("over-time");
 const rows = document.querySelector("#intervals tbody");
 const [near, far] = document.querySelectorAll("#graph polyline");
 const rates = document.querySelectorAll(".rates span");
@@ -55,6 +57,7 @@ function row(cells) {
 function interval(event) {
   const value = event.goodput_bits_per_s;
   const known = typeof value === "number";
+  overTime.hidden = false;
   row([event.from_s.toFixed(1) + " s", event.to_s.toFixed(1) + " s", known ? rate(value) : "unknown",
     directions[event.sender]]);
   if (known) { point(lines[event.sender], event.to_s, value); draw(); }
@@ -77,12 +80,13 @@ events.onmessage = (message) => {
   if (event.event === "began") { state.textContent = "Sending."; }
   if (event.event === "ended") { state.textContent = "Both hosts gather what they saw."; }
   if (event.event === "note") { state.textContent = event.text; }
-  if (event.event === "trial-began") { state.textContent = "Runs " + event.values.join(" ") + "."; }
-  if (event.event === "change-began") {
-    state.textContent = "Tries " + event.change.setting + "=" + event.change.to + ".";
-  }
   if (event.event === "interval") { interval(event); }
 };
+// What several runs have found so far is made by the server, which escapes it.
+events.addEventListener("progress", (message) => {
+  progress.innerHTML = JSON.parse(message.data);
+  overTime.hidden = rows.rows.length === 0;
+});
 events.addEventListener("end", (message) => {
   events.close();
   document.getElementById("stop")?.remove();

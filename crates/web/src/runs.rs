@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use crate::answer::Trouble;
 use crate::program::Running;
+use crate::steps;
 
 /// Events of a run that are kept. A test makes one or two a second.
 const MAX_EVENTS: usize = 10_000;
@@ -23,9 +24,8 @@ const MAX_RUNS: usize = 50;
 /// The most of an error message that is shown, bytes.
 const MAX_ERROR_BYTES: u64 = 16 << 10;
 
-/// Events that pages show. Others, such as every sample of every flow, are large.
-const SHOWN: [&str; 8] =
-    ["connected", "opened", "began", "interval", "ended", "note", "trial-began", "change-began"];
+/// Events of one run that pages show. Others, such as every sample of every flow, are large.
+const SHOWN: [&str; 6] = ["connected", "opened", "began", "interval", "ended", "note"];
 
 /// All runs.
 #[derive(Default)]
@@ -275,11 +275,17 @@ impl Run {
         self.changed.send_modify(|count| *count += 1);
     }
 
-    /// Keeps an event if pages show those of this `name`.
+    /// Keeps an event if pages show those of this `name`; of an event of several runs, what they show of it.
     fn enter(&self, name: Option<&str>, line: String) {
-        if name.is_none_or(|name| !SHOWN.contains(&name)) {
-            return;
+        let Some(name) = name else { return };
+        if SHOWN.contains(&name) {
+            self.keep(line);
+        } else if let Some(shown) = steps::shown(name, &line) {
+            self.keep(shown);
         }
+    }
+
+    fn keep(&self, line: String) {
         let mut state = self.lock();
         if state.events.len() < MAX_EVENTS {
             state.events.push(line);

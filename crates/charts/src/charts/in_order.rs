@@ -93,7 +93,7 @@ fn plot(comparison: &Comparison) -> Plot {
     let layers =
         arms.flat_map(|(number, arm)| layers(comparison, number, arm_name(comparison, arm)));
     let rates = comparison.trials.iter().filter_map(|run| Some(run.goodput_bits_per_s.value()?.0));
-    let x = Axis { title: "", range: 0.5..comparison.trials.len() as f64 + 0.5, label: number };
+    let x = Axis { title: "", range: 0.0..comparison.trials.len() as f64 + 1.0, label: number };
     let y = Axis { title: "", range: 0.0..rates.fold(1.0, f64::max) * 1.1, label: words::rate };
     Plot { height: 260, x, y, layers: layers.collect() }
 }

@@ -17,6 +17,7 @@ use crate::answer::{Answer, Trouble};
 use crate::graph::Lines;
 use crate::layout::{plain, table};
 use crate::program::Program;
+use crate::progress::Progress;
 use crate::runs::{End, Run};
 
 /// Longest target, bytes: names and paths are shorter.
@@ -107,6 +108,8 @@ fn run(visit: &Visit) -> Result<Answer, Trouble> {
     let intervals: Vec<_> = lines.iter().filter_map(|line| interval(line)).collect();
     let mut graph = Lines::default();
     intervals.iter().for_each(|interval| interval.draw(&mut graph));
+    let mut progress = Progress::default();
+    let is_several = lines.iter().filter(|line| progress.enter(line)).count() > 0;
     let rows = html! { @for interval in &intervals { tr { @for cell in interval.cells() { td { (cell) } } } } };
     let state = match &end {
         None => html! { "Running." },
@@ -114,21 +117,32 @@ fn run(visit: &Visit) -> Result<Answer, Trouble> {
     };
     let stop = format!("/tests/{}/stop", run.number);
     Ok(Answer::page(
-        format!("Test of {}", run.target),
+        title(&run),
         html! {
             p #state role="status" { (state) }
             @if end.is_none() {
                 noscript { p { "Reload this page to see more." } }
                 @if visit.who.known && run.is_own() { div #stop { (visit.who.form(&stop, "Stop", &html! {})) } }
             }
-            (graph.picture())
-            div #intervals { (table("Intervals", &["From", "To", "Goodput", "Direction"], &rows)) }
+            div #progress { (progress.markup()) }
+            div #over-time hidden[is_several && intervals.is_empty()] {
+                (graph.picture())
+                div #intervals { (table("Intervals", &["From", "To", "Goodput", "Direction"], &rows)) }
+            }
             @if end.is_none() {
                 script src="/live.js" data-events={ "/tests/" (run.number) "/events?known=" (known) }
                     data-points=(graph.data()) data-ends=(Lines::ends()) {}
             }
         },
     ))
+}
+
+/// What runs, and of what.
+fn title(run: &Run) -> String {
+    match run.command() {
+        None | Some("test") => format!("Test of {}", run.target),
+        Some(command) => format!("goodput {command} of {}", run.target),
+    }
 }
 
 /// An interval of a test, seconds since its beginning.
@@ -199,16 +213,12 @@ fn events(visit: &Visit) -> Result<Answer, Trouble> {
     let program = Arc::clone(visit.program);
     let (mut sender, body) = Channel::<Bytes, std::convert::Infallible>::new(1);
     tokio::runtime::Handle::current().spawn(async move {
-        let mut known = known.unwrap_or(0);
+        let mut told = Told::until(known.unwrap_or(0), &run);
         let mut changes = run.changes();
         loop {
             changes.mark_unchanged();
-            let (new, end) = run.since(known);
-            let mut text = String::new();
-            for line in new {
-                known += 1;
-                text += &format!("id: {known}\ndata: {line}\n\n");
-            }
+            let (new, end) = run.since(told.events);
+            let mut text = told.tell(&new);
             let has_ended = end.is_some();
             if let Some(end) = end {
                 let found = found_at_the_end(end, &run, &program).await;
@@ -225,6 +235,41 @@ fn events(visit: &Visit) -> Result<Answer, Trouble> {
         }
     });
     Ok(Answer::Events(body.boxed_unsync()))
+}
+
+/// What a browser has been told.
+struct Told {
+    /// How many events.
+    events: usize,
+    progress: Progress,
+}
+
+impl Told {
+    /// A browser that knows this many events of a run.
+    fn until(known: usize, run: &Run) -> Self {
+        let mut progress = Progress::default();
+        let (lines, _) = run.since(0);
+        for line in lines.iter().take(known) {
+            progress.enter(line);
+        }
+        Self { events: known.min(lines.len()), progress }
+    }
+
+    /// These events, and what they change of the progress, which is made here alone.
+    fn tell(&mut self, new: &[String]) -> String {
+        let mut text = String::new();
+        let mut has_changed = false;
+        for line in new {
+            self.events += 1;
+            has_changed |= self.progress.enter(line);
+            text += &format!("id: {}\ndata: {line}\n\n", self.events);
+        }
+        if has_changed {
+            let shown = json!(self.progress.markup().into_string());
+            text += &format!("event: progress\ndata: {shown}\n\n");
+        }
+        text
+    }
 }
 
 /// How a run ended, from the history: in a thread that may wait for the disk.

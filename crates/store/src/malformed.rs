@@ -1,0 +1,76 @@
+//! Why a text is no record, in words: a parser speaks of types of Rust, which nobody outside this program knows.
+
+use serde_json::Error;
+use serde_json::error::Category;
+
+/// What is wrong, and where.
+pub(crate) fn in_words(why: &Error) -> String {
+    let place = match why.line() {
+        0 => String::new(),
+        line => format!(" at line {line} column {}", why.column()),
+    };
+    match why.classify() {
+        Category::Eof if (why.line(), why.column()) <= (1, 0) => "it is empty".into(),
+        Category::Eof => format!("it ends in the middle{place}; copy the whole of it again"),
+        Category::Syntax | Category::Io => format!("it is not JSON{place}"),
+        Category::Data => format!("{}{place}", value(&why.to_string())),
+    }
+}
+
+/// What is wrong with a value, by the words of `serde`.
+fn value(text: &str) -> String {
+    let text = text.split(" at line ").next().unwrap_or(text);
+    let found = text.split(", expected ").next().unwrap_or(text);
+    let is = |prefix| found.strip_prefix(prefix);
+    if let Some(name) = is("missing field ") {
+        format!("it has no {name}")
+    } else if let Some(name) = is("duplicate field ") {
+        format!("it has {name} twice")
+    } else if let Some(word) = is("unknown variant ") {
+        format!("this goodput does not know {word}")
+    } else if let Some(found) = is("invalid type: ").or(is("invalid value: ")) {
+        format!("a record has something else there than {found}")
+    } else {
+        "a record has something else there".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "only errors are made of it")]
+    struct Head {
+        format: u32,
+        word: Option<Word>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    enum Word {
+        Known,
+    }
+
+    #[test]
+    fn no_word_of_rust_is_left() {
+        for (text, said) in [
+            ("", "it is empty"),
+            ("{\"format\"", "it ends in the middle at line 1 column 9; copy the whole of it again"),
+            ("hello", "it is not JSON at line 1 column 1"),
+            ("{}", "it has no `format` at line 1 column 2"),
+            ("[]", "a record has something else there at line 1 column 2"),
+            ("7", "a record has something else there than integer `7` at line 1 column 1"),
+            (
+                "{\"format\":-1}",
+                "a record has something else there than integer `-1` at line 1 column 12",
+            ),
+            ("{\"format\":1,\"format\":1}", "it has `format` twice at line 1 column 20"),
+            ("{\"format\":1,\"word\":\"x\"}", "this goodput does not know `x` at line 1 column 22"),
+        ] {
+            let why = serde_json::from_str::<Head>(text).unwrap_err();
+            assert_eq!(in_words(&why), said, "{why}");
+        }
+    }
+}

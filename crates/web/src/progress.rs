@@ -1,0 +1,239 @@
+//! How far several runs have got, on the page that follows them: what runs, what is decided, and how long it may take.
+
+use std::collections::BTreeMap;
+
+use goodput_model::{BitRate, Difference, median};
+use maud::{Markup, html};
+
+use crate::layout::{plain, table};
+use crate::steps::{Change, Outlook, Step, Trial, Tried};
+
+/// The state by the events so far. No clock is read: the times are those of the last event.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// What goes on, unless it is one comparison.
+    now: Option<String>,
+    outlook: Option<Outlook>,
+    /// The values of the arm that runs.
+    running: Vec<String>,
+    /// The arms of the present comparison, by their numbers.
+    arms: BTreeMap<usize, Arm>,
+    /// What was tried, with its outcome, the newest last.
+    tried: Vec<[String; 2]>,
+}
+
+#[derive(Debug, Default)]
+struct Arm {
+    values: Vec<String>,
+    /// Of the runs that count, bit/s.
+    rates: Vec<f64>,
+    /// The newest run.
+    last: String,
+}
+
+impl Progress {
+    /// Takes a line of JSON. Returns whether it is about several runs.
+    pub fn enter(&mut self, line: &str) -> bool {
+        let step = serde_json::from_str(line);
+        step.map(|step| self.take(step)).is_ok()
+    }
+
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::BlockBegan(outlook) => self.outlook = Some(outlook),
+            Step::TrialBegan { values } => self.running = values,
+            Step::TrialEnded { values, trial } => self.ran(values, trial),
+            Step::ChangeBegan { change, waiting } => {
+                let waiting =
+                    if waiting > 0 { format!("; {waiting} more to try") } else { String::new() };
+                self.begin(format!("Tries {}{waiting}.", shown(&change)));
+            }
+            Step::ChangeEnded { step: Tried { change, outcome } } => {
+                self.tried.push([shown(&change), outcome.to_string()]);
+            }
+            Step::ProofBegan { changes } => {
+                let noun = if changes == 1 { "change" } else { "changes" };
+                self.begin(format!("Compares {changes} {noun} with the start."));
+            }
+            Step::RateBegan { rate_bits_per_s, confirms } => {
+                let rate = rate_bits_per_s.map_or("all it can".into(), |rate| rate.to_string());
+                self.now = Some(format!("{} {rate}.", if confirms { "Confirms" } else { "Tries" }));
+            }
+            Step::RateTried { trial } => {
+                let outcome = if trial.passed { "enough arrived" } else { "too much was lost" };
+                let outcome = format!("{outcome}: {:.2} % lost", trial.lost_percent);
+                self.tried.push([trial.sent_bits_per_s.to_string(), outcome]);
+            }
+        }
+    }
+
+    /// Another comparison begins.
+    fn begin(&mut self, now: String) {
+        *self = Self { now: Some(now), tried: std::mem::take(&mut self.tried), ..Self::default() };
+    }
+
+    fn ran(&mut self, values: Vec<String>, trial: Trial) {
+        let rate = trial.goodput_bits_per_s.get().map_err(|why| why.to_string());
+        let arm = self.arms.entry(trial.arm).or_default();
+        arm.values = values;
+        arm.last = match (rate, trial.discarded) {
+            (Ok(rate), Some(why)) => format!("{rate} (not counted: {why})"),
+            (Err(why), _) => why,
+            (Ok(rate), None) => {
+                arm.rates.push(rate.0);
+                rate.to_string()
+            }
+        };
+        self.running.clear();
+    }
+
+    /// What a page shows; nothing before an event of several runs.
+    pub fn markup(&self) -> Markup {
+        html! {
+            @if let Some(now) = &self.now { p { (plain(now)) } }
+            @if let Some(outlook) = &self.outlook { p { (how_far(outlook)) } }
+            @if !self.running.is_empty() { p { "Now: " (plain(&self.running.join(" "))) "." } }
+            @if !self.arms.is_empty() { (table("The runs so far", &["Arm", "Runs that count", "Median", "Against the baseline", "Newest run", "Judged"], &self.rows())) }
+            @if !self.tried.is_empty() { (table("Tried so far", &["What", "Outcome"], &html! {
+                @for row in &self.tried { tr { @for cell in row { td { (plain(cell)) } } } }
+            })) }
+        }
+    }
+
+    fn rows(&self) -> Markup {
+        html! {
+            @for (number, arm) in &self.arms {
+                tr {
+                    th scope="row" { (plain(&arm.values.join(" "))) }
+                    td { (arm.rates.len()) }
+                    td.rate { (arm.median().map_or("none yet".into(), |rate| BitRate(rate).to_string())) }
+                    td { (self.against(*number, arm)) }
+                    td { (plain(&arm.last)) }
+                    td { (self.judged(*number, arm)) }
+                }
+            }
+        }
+    }
+
+    /// The difference of the medians so far.
+    fn against(&self, number: usize, arm: &Arm) -> String {
+        let base = self.arms.get(&0).and_then(Arm::median).filter(|base| *base > 0.0);
+        match (number, base, arm.median()) {
+            (0, ..) => "the baseline".into(),
+            (_, Some(base), Some(rate)) => Difference((rate / base - 1.0) * 100.0).to_string(),
+            _ => "not yet".into(),
+        }
+    }
+
+    fn judged(&self, number: usize, arm: &Arm) -> String {
+        let decided = self.outlook.iter().flat_map(|outlook| &outlook.decided);
+        let mut decided = decided.filter(|decided| decided.values == arm.values);
+        match (number, decided.next()) {
+            (0, _) => String::new(),
+            (_, Some(decided)) => decided.judgement.in_words(["better", "worse"]),
+            _ => "not yet".into(),
+        }
+    }
+}
+
+impl Arm {
+    fn median(&self) -> Option<f64> {
+        median(self.rates.iter().copied())
+    }
+}
+
+fn shown(change: &Change) -> String {
+    format!("{}={}", change.setting, change.to)
+}
+
+/// `Block 2 of 6; then the arms are judged, in about 1:05 min. It takes at most 3:20 min more.`
+fn how_far(outlook: &Outlook) -> String {
+    let Outlook { block, judged_after_block, judged_in_s, at_most_s, .. } = outlook;
+    let block = match (block, judged_after_block) {
+        (0, _) => "The warm-up".into(),
+        (block, Some(last)) => format!("Block {block} of {last}"),
+        (block, None) => format!("Block {block}"),
+    };
+    let judged = judged_in_s.map(|s| format!("; the arms are judged in about {}", minutes(s)));
+    let judged = judged.unwrap_or_default();
+    format!("{block} began{judged}. From then on it takes at most {}.", minutes(*at_most_s))
+}
+
+fn minutes(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    if whole < 60 { format!("{whole} s") } else { format!("{}:{:02} min", whole / 60, whole % 60) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(lines: &[&str]) -> String {
+        let mut progress = Progress::default();
+        for line in lines {
+            assert!(progress.enter(line), "{line}");
+        }
+        progress.markup().into_string()
+    }
+
+    const BLOCK: &str = r#"{"event":"block-began","block":2,"judged_after_block":6,"judged_in_s":65.2,"at_most_s":200.0,
+        "open":1,"decided":[{"values":["<b>"],"judgement":"better"}]}"#;
+
+    fn ran(values: &str, arm: usize, rate: &str, discarded: &str) -> String {
+        format!(
+            r#"{{"event":"trial-ended","values":["{values}"],"trial":{{"block":1,"arm":{arm},
+            "goodput_bits_per_s":{rate},"cpu_s_per_gb":1.0,"limit":"x","witnesses":{{}},"discarded":{discarded}}}}}"#
+        )
+    }
+
+    #[test]
+    fn a_comparison_says_what_runs_what_is_decided_and_how_long_it_may_take() {
+        let runs = [
+            ran("4K", 0, "5e8", "\"warm-up\""),
+            ran("4K", 0, "1e9", "null"),
+            ran("<b>", 1, "2e9", "null"),
+        ];
+        let [warm_up, base, arm] = runs.each_ref().map(String::as_str);
+        let shown = text(&[warm_up]);
+        assert!(shown.contains("500 Mbit/s (not counted: warm-up)"), "{shown}");
+        let now = r#"{"event":"trial-began","values":["4K"]}"#;
+        let shown = text(&[warm_up, base, arm, BLOCK, now]);
+        for part in [
+            "Block 2 of 6 began; the arms are judged in about 1:05 min. From then on it takes at most 3:20 min.",
+            "Now: 4K.",
+            "the baseline",
+            "+100.0 %",
+            "<td>better</td>",
+            "&lt;b&gt;",
+        ] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        assert!(!shown.contains("<b>"), "{shown}");
+    }
+
+    #[test]
+    fn a_tuning_and_a_search_list_what_was_tried() {
+        let change = r#""change":{"setting":{"end":"near","name":"chunk","scope":null},"from":null,"to":"1M","why":"x"}"#;
+        let began = format!(r#"{{"event":"change-began",{change},"rule":"r","waiting":2}}"#);
+        let ended = format!(
+            r#"{{"event":"change-ended","step":{{{change},"rule":"r","outcome":"kept","comparison":{{}}}}}}"#
+        );
+        let shown = text(&[&began, &ended, r#"{"event":"proof-began","changes":1}"#]);
+        assert!(shown.contains("chunk=1M") && shown.contains("<td>kept</td>"), "{shown}");
+        assert!(shown.contains("Compares 1 change with the start."), "{shown}");
+        assert!(text(&[&began]).contains("Tries chunk=1M; 2 more to try."));
+        let tried = r#"{"event":"rate-tried","datagram_bytes":1,"trial":{"sent_bits_per_s":1e9,"lost_percent":1.5,"passed":false}}"#;
+        let shown =
+            text(&[r#"{"event":"rate-began","rate_bits_per_s":null,"confirms":false}"#, tried]);
+        assert!(shown.contains("Tries all it can.") && shown.contains("1.50 % lost"), "{shown}");
+    }
+
+    #[test]
+    fn what_is_no_such_event_changes_nothing() {
+        let mut progress = Progress::default();
+        for line in ["", "{}", r#"{"event":"began"}"#, r#"{"event":"trial-began"}"#, "[1]"] {
+            assert!(!progress.enter(line), "{line}");
+        }
+        assert_eq!(progress.markup().into_string(), "");
+    }
+}
