@@ -125,6 +125,7 @@ fn settled(
         Some(Settled::Decided)
     } else if looks.is_due(blocks)
         && primary.effect.as_ref().is_some_and(|effect| is_precise(design, effect))
+        && primary.effect.as_ref().is_some_and(shows_direction)
         && others_are_decided()
     {
         Some(Settled::Precise)

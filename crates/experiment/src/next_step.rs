@@ -294,6 +294,16 @@ mod tests {
     }
 
     #[test]
+    fn what_shows_no_direction_goes_on_although_it_is_known_precisely() {
+        // The differences lie between -0.3 and 2.7 %, so that neither zero nor the threshold is ruled out early.
+        let small = |block: u32, arm: usize| 100.0 + [0.0, [-0.3, 2.7][block as usize % 2]][arm];
+        let (done, why) = follow(&Design::default(), small);
+        assert!(!matches!(why, StopReason::Precise { .. }), "{why}");
+        let effect = analyse(&Design::default(), &done).swap_remove(1).goodput.unwrap();
+        assert_ne!(effect.judgement, goodput_model::Judgement::Inconclusive, "{effect:?}");
+    }
+
+    #[test]
     fn the_question_for_the_slowest_part_is_followed_to_its_end() {
         let design = Design { is_about_parts: true, ..Design::default() };
         // The arms soon differ much; the source and the network little.
