@@ -19,6 +19,7 @@ mod saving;
 mod target;
 mod tasks;
 mod thin;
+mod trouble;
 mod waiting;
 
 use std::cell::RefCell;
@@ -36,6 +37,7 @@ use self::here::Here;
 use self::outbox::Outbox;
 use self::purse::Purse;
 use self::saving::Saving;
+use self::trouble::Trouble;
 use super::held::{Held, Taken};
 use super::places::{BEAT, EXPIRY, Places, trusted};
 use crate::args::FleetAgentArgs;
@@ -44,7 +46,7 @@ use crate::commands::notifier::Notifier;
 use crate::data_dirs::{history, state_dir};
 use crate::exit::Exit;
 use crate::history_thread::HistoryThread;
-use crate::{exit, screen};
+use crate::screen;
 
 /// Works until a signal comes.
 pub(super) fn run(args: &FleetAgentArgs, state: Option<PathBuf>) -> Result<Exit> {
@@ -112,25 +114,17 @@ async fn serve(
 
 /// Says what is left of the budget, as it changes; while nobody knows, what was said last. Never ends.
 async fn announce<T>(here: &Here<'_>, mut announcement: Announcement) -> Result<T> {
-    let mut trouble = None;
+    let mut trouble = Trouble::default();
     loop {
         tokio::time::sleep(BEAT).await;
         match here.limits().await {
             Ok(limits) => {
-                trouble = None;
+                trouble.is_over();
                 announcement.limits = limits;
                 here.held.say(serde_json::to_value(&announcement)?);
             }
-            Err(why) => complain(&mut trouble, exit::in_words(&why)),
+            Err(why) => trouble.say(&why),
         }
-    }
-}
-
-/// Says what is wrong, once until it changes.
-fn complain(said: &mut Option<String>, why: String) {
-    if said.as_ref() != Some(&why) {
-        screen::say(format_args!("goodput: {why}"));
-        *said = Some(why);
     }
 }
 

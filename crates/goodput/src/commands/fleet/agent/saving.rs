@@ -8,7 +8,7 @@ use goodput_model::Record;
 use goodput_store::read_record;
 use tokio::time::sleep;
 
-use super::complain;
+use super::trouble::Trouble;
 use super::waiting::Waiting;
 use crate::commands::fleet::in_history::keep;
 use crate::commands::fleet::places::BEAT;
@@ -61,11 +61,11 @@ impl Saving {
 
     /// Saves what waits as soon as the history takes it. Never ends.
     pub async fn go_on<T>(&self) -> T {
-        let mut trouble = None;
+        let mut trouble = Trouble::default();
         loop {
             match self.save_all().await {
-                Ok(()) => trouble = None,
-                Err(why) => complain(&mut trouble, exit::in_words(&why)),
+                Ok(()) => trouble.is_over(),
+                Err(why) => trouble.say(&why),
             }
             sleep(BEAT).await;
         }
