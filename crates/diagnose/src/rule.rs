@@ -25,6 +25,8 @@ pub struct Rule {
     pub witness: fn(&View) -> Result<f64, Missing>,
     /// Name of the witness, with its unit.
     pub witness_name: &'static str,
+    /// The witness in English, and the unit that follows its value: `bytes in headers`, ` %`.
+    pub witness_words: (&'static str, &'static str),
     /// The rule's own source text; its header is the rule's page.
     pub source: &'static str,
 }

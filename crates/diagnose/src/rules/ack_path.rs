@@ -49,6 +49,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "way_back_us",
+    witness_words: ("time of the way back", " µs"),
     source: include_str!("ack_path.rs"),
 };
 

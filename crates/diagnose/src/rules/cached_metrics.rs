@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "crawling_from_the_start_percent",
+    witness_words: ("time crawling, from the start", " %"),
     source: include_str!("cached_metrics.rs"),
 };
 

@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "between_answers_percent",
+    witness_words: ("time between answers and the next calls", " %"),
     source: include_str!("calls_in_flight.rs"),
 };
 

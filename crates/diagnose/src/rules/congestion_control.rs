@@ -46,6 +46,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "crawling_percent",
+    witness_words: ("time crawling", " %"),
     source: include_str!("congestion_control.rs"),
 };
 

@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "reconnecting_percent",
+    witness_words: ("time connecting again", " %"),
     source: include_str!("connection_breaks.rs"),
 };
 

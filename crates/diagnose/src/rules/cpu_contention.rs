@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "cpu_wait_percent",
+    witness_words: ("time waiting for a CPU", " %"),
     source: include_str!("cpu_contention.rs"),
 };
 

@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "clock_lacking_percent",
+    witness_words: ("CPU clock missing", " %"),
     source: include_str!("cpu_frequency.rs"),
 };
 

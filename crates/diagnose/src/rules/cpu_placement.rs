@@ -41,6 +41,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "ends_far_from_their_card",
+    witness_words: ("ends far from their card", ""),
     source: include_str!("cpu_placement.rs"),
 };
 

@@ -39,6 +39,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "throttled_percent",
+    witness_words: ("time throttled by a quota", " %"),
     source: include_str!("cpu_quota.rs"),
 };
 

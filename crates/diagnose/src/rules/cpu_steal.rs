@@ -36,6 +36,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "stolen_percent",
+    witness_words: ("working time taken by the hypervisor", " %"),
     source: include_str!("cpu_steal.rs"),
 };
 

@@ -45,6 +45,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "rate_before_of_after",
+    witness_words: ("rate before the step over the rate after it", ""),
     source: include_str!("credit_bucket.rs"),
 };
 

@@ -49,6 +49,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "late_collisions_and_broken_frames_per_million_packets",
+    witness_words: ("late collisions and broken frames per million packets", ""),
     source: include_str!("duplex_mismatch.rs"),
 };
 
@@ -149,7 +150,7 @@ fn found(
         .found()
 }
 
-/// Late collisions and broken frames of both ends' cables, per second.
+/// Late collisions of both ends' cables per million frames sent, and their broken frames per million that arrived.
 fn witness(view: &View) -> Result<f64, Missing> {
     let of = |side: &Side| -> Result<f64, Missing> {
         let broken = side.broken_frames().and_then(|frames| side.per_million_arrived(frames));

@@ -45,6 +45,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "marked_percent",
+    witness_words: ("packets marked", " %"),
     source: include_str!("ecn_marking.rs"),
 };
 

@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "fragments_per_datagram",
+    witness_words: ("fragments per datagram", ""),
     source: include_str!("fragmentation.rs"),
 };
 

@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "broken_frames_per_million_packets",
+    witness_words: ("broken frames per million packets", ""),
     source: include_str!("frame_errors.rs"),
 };
 
@@ -70,7 +71,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
-/// Broken frames per second.
+/// Broken frames per million that arrived.
 fn witness(view: &View) -> Result<f64, Missing> {
     view.receiver.per_million_arrived(view.receiver.broken_frames()?)
 }

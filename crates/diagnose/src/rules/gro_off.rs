@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "arrived_packets_per_mb",
+    witness_words: ("packets that arrived per MB", ""),
     source: include_str!("gro_off.rs"),
 };
 

@@ -45,6 +45,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "ring_drops_per_million_packets",
+    witness_words: ("packets dropped at the ring per million", ""),
     source: include_str!("host_interconnect.rs"),
 };
 
@@ -82,7 +83,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
-/// Frames that the receiver's card missed, per second.
+/// Frames that the receiver's card missed, per million that arrived.
 fn witness(view: &View) -> Result<f64, Missing> {
     view.receiver.per_million_arrived(view.receiver.ring_drops()?)
 }

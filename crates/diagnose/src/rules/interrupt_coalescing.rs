@@ -44,6 +44,10 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "waits_of_round_trip_or_interrupts_for_each_packet_percent",
+    witness_words: (
+        "waits as a share of the round trip, or interrupts as a share of the packets",
+        " %",
+    ),
     source: include_str!("interrupt_coalescing.rs"),
 };
 

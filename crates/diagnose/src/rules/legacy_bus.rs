@@ -45,6 +45,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "bus_percent",
+    witness_words: ("goodput as a share of the bus", " %"),
     source: include_str!("legacy_bus.rs"),
 };
 

@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "goodput_of_link_percent",
+    witness_words: ("goodput as a share of the link", " %"),
     source: include_str!("line_rate.rs"),
 };
 

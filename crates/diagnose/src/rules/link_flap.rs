@@ -47,6 +47,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "carrier_changes",
+    witness_words: ("changes of the carrier", ""),
     source: include_str!("link_flap.rs"),
 };
 

@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "goodput_of_present_speed_percent",
+    witness_words: ("goodput as a share of the present link speed", " %"),
     source: include_str!("link_speed.rs"),
 };
 

@@ -44,6 +44,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "local_drop_percent",
+    witness_words: ("packets dropped on this host", " %"),
     source: include_str!("local_drop.rs"),
 };
 

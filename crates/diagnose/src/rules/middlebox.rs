@@ -49,6 +49,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "changed_on_the_way",
+    witness_words: ("options changed on the way", ""),
     source: include_str!("middlebox.rs"),
 };
 

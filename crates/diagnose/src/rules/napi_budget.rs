@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "squeezes_per_million_packets",
+    witness_words: ("squeezed polls per million packets", ""),
     source: include_str!("napi_budget.rs"),
 };
 
@@ -103,7 +104,7 @@ fn larger(side: &Side, name: &str, times: u64) -> Option<Change> {
     Some(of_host(side, name, None, values, "more packets in one round of polling"))
 }
 
-/// Times a second that softirqs of the receiving host ran out of budget.
+/// Times that softirqs of the receiving host ran out of budget, per million packets that they processed.
 fn witness(view: &View) -> Result<f64, Missing> {
     view.receiver.per_million_processed(view.receiver.grown(SOFTNET_SQUEEZED)? as f64)
 }

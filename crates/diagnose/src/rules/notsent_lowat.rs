@@ -44,6 +44,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "dry_while_writer_waits_percent",
+    witness_words: ("time with nothing to send while the writer waits", " %"),
     source: include_str!("notsent_lowat.rs"),
 };
 

@@ -46,6 +46,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "sent_packets_per_mb",
+    witness_words: ("packets sent per MB", ""),
     source: include_str!("offload_off.rs"),
 };
 

@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "goodput_of_cap_percent",
+    witness_words: ("goodput as a share of the pacing cap", " %"),
     source: include_str!("pacing_cap.rs"),
 };
 

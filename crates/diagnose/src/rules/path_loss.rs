@@ -54,6 +54,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "loss_limited_percent",
+    witness_words: ("goodput as a share of what the losses allow", " %"),
     source: include_str!("path_loss.rs"),
 };
 

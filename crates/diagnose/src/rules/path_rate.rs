@@ -49,6 +49,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "path_percent",
+    witness_words: ("time at the path's rate", " %"),
     source: include_str!("path_rate.rs"),
 };
 

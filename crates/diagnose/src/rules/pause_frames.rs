@@ -47,6 +47,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "pauses_per_million_packets",
+    witness_words: ("pause frames per million packets", ""),
     source: include_str!("pause_frames.rs"),
 };
 
@@ -120,7 +121,7 @@ fn standstill(view: &View) -> Result<bool, Missing> {
     Ok(lost < MIN_HEAVY_LOSS_SHARE && path_share(view)? >= MIN_LIMITING_TIME_SHARE)
 }
 
-/// Pause frames that the sender's card received, per second.
+/// Pause frames that the sender's card received, per million packets that it sent.
 fn witness(view: &View) -> Result<f64, Missing> {
     view.sender.per_million_sent(view.sender.pauses_received()?)
 }

@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "pcie_percent",
+    witness_words: ("goodput as a share of the PCIe link", " %"),
     source: include_str!("pcie_link.rs"),
 };
 

@@ -47,6 +47,7 @@ pub const RULE: Rule = Rule {
     check,
     witness: unanswered_percent,
     witness_name: "unanswered_percent",
+    witness_words: ("large packets without an answer", " %"),
     source: include_str!("pmtu_black_hole.rs"),
 };
 

@@ -56,6 +56,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "retransmitted_percent",
+    witness_words: ("bytes sent again", " %"),
     source: include_str!("policer.rs"),
 };
 

@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "busiest_cpu_softirq_percent",
+    witness_words: ("busiest CPU in softirqs", " %"),
     source: include_str!("queue_imbalance.rs"),
 };
 

@@ -47,6 +47,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "queue_delay_us",
+    witness_words: ("delay in the queue", " µs"),
     source: include_str!("queue_too_long.rs"),
 };
 

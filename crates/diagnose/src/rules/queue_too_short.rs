@@ -60,6 +60,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "queue_drop_percent",
+    witness_words: ("packets dropped by the queue", " %"),
     source: include_str!("queue_too_short.rs"),
 };
 

@@ -44,6 +44,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "segments_dropped_by_sockets",
+    witness_words: ("segments dropped by sockets", ""),
     source: include_str!("receive_prune.rs"),
 };
 

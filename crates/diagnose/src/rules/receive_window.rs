@@ -46,6 +46,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: WITNESS_NAME,
+    witness_words: ("time stopped by the receive window", " %"),
     source: include_str!("receive_window.rs"),
 };
 

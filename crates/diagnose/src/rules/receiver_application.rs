@@ -41,6 +41,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "reader_not_waiting_percent",
+    witness_words: ("time in which the reader was not waiting", " %"),
     source: include_str!("receiver_application.rs"),
 };
 

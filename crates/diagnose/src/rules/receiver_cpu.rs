@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "receiver_cpu_us_per_mb",
+    witness_words: ("CPU time of the receiver per MB", " µs"),
     source: include_str!("receiver_cpu.rs"),
 };
 

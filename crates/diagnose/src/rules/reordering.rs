@@ -49,6 +49,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "reordered_percent",
+    witness_words: ("packets out of order", " %"),
     source: include_str!("reordering.rs"),
 };
 

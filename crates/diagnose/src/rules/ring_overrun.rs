@@ -47,6 +47,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "ring_drops_per_million_packets",
+    witness_words: ("packets dropped at the ring per million", ""),
     source: include_str!("ring_overrun.rs"),
 };
 
@@ -89,7 +90,7 @@ fn larger(side: &Side, device: &str) -> Option<Change> {
     (most > now).then(|| of_host(side, "ring.rx", Some(device), values, why))
 }
 
-/// Frames that found no descriptor, per second.
+/// Frames that found no descriptor, per million that arrived.
 fn witness(view: &View) -> Result<f64, Missing> {
     view.receiver.per_million_arrived(view.receiver.ring_drops()?)
 }

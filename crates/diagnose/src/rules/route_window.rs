@@ -39,6 +39,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "rwnd_limited_percent",
+    witness_words: ("time stopped by the receive window", " %"),
     source: include_str!("route_window.rs"),
 };
 

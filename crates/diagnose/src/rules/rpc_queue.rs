@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "calls_queued_percent",
+    witness_words: ("calls that waited in the queue", " %"),
     source: include_str!("rpc_queue.rs"),
 };
 

@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "timeout_percent",
+    witness_words: ("time in time-outs", " %"),
     source: include_str!("rto_bound.rs"),
 };
 

@@ -41,6 +41,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: WITNESS_NAME,
+    witness_words: ("time repairing losses without SACK", " %"),
     source: include_str!("sack_off.rs"),
 };
 

@@ -44,6 +44,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "send_buffer_percent",
+    witness_words: ("time stopped by the send buffer", " %"),
     source: include_str!("send_buffer.rs"),
 };
 

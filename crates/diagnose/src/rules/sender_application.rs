@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "application_percent",
+    witness_words: ("time waiting for the sending application", " %"),
     source: include_str!("sender_application.rs"),
 };
 

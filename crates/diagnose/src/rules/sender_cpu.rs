@@ -41,6 +41,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "sender_cpu_us_per_mb",
+    witness_words: ("CPU time of the sender per MB", " µs"),
     source: include_str!("sender_cpu.rs"),
 };
 

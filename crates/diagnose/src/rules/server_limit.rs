@@ -48,6 +48,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "held_by_limit_percent",
+    witness_words: ("time held by the server's limit", " %"),
     source: include_str!("server_limit.rs"),
 };
 

@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "reader_waiting_percent",
+    witness_words: ("time in which the reader was waiting", " %"),
     source: include_str!("server_or_path.rs"),
 };
 

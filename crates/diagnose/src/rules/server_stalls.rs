@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "server_silent_percent",
+    witness_words: ("time in which the server was silent", " %"),
     source: include_str!("server_stalls.rs"),
 };
 

@@ -47,6 +47,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "first_fetch_percent_of_others",
+    witness_words: ("first fetch as a share of the later ones", " %"),
     source: include_str!("server_storage.rs"),
 };
 

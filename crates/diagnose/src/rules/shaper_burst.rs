@@ -57,6 +57,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "waits_and_drops_per_100_packets",
+    witness_words: ("waits and drops per 100 packets", ""),
     source: include_str!("shaper_burst.rs"),
 };
 

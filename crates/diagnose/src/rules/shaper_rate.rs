@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "goodput_of_shaper_percent",
+    witness_words: ("goodput as a share of the shaper's rate", " %"),
     source: include_str!("shaper_rate.rs"),
 };
 

@@ -51,6 +51,7 @@ pub const RULE: Rule = Rule {
     check,
     witness: header_percent,
     witness_name: WITNESS_NAME,
+    witness_words: ("bytes in headers", " %"),
     source: include_str!("small_mss.rs"),
 };
 

@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "calls_per_megabyte",
+    witness_words: ("calls per MB", ""),
     source: include_str!("small_writes.rs"),
 };
 

@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "softirq_percent",
+    witness_words: ("CPU in softirqs", " %"),
     source: include_str!("softirq_saturation.rs"),
 };
 

@@ -45,6 +45,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "backlog_drops_per_million_packets",
+    witness_words: ("packets dropped at the backlog per million", ""),
     source: include_str!("softnet_backlog.rs"),
 };
 

@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "starting_percent",
+    witness_words: ("time in slow start", " %"),
     source: include_str!("startup.rs"),
 };
 

@@ -39,6 +39,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "source_wait_percent",
+    witness_words: ("time waiting for the source", " %"),
     source: include_str!("storage_read.rs"),
 };
 

@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "sink_wait_percent",
+    witness_words: ("time waiting for the sink", " %"),
     source: include_str!("storage_write.rs"),
 };
 

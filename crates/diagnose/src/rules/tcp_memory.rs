@@ -41,6 +41,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "memory_pressure_percent",
+    witness_words: ("time under memory pressure", " %"),
     source: include_str!("tcp_memory.rs"),
 };
 

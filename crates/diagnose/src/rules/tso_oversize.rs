@@ -49,6 +49,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "startup_lost_percent",
+    witness_words: ("bytes lost at the start", " %"),
     source: include_str!("tso_oversize.rs"),
 };
 

@@ -46,6 +46,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "datagrams_dropped_by_socket_percent",
+    witness_words: ("datagrams dropped by the socket", " %"),
     source: include_str!("udp_receive_buffer.rs"),
 };
 

@@ -38,6 +38,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "waiting_for_answers_percent",
+    witness_words: ("time waiting for answers", " %"),
     source: include_str!("waiting_for_answers.rs"),
 };
 

@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     check,
     witness,
     witness_name: "unscaled_percent",
+    witness_words: ("time stopped by a window without scaling", " %"),
     source: include_str!("window_scaling_off.rs"),
 };
 

@@ -4,7 +4,7 @@ use goodput_model::{
     AmountChange, ArmResult, BitRate, Bytes, Judgement, Known, Mechanism, Verdict,
 };
 
-use super::{style, witness_words};
+use super::style;
 
 /// How far the goodput may be from the prediction, as a share of the prediction: the next limit is only an estimate.
 const AS_PREDICTED: f64 = 0.10;
@@ -57,8 +57,7 @@ fn because(mechanism: &Mechanism) -> String {
 fn witness(mechanism: &Mechanism) -> String {
     let Mechanism { rule, witness_before, witness_after, .. } = mechanism;
     let known = goodput_diagnose::rules::ALL.iter().find(|known| known.id == *rule);
-    let (named, unit) =
-        known.map_or(("its measure".into(), ""), |known| witness_words::of(known.witness_name));
+    let (named, unit) = known.map_or(("its measure", ""), |known| known.witness_words);
     let value = |known: &Known<f64>| match known {
         Known::Value(value) => format!("{value:.1}{unit}"),
         Known::Missing(why) => format!("unknown ({why})"),

@@ -50,4 +50,3 @@ pub mod top;
 pub mod transfers;
 pub mod tune;
 pub mod watch;
-mod witness_words;
