@@ -8,6 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use goodput_charts::{Shown, figures, page, ticket};
 use goodput_model::Record;
+use goodput_store::RecordError;
 
 use crate::args::ReportArgs;
 use crate::data_dirs;
@@ -85,8 +86,13 @@ fn of_file(path: &Path) -> Result<Record> {
              printed)"
         )
     };
-    let text = fs::read_to_string(path).with_context(read)?;
-    goodput_store::read_record(&text).with_context(|| format!("{shown} has no record"))
+    let bytes = fs::read(path).with_context(read)?;
+    let record = String::from_utf8(bytes)
+        .map_err(|_| RecordError::Damaged)
+        .and_then(|text| goodput_store::read_record(&text));
+    record.with_context(|| {
+        format!("{shown} has no record (a file has what `goodput test HOST --json` printed)")
+    })
 }
 
 fn write_page(results: &[Shown], path: &Path) -> Result<()> {

@@ -83,8 +83,18 @@ fn all_connections_have_the_whole_terminal_and_keys() {
     let transfer = Transfer::start(Duration::from_millis(5));
     let home = Home::new();
     let top = home.goodput(&["top", "--every", "300ms", "--port", &transfer.port.to_string()]);
-    let steps = [("limited", "s"), ("share", " "), ("paused", " "), ("share", "q")];
-    let (code, ..) = played(&top, "minute", &steps);
+    let steps = [
+        ("limited", "s"),
+        ("share", " "),
+        ("paused", " "),
+        ("share", "s"),
+        ("limited", "h"),
+        ("segments", "h"),
+        ("limited", "/"),
+        ("keeps", "none\r"),
+        ("none", "q"),
+    ];
+    let (code, ..) = played(&top, "filter", &steps);
     assert_eq!(code, Some(0));
 }
 

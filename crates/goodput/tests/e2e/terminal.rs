@@ -70,7 +70,7 @@ pub fn printed(mut terminal: File, mut sees: impl FnMut(&str)) -> String {
 
 /// A key that no view knows. A key that comes in the same moment as another size is only read with the next one: crossterm
 /// returns the size, and waits for more input (`mio` reports each input once).
-const UNKNOWN_KEY: &[u8] = b"x";
+const UNKNOWN_KEY: &[u8] = b"y";
 
 /// Presses the key of each step when the view shows the step's word, and returns all that was printed. Views send only
 /// the cells that change, so the terminal gets another size for each picture, which sends all of it. `foot` is a word of

@@ -1,12 +1,12 @@
 //! `goodput history import`: results of another machine.
 
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use goodput_model::{Record, plain_char};
-use goodput_store::{Store, Wanted, read_record};
+use goodput_store::{RecordError, Store, Wanted, read_record};
 use jiff::Timestamp;
 
 use crate::exit::Exit;
@@ -41,12 +41,15 @@ pub fn run(store: &Store, files: &[PathBuf]) -> Result<Exit> {
 
 fn read(file: &Path) -> Result<Vec<Record>> {
     let shown = file.display();
-    let text = match file.as_os_str() == "-" {
-        true => io::read_to_string(io::stdin()),
-        false => fs::read_to_string(file),
+    let mut bytes = Vec::new();
+    let read = match file.as_os_str() == "-" {
+        true => io::stdin().read_to_end(&mut bytes),
+        false => File::open(file).and_then(|mut file| file.read_to_end(&mut bytes)),
     };
-    let text = text.with_context(|| format!("can't read {shown}"))?;
-    of_text(&text).with_context(|| format!("{shown} has something else than records"))
+    read.with_context(|| format!("can't read {shown}"))?;
+    let text = String::from_utf8(bytes).map_err(|_| RecordError::Damaged.into());
+    text.and_then(|text| of_text(&text))
+        .with_context(|| format!("{shown} has something else than records"))
 }
 
 /// One record, or one in each line.

@@ -126,19 +126,22 @@ impl Browser {
 
     /// Makes the window this wide, and the paper dark or light.
     pub fn look(&mut self, width: u32, dark: bool) {
+        self.show_on("", width, dark);
+    }
+
+    /// Shows pages as they are printed, on A4 paper without its margins, by a person whose screen is dark or light.
+    pub fn print(&mut self, dark: bool) {
+        const A4_PIXELS: u32 = 700;
+        self.show_on("print", A4_PIXELS, dark);
+    }
+
+    fn show_on(&mut self, media: &str, width: u32, dark: bool) {
         let size =
             json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
         self.ask("Emulation.setDeviceMetricsOverride", size);
         let scheme = if dark { "dark" } else { "light" };
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
-        self.ask("Emulation.setEmulatedMedia", json!({ "media": "", "features": features }));
-    }
-
-    /// Shows pages as they are printed, on A4 paper without its margins.
-    pub fn print(&mut self) {
-        const A4_PIXELS: u32 = 700;
-        self.look(A4_PIXELS, false);
-        self.ask("Emulation.setEmulatedMedia", json!({ "media": "print" }));
+        self.ask("Emulation.setEmulatedMedia", json!({ "media": media, "features": features }));
     }
 
     /// Runs no script of the pages that come, as a browser without JavaScript.

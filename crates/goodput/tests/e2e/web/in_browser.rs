@@ -141,6 +141,36 @@ fn a_test_in_a_terminal_is_followed() {
     assert!(found.is_empty(), "{found:?}");
 }
 
+#[test]
+fn a_comparison_in_a_terminal_shows_its_runs_while_they_are_made() {
+    let Some(mut browser) = Browser::open() else { return };
+    let (web, home) = (Web::start(&[]), Home::new());
+    let server = Server::start(&home, &[]);
+    let compare = ["compare", &server.address, "chunk=32K,64K", "-t", "1", "--max-time", "120s"];
+    let mut compare = web.home.goodput(&compare);
+    let mut compare = compare.stdout(Stdio::null()).spawn().expect("it can be started");
+    let link = "document.querySelector('main li a')";
+    wait_for("the comparison", || {
+        browser.visit(&format!("{}tests", web.url()));
+        browser.evaluate(&format!("{link} !== null")) == json!(true)
+    });
+    browser.leave_by(&format!("{link}.click()"));
+    let shown = "document.getElementById('progress').innerText";
+    for words in ["Block 1 of", "it takes at most", "Now: ", "the baseline", "not yet"] {
+        browser.wait(&format!("{shown}.includes({})", json!(words)));
+    }
+    let empty = "document.getElementById('over-time').checkVisibility()";
+    assert_eq!(browser.evaluate(empty), false, "a graph of nothing");
+    browser.look(360, true);
+    assert_eq!(browser.wider_than(360), None);
+    browser.photograph("followed-comparison");
+    let found = [browser.complaints(&web.url()), browser.problems()].concat();
+    assert!(found.is_empty(), "{found:?}");
+    kill_process(Pid::from_child(&compare), Signal::INT).expect("it runs");
+    compare.wait().expect("it is a child");
+    browser.wait("document.getElementById('state').textContent.startsWith('Ended.')");
+}
+
 fn start_and_follow(browser: &mut Browser, web: Web) {
     let home = Home::new();
     let server = Server::start(&home, &[]);

@@ -1,6 +1,6 @@
 //! The pages of `goodput report`, opened from a file as from a mail.
 
-use goodput_model::Record;
+use goodput_model::{Known, Record};
 
 use super::browser::Browser;
 use super::served::{HOSTILE, hostile};
@@ -63,7 +63,7 @@ fn every_page_is_quiet_narrow_enough_and_accessible_on_light_dark_and_printed_pa
         }
         let shown = browser.evaluate("document.querySelector('h1').textContent");
         assert!(shown.as_str().is_some_and(|text| text.contains(HOSTILE)), "{name}: {shown}");
-        browser.print();
+        browser.print(false);
         all.extend(
             wrong(&mut browser, &url, 700).iter().map(|why| format!("{name}, printed: {why}")),
         );
@@ -87,6 +87,49 @@ fn text_in_pictures_can_be_read_on_a_phone() {
                  return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b); }))";
     let least = browser.evaluate(least);
     assert!(least.as_f64().is_some_and(|pixels| pixels >= 12.0), "{least}");
+}
+
+/// Only a table may be moved to and fro.
+#[test]
+fn names_without_a_place_to_break_widen_no_page() {
+    let Some(mut browser) = Browser::open() else { return };
+    let home = Home::new();
+    browser.look(320, false);
+    for (name, text) in RECORDS {
+        let mut record: Record = serde_json::from_str(text).expect(name);
+        let long = "n".repeat(150);
+        (record.target, record.verdict.summary) = (long.clone(), long.clone());
+        record.doubts.push(long.clone());
+        record.findings.iter_mut().for_each(|finding| finding.advice.push(long.clone()));
+        for end in [&mut record.ends.near, &mut record.ends.far] {
+            let Known::Value(end) = end else { continue };
+            end.host.name.clone_from(&long);
+        }
+        if let Some(comparison) = &mut record.comparison {
+            comparison.arms.iter_mut().for_each(|arm| arm.values = vec![long.clone()]);
+        }
+        browser.visit(&page(&home, name, &[record]));
+        browser.evaluate(
+            "document.querySelectorAll('details').forEach((one) => { one.open = true; })",
+        );
+        assert_eq!(browser.wider_than(320), None, "{name}");
+    }
+}
+
+#[test]
+fn what_is_printed_is_dark_on_white() {
+    let Some(mut browser) = Browser::open() else { return };
+    let home = Home::new();
+    let url = page(&home, "compare", &[hostile(RECORDS[1].1)]);
+    browser.print(true);
+    browser.visit(&url);
+    let ink = "getComputedStyle(document.querySelector('svg text')).fill";
+    assert_eq!(browser.evaluate(ink), "rgb(1, 2, 3)");
+    let text = "getComputedStyle(document.body).color";
+    assert_eq!(browser.evaluate(text), "rgb(0, 0, 0)");
+    let hidden = "[...document.querySelectorAll('details')].filter((one) => \
+                  !one.lastElementChild.checkVisibility()).length";
+    assert_eq!(browser.evaluate(hidden), 0, "paper can't be clicked");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `goodput top`: every TCP connection of this host, by rate, with what limits it.
 
+mod look;
+
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -7,9 +9,7 @@ use anstream::adapter::strip_str;
 use anyhow::Result;
 use goodput_engine::{ConnectionWatch, EngineError, Interrupt, Summary};
 use goodput_model::Connections;
-use ratatui::crossterm::event::{
-    self, Event as Input, KeyCode, KeyEvent, KeyEventKind, KeyModifiers,
-};
+use ratatui::crossterm::event::{self, Event as Input, KeyEvent, KeyEventKind};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::Stylize;
 use ratatui::text::Line;
@@ -17,17 +17,18 @@ use ratatui::widgets::Paragraph;
 use ratatui::{DefaultTerminal, Frame};
 use tokio::time::sleep;
 
+use self::look::{Asked, KEYS, Look};
 use super::measured;
 use crate::args::TopArgs;
 use crate::exit::Exit;
-use crate::report::top::{self, Shown};
+use crate::report::top;
 use crate::screen;
 
 /// How long a key may wait.
 const KEY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The last row of the screen.
-const KEYS: &str = "q quit  space pause  o order  i idle ones  s summary of the last minute";
+/// Rows of the screen around the connections: the heading, an empty one, the table's heading, and the foot.
+const ROWS_AROUND: usize = 4;
 
 /// Shows connections until the user ends it, or once.
 pub fn run(args: &TopArgs) -> Result<Exit> {
@@ -45,22 +46,22 @@ struct View {
     watch: ConnectionWatch,
     summary: Summary,
     seen: Option<Connections>,
-    shown: Shown,
-    summed_up: bool,
-    paused: bool,
+    look: Look,
+    /// How many connections the screen shows.
+    page: usize,
     /// What is shown now: making it takes long if there are many connections.
     text: String,
 }
 
 impl View {
     fn new(args: &TopArgs) -> Self {
+        let (order, idle, summed_up) = (args.sort, args.idle, args.summary);
         Self {
             watch: ConnectionWatch::new(args.wanted()),
             summary: Summary::default(),
             seen: None,
-            shown: Shown { order: args.sort, idle: args.idle, rows: usize::MAX },
-            summed_up: args.summary,
-            paused: false,
+            look: Look { order, idle, summed_up, ..Look::default() },
+            page: 0,
             text: String::new(),
         }
     }
@@ -75,9 +76,20 @@ impl View {
 
     /// Makes the text anew, for a screen with this many rows.
     fn remake(&mut self, rows: u16) {
-        self.shown.rows = rows.into();
+        let text = match &self.seen {
+            _ if self.look.help => help(),
+            Some(seen) if !self.look.summed_up => {
+                let chosen = top::chosen(seen, self.look.order, self.look.idle, &self.look.filter);
+                let room = usize::from(rows).saturating_sub(ROWS_AROUND);
+                let part = top::part(&chosen, seen.seconds, self.look.above, room);
+                (self.look.above, self.page) = (part.above, part.shown);
+                let filter = self.look.filtered();
+                format!("{}{filter}{}\n\n{}", top::heading(seen), part.place(), part.text)
+            }
+            _ => self.text(),
+        };
         // The tables are coloured for plain output.
-        self.text = strip_str(&self.text()).to_string();
+        self.text = strip_str(&text).to_string();
     }
 
     fn print(&self, json: bool) -> io::Result<()> {
@@ -87,33 +99,24 @@ impl View {
         }
     }
 
-    /// Takes a key. Returns whether it ends the view.
-    fn press(&mut self, key: KeyEvent) -> bool {
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            // In raw mode the terminal makes no signal of it.
-            KeyCode::Char('c') if control => return true,
-            KeyCode::Char('q') => return true,
-            KeyCode::Char(' ') => self.paused = !self.paused,
-            KeyCode::Char('o') => self.shown.order = self.shown.order.next(),
-            KeyCode::Char('i') => self.shown.idle = !self.shown.idle,
-            KeyCode::Char('s') => self.summed_up = !self.summed_up,
-            _ => {}
-        }
-        false
-    }
-
+    /// All that there is, from the top.
     fn text(&self) -> String {
-        match &self.seen {
-            None => "looking at the connections twice".into(),
-            Some(seen) if self.summed_up => {
-                format!("{}\n\n{}", top::heading(seen), top::summary(&self.summary))
+        let Some(seen) = &self.seen else { return "looking at the connections twice".into() };
+        let table = match self.look.summed_up {
+            true => top::summary(&self.summary),
+            false => {
+                let chosen = top::chosen(seen, self.look.order, self.look.idle, "");
+                top::table(&chosen, seen.seconds)
             }
-            Some(seen) => {
-                format!("{}\n\n{}", top::heading(seen), top::connections(seen, self.shown))
-            }
-        }
+        };
+        format!("{}\n\n{table}", top::heading(seen))
     }
+}
+
+/// The keys, one in a row.
+fn help() -> String {
+    let line = |(keys, what): (&str, &str)| format!("{keys:<15}{what}\n");
+    KEYS.into_iter().map(line).collect()
 }
 
 /// Prints each comparison.
@@ -154,14 +157,15 @@ async fn until_quit(
     loop {
         let size = terminal.size().map_err(failed("ask for the terminal's size"))?;
         let mut is_new = drawn_on != Some(size);
-        if !view.paused && Instant::now() >= next {
+        if !view.look.paused && Instant::now() >= next {
             view.look()?;
             next = Instant::now() + Duration::from_secs_f64(args.every);
             is_new = true;
         }
         let keys = keys().map_err(failed("read keys"))?;
         is_new |= !keys.is_empty();
-        if keys.into_iter().any(|key| view.press(key)) {
+        let page = view.page;
+        if keys.into_iter().any(|key| view.look.press(key, page) == Asked::Quit) {
             return Ok(());
         }
         if is_new {
@@ -192,8 +196,7 @@ fn draw(frame: &mut Frame, view: &View) {
     let [body, foot] =
         Layout::vertical([Constraint::Min(0), Constraint::Length(1)]).areas(frame.area());
     frame.render_widget(Paragraph::new(view.text.as_str()), body);
-    let paused = if view.paused { "  paused" } else { "" };
-    frame.render_widget(Line::from(format!("{KEYS}{paused}")).dim(), foot);
+    frame.render_widget(Line::from(view.look.foot()).dim(), foot);
 }
 
 fn failed(operation: &str) -> impl FnOnce(io::Error) -> EngineError {
