@@ -235,7 +235,6 @@ pub trait System: Watch {
     fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
         // For another host: what only that host knows, such as hardware addresses, is left open.
         let far = SettingRef { end: EndName::Far, ..setting.clone() };
-        let files = goodput_settings::permanent(&far, value).unwrap_or_default();
-        files.into_iter().filter(|file| !file.file.starts_with("FreeBSD ")).collect()
+        goodput_settings::permanent(&far, value).unwrap_or_default()
     }
 }

@@ -147,8 +147,8 @@ pub fn apply_to_plan(
     }
 }
 
-/// The files that make `value` of `setting` survive a reboot, Linux first; the equivalents for FreeBSD
-/// begin with `FreeBSD`. For a setting of the plan: what the application must do.
+/// The files of the system that make `value` of `setting` survive a reboot; none if only goodput's unit can. For a setting
+/// of the plan: what the application must do.
 /// Looks up hardware addresses and gateways of this host if `setting` is its own; for another
 /// host they are left open.
 ///

@@ -99,8 +99,7 @@ mod tests {
     #[test]
     fn a_least_value_above_the_most_is_refused() {
         let setting = "sysctl.net.ipv4.tcp_rmem".parse().unwrap();
-        let check =
-            |value| check_order(&setting, Path::new("/proc/sys/net/ipv4/tcp_rmem"), value);
+        let check = |value| check_order(&setting, Path::new("/proc/sys/net/ipv4/tcp_rmem"), value);
         assert!(check("4096 131072 6291456").is_ok() && check("4096 4096 4096").is_ok());
         assert!(check("9000 5 4").unwrap_err().to_string().contains("must not fall"));
     }

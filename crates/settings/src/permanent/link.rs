@@ -3,7 +3,7 @@
 use goodput_model::{EndName, Permanent, SettingRef};
 use goodput_netlink::Netlink;
 
-use super::{device, entry, interface_option};
+use super::{device, entry};
 
 /// Only the first matching file is applied, so ours must repeat the lines of
 /// `99-default.link` (systemd.link(5), "Link files").
@@ -31,19 +31,11 @@ pub(crate) fn link_switch(setting: &SettingRef, key: &str, value: &str) -> Perma
     link_file(setting, &format!("{key}={}", if value == "on" { "yes" } else { "no" }))
 }
 
-/// The files that keep an offload on or off: `keys` of systemd.link(5), and an option of FreeBSD's
-/// ifconfig(8), if it has one.
-pub(crate) fn offload(
-    setting: &SettingRef,
-    value: &str,
-    keys: &[&str],
-    on_freebsd: Option<&str>,
-) -> Vec<Permanent> {
-    let (yes_no, sign) = if value == "on" { ("yes", "") } else { ("no", "-") };
+/// The file that keeps an offload on or off by `keys` of systemd.link(5).
+pub(crate) fn offload(setting: &SettingRef, value: &str, keys: &[&str]) -> Vec<Permanent> {
+    let yes_no = if value == "on" { "yes" } else { "no" };
     let lines: Vec<String> = keys.iter().map(|key| format!("{key}={yes_no}")).collect();
-    let option =
-        on_freebsd.map(|name| interface_option(&device(setting), &format!("{sign}{name}")));
-    std::iter::once(link_file(setting, &lines.join("\n"))).chain(option).collect()
+    vec![link_file(setting, &lines.join("\n"))]
 }
 
 /// The device's hardware address, if the device is on this host and the address has Ethernet's length.

@@ -2,7 +2,7 @@
 
 use goodput_model::{Permanent, SettingRef};
 
-use super::{at_boot, network_file};
+use super::network_file;
 use crate::value;
 
 /// Sections of systemd.network(5).
@@ -19,7 +19,7 @@ const SECTIONS: [(&str, &str); 10] = [
     ("pfifo_head_drop", "PFIFOHeadDrop"),
 ];
 
-/// The form of `qdisc.kind`.
+/// The form of `qdisc.kind`; kinds without a section are set at boot.
 pub(crate) fn qdisc_kind(setting: &SettingRef, value: &str) -> Vec<Permanent> {
     if let Some((_, section)) = SECTIONS.iter().find(|(kind, _)| *kind == value) {
         return vec![network_file(setting, &format!("[{section}]\nParent=root"))];
@@ -27,5 +27,5 @@ pub(crate) fn qdisc_kind(setting: &SettingRef, value: &str) -> Vec<Permanent> {
     if value == value::DEFAULT {
         return vec![network_file(setting, "# no section with Parent=root")];
     }
-    vec![at_boot(setting, value)]
+    Vec::new()
 }

@@ -9,8 +9,6 @@ use super::host::SavingHost;
 use super::{link, mount, network, systemd};
 use crate::permanent::NETWORK_FILES;
 
-/// Prefix of files that belong to another system.
-const FREEBSD: &str = "FreeBSD ";
 /// File of our kernel parameters.
 pub const PARAMETERS: &str = "/etc/sysctl.d/90-goodput.conf";
 /// Files in which lines of any setting can stand.
@@ -32,12 +30,10 @@ pub fn own_file(
     setting: &SettingRef,
     forms: &[Permanent],
 ) -> Option<String> {
-    let here: Vec<&str> =
-        forms.iter().map(|form| &*form.file).filter(|file| !file.starts_with(FREEBSD)).collect();
-    let first = here.first()?;
-    let all = |is: &dyn Fn(&str) -> bool| here.iter().all(|file| is(file));
-    if FILES.contains(first) && all(&|file| file == *first) {
-        return Some((*first).into());
+    let first = forms.first()?.file.as_str();
+    let all = |is: &dyn Fn(&str) -> bool| forms.iter().all(|form| is(&form.file));
+    if FILES.contains(&first) && all(&|file| file == first) {
+        return Some(first.into());
     }
     if all(&|file| file.starts_with(NETWORK_FILES)) {
         return network::file(host, setting);
@@ -81,13 +77,13 @@ mod tests {
         let setting = "link.mtu@eth0".parse().unwrap();
         let mut nowhere = Here(Path::new("/nowhere"));
         let mut kept = |files: &[&str]| own_file(&mut nowhere, &setting, &forms(files));
-        assert_eq!(kept(&[PARAMETERS, "FreeBSD /etc/sysctl.conf"]).as_deref(), Some(PARAMETERS));
+        assert_eq!(kept(&[PARAMETERS]).as_deref(), Some(PARAMETERS));
         assert_eq!(kept(&["/etc/systemd/network/10-goodput-eth0.link"]), None, "without udevd");
         assert_eq!(kept(&[PARAMETERS, "/etc/udev/rules.d/90-goodput.rules"]), None);
         assert_eq!(kept(&["/etc/fstab"]), None);
         let modules = "/etc/modprobe.d/90-goodput.conf";
         assert_eq!(kept(&[modules]).as_deref(), Some(modules));
         assert_eq!(kept(&["the .network file of eth0"]), None, "no networkd");
-        assert_eq!(kept(&["FreeBSD /etc/rc.conf"]), None);
+        assert_eq!(kept(&[]), None);
     }
 }

@@ -3,7 +3,7 @@
 use goodput_netlink::parameters::Parameter;
 
 use crate::machine::DeviceNumber;
-use crate::permanent::{link_file, loader_conf, unit};
+use crate::permanent::link_file;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -15,12 +15,7 @@ pub static SETTING: Setting = Setting {
     values: "queues",
     example: "channels.combined@eth0=1,4",
     unset: None,
-    permanent: |setting, value| {
-        vec![
-            link_file(setting, &format!("CombinedChannels={value}")),
-            loader_conf(format!("dev.{}.iflib.override_nrxqs=\"{value}\"", unit(setting))),
-        ]
-    },
+    permanent: |setting, value| vec![link_file(setting, &format!("CombinedChannels={value}"))],
     backend: Backend::Machine(&DeviceNumber {
         parameter: Parameter::ChannelsCombined,
         range: 1..=4096,

@@ -3,7 +3,7 @@
 use goodput_netlink::parameters::Parameter;
 
 use crate::machine::DeviceNumber;
-use crate::permanent::{link_file, sysctl_conf, unit};
+use crate::permanent::link_file;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -15,12 +15,7 @@ pub static SETTING: Setting = Setting {
     values: "microseconds",
     example: "coalescing.rx_usecs@eth0=3,50",
     unset: None,
-    permanent: |setting, value| {
-        vec![
-            link_file(setting, &format!("RxCoalesceSec={value}us")),
-            sysctl_conf(&format!("dev.{}.rx_int_delay", unit(setting)), value),
-        ]
-    },
+    permanent: |setting, value| vec![link_file(setting, &format!("RxCoalesceSec={value}us"))],
     backend: Backend::Machine(&DeviceNumber {
         parameter: Parameter::CoalesceRxUs,
         range: 0..=1_000_000,

@@ -1,7 +1,7 @@
 //! `cpu.governor`: how the frequencies of the CPUs are chosen.
 
 use crate::machine::Governor;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a name that the host offers, such as performance, schedutil or powersave",
     example: "cpu.governor=performance,powersave",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&Governor),
 };

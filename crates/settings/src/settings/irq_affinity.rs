@@ -1,7 +1,7 @@
 //! `irq.affinity`: the CPUs to which the interrupts of a device may go.
 
 use crate::machine::Affinity;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "CPUs like 0-3,8 for all interrupts, or one list for each, or spread for a CPU each",
     example: "irq.affinity@eth0=0,1",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&Affinity),
 };

@@ -1,7 +1,7 @@
 //! `link.mtu`: the largest packet of a device.
 
 use crate::machine::Mtu;
-use crate::permanent::{device, interface_option, link_file};
+use crate::permanent::link_file;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,12 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "bytes from 1280 to 65535",
     example: "link.mtu@eth0=1500,9000",
     unset: None,
-    permanent: |setting, value| {
-        let option = format!("mtu {value}");
-        vec![
-            link_file(setting, &format!("MTUBytes={value}")),
-            interface_option(&device(setting), &option),
-        ]
-    },
+    permanent: |setting, value| vec![link_file(setting, &format!("MTUBytes={value}"))],
     backend: Backend::Machine(&Mtu),
 };

@@ -1,7 +1,7 @@
 //! `link.txqueuelen`: packets that wait in a device's queue.
 
 use crate::machine::TX_QUEUE;
-use crate::permanent::{link_file, loader_conf};
+use crate::permanent::link_file;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,9 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "packets, at least 1",
     example: "link.txqueuelen@eth0=1000,2000",
     unset: None,
-    permanent: |setting, value| {
-        let length = format!("net.link.ifqmaxlen={value}");
-        vec![link_file(setting, &format!("TransmitQueueLength={value}")), loader_conf(length)]
-    },
+    permanent: |setting, value| vec![link_file(setting, &format!("TransmitQueueLength={value}"))],
     backend: Backend::Machine(&TX_QUEUE),
 };

@@ -1,7 +1,7 @@
 //! `napi.defer_hard_irqs`: how long polling of a device continues without interrupts.
 
 use crate::machine::DEFER_HARD_IRQS;
-use crate::permanent::{at_boot, device, interface_option};
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,9 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "times, 0 for never",
     example: "napi.defer_hard_irqs@eth0=0,2",
     unset: None,
-    permanent: |setting, value| {
-        let sign = if value == "0" { "-" } else { "" };
-        vec![at_boot(setting, value), interface_option(&device(setting), &format!("{sign}polling"))]
-    },
+    permanent: AT_BOOT,
     backend: Backend::Machine(&DEFER_HARD_IRQS),
 };

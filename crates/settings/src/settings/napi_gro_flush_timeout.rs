@@ -1,7 +1,7 @@
 //! `napi.gro_flush_timeout`: when a device is polled again without an interrupt.
 
 use crate::machine::GRO_FLUSH_TIMEOUT;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "nanoseconds, 0 for none",
     example: "napi.gro_flush_timeout@eth0=0,20000",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&GRO_FLUSH_TIMEOUT),
 };

@@ -1,7 +1,7 @@
 //! `napi.irq_suspend_timeout`: how long a polling program may keep interrupts off.
 
 use crate::machine::IrqSuspendTimeout;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "nanoseconds up to 3600000000000, 0 for never",
     example: "napi.irq_suspend_timeout@eth3=0,20000000",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&IrqSuspendTimeout),
 };

@@ -1,7 +1,7 @@
 //! `napi.threaded`: whether a device is polled by threads.
 
 use crate::machine::Threaded;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "on or off",
     example: "napi.threaded@eth3=off,on",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&Threaded),
 };

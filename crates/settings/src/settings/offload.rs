@@ -3,14 +3,14 @@
 use goodput_netlink::Offload;
 
 use crate::machine::OffloadSwitch;
-use crate::permanent::{Form, at_boot, offload};
+use crate::permanent::{AT_BOOT, Form, offload};
 use crate::setting::{Backend, Scope, Setting};
 
 /// TCP segmentation by the device.
 pub static TSO: Setting = switch(
     ["offload.tso", "TCP segmentation by the device", "offload.tso@eth0=on,off"],
     "The stack hands the device up to 64 KiB at once, which saves CPU but arrives as a burst that a small token bucket drops.",
-    |s, v| offload(s, v, &["TCPSegmentationOffload", "TCP6SegmentationOffload"], Some("tso")),
+    |s, v| offload(s, v, &["TCPSegmentationOffload", "TCP6SegmentationOffload"]),
     &OffloadSwitch(Offload::Tso),
 );
 
@@ -18,7 +18,7 @@ pub static TSO: Setting = switch(
 pub static GSO: Setting = switch(
     ["offload.gso", "segmentation by the stack just before the device", "offload.gso@eth0=on,off"],
     "The stack carries up to 64 KiB as one packet, which saves CPU but reaches queues and token buckets as a burst.",
-    |s, v| offload(s, v, &["GenericSegmentationOffload"], None),
+    |s, v| offload(s, v, &["GenericSegmentationOffload"]),
     &OffloadSwitch(Offload::Gso),
 );
 
@@ -26,7 +26,7 @@ pub static GSO: Setting = switch(
 pub static GRO: Setting = switch(
     ["offload.gro", "joining of received segments", "offload.gro@eth0=off,on"],
     "The stack handles received segments of one stream as one packet, which saves CPU at the receiver.",
-    |s, v| offload(s, v, &["GenericReceiveOffload"], Some("lro")),
+    |s, v| offload(s, v, &["GenericReceiveOffload"]),
     &OffloadSwitch(Offload::Gro),
 );
 
@@ -34,7 +34,7 @@ pub static GRO: Setting = switch(
 pub static LRO: Setting = switch(
     ["offload.lro", "joining of received segments by the device", "offload.lro@eth0=off,on"],
     "It saves CPU at the receiver, but breaks forwarded packets.",
-    |s, v| offload(s, v, &["LargeReceiveOffload"], Some("lro")),
+    |s, v| offload(s, v, &["LargeReceiveOffload"]),
     &OffloadSwitch(Offload::Lro),
 );
 
@@ -47,7 +47,7 @@ pub static TX_CHECKSUM: Setting = switch(
     ],
     "Without this offload the CPU sums every byte, and segmentation offload is off too; a device that computes checksums \
      wrongly loses every packet.",
-    |s, v| offload(s, v, &["TransmitChecksumOffload"], Some("txcsum")),
+    |s, v| offload(s, v, &["TransmitChecksumOffload"]),
     &OffloadSwitch(Offload::TxChecksum),
 );
 
@@ -60,7 +60,7 @@ pub static RX_CHECKSUM: Setting = switch(
     ],
     "Without this offload the CPU sums every received byte; a device that judges checksums wrongly makes the stack drop \
      good packets.",
-    |s, v| offload(s, v, &["ReceiveChecksumOffload"], Some("rxcsum")),
+    |s, v| offload(s, v, &["ReceiveChecksumOffload"]),
     &OffloadSwitch(Offload::RxChecksum),
 );
 
@@ -68,7 +68,7 @@ pub static RX_CHECKSUM: Setting = switch(
 pub static SG: Setting = switch(
     ["offload.sg", "sending from scattered memory", "offload.sg@eth1=on,off"],
     "Without scatter-gather every packet is first copied into one piece, and segmentation offload is off too.",
-    |s, v| vec![at_boot(s, v)],
+    AT_BOOT,
     &OffloadSwitch(Offload::ScatterGather),
 );
 
@@ -80,7 +80,7 @@ pub static UDP_SEGMENTATION: Setting = switch(
         "offload.tx-udp-segmentation@eth3=on,off",
     ],
     "A program hands over many datagrams as one (UDP_SEGMENT), as QUIC does, and the device rather than the CPU takes them apart.",
-    |s, v| vec![at_boot(s, v)],
+    AT_BOOT,
     &OffloadSwitch(Offload::UdpSegmentation),
 );
 
@@ -92,7 +92,7 @@ pub static UDP_GRO_FORWARDING: Setting = switch(
         "offload.rx-udp-gro-forwarding@eth3=off,on",
     ],
     "A router handles many datagrams of one flow as one packet, which saves CPU and delays them a little.",
-    |s, v| vec![at_boot(s, v)],
+    AT_BOOT,
     &OffloadSwitch(Offload::UdpGroForwarding),
 );
 
@@ -104,7 +104,7 @@ pub static GRO_LIST: Setting = switch(
         "offload.rx-gro-list@eth3=off,on",
     ],
     "A router or bridge passes a list of packets on as cheaply as one, and can take it apart without looking at payload.",
-    |s, v| vec![at_boot(s, v)],
+    AT_BOOT,
     &OffloadSwitch(Offload::GroList),
 );
 
@@ -116,7 +116,7 @@ pub static GRO_HARDWARE: Setting = switch(
         "offload.rx-gro-hw@eth0=off,on",
     ],
     "It saves CPU at the receiver and, unlike LRO, can be taken apart again for forwarding.",
-    |s, v| vec![at_boot(s, v)],
+    AT_BOOT,
     &OffloadSwitch(Offload::GroHardware),
 );
 
@@ -129,7 +129,7 @@ pub static TUNNEL_SEGMENTATION: Setting = switch(
     ],
     "Without this offload every packet in a VXLAN, GRE or IP tunnel costs its own way through the stack; some devices \
      segment tunnels wrongly.",
-    |s, v| vec![at_boot(s, v)],
+    AT_BOOT,
     &OffloadSwitch(Offload::TunnelSegmentation),
 );
 
@@ -137,7 +137,7 @@ pub static TUNNEL_SEGMENTATION: Setting = switch(
 pub static RX_HASH: Setting = switch(
     ["offload.rx-hash", "hashes of received packets by the device", "offload.rx-hash@eth0=off,on"],
     "RPS and RFS take the hash from the device; otherwise the CPU computes a hash for each packet.",
-    |s, v| vec![at_boot(s, v)],
+    AT_BOOT,
     &OffloadSwitch(Offload::RxHash),
 );
 

@@ -3,7 +3,7 @@
 use goodput_netlink::parameters::Parameter;
 
 use crate::machine::DeviceSwitch;
-use crate::permanent::{link_switch, sysctl_conf, unit};
+use crate::permanent::link_switch;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -15,14 +15,6 @@ pub static SETTING: Setting = Setting {
     values: "on or off",
     example: "pause.rx@eth0=on,off",
     unset: None,
-    permanent: |setting, value| {
-        vec![
-            link_switch(setting, "RxFlowControl", value),
-            sysctl_conf(
-                &format!("dev.{}.fc", unit(setting)),
-                if value == "on" { "1" } else { "0" },
-            ),
-        ]
-    },
+    permanent: |setting, value| vec![link_switch(setting, "RxFlowControl", value)],
     backend: Backend::Machine(&DeviceSwitch(Parameter::PauseRx)),
 };

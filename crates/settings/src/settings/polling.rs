@@ -1,7 +1,7 @@
 //! `polling`: polling against interrupts, as one choice.
 
 use crate::machine::Polling;
-use crate::permanent::{at_boot, device, interface_option};
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,9 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "interrupts, deferred, threaded or busy; mixed is read if it is none of them",
     example: "polling@eth2=interrupts,deferred",
     unset: None,
-    permanent: |setting, value| {
-        let sign = if value == "interrupts" { "-" } else { "" };
-        vec![at_boot(setting, value), interface_option(&device(setting), &format!("{sign}polling"))]
-    },
+    permanent: AT_BOOT,
     backend: Backend::Machine(&Polling),
 };

@@ -1,7 +1,7 @@
 //! `qdisc.fifo.limit`: the length of a plain queue.
 
 use crate::machine::FifoLimit;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "packets (pfifo) or bytes (bfifo)",
     example: "qdisc.fifo.limit@eth3=100,1000",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&FifoLimit),
 };

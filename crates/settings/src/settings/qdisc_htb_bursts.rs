@@ -1,7 +1,7 @@
 //! `qdisc.htb.bursts`: how much a class may send at once, at its rate and at its ceiling.
 
 use crate::machine::ClassBursts;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "one size in bytes like 125K, or two: burst and cburst",
     example: "qdisc.htb.bursts@eth1:1:20=\"1600 3200\",125K",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&ClassBursts),
 };

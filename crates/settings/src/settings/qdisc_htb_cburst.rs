@@ -1,7 +1,7 @@
 //! `qdisc.htb.cburst`: how much a class may send at once at its ceiling.
 
 use crate::machine::CLASS_CBURST;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a size in bytes like 15K",
     example: "qdisc.htb.cburst@eth1:1:10=1600,125K",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&CLASS_CBURST),
 };

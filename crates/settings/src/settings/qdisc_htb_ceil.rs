@@ -1,7 +1,7 @@
 //! `qdisc.htb.ceil`: the rate that a class may borrow up to.
 
 use crate::machine::CLASS_CEIL;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a rate like 100mbit",
     example: "qdisc.htb.ceil@eth1:1:10=200mbit,1gbit",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&CLASS_CEIL),
 };

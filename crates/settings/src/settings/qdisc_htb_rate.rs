@@ -1,7 +1,7 @@
 //! `qdisc.htb.rate`: the guaranteed rate of a class.
 
 use crate::machine::CLASS_RATE;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a rate like 100mbit",
     example: "qdisc.htb.rate@eth1:1:10=100mbit,200mbit",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&CLASS_RATE),
 };

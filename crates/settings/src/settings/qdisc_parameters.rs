@@ -2,7 +2,7 @@
 //! and ranges are those of `*_policy` and `*_change` in net/sched/sch_{fq_codel,fq,cake}.c.
 
 use crate::machine::{Form, QdiscParameter};
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// Packets that all flows of fq_codel together may have waiting.
@@ -168,7 +168,7 @@ const fn row(
         values,
         example,
         unset: None,
-        permanent: |setting, value| vec![at_boot(setting, value)],
+        permanent: AT_BOOT,
         backend: Backend::Machine(backend),
     }
 }

@@ -1,7 +1,7 @@
 //! `qdisc.tbf.burst`: the size of a token bucket.
 
 use crate::machine::BURST;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a size in bytes like 16K or 125K, at least one whole packet; read back in steps of rate × 64 ns",
     example: "qdisc.tbf.burst@eth0=16K,125K",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&BURST),
 };

@@ -1,7 +1,7 @@
 //! `qdisc.tbf.limit`: the queue in front of a token bucket.
 
 use crate::machine::LIMIT;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a size in bytes like 64K, at least one whole packet",
     example: "qdisc.tbf.limit@eth0=30K,300K",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&LIMIT),
 };

@@ -1,7 +1,7 @@
 //! `qdisc.tbf.rate`: the rate of a token bucket.
 
 use crate::machine::BucketRate;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a rate like 100mbit",
     example: "qdisc.tbf.rate@eth0=1gbit,300mbit",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&BucketRate),
 };

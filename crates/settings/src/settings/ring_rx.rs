@@ -3,7 +3,7 @@
 use goodput_netlink::parameters::Parameter;
 
 use crate::machine::DeviceNumber;
-use crate::permanent::{link_file, loader_conf, unit};
+use crate::permanent::link_file;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -15,11 +15,6 @@ pub static SETTING: Setting = Setting {
     values: "descriptors",
     example: "ring.rx@eth0=256,4096",
     unset: None,
-    permanent: |setting, value| {
-        vec![
-            link_file(setting, &format!("RxBufferSize={value}")),
-            loader_conf(format!("dev.{}.iflib.override_nrxds=\"{value}\"", unit(setting))),
-        ]
-    },
+    permanent: |setting, value| vec![link_file(setting, &format!("RxBufferSize={value}"))],
     backend: Backend::Machine(&DeviceNumber { parameter: Parameter::RingRx, range: 1..=1 << 20 }),
 };

@@ -3,7 +3,7 @@
 use goodput_netlink::parameters::Parameter;
 
 use crate::machine::DeviceNumber;
-use crate::permanent::{link_file, loader_conf, unit};
+use crate::permanent::link_file;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -15,11 +15,6 @@ pub static SETTING: Setting = Setting {
     values: "descriptors",
     example: "ring.tx@eth0=256,1024",
     unset: None,
-    permanent: |setting, value| {
-        vec![
-            link_file(setting, &format!("TxBufferSize={value}")),
-            loader_conf(format!("dev.{}.iflib.override_ntxds=\"{value}\"", unit(setting))),
-        ]
-    },
+    permanent: |setting, value| vec![link_file(setting, &format!("TxBufferSize={value}"))],
     backend: Backend::Machine(&DeviceNumber { parameter: Parameter::RingTx, range: 1..=1 << 20 }),
 };

@@ -1,7 +1,7 @@
 //! `route.advmss`: the maximum segment size that a route advertises.
 
 use crate::machine::route::ADVMSS;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -14,6 +14,6 @@ pub static SETTING: Setting = Setting {
     values: "bytes, or default for the MTU minus 40",
     example: "route.advmss@192.0.2.0/24=default,1360",
     unset: Some(value::DEFAULT),
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&ADVMSS),
 };

@@ -1,7 +1,7 @@
 //! `route.congctl`: the congestion control of connections over a route.
 
 use crate::machine::route::CONGCTL;
-use crate::permanent::{at_boot, sysctl_conf};
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -14,10 +14,6 @@ pub static SETTING: Setting = Setting {
     values: "a name from /proc/sys/net/ipv4/tcp_available_congestion_control, or default",
     example: "route.congctl@192.0.2.0/24=default,reno",
     unset: Some(value::DEFAULT),
-    permanent: |setting, value| {
-        let on_freebsd =
-            (value != value::DEFAULT).then(|| sysctl_conf("net.inet.tcp.cc.algorithm", value));
-        std::iter::once(at_boot(setting, value)).chain(on_freebsd).collect()
-    },
+    permanent: AT_BOOT,
     backend: Backend::Machine(&CONGCTL),
 };

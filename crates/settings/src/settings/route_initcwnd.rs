@@ -1,7 +1,7 @@
 //! `route.initcwnd`: the initial congestion window of connections over a route.
 
 use crate::machine::route::INITCWND;
-use crate::permanent::{at_boot, sysctl_conf};
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -14,10 +14,6 @@ pub static SETTING: Setting = Setting {
     values: "segments, or default for 10",
     example: "route.initcwnd@192.0.2.0/24=default,30",
     unset: Some(value::DEFAULT),
-    permanent: |setting, value| {
-        let on_freebsd =
-            (value != value::DEFAULT).then(|| sysctl_conf("net.inet.tcp.initcwnd_segments", value));
-        std::iter::once(at_boot(setting, value)).chain(on_freebsd).collect()
-    },
+    permanent: AT_BOOT,
     backend: Backend::Machine(&INITCWND),
 };

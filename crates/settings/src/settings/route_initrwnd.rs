@@ -1,7 +1,7 @@
 //! `route.initrwnd`: the initial receive window of connections over a route.
 
 use crate::machine::route::INITRWND;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -14,6 +14,6 @@ pub static SETTING: Setting = Setting {
     values: "segments, or default",
     example: "route.initrwnd@192.0.2.0/24=default,40",
     unset: Some(value::DEFAULT),
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&INITRWND),
 };

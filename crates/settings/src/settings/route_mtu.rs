@@ -1,7 +1,7 @@
 //! `route.mtu`: the path MTU of a route.
 
 use crate::machine::route::MTU;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -14,6 +14,6 @@ pub static SETTING: Setting = Setting {
     values: "bytes, or default for what path MTU discovery finds",
     example: "route.mtu@192.0.2.0/24=default,1400",
     unset: Some(value::DEFAULT),
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&MTU),
 };

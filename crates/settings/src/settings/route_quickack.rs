@@ -1,7 +1,7 @@
 //! `route.quickack`: acknowledging at once on a route.
 
 use crate::machine::route::QUICKACK;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -14,6 +14,6 @@ pub static SETTING: Setting = Setting {
     values: "on, off, or default",
     example: "route.quickack@192.0.2.0/24=default,on",
     unset: Some(value::DEFAULT),
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&QUICKACK),
 };

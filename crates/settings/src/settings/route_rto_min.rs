@@ -1,7 +1,7 @@
 //! `route.rto_min`: the smallest retransmission time-out of a route.
 
 use crate::machine::route::RTO_MIN;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -14,6 +14,6 @@ pub static SETTING: Setting = Setting {
     values: "milliseconds, or default for 200",
     example: "route.rto_min@192.0.2.0/24=default,20",
     unset: Some(value::DEFAULT),
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&RTO_MIN),
 };

@@ -1,7 +1,7 @@
 //! `route.window`: the window that a route lets its connections advertise.
 
 use crate::machine::route::WINDOW;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
 
@@ -15,6 +15,6 @@ pub static SETTING: Setting = Setting {
     values: "a size in bytes like 64K, or default for no limit",
     example: "route.window@192.0.2.0/24=default,64K",
     unset: Some(value::DEFAULT),
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&WINDOW),
 };

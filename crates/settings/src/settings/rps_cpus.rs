@@ -1,7 +1,7 @@
 //! `rps.cpus`: the CPUs over which received packets are spread.
 
 use crate::machine::RPS_CPUS;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a hexadecimal mask of CPUs (f is CPUs 0 to 3), or 0 for the CPU that was interrupted",
     example: "rps.cpus@eth0=0,1",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&RPS_CPUS),
 };

@@ -1,7 +1,7 @@
 //! `rps.flow_cnt`: flows that are received where they are read (RFS).
 
 use crate::machine::RPS_FLOW_CNT;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "flows, a power of two up to 16777216, or 0 for none",
     example: "rps.flow_cnt@eth0=0,4096",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&RPS_FLOW_CNT),
 };

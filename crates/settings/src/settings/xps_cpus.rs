@@ -1,7 +1,7 @@
 //! `xps.cpus`: the CPUs that send through each queue.
 
 use crate::machine::XPS_CPUS;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a hexadecimal mask of CPUs (f is CPUs 0 to 3), or 0 for any",
     example: "xps.cpus@eth0=0,1",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&XPS_CPUS),
 };

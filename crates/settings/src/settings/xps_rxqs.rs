@@ -1,7 +1,7 @@
 //! `xps.rxqs`: the receive queues whose flows are sent through each queue.
 
 use crate::machine::XPS_RXQS;
-use crate::permanent::at_boot;
+use crate::permanent::AT_BOOT;
 use crate::setting::{Backend, Scope, Setting};
 
 /// The setting.
@@ -13,6 +13,6 @@ pub static SETTING: Setting = Setting {
     values: "a hexadecimal mask of receive queues (f is queues 0 to 3), or 0 for none",
     example: "xps.rxqs@eth0=0,1",
     unset: None,
-    permanent: |setting, value| vec![at_boot(setting, value)],
+    permanent: AT_BOOT,
     backend: Backend::Machine(&XPS_RXQS),
 };
