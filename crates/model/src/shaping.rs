@@ -28,6 +28,10 @@ pub struct Shaping {
     pub sent: u64,
     /// Number of these datagrams that did not arrive.
     pub lost: u64,
+    /// Time in which all datagrams that were sent were lost although a full bucket would have let some through, seconds;
+    /// absent if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outage_s: Option<f64>,
     /// Rate at which the datagrams were sent, bits per second of frames.
     pub offered_bits_per_s: BitRate,
     /// Share of the time in which the sender waited for its own queue, percent.

@@ -1,8 +1,8 @@
 //! Whether a shaper gives the rate that it is configured for.
 
 use goodput_model::{
-    BitRate, Bytes, Confirmation, CountedLayer, Difference, Estimate, Known, Missing, Shaping,
-    ShapingKind, ShapingTest,
+    BitRate, Bytes, Confirmation, CountedLayer, Difference, Estimate, Known, Missing, Seconds,
+    Shaping, ShapingKind, ShapingTest,
 };
 
 use crate::kind::waited_for_rate;
@@ -57,6 +57,7 @@ pub fn judge(
     };
     let found = [
         train.as_ref().ok().and_then(|train| unlimited(&configured, train)),
+        train.as_ref().ok().and_then(|train| broken(&configured, train)),
         Some(within(&configured, "datagrams get", &datagrams)),
         Some(within(&configured, "TCP gets", &tcp)),
         configured.max_burst.map(|most| burst(most, &train)),
@@ -168,6 +169,20 @@ fn unlimited(configured: &Configured, train: &Shaping) -> Option<(Confirmation, 
     })
 }
 
+/// A path that lost everything for a larger part of the time than the rate may be off.
+fn broken(configured: &Configured, train: &Shaping) -> Option<(Confirmation, String)> {
+    let outage_s = train.outage_s?;
+    let sent_bits = train.sent as f64 * train.frame_bytes.0 as f64 * 8.0;
+    let took_s = sent_bits / train.offered_bits_per_s.0;
+    (outage_s > took_s * configured.tolerance_percent / 100.0).then(|| {
+        let (outage, took) = (Seconds(outage_s), Seconds(took_s));
+        let why = format!(
+            "the path was broken: for {outage} of {took} all datagrams were lost, longer than a bucket takes to fill"
+        );
+        (Confirmation::Missed, why)
+    })
+}
+
 fn within(
     configured: &Configured,
     who: &str,
@@ -238,6 +253,7 @@ mod tests {
             frame_bytes: Bytes(1514),
             sent: 1000,
             lost: 0,
+            outage_s: None,
             offered_bits_per_s: BitRate(4e8),
             held_percent: Known::Value(0.0),
             rate_waits_per_call: Known::Value(0.0),
@@ -346,6 +362,16 @@ mod tests {
         let timed = Shaping { rate_waits_per_call: Known::Value(1.0), ..busy(0.0) };
         let timed = judge(CONFIGURED, Ok(timed), Ok(tcp(95.6e6)));
         assert_eq!(timed.confirmation, Confirmation::Missed, "its shaper took its CPU");
+    }
+
+    #[test]
+    fn a_path_that_was_broken_confirms_nothing() {
+        let broken = |outage_s| Shaping { sent: 66_000, outage_s: Some(outage_s), ..train(1e8) };
+        let seen = judge(CONFIGURED, Ok(broken(1.0)), Ok(tcp(95.6e6)));
+        assert_eq!(seen.confirmation, Confirmation::Missed);
+        assert!(seen.reasons[0].contains("broken: for 1 s of 2.00 s"), "{:?}", seen.reasons);
+        let short = judge(CONFIGURED, Ok(broken(0.03)), Ok(tcp(95.6e6)));
+        assert_eq!(short.confirmation, Confirmation::Confirmed, "{:?}", short.reasons);
     }
 
     #[test]

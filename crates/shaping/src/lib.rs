@@ -25,6 +25,7 @@ mod held;
 mod judge;
 mod kind;
 mod levels;
+mod outage;
 mod policed;
 mod proof;
 mod queue;
@@ -71,6 +72,8 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         high: depth.high + together,
         ..depth
     });
+    let long_term = rate.as_ref().map_or(rough.rate, |rate| rate.mean.value);
+    let outage_s = outage::seconds(&trace, train, long_term, bucket.as_ref().ok());
     let held = empty.span(&trace);
     let passed = |came: &Came| Passed { at_s: came.came_s, bytes: trace.frame };
     let passed: Vec<Passed> = held.iter().map(passed).collect();
@@ -82,6 +85,7 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         frame_bytes: Bytes(train.sizes.frame),
         sent: train.sent,
         lost: train.sent.saturating_sub(trace.came.len() as u64),
+        outage_s,
         offered_bits_per_s: bits(trace.offered_bytes_per_s()),
         held_percent: train.held_percent.clone(),
         rate_waits_per_call: train.rate_waits_per_call.clone(),

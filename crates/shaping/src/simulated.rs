@@ -110,6 +110,7 @@ fn check(bucket: Bucket, seen: &Shaping) {
     assert_eq!(seen.kind, kind, "{:?}", bucket);
     let rate = seen.rate_bits_per_s.value().unwrap();
     assert!(is_near(rate.value / 8.0, bucket.rate, 0.005, 0.0), "{rate:?} of {bucket:?}");
+    assert_eq!(seen.outage_s, None, "{bucket:?}");
     let depth = seen.bucket_bytes.value().unwrap();
     assert!(is_near(depth.value, bucket.depth, 0.1, 1514.0), "{depth:?} of {bucket:?}");
 }
@@ -169,6 +170,20 @@ fn a_policer_whose_sender_stops_again_and_again_is_known() {
         let bucket = Bucket { rate: RATE, depth, queue: None };
         let train = train(bucket, OFFERED_TO_BUCKET_RATE, 2.5, 10e-6, 60e-3, seed);
         check(bucket, &shaping(&train).unwrap());
+    }
+}
+
+/// Of 4 s, the path loses all for one; or it is not there again before the end.
+#[test]
+fn a_path_that_breaks_is_known() {
+    for (queue, to_s) in [(None, 2.5), (Some(100_000.0), 2.5), (Some(100_000.0), 4.0)] {
+        let bucket = Bucket { rate: RATE, depth: 30_000.0, queue };
+        let mut train = train(bucket, OFFERED_TO_BUCKET_RATE, 4.0, 10e-6, 0.0, 5);
+        let lost = 8_500_000_000..7_000_000_000 + (to_s * 1e9) as u64;
+        train.arrivals.retain(|arrival| !lost.contains(&arrival.sent_ns));
+        let seen = shaping(&train).unwrap();
+        let outage_s = seen.outage_s.unwrap();
+        assert!(is_near(outage_s, to_s - 1.5, 0.01, 0.0), "{outage_s} of {queue:?}");
     }
 }
 

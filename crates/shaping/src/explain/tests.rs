@@ -25,6 +25,7 @@ pub(crate) fn test(kind: ShapingKind, datagrams: f64, tcp: f64) -> ShapingTest {
             frame_bytes: Bytes(1514),
             sent: 10_000,
             lost: 0,
+            outage_s: None,
             offered_bits_per_s: BitRate(4.3e8),
             held_percent: Known::Value(0.0),
             rate_waits_per_call: Known::missing("not counted"),
