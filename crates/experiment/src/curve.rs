@@ -73,6 +73,12 @@ impl Curve {
         self.points.windows(2).map(|pair| pair[1].0 - pair[0].0).fold(0.0, f64::max)
     }
 
+    /// Beginning, seconds, and rate, bytes per second, of each interval.
+    pub(crate) fn rates(&self) -> impl Iterator<Item = (f64, f64)> {
+        let rate = |pair: &[(f64, u64)]| (pair[1].1 - pair[0].1) as f64 / (pair[1].0 - pair[0].0);
+        self.points.windows(2).map(move |pair| (pair[0].0, rate(pair)))
+    }
+
     /// Mean rates of `count` batches of equal length, bytes per second. Points need not be evenly spaced. An interval
     /// across a border gives each side its share by time, so every interval weighs as much as it is long, even an
     /// interval in which nothing arrived.

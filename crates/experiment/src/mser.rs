@@ -27,6 +27,17 @@ pub(crate) fn steady_from(curve: &Curve, latest_s: f64) -> f64 {
     best.map_or(curve.start(), cut_at)
 }
 
+/// Where `curve` is settled, seconds, at most `latest_s`: the same without any condition on the beginning, and for each
+/// interval alone. Behind a token bucket a beginning may be faster than the rest, and a reader gets at once what TCP held
+/// back while a hole was open.
+pub(crate) fn settled_from(curve: &Curve, latest_s: f64) -> f64 {
+    let (starts, rates): (Vec<f64>, Vec<f64>) = curve.rates().unzip();
+    let within = starts.partition_point(|start| *start <= latest_s).max(1);
+    let error = |cut: &usize| error_of_mean(&rates[*cut..]);
+    let best = (0..within).min_by(|a, b| error(a).total_cmp(&error(b)));
+    best.map_or(curve.start(), |cut| starts[cut])
+}
+
 fn is_slow(beginning: &[f64], mean_of_rest: f64) -> bool {
     beginning.iter().all(|rate| *rate < mean_of_rest)
 }
@@ -70,6 +81,20 @@ mod tests {
         assert_eq!(steady_from(&dies, 2.5), 0.0);
         let stalls = series(100, |index| if (10..20).contains(&index) { 0 } else { 1000 });
         assert_eq!(steady_from(&stalls, 5.0), 0.0);
+    }
+
+    #[test]
+    fn what_is_not_settled_is_cut_whether_it_is_slow_or_fast() {
+        // A bucket's burst, then a hole: what came behind it is read at once.
+        let hole = |index| match index {
+            0..5 => 1500,
+            5..10 => 0,
+            10 => 6500,
+            _ => 1000,
+        };
+        assert!((settled_from(&series(40, hole), 2.0) - 1.1).abs() < 1e-9);
+        assert_eq!(settled_from(&series(40, |_| 1000), 2.0), 0.0);
+        assert!(settled_from(&series(40, |index| if index < 30 { 10 } else { 1000 }), 2.0) <= 2.0);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use goodput_model::{BitRate, Known, Measured};
 
 use crate::curve::Curve;
-use crate::mser::{INTERVALS_PER_BATCH, steady_from};
+use crate::mser::{INTERVALS_PER_BATCH, settled_from, steady_from};
 
 /// Batches into which the window is divided. Ten to thirty suffice for any length of the run, because a few long
 /// batches are less correlated than many short ones (Schmeiser, "Batch size effects in the analysis of simulation
@@ -36,12 +36,23 @@ pub fn measure(
     let slow_start_end = slow_start_end_s.unwrap_or(whole.start()).min(latest);
     let rest = without_slow(whole, slow_start_end);
     let steady = steady_from(&rest, latest);
-    let window = without_slow(rest, steady);
+    over(&without_slow(rest, steady))
+}
+
+/// The same of what holds a rate: it leaves out a beginning whose rate is not that of the rest, be it slower or faster.
+pub fn settled(series: &[(f64, u64)], max_trim_share: f64) -> Option<Measured> {
+    let whole = Curve::new(series)?;
+    let latest = whole.latest_start(max_trim_share, MIN_INTERVALS_LEFT);
+    over(&whole.since(settled_from(&whole, latest)).unwrap_or(whole))
+}
+
+/// The measurement over a whole window.
+fn over(window: &Curve) -> Option<Measured> {
     Some(Measured {
         goodput: BitRate::over(window.bytes(), window.seconds())?,
         from_s: window.start(),
         to_s: window.end(),
-        precision_percent: precision(&window),
+        precision_percent: precision(window),
     })
 }
 

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use goodput_ceiling::Packet;
 use goodput_ceiling::bucket::SUPER_PACKET_BYTES;
+use goodput_experiment::steady;
 use goodput_model::{
-    BitRate, Direction, EndName, Estimate, Finding, Known, Missing, PacketCapture, Record, Verdict,
+    BitRate, Direction, EndName, Estimate, Finding, Known, Length, Measured, Missing,
+    PacketCapture, Record, Sample, Verdict,
 };
 use goodput_mover::run_promptly;
 use goodput_shaping::{Sender, TcpRate, Timers, Watched};
@@ -16,6 +18,9 @@ use crate::threads::blocking;
 
 /// How long timers of each length are watched: at 1 Gbit/s, some hundreds that run as long as a super-packet takes.
 const TIMER_WATCH_TIME: Duration = Duration::from_millis(500);
+
+/// Largest share of TCP's time that may be left out as its beginning.
+const MAX_UNSETTLED_SHARE: f64 = 0.5;
 
 /// How late timers of this host are that run as long as the shaper's, if it is the one that sends.
 pub(super) async fn timers(request: &ShapingRequest) -> Result<Timers, Missing> {
@@ -115,8 +120,29 @@ fn limit(record: &Record) -> Option<String> {
 
 /// The rate that TCP got, and the size of its segments.
 pub(super) fn tcp_rate(record: &Record) -> Result<TcpRate, Missing> {
-    let result = &record.result;
-    tcp_rate_of(record, result.goodput_bits_per_s, &result.precision_percent)
+    match settled(record) {
+        Some(measured) => tcp_rate_of(record, measured.goodput, &measured.precision_percent),
+        None => {
+            let result = &record.result;
+            tcp_rate_of(record, result.goodput_bits_per_s, &result.precision_percent)
+        }
+    }
+}
+
+/// What the receiver counted, without the bucket's first burst and without what filled holes of the beginning; `None` if it
+/// kept no samples. A slow path still carries at its rate what the sender's buffer holds when it is stopped.
+fn settled(record: &Record) -> Option<Measured> {
+    let receiver = match record.plan.direction {
+        Direction::Reverse => record.ends.near.value(),
+        _ => record.ends.far.value(),
+    };
+    let samples = &receiver?.samples;
+    let all = samples.last()?.received_bytes;
+    let Length::Seconds(sent_s) = record.plan.length else { return None };
+    let counts = |sample: &&Sample| sample.at_s <= sent_s || sample.received_bytes < all;
+    let counted = samples.iter().filter(counts);
+    let series: Vec<_> = counted.map(|sample| (sample.at_s, sample.received_bytes)).collect();
+    steady::settled(&series, MAX_UNSETTLED_SHARE)
 }
 
 /// The same for a goodput of another part of the time, known to ± `precision_percent`.
