@@ -10,17 +10,18 @@ use crate::fleet_stage::{Agent, Fleet, PAIR};
 
 /// The records in a database, the oldest first.
 fn kept(url: &str) -> Vec<Record> {
-    let store = Store::open(Place::named(url.as_ref()).unwrap()).unwrap();
-    let mut found = store.search(&Wanted::default()).unwrap();
+    let place = Place::named(url.as_ref()).expect("it names a database");
+    let store = Store::open(place).expect("it runs");
+    let mut found = store.search(&Wanted::default()).expect("it can be read");
     found.sort_by(|one, two| one.started.cmp(&two.started));
-    found.iter().map(|entry| store.get(entry.id).unwrap()).collect()
+    found.iter().map(|entry| store.get(entry.id).expect("it is a record")).collect()
 }
 
 /// How many records of the agent b wait on its disk.
 fn waiting(home: &Home) -> usize {
     let folder = home.path().join("state/fleet/b/unsaved");
-    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name());
-    files.filter(|name| name.to_string_lossy().ends_with(".json")).count()
+    let files = std::fs::read_dir(folder).expect("the agent has made it").flatten();
+    files.filter(|file| file.file_name().to_string_lossy().ends_with(".json")).count()
 }
 
 #[test]
