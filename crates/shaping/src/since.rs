@@ -58,8 +58,15 @@ fn confirmation(before: Confirmation, now: Confirmation) -> Option<String> {
 }
 
 fn kind(before: &ShapingTest, now: &ShapingTest) -> Option<String> {
-    let (before, now) = (before.train.value()?.kind, now.train.value()?.kind);
+    let (before, now) = (known_kind(before)?, known_kind(now)?);
     (before != now).then(|| format!("now {}, before {}", kind_words(now), kind_words(before)))
+}
+
+/// What holds the rate. A sender that stayed below the rate does not show whether anything does.
+fn known_kind(test: &ShapingTest) -> Option<ShapingKind> {
+    let train = test.train.value()?;
+    let slow = train.offered_bits_per_s.0 < test.configured_bits_per_s.0;
+    (train.kind != ShapingKind::None || !slow).then_some(train.kind)
 }
 
 fn kind_words(kind: ShapingKind) -> &'static str {
@@ -154,5 +161,16 @@ mod tests {
             since(&before, &now),
             ["the shaper gives its rate again", "now a shaper, before a policer"]
         );
+    }
+
+    #[test]
+    fn a_sender_below_the_rate_shows_no_other_kind() {
+        let before = test(ShapingKind::Shaper, 1e8, 1e8);
+        let mut now = test(ShapingKind::None, 1e8, 1e8);
+        assert_eq!(since(&before, &now), ["now nothing that holds the rate, before a shaper"]);
+        if let Known::Value(train) = &mut now.train {
+            train.offered_bits_per_s = BitRate(9e7);
+        }
+        assert_eq!(since(&before, &now), [""; 0]);
     }
 }
