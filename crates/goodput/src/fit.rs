@@ -147,6 +147,9 @@ mod tests {
         assert!(text.contains(command), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         assert!(plain(&line, 40).contains(command));
+        let tc = "tc qdisc change dev n0 root tbf rate 400mbit burst 70480 limit 500000";
+        let line = format!("{}{}\n", style::faint("with tc     "), style::strong(tc));
+        assert!(plain(&line, 80).contains(tc), "{}", plain(&line, 80));
         let undo = format!("{}{}\n", style::faint("undo        "), style::strong(command));
         assert!(plain(&undo, 60).contains(command), "{}", plain(&undo, 60));
     }

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::process;
 
 use anyhow::{Context, Result, bail};
 use clap::{Arg, Command, CommandFactory};
@@ -18,6 +19,7 @@ const OPTION: &str = "--show-timer";
 /// Prints both units. They run the present command line without the option, with the same variables, and in the same
 /// directory if that matters.
 pub fn show(args: &ShapingArgs, state: Option<&Path>, calendar: &str) -> Result<Exit> {
+    understood(calendar)?;
     let (target, rate) = (&args.target, args.shaper.rate);
     let words = command(std::env::args_os().skip(1))?;
     let program = std::env::current_exe().context("the path of goodput is unknown")?;
@@ -50,6 +52,19 @@ pub fn show(args: &ShapingArgs, state: Option<&Path>, calendar: &str) -> Result<
          [Install]\nWantedBy=timers.target"
     ))?;
     Ok(Exit::Fine)
+}
+
+/// Asks systemd whether it understands a time. A host without systemd prints units for others, and nobody knows.
+fn understood(calendar: &str) -> Result<()> {
+    let asked =
+        process::Command::new("systemd-analyze").args(["calendar", "--", calendar]).output();
+    match asked {
+        Ok(answer) if !answer.status.success() => {
+            let why = String::from_utf8_lossy(&answer.stderr).trim().to_owned();
+            bail!("--show-timer={calendar}: systemd does not take this time: {why}")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A line for each variable that stands for an option of this command and is set.

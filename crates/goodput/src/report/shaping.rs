@@ -1,8 +1,8 @@
 //! The report on a shaper: its rate, its effect on datagrams, and its effect on TCP.
 
 use goodput_model::{
-    BitRate, Bytes, Confirmation, Estimate, FlowSharing, Gaps, Known, QueueDiscipline, Record,
-    Seconds, Shaping, ShapingKind, ShapingQueue, ShapingTest,
+    BitRate, Bytes, ClassAnswer, Confirmation, Estimate, FlowSharing, Gaps, Known, QueueDiscipline,
+    Record, Seconds, Shaping, ShapingKind, ShapingQueue, ShapingTest,
 };
 
 use super::classes;
@@ -30,18 +30,25 @@ pub fn text(record: &Record) -> String {
         explained::add(&mut out, test);
         proof::add(&mut out, record, test);
         since(&mut out, test);
-        match test.furthest_below().map(|place| &test.classes[place].name) {
+        match test.furthest_below().map(|place| &test.classes[place]) {
             None => out += "\nTCP\n",
             // A class that has its rate is limited by that.
-            Some(_) if test.confirmation == Confirmation::Confirmed => return out,
-            Some(name) => out += &format!("\nTCP of {name}, beside the others\n"),
+            Some(class) if has_its_rate(class.answer) => return out,
+            Some(class) => out += &format!("\nTCP of {}, beside the others\n", class.name),
         }
     }
     out + &test::text(record, Detail::default())
 }
 
+fn has_its_rate(answer: ClassAnswer) -> bool {
+    matches!(answer, ClassAnswer::Gives | ClassAnswer::TooFast | ClassAnswer::BelowCeil)
+}
+
 fn verdict(out: &mut String, test: &ShapingTest) {
-    let configured = format!("{} ± {} %", test.configured_bits_per_s, test.tolerance_percent);
+    let mut configured = format!("{} ± {} %", test.configured_bits_per_s, test.tolerance_percent);
+    if let Some(most) = test.max_burst_bytes {
+        configured += &format!(" with bursts of {most} at most");
+    }
     let words = match test.confirmation {
         Confirmation::Confirmed => style::good(format!("gives {configured}")),
         Confirmation::Missed => style::bad(format!("does not give {configured}")),
@@ -109,7 +116,10 @@ fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
     line(
         out,
         "train",
-        &format!("{} datagrams sent, in frames at {offered}; {lost:.1} % lost{held}", train.sent),
+        &format!(
+            "{} datagrams sent, in frames at {offered} on average; {lost:.1} % lost{held}",
+            train.sent
+        ),
     );
     match &train.bucket_bytes {
         Known::Value(depth) => line(out, "bucket", &bucket(depth, train.frame_bytes)),
