@@ -26,6 +26,11 @@ pub const BROWN: RGBColor = RGBColor(146, 98, 52);
 pub const LINES: [RGBColor; 6] =
     [RGBColor(86, 180, 233), RGBColor(230, 159, 0), GREEN, RGBColor(204, 121, 167), ORANGE, BLUE];
 
+/// The colour of an arm of a comparison; the baseline is grey.
+pub fn of_arm(arm: usize) -> RGBColor {
+    if arm == 0 { GREY } else { LINES[(arm - 1) % LINES.len()] }
+}
+
 macro_rules! rules {
     () => {
         ":root{color-scheme:light dark}@media print{:root{color-scheme:only light}}text{font-family:system-ui,sans-serif}@media screen and (prefers-color-scheme:dark){\

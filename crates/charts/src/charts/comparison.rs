@@ -69,7 +69,7 @@ fn layers_of(comparison: &Comparison, arm: &ArmResult, number: usize) -> [Layer;
         Shape::Rings(points(&mut discarded(comparison, number))),
         Shape::Line(median),
     ];
-    shapes.map(|shape| Layer::unnamed(colour(number), shape))
+    shapes.map(|shape| Layer::unnamed(palette::of_arm(number), shape))
 }
 
 /// The highest goodput that is drawn, bit/s; 1 if there is none, so that the axis has a length.
@@ -96,18 +96,13 @@ fn discarded(comparison: &Comparison, arm: usize) -> impl Iterator<Item = f64> {
     of_arm.filter_map(|trial| Some(trial.goodput_bits_per_s.value()?.0))
 }
 
-/// The baseline is grey.
-pub fn colour(arm: usize) -> plotters::style::RGBColor {
-    if arm == 0 { palette::GREY } else { palette::LINES[(arm - 1) % palette::LINES.len()] }
-}
-
 /// The difference of each arm from the baseline; nothing if none is known.
 fn effects(comparison: &Comparison) -> Option<Sketch> {
     let arms = comparison.arms.iter().enumerate();
     let rows: Vec<_> = arms
         .filter_map(|(number, arm)| {
             let name = arm_name(comparison, arm);
-            Some(Row { name, colour: colour(number), effect: arm.primary()? })
+            Some(Row { name, colour: palette::of_arm(number), effect: arm.primary()? })
         })
         .collect();
     if rows.is_empty() {

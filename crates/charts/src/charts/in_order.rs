@@ -3,7 +3,6 @@
 use goodput_model::answer::arm_name;
 use goodput_model::{Comparison, Trial};
 
-use super::comparison::colour;
 use crate::clip::Point;
 use crate::figure::Table;
 use crate::palette;
@@ -109,9 +108,9 @@ fn layers(comparison: &Comparison, arm: usize, name: String) -> [Layer; 3] {
         |runs: Vec<(u32, &Trial)>| runs.into_iter().filter_map(point).collect::<Vec<Point>>();
     let (counted, others) = (points(counted), points(others));
     [
-        Layer::unnamed(colour(arm), Shape::Thin(counted.clone())),
-        Layer::named(name, colour(arm), Shape::Dots(counted)),
-        Layer::unnamed(colour(arm), Shape::Rings(others)),
+        Layer::unnamed(palette::of_arm(arm), Shape::Thin(counted.clone())),
+        Layer::named(name, palette::of_arm(arm), Shape::Dots(counted)),
+        Layer::unnamed(palette::of_arm(arm), Shape::Rings(others)),
     ]
 }
 
@@ -136,15 +135,10 @@ mod tests {
             ..Trial::new(*block, *arm, Known::Value(BitRate(*rate)))
         };
         let setting: SettingRef = "chunk".parse().unwrap();
+        let arms = (0..arms).map(|arm| ArmResult::new(vec![format!("{arm}K")])).collect();
         Comparison {
-            settings: vec![setting],
-            arms: (0..arms).map(|arm| ArmResult::new(vec![format!("{arm}K")])).collect(),
-            responses: Vec::new(),
-            curve: None,
-            factors: Vec::new(),
             trials: runs.iter().map(trial).collect(),
-            threshold_percent: 3.0,
-            stopped: "enough".into(),
+            ..Comparison::new(vec![setting], arms)
         }
     }
 
