@@ -172,7 +172,7 @@ mod tests {
     fn connection(number: u16) -> ConnectionActivity {
         let program = Program {
             pid: number.into(),
-            name: if number % 2 == 0 { "Sync" } else { "web" }.into(),
+            name: if number.is_multiple_of(2) { "Sync" } else { "web" }.into(),
         };
         ConnectionActivity {
             local: ([127, 0, 0, 1], 1000 + number).into(),
