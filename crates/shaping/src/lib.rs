@@ -79,7 +79,7 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
     let passed: Vec<Passed> = held.iter().map(passed).collect();
     let bits = |bytes_per_s: f64| BitRate(bytes_per_s * 8.0);
     Ok(Shaping {
-        kind,
+        kind: kind::counted(kind, &train.rate_waits_per_call),
         payload_bytes: Bytes(train.sizes.payload),
         packet_bytes: Bytes(train.sizes.packet),
         frame_bytes: Bytes(train.sizes.frame),

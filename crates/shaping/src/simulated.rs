@@ -187,6 +187,20 @@ fn a_path_that_breaks_is_known() {
     }
 }
 
+/// A queue that holds two frames drops almost as a policer does.
+#[test]
+fn a_shaper_with_hardly_a_queue_is_known_by_its_own_count() {
+    let bucket = Bucket { rate: RATE, depth: 70_000.0, queue: None };
+    let train = train(bucket, OFFERED_TO_BUCKET_RATE, 2.0, 10e-6, 0.0, 4);
+    assert_eq!(shaping(&train).unwrap().kind, ShapingKind::Policer, "nothing was counted");
+    let counted = |waits| Train { rate_waits_per_call: Known::Value(waits), ..train.clone() };
+    assert_eq!(shaping(&counted(0.0)).unwrap().kind, ShapingKind::Policer);
+    let seen = shaping(&counted(1.37)).unwrap();
+    assert_eq!(seen.kind, ShapingKind::Shaper);
+    let rate = seen.rate_bits_per_s.value().unwrap();
+    assert!(is_near(rate.value / 8.0, RATE, 0.005, 0.0), "{rate:?}");
+}
+
 #[test]
 fn nothing_in_the_way_is_none() {
     let endless = Bucket { rate: RATE * 1e3, depth: 1e9, queue: None };

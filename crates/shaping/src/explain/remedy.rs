@@ -12,8 +12,17 @@ pub(super) fn changes(seen: &Seen) -> Vec<Change> {
         late_timers::of_super_packets,
         bucket::cuts_batches,
     ];
-    let change = costs.iter().any(|cause| cause(seen).is_some()).then(|| larger(seen)).flatten();
+    let is_cost = costs.iter().any(|cause| cause(seen).is_some());
+    let change = (is_cost && holds_a_batch(seen)).then(|| larger(seen)).flatten();
     change.into_iter().collect()
+}
+
+/// Whether the shaper's queue holds a super-packet, as far as its limit is known. A shorter one drops a part of each, whatever
+/// the bucket is.
+fn holds_a_batch(seen: &Seen) -> bool {
+    let Some(shaper) = seen.shaper() else { return true };
+    let whole = bucket::largest_super_packet(seen.sender, shaper.counted_frame_bytes.0 as f64);
+    shaper.limit_bytes.value().is_none_or(|limit| limit.0 as f64 >= whole)
 }
 
 /// The setting of a bucket that is too small, with its value now and a sufficient one.

@@ -150,6 +150,15 @@ fn a_bucket_of_one_frame_loses_what_late_timers_leave() {
     assert!(seen.causes[0].text.contains("6.88 µs late at 100 Mbit/s"), "{:?}", seen.causes[0]);
 }
 
+#[test]
+fn no_bucket_helps_a_queue_that_holds_no_batch() {
+    let changes = |limit| {
+        let local = tbf(100_000_000, 1600, limit);
+        explained(test(SHAPER, 93.2e6, 1e6), &local, &Snapshot::default()).changes.len()
+    };
+    assert_eq!((changes(5000), changes(100_000)), (0, 1));
+}
+
 /// Timers of 12 µs are hardly late, those of 545 µs by 27 µs: a bucket of just a super-packet gives datagrams their
 /// rate, and TCP 95.3 % of it.
 #[test]
