@@ -52,6 +52,12 @@ impl Suspect {
         })
     }
 
+    /// The cause for which a change was proposed: no run of the comparison named it, so that all of them may prove it.
+    pub fn proposed(rule: &str) -> Self {
+        let (limits, named_in) = (BASELINE, WARM_UP_BLOCK);
+        Self { rule: rule.into(), predicted_bits_per_s: None, limits, named_in }
+    }
+
     /// What `arm` changes: what limits the baseline, or if the arm `is_worse`, what limits the arm.
     pub fn beside(trials: &[Trial], arm: usize, is_worse: bool) -> Option<Self> {
         Self::of(trials, if is_worse { arm } else { BASELINE })

@@ -104,7 +104,7 @@ impl<'a> BothEnds<'a> {
                 action = self.client.next() => self.acted(action?, listener)?,
                 () = interrupt.raised() => {
                     let after = Seconds(began.elapsed().as_secs_f64());
-                    self.doubts.push(format!("interrupted after {after}"));
+                    self.doubts.push(format!("{} after {after}", interrupt.in_words()));
                     break;
                 }
             }

@@ -20,7 +20,7 @@ pub async fn within<T>(
     tokio::select! {
         done = &mut work => return Some(done),
         () = outer.raised() => raise.raise(),
-        () = &mut until => raise.raise(),
+        () = &mut until => raise.raise_at_time_limit(),
     }
     tokio::select! {
         done = &mut work => Some(done),
@@ -32,10 +32,10 @@ pub async fn within<T>(
 mod tests {
     use super::*;
 
-    /// Ends when it is interrupted.
+    /// Ends when it is interrupted, and says how.
     async fn obedient(interrupt: &Interrupt) -> &'static str {
         interrupt.raised().await;
-        "interrupted"
+        interrupt.in_words()
     }
 
     #[tokio::test(start_paused = true)]
@@ -43,7 +43,7 @@ mod tests {
         let (_raise, outer) = interrupt();
         let began = tokio::time::Instant::now();
         let until = (began + Duration::from_secs(9)).into_std();
-        assert_eq!(within(until, &outer, obedient).await, Some("interrupted"));
+        assert_eq!(within(until, &outer, obedient).await, Some("ended by the time limit"));
         assert_eq!(began.elapsed().as_secs(), 9);
         let hangs = within(until, &outer, async |_| std::future::pending::<()>().await);
         assert_eq!(hangs.await, None);

@@ -1,8 +1,9 @@
 //! The most that the path could carry: tuning ends when it is reached.
 
-use goodput_model::{BitRate, Purpose, Record};
+use goodput_model::{BitRate, Place, Purpose, Record};
 
-/// The ceiling of the first measurement, for tuning that is about throughput.
+/// The ceiling of the first measurement, for tuning that is about throughput. If what limits it sits at one of the hosts,
+/// the goodput predicted without it counts if it is higher: what a host sets is no property of the path.
 #[derive(Debug, Clone, Copy)]
 pub struct Goal {
     ceiling: BitRate,
@@ -15,6 +16,8 @@ impl Goal {
     pub fn of(start: &Record, purpose: Purpose, least_percent: f64) -> Option<Self> {
         let ceiling = start.result.ceiling_bits_per_s.value();
         let ceiling = ceiling.copied().filter(|_| purpose == Purpose::Throughput)?;
+        let ceiling =
+            BitRate(without_limit_at_host(start).map_or(ceiling.0, |free| free.0.max(ceiling.0)));
         Some(Self { ceiling, least_percent })
     }
 
@@ -29,8 +32,17 @@ impl Goal {
     }
 }
 
+/// The goodput predicted without what limits, if that sits at one of the hosts.
+fn without_limit_at_host(Record { verdict, findings, .. }: &Record) -> Option<BitRate> {
+    let limit = findings.iter().find(|finding| finding.rule == verdict.limit)?;
+    limit.predicted_bits_per_s.value().copied().filter(|_| limit.end != Place::Path)
+}
+
 #[cfg(test)]
 mod tests {
+    use goodput_model::Known;
+
+    use super::super::tuner_tests::{finding, measured};
     use super::*;
 
     #[test]
@@ -39,5 +51,20 @@ mod tests {
         let reached = |goodput| goal.reached(BitRate(goodput)).is_some();
         assert!(reached(98e6) && reached(102e6));
         assert!(!reached(82e6) && !reached(150e6));
+    }
+
+    #[test]
+    fn what_a_host_limits_is_not_the_most_that_the_path_could_carry() {
+        let ceiling = |end, predicted| {
+            let mut start = measured(100.0);
+            start.verdict.limit = "x".into();
+            let predicted_bits_per_s = Known::Value(BitRate(predicted));
+            start.findings =
+                vec![goodput_model::Finding { end, predicted_bits_per_s, ..finding(Vec::new()) }];
+            Goal::of(&start, Purpose::Throughput, 3.0).unwrap().ceiling.0
+        };
+        assert_eq!(ceiling(Place::Near, 860e6), 860e6);
+        assert_eq!(ceiling(Place::Far, 50e6), 100e6);
+        assert_eq!(ceiling(Place::Path, 860e6), 100e6);
     }
 }

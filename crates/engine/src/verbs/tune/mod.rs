@@ -3,6 +3,7 @@
 
 mod comparisons;
 mod deadline;
+mod explaining;
 mod gain;
 mod goal;
 mod only_change;

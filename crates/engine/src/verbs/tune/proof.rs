@@ -32,12 +32,15 @@ impl<T> Proof<T> {
         if proves { &self.changes } else { &[] }
     }
 
-    /// The one that counts of this and an earlier one: this one, unless only the earlier one can judge.
+    /// The one that counts of this and an earlier one: this one, unless only the earlier one can judge, or only the earlier
+    /// one proves something. What was proven once stays proven (docs/decisions/tuning.md).
     pub fn or(self, earlier: Option<Self>, purpose: Purpose) -> Self {
-        match earlier {
-            Some(earlier) if earlier.can_judge(purpose) && !self.can_judge(purpose) => earlier,
-            _ => self,
-        }
+        let counts_more = |earlier: &Self| {
+            let proves_more =
+                self.proven(purpose).is_empty() && !earlier.proven(purpose).is_empty();
+            proves_more || earlier.can_judge(purpose) && !self.can_judge(purpose)
+        };
+        earlier.filter(counts_more).unwrap_or(self)
     }
 }
 
@@ -68,7 +71,10 @@ mod tests {
             later.or(Some(earlier), Purpose::Throughput).changes[0].setting.to_string()
         };
         let earlier = || proof("socket.sndbuf", 6, Better);
-        assert_eq!(counts(proof("chunk", 6, Inconclusive), earlier()), "chunk");
+        assert_eq!(counts(proof("chunk", 6, Better), earlier()), "chunk");
+        assert_eq!(counts(proof("chunk", 6, Inconclusive), earlier()), "socket.sndbuf");
+        let unproven = proof("socket.sndbuf", 6, Inconclusive);
+        assert_eq!(counts(proof("chunk", 6, Inconclusive), unproven), "chunk");
         assert_eq!(counts(proof("chunk", 2, Inconclusive), earlier()), "socket.sndbuf");
         let neither = proof("socket.sndbuf", 1, Inconclusive);
         assert_eq!(counts(proof("chunk", 2, Inconclusive), neither), "chunk");

@@ -3,6 +3,7 @@
 use goodput_model::{Change, Finding, Known, Record, TuningOutcome, TuningStep};
 
 use super::comparisons::Compare;
+use super::explaining::explain_by;
 use super::gain::is_needless;
 use super::proof::Proof;
 use super::tuner::Tuner;
@@ -100,11 +101,32 @@ impl<C: Compare> Tuner<'_, C> {
         }
     }
 
-    /// Takes a comparison of all that is kept with the start.
+    /// Takes a comparison of all that is kept with the start. If it could judge and does not count, what an earlier one
+    /// proved stays kept, and nothing more is proven.
     fn enter(&mut self, mut record: Record, findings: Vec<Finding>) {
+        let purpose = self.runs.request.purpose;
         let changes = self.search.kept().to_vec();
-        let comparison = record.comparison.take();
+        let mut comparison = record.comparison.take();
+        if let (Some(comparison), Some(first)) = (&mut comparison, changes.first()) {
+            explain_by(&self.rule_of(first), comparison);
+        }
         let proof = Proof { changes, comparison, findings, rest: record };
-        self.proof = Some(proof.or(self.proof.take(), self.runs.request.purpose));
+        let can_judge = proof.can_judge(purpose);
+        let mut counts = proof.or(self.proof.take(), purpose);
+        if can_judge && counts.changes != self.search.kept() {
+            counts.rest.doubts.push(not_added(self.search.kept()));
+            self.search.keep_only(&counts.changes);
+            self.is_error_spent = true;
+        }
+        self.proof = Some(counts);
     }
+}
+
+/// What to know of a proof after which another proved nothing.
+fn not_added(changes: &[Change]) -> String {
+    let changes = changes.iter().map(|change| format!("{}={}", change.setting, change.to));
+    format!(
+        "a later comparison with the start, of {}, proved nothing: only what was proven before counts as proven",
+        changes.collect::<Vec<_>>().join(", ")
+    )
 }

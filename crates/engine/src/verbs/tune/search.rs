@@ -123,6 +123,11 @@ impl Search {
         self.kept.retain(|kept| kept.setting != change.setting);
     }
 
+    /// Keeps these changes alone, as they were kept before.
+    pub fn keep_only(&mut self, changes: &[Change]) {
+        self.kept = changes.to_vec();
+    }
+
     /// All kept changes with one of them as it was at the start, and all kept changes.
     pub fn all_but(&self, change: &Change) -> Vec<Arm> {
         let value = |kept: &Change| match kept.setting == change.setting {

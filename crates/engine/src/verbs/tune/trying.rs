@@ -6,6 +6,7 @@ use goodput_model::{
 };
 
 use super::comparisons::{Compare, only_started};
+use super::explaining::explain_by;
 use super::gain::is_undecided;
 use super::outcome::{kept_by, outcome_of};
 use super::proof::changed_goodput;
@@ -14,6 +15,13 @@ use super::tuner::Tuner;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::verbs::compare::MaxTime;
+
+/// Why no more changes are tried.
+const TOO_LITTLE_TIME: &str = "too little time was left for another change; --max-time gives more";
+
+/// The same, if each change that waits was tried before.
+const TOO_LITTLE_TIME_AGAIN: &str =
+    "too little time was left to try again what was not proven better; --max-time gives more";
 
 impl<C: Compare> Tuner<'_, C> {
     /// Tries one change after the other. Returns why nothing more may be tried, if that is so; otherwise nothing waits,
@@ -32,15 +40,17 @@ impl<C: Compare> Tuner<'_, C> {
             }
             let Some(time) = self.runs.budget.for_a_change(self.search.waiting()) else {
                 self.search.give_back(candidate);
+                let listed = self.steps.len();
                 let (least, left) =
                     (self.runs.budget.shortest_s(), self.runs.budget.left().as_secs_f64());
                 self.leave_untried(&format!(
                     "too little time: {left:.0} s were left; a change takes at least {least:.0} s, and the last \
                      comparison as long again"
                 ));
-                return Some(
-                    "too little time was left for another change; --max-time gives more".into(),
-                );
+                return Some(match self.steps.len() > listed {
+                    true => TOO_LITTLE_TIME.into(),
+                    false => TOO_LITTLE_TIME_AGAIN.into(),
+                });
             };
             if let Err(why) = self.may_be_kept(&candidate.change, start) {
                 self.leave_out(candidate, &why, listener);
@@ -99,7 +109,10 @@ impl<C: Compare> Tuner<'_, C> {
         }
         let purpose = self.runs.request.purpose;
         self.only.tried(kept_by(&compared, purpose).cloned().map(Box::new));
-        let (outcome, comparison, better) = outcome_of(compared, purpose);
+        let (outcome, mut comparison, better) = outcome_of(compared, purpose);
+        if let Known::Value(runs) = &mut comparison {
+            explain_by(&rule, runs);
+        }
         let mut goodput = None;
         match (outcome, &comparison) {
             (TuningOutcome::Kept, Known::Value(runs)) => {

@@ -5,6 +5,7 @@ use goodput_model::{
 };
 
 use super::comparisons::{Compare, Comparisons};
+use super::gain::is_undecided;
 use super::goal::Goal;
 use super::only_change::OnlyChange;
 use super::proof::{Proof, changed_goodput};
@@ -19,6 +20,17 @@ const TOO_FEW_RUNS: &str =
 /// (docs/decisions/tuning.md).
 const NOT_PROVEN: &str = "the last comparison did not show that what was kept helps, and a further one could prove something by chance";
 
+/// Why a search ends when nothing waits, and the last comparison ended before its first look.
+const LAST_TOO_SHORT: &str =
+    "the last comparison had too few runs to judge what was kept; --max-time gives more";
+
+/// The same, if the last comparison could have gone on.
+const LAST_CUT_SHORT: &str =
+    "the time was over before the last comparison was decided; --max-time gives more";
+
+/// The same, if it made all of its runs.
+const LAST_UNDECIDED: &str = "the last comparison stayed undecided, and nothing is left to try";
+
 /// Looks for changes that help.
 pub struct Tuner<'a, C> {
     pub(super) runs: Comparisons<'a, C>,
@@ -30,13 +42,16 @@ pub struct Tuner<'a, C> {
     pub(super) kept_by_starts: Vec<SettingRef>,
     /// The last comparison with the start that counts.
     pub(super) proof: Option<Proof<Record>>,
+    /// Whether a comparison with the start could judge and proved nothing, after one that proved something.
+    pub(super) is_error_spent: bool,
 }
 
 impl<'a, C: Compare> Tuner<'a, C> {
     /// Before the first comparison, with what the first measurement proposes.
     pub fn new(runs: Comparisons<'a, C>, search: Search) -> Self {
         let (steps, kept_by_starts) = (Vec::new(), Vec::new());
-        Self { runs, search, steps, only: OnlyChange::None, kept_by_starts, proof: None }
+        let (only, proof, is_error_spent) = (OnlyChange::None, None, false);
+        Self { runs, search, steps, only, kept_by_starts, proof, is_error_spent }
     }
 
     /// Tries nothing. Returns why.
@@ -153,7 +168,16 @@ impl<'a, C: Compare> Tuner<'a, C> {
     /// Why the search ends when nothing waits.
     fn exhausted(&self) -> &'static str {
         let is_open = |step: &TuningStep| step.outcome == TuningOutcome::TooFewRuns;
-        if self.steps.iter().any(is_open) { TOO_FEW_RUNS } else { "nothing is left to try" }
+        let last = self.proof.as_ref().and_then(|proof| proof.comparison.as_ref());
+        match () {
+            () if !self.search.kept().is_empty() && !self.is_shown() => LAST_TOO_SHORT,
+            () if last.is_some_and(|last| is_undecided(last, self.runs.request.purpose)) => {
+                if self.runs.budget.allows_another() { LAST_UNDECIDED } else { LAST_CUT_SHORT }
+            }
+            () if self.steps.iter().any(is_open) => TOO_FEW_RUNS,
+            () if self.steps.is_empty() => "no finding proposes a change that goodput can make",
+            () => "nothing is left to try",
+        }
     }
 
     /// Why the last comparison has not shown what is kept, or why nothing may follow it.
@@ -170,6 +194,9 @@ impl<'a, C: Compare> Tuner<'a, C> {
 
     /// Whether the last comparison has not failed to prove what is kept. One that proves it leaves its error to the next.
     fn is_proven(&self) -> bool {
+        if self.is_error_spent {
+            return false;
+        }
         let purpose = self.runs.request.purpose;
         let proof = self.proof.as_ref().filter(|_| self.is_shown());
         proof.is_none_or(|proof| !proof.proven(purpose).is_empty())

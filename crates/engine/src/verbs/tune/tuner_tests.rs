@@ -95,7 +95,7 @@ fn compared(
 }
 
 /// A record with this goodput, Mbit/s, on a path that carries 100.
-fn measured(mbit: f64) -> Record {
+pub(super) fn measured(mbit: f64) -> Record {
     let near = End::unobserved(Host::foreign("near"));
     let seen = Measurement::made_up(Plan::standard(), near, Known::missing("made up"));
     let mut record = conclude_at_least(seen, "x", "now").record;
@@ -104,7 +104,7 @@ fn measured(mbit: f64) -> Record {
     record
 }
 
-fn finding(changes: Vec<Change>) -> Finding {
+pub(super) fn finding(changes: Vec<Change>) -> Finding {
     Finding {
         rule: "x".into(),
         end: Place::Near,
@@ -159,6 +159,7 @@ struct Came {
     asked: Vec<String>,
     outcomes: Vec<TuningOutcome>,
     proven: Vec<String>,
+    doubts: Vec<String>,
     stopped: String,
 }
 
@@ -177,8 +178,9 @@ fn search_in(max_time: Duration, proposed: &[Change], shows: &[Shows]) -> Came {
     let stopped = runtime.block_on(tuner.search_and_prove(&start, &mut |_| {}));
     let record = tuner.into_record(start, stopped);
     assert!(played.shows.is_empty(), "it was asked for {:?} only", played.asked);
-    let tuning = record.tuning.unwrap();
+    let (tuning, doubts) = (record.tuning.unwrap(), record.doubts);
     Came {
+        doubts,
         asked: played.asked,
         outcomes: tuning.steps.iter().map(|step| step.outcome).collect(),
         proven: tuning.proven.iter().map(|change| change.setting.to_string()).collect(),
@@ -236,6 +238,41 @@ fn a_proof_below_the_ceiling_leaves_its_error_to_the_next() {
     assert_eq!(came.asked.last().unwrap(), "default default -> 4M 1M");
     assert_eq!(came.proven, ["socket.sndbuf", "chunk"]);
     assert!(came.stopped.contains("is within 3 % of"), "{}", came.stopped);
+}
+
+#[test]
+fn what_was_proven_first_stays_proven_if_an_addition_is_not() {
+    let shows = [
+        Runs(Better, 20.0, vec![]),
+        Runs(Better, 20.0, vec![chunk()]),
+        Runs(Better, 100.0, vec![]),
+        Runs(Better, 100.0, vec![]),
+        Runs(Better, 100.0, vec![]),
+        Runs(NoDifference, 100.0, vec![]),
+    ];
+    let came = search(&[sndbuf()], &shows);
+    assert_eq!(came.asked.last().unwrap(), "default default -> 4M 1M");
+    assert_eq!(came.proven, ["socket.sndbuf"]);
+    let said = |doubt: &String| {
+        doubt
+            .starts_with("a later comparison with the start, of socket.sndbuf=4M, chunk=1M, proved")
+    };
+    assert!(came.doubts.iter().any(said), "{:?}", came.doubts);
+    assert_eq!(came.stopped, "nothing is left to try");
+}
+
+#[test]
+fn an_undecided_last_comparison_is_said_in_the_end() {
+    let shows = [Runs(Better, 20.0, vec![]), Runs(Judgement::Inconclusive, 10.0, vec![])];
+    let came = search(&[sndbuf()], &shows);
+    assert_eq!(came.proven, [""; 0]);
+    assert!(came.stopped.starts_with("the last comparison stayed undecided"), "{}", came.stopped);
+}
+
+#[test]
+fn without_a_proposal_nothing_was_to_try() {
+    let came = search(&[], &[]);
+    assert_eq!(came.stopped, "no finding proposes a change that goodput can make");
 }
 
 #[test]
