@@ -269,7 +269,7 @@ fn damage(contents: &Contents) -> Option<String> {
     let [first, ..] = contents.unreadable[..] else { return None };
     let lines = contents.unreadable.len();
     Some(format!(
-        "{lines} of its lines are not valid, the first is line {first}; put back by hand what they name, then remove it"
+        "lines that are not valid: {lines}, the first is line {first}; put back by hand what they name, then remove it"
     ))
 }
 

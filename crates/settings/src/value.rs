@@ -8,6 +8,7 @@ use goodput_model::traffic_class::MAX_DSCP;
 use goodput_model::{BitRate, Bytes, SettingRef, dscp_typed};
 
 use crate::error::SettingError;
+use crate::setting::{Setting, Unit};
 
 /// The word that stands for the kernel's own choice.
 pub const DEFAULT: &str = "default";
@@ -51,9 +52,18 @@ where
     match value.parse() {
         Ok(number) if digits && range.contains(&number) => Ok(number),
         _ => {
-            let why = format!("it must be a number from {} to {}", range.start(), range.end());
+            let number = counted(setting);
+            let why = format!("it must be a {number} from {} to {}", range.start(), range.end());
             Err(bad(setting, value, why))
         }
+    }
+}
+
+/// What a number is called: a time is counted in steps, whatever unit a person wrote.
+fn counted(setting: &SettingRef) -> String {
+    match crate::lookup::find_for(setting).ok().and_then(Setting::unit) {
+        Some(Unit::Time { word, .. }) => format!("number of {word}"),
+        _ => "number".into(),
     }
 }
 
@@ -145,6 +155,20 @@ pub fn word(setting: &SettingRef, value: &str, max_len: usize) -> Result<String,
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_refused_with_the_steps_in_which_it_is_counted() {
+        let said = |setting: &str| {
+            number(&setting.parse().unwrap(), "3600000", &(1..=120_000)).unwrap_err().to_string()
+        };
+        let of_time = said("route.rto_min@10.0.0.0/24");
+        assert!(
+            of_time.ends_with("it must be a number of milliseconds from 1 to 120000"),
+            "{of_time}"
+        );
+        let plain = said("link.txqueuelen@eth0");
+        assert!(plain.ends_with("it must be a number from 1 to 120000"), "{plain}");
+    }
 
     #[test]
     fn rounding_keeps_the_order_of_numbers() {

@@ -106,7 +106,7 @@ impl Machine for Mtu {
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
-        let mtu = value::number(setting, value, &MTU_RANGE)?;
+        let mtu = mtu(setting, value, &MTU_RANGE)?;
         let mut netlink = device::netlink(setting)?;
         let index = device::index(&mut netlink, setting)?;
         let links = netlink
@@ -116,10 +116,7 @@ impl Machine for Mtu {
             return Err(SettingError::BadValue {
                 setting: setting.clone(),
                 value: value.into(),
-                why: format!(
-                    "{why}; below {LEAST_MTU_BYTES} bytes the kernel drops IPv6 addresses and group \
-                     memberships, which can't be put back"
-                ),
+                why: with_ipv6(&why),
             });
         }
         Ok(mtu.to_string())
@@ -131,7 +128,7 @@ impl Machine for Mtu {
         value: &str,
         _earlier: &[Assignment],
     ) -> Result<(), SettingError> {
-        value::number(setting, value, &mtu_range(&link(setting)?)).map(drop)
+        mtu(setting, value, &mtu_range(&link(setting)?)).map(drop)
     }
 
     fn capture(&self, setting: &SettingRef) -> Result<String, SettingError> {
@@ -142,6 +139,28 @@ impl Machine for Mtu {
             Err(_) => Ok(mtu),
         }
     }
+}
+
+/// An MTU within `range`.
+fn mtu(
+    setting: &SettingRef,
+    value: &str,
+    range: &RangeInclusive<u32>,
+) -> Result<u32, SettingError> {
+    let is_for_ipv6 = value.parse().is_ok_and(|mtu: u32| mtu < LEAST_MTU_BYTES);
+    value::number(setting, value, range).map_err(|error| match error {
+        SettingError::BadValue { setting, value, why } if is_for_ipv6 => {
+            SettingError::BadValue { setting, value, why: with_ipv6(&why) }
+        }
+        error => error,
+    })
+}
+
+/// A reason, with what smaller MTUs do to IPv6.
+fn with_ipv6(why: &str) -> String {
+    format!(
+        "{why}; below {LEAST_MTU_BYTES} bytes the kernel drops IPv6 addresses and group memberships, which can't be put back"
+    )
 }
 
 /// The MTUs that both the driver and goodput take.
@@ -165,6 +184,16 @@ fn link(setting: &SettingRef) -> Result<Link, SettingError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_mtu_that_ipv6_does_not_survive_is_refused_with_this_reason() {
+        let said = |value| {
+            let setting = "link.mtu@eth0".parse().unwrap();
+            mtu(&setting, value, &MTU_RANGE).unwrap_err().to_string()
+        };
+        assert!(said("67").contains("the kernel drops IPv6 addresses"));
+        assert!(!said("70000").contains("IPv6"));
+    }
 
     #[test]
     fn the_limits_of_the_driver_narrow_those_of_goodput() {
