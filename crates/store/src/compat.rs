@@ -17,8 +17,11 @@ struct Head {
 
 /// The record in `json`, as `--json` prints it.
 ///
-/// Errors: not JSON, not a record, or a format newer than this program knows.
+/// Errors: nothing, not JSON, not a record, or a format newer than this program knows.
 pub fn read_record(json: &str) -> Result<Record, RecordError> {
+    if json.trim().is_empty() {
+        return Err(RecordError::Empty);
+    }
     let head: Head = serde_json::from_str(json)?;
     knows(head.format)?;
     Ok(Record::from_json(json)?)
@@ -42,6 +45,14 @@ mod tests {
         let error = read_record(r#"{"format": 2, "whatever": []}"#).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("format 2") && text.contains("newer goodput"), "{text}");
+    }
+
+    #[test]
+    fn blank_lines_are_empty() {
+        for blank in ["", "\n\n", " \r\n"] {
+            let why = read_record(blank).unwrap_err().to_string();
+            assert_eq!(why, "it is not a goodput record: it is empty", "{blank:?}");
+        }
     }
 
     proptest! {

@@ -26,6 +26,9 @@ pub enum RecordError {
     /// Not a record, or one that was damaged.
     #[error("it is not a goodput record: {}", malformed::in_words(.0))]
     Malformed(serde_json::Error),
+    /// Nothing, or blank lines.
+    #[error("it is not a goodput record: it is empty")]
+    Empty,
     /// Not even text.
     #[error("it is not a goodput record: it is not text")]
     Damaged,
@@ -195,7 +198,7 @@ pub enum StoreError {
 fn what_to_do(why: &RecordError) -> &'static str {
     match why {
         RecordError::Newer { .. } => "",
-        RecordError::Malformed(_) | RecordError::Damaged => {
+        RecordError::Malformed(_) | RecordError::Empty | RecordError::Damaged => {
             "; the other records are fine, and `goodput history import FILE` takes this one from a copy of its JSON"
         }
     }

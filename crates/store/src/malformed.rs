@@ -1,16 +1,20 @@
 //! Why a text is no record, in words: a parser speaks of types of Rust, which nobody outside this program knows.
 
+use goodput_model::plain_char;
 use serde_json::Error;
 use serde_json::error::Category;
 
-/// What is wrong, and where.
+/// What is wrong, and where. Words of the text that are in it can't steer a terminal.
 pub(crate) fn in_words(why: &Error) -> String {
+    what_and_where(why).chars().map(plain_char).collect()
+}
+
+fn what_and_where(why: &Error) -> String {
     let place = match why.line() {
         0 => String::new(),
         line => format!(" at line {line} column {}", why.column()),
     };
     match why.classify() {
-        Category::Eof if (why.line(), why.column()) <= (1, 0) => "it is empty".into(),
         Category::Eof => format!("it ends in the middle{place}; copy the whole of it again"),
         Category::Syntax | Category::Io => format!("it is not JSON{place}"),
         Category::Data => format!("{}{place}", value(&why.to_string())),
@@ -29,7 +33,7 @@ fn value(text: &str) -> String {
     } else if let Some(word) = is("unknown variant ") {
         format!("this goodput does not know {word}")
     } else if let Some(found) = is("invalid type: ").or(is("invalid value: ")) {
-        format!("a record has something else there than {found}")
+        format!("{found} can't stand there")
     } else {
         "a record has something else there".into()
     }
@@ -55,16 +59,12 @@ mod tests {
     #[test]
     fn no_word_of_rust_is_left() {
         for (text, said) in [
-            ("", "it is empty"),
             ("{\"format\"", "it ends in the middle at line 1 column 9; copy the whole of it again"),
             ("hello", "it is not JSON at line 1 column 1"),
             ("{}", "it has no `format` at line 1 column 2"),
             ("[]", "a record has something else there at line 1 column 2"),
-            ("7", "a record has something else there than integer `7` at line 1 column 1"),
-            (
-                "{\"format\":-1}",
-                "a record has something else there than integer `-1` at line 1 column 12",
-            ),
+            ("7", "integer `7` can't stand there at line 1 column 1"),
+            ("{\"format\":-1}", "integer `-1` can't stand there at line 1 column 12"),
             ("{\"format\":1,\"format\":1}", "it has `format` twice at line 1 column 20"),
             ("{\"format\":1,\"word\":\"x\"}", "this goodput does not know `x` at line 1 column 22"),
         ] {
@@ -74,5 +74,12 @@ mod tests {
             };
             assert_eq!(in_words(&why), said, "{why}");
         }
+    }
+
+    #[test]
+    fn words_of_the_text_cant_steer_a_terminal() {
+        let text = r#"{"format":1,"word":"\u001b]0;evil\u0007\u001b[31mX"}"#;
+        let said = in_words(&serde_json::from_str::<Head>(text).unwrap_err());
+        assert!(said.contains("`\u{fffd}]0;evil\u{fffd}\u{fffd}[31mX`"), "{said:?}");
     }
 }
