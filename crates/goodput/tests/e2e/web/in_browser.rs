@@ -156,7 +156,9 @@ fn a_comparison_in_a_terminal_shows_its_runs_while_they_are_made() {
     });
     browser.leave_by(&format!("{link}.click()"));
     let shown = "document.getElementById('progress').innerText";
-    for words in ["Block 1 of", "it takes at most", "Now: ", "the baseline", "not yet"] {
+    // Which block it is depends on how soon the page is there.
+    browser.wait(&format!("/Block \\d+ of/.test({shown})"));
+    for words in ["it takes at most", "Now: ", "the baseline", "not yet"] {
         browser.wait(&format!("{shown}.includes({})", json!(words)));
     }
     let empty = "document.getElementById('over-time').checkVisibility()";
