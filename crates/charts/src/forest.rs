@@ -23,9 +23,6 @@ pub struct Row<'a> {
 }
 
 /// The figure with this id and title; differences within `threshold_percent` don't count.
-///
-/// # Errors
-/// When a difference is no finite number.
 pub fn forest(id: &str, title: String, threshold_percent: f64, rows: &[Row<'_>]) -> Sketch {
     let mut table = Table::new(["what", "difference", "interval", "judgement"]);
     for Row { name, effect, .. } in rows {
