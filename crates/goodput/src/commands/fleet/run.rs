@@ -56,6 +56,11 @@ async fn coordinate(
 ) -> Result<Exit> {
     let signer = signer(&args.nats, args.signing.sign.as_deref())?;
     let metrics = metrics(args, mesh).await?;
+    // Before the lease: a history that is slow would outlive it, and one that can't be opened would leave it behind.
+    let results = tokio::select! {
+        results = Results::of(mesh, metrics) => results?,
+        () = interrupt.raised() => return Ok(Exit::CouldNot),
+    };
     let desk = Desk::open(&args.nats).await?;
     let notifier = Notifier::connect();
     notifier.notify("READY=1");
@@ -66,7 +71,7 @@ async fn coordinate(
         Taken::Rival(_) | Taken::Interrupted => return Ok(Exit::CouldNot),
     };
     let fence = lease.fence(&desk, &held).await?;
-    let (demand, results) = (Demand::new(), Results::of(mesh, metrics).await?);
+    let demand = Demand::new();
     let places = &desk.places;
     let testing = Testing {
         places,
