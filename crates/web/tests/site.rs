@@ -1,5 +1,7 @@
 //! Every page, asked without a socket.
 
+mod followed;
+
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -120,34 +122,8 @@ impl Program for FakeHost {
         command
     }
 
-    /// A test and a comparison go on for as long as the program runs, a test has ended in the meantime.
     fn running(&self) -> Vec<Running> {
-        let interval =
-            r#"{"event":"interval","sender":"near","from_s":0,"to_s":2,"goodput_bits_per_s":1e9}"#;
-        let first = std::iter::once(interval.to_owned());
-        let endless = || {
-            std::iter::from_fn(|| {
-                loop {
-                    std::thread::park();
-                }
-            })
-        };
-        let runs = [
-            format!(
-                r#"{{"event":"trial-ended","values":["{HOSTILE}"],"trial":{{"arm":0,"goodput_bits_per_s":1e9}}}}"#
-            ),
-            format!(r#"{{"event":"trial-began","values":["{HOSTILE}"]}}"#),
-        ];
-        let running = |id: &str, events| {
-            let [command, target] = [HOSTILE; 2].map(String::from);
-            let started = "2026-01-01T00:00:00Z".into();
-            Running { id: id.into(), command, target, started, events }
-        };
-        vec![
-            running("endless", Box::new(first.clone().chain(endless()))),
-            running("ended", Box::new(first)),
-            running("comparison", Box::new(runs.into_iter().chain(endless()))),
-        ]
+        followed::running()
     }
 
     fn cause(&self, rule: &str) -> Option<&'static str> {
@@ -506,42 +482,6 @@ async fn with_the_token_changes_are_undone_and_tests_are_started() {
     assert!(page.contains("Ended without a result") && !page.contains("<b>nas"), "{page}");
     assert!(page.contains("points=\"400.0,0.0\"") && page.contains("<td>2.0 s</td>"), "{page}");
     assert_eq!(site.post("/tests/1/stop", "").await.1, "/tests/1");
-}
-
-#[tokio::test]
-async fn a_test_of_another_program_is_listed_while_it_runs_and_followed() {
-    let site = Fixture::new(false);
-    site.page("/tests").await;
-    // The one that has ended is in the list until its end is known.
-    let ended = site.page("/tests/2/events").await;
-    assert!(ended.contains("event: end"), "{ended}");
-    let list = site.page("/tests").await;
-    assert!(list.contains("Running on this host") && list.contains("/tests/1"), "{list}");
-    assert!(list.contains("/tests/3") && !list.contains("/tests/2"), "{list}");
-    let page = site.page("/tests/1").await;
-    assert!(page.contains("Running.") && page.contains("/live.js"), "{page}");
-    assert!(!page.contains(HOSTILE) && !page.contains("/tests/1/stop"), "{page}");
-    assert_eq!(site.post("/tests/1/stop", "").await.0, StatusCode::SEE_OTHER);
-    assert!(site.page("/tests/1").await.contains("Running."), "it is not ours to stop");
-}
-
-#[tokio::test]
-async fn a_followed_comparison_shows_its_runs_and_no_empty_graph() {
-    let site = Fixture::new(false);
-    site.page("/tests").await;
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    let page = loop {
-        let page = site.page("/tests/3").await;
-        if page.contains("Now: ") || std::time::Instant::now() > deadline {
-            break page;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    };
-    for part in ["Now: &lt;script&gt;", "The runs so far", "1 Gbit/s", "id=\"over-time\" hidden"] {
-        assert!(page.contains(part), "{part}: {page}");
-    }
-    assert!(!page.contains(HOSTILE), "{page}");
-    assert!(!site.page("/tests/1").await.contains("id=\"over-time\" hidden"), "a test has one");
 }
 
 #[tokio::test]
