@@ -1,6 +1,6 @@
 //! The responses that judge arms: how each is read from a run, and which direction is good.
 
-use goodput_model::{Known, Response, ResponseResult, Trial, median};
+use goodput_model::{Known, Latency, Response, ResponseResult, Trial, median};
 
 use crate::judge::Preference;
 use crate::pairs::{Runs, cpu, goodput};
@@ -34,18 +34,12 @@ fn reading(trial: &Trial, response: Response) -> Option<f64> {
     let reading = match response {
         Response::Throughput => Some(goodput(trial)),
         Response::Cpu => cpu(trial),
-        Response::Latency => loaded_us(trial).filter(|us| *us > 0.0),
+        Response::Latency => {
+            trial.latency.as_ref().and_then(Latency::loaded_us).filter(|us| *us > 0.0)
+        }
         _ => trial.responses.get(&response).copied(),
     };
     reading.filter(|reading| reading.is_finite() && *reading >= 0.0)
-}
-
-/// The first way to time round trips that has a time under load. This depends on the far end and on the plan, not on
-/// the run.
-fn loaded_us(trial: &Trial) -> Option<f64> {
-    let latency = trial.latency.as_ref()?;
-    let ways = [&latency.tcp_connect, &latency.udp_echo, &latency.tcp_rtt];
-    ways.into_iter().find_map(|way| Some(way.loaded.value()?.p50_us))
 }
 
 /// The readings for ratios.

@@ -31,6 +31,15 @@ pub struct Latency {
     pub idle_rpm: Known<f64>,
 }
 
+impl Latency {
+    /// Median round-trip time under load, microseconds, by the first way to time round trips that has one. Which way that
+    /// is depends on the far end and on the plan, not on the run.
+    pub fn loaded_us(&self) -> Option<f64> {
+        let ways = [&self.tcp_connect, &self.udp_echo, &self.tcp_rtt];
+        ways.into_iter().find_map(|way| Some(way.loaded.value()?.p50_us))
+    }
+}
+
 fn not_looked() -> Known<RoundTrips> {
     Known::missing("this record is from a goodput that did not measure it")
 }

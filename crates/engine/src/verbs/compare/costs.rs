@@ -26,6 +26,12 @@ struct EndUsage {
     peak_bytes: Result<f64, Missing>,
 }
 
+/// CPU seconds of both ends per 10^9 payload bytes of a measurement; of this end if the other end is not goodput.
+pub fn cpu_s_per_gb(record: &Record) -> Known<f64> {
+    let not_counted = || Known::missing("nothing counted what was received");
+    RunCost::of(record).map_or_else(not_counted, |cost| cost.cpu_s_per_gb())
+}
+
 impl RunCost {
     /// The cost of a run, if its payload was counted.
     pub fn of(record: &Record) -> Option<Self> {

@@ -27,6 +27,7 @@ use goodput_model::{Length, Plan, Record, Response, Seconds};
 use goodput_remote::Hosts;
 
 pub use arms::{Arm, Factor, factorial, one_at_a_time};
+pub use costs::cpu_s_per_gb;
 pub use max_time::MaxTime;
 pub use pace::{LONGEST_RUN_S, least_time, run_s};
 

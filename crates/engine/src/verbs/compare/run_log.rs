@@ -7,7 +7,7 @@ use goodput_experiment::conditions::REFERENCE_COPY;
 use goodput_experiment::{ArmAnalysis, Design, TimeLeft, analyse};
 use goodput_model::{EndName, FilesAlone, Judgement, Kind, Known, Length, Record, Trial};
 
-use super::costs::{self, RunCost};
+use super::costs::{self, RunCost, cpu_s_per_gb};
 use super::max_time::MaxTime;
 use super::nfs_reads::{self, ReadRun};
 use super::pace::Pace;
@@ -161,7 +161,7 @@ impl RunLog {
         let predicted = limiting.and_then(|finding| finding.predicted_bits_per_s.value());
         let copy = copy_s_per_gb.map(|cost| (REFERENCE_COPY.to_string(), cost));
         let trial = Trial {
-            cpu_s_per_gb: spent.as_ref().map_or_else(not_counted, RunCost::cpu_s_per_gb),
+            cpu_s_per_gb: cpu_s_per_gb(&record),
             latency: record.latency.clone(),
             files_alone: files_alone(&record),
             limit: record.verdict.limit.clone(),
@@ -329,8 +329,4 @@ fn files_alone(record: &Record) -> Option<FilesAlone> {
     let source = storage.source.as_ref().map(|_| storage.alone_bits_per_s.clone());
     let sink = storage.sink.as_ref().map(|_| storage.sink_alone_bits_per_s.clone());
     Some(FilesAlone { source_bits_per_s: source, sink_bits_per_s: sink })
-}
-
-fn not_counted() -> Known<f64> {
-    Known::missing("nothing counted what was received")
 }
