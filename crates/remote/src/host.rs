@@ -87,12 +87,17 @@ impl Host {
         self.system.shaper(&mut self.session, towards)
     }
 
-    /// Refuses a setting that no file there is about.
+    /// Refuses a value that no file there can keep.
     ///
     /// # Errors
     /// With the reason, and what to do.
-    pub fn check_savable(&mut self, setting: &SettingRef) -> Result<(), RemoteError> {
-        self.system.check_savable(&mut self.session, &its_own(setting)?)
+    pub fn check_would_save(
+        &mut self,
+        setting: &SettingRef,
+        value: &str,
+    ) -> Result<(), RemoteError> {
+        let assignment = (its_own(setting)?, value.to_owned());
+        saved::check_would_save(self.system, &mut self.session, &[assignment])
     }
 
     /// The lines of ours there that keep values over a reboot, including edited ones.

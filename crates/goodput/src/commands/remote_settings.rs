@@ -75,7 +75,7 @@ pub fn set(
         true => changes.save(&assignment(&effective))?,
         false => Vec::new(),
     };
-    let keepable = !is_saved && changes.check_savable(&assignment(&effective)).is_ok();
+    let keepable = !is_saved && changes.check_would_save(&assignment(&effective)).is_ok();
     changes.keep()?;
     let paths: Vec<_> = kept.iter().map(|file| file.path.as_str()).collect();
     let until = match is_saved {
@@ -96,9 +96,10 @@ pub fn set(
     Ok(Exit::Fine)
 }
 
-/// Whether a file there can store values of a setting, as far as a login shows it.
-pub fn can_keep(address: &Address, access: &Access, setting: &SettingRef) -> bool {
-    let checked = Host::open(address, access).and_then(|mut host| host.check_savable(setting));
+/// Whether a file there can store a value, as far as a login shows it.
+pub fn can_keep(address: &Address, access: &Access, setting: &SettingRef, value: &str) -> bool {
+    let checked =
+        Host::open(address, access).and_then(|mut host| host.check_would_save(setting, value));
     !matches!(checked, Err(RemoteError::NoSuchSetting { .. }))
 }
 

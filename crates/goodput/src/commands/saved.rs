@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use goodput_model::SettingRef;
-use goodput_settings::{Changes, GuardProgram, SavedFile};
+use goodput_settings::{Changes, GuardProgram, SavedFile, keeping};
 
 use crate::exit::Exit;
 use crate::screen;
@@ -46,13 +46,27 @@ fn takes(path: &Path, text: &str) -> io::Result<()> {
     file.sync_all()
 }
 
+/// Where systemd keeps its state if it runs the host (sd_booted(3)).
+const SYSTEMD: &str = "/run/systemd/system";
+
 /// Describes saved values that won't be in effect after a reboot.
 pub fn overruled(files: &[SavedFile]) -> Vec<String> {
+    let is_booted = Path::new(SYSTEMD).is_dir();
+    let unread =
+        files.iter().filter(|file| !is_booted && file.path == Path::new(keeping::BOOT_UNIT));
+    let unread = unread.map(|file| without_systemd(&file.path));
     let all = files.iter().flat_map(|file| file.overruled.iter().map(move |one| (file, one)));
     let said = all.map(|(file, (setting, other))| {
         counts_more(&other.to_string_lossy(), setting, &file.path.to_string_lossy())
     });
-    said.collect()
+    unread.chain(said).collect()
+}
+
+fn without_systemd(unit: &Path) -> String {
+    format!(
+        "{} sets its values only if systemd starts this host, and systemd does not run here now (no {SYSTEMD})",
+        unit.display()
+    )
 }
 
 /// Why the file `path` does not decide about a saved value.

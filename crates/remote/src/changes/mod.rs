@@ -248,6 +248,18 @@ impl RemoteChanges {
         saved::check(self.host.system, &mut self.host.session, &all_its_own(assignments)?)
     }
 
+    /// Refuses what [`Self::save`] would refuse before it writes.
+    ///
+    /// # Errors
+    /// With the reason, and what to do.
+    pub fn check_would_save(
+        &mut self,
+        assignments: &[(SettingRef, String)],
+    ) -> Result<(), RemoteError> {
+        let all = all_its_own(assignments)?;
+        saved::check_would_save(self.host.system, &mut self.host.session, &all)
+    }
+
     /// Writes lines that keep these values after a reboot into files of the host, and returns the files.
     ///
     /// # Errors

@@ -211,6 +211,16 @@ pub(crate) fn check(
     assignments.iter().try_for_each(|(setting, _)| system.check_savable(&mut look, setting))
 }
 
+/// Refuses what [`save`] would refuse before it writes.
+pub(crate) fn check_would_save(
+    system: &dyn System,
+    shell: &mut dyn Shell,
+    assignments: &[Assignment],
+) -> Result<(), RemoteError> {
+    check(system, shell, assignments)?;
+    plans(system, shell, assignments).map(drop)
+}
+
 /// Writes lines that keep these values after a reboot, and returns the files. Values that are kept already stay.
 ///
 /// # Errors
