@@ -181,8 +181,8 @@ impl System for FreeBsd {
     }
 
     fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<Process>, RemoteError> {
-        let columns = ["-axww", "-o", "pid=", "-o", "jid=", "-o", "ruid=", "-o", "command="];
-        read(shell, &Command::new("ps", columns), |text| processes(text, mark))
+        let list = Command::script("list the processes", LIST_PROCESSES, [""; 0]);
+        read(shell, &list, |text| processes(text, mark))
     }
 
     fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
@@ -204,12 +204,17 @@ fn path(form: &Permanent) -> &str {
     form.file.strip_prefix("FreeBSD ").unwrap_or(&form.file)
 }
 
+/// The number of the process that lists, which stays the same through exec, and then all processes (ps(1)). By its words
+/// it could not be told from a process of anybody's.
+const LIST_PROCESSES: &str = "echo $$; exec ps -axww -o pid= -o jid= -o ruid= -o command=";
+
 /// The processes of the jail in which ps(1) ran.
 fn processes(text: &str, mark: &str) -> Result<Vec<Process>, text::NotUnderstood> {
-    let rows: Option<Vec<_>> = text.lines().map(ps_row).collect();
+    let (own, list) = text.split_once('\n').unwrap_or((text, ""));
+    let rows: Option<Vec<_>> = list.lines().map(ps_row).collect();
     let bad = |why| text::NotUnderstood::new(text.lines().next().unwrap_or_default(), why);
-    let rows = rows.ok_or_else(|| bad("it has no process, jail, user and command"))?;
-    let asking = rows.iter().find(|row| row.command.contains("-axww -o pid= -o jid="));
+    let rows = rows.ok_or_else(|| bad("a line has no process, jail, user and command"))?;
+    let asking = rows.iter().find(|row| own.trim().parse() == Ok(row.pid));
     let asking = asking.ok_or_else(|| bad("the process that asks is not listed"))?;
     let marked = rows.iter().filter(|row| row.jail == asking.jail && row.command.contains(mark));
     let trusted = |row: &PsRow| row.user == "0" || row.user == asking.user;
