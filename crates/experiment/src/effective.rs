@@ -9,19 +9,29 @@ use crate::design::WARM_UP_BLOCK;
 use crate::dose::doses;
 use crate::pairs::Runs;
 
-/// The `doses`, arms with their values, as they were in effect, in the unit of the setting. The amounts of the arms that
-/// the setting limits, divided by the factor of the largest of their values, are their effective values (kernels book
-/// twice as much as was set, for example).
+/// How far the factors of two arms may differ and still be one: what TCP reports of a window or a buffer varies a little.
+const SAME_FACTOR: f64 = 0.05;
+
+/// The `doses`, arms with their values, as they were in effect, in the unit of the setting. Kernels book a value, or twice
+/// as much, and raise or cut what they find too small or too large. So the amounts of arms whose value was taken are one
+/// factor times it, and the other amounts divided by this factor are what became of theirs. Unless two arms share a
+/// factor, nobody knows which one was taken, and the values stay as they were written.
 pub(crate) fn effective_doses(runs: &Runs, doses: &[(usize, f64)]) -> Vec<(usize, f64)> {
     let set = set_amounts(doses, |arm| usual_amount(runs, arm));
-    let Some((largest, most)) = set.last().map(|set| (set.dose, set.amount.value)) else {
-        return doses.to_vec();
-    };
+    let Some(factor) = shared_factor(&set) else { return doses.to_vec() };
     let effective = |(arm, dose): &(usize, f64)| {
-        let of_arm = set.iter().find(|set| set.arm == *arm);
-        (*arm, of_arm.map_or(*dose, |set| set.amount.value * largest / most))
+        let other = set.iter().find(|set| set.arm == *arm && !set.has(factor));
+        (*arm, other.map_or(*dose, |set| set.amount.value / factor))
     };
     doses.iter().map(effective).collect()
+}
+
+/// The factor between amount and value that most arms have; of two that equally many have, that of the larger values.
+fn shared_factor(set: &[SetAmount]) -> Option<f64> {
+    let sharing = |factor: f64| set.iter().filter(|set| set.has(factor)).count();
+    let factors = set.iter().map(|set| (sharing(set.factor()), set.factor()));
+    let (arms, factor) = factors.max_by_key(|(arms, _)| *arms)?;
+    (arms > 1).then_some(factor)
 }
 
 /// An arm of whose value the same became as of another one.
@@ -57,6 +67,16 @@ struct SetAmount {
     arm: usize,
     dose: f64,
     amount: LimitAmount,
+}
+
+impl SetAmount {
+    fn factor(&self) -> f64 {
+        self.amount.value / self.dose
+    }
+
+    fn has(&self, factor: f64) -> bool {
+        (self.factor() / factor - 1.0).abs() <= SAME_FACTOR
+    }
 }
 
 /// The arms that are held by an amount that their setting sets, the smallest value first: one limit holds them by several
@@ -120,6 +140,15 @@ mod tests {
         let doses = [4096.0, 16_384.0, 32_768.0, 65_536.0, 1_048_576.0];
         let one = 32_768.0;
         assert_eq!(effective(&amounts, &doses), [one, one, one, 65_536.0, 1_048_576.0]);
+    }
+
+    #[test]
+    fn a_value_that_was_cut_is_told_by_those_that_were_taken() {
+        let amounts = [Some(131_072.0), Some(262_144.0), Some(425_984.0)];
+        let doses = [65_536.0, 131_072.0, 16_777_216.0];
+        assert_eq!(effective(&amounts, &doses), [65_536.0, 131_072.0, 212_992.0]);
+        let two = [amounts[0], amounts[2]];
+        assert_eq!(effective(&two, &[doses[0], doses[2]]), [doses[0], doses[2]]);
     }
 
     #[test]
