@@ -48,7 +48,8 @@ impl HistoryThread {
         Ok(Self { ask, openings })
     }
 
-    /// Asks, and waits for the answer. If this is dropped meanwhile, what it asks is done all the same.
+    /// Asks, and waits for the answer. If this is dropped while it waits for room in the queue, nothing was asked; after
+    /// that, what it asks is done all the same.
     ///
     /// # Errors
     /// Those of the question, and why the history can't be opened.
