@@ -1,8 +1,6 @@
 //! How far several runs have got, on the page that follows them: what runs, what is decided, and how long it may take.
 
-use std::collections::BTreeMap;
-
-use goodput_model::{BitRate, Difference, median};
+use goodput_model::{BitRate, Bytes, Difference, median};
 use maud::{Markup, html};
 
 use crate::layout::{plain, table};
@@ -16,8 +14,8 @@ pub struct Progress {
     outlook: Option<Outlook>,
     /// The values of the arm that runs.
     running: Vec<String>,
-    /// The arms of the present comparison, by their numbers.
-    arms: BTreeMap<usize, Arm>,
+    /// The arms of the present comparison, each found by its values: the numbers change once some no longer run.
+    arms: Vec<Arm>,
     /// What was tried, with its outcome, the newest last.
     tried: Vec<[String; 2]>,
 }
@@ -25,6 +23,7 @@ pub struct Progress {
 #[derive(Debug, Default)]
 struct Arm {
     values: Vec<String>,
+    is_baseline: bool,
     /// Of the runs that count, bit/s.
     rates: Vec<f64>,
     /// The newest run.
@@ -40,6 +39,9 @@ impl Progress {
 
     fn take(&mut self, step: Step) {
         match step {
+            Step::TransfersBegan { size_bytes, clients } => {
+                self.begin(format!("Compares sending {}.", to_clients(size_bytes, clients)));
+            }
             Step::BlockBegan(outlook) => self.outlook = Some(outlook),
             Step::TrialBegan { values } => self.running = values,
             Step::TrialEnded { values, trial } => self.ran(values, trial),
@@ -74,8 +76,8 @@ impl Progress {
 
     fn ran(&mut self, values: Vec<String>, trial: Trial) {
         let rate = trial.goodput_bits_per_s.get().map_err(|why| why.to_string());
-        let arm = self.arms.entry(trial.arm).or_default();
-        arm.values = values;
+        let arm = self.arm(values);
+        arm.is_baseline = trial.arm == 0;
         arm.last = match (rate, trial.discarded) {
             (Ok(rate), Some(why)) => format!("{rate} (not counted: {why})"),
             (Err(why), _) => why,
@@ -85,6 +87,15 @@ impl Progress {
             }
         };
         self.running.clear();
+    }
+
+    fn arm(&mut self, values: Vec<String>) -> &mut Arm {
+        let known = self.arms.iter().position(|arm| arm.values == values);
+        let number = known.unwrap_or(self.arms.len());
+        if known.is_none() {
+            self.arms.push(Arm { values, ..Arm::default() });
+        }
+        &mut self.arms[number]
     }
 
     /// What a page shows; nothing before an event of several runs.
@@ -102,34 +113,35 @@ impl Progress {
 
     fn rows(&self) -> Markup {
         html! {
-            @for (number, arm) in &self.arms {
+            @for arm in &self.arms {
                 tr {
                     th scope="row" { (plain(&arm.values.join(" "))) }
                     td { (arm.rates.len()) }
                     td.rate { (arm.median().map_or("none yet".into(), |rate| BitRate(rate).to_string())) }
-                    td { (self.against(*number, arm)) }
+                    td { (self.against(arm)) }
                     td { (plain(&arm.last)) }
-                    td { (self.judged(*number, arm)) }
+                    td { (self.judged(arm)) }
                 }
             }
         }
     }
 
     /// The difference of the medians so far.
-    fn against(&self, number: usize, arm: &Arm) -> String {
-        let base = self.arms.get(&0).and_then(Arm::median).filter(|base| *base > 0.0);
-        match (number, base, arm.median()) {
-            (0, ..) => "the baseline".into(),
+    fn against(&self, arm: &Arm) -> String {
+        let base = self.arms.iter().find(|arm| arm.is_baseline);
+        let base = base.and_then(Arm::median).filter(|base| *base > 0.0);
+        match (arm.is_baseline, base, arm.median()) {
+            (true, ..) => "the baseline".into(),
             (_, Some(base), Some(rate)) => Difference((rate / base - 1.0) * 100.0).to_string(),
             _ => "not yet".into(),
         }
     }
 
-    fn judged(&self, number: usize, arm: &Arm) -> String {
+    fn judged(&self, arm: &Arm) -> String {
         let decided = self.outlook.iter().flat_map(|outlook| &outlook.decided);
         let mut decided = decided.filter(|decided| decided.values == arm.values);
-        match (number, decided.next()) {
-            (0, _) => String::new(),
+        match (arm.is_baseline, decided.next()) {
+            (true, _) => String::new(),
             (_, Some(decided)) => decided.judgement.in_words(["better", "worse"]),
             _ => "not yet".into(),
         }
@@ -139,6 +151,15 @@ impl Progress {
 impl Arm {
     fn median(&self) -> Option<f64> {
         median(self.rates.iter().copied())
+    }
+}
+
+/// `1 MB to 16 clients at once`.
+fn to_clients(size_bytes: Option<u64>, clients: u16) -> String {
+    let size = size_bytes.map(|bytes| format!("{} ", Bytes(bytes))).unwrap_or_default();
+    match clients {
+        1 => format!("{size}to 1 client"),
+        many => format!("{size}to {many} clients at once"),
     }
 }
 
@@ -209,6 +230,37 @@ mod tests {
             assert!(shown.contains(part), "{part}: {shown}");
         }
         assert!(!shown.contains("<b>"), "{shown}");
+    }
+
+    #[test]
+    fn an_arm_has_one_row_when_arms_before_it_no_longer_run() {
+        let runs = [
+            ran("4K", 0, "1e9", "null"),
+            ran("8K", 1, "1e6", "\"warm-up\""),
+            ran("16K", 2, "2e9", "\"warm-up\""),
+            ran("16K", 1, "3e9", "null"),
+        ];
+        let shown = text(&runs.each_ref().map(String::as_str));
+        for arm in ["4K", "8K", "16K"] {
+            let row = format!("<th scope=\"row\">{arm}</th>");
+            assert_eq!(shown.matches(&row).count(), 1, "{arm}: {shown}");
+        }
+        assert_eq!(shown.matches("<td>the baseline</td>").count(), 1, "{shown}");
+        assert!(shown.contains("+200.0 %"), "{shown}");
+    }
+
+    #[test]
+    fn each_table_of_ways_to_send_begins_anew() {
+        let began = |size: &str, clients: u16| {
+            format!(r#"{{"event":"transfers-began","size_bytes":{size},"clients":{clients}}}"#)
+        };
+        let (first, second) = (began("1000", 1), began("1000000", 16));
+        let (slow, fast) = (ran("copy", 0, "1e6", "null"), ran("copy", 0, "9e9", "null"));
+        let shown = text(&[&first, &slow, BLOCK, &second, &fast]);
+        assert!(shown.contains("Compares sending 1 MB to 16 clients at once."), "{shown}");
+        assert!(shown.contains("<td>1</td>") && shown.contains("9 Gbit/s"), "{shown}");
+        assert!(!shown.contains("1 Mbit/s") && !shown.contains("Block"), "{shown}");
+        assert!(text(&[&began("null", 1)]).contains("Compares sending to 1 client."));
     }
 
     #[test]

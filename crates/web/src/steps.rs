@@ -5,7 +5,8 @@ use goodput_model::{BitRate, Judgement, Known, SettingRef, TuningOutcome};
 use serde::{Deserialize, Serialize};
 
 /// The names of these events.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
+    "transfers-began",
     "block-began",
     "trial-began",
     "trial-ended",
@@ -27,6 +28,13 @@ pub fn shown(name: &str, line: &str) -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Step {
+    /// One of several comparisons of ways to send begins.
+    TransfersBegan {
+        /// Bytes that each client gets, if known.
+        size_bytes: Option<u64>,
+        /// How many at once.
+        clients: u16,
+    },
     /// A block of a comparison begins.
     BlockBegan(Outlook),
     /// A run of a comparison begins.
