@@ -90,7 +90,10 @@ fn tuned<'a>(
         }
     }
     if !tuning.kept_in.is_empty() {
-        lines.push(format!("Kept now, and after a reboot by {}.", tuning.kept_in.join(", ")));
+        lines.push(format!(
+            "Kept now; after a reboot, these files keep it: {}.",
+            tuning.kept_in.join(", ")
+        ));
     }
     lines.push(format!("Tuning stopped: {}.", tuning.stopped));
     let tried = (!tuning.steps.is_empty()).then(|| tried(&tuning.steps));

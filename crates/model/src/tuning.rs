@@ -47,7 +47,7 @@ impl Tuning {
     pub fn nothing(&self) -> &'static str {
         let any = |outcome| self.steps.iter().any(|step| step.outcome == outcome);
         if self.steps.is_empty() {
-            return "nothing: no finding proposes a change";
+            return "nothing: no change was tried";
         }
         match (any(TuningOutcome::Kept), any(TuningOutcome::NotBetter)) {
             (true, _) => "nothing: what helped in a trial is not proven against the start",

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use goodput_engine::{EngineError, Interrupt, Keepable, Listener, TuneRequest, tune};
-use goodput_model::{EndName, Plan, Purpose, Record, SettingRef, TuningOutcome};
+use goodput_model::{
+    ArmResult, Comparison, EndName, Judgement, Plan, Purpose, Record, SettingRef, TuningOutcome,
+};
 use goodput_remote::Hosts;
 use goodput_settings::Setting;
 
@@ -70,7 +72,8 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
     };
     let host = |end| request.hosts.named(end);
     let text = |record: &Record| report::tune::text_with(record, &host);
-    Runs { output: &args.output, live, text: &text, judge: tried }.report_after(work, last)
+    let judge = if request.dry_run { |_: &Record| Exit::Fine } else { tried };
+    Runs { output: &args.output, live, text: &text, judge }.report_after(work, last)
 }
 
 /// What this host, or a host reached by SSH, can keep. Here it is tried: who learns only in the end that a disk is full
@@ -81,7 +84,11 @@ fn keepable(hosts: Hosts) -> Keepable {
         let kept = to_keep(&change.setting, point).filter(|_| is_within_reach(&hosts, end));
         let Some(kept) = kept else { return Err(nobody_keeps()) };
         match hosts.at(end) {
-            Some(address) if remote_settings::can_keep(address, &hosts.access, &kept) => Ok(()),
+            Some(address)
+                if remote_settings::can_keep(address, &hosts.access, &kept, &change.to) =>
+            {
+                Ok(())
+            }
             Some(_) => Err(nobody_keeps()),
             None => saved::rehearse(&kept, &change.to).map_err(|why| EngineError::Incomplete {
                 not_permitted: exit::of(&why) == Exit::NotPermitted,
@@ -140,21 +147,73 @@ fn to_keep(setting: &SettingRef, mount_point: Option<&str>) -> Option<SettingRef
     }
 }
 
-/// Whether anything could be tried, if anything was proposed.
+/// Whether anything could be tried, if anything was proposed, and whether its runs could judge.
 fn tried(record: &Record) -> Exit {
-    let steps = record.tuning.as_ref().map_or(&[][..], |tuning| &tuning.steps);
+    let Some(tuning) = &record.tuning else { return Exit::Fine };
+    let steps = &tuning.steps[..];
+    let any = |outcome| steps.iter().any(|step| step.outcome == outcome);
+    let had_too_few_runs = (any(TuningOutcome::TooFewRuns) || any(TuningOutcome::Planned))
+        && !any(TuningOutcome::NotBetter)
+        && !any(TuningOutcome::Kept);
+    // Something helped, and its last comparison was missing or could not judge it.
+    let is_open = any(TuningOutcome::Kept) && !record.comparison.as_ref().is_some_and(judges);
     let all = |these: &[TuningOutcome]| steps.iter().all(|step| these.contains(&step.outcome));
     match steps {
         [] => Exit::Fine,
         _ if all(&[TuningOutcome::NotPermitted]) => Exit::NotPermitted,
         _ if all(&[TuningOutcome::NotPermitted, TuningOutcome::Failed]) => Exit::CouldNot,
+        _ if tuning.proven.is_empty() && (had_too_few_runs || is_open) => Exit::Inconclusive,
         _ => Exit::Fine,
     }
 }
 
+/// Whether all that is kept was judged against the start.
+fn judges(comparison: &Comparison) -> bool {
+    let effect = comparison.arms.get(1).and_then(ArmResult::primary);
+    effect.is_some_and(|effect| effect.judgement != Judgement::Inconclusive)
+}
+
 #[cfg(test)]
 mod tests {
+    use goodput_model::Known;
+
     use super::*;
+
+    #[test]
+    fn what_too_few_runs_could_not_judge_is_inconclusive() {
+        let exit = |outcomes: &[TuningOutcome]| {
+            let record = include_str!("../report/example/record.json");
+            let mut record: Record = serde_json::from_str(record).unwrap();
+            let step = |outcome: &TuningOutcome| goodput_model::TuningStep {
+                change: goodput_model::Change {
+                    setting: "chunk".parse().unwrap(),
+                    from: None,
+                    to: "1M".into(),
+                    why: "because".into(),
+                },
+                rule: "x".into(),
+                outcome: *outcome,
+                comparison: Known::missing("made up"),
+            };
+            record.comparison = None;
+            record.tuning = Some(goodput_model::Tuning {
+                purpose: Purpose::Throughput,
+                min_gain_percent: 3.0,
+                steps: outcomes.iter().map(step).collect(),
+                proven: Vec::new(),
+                kept_in: Vec::new(),
+                to_keep: Vec::new(),
+                run_length: None,
+                stopped: "made up".into(),
+            });
+            tried(&record)
+        };
+        use TuningOutcome::{Kept, NotBetter, Planned, TooFewRuns};
+        assert_eq!(exit(&[TooFewRuns, Planned]), Exit::Inconclusive);
+        assert_eq!(exit(&[NotBetter, TooFewRuns]), Exit::Fine);
+        assert_eq!(exit(&[Kept]), Exit::Inconclusive);
+        assert_eq!(exit(&[Planned]), Exit::Inconclusive, "the time was over");
+    }
 
     #[test]
     fn a_search_that_had_nothing_to_try_came_to_its_end() {

@@ -29,6 +29,11 @@ pub(super) fn of_test(out: &mut String, record: &Record, finding: &Finding, ever
     add(out, finding, count, Some(record).filter(|record| record.kind != Kind::Attach));
 }
 
+/// What to do by hand about a finding of a test.
+pub(super) fn by_hand(record: &Record, finding: &Finding) -> Vec<String> {
+    remedies(finding, Some(record))
+}
+
 fn add(out: &mut String, finding: &Finding, count: usize, test: Option<&Record>) {
     lines(out, "  to try", remedies(finding, test).into_iter().take(count));
     lines(out, "  for good", permanent::lines(&finding.permanent));

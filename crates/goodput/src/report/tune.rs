@@ -3,15 +3,15 @@
 use std::fmt::Write;
 
 use goodput_model::{
-    ArmResult, Change, Comparison, Effect, EndName, Judgement, Known, Missing, Purpose, Record,
-    SettingRef, Tuning, TuningOutcome, TuningStep, Verdict,
+    ArmResult, Change, Comparison, Effect, EndName, Judgement, Known, Latency, Missing, Purpose,
+    Record, Seconds, SettingRef, Tuning, TuningOutcome, TuningStep, Verdict,
 };
 use goodput_settings::Setting;
 
 use super::by_hand::{Host, at_its_end, at_the_far_end, setting_command};
 use super::labelled::{line, lines};
 use super::table::Table;
-use super::{compare, mechanism, permanent, style};
+use super::{compare, mechanism, permanent, remedy, style};
 use goodput_model::shell;
 
 /// How sure all that is proven is (docs/decisions/tuning.md).
@@ -33,8 +33,7 @@ pub fn text_with(record: &Record, host: Host<'_>) -> String {
     if tuning.is_plan_only() {
         lines(&mut out, "undo", tuning.steps.iter().filter_map(|step| undo(&step.change, host)));
     }
-    let rate = &record.result.goodput_bits_per_s;
-    line(&mut out, "start", &format!("{rate}{}", limited(&record.verdict)));
+    line(&mut out, "start", &start(record, tuning.purpose));
     if let Some(comparison) = &record.comparison {
         whole(&mut out, tuning, comparison);
     }
@@ -44,8 +43,34 @@ pub fn text_with(record: &Record, host: Host<'_>) -> String {
         [] => line(&mut out, "proven", tuning.nothing()),
         proven => keep(&mut out, proven, &tuning.kept_in, host),
     }
+    lines(&mut out, "to try", by_hand(record));
     line(&mut out, "stopped", &tuning.stopped);
     out + &compare::notes(record)
+}
+
+/// What the first measurement found: the goodput, and what else the purpose is about.
+fn start(record: &Record, purpose: Purpose) -> String {
+    let mut text = record.result.goodput_bits_per_s.to_string();
+    if matches!(purpose, Purpose::Latency | Purpose::Balanced) {
+        let loaded = record.latency.as_ref().and_then(Latency::loaded_us);
+        let loaded = loaded.map_or_else(|| "unknown".into(), |us| Seconds::of_us(us).to_string());
+        let _ = write!(text, ", round trip under load {loaded}");
+    }
+    if matches!(purpose, Purpose::Cpu | Purpose::Balanced) {
+        let cost = match goodput_engine::compare::cpu_s_per_gb(record) {
+            Known::Value(seconds) => format!("{} per GB", Seconds(seconds)),
+            Known::Missing(why) => format!("unknown ({why})"),
+        };
+        let _ = write!(text, ", CPU time {cost}");
+    }
+    text + &limited(&record.verdict)
+}
+
+/// What a person can do about the limit of the start, if goodput itself can change nothing about it.
+fn by_hand(record: &Record) -> Vec<String> {
+    let limit = record.findings.iter().find(|finding| finding.rule == record.verdict.limit);
+    let limit = limit.filter(|finding| finding.changes.is_empty());
+    limit.map(|finding| remedy::by_hand(record, finding)).unwrap_or_default()
 }
 
 fn limited(verdict: &Verdict) -> String {
@@ -191,7 +216,11 @@ fn keep(out: &mut String, proven: &[Change], kept_in: &[String], host: Host<'_>)
     // Either all are saved or none: only the combination is proven.
     let open: Vec<&Change> = proven.iter().filter(|_| kept_in.is_empty()).collect();
     if !kept_in.is_empty() {
-        line(out, "kept", &format!("now, and after a reboot by {}", kept_in.join(", ")));
+        line(
+            out,
+            "kept",
+            &format!("now; after a reboot, these files keep it: {}", kept_in.join(", ")),
+        );
         lines(out, "undo", undo_kept(proven, kept_in, host));
     }
     lines(out, "to keep", open.iter().map(|change| keeping(change, host)));
@@ -305,6 +334,36 @@ mod tests {
         assert_eq!(said.matches("missing CAP_NET_ADMIN").count(), 1, "{said}");
         assert_eq!(said.matches("the time was over").count(), 1, "{said}");
         assert!(said.contains("4194304, mover=splice: missing"), "{said}");
+    }
+
+    #[test]
+    fn what_goodput_can_not_change_is_said_to_whoever_can() {
+        let said = |changes: Vec<Change>| {
+            let record = include_str!("example/record.json");
+            let mut record: Record = serde_json::from_str(record).unwrap();
+            let finding = &mut record.findings[0];
+            record.verdict.limit = finding.rule.clone();
+            finding.changes = changes;
+            finding.advice = vec!["tc filter add dev eth0   # another class".into()];
+            by_hand(&record)
+        };
+        assert_eq!(said(vec![wmem()]), [""; 0]);
+        let advice = said(Vec::new()).into_iter();
+        let advice: Vec<_> =
+            advice.map(|text| anstream::adapter::strip_str(&text).to_string()).collect();
+        assert_eq!(advice, ["tc filter add dev eth0   # another class"]);
+    }
+
+    #[test]
+    fn the_start_has_the_number_that_the_purpose_is_about() {
+        let record = include_str!("example/record.json");
+        let record: Record = serde_json::from_str(record).unwrap();
+        let [throughput, latency, cpu, balanced] =
+            Purpose::ALL.map(|purpose| start(&record, purpose));
+        assert!(!throughput.contains("round trip") && !throughput.contains("CPU time"));
+        assert!(latency.contains(", round trip under load "), "{latency}");
+        assert!(cpu.contains(", CPU time "), "{cpu}");
+        assert!(balanced.contains(", round trip under load ") && balanced.contains("CPU time"));
     }
 
     #[test]

@@ -24,8 +24,8 @@ Examples:
 goodput changes settings of the far end if the server there allows it (its option --allow-settings) and knows this \
 client by its token (--token-file) or its key. What is not permitted is printed as commands for the administrator there.
 
-Exit codes: 0 the search came to its end, 2 could not do it or was interrupted, 3 not permitted. Ctrl-C ends it with \
-what is known; a second Ctrl-C ends it at once.";
+Exit codes: 0 the search came to its end, 2 could not do it or was interrupted, 3 not permitted, 4 nothing is proven \
+because too few runs could judge. Ctrl-C ends it with what is known; a second Ctrl-C ends it at once.";
 
 /// What `--time` means here.
 const RUN_TIME: &str = "Length of a run [default: 1s, more if slow start takes long]";
