@@ -76,7 +76,10 @@ impl Machine for QdiscKind {
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
         if value != value::DEFAULT && !SETTABLE.contains(&value) {
-            let why = format!("it must be default or one of {}", SETTABLE.join(", "));
+            let why = format!(
+                "it must be default, or one of these if this kernel has it: {}",
+                SETTABLE.join(", ")
+            );
             return Err(bad(setting, value, why));
         }
         Ok(value.into())
