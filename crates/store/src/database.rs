@@ -23,6 +23,12 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// number of the one that is there.
     fn add_once(&self, kept: &Kept, key: &str) -> Result<i64, StoreError>;
 
+    /// The number of the record with this key.
+    fn with_key(&self, key: &str) -> Result<Option<i64>, StoreError>;
+
+    /// The numbers of the records of this target that began at this time, newest first.
+    fn begun_at(&self, started: &str, target: &str) -> Result<Vec<i64>, StoreError>;
+
     /// The wanted records, newest first.
     fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError>;
 

@@ -77,6 +77,16 @@ impl Store {
         self.db.add_once(&Kept::of(record)?, key)
     }
 
+    /// The number of the record that was added under this key, if it is there.
+    pub fn with_key(&self, key: &str) -> Result<Option<i64>, StoreError> {
+        self.db.with_key(key)
+    }
+
+    /// The numbers of the records of this target that began at this time, as they have it: RFC 3339, UTC.
+    pub fn begun_at(&self, started: &str, target: &str) -> Result<Vec<i64>, StoreError> {
+        self.db.begun_at(started, target)
+    }
+
     /// The newest `limit` records, newest first.
     pub fn list(&self, limit: u32) -> Result<Vec<Entry>, StoreError> {
         self.search(&Wanted { limit, ..Wanted::default() })

@@ -24,6 +24,12 @@ fn a_record_that_is_added_again_is_the_one_that_is_there() {
         let third = store.add(&record("nas", 1e6)).unwrap();
         assert_eq!(BTreeSet::from([first, second, third]).len(), 3);
         assert_eq!(store.list(10).unwrap().len(), 3);
+        assert_eq!(store.with_key("t-1").unwrap(), Some(first));
+        assert_eq!(store.with_key("t-3").unwrap(), None);
+        let started = record("nas", 1e6).started;
+        assert_eq!(store.begun_at(&started, "nas").unwrap(), [third, second, first]);
+        assert_eq!(store.begun_at(&started, "na").unwrap(), [0; 0]);
+        assert_eq!(store.begun_at("2026", "nas").unwrap(), [0; 0]);
         assert_eq!(store.get(first).unwrap(), record("nas", 1e6), "the first one stays");
     });
 }

@@ -61,6 +61,16 @@ impl Database for Postgres {
         Ok(self.0.run("write to", PATIENCE, add)?)
     }
 
+    fn with_key(&self, key: &str) -> Result<Option<i64>, StoreError> {
+        let read = async |client: &mut _| records::with_key(client, key).await;
+        Ok(self.0.run("read", PATIENCE, read)?)
+    }
+
+    fn begun_at(&self, started: &str, target: &str) -> Result<Vec<i64>, StoreError> {
+        let read = async |client: &mut _| records::begun_at(client, started, target).await;
+        Ok(self.0.run("read", PATIENCE, read)?)
+    }
+
     fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError> {
         Ok(self
             .0

@@ -42,31 +42,43 @@ pub(super) async fn insert_once(
     kept: &Kept<'_>,
     key: &str,
 ) -> Result<i64, Failure> {
-    let key = indexed(key);
-    if let Some(id) = with_key(client, &key).await? {
+    if let Some(id) = with_key(client, key).await? {
         return Ok(id);
     }
     let step = client.transaction().await?;
     let id = insert(&step, kept).await?;
     // It waits for others that add the same, and sees what became of it.
     let insert = "INSERT INTO goodput.keyed (key, record) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-    match step.execute_typed(insert, &[(&key, Type::TEXT), (&id, Type::INT8)]).await? {
+    match step.execute_typed(insert, &[(&indexed(key), Type::TEXT), (&id, Type::INT8)]).await? {
         0 => step.rollback().await?,
         _ => {
             step.commit().await?;
             return Ok(id);
         }
     }
-    let theirs = with_key(client, &key).await?;
+    let theirs = with_key(client, key).await?;
     theirs
         .ok_or_else(|| Why::Other("the same record was added and deleted meanwhile".into()).into())
 }
 
 /// The number of the record with this key.
-async fn with_key(client: &Client, key: &str) -> Result<Option<i64>, Failure> {
+pub(super) async fn with_key(client: &Client, key: &str) -> Result<Option<i64>, Failure> {
     let select = "SELECT record FROM goodput.keyed WHERE key = $1";
-    let row = client.query_typed_opt(select, &[(&key, Type::TEXT)]).await?;
+    let row = client.query_typed_opt(select, &[(&indexed(key), Type::TEXT)]).await?;
     Ok(row.map(|row| row.try_get(0)).transpose()?)
+}
+
+/// The numbers of the records of a target that began at a time, newest first.
+pub(super) async fn begun_at(
+    client: &Client,
+    started: &str,
+    target: &str,
+) -> Result<Vec<i64>, Failure> {
+    let select =
+        "SELECT id FROM goodput.records WHERE started = $1 AND target = $2 ORDER BY id DESC";
+    let of: Values<2> = [(&indexed(started), Type::TEXT), (&indexed(target), Type::TEXT)];
+    let rows = client.query_typed(select, &of).await?;
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
 /// The JSON of a record.

@@ -135,6 +135,14 @@ impl Database for Sqlite {
         records::insert_once(&self.db, kept, key).map_err(|source| self.failed("write to", source))
     }
 
+    fn with_key(&self, key: &str) -> Result<Option<i64>, StoreError> {
+        records::with_key(&self.db, key).map_err(|source| self.failed("read", source))
+    }
+
+    fn begun_at(&self, started: &str, target: &str) -> Result<Vec<i64>, StoreError> {
+        self.all(records::BEGUN_AT, rusqlite::params![started, target], |row| row.get(0))
+    }
+
     fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError> {
         self.all(&search::query(wanted), &search::parameters(wanted)[..], records::entry)
     }

@@ -35,8 +35,7 @@ pub(super) fn insert(step: &Connection, kept: &Kept) -> rusqlite::Result<i64> {
 pub(super) fn insert_once(db: &Connection, kept: &Kept, key: &str) -> rusqlite::Result<i64> {
     // It reads first: another writer in between would be an error, not a wait.
     let step = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-    let select = "SELECT record FROM keyed WHERE key = ?1";
-    if let Some(id) = step.query_row(select, [key], |row| row.get(0)).optional()? {
+    if let Some(id) = with_key(&step, key)? {
         return Ok(id);
     }
     let id = insert(&step, kept)?;
@@ -44,6 +43,16 @@ pub(super) fn insert_once(db: &Connection, kept: &Kept, key: &str) -> rusqlite::
     step.commit()?;
     Ok(id)
 }
+
+/// The number of the record with this key.
+pub(super) fn with_key(db: &Connection, key: &str) -> rusqlite::Result<Option<i64>> {
+    let select = "SELECT record FROM keyed WHERE key = ?1";
+    db.query_row(select, [key], |row| row.get(0)).optional()
+}
+
+/// The numbers of the records of a target that began at a time.
+pub(super) const BEGUN_AT: &str =
+    "SELECT id FROM records WHERE started = ?1 AND target = ?2 ORDER BY id DESC";
 
 /// The JSON of a record. As bytes: the file may be damaged, and SQLite checks no text.
 pub(super) fn json(db: &Connection, id: i64) -> rusqlite::Result<Option<Vec<u8>>> {

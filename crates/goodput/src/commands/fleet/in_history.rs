@@ -14,6 +14,8 @@ use crate::commands::history::known;
 
 /// How the history names a single test.
 const TEST: &str = "test";
+/// Above it, what is not asked for is forgotten: the range of a page that stays open moves on, and its tests add up.
+const MOST_REMEMBERED: usize = 50_000;
 
 /// What is asked of the history.
 pub(in crate::commands) struct Asked<'a> {
@@ -30,8 +32,10 @@ pub(in crate::commands) struct Asked<'a> {
 #[derive(Default)]
 pub(in crate::commands) struct Memory {
     mesh: Option<Mesh>,
-    said: HashMap<Identity, Result<Observation, Unusable>>,
+    said: Said,
 }
+
+type Said = HashMap<Identity, Result<Observation, Unusable>>;
 
 /// Tells records apart also if the history was replaced by another one: number, start and target.
 type Identity = (i64, String, String);
@@ -50,11 +54,7 @@ pub(in crate::commands) fn survey(
     let mesh = mesh.as_ref();
     let [kind, from] = [TEST, asked.since].map(|text| Some(text.into()));
     let mut survey = Survey::of(mesh);
-    // What began earlier is not asked for now, and may be the next time. What is no more is forgotten.
-    let is_asked_for = |(_, started, _): &Identity| started.as_str() >= asked.since;
-    let all = std::mem::take(said).into_iter();
-    let (before, earlier): (HashMap<_, _>, _) = all.partition(|(test, _)| is_asked_for(test));
-    *said = earlier;
+    let before = taken(said, asked.since, MOST_REMEMBERED);
     for entry in history.search(&Wanted { kind, from, ..Wanted::default() })? {
         let Entry { id, started, target, .. } = entry;
         let identity = (id, started, target);
@@ -77,9 +77,24 @@ pub(in crate::commands) fn survey(
     Ok(survey.matrix(Question { now_s, slow_percent: asked.slow_percent }))
 }
 
+/// Takes out of memory what is asked for. What began earlier is not asked for now, and may be the next time: it is left, unless
+/// there are more than `most` in all. What is no more is forgotten.
+fn taken(said: &mut Said, since: &str, most: usize) -> Said {
+    let has_room = said.len() <= most;
+    let all = std::mem::take(said).into_iter();
+    let (asked_for, earlier) = all.partition(|((_, started, _), _)| started.as_str() >= since);
+    if has_room {
+        *said = earlier;
+    }
+    asked_for
+}
+
 /// The number of the record of a task in a history. Several add it: the agent, whoever coordinates and who asked for it, and
 /// their successors. So the task is its key, and each history has it once. A goodput that knew no keys may have added it.
 pub(super) fn keep(history: &Store, task: &str, record: &Record) -> Result<i64> {
+    if let Some(id) = history.with_key(task)? {
+        return Ok(id);
+    }
     known(history, record)?.map_or_else(|| Ok(history.add_once(record, task)?), Ok)
 }
 
@@ -119,5 +134,22 @@ mod tests {
         assert_eq!(looked_at("2026-01-01"), 2, "also after a look at a part");
         db.execute_batch("DELETE FROM records WHERE id = 1").unwrap();
         assert_eq!(looked_at("2026-01-01"), 1, "what was deleted is forgotten");
+    }
+
+    #[test]
+    fn what_lies_before_the_range_is_forgotten_for_want_of_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let history = history(folder.path(), &["2026-01-01", "2026-01-03"]);
+        let mut memory = Memory::default();
+        let asked = Asked { mesh: None, since: "2026-01-01", slow_percent: 20.0 };
+        survey(&history, &asked, &mut memory).unwrap();
+        let mut left = |most| {
+            let asked_for = taken(&mut memory.said, "2026-01-02", most);
+            let earlier = memory.said.len();
+            memory.said.extend(asked_for);
+            (earlier, memory.said.len())
+        };
+        assert_eq!(left(2), (1, 2));
+        assert_eq!(left(1), (0, 1));
     }
 }

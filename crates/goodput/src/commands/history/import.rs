@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use goodput_model::{Record, plain_char};
-use goodput_store::{RecordError, Store, Wanted, read_record};
+use goodput_store::{RecordError, Store, read_record};
 use jiff::Timestamp;
 
 use crate::exit::Exit;
@@ -117,15 +117,8 @@ fn plain_json(json: &str) -> String {
 
 /// The number of the same record in the history.
 pub fn known(store: &Store, record: &Record) -> Result<Option<i64>> {
-    let wanted = Wanted {
-        target: Some(record.target.clone()),
-        from: Some(record.started.clone()),
-        // Behind all that begin with the same time.
-        until: Some(format!("{}~", record.started)),
-        ..Wanted::default()
-    };
     let same = |id: &i64| store.get(*id).is_ok_and(|other| other == *record);
-    Ok(store.search(&wanted)?.iter().map(|entry| entry.id).find(same))
+    Ok(store.begun_at(&record.started, &record.target)?.into_iter().find(same))
 }
 
 #[cfg(test)]
