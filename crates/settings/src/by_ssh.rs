@@ -2,6 +2,7 @@
 //! they change (`goodput-remote`, `ssh/dead_man.sh`). As long as it lives, such a run is at work.
 
 use std::fs;
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use crate::error::SettingError;
@@ -41,5 +42,10 @@ fn is_dead_man(process: &Path, place: &Place) -> Option<bool> {
     // sh -c SCRIPT NAME MARK SECONDS NAMESPACE
     let mut words = command.split(|byte| *byte == 0).skip(1);
     let is_named = words.next()? == b"-c" && words.nth(1)? == DEAD_MAN.as_bytes();
-    Some(is_named && words.nth(2)? == format!("net:[{}]", place.netns).as_bytes())
+    let namespace = words.nth(2).filter(|word| !word.is_empty()).map(<[u8]>::to_owned);
+    // An older goodput does not say it.
+    let looked_up =
+        || fs::read_link(process.join("ns/net")).ok().map(|name| name.into_os_string().into_vec());
+    let own = format!("net:[{}]", place.netns).into_bytes();
+    Some(is_named && namespace.or_else(looked_up)? == own)
 }

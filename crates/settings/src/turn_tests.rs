@@ -103,8 +103,11 @@ fn a_run_by_ssh_keeps_others_out_until_it_ends() {
             namespace::in_new_namespace(|| Changes::begin(state_dir, guard()).map(drop));
         assert!(elsewhere.unwrap().is_ok());
         end(run);
-        let others =
-            [("something-else", &*here()), (crate::DEAD_MAN, "net:[1]"), (crate::DEAD_MAN, "")];
+        // As an older goodput leaves it.
+        let older = a_run_by_ssh(crate::DEAD_MAN, "");
+        assert_eq!(busy(Changes::begin(state_dir, guard()).map(drop)), older.id());
+        end(older);
+        let others = [("something-else", &*here()), (crate::DEAD_MAN, "net:[1]")];
         let others = others.map(|(name, namespace)| a_run_by_ssh(name, namespace));
         assert!(Changes::begin(state_dir, guard()).is_ok());
         others.into_iter().for_each(end);
