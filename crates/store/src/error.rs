@@ -7,7 +7,7 @@ use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
 use crate::malformed;
-use crate::postgres::PostgresError;
+use crate::postgres::{PostgresError, Why};
 
 /// Permission of the group or of everyone to make and rename files in a directory (inode(7)).
 pub(crate) const OTHERS_WRITE: u32 = 0o022;
@@ -213,6 +213,19 @@ fn distrust(uid: u32, mode: u32) -> String {
 }
 
 impl StoreError {
+    /// Whether the history may take other records, and only not this one.
+    pub fn is_of_one_record(&self) -> bool {
+        match self {
+            Self::Unkeepable { .. } => true,
+            Self::Postgres(why) => matches!(why.why, Why::Other(_)),
+            Self::Sqlite { source, .. } => matches!(
+                source.sqlite_error_code(),
+                Some(ErrorCode::TooBig | ErrorCode::ConstraintViolation | ErrorCode::TypeMismatch)
+            ),
+            _ => false,
+        }
+    }
+
     /// Whether the file may be fine, and only can't be written.
     pub(crate) fn is_about_writing(&self) -> bool {
         match self {
@@ -259,6 +272,25 @@ impl StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refused_record_is_no_history_that_is_away() {
+        let path = Path::new("/data/goodput/history.db");
+        let of = |code| {
+            let source = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+            StoreError::sqlite("write to", path, source).is_of_one_record()
+        };
+        assert!(of(rusqlite::ffi::SQLITE_TOOBIG));
+        assert!(!of(rusqlite::ffi::SQLITE_BUSY));
+        assert!(!of(rusqlite::ffi::SQLITE_IOERR));
+        let of = |why| {
+            let place = "postgres://db/net".into();
+            StoreError::Postgres(PostgresError { doing: "write to", place, why }).is_of_one_record()
+        };
+        assert!(of(Why::Other("invalid byte sequence".into())));
+        assert!(!of(Why::Late(6)));
+        assert!(!of(Why::Away("connection refused".into())));
+    }
 
     #[test]
     fn every_error_says_what_to_do() {

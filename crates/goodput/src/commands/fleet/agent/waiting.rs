@@ -4,10 +4,11 @@ use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use goodput_model::Record;
-use goodput_store::read_record;
+use goodput_store::{RecordError, read_record};
 
 use super::thin::thin;
 use crate::screen;
@@ -18,6 +19,8 @@ const FOLDER: &str = "unsaved";
 const NEW: &str = "new";
 /// How the name of a whole file ends.
 const ENDING: &str = ".json";
+/// What is added to the name of one that is no record.
+const BAD: &str = ".bad";
 /// What may wait, bytes: some hundred records of ten seconds, each with all of its detail, and thousands without.
 const MOST_BYTES: u64 = 64 << 20;
 
@@ -25,6 +28,8 @@ const MOST_BYTES: u64 = 64 << 20;
 pub(super) struct Waiting {
     folder: PathBuf,
     most_bytes: u64,
+    /// Below this number, none has detail left that could go. Held by whoever writes.
+    lean: Mutex<u64>,
 }
 
 /// A record that waits: `NUMBER-TASK.json`. Numbers rise, whatever becomes of the clock.
@@ -52,7 +57,7 @@ impl Waiting {
         let folder = folder.join(FOLDER);
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
         made.with_context(|| format!("can't make the directory {}", folder.display()))?;
-        Ok(Self { folder, most_bytes: MOST_BYTES })
+        Ok(Self { folder, most_bytes: MOST_BYTES, lean: Mutex::default() })
     }
 
     /// All of them.
@@ -66,19 +71,21 @@ impl Waiting {
     }
 
     /// Has the record of a task wait behind the others; on return it is on disk. If there is no room, the oldest lose their
-    /// detail first, and only then a whole record is lost, which is said.
+    /// detail first, and only then a whole record is lost, which is said. Writes much, and waits for the disk.
     pub fn keep(&self, task: &str, record: &Record) -> Result<()> {
+        let mut lean = self.lean.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.all()?;
         if before.iter().any(|waits| waits.task == task) {
             return Ok(());
         }
-        let number = before.last().map_or(0, |last| last.number + 1);
+        let number = before.last().map_or(0, |last| last.number + 1).max(*lean);
         self.write(&Waits { number, task: task.into() }, record)?;
-        self.make_room()
+        self.make_room(&mut lean)
     }
 
-    fn write(&self, waits: &Waits, record: &Record) -> Result<()> {
-        let file = self.folder.join(waits.name());
+    /// Returns how much it wrote, bytes.
+    fn write(&self, waits: &Waits, record: &Record) -> Result<u64> {
+        let file = self.file(waits);
         let failed = || format!("can't write {}", file.display());
         let json = record.to_readable_json().with_context(failed)?;
         let write = || -> io::Result<()> {
@@ -90,19 +97,25 @@ impl Waiting {
             // The name, too.
             File::open(&self.folder)?.sync_all()
         };
-        write().with_context(failed)
+        write().with_context(failed)?;
+        Ok(json.len() as u64)
     }
 
-    fn make_room(&self) -> Result<()> {
-        for waits in self.all()? {
-            // One that can't be read has no detail that could go.
-            let Ok(mut record) = self.read(&waits) else { continue };
-            while self.bytes()? > self.most_bytes && thin(&mut record) {
-                self.write(&waits, &record)?;
-            }
+    fn make_room(&self, lean: &mut u64) -> Result<()> {
+        let mut bytes = self.bytes()?;
+        if bytes <= self.most_bytes {
+            return Ok(());
         }
-        for waits in self.all()? {
-            if self.bytes()? <= self.most_bytes {
+        let all = self.all()?;
+        for waits in all.iter().filter(|waits| waits.number >= *lean).collect::<Vec<_>>() {
+            bytes = self.thin(waits, bytes)?;
+            if bytes <= self.most_bytes {
+                return Ok(());
+            }
+            *lean = waits.number + 1;
+        }
+        for waits in all {
+            if bytes <= self.most_bytes {
                 break;
             }
             screen::say(format_args!(
@@ -110,28 +123,72 @@ impl Waiting {
                  here",
                 self.most_bytes, waits.task
             ));
+            bytes = bytes.saturating_sub(self.length(&waits)?);
             self.remove(&waits)?;
         }
         Ok(())
     }
 
-    fn bytes(&self) -> Result<u64> {
-        let length = |waits: &Waits| Ok(fs::metadata(self.folder.join(waits.name()))?.len());
-        let sum = self.all()?.iter().map(length).sum::<io::Result<u64>>();
-        sum.with_context(|| format!("can't read the directory {}", self.folder.display()))
+    /// Takes detail from a record until all have room or it has no more. `bytes` is what all have; returns what they have
+    /// then.
+    fn thin(&self, waits: &Waits, bytes: u64) -> Result<u64> {
+        // One that can't be read has no detail that could go.
+        let Ok(Some(mut record)) = self.read(waits) else { return Ok(bytes) };
+        let mut own = self.length(waits)?;
+        let others = bytes.saturating_sub(own);
+        while others + own > self.most_bytes && thin(&mut record) {
+            own = self.write(waits, &record)?;
+        }
+        Ok(others + own)
     }
 
-    /// A record that waits.
-    pub fn read(&self, waits: &Waits) -> Result<Record> {
-        let file = self.folder.join(waits.name());
-        let failed = || format!("can't read {}", file.display());
-        let json = fs::read_to_string(&file).with_context(failed)?;
-        read_record(&json).with_context(failed)
+    fn bytes(&self) -> Result<u64> {
+        self.all()?.iter().map(|waits| self.length(waits)).sum()
+    }
+
+    /// Of the file, bytes; 0 if it is gone.
+    fn length(&self, waits: &Waits) -> Result<u64> {
+        let file = self.file(waits);
+        match fs::metadata(&file) {
+            Ok(of) => Ok(of.len()),
+            Err(why) if why.kind() == ErrorKind::NotFound => Ok(0),
+            Err(why) => Err(why).with_context(|| format!("can't read {}", file.display())),
+        }
+    }
+
+    /// A record that waits; none if it is gone, or if it is none: its file is then renamed, and that is said, so that it
+    /// stands in nobody's way.
+    pub fn read(&self, waits: &Waits) -> Result<Option<Record>> {
+        let file = self.file(waits);
+        let json = match fs::read(&file) {
+            Err(why) if why.kind() == ErrorKind::NotFound => return Ok(None),
+            read => read.with_context(|| format!("can't read {}", file.display()))?,
+        };
+        match read_record(&String::from_utf8_lossy(&json)) {
+            Ok(record) => Ok(Some(record)),
+            Err(why) => self.set_aside(waits, &why).map(|()| None),
+        }
+    }
+
+    fn set_aside(&self, waits: &Waits, why: &RecordError) -> Result<()> {
+        let file = self.file(waits);
+        let aside = self.folder.join(waits.name() + BAD);
+        fs::rename(&file, &aside).with_context(|| format!("can't rename {}", file.display()))?;
+        screen::say(format_args!(
+            "goodput: can't read {}: {why}; it is {} now, and is not saved",
+            file.display(),
+            aside.display()
+        ));
+        Ok(())
+    }
+
+    fn file(&self, waits: &Waits) -> PathBuf {
+        self.folder.join(waits.name())
     }
 
     /// Forgets a record.
     pub fn remove(&self, waits: &Waits) -> Result<()> {
-        let file = self.folder.join(waits.name());
+        let file = self.file(waits);
         match fs::remove_file(&file) {
             Err(why) if why.kind() != ErrorKind::NotFound => {
                 Err(why).with_context(|| format!("can't remove {}", file.display()))
@@ -165,10 +222,11 @@ mod tests {
         let again = Waiting::open(folder.path()).unwrap();
         assert_eq!(tasks(&again), ["t-2", "t-1", "t-10"]);
         let first = again.all().unwrap().remove(0);
-        assert_eq!(again.read(&first).unwrap(), record());
+        assert_eq!(again.read(&first).unwrap(), Some(record()));
         again.remove(&first).unwrap();
         again.remove(&first).unwrap();
         assert_eq!(tasks(&again), ["t-1", "t-10"]);
+        assert_eq!(again.read(&first).unwrap(), None, "it is gone, which is no error");
     }
 
     #[test]
@@ -180,9 +238,9 @@ mod tests {
             waiting.keep(task, &detailed()).unwrap();
         }
         let [first, second, third] = &waiting.all().unwrap()[..] else { panic!("all wait") };
-        assert!(waiting.read(first).unwrap().thinned.is_some());
+        assert!(waiting.read(first).unwrap().unwrap().thinned.is_some());
         for whole in [second, third] {
-            assert_eq!(waiting.read(whole).unwrap(), detailed());
+            assert_eq!(waiting.read(whole).unwrap(), Some(detailed()));
         }
         let small = Waiting { most_bytes: 1, ..waiting };
         small.keep("4", &detailed()).unwrap();
@@ -195,7 +253,19 @@ mod tests {
         let waiting = Waiting::open(folder.path()).unwrap();
         fs::write(waiting.folder.join("7-t.json"), "{").unwrap();
         waiting.keep("u", &record()).unwrap();
+        let bad = &waiting.all().unwrap()[0];
+        assert_eq!(waiting.read(bad).unwrap(), None);
+        assert_eq!(tasks(&waiting), ["u"]);
+        assert_eq!(fs::read(waiting.folder.join("7-t.json.bad")).unwrap(), b"{");
+    }
+
+    #[test]
+    fn a_record_with_room_costs_no_look_at_the_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let waiting = Waiting::open(folder.path()).unwrap();
+        // Whoever looked at it would set it aside.
+        fs::write(waiting.folder.join("7-t.json"), "{").unwrap();
+        waiting.keep("u", &record()).unwrap();
         assert_eq!(tasks(&waiting), ["t", "u"]);
-        assert!(waiting.read(&waiting.all().unwrap()[0]).is_err());
     }
 }
