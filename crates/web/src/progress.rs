@@ -39,6 +39,10 @@ impl Progress {
 
     fn take(&mut self, step: Step) {
         match step {
+            Step::NoLongerFollowed => {
+                self.now = Some("This page no longer follows it; what it shows may be old.".into());
+                (self.outlook, self.running) = (None, Vec::new());
+            }
             Step::TransfersBegan { size_bytes, clients } => {
                 self.begin(format!("Compares sending {}.", to_clients(size_bytes, clients)));
             }
@@ -261,6 +265,14 @@ mod tests {
         assert!(shown.contains("<td>1</td>") && shown.contains("9 Gbit/s"), "{shown}");
         assert!(!shown.contains("1 Mbit/s") && !shown.contains("Block"), "{shown}");
         assert!(text(&[&began("null", 1)]).contains("Compares sending to 1 client."));
+    }
+
+    #[test]
+    fn what_is_no_longer_followed_has_nothing_that_goes_on_now() {
+        let now = r#"{"event":"trial-began","values":["4K"]}"#;
+        let shown = text(&[BLOCK, now, r#"{"event":"no-longer-followed"}"#]);
+        assert!(shown.contains("no longer follows it"), "{shown}");
+        assert!(!shown.contains("Now: ") && !shown.contains("Block"), "{shown}");
     }
 
     #[test]

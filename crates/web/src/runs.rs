@@ -1,5 +1,6 @@
 //! Tests that pages have started, and those of other programs: their events are kept for pages that follow them.
 
+use std::cmp::Ordering;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -17,6 +18,9 @@ use crate::steps;
 
 /// Events of a run that are kept. A test makes one or two a second.
 const MAX_EVENTS: usize = 10_000;
+
+/// The last event of a run that has more; a page says what it means.
+const NO_LONGER_FOLLOWED: &str = r#"{"event":"no-longer-followed"}"#;
 
 /// Runs that are kept.
 const MAX_RUNS: usize = 50;
@@ -287,8 +291,10 @@ impl Run {
 
     fn keep(&self, line: String) {
         let mut state = self.lock();
-        if state.events.len() < MAX_EVENTS {
-            state.events.push(line);
+        match state.events.len().cmp(&MAX_EVENTS) {
+            Ordering::Less => state.events.push(line),
+            Ordering::Equal => state.events.push(NO_LONGER_FOLLOWED.into()),
+            Ordering::Greater => {}
         }
         drop(state);
         self.changed.send_modify(|count| *count += 1);
@@ -359,6 +365,16 @@ mod tests {
     fn running(id: &str, events: Vec<String>) -> Running {
         let [command, target, started] = ["test", "nas", "2026"].map(String::from);
         Running { id: id.into(), command, target, started, events: Box::new(events.into_iter()) }
+    }
+
+    #[test]
+    fn a_run_with_more_events_than_are_kept_says_so_once() {
+        let runs = Runs::default();
+        let events = vec![r#"{"event":"began"}"#.to_owned(); MAX_EVENTS + 3];
+        runs.follow(vec![running("1", events)]);
+        let run = runs.find(1).unwrap();
+        ended(&run);
+        assert_eq!(run.since(MAX_EVENTS).0, [NO_LONGER_FOLLOWED]);
     }
 
     #[test]

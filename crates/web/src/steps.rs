@@ -28,6 +28,8 @@ pub fn shown(name: &str, line: &str) -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Step {
+    /// No more events are kept of the run. This one is the server's own.
+    NoLongerFollowed,
     /// One of several comparisons of ways to send begins.
     TransfersBegan {
         /// Bytes that each client gets, if known.
