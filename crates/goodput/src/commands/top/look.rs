@@ -58,7 +58,7 @@ impl Look {
             return Asked::Quit;
         }
         if self.typing {
-            self.letter(key.code);
+            self.type_in(key);
             return Asked::Redraw;
         }
         if key.code == KeyCode::Char('q') {
@@ -70,8 +70,11 @@ impl Look {
     }
 
     /// A key while the filter is written.
-    fn letter(&mut self, key: KeyCode) {
-        match key {
+    fn type_in(&mut self, key: KeyEvent) {
+        let is_command = key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        match key.code {
+            // No letter, though it has one.
+            KeyCode::Char(_) if is_command => {}
             KeyCode::Char(letter) => self.filter.push(letter),
             KeyCode::Backspace => drop(self.filter.pop()),
             KeyCode::Enter => self.typing = false,
@@ -113,9 +116,7 @@ impl Look {
         }
         let paused = if self.paused { "paused  " } else { "" };
         let order = name(self.order);
-        format!(
-            "{paused}q quit  h help  ↑↓ PgUp PgDn scroll  / filter  o order: {order}  i idle  s summary"
-        )
+        format!("{paused}q quit  h help  / filter  o order: {order}  i idle  s summary")
     }
 }
 
@@ -175,8 +176,12 @@ mod tests {
         assert_eq!((&*look.filter, look.order), ("qx", Order::Retransmitted));
         press(&mut look, &[KeyCode::Esc]);
         assert_eq!(look.filter, "");
+        press(&mut look, &[KeyCode::Char('/'), KeyCode::Char('a')]);
+        for modifier in [KeyModifiers::CONTROL, KeyModifiers::ALT] {
+            look.press(KeyEvent::new(KeyCode::Char('u'), modifier), 10);
+        }
+        assert_eq!(look.filter, "a");
         let ctrl_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        press(&mut look, &[KeyCode::Char('/')]);
         assert_eq!(look.press(ctrl_c, 10), Asked::Quit);
     }
 
@@ -188,6 +193,8 @@ mod tests {
         {
             press(&mut look, &[KeyCode::Char(key)]);
             assert!(look.foot().contains(&format!("order: {order}  ")), "{}", look.foot());
+            look.paused = true;
+            assert!(look.foot().chars().count() <= 80, "{}", look.foot());
         }
     }
 }
