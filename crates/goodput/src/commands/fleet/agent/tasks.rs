@@ -38,7 +38,9 @@ pub(super) async fn work(here: &Here<'_>, outbox: &Outbox, interrupt: &Interrupt
 /// Takes one task after the other, until it is interrupted.
 async fn take(here: &Here<'_>, outbox: &Outbox, interrupt: &Interrupt) -> Result<()> {
     for outcome in outbox.left()? {
-        hand_over(here, outbox, &outcome).await?;
+        if !hand_over(here, outbox, &outcome, interrupt).await? {
+            return Ok(());
+        }
     }
     let mut inbox = here.places.tasks.inbox(&here.word, PATIENCE).await?;
     while !interrupt.is_raised() {
@@ -76,9 +78,12 @@ async fn deal_with(
         if let Err(why) = outbox.keep(&outcome) {
             screen::say(format_args!("goodput: {}", exit::in_words(&why)));
         }
-        tokio::select! {
-            handed = hand_over(here, outbox, &outcome) => handed?,
+        let is_handed_over = tokio::select! {
+            handed = hand_over(here, outbox, &outcome, interrupt) => handed?,
             never = keep(&delivery) => never,
+        };
+        if !is_handed_over {
+            return Ok(());
         }
     }
     Ok(delivery.done().await?)
@@ -194,10 +199,25 @@ async fn keep<T>(delivery: &Delivery) -> T {
 }
 
 /// Saves the record of an outcome that is on the disk, and publishes the outcome. A crash on the way leaves it there, and both
-/// can be done again.
-async fn hand_over(here: &Here<'_>, outbox: &Outbox, outcome: &Outcome) -> Result<()> {
-    here.saving.save(outcome).await;
-    publish(here, outbox, outcome).await
+/// can be done again. `false`: the user ended it, and nothing took it within a moment, so the next start hands it over.
+async fn hand_over(
+    here: &Here<'_>,
+    outbox: &Outbox,
+    outcome: &Outcome,
+    interrupt: &Interrupt,
+) -> Result<bool> {
+    let work = async {
+        here.saving.save(outcome).await;
+        publish(here, outbox, outcome).await
+    };
+    let ended = async {
+        interrupt.raised().await;
+        sleep(BEAT).await;
+    };
+    tokio::select! {
+        handed = work => handed.map(|()| true),
+        () = ended => Ok(false),
+    }
 }
 
 /// Publishes an outcome; afterwards the bus has one.

@@ -118,7 +118,10 @@ impl Testing<'_> {
             let Some(found) = self.outcome(&task, why.as_deref()).await? else { return Ok(None) };
             match why.filter(|_| !found.is_old) {
                 Some(why) => self.results.add_refused(&task, &why)?,
-                None => self.results.add_wanted(&task, &found.outcome, found.is_old).await?,
+                None => tokio::select! {
+                    added = self.results.add_wanted(&task, &found.outcome, found.is_old) => added?,
+                    () = self.interrupt.raised() => return Ok(None),
+                },
             }
         }
         asked.done().await;
@@ -147,7 +150,10 @@ impl Testing<'_> {
     async fn pair(&self, tests: &[Task], all: usize) -> Result<bool> {
         for task in tests {
             let Some(found) = self.outcome(task, None).await? else { return Ok(false) };
-            self.results.add(task, &found.outcome, all).await?;
+            tokio::select! {
+                added = self.results.add(task, &found.outcome, all) => added?,
+                () = self.interrupt.raised() => return Ok(false),
+            }
             if !found.is_old {
                 tokio::select! {
                     () = sleep(Duration::from_secs_f64(self.mesh.pause_s)) => {}
