@@ -1,11 +1,11 @@
 //! The records of an agent on their way into the history. While it does not take them, they wait on this host's disk.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Error, Result, anyhow};
 use goodput_fleet::{End, Outcome};
 use goodput_model::Record;
 use goodput_store::{StoreError, read_record};
@@ -22,19 +22,23 @@ use crate::{exit, screen};
 /// How long an outcome waits for the history.
 const PATIENCE: Duration = BEAT.saturating_mul(2);
 
+/// What becomes of records while the history is away.
+const WAIT: &str = "records wait on this disk until the history takes them";
+
 /// Where records go.
 pub(super) struct Saving {
     history: HistoryThread,
     waiting: Arc<Waiting>,
     /// It did not take the last record that it was asked to.
     is_away: Cell<bool>,
+    trouble: RefCell<Trouble>,
 }
 
 impl Saving {
     /// For the agent whose files are in `folder`.
     pub fn open(history: HistoryThread, folder: &Path) -> Result<Self> {
         let waiting = Arc::new(Waiting::open(folder)?);
-        Ok(Self { history, waiting, is_away: Cell::default() })
+        Ok(Self { history, waiting, is_away: Cell::default(), trouble: RefCell::default() })
     }
 
     /// Saves the record of an outcome, if it has one. It may have been saved before.
@@ -50,7 +54,7 @@ impl Saving {
         }
     }
 
-    /// While the history is away, it waits at once: a test would be late for it. [`Self::go_on`] says why.
+    /// While the history is away, it waits at once: a test would be late for it.
     async fn save_or_wait(&self, task: &str, record: Record) -> Result<()> {
         // One that is given up may be added all the same, and once.
         if !self.is_away.get() && self.added(task, &record).await {
@@ -60,31 +64,38 @@ impl Saving {
         spawn_blocking(move || waiting.keep(&task, &record)).await?
     }
 
-    /// Whether it is in the history soon.
+    /// Whether it is in the history soon. Otherwise says why, once with [`Self::go_on`].
     async fn added(&self, task: &str, record: &Record) -> bool {
-        let added = timeout(PATIENCE, self.add(task, record.clone())).await;
-        if added.is_err() {
+        let late = |_| {
             self.is_away.set(true);
+            Err(anyhow!("no answer within {} s", PATIENCE.as_secs()).context(WAIT))
+        };
+        let added = timeout(PATIENCE, self.add(task, record.clone())).await.unwrap_or_else(late);
+        if let Err(why) = &added {
+            self.trouble.borrow_mut().say(why);
         }
-        matches!(added, Ok(Ok(())))
+        added.is_ok()
     }
 
     async fn add(&self, task: &str, record: Record) -> Result<()> {
         let of = task.to_owned();
         let added = self.history.ask(move |history| keep(history, &of, &record).map(drop)).await;
-        self.is_away.set(added.as_ref().is_err_and(|why| !is_of_one_record(why)));
-        added.with_context(|| {
-            format!("the record of the task {task} waits on this disk until the history takes it")
+        let is_of_this = added.as_ref().is_err_and(is_of_one_record);
+        self.is_away.set(added.is_err() && !is_of_this);
+        added.with_context(|| match is_of_this {
+            true => format!(
+                "the history does not take the record of the task {task}, which waits on this disk"
+            ),
+            false => WAIT.into(),
         })
     }
 
     /// Saves what waits as soon as the history takes it. Never ends.
     pub async fn go_on<T>(&self) -> T {
-        let mut trouble = Trouble::default();
         loop {
             match self.save_all().await {
-                Ok(()) => trouble.is_over(),
-                Err(why) => trouble.say(&why),
+                Ok(()) => self.trouble.borrow_mut().is_over(),
+                Err(why) => self.trouble.borrow_mut().say(&why),
             }
             sleep(BEAT).await;
         }
