@@ -15,8 +15,7 @@ use super::{compare, mechanism, permanent, remedy, style};
 use goodput_model::shell;
 
 /// How sure all that is proven is (docs/decisions/tuning.md).
-const ERROR: &str =
-    "at most 5 % that this run proves what does not help, however often it compared with the start";
+const CERTAINTY: &str = "this run proves what does not help in at most 5 % of cases, however often it compared with the start";
 
 /// The whole report.
 pub fn text(record: &Record) -> String {
@@ -212,7 +211,7 @@ fn address(record: &Record, end: EndName) -> Option<String> {
 /// The proven changes, and how to save those that aren't saved yet.
 fn keep(out: &mut String, proven: &[Change], kept_in: &[String], host: Host<'_>) {
     lines(out, "proven", proven.iter().map(assignment));
-    line(out, "error", ERROR);
+    line(out, "certainty", CERTAINTY);
     // Either all are saved or none: only the combination is proven.
     let open: Vec<&Change> = proven.iter().filter(|_| kept_in.is_empty()).collect();
     if !kept_in.is_empty() {

@@ -11,6 +11,7 @@ mod outcome;
 mod proof;
 mod proving;
 mod request;
+mod rounds;
 mod run_length;
 mod search;
 mod time_budget;
