@@ -28,7 +28,13 @@ pub(crate) fn effective_doses(runs: &Runs, doses: &[(usize, f64)]) -> Vec<(usize
 
 /// The factor between amount and value that most arms have; of two that equally many have, that of the larger values.
 fn shared_factor(set: &[SetAmount]) -> Option<f64> {
-    let sharing = |factor: f64| set.iter().filter(|set| set.has(factor)).count();
+    // Values that were cut to one amount may seem to share a factor.
+    let sharing = |factor: f64| {
+        let sharing = set.iter().filter(|set| set.has(factor));
+        let mut amounts: Vec<f64> = sharing.map(|set| set.amount.value).collect();
+        amounts.dedup();
+        amounts.len()
+    };
     let factors = set.iter().map(|set| (sharing(set.factor()), set.factor()));
     let (arms, factor) = factors.max_by_key(|(arms, _)| *arms)?;
     (arms > 1).then_some(factor)
@@ -147,6 +153,9 @@ mod tests {
         let amounts = [Some(131_072.0), Some(262_144.0), Some(425_984.0)];
         let doses = [65_536.0, 131_072.0, 16_777_216.0];
         assert_eq!(effective(&amounts, &doses), [65_536.0, 131_072.0, 212_992.0]);
+        let cut = [Some(131_072.0), Some(262_144.0), Some(425_984.0), Some(425_984.0)];
+        let near = [65_536.0, 131_072.0, 16_000_000.0, 16_500_000.0];
+        assert_eq!(effective(&cut, &near), [65_536.0, 131_072.0, 212_992.0, 212_992.0]);
         let two = [amounts[0], amounts[2]];
         assert_eq!(effective(&two, &[doses[0], doses[2]]), [doses[0], doses[2]]);
     }

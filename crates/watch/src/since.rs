@@ -15,8 +15,10 @@ use crate::options::{Options, given};
 use crate::ranks::{place, probability, standard_sum};
 
 /// The beginning of a change is known to about as many tests as the shortest window has that is tried: tests this near to
-/// it don't speak for either side, if others do.
+/// it don't speak for either side, if enough others do.
 const NEAR: usize = MIN_WINDOW;
+/// Tests of each side that speak at least: one alone may have had a setting that did not last.
+const FEWEST: usize = 3;
 /// Probability below which a quantity changed: 1 % for all of them together.
 const LEVEL: f64 = 0.01 / QUANTITIES.len() as f64;
 
@@ -63,11 +65,11 @@ pub fn differences(
 }
 
 fn without_last(records: &[Record]) -> &[Record] {
-    &records[..records.len().saturating_sub(NEAR).max(records.len().min(1))]
+    &records[..records.len().saturating_sub(NEAR).max(records.len().min(FEWEST))]
 }
 
 fn without_first(records: &[Record]) -> &[Record] {
-    &records[NEAR.min(records.len().saturating_sub(1))..]
+    &records[NEAR.min(records.len().saturating_sub(FEWEST))..]
 }
 
 /// A value that all records share.

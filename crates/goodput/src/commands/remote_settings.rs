@@ -100,7 +100,7 @@ pub fn set(
 pub fn can_keep(address: &Address, access: &Access, setting: &SettingRef, value: &str) -> bool {
     let checked =
         Host::open(address, access).and_then(|mut host| host.check_would_save(setting, value));
-    !matches!(checked, Err(RemoteError::NoSuchSetting { .. }))
+    !matches!(checked, Err(RemoteError::NoSuchSetting { .. } | RemoteError::LeftAlone { .. }))
 }
 
 /// Files that store values, and why some of these won't be in effect after a reboot.

@@ -370,7 +370,7 @@ fn tuning_leaves_the_far_host_as_it_was() {
     let tune =
         ["tune", &server.address, "--far", "ssh://b", "--no-store", "-n", "1M", "--max-time", "15"];
     let output = host.run(&tune);
-    assert!(matches!(output.status.code(), Some(0 | 2)), "{}", stderr(&output));
+    assert!(matches!(output.status.code(), Some(0 | 2 | 4)), "{}", stderr(&output));
     assert_eq!(host.sh(look), before);
     let undo = host.run(&["settings", "undo"]);
     assert!(stdout(&undo).contains("nothing to undo"), "{}", stdout(&undo));

@@ -130,7 +130,8 @@ pub(super) fn tcp_rate(record: &Record) -> Result<TcpRate, Missing> {
 }
 
 /// What the receiver counted, without the bucket's first burst and without what filled holes of the beginning; `None` if it
-/// kept no samples. A slow path still carries at its rate what the sender's buffer holds when it is stopped.
+/// kept no samples. A slow path still carries at its rate what the sender's buffer holds when it is stopped: that counts until
+/// nothing comes for an interval, as when the last packet is lost.
 fn settled(record: &Record) -> Option<Measured> {
     let receiver = match record.plan.direction {
         Direction::Reverse => record.ends.near.value(),
@@ -139,8 +140,12 @@ fn settled(record: &Record) -> Option<Measured> {
     let samples = &receiver?.samples;
     let all = samples.last()?.received_bytes;
     let Length::Seconds(sent_s) = record.plan.length else { return None };
-    let counts = |sample: &&Sample| sample.at_s <= sent_s || sample.received_bytes < all;
-    let counted = samples.iter().filter(counts);
+    let mut before = 0;
+    let counts = |sample: &&Sample| {
+        let came = sample.received_bytes > std::mem::replace(&mut before, sample.received_bytes);
+        sample.at_s <= sent_s || (came && sample.received_bytes < all)
+    };
+    let counted = samples.iter().take_while(counts);
     let series: Vec<_> = counted.map(|sample| (sample.at_s, sample.received_bytes)).collect();
     steady::settled(&series, MAX_UNSETTLED_SHARE)
 }

@@ -74,10 +74,12 @@ impl<C: Compare> Tuner<'_, C> {
     /// Why the search ends when nothing waits.
     fn exhausted(&self) -> &'static str {
         let is_open = |step: &TuningStep| step.outcome == TuningOutcome::TooFewRuns;
-        let last = self.proof.as_ref().and_then(|proof| proof.comparison.as_ref());
+        let purpose = self.runs.request.purpose;
+        let unproven = self.proof.as_ref().filter(|proof| proof.proven(purpose).is_empty());
+        let last = unproven.and_then(|proof| proof.comparison.as_ref());
         match () {
             () if !self.search.kept().is_empty() && !self.is_shown() => LAST_TOO_SHORT,
-            () if last.is_some_and(|last| is_undecided(last, self.runs.request.purpose)) => {
+            () if last.is_some_and(|last| is_undecided(last, purpose)) => {
                 if self.runs.budget.allows_another() { LAST_UNDECIDED } else { LAST_CUT_SHORT }
             }
             () if self.steps.iter().any(is_open) => TOO_FEW_RUNS,
