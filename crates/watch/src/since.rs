@@ -1,7 +1,7 @@
 //! What else changed when the path did: limits, settings of both hosts, and what TCP saw.
 //!
-//! A setting changed if it had one value in all tests before and another one in all tests since. A quantity changed if
-//! the ranks of its values since are too unlikely among those before.
+//! A setting changed with the path if it changed once, about then, and has lasted since. A quantity changed if the ranks of
+//! its values since are too unlikely among those before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use crate::one_clock::MIN_WINDOW;
 use crate::options::{Options, given};
 use crate::ranks::{place, probability, standard_sum};
 
-/// The beginning of a change is known to about as many tests as the shortest window has that is tried: tests this near to
-/// it don't speak for either side, if enough others do.
+/// The beginning of a change is known to about as many tests as the shortest window has that is tried. A setting that
+/// changed this near to it changed with the path, and a quantity of tests this near before it may be of either side.
 const NEAR: usize = MIN_WINDOW;
-/// Tests of each side that speak at least: one alone may have had a setting that did not last.
+/// Tests that a changed setting has lasted for at least, and of which a quantity is known.
 const FEWEST: usize = 3;
 /// Probability below which a quantity changed: 1 % for all of them together.
 const LEVEL: f64 = 0.01 / QUANTITIES.len() as f64;
@@ -51,12 +51,13 @@ pub fn differences(
     since: &[Record],
     lasts: impl Fn(&str) -> bool,
 ) -> Differences {
-    let (sure_before, sure_since) = (without_last(before), without_first(since));
     let ends = [EndName::Near, EndName::Far];
-    let hosts = ends.into_iter().flat_map(|name| hosts(name, sure_before, sure_since, &lasts));
-    let options = options(sure_before, sure_since);
-    let addresses = addresses(sure_before, sure_since);
-    let quantities = QUANTITIES.iter().filter_map(|quantity| quantity.changed(sure_before, since));
+    let hosts = ends.into_iter().flat_map(|name| hosts(name, before, since, &lasts));
+    let options = options(before, since);
+    let addresses = addresses(before, since);
+    let surely_before = &before[..before.len().saturating_sub(NEAR).max(before.len().min(FEWEST))];
+    let quantities =
+        QUANTITIES.iter().filter_map(|quantity| quantity.changed(surely_before, since));
     Differences {
         before: usual(before),
         since: usual(since),
@@ -64,31 +65,24 @@ pub fn differences(
     }
 }
 
-fn without_last(records: &[Record]) -> &[Record] {
-    &records[..records.len().saturating_sub(NEAR).max(records.len().min(FEWEST))]
-}
-
-fn without_first(records: &[Record]) -> &[Record] {
-    &records[NEAR.min(records.len().saturating_sub(FEWEST))..]
-}
-
-/// A value that all records share.
-fn shared<R, T: PartialEq>(records: &[R], value: impl Fn(&R) -> Option<T>) -> Option<T> {
-    let mut values = records.iter().map(value);
-    let first = values.next()??;
-    values.all(|other| other.as_ref() == Some(&first)).then_some(first)
-}
-
+/// A value that changed once, near the time of the path's change, and has lasted since.
 fn different<R, T: PartialEq + ToString>(
     what: &str,
     before: &[R],
     since: &[R],
     value: impl Fn(&R) -> Option<T>,
 ) -> Option<Difference> {
-    let (one, other) = (shared(before, &value)?, shared(since, &value)?);
-    let words =
-        || Difference { what: what.into(), before: one.to_string(), since: other.to_string() };
-    (one != other).then(words)
+    let all: Vec<Option<T>> = before.iter().chain(since).map(value).collect();
+    let (oldest, newest) = (all.first()?.as_ref()?, all.last()?.as_ref()?);
+    let changed = all.iter().rposition(|value| value.as_ref() != Some(newest))? + 1;
+    let is_once = all[..changed].iter().all(|value| value.as_ref() == Some(oldest));
+    let is_near = changed.abs_diff(before.len()) <= NEAR;
+    let has_lasted = all.len() - changed >= FEWEST.min(since.len());
+    (is_once && is_near && has_lasted).then(|| Difference {
+        what: what.into(),
+        before: oldest.to_string(),
+        since: newest.to_string(),
+    })
 }
 
 fn end(record: &Record, name: EndName) -> Option<&End> {
@@ -441,6 +435,21 @@ mod tests {
             };
             assert_eq!(said.changed, [change], "{first}");
         }
+    }
+
+    #[test]
+    fn a_setting_that_changed_at_another_time_or_came_back_is_not_named() {
+        let mut random = Random::seed_from_u64(1);
+        let all: Vec<_> = (0..24).map(|_| healthy(&mut random)).collect();
+        let said = |changed: &[usize]| {
+            let mut all = all.clone();
+            changed.iter().for_each(|test| put(&mut all[*test], "route.device", "wg0"));
+            differences(&all[..16], &all[16..], lasts).changed.len()
+        };
+        let from = |first| (first..24).collect::<Vec<_>>();
+        assert_eq!((said(&from(12)), said(&from(16)), said(&from(20))), (1, 1, 1));
+        assert_eq!((said(&from(11)), said(&from(21)), said(&from(23))), (0, 0, 0));
+        assert_eq!((said(&[16, 17, 18]), said(&[3, 16, 17, 18, 19, 20, 21, 22, 23])), (0, 0));
     }
 
     #[test]
