@@ -13,21 +13,7 @@ pub struct Draft(Finding);
 impl Draft {
     /// A cause that `rule` found at `end`; `summary` follows "limited by".
     pub fn new(rule: &str, end: Place, confidence: Confidence, summary: impl Into<String>) -> Self {
-        Self(Finding {
-            rule: rule.into(),
-            end,
-            confidence,
-            rule_confidence: None,
-            probability: Known::missing("only a measurement has one"),
-            share_percent: Known::missing("not countable as a share of time"),
-            share_between_percent: None,
-            summary: summary.into(),
-            evidence: Vec::new(),
-            predicted_bits_per_s: Known::missing("not computed"),
-            changes: Vec::new(),
-            advice: Vec::new(),
-            permanent: Vec::new(),
-        })
+        Self(Finding::new(rule, end, confidence, summary))
     }
 
     /// Share of the time in which the cause held the flow back, 0 to 1.

@@ -1,8 +1,6 @@
 //! Turns runs into the comparison that is stored and shown.
 
-use goodput_model::{
-    ArmResult, Comparison, DoseCurve, Judgement, Known, Mechanism, SettingRef, Trial,
-};
+use goodput_model::{ArmResult, Comparison, DoseCurve, Known, Mechanism, SettingRef, Trial};
 
 use crate::analyse::{ArmAnalysis, analyse};
 use crate::design::Design;
@@ -75,9 +73,7 @@ fn in_effect(doses: &[(usize, f64)], arm: usize, values: &[String]) -> Option<f6
 
 /// Whether an arm takes away what limits the baseline, or brings what limits the arm, if its goodput is worse.
 fn changed(trials: &[Trial], arm: usize, analysis: &ArmAnalysis) -> Option<Mechanism> {
-    use Judgement::{Worse, WorsePerhapsBelowThreshold};
-    let judged = analysis.goodput.as_ref().map(|effect| effect.judgement);
-    let is_worse = matches!(judged, Some(Worse | WorsePerhapsBelowThreshold));
+    let is_worse = analysis.goodput.as_ref().is_some_and(|effect| effect.judgement.is_worse());
     mechanism(trials, arm, &Suspect::beside(trials, arm, is_worse)?)
 }
 
@@ -99,6 +95,7 @@ mod tests {
     use super::*;
     use crate::next_step::StopReason;
     use crate::pairs::tests::trial;
+    use goodput_model::Judgement;
 
     /// Six blocks of two bursts, each with its limit and its goodput.
     fn compared(arms: [(&str, &str, f64); 2]) -> Comparison {

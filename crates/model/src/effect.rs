@@ -141,6 +141,11 @@ pub enum Judgement {
 }
 
 impl Judgement {
+    /// Whether the effect is on the bad side, by however little.
+    pub fn is_worse(self) -> bool {
+        matches!(self, Self::Worse | Self::WorsePerhapsBelowThreshold)
+    }
+
     /// The judgement in words. The caller gives the words for the good and the bad side: "better" and "worse", or
     /// "faster" and "slower".
     pub fn in_words(self, [good, bad]: [&str; 2]) -> String {

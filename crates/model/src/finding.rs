@@ -51,6 +51,26 @@ fn no_probability() -> Known<f64> {
 }
 
 impl Finding {
+    /// A cause that `rule` found at `end`, of which nothing else is known; `summary` follows "limited by".
+    #[must_use]
+    pub fn new(rule: &str, end: Place, confidence: Confidence, summary: impl Into<String>) -> Self {
+        Self {
+            rule: rule.into(),
+            end,
+            confidence,
+            rule_confidence: None,
+            probability: Known::missing("only a measurement has one"),
+            share_percent: Known::missing("not countable as a share of time"),
+            share_between_percent: None,
+            summary: summary.into(),
+            evidence: Vec::new(),
+            predicted_bits_per_s: Known::missing("not computed"),
+            changes: Vec::new(),
+            advice: Vec::new(),
+            permanent: Vec::new(),
+        }
+    }
+
     /// How sure this is, for a person: `86 % (likely)`, or the word alone.
     pub fn sureness(&self) -> String {
         match self.probability {

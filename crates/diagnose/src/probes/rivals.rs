@@ -115,19 +115,9 @@ fn settled(finding: &mut Finding, confidence: Confidence) {
 fn unproven(rule: &str) -> Finding {
     let title = rules::find(rule).map_or(rule, |rule| rule.title);
     Finding {
-        rule: rule.into(),
-        end: Place::Path,
-        confidence: Confidence::Likely,
-        rule_confidence: None,
         probability: Known::missing("a probe decided"),
         share_percent: Known::missing("only a probe supports it"),
-        share_between_percent: None,
-        summary: title.to_lowercase(),
-        evidence: Vec::new(),
-        predicted_bits_per_s: Known::missing("not computed"),
-        changes: Vec::new(),
-        advice: Vec::new(),
-        permanent: Vec::new(),
+        ..Finding::new(rule, Place::Path, Confidence::Likely, title.to_lowercase())
     }
 }
 

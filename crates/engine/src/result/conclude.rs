@@ -242,21 +242,9 @@ mod tests {
     fn a_remedy_is_kept_at_the_host_that_is_changed() {
         let setting = "far:sysctl.net.ipv4.tcp_sack".parse().unwrap();
         let change = Change { setting, from: None, to: "1".into(), why: "because".into() };
-        let finding = Finding {
-            rule: "x".into(),
-            end: Place::Far,
-            confidence: goodput_model::Confidence::Likely,
-            rule_confidence: None,
-            probability: Known::missing("made up"),
-            share_percent: Known::missing("made up"),
-            share_between_percent: None,
-            summary: "x".into(),
-            evidence: Vec::new(),
-            predicted_bits_per_s: Known::missing("made up"),
-            changes: vec![change],
-            advice: Vec::new(),
-            permanent: Vec::new(),
-        };
+        let likely = goodput_model::Confidence::Likely;
+        let finding =
+            Finding { changes: vec![change], ..Finding::new("x", Place::Far, likely, "x") };
         let kept = |hosts: &Hosts| {
             let mut finding = finding.clone();
             keep_for_good(&mut finding, hosts);

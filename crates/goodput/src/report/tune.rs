@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use goodput_model::{
-    ArmResult, Change, Comparison, Effect, EndName, Judgement, Known, Latency, Missing, Purpose,
-    Record, Seconds, SettingRef, Tuning, TuningOutcome, TuningStep, Verdict,
+    ArmResult, Change, Comparison, Effect, EndName, Known, Latency, Missing, Purpose, Record,
+    Seconds, SettingRef, Tuning, TuningOutcome, TuningStep, Verdict,
 };
 use goodput_settings::Setting;
 
@@ -121,9 +121,7 @@ fn effect(step: &TuningStep) -> String {
 /// What the change makes worse, if its runs have shown that.
 fn worse(step: &TuningStep) -> Option<String> {
     changed(step)?.responses.iter().find_map(|result| {
-        let effect = result.against.as_ref().filter(|effect| {
-            matches!(effect.judgement, Judgement::Worse | Judgement::WorsePerhapsBelowThreshold)
-        })?;
+        let effect = result.against.as_ref().filter(|effect| effect.judgement.is_worse())?;
         Some(format!("not kept: {} gets worse ({})", result.response, effect.difference()))
     })
 }

@@ -1,7 +1,7 @@
 //! Explains what a change gained by the cause for which it was proposed.
 
 use goodput_experiment::{Suspect, mechanism};
-use goodput_model::{Comparison, Judgement};
+use goodput_model::Comparison;
 
 /// The arm with the change.
 const CHANGED: usize = 1;
@@ -10,8 +10,7 @@ const CHANGED: usize = 1;
 /// stays as it is if the runs have not read the rule's witness, or if the change makes goodput worse.
 pub fn explain_by(rule: &str, comparison: &mut Comparison) {
     let Some(arm) = comparison.arms.get_mut(CHANGED) else { return };
-    let judged = arm.goodput.as_ref().map(|effect| effect.judgement);
-    let is_worse = matches!(judged, Some(Judgement::Worse | Judgement::WorsePerhapsBelowThreshold));
+    let is_worse = arm.goodput.as_ref().is_some_and(|effect| effect.judgement.is_worse());
     let is_known = arm.mechanism.as_ref().is_some_and(|known| known.rule == rule);
     let is_read = comparison.trials.iter().any(|trial| trial.witnesses.contains_key(rule));
     if is_worse || is_known || !is_read {

@@ -42,9 +42,7 @@ pub fn gains(comparison: &Comparison, purpose: Purpose) -> bool {
     let judged = responses(purpose);
     let sought = &judged[..ways_to_win(purpose)];
     let effect = |response: &Response| against(arm, *response);
-    let is_worse = |effect: &Effect| {
-        matches!(effect.judgement, Judgement::Worse | Judgement::WorsePerhapsBelowThreshold)
-    };
+    let is_worse = |effect: &Effect| effect.judgement.is_worse();
     sought.iter().filter_map(effect).any(|effect| effect.judgement == Judgement::Better)
         && !judged.iter().filter_map(effect).any(is_worse)
 }

@@ -177,7 +177,7 @@ fn at_start(change: &Change) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{Confidence, Known, Place};
+    use goodput_model::{Confidence, Place};
 
     fn change(setting: &str, from: Option<&str>, to: &str) -> Change {
         let (setting, from) = (setting.parse().unwrap(), from.map(Into::into));
@@ -185,21 +185,8 @@ mod tests {
     }
 
     fn finding(rule: &str, changes: &[Change]) -> Finding {
-        Finding {
-            rule: rule.into(),
-            end: Place::Near,
-            confidence: Confidence::Certain,
-            rule_confidence: None,
-            probability: Known::missing("not computed"),
-            share_percent: Known::missing("not counted"),
-            share_between_percent: None,
-            summary: rule.into(),
-            evidence: Vec::new(),
-            predicted_bits_per_s: Known::missing("not computed"),
-            changes: changes.to_vec(),
-            advice: Vec::new(),
-            permanent: Vec::new(),
-        }
+        let changes = changes.to_vec();
+        Finding { changes, ..Finding::new(rule, Place::Near, Confidence::Certain, rule) }
     }
 
     fn values(arms: &[Arm]) -> Vec<String> {

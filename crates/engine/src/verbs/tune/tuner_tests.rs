@@ -105,21 +105,7 @@ pub(super) fn measured(mbit: f64) -> Record {
 }
 
 pub(super) fn finding(changes: Vec<Change>) -> Finding {
-    Finding {
-        rule: "x".into(),
-        end: Place::Near,
-        confidence: Confidence::Certain,
-        rule_confidence: None,
-        probability: Known::missing("made up"),
-        share_percent: Known::missing("made up"),
-        share_between_percent: None,
-        summary: "x".into(),
-        evidence: Vec::new(),
-        predicted_bits_per_s: Known::missing("made up"),
-        changes,
-        advice: Vec::new(),
-        permanent: Vec::new(),
-    }
+    Finding { changes, ..Finding::new("x", Place::Near, Confidence::Certain, "x") }
 }
 
 fn change(setting: &str, to: &str) -> Change {
