@@ -23,7 +23,7 @@ pub struct Row<'a> {
 }
 
 /// The figure with this id and title; differences within `threshold_percent` don't count.
-pub fn forest(id: &str, title: String, threshold_percent: f64, rows: &[Row<'_>]) -> Sketch {
+pub fn forest(id: String, title: String, threshold_percent: f64, rows: &[Row<'_>]) -> Sketch {
     let mut table = Table::new(["what", "difference", "interval", "judgement"]);
     for Row { name, effect, .. } in rows {
         let judged = effect.judgement.in_words(["better", "worse"]);
@@ -33,7 +33,7 @@ pub fn forest(id: &str, title: String, threshold_percent: f64, rows: &[Row<'_>])
         table.rows.iter().map(|row| format!("{}: {}, {}", row[0], row[1], row[3])).collect();
     let alt = format!("{title}. {}.", said.join("; "));
     let plot = plot(threshold_percent, rows);
-    Sketch { id: id.into(), title, alt, plot: Some(plot), table }
+    Sketch { id, title, alt, plot: Some(plot), table }
 }
 
 fn plot(threshold: f64, rows: &[Row<'_>]) -> Plot {

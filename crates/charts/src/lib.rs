@@ -21,8 +21,10 @@ mod forest;
 mod one_run;
 mod over_time;
 mod page;
+mod pair;
 mod palette;
 mod plot;
+mod section;
 mod series;
 mod shared_axes;
 mod sketch;
@@ -34,8 +36,10 @@ pub use charts::{ALL, Chart};
 pub use coded::coded;
 pub use figure::{Figure, Of, Picture, Table};
 pub use over_time::{Moment, over_time};
-pub use page::{Shown, page, printed, section, sections, style, summary, title};
+pub use page::{Shown, page, printed, sections, style, summary, title};
+pub use pair::side_by_side;
 pub use plot::PlotError;
+pub use section::section;
 pub use ticket::{Ticket, ticket};
 
 use goodput_model::Record;
@@ -48,9 +52,9 @@ pub fn figures(record: &Record, wanted: impl Fn(&Chart) -> bool) -> Vec<Figure> 
     drawn(sketches(record, wanted))
 }
 
-/// Every figure of two records; those of one kind have the same axes.
-pub fn figures_of_both(records: [&Record; 2]) -> [Vec<Figure>; 2] {
-    let mut both = records.map(|record| sketches(record, |_| true));
+/// Every figure of two records, of charts of which `wanted` is true; those of one kind have the same axes.
+pub fn figures_of_both(records: [&Record; 2], wanted: impl Fn(&Chart) -> bool) -> [Vec<Figure>; 2] {
+    let mut both = records.map(|record| sketches(record, &wanted));
     share_axes(both.each_mut().map(|sketches| &mut sketches[..]));
     both.map(drawn)
 }

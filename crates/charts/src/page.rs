@@ -6,7 +6,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::answered::{Answered, answered, lead};
 use crate::coded::coded;
-use crate::figure::{Figure, Of, Table};
+use crate::figure::{Figure, Of};
+use crate::pair::side_by_side;
+use crate::section::{heading, rows, section_at};
 use crate::{one_run, palette, words};
 
 /// Readable on a phone and in print, on light and on dark paper.
@@ -31,7 +33,7 @@ pub struct Shown<'a> {
     pub figures: Vec<Figure>,
 }
 
-/// The page of one or several results.
+/// The page of one or several results. The figures of two should be those of [`crate::figures_of_both`]: they stand beside each other.
 pub fn page(results: &[Shown]) -> String {
     let title = match results {
         [one] => title(one.record),
@@ -50,8 +52,11 @@ pub fn page(results: &[Shown]) -> String {
             body {
                 main {
                     @if results.len() > 1 { h1 { (title) } (contents(results)) }
-                    @for (number, shown) in results.iter().enumerate() {
-                        (result(if results.len() > 1 { 2 } else { 1 }, number + 1, shown))
+                    @match results {
+                        [first, second] => (both([first, second])),
+                        _ => @for (number, shown) in results.iter().enumerate() {
+                            (result(if results.len() > 1 { 2 } else { 1 }, number + 1, shown))
+                        }
                     }
                 }
                 footer { "Made by goodput " (env!("CARGO_PKG_VERSION")) "." }
@@ -95,24 +100,30 @@ fn contents(results: &[Shown]) -> Markup {
     }
 }
 
-/// A result whose heading has this level.
-fn result(level: u8, number: usize, Shown { record, text, figures }: &Shown) -> Markup {
+/// What each of two results is, then their figures in pairs.
+fn both(results: [&Shown; 2]) -> Markup {
+    html! {
+        @for (number, shown) in results.iter().enumerate() { (article(2, number + 1, shown, &html! {})) }
+        h2 { "Side by side" }
+        (side_by_side(results.map(|one| one.record), results.map(|one| one.figures.clone())))
+    }
+}
+
+/// A result whose heading has this level, with its figures.
+fn result(level: u8, number: usize, shown: &Shown) -> Markup {
+    let prefix = format!("result-{number}-");
+    article(level, number, shown, &sections_at(level + 1, &prefix, shown.record, &shown.figures))
+}
+
+/// A result whose heading has this level, with this below.
+fn article(level: u8, number: usize, Shown { record, text, .. }: &Shown, below: &Markup) -> Markup {
     html! {
         article id={ "result-" (number) } {
             (heading(level, &title(record)))
             (summary(record))
             (printed(record, text))
-            (sections_at(level + 1, &format!("result-{number}-"), record, figures))
+            (below)
         }
-    }
-}
-
-/// A heading of this level, from 1 to 3.
-fn heading(level: u8, text: &str) -> Markup {
-    match level {
-        1 => html! { h1 { (text) } },
-        2 => html! { h2 { (text) } },
-        _ => html! { h3 { (text) } },
     }
 }
 
@@ -255,53 +266,6 @@ fn sections_at(level: u8, prefix: &str, record: &Record, figures: &[Figure]) -> 
                 summary { "Charts of one run. " (run) }
                 (shown(&of_one))
             }
-        }
-    }
-}
-
-/// A figure under its title, as a part of a page that has [`style`].
-pub fn section(anchor: &str, figure: &Figure) -> Markup {
-    section_at(2, anchor, figure)
-}
-
-fn section_at(level: u8, anchor: &str, figure: &Figure) -> Markup {
-    html! {
-        section id=(anchor) {
-            (heading(level, &figure.title))
-            @match &figure.svg {
-                Some(svg) => {
-                    figure {
-                        div.on-sheet { (in_page(&svg.wide)) }
-                        div.on-phone { (in_page(&svg.narrow)) }
-                        figcaption { (figure.alt) }
-                    }
-                    @if !figure.table.rows.is_empty() {
-                        details { summary { "Numbers" } (numbers(figure)) }
-                    }
-                }
-                None => { p { (coded(&figure.alt)) } @if !figure.table.rows.is_empty() { (numbers(figure)) } }
-            }
-        }
-    }
-}
-
-/// A picture in a page that has its style.
-fn in_page(svg: &str) -> Markup {
-    PreEscaped(svg.replacen(palette::STYLE, "", 1))
-}
-
-fn numbers(figure: &Figure) -> Markup {
-    html! {
-        div.wide tabindex="0" role="group" aria-label=(figure.title) { (rows(&figure.title, &figure.table)) }
-    }
-}
-
-fn rows(title: &str, Table { columns, rows }: &Table) -> Markup {
-    html! {
-        table {
-            caption { (title) }
-            thead { tr { @for column in columns { th scope="col" { (column) } } } }
-            @for row in rows { tr { @for cell in row { td { (coded(cell)) } } } }
         }
     }
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 
 use goodput_charts::{ALL, Figure, Shown, figures, figures_of_both, page, ticket};
 use goodput_model::{
-    BitRate, Bytes, CapturedPayload, EndName, GapBin, Gaps, Known, PacketCapture, Record, Transport,
+    BitRate, Bytes, CapturedPayload, EndName, GapBin, Gaps, Known, PacketCapture, Record, Response,
+    ResponseResult, Transport,
 };
 
 use kept::RECORDS;
@@ -410,11 +411,43 @@ fn two_results_have_one_scale() {
         labels(figures.iter().find(|figure| figure.id == "rate").expect("there is one"))
     };
     assert_ne!(rate(&drawn(&first)), rate(&drawn(&second)));
-    let [one, other] = figures_of_both([&first, &second]);
+    let [one, other] = figures_of_both([&first, &second], |_| true);
     assert_eq!(rate(&one), rate(&other));
     assert_eq!(rate(&other), rate(&drawn(&second)), "the larger one keeps its own");
-    let [alone, same] = figures_of_both([&first, &first]);
+    let [alone, same] = figures_of_both([&first, &first], |_| true);
     assert!(alone == same && alone == drawn(&first));
+}
+
+#[test]
+fn a_page_of_two_results_has_their_charts_in_pairs() {
+    let records = [of("window"), of("both")];
+    let [first, second] = figures_of_both([&records[0], &records[1]], |chart| chart.id == "rate");
+    let kinds: BTreeSet<_> = first.iter().chain(&second).map(|f| &f.id).collect();
+    let kinds = kinds.len();
+    let page = page(&[shown(&records[0], first), shown(&records[1], second)]);
+    assert_eq!(page.matches(r#"<div class="pair">"#).count(), kinds, "one row for each kind");
+    assert!(page.contains("single runs prove nothing") || page.contains("No ratio"), "{page}");
+    assert_eq!(page.matches("<article").count(), 2);
+}
+
+#[test]
+fn a_comparison_shows_its_difference_in_every_number_it_was_judged_by() {
+    let mut record = of("compare");
+    let comparison = record.comparison.as_mut().expect("it compares");
+    comparison.responses = vec![Response::PerCpu, Response::Throughput, Response::Latency];
+    for arm in &mut comparison.arms {
+        let result =
+            |response, against| ResponseResult { response, median: Known::Value(1.0), against };
+        arm.responses = vec![
+            result(Response::PerCpu, arm.goodput.clone()),
+            result(Response::Throughput, arm.goodput.clone()),
+            result(Response::Latency, None),
+        ];
+    }
+    let figures = figures(&record, |chart| chart.id == "comparison");
+    let ids: Vec<_> = figures.iter().map(|figure| figure.id.as_str()).collect();
+    assert_eq!(ids, ["effects", "effects-throughput", "in-order", "runs"]);
+    assert!(figures[0].title.contains("per-cpu") && figures[1].title.contains("throughput"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A comparison: each arm's effect with its interval beside the threshold, and each run a dot.
 
 use goodput_model::answer::arm_name;
-use goodput_model::{ArmResult, Comparison, Record, Trial};
+use goodput_model::{ArmResult, Comparison, Effect, Record, Response, Trial};
 
 use super::Chart;
 use super::in_order::in_order;
@@ -96,19 +96,34 @@ fn discarded(comparison: &Comparison, arm: usize) -> impl Iterator<Item = f64> {
     of_arm.filter_map(|trial| Some(trial.goodput_bits_per_s.value()?.0))
 }
 
-/// The difference of each arm from the baseline; nothing if none is known.
-fn effects(comparison: &Comparison) -> Option<Sketch> {
+/// The difference of each arm from the baseline, in each number by which arms are judged; of those of which one is known.
+fn effects(comparison: &Comparison) -> impl Iterator<Item = Sketch> {
+    let deciding = comparison.responses.first().map_or("throughput", |response| response.name());
+    let deciding = differences(comparison, "effects".into(), deciding, ArmResult::primary);
+    let further = comparison.responses.iter().skip(1).filter_map(|response| {
+        let id = format!("effects-{}", response.name());
+        differences(comparison, id, response.name(), |arm| further(arm, *response))
+    });
+    deciding.into_iter().chain(further)
+}
+
+fn further(arm: &ArmResult, response: Response) -> Option<&Effect> {
+    arm.responses.iter().find(|result| result.response == response)?.against.as_ref()
+}
+
+fn differences<'a>(
+    comparison: &'a Comparison,
+    id: String,
+    response: &str,
+    against: impl Fn(&'a ArmResult) -> Option<&'a Effect>,
+) -> Option<Sketch> {
     let arms = comparison.arms.iter().enumerate();
     let rows: Vec<_> = arms
         .filter_map(|(number, arm)| {
             let name = arm_name(comparison, arm);
-            Some(Row { name, colour: palette::of_arm(number), effect: arm.primary()? })
+            Some(Row { name, colour: palette::of_arm(number), effect: against(arm)? })
         })
         .collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let response = comparison.responses.first().map_or("throughput", |response| response.name());
     let title = format!("Difference in {response} from the baseline");
-    Some(forest("effects", title, comparison.threshold_percent, &rows))
+    (!rows.is_empty()).then(|| forest(id, title, comparison.threshold_percent, &rows))
 }

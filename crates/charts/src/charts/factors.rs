@@ -24,7 +24,7 @@ fn draw(record: &Record) -> Vec<Sketch> {
     }
     let response = comparison.responses.first().map_or("throughput", |response| response.name());
     let title = format!("What each value does to {response}");
-    vec![forest("factors", title, comparison.threshold_percent, &rows)]
+    vec![forest("factors".into(), title, comparison.threshold_percent, &rows)]
 }
 
 /// One over all combinations; two if another value beside it was looked at.

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use goodput_charts::{Shown, figures, page, ticket};
+use goodput_charts::{Chart, Shown, figures, figures_of_both, page, ticket};
 use goodput_model::Record;
 use goodput_store::RecordError;
 
@@ -31,13 +31,13 @@ pub fn run(args: &ReportArgs) -> Result<Exit> {
     };
     let records: Vec<Record> =
         args.results.iter().map(|name| in_words(&record(name)?)).collect::<Result<_>>()?;
-    let wanted = |id: &str| args.only.is_empty() || args.only.contains(&id);
-    let shown = |record| Shown {
-        record,
-        text: report::result::on_page(record),
-        figures: figures(record, |chart| wanted(chart.id)),
+    let wanted = |chart: &Chart| args.only.is_empty() || args.only.contains(&chart.id);
+    let drawn = match &records[..] {
+        [first, second] => figures_of_both([first, second], wanted).to_vec(),
+        _ => records.iter().map(|record| figures(record, wanted)).collect(),
     };
-    let results: Vec<Shown> = records.iter().map(shown).collect();
+    let shown = |(record, figures)| Shown { record, text: report::result::on_page(record), figures };
+    let results: Vec<Shown> = records.iter().zip(drawn).map(shown).collect();
     if results.iter().all(|one| one.figures.is_empty()) {
         bail!(
             "no result has data for {}; leave out --only to draw everything",

@@ -1,12 +1,12 @@
 //! Two results side by side.
 
-use goodput_charts::{Figure, figures_of_both, section};
-use goodput_model::{Difference, Known, Record, answer};
+use goodput_charts::{figures_of_both, side_by_side};
+use goodput_model::{Known, Record, answer};
 use maud::{Markup, html};
 
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
-use crate::layout::{plain, table, words};
+use crate::layout::{plain, table};
 
 /// The page.
 pub const PAGE: Page = Page::of("/compare", show);
@@ -24,16 +24,11 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         Ok(history.get(number)?)
     };
     let (first, second) = (get(a)?, get(b)?);
-    let [of_first, of_second] = figures_of_both([&first, &second]);
     Ok(Answer::page(
         format!("Results {a} and {b}"),
         html! {
             (facts([a, b], [&first, &second]))
-            p { (words(&change(&first, &second))) }
-            p { "Charts beside each other have the same scales." }
-            @for [one, other] in pairs(of_first, of_second) {
-                div.pair { (side("first", one)) (side("second", other)) }
-            }
+            (side_by_side([&first, &second], figures_of_both([&first, &second], |_| true)))
         },
     ))
 }
@@ -66,43 +61,4 @@ fn facts(ids: [&str; 2], records: [&Record; 2]) -> Markup {
 
 fn percent(value: &Known<f64>) -> String {
     value.value().map_or("unknown".into(), |percent| format!("{percent:.0} %"))
-}
-
-fn change(a: &Record, b: &Record) -> String {
-    let (from, to) = (a.result.goodput_bits_per_s.0, b.result.goodput_bits_per_s.0);
-    if from <= 0.0 {
-        return "The first result received nothing, so there is no ratio.".into();
-    }
-    let [one, other] = [a, b].map(|record| record.plan.traffic());
-    if one != other {
-        return format!("No ratio: {one} and {other} can't be compared.");
-    }
-    let difference = Difference((to / from - 1.0) * 100.0);
-    format!("Goodput {difference}; single runs prove nothing, `goodput compare` does.")
-}
-
-/// The figures of both, those of one kind beside each other.
-fn pairs(first: Vec<Figure>, mut second: Vec<Figure>) -> Vec<[Option<Figure>; 2]> {
-    let mut pairs = Vec::new();
-    for figure in first {
-        let other = second.iter().position(|other| other.id == figure.id);
-        let other = other.map(|at| second.remove(at));
-        pairs.push([Some(figure), other]);
-    }
-    pairs.extend(second.into_iter().map(|figure| [None, Some(figure)]));
-    pairs
-}
-
-fn side(name: &str, figure: Option<Figure>) -> Markup {
-    html! {
-        div {
-            @match figure {
-                Some(figure) => {
-                    @let title = format!("{} ({name})", figure.title);
-                    (section(&format!("{name}-{}", figure.id), &Figure { title, ..figure }))
-                }
-                None => p { "The " (name) " result has no such figure." }
-            }
-        }
-    }
 }
