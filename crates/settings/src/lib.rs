@@ -33,6 +33,7 @@ mod place;
 pub mod polled;
 mod private_mount;
 mod restore;
+pub mod rules;
 mod saved;
 mod scope;
 mod setting;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use goodput_model::SettingRef;
 
 use crate::error::SettingError;
-pub use crate::machine::sysctl_documented::{DOCUMENTED, objection};
+pub use crate::machine::sysctl_documented::DOCUMENTED;
 pub use crate::machine::sysctl_rules::OF_ALL_NAMESPACES;
 use crate::machine::{sysctl, sysctl_couplings, sysctl_name, sysctl_rules};
 
@@ -24,6 +24,14 @@ pub fn path(setting: &SettingRef) -> Result<PathBuf, SettingError> {
 /// With the effect of writing it.
 pub fn check(setting: &SettingRef) -> Result<(), SettingError> {
     sysctl_rules::check(setting)
+}
+
+/// Refuses a value that no kernel takes or follows, as far as that is known; `value` has one space between its words.
+///
+/// # Errors
+/// With the numbers that would do.
+pub fn check_value(setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+    sysctl_rules::check_value(setting, value)
 }
 
 /// Whether a setting is a parameter that may belong to the whole host: such values can't be tried anywhere else, so only a

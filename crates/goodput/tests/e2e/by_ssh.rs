@@ -155,7 +155,10 @@ fn values_out_of_range_are_refused_with_the_range() {
     for (assignment, words) in [
         ("sysctl.net.ipv4.tcp_reordering=301", "takes 1 to 300"),
         ("sysctl.net.ipv4.tcp_rmem=1", "3 numbers"),
+        ("sysctl.net.ipv4.tcp_rmem=9000 5 4", "must not fall"),
+        ("sysctl.vm.swappiness=301", "more than 200"),
         ("link.mtu@v0=70000", "1280 to 65535"),
+        ("link.mtu@v0=1000", "drops IPv6 addresses"),
         ("link.mtu=1400", "which device"),
         ("qdisc.kind@v0=nosuch", "fq_codel"),
         ("offload.tso@v0=maybe", "on or off"),

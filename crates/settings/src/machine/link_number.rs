@@ -141,8 +141,11 @@ impl Machine for Mtu {
     }
 }
 
-/// An MTU within `range`.
-fn mtu(
+/// An MTU within `range`; one that is too small for IPv6 is refused with this reason.
+///
+/// # Errors
+/// When it is no number within `range`.
+pub fn mtu(
     setting: &SettingRef,
     value: &str,
     range: &RangeInclusive<u32>,

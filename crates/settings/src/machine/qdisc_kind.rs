@@ -13,7 +13,7 @@ use crate::value::{self, bad};
 pub(crate) struct QdiscKind;
 
 /// Kinds that work without a parameter.
-const SETTABLE: [&str; 11] = [
+pub const SETTABLE: [&str; 11] = [
     "fq_codel",
     "fq",
     "codel",
@@ -26,6 +26,19 @@ const SETTABLE: [&str; 11] = [
     "pfifo_head_drop",
     "noqueue",
 ];
+
+/// Refuses what is no kind that works without a parameter. Whether a kernel has it is another question.
+///
+/// # Errors
+/// With all such kinds.
+pub fn check_kind(setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+    if value == value::DEFAULT || SETTABLE.contains(&value) {
+        return Ok(());
+    }
+    let kinds = SETTABLE.join(", ");
+    let why = format!("it must be default, or one of these if the kernel has it: {kinds}");
+    Err(bad(setting, value, why))
+}
 
 /// Kinds without classes whose dump contains everything needed to create them, in the same form: `*_dump`
 /// and `*_init` of net/sched/sch_*.c.
@@ -75,13 +88,7 @@ impl Machine for QdiscKind {
     }
 
     fn normalise(&self, setting: &SettingRef, value: &str) -> Result<String, SettingError> {
-        if value != value::DEFAULT && !SETTABLE.contains(&value) {
-            let why = format!(
-                "it must be default, or one of these if this kernel has it: {}",
-                SETTABLE.join(", ")
-            );
-            return Err(bad(setting, value, why));
-        }
+        check_kind(setting, value)?;
         Ok(value.into())
     }
 

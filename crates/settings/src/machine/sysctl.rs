@@ -57,7 +57,7 @@ impl Machine for Sysctl {
     ) -> Result<(), SettingError> {
         let value = one_space(value);
         let path = sysctl_name::path(setting)?;
-        sysctl_rules::check_order(setting, &path, &value)?;
+        sysctl_rules::check_value(setting, &value)?;
         match path.ends_with(CONGESTION) {
             true => congestion::check_known(setting, &value),
             false => sysctl_range::check(setting, &value, earlier),

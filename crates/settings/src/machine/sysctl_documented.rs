@@ -71,7 +71,7 @@ pub(crate) fn limits(name: &str) -> Option<String> {
 }
 
 /// Why no kernel takes `value` for a parameter, if that is known. `name` is its path below /proc/sys.
-pub fn objection(name: &str, value: &str) -> Option<String> {
+pub(crate) fn objection(name: &str, value: &str) -> Option<String> {
     let (range, number) = (range(name)?, value.trim().parse::<i128>());
     // The kernel also reads hexadecimal numbers, and judges them itself.
     if value.trim().starts_with("0x") {

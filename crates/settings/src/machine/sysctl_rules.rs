@@ -1,11 +1,9 @@
 //! Which kernel parameters may be changed: those that are as before once the old value is written
 //! back.
 
-use std::path::Path;
-
 use goodput_model::SettingRef;
 
-use super::sysctl_name;
+use super::{sysctl_documented, sysctl_name};
 use crate::error::SettingError;
 use crate::value::bad;
 
@@ -54,19 +52,21 @@ pub(crate) fn check(setting: &SettingRef) -> Result<(), SettingError> {
 const RISING: [&str; 4] =
     ["net/ipv4/tcp_rmem", "net/ipv4/tcp_wmem", "net/ipv4/tcp_mem", "net/ipv4/udp_mem"];
 
-/// Refuses three numbers that don't rise, which the kernel takes and can't follow.
-pub(super) fn check_order(
-    setting: &SettingRef,
-    path: &Path,
-    value: &str,
-) -> Result<(), SettingError> {
+/// Refuses a value that no kernel takes, as far as that is known, and three numbers that don't rise: the kernel takes
+/// these and can't follow them. `value` has one space between its words.
+pub(crate) fn check_value(setting: &SettingRef, value: &str) -> Result<(), SettingError> {
+    let path = sysctl_name::path(setting)?;
     let numbers: Vec<u64> = value.split(' ').filter_map(|number| number.parse().ok()).collect();
     let rises = RISING.iter().any(|name| path.ends_with(name));
     if rises && !numbers.is_sorted() {
         let why = "its numbers are the least, the usual and the most, and must not fall";
         return Err(bad(setting, value, why));
     }
-    Ok(())
+    let name = path.strip_prefix("/proc/sys").unwrap_or(&path).to_string_lossy();
+    match sysctl_documented::objection(&name, value) {
+        Some(why) => Err(bad(setting, value, why)),
+        None => Ok(()),
+    }
 }
 
 fn objection(below: &str) -> Option<&'static str> {
@@ -97,11 +97,14 @@ mod tests {
     }
 
     #[test]
-    fn a_least_value_above_the_most_is_refused() {
-        let setting = "sysctl.net.ipv4.tcp_rmem".parse().unwrap();
-        let check = |value| check_order(&setting, Path::new("/proc/sys/net/ipv4/tcp_rmem"), value);
-        assert!(check("4096 131072 6291456").is_ok() && check("4096 4096 4096").is_ok());
-        assert!(check("9000 5 4").unwrap_err().to_string().contains("must not fall"));
+    fn what_no_kernel_follows_is_refused() {
+        let check =
+            |name: &str, value| check_value(&format!("sysctl.{name}").parse().unwrap(), value);
+        let rmem = |value| check("net.ipv4.tcp_rmem", value);
+        assert!(rmem("4096 131072 6291456").is_ok() && rmem("4096 4096 4096").is_ok());
+        assert!(rmem("9000 5 4").unwrap_err().to_string().contains("must not fall"));
+        let swappiness = check("vm.swappiness", "301").unwrap_err().to_string();
+        assert!(swappiness.contains("more than 200"), "{swappiness}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::command::{Command, Condition};
 use crate::error::RemoteError;
 use crate::shell::Shell;
 use goodput_settings::keeping::Device;
-use goodput_settings::value;
+use goodput_settings::{rules, value};
 
 /// One number.
 pub(super) struct Number {
@@ -174,7 +174,11 @@ impl Row for Number {
         value::number(at.setting, &now, &range)?;
         let [least, most] = self.limits(at)?;
         let range = self.least.max(least.unwrap_or(0))..=most.unwrap_or(i32::MAX as u32);
-        Ok(value::number(at.setting, value, &range)?.to_string())
+        let number = match self.key {
+            "mtu" => rules::mtu(at.setting, value, &range),
+            _ => value::number(at.setting, value, &range),
+        };
+        Ok(number?.to_string())
     }
 
     fn write(&self, at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError> {
@@ -216,6 +220,7 @@ mod tests {
         };
         assert_eq!(ranged("9000").unwrap(), "9000");
         assert!(ranged("9001").unwrap_err().to_string().contains("1280 to 9000"));
+        assert!(ranged("1000").unwrap_err().to_string().contains("drops IPv6 addresses"));
         for wrong in ["", "2: eth0: mtu 1500", "[]", "[{\"mtu\":\"1500\"}]", "[{},{}]"] {
             assert!(matches!(read(wrong), Err(RemoteError::NotUnderstood { .. })), "{wrong}");
         }

@@ -1,5 +1,6 @@
 //! `qdisc.kind` through tc(8), if the present discipline can come back exactly: the kernel's own choice can.
 
+use goodput_settings::rules::{QUEUE_KINDS, check_queue_kind};
 use goodput_settings::value;
 
 use super::row::{At, Row};
@@ -11,9 +12,6 @@ pub(super) struct RootKind;
 
 /// The kernel's own choice, which has the handle 0 (net/sched/sch_api.c `tc_fill_qdisc`).
 const DEFAULT: &str = "default";
-
-/// Kinds that work without a parameter.
-const KINDS: [&str; 8] = ["fq_codel", "fq", "codel", "cake", "pie", "sfq", "pfifo", "pfifo_fast"];
 
 fn show(at: &At<'_>) -> Command {
     Command::new("tc", ["qdisc", "show", "dev", at.scope()])
@@ -76,11 +74,8 @@ impl Row for RootKind {
 
     fn normalise(&self, at: &mut At<'_>, value: &str) -> Result<String, RemoteError> {
         let (kind, handle, others) = root(at)?;
-        if value != DEFAULT && !KINDS.contains(&value) {
-            let why = format!("it must be default or one of {}", KINDS.join(", "));
-            return Err(value::bad(at.setting, value, why).into());
-        }
-        let ours = KINDS.contains(&kind.as_str()) || handle == "0:";
+        check_queue_kind(at.setting, value)?;
+        let ours = QUEUE_KINDS.contains(&kind.as_str()) || handle == "0:";
         if others || !ours {
             let why = format!("the {kind} there now would not come back exactly; {}", way_out(at));
             return Err(at.refused(&why));

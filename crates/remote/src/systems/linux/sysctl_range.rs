@@ -41,9 +41,7 @@ pub(super) fn check(
     value: &str,
     earlier: &[(String, String)],
 ) -> Result<(), RemoteError> {
-    if let Some(why) = parameters::objection(name, value) {
-        return Err(bad(at.setting, value, why).into());
-    }
+    parameters::check_value(at.setting, value)?;
     if !may_be_tried(name) {
         return Ok(());
     }
@@ -103,6 +101,8 @@ mod tests {
         assert_eq!(said("", name, "300"), Ok(()));
         assert_eq!(said("refused\n1 300\n", "vm.swappiness", "100"), Ok(()), "not tried");
         assert!(said("", "vm.swappiness", "301").unwrap_err().contains("more than 200"));
+        let falling = said("", "net.ipv4.tcp_rmem", "9000 5 4").unwrap_err();
+        assert!(falling.contains("must not fall"), "no kernel refuses it: {falling}");
     }
 
     #[test]
