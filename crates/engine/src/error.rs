@@ -137,6 +137,17 @@ impl EngineError {
         matches!(self, Self::Remote(error) if matches!(**error, RemoteError::Lost { .. }))
     }
 
+    /// Why a run failed, without what to do about it if the whole comparison ends with it.
+    pub(crate) fn of_a_run(&self) -> String {
+        match self {
+            Self::Remote(error) => match &**error {
+                RemoteError::Lost { host, .. } => format!("lost the connection to {host}"),
+                error => error.to_string(),
+            },
+            error => error.to_string(),
+        }
+    }
+
     /// Names what was tried on what, for an error of the operating system.
     pub(crate) fn io(operation: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         move |cause| Self::Io { operation: operation.into(), cause }

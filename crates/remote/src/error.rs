@@ -88,7 +88,10 @@ pub enum RemoteError {
         said: String,
     },
     /// The session ended. The host's own process puts back its changes.
-    #[error("lost the connection to {host} during {doing:?}: {why}")]
+    #[error(
+        "lost the connection to {host} during {doing:?}: {why}; what was changed there is put back by a process of that \
+         host, and `goodput settings undo` shows whether it is"
+    )]
     Lost {
         /// The host.
         host: String,

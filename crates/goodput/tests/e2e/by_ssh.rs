@@ -352,9 +352,17 @@ fn a_host_that_is_lost_ends_the_comparison_with_what_is_known() {
     kill(ssh_of(compare.id()).expect("an ssh"));
     let output = compare.wait_with_output().expect("goodput ends");
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stdout(&output).contains("lost the connection to ssh://b"), "{}", stdout(&output));
+    let cause = "lost the connection to ssh://b during";
+    let comes_back = "put back by a process of that host, and `goodput settings undo` shows whether";
+    let said = stderr(&output);
+    for once in [cause, comes_back] {
+        assert_eq!(said.matches(once).count(), 1, "{once}: {said}");
+    }
     assert!(stdout(&output).contains(OURS), "what is known is printed: {}", stdout(&output));
     let record: Value = serde_json::from_slice(&output.stdout).expect("a record");
+    let why = record["incomplete"].as_str().expect("why it ended");
+    assert!(why.contains(cause) && why.contains(comes_back), "{why}");
+    assert_eq!(record["comparison"]["stopped"], "a run failed", "the cause is said once");
     let trials = record["comparison"]["trials"].as_array().expect("trials");
     let why =
         |trial: &Value| trial["discarded"].as_str().is_some_and(|why| why.starts_with("failed"));

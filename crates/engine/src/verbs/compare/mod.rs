@@ -166,8 +166,8 @@ async fn run(
     let mut runs = Runs { request, arms, plan, client, appliers, interrupt, log };
     let mut broken = None;
     let stopped = loop {
-        if let Some(Aborted { why, .. }) = &broken {
-            break why.clone();
+        if let Some(Aborted { what, .. }) = &broken {
+            break what.clone();
         }
         match design.next(&runs.log.trials, runs.log.time_left()) {
             Step::Stop(why) => break why.to_string(),
@@ -322,17 +322,16 @@ impl Runs<'_> {
                 }
                 Err(cause) => cause,
             };
-            self.log.fail(block, arm, &cause.to_string(), listener);
+            self.log.fail(block, arm, &cause.of_a_run(), listener);
             let lasts = !may_pass(&cause) && !self.log.has_run(arm)
                 || cause.not_permitted()
                 || cause.has_lost_host();
             let Some(pause) = RETRY_PAUSES.get(failures - 1).filter(|_| !lasts) else {
-                let runs = if failures == 1 {
-                    "a run".into()
-                } else {
-                    format!("{failures} runs in a row")
+                let what = match failures {
+                    1 => "a run failed".into(),
+                    _ => format!("{failures} runs in a row failed"),
                 };
-                return Some(Aborted { why: format!("{runs} failed: {cause}"), cause });
+                return Some(Aborted { what, cause });
             };
             tokio::select! {
                 () = tokio::time::sleep(*pause) => {}
@@ -362,9 +361,10 @@ impl Runs<'_> {
                 Err(_) if self.interrupt.is_raised() => return None,
                 Err(cause) => cause,
             };
-            self.log.doubts.push(format!("a connection on which arms took turns failed: {cause}"));
+            let why = cause.of_a_run();
+            self.log.doubts.push(format!("a connection on which arms took turns failed: {why}"));
             let Some(pause) = pause.filter(|_| may_pass(&cause)) else {
-                return Some(Aborted { why: format!("a run failed: {cause}"), cause });
+                return Some(Aborted { what: "a run failed".into(), cause });
             };
             tokio::select! {
                 () = tokio::time::sleep(*pause) => {}

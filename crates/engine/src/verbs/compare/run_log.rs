@@ -35,13 +35,20 @@ pub struct Compared {
 
 /// Why a comparison ended before its design was satisfied.
 pub struct Aborted {
-    /// In words.
-    pub why: String,
+    /// What failed, without its cause.
+    pub what: String,
     /// The error of the last run.
     pub cause: EngineError,
 }
 
 /// A completed run, and the state of the host beside it.
+impl Aborted {
+    /// In words, once for a whole comparison: a cause may say at length what to do.
+    fn why(&self) -> String {
+        format!("{}: {}", self.what, self.cause)
+    }
+}
+
 pub struct Run {
     pub conclusion: Conclusion,
     /// Cost of copying memory before and after, seconds per 10^9 bytes.
@@ -289,7 +296,7 @@ impl RunLog {
         winner::keep_for_good(&mut comparison, &|end| request.hosts.named(end));
         let doubts = goodput_experiment::doubts(design, &comparison);
         let no_baseline = self.first.is_none();
-        let incomplete = broken.as_ref().map(|broken| broken.why.clone());
+        let incomplete = broken.as_ref().map(Aborted::why);
         let challenger = self.other.clone();
         let first = self.first.or(self.other).ok_or_else(|| match broken {
             Some(broken) => broken.cause,
