@@ -4,6 +4,7 @@
 //! schedule ──▶ budget ──▶ one test (turn) ──▶ history, chart (path) ──▶ event ──▶ screen, program (notify)
 //! ```
 
+mod ending;
 mod metrics;
 mod notify;
 mod path;
@@ -212,6 +213,9 @@ impl<'a> Watch<'a> {
 
     /// Tests a target, if the budget allows it, and says what this shows.
     async fn turn(&mut self, target: usize, interrupt: &Interrupt) -> Result<Ended> {
+        if interrupt.is_raised() {
+            return Ok(Ended::Interrupted);
+        }
         self.renew_history().await;
         let now_s = self.now_s();
         let expected = self.paths[target].expected_cost(self.share);
@@ -294,9 +298,9 @@ impl<'a> Watch<'a> {
         self.renew_history().await;
         let used = self.budget.used(self.now_s());
         let path = &mut self.paths[target];
-        let whole = run.incomplete.is_none() && !interrupt.is_raised();
+        let whole = run.incomplete.is_none();
         // A full disk must not end the watch: it may have room again for the next result.
-        let kept = path.keep(&self.history, run, whole).await;
+        let kept = path.keep(&self.history, run).await;
         if let Err(why) = &kept {
             let why = exit::in_words(why);
             screen::say(format_args!("goodput: {}: the result was not kept: {why}", path.text));
@@ -319,7 +323,7 @@ impl<'a> Watch<'a> {
             self.notify("back", &back);
         }
         self.tell(&event)?;
-        if interrupt.is_raised() {
+        if !whole && interrupt.is_raised() {
             return Ok(Ended::Interrupted);
         }
         let Some(changed) = changed else {

@@ -1,6 +1,6 @@
 //! One watched path: its tests, and its chart.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use goodput_watch::{
 };
 use tokio::time::sleep;
 
+use super::ending::{Ended, Ending};
 use crate::args::MeasureArgs;
 use crate::commands::{measured, path_changes};
 use crate::credentials::credentials;
@@ -169,11 +170,15 @@ impl Path {
         let announced = self.announced(&started);
         let others_at_first = self.others(announced.as_ref());
         let (raise, soon) = goodput_engine::interrupt();
-        let used_up = Cell::new(false);
+        let ended = Ended::default();
         let ends_it = async {
+            let time = async {
+                limits.time_is_over(&self.plan).await;
+                ended.by(Ending::Time)
+            };
             tokio::select! {
-                () = limits.time_is_over(&self.plan) => {}
-                () = interrupt.raised() => {}
+                true = time => {}
+                () = interrupt.raised() => { ended.by(Ending::User); }
             }
             raise.raise();
             std::future::pending::<()>().await;
@@ -182,8 +187,10 @@ impl Path {
             let listener = &mut |event: goodput_engine::Event| {
                 announced.iter().for_each(|announced| announced.enter(&event));
                 hear(&mut meter.borrow_mut(), &event);
-                if meter.borrow().will_exceed(limits.bytes) {
-                    used_up.set(true);
+                if matches!(event, goodput_engine::Event::Ended) {
+                    ended.by(Ending::Plan);
+                }
+                if meter.borrow().will_exceed(limits.bytes) && ended.by(Ending::Budget) {
                     raise.raise();
                 }
             };
@@ -202,13 +209,10 @@ impl Path {
         };
         let bytes = bytes_on_the_path(&conclusion.record, control.as_ref());
         let mut record = conclusion.record;
-        let ended_by = match used_up.get() {
-            true => Some("the budget was used up"),
-            false => interrupt.is_raised().then_some("the watch was ended"),
-        };
-        let incomplete = ended_by.map(str::to_owned).or(record.incomplete.take());
+        let early = ended.early().map(str::to_owned);
+        let incomplete = early.clone().or(record.incomplete.take());
         record.incomplete.clone_from(&incomplete);
-        record.doubts.extend(ended_by.map(str::to_owned));
+        record.doubts.extend(early);
         let beside: BTreeSet<_> =
             others_at_first.into_iter().chain(self.others(announced.as_ref())).collect();
         let beside = beside.into_iter().collect();
@@ -246,11 +250,11 @@ impl Path {
     }
 
     /// Stores a test. Returns the number of its record.
-    pub async fn keep(&self, history: &HistoryThread, run: &Run, whole: bool) -> Result<i64> {
+    pub async fn keep(&self, history: &HistoryThread, run: &Run) -> Result<i64> {
         let goodput = run.record.result.goodput_bits_per_s;
         let watched = Watched {
             plan: self.series.clone(),
-            goodput: (whole && goodput.0 > 0.0).then_some(goodput),
+            goodput: (run.incomplete.is_none() && goodput.0 > 0.0).then_some(goodput),
         };
         let record = run.record.clone();
         history.ask(move |store| Ok(store.add_watched(&record, &watched)?)).await
