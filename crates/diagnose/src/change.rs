@@ -2,7 +2,9 @@
 
 use goodput_model::{Change, EndName, SettingRef};
 
-use crate::names::{TCP_AVAILABLE, TCP_RMEM, TCP_WMEM};
+use crate::names::{
+    ROUTE_CONGCTL, ROUTE_DESTINATION, TCP_AVAILABLE, TCP_CONGESTION, TCP_RMEM, TCP_WMEM,
+};
 use crate::view::{Side, View};
 use crate::{bounds, ceiling};
 
@@ -48,11 +50,45 @@ pub fn spread_packets(side: &Side) -> Option<Change> {
     (none && cpus > 1).then(|| of_host(side, "rps.cpus", Some(device), values, why))
 }
 
+/// The congestion control of the sockets of one measurement.
+const OF_SOCKETS: &str = "socket.congestion";
+
 /// BBR in place of another congestion control, where the sender has it.
-pub fn to_bbr(view: &View, why: &str) -> Option<Change> {
-    let (present, available) = (view.congestion().ok()?, view.sender.text(TCP_AVAILABLE).ok()?);
-    let useful = present != "bbr" && available.split_whitespace().any(|name| name == "bbr");
-    useful.then(|| of_plan("socket.congestion", Some(present.into()), "bbr", why))
+pub fn to_bbr(view: &View, why: &str) -> Vec<Change> {
+    other_control(view, "bbr", why)
+}
+
+/// Another congestion control for the flows; none if they have it, or if the sender doesn't. First where the present one
+/// comes from, the sender's route or host: that holds for all programs, and can be kept. Then for the sockets of the
+/// measurement alone, which needs no privilege.
+pub fn other_control(view: &View, name: &str, why: &str) -> Vec<Change> {
+    let (Ok(present), Ok(available)) = (view.congestion(), view.sender.text(TCP_AVAILABLE)) else {
+        return Vec::new();
+    };
+    if present == name || !available.split_whitespace().any(|one| one == name) {
+        return Vec::new();
+    }
+    let of_sockets = of_plan(OF_SOCKETS, Some(present.into()), name, why);
+    control_of_sender(view, name, why).into_iter().chain([of_sockets]).collect()
+}
+
+/// The same for all programs of the sender; `None` if the measurement chose a congestion control of its own.
+fn control_of_sender(view: &View, name: &str, why: &str) -> Option<Change> {
+    if view.plan().socket.congestion.is_some() {
+        return None;
+    }
+    let side = &view.sender;
+    let (setting, scope, present) = match side.text(ROUTE_CONGCTL) {
+        Ok(present) => (ROUTE_CONGCTL, side.text(ROUTE_DESTINATION).ok(), present),
+        Err(_) => (TCP_CONGESTION, None, side.text(TCP_CONGESTION).ok()?),
+    };
+    Some(of_host(side, setting, scope, (Some(present.into()), name.into()), why))
+}
+
+/// What does the same for the sockets of the measurement as this change of a host does, if anything.
+pub fn of_sockets(change: &Change) -> Option<Change> {
+    let is_control = [ROUTE_CONGCTL, TCP_CONGESTION].contains(&change.setting.name.as_str());
+    is_control.then(|| of_plan(OF_SOCKETS, change.from.clone(), &change.to, &change.why))
 }
 
 /// Largest receive and send buffer if nobody set one, bytes (tcp(7); include/net/tcp.h).
@@ -109,7 +145,7 @@ fn round_up(bytes: f64) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::EndName::Far;
+    use goodput_model::EndName::{Far, Near};
 
     use super::*;
     use crate::testing::Case;
@@ -132,6 +168,39 @@ mod tests {
         };
         assert_eq!(receiver_has("4096 16384 262144"), "4096 131072 33554432");
         assert_eq!(receiver_has("4096 200000 262144"), "4096 200000 33554432");
+    }
+
+    #[test]
+    fn a_congestion_control_is_changed_where_it_comes_from_and_then_for_the_sockets() {
+        let crawling = || Case::crawling().plan(|plan| plan.socket.congestion = None);
+        let offered = |case: Case, name: &str| -> Vec<String> {
+            let evidence = case.evidence();
+            let changes = other_control(&View::new(&evidence), name, "x");
+            changes.iter().map(Change::as_argument).collect()
+        };
+        let reno = crawling().fact(Near, TCP_CONGESTION, "reno");
+        let sysctl = format!("{TCP_CONGESTION}=reno,bbr");
+        assert_eq!(offered(reno, "bbr"), [&sysctl, "socket.congestion=reno,bbr"]);
+        let routed = crawling().fact(Near, ROUTE_CONGCTL, "vegas").fact(
+            Near,
+            ROUTE_DESTINATION,
+            "192.0.2.0/24",
+        );
+        let route = "route.congctl@192.0.2.0/24=vegas,cubic";
+        assert_eq!(offered(routed, "cubic"), [route, "socket.congestion=vegas,cubic"]);
+        let chosen = offered(Case::crawling(), "bbr");
+        assert_eq!(chosen, ["socket.congestion=reno,bbr"], "the host's own would change nothing");
+        let absent = crawling().fact(Near, TCP_AVAILABLE, "reno cubic");
+        assert_eq!(offered(absent, "bbr"), [""; 0]);
+        assert_eq!(offered(crawling().congestion("bbr"), "bbr"), [""; 0]);
+    }
+
+    #[test]
+    fn the_hosts_congestion_control_is_that_of_the_sockets_too() {
+        let evidence = Case::crawling().plan(|plan| plan.socket.congestion = None).evidence();
+        let changes = other_control(&View::new(&evidence), "cubic", "x");
+        assert_eq!(of_sockets(&changes[0]).as_ref(), changes.get(1));
+        assert_eq!(of_sockets(&changes[1]), None);
     }
 
     #[test]

@@ -61,6 +61,7 @@ mod vanishing;
 pub mod view;
 
 pub use account::{Part, Seat, account_of};
+pub use change::of_sockets;
 pub use diagnosis::{Diagnosis, diagnose};
 pub use path_steps::path_steps;
 pub use rule::Rule;

@@ -29,9 +29,8 @@ use goodput_model::{BitRate, Change, Confidence, Finding, Known, Missing};
 
 use crate::account::{held, held_share};
 use crate::bounds::next_after;
-use crate::change::of_plan;
+use crate::change::other_control;
 use crate::finding::{Draft, percent, rate, time};
-use crate::names::TCP_AVAILABLE;
 use crate::parts;
 use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_SPARE_RATE_RATIO;
@@ -64,7 +63,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         true => Confidence::Likely,
         false => Confidence::Possible,
     };
-    draft(view, name, share, confidence)?.changes(changes(view, name)).found()
+    draft(view, name, share, confidence)?.changes(changes(view)).found()
 }
 
 fn draft(view: &View, name: &str, share: f64, confidence: Confidence) -> Result<Draft, Missing> {
@@ -102,18 +101,12 @@ fn draft(view: &View, name: &str, share: f64, confidence: Confidence) -> Result<
     })
 }
 
-fn changes(view: &View, present: &str) -> Vec<Change> {
-    let Ok(available) = view.sender.text(TCP_AVAILABLE) else { return Vec::new() };
+fn changes(view: &View) -> Vec<Change> {
     let better = [
         ("bbr", "BBR probes for the path's rate again after each loss"),
         ("cubic", "CUBIC recovers its window in seconds, whatever the round-trip time"),
     ];
-    let others = better.into_iter().filter(|(name, _)| {
-        *name != present && available.split_whitespace().any(|one| one == *name)
-    });
-    others
-        .map(|(name, why)| of_plan("socket.congestion", Some(present.into()), name, why))
-        .collect()
+    better.into_iter().flat_map(|(name, why)| other_control(view, name, why)).collect()
 }
 
 /// Share of the time that the congestion window crawled, percent.

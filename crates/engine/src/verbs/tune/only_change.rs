@@ -18,7 +18,7 @@ impl<T> OnlyChange<T> {
         if matches!(self, Self::None) && waiting == 0 { 1 } else { 2 }
     }
 
-    /// A change was compared, or could not be. With its comparison, if the change was kept.
+    /// A change was compared. With its comparison, if the change was kept.
     pub fn tried(&mut self, kept: Option<T>) {
         *self = match self {
             Self::None => Self::Tried(kept),

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use goodput_diagnose::of_sockets;
 use goodput_model::{Change, Finding, SettingRef};
 
 use crate::verbs::compare::Arm;
@@ -24,7 +25,7 @@ pub struct Candidate {
 pub struct Search {
     /// In the order in which they were kept; each setting appears once.
     kept: Vec<Change>,
-    /// Changes that are not tried again on top of what is kept now.
+    /// Changes that are not tried again on top of what is kept now, and what does the same as they do.
     tried: BTreeSet<(SettingRef, String)>,
     candidates: VecDeque<Candidate>,
     /// Changes that are tried once more when nothing else is left.
@@ -73,7 +74,7 @@ impl Search {
     pub fn next(&mut self) -> Option<Candidate> {
         while let Some(candidate) = self.candidates.pop_front() {
             if self.is_new(&candidate.change) {
-                self.tried.insert(step(&candidate.change));
+                self.tried.extend(same_steps(&candidate.change));
                 return Some(candidate);
             }
         }
@@ -91,13 +92,25 @@ impl Search {
     fn is_new(&self, Change { setting, to, .. }: &Change) -> bool {
         let is_known = |kept: &Change| kept.to == *to || at_start(kept) == *to;
         let of_setting = self.kept.iter().find(|kept| kept.setting == *setting);
-        !of_setting.is_some_and(is_known) && !self.tried.contains(&(setting.clone(), to.clone()))
+        let wanted = (setting.clone(), to.clone());
+        !of_setting.is_some_and(is_known)
+            && !self.kept.iter().flat_map(same_steps).any(|same| same == wanted)
+            && !self.tried.contains(&wanted)
     }
 
     /// Takes back a change that was not tried after all.
     pub fn give_back(&mut self, candidate: Candidate) {
-        self.tried.remove(&step(&candidate.change));
+        for same in same_steps(&candidate.change) {
+            self.tried.remove(&same);
+        }
         self.candidates.push_front(candidate);
+    }
+
+    /// Notes that a change could not be made. What does the same without this privilege may still be tried.
+    pub fn refuse(&mut self, change: &Change) {
+        if let Some(other) = of_sockets(change) {
+            self.tried.remove(&step(&other));
+        }
     }
 
     /// Takes back a change of which its runs have shown nothing, to try it once more when nothing else is left.
@@ -170,6 +183,11 @@ fn step(change: &Change) -> (SettingRef, String) {
     (change.setting.clone(), change.to.clone())
 }
 
+/// A change, and what does the same for the sockets of the measurement.
+fn same_steps(change: &Change) -> impl Iterator<Item = (SettingRef, String)> {
+    [step(change)].into_iter().chain(of_sockets(change).map(|other| step(&other)))
+}
+
 fn at_start(change: &Change) -> String {
     change.from.clone().unwrap_or_else(|| DEFAULT.into())
 }
@@ -230,6 +248,27 @@ mod tests {
         assert_eq!(search.next().unwrap().change, tso);
         assert_eq!(search.next().unwrap().change, rcvbuf);
         assert!(search.next().is_none(), "each waits once");
+    }
+
+    #[test]
+    fn what_the_host_does_for_all_sockets_is_not_tried_for_those_of_the_measurement() {
+        let host = change("sysctl.net.ipv4.tcp_congestion_control", Some("reno"), "bbr");
+        let socket = change("socket.congestion", Some("reno"), "bbr");
+        let both = [finding("a", &[host.clone(), socket.clone()])];
+        let begun = || {
+            let mut search = Search::default();
+            search.consider(&both);
+            assert_eq!(search.next().unwrap().change, host);
+            search
+        };
+        assert!(begun().next().is_none(), "its runs show what the other would show");
+        let mut refused = begun();
+        refused.refuse(&host);
+        assert_eq!(refused.next().unwrap().change, socket);
+        let mut kept = begun();
+        kept.keep(host.clone());
+        kept.consider(&both);
+        assert!(kept.next().is_none(), "it is in effect");
     }
 
     #[test]

@@ -108,7 +108,11 @@ impl<C: Compare> Tuner<'_, C> {
             return None;
         }
         let purpose = self.runs.request.purpose;
-        self.only.tried(kept_by(&compared, purpose).cloned().map(Box::new));
+        match compared.is_ok() {
+            true => self.only.tried(kept_by(&compared, purpose).cloned().map(Box::new)),
+            // Nothing was measured, so nothing is chosen by its result.
+            false => self.search.refuse(&change),
+        }
         let (outcome, mut comparison, better) = outcome_of(compared, purpose);
         if let Known::Value(runs) = &mut comparison {
             explain_by(&rule, runs);

@@ -79,6 +79,8 @@ impl<'a, C: Compare> Tuner<'a, C> {
     /// Notes what could be tried next. Later candidates depend on what helps.
     pub(super) fn leave_untried(&mut self, why: &str) {
         while let Some(Candidate { mut change, rule }) = self.search.next() {
+            // Whether it can be made is not known.
+            self.search.refuse(&change);
             // What was undecided has a row already.
             if self.steps.iter().any(|step| step.change.is_same_step(&change)) {
                 continue;

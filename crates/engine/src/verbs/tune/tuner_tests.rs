@@ -305,6 +305,18 @@ fn what_is_refused_is_a_step_and_the_search_goes_on() {
 }
 
 #[test]
+fn without_root_a_congestion_control_is_tried_for_the_sockets_alone() {
+    let host = change("sysctl.net.ipv4.tcp_congestion_control", "bbr");
+    let both = [host, change("socket.congestion", "bbr")];
+    let came = search(&both, &[Refused, Runs(Better, 20.0, vec![]), Runs(Better, 20.0, vec![])]);
+    assert_eq!(came.outcomes, [TuningOutcome::NotPermitted, TuningOutcome::Kept]);
+    assert_eq!(came.proven, ["socket.congestion"]);
+    let came = search(&both, &[Runs(Better, 20.0, vec![]), Runs(Better, 20.0, vec![])]);
+    assert_eq!(came.outcomes, [TuningOutcome::Kept], "the second does what the first does");
+    assert_eq!(came.proven, ["sysctl.net.ipv4.tcp_congestion_control"]);
+}
+
+#[test]
 fn the_trial_of_an_only_change_counts_if_its_proof_can_not_judge() {
     let came = search(&[sndbuf()], &[Runs(Better, 20.0, vec![]), TooFew]);
     assert_eq!(came.proven, ["socket.sndbuf"]);
