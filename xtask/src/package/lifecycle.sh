@@ -17,6 +17,8 @@ mkdir -p "$place/root/tmp"
 mount -t tmpfs tmpfs "$place/root/tmp"
 cp "$old" "$place/root/tmp/old.deb"
 cp "$new" "$place/root/tmp/new.deb"
+# To index all manuals takes a minute.
+rm -f "$place/root/var/lib/man-db/auto-update"
 ip link set lo up
 
 in_root() {

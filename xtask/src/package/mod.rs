@@ -2,6 +2,7 @@
 
 mod deb;
 mod lifecycle;
+mod started;
 mod static_program;
 mod tree;
 
@@ -50,9 +51,9 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 /// The step of `cargo xtask test`: a Debian package of the program that the tests run is installed, used, upgraded and
-/// removed, in a root of its own.
+/// removed, in a root of its own, without systemd and with it.
 pub fn check() -> Result<Tally> {
-    if let Some(needs) = lifecycle::obstacle() {
+    if let Some(needs) = lifecycle::obstacle().or_else(started::obstacle) {
         println!("SKIPPED {needs}");
         let required = goodput_testing::everything_required();
         return Ok(if required { Tally::failure(needs) } else { Tally::SKIPPED });
@@ -63,6 +64,7 @@ pub fn check() -> Result<Tally> {
     let old = deb::make(&program, version, place.path(), Packing::Quick)?;
     let new = deb::make(&program, &format!("{version}+next"), place.path(), Packing::Quick)?;
     lifecycle::go_through(&old, &new)?;
+    started::go_through(&old, &new)?;
     let said = deb::complaints(&old)?;
     Ok(Tally::of_problems(&said))
 }
