@@ -46,6 +46,8 @@ pub const AUTONEG: &str = "negotiation.autoneg";
 
 /// Kind of the queueing discipline at the root of the device.
 pub const QDISC_KIND: &str = "qdisc.kind";
+/// Kind of queueing discipline that the kernel gives a new device.
+pub const DEFAULT_QDISC: &str = "sysctl.net.core.default_qdisc";
 /// Rate of a shaper.
 pub const QDISC_RATE: &str = "qdisc.rate_bits_per_s";
 /// Rate that a class of htb may borrow up to.

@@ -68,6 +68,11 @@ fn drops_cut_the_window(view: &View) -> Result<bool, Missing> {
 
 /// Bytes that the queue of a shaper should hold.
 pub fn needed_bytes(view: &View, shaper: &Shaper) -> f64 {
+    needed_bytes_at(view, shaper.rate)
+}
+
+/// Bytes that a queue before this rate, bits per second, should hold.
+pub fn needed_bytes_at(view: &View, rate: f64) -> f64 {
     let round_trip = view.sender.min_rtt_s().unwrap_or(0.0);
-    (shaper.rate / 8.0 * (round_trip + EXTRA_QUEUE_S)).max(2.0 * BATCH_BYTES)
+    (rate / 8.0 * (round_trip + EXTRA_QUEUE_S)).max(2.0 * BATCH_BYTES)
 }

@@ -36,7 +36,7 @@ mod pcie_link;
 mod pmtu_black_hole;
 mod policer;
 mod queue_imbalance;
-mod queue_too_long;
+pub(crate) mod queue_too_long;
 pub(crate) mod queue_too_short;
 mod receive_prune;
 mod receive_window;

@@ -20,13 +20,14 @@
 //! # Source
 //! proc(5) (`/proc/stat`); Documentation/scheduler/sched-stats.rst; Documentation/networking/segmentation-offloads.rst; sendfile(2).
 
-use goodput_model::{Change, Confidence, Finding, Missing, Source};
+use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
-use crate::change::{of_host, of_plan};
+use crate::change::of_host;
 use crate::cpu_bound::{CpuBound, cpu_bound, describe, is_throttled};
 use crate::finding::Draft;
 use crate::names::OFFLOAD_TSO;
+use crate::offers::cheaper_mover;
 use crate::parts;
 use crate::rule::{Depth, Rule};
 use crate::thresholds::MIN_CPU_SHARE_OF_WALL_TIME;
@@ -101,14 +102,6 @@ fn offload(view: &View) -> Option<Change> {
     let values = (Some("off".into()), "on".into());
     let why = "the device cuts segments, not the CPU";
     Some(of_host(side, OFFLOAD_TSO, Some(side.device().ok()?), values, why))
-}
-
-fn cheaper_mover(view: &View) -> Option<Change> {
-    let why = "sends from the page cache without a copy";
-    // Standard input is no file in the page cache, and can't be sent twice to prove it.
-    let is_input = view.plan().storage.source == Some(Source::Input);
-    let copies = view.is_tcp() && view.plan().mover == "copy" && !is_input;
-    copies.then(|| of_plan("mover", Some("copy".into()), "sendfile", why))
 }
 
 /// CPU time of the writers for 10^6 payload bytes, microseconds.

@@ -10,6 +10,7 @@ mod only_change;
 mod outcome;
 mod proof;
 mod proving;
+mod purposes;
 mod request;
 mod rounds;
 mod run_length;
@@ -22,7 +23,8 @@ mod tuner_tests;
 
 use std::time::{Duration, Instant};
 
-use goodput_model::{Confidence, Finding, Length, Record};
+use goodput_diagnose::{View, offers};
+use goodput_model::{Finding, Length, Purpose, Record};
 use goodput_remote::{Hosts, RemoteChanges};
 use goodput_settings::{GuardProgram, SettingError, Turn};
 
@@ -32,6 +34,7 @@ use crate::interrupt::Interrupt;
 use crate::near::client::Client;
 use crate::near::measure::measure_whole;
 use crate::result::conclude::conclude_at;
+use crate::result::measurement::Measurement;
 use crate::threads::blocking;
 use crate::verbs::check::check;
 use comparisons::{Comparisons, Measured, TIME_WAS_OVER};
@@ -61,7 +64,8 @@ pub async fn tune(
     let until = budget.end();
     let measured =
         within(until, interrupt, async |interrupt| measure(request, interrupt, listener).await);
-    let (mut start, took) = measured.await.unwrap_or_else(|| Err(silent(request)))?;
+    let First { record: mut start, took, offered } =
+        measured.await.unwrap_or_else(|| Err(silent(request)))?;
     if budget.left().is_zero() && !interrupt.is_raised() {
         start.incomplete = start.incomplete.map(|_| TIME_WAS_OVER.into());
     }
@@ -71,8 +75,8 @@ pub async fn tune(
         request.run_length.unwrap_or_else(|| Length::Seconds(run_s(&start, longest_s)));
     budget.expect(payload_s(run_length) + beside_s);
     let mut search = Search::default();
-    search.consider(&start.findings);
-    search.also_consider(&checked(&start).await);
+    search.consider(&purposes::first(request.purpose, &start.findings));
+    search.consider_later(&purposes::last(checked(&start).await, offered));
     let runs = Comparisons::new(request, interrupt, run_length, budget, Measured);
     let mut tuner = Tuner::new(runs, search);
     let stopped = match request.dry_run {
@@ -133,30 +137,43 @@ fn silent(request: &TuneRequest) -> EngineError {
     }
 }
 
-/// The measurement before any change, and how long it took once connected: each comparison connects only once.
+/// The measurement before any change.
+struct First {
+    record: Record,
+    /// How long it took once connected: each comparison connects only once.
+    took: Duration,
+    /// What the purpose adds to what it found.
+    offered: Vec<Finding>,
+}
+
 async fn measure(
     request: &TuneRequest,
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
-) -> Result<(Record, Duration), EngineError> {
-    let TuneRequest { target, credentials, plan, started, hosts, .. } = request;
+) -> Result<First, EngineError> {
+    let TuneRequest { target, credentials, plan, started, hosts, purpose, .. } = request;
     let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
     let began = Instant::now();
     let measured = measure_whole(&mut client, plan, interrupt, listener).await;
     let took = began.elapsed();
     client.leave().await;
-    conclude_at(hosts, measured?, &target.text, started).map(|conclusion| (conclusion.record, took))
+    let measured = measured?;
+    let offered = offered(&measured, *purpose);
+    conclude_at(hosts, measured, &target.text, started)
+        .map(|conclusion| First { record: conclusion.record, took, offered })
 }
 
-/// Findings about this host and the device towards the target that are more than possible; none if they can't be
-/// inspected.
+fn offered(measured: &Measurement, purpose: Purpose) -> Vec<Finding> {
+    let seen = measured.senders().into_iter().filter_map(|sender| measured.evidence(sender));
+    seen.flat_map(|evidence| offers(&View::new(&evidence), purpose)).collect()
+}
+
+/// Findings about this host and the device towards the target; none if they can't be inspected.
 async fn checked(start: &Record) -> Vec<Finding> {
     let device = start.ends.near.get().and_then(|near| near.after.text("route.device"));
     let Ok(device) = device.map(ToOwned::to_owned) else { return Vec::new() };
     let started = start.started.clone();
     let report = blocking(move || check(&[device], None, &started)).await;
     let findings = report.and_then(|report| report).map(|report| report.findings);
-    let mut findings = findings.unwrap_or_default();
-    findings.retain(|finding| finding.confidence != Confidence::Possible);
-    findings
+    findings.unwrap_or_default()
 }

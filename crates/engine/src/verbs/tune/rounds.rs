@@ -6,6 +6,7 @@ use super::comparisons::Compare;
 use super::gain::is_undecided;
 use super::goal::Goal;
 use super::proof::changed_goodput;
+use super::purposes::first;
 use super::tuner::Tuner;
 use crate::events::Listener;
 
@@ -66,7 +67,8 @@ impl<C: Compare> Tuner<'_, C> {
     /// Takes what a run of the last comparison proposes. Returns whether anything waits.
     fn finds_more(&mut self) -> bool {
         if let Some(proof) = &mut self.proof {
-            self.search.reconsider(&std::mem::take(&mut proof.findings));
+            let findings = std::mem::take(&mut proof.findings);
+            self.search.reconsider(&first(self.runs.request.purpose, &findings));
         }
         self.search.waiting() > 0
     }

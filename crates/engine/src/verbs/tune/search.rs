@@ -28,6 +28,8 @@ pub struct Search {
     /// Changes that are not tried again on top of what is kept now, and what does the same as they do.
     tried: BTreeSet<(SettingRef, String)>,
     candidates: VecDeque<Candidate>,
+    /// Changes that no run has to propose, each tried once, after those above.
+    later: VecDeque<Candidate>,
     /// Changes that are tried once more when nothing else is left.
     undecided: VecDeque<Candidate>,
     /// Changes that were undecided once, on top of what is kept now.
@@ -51,14 +53,15 @@ impl Search {
         }
     }
 
+    /// Takes proposals that hold whatever later runs find. Each is tried once, when no run proposes anything else.
+    pub fn consider_later(&mut self, findings: &[Finding]) {
+        self.later.extend(proposed(findings));
+    }
+
     /// Adds further proposals after those.
-    pub fn also_consider(&mut self, findings: &[Finding]) {
-        let proposed = findings.iter().flat_map(|finding| {
-            let of_rule = |change: &Change| (change.clone(), finding.rule.clone());
-            finding.changes.iter().map(of_rule)
-        });
-        for (change, rule) in proposed {
-            self.wait(Candidate { change, rule });
+    fn also_consider(&mut self, findings: &[Finding]) {
+        for candidate in proposed(findings) {
+            self.wait(candidate);
         }
     }
 
@@ -72,7 +75,7 @@ impl Search {
 
     /// The next change to try.
     pub fn next(&mut self) -> Option<Candidate> {
-        while let Some(candidate) = self.candidates.pop_front() {
+        while let Some(candidate) = self.candidates.pop_front().or_else(|| self.later.pop_front()) {
             if self.is_new(&candidate.change) {
                 self.tried.extend(same_steps(&candidate.change));
                 return Some(candidate);
@@ -83,7 +86,11 @@ impl Search {
 
     /// Number of changes still to be tried, as far as is known now.
     pub fn waiting(&self) -> usize {
-        let new = self.candidates.iter().filter(|candidate| self.is_new(&candidate.change));
+        let waits = |one: &Candidate| {
+            self.candidates.iter().any(|known| known.change.is_same_step(&one.change))
+        };
+        let later = self.later.iter().filter(|one| !waits(one));
+        let new = self.candidates.iter().chain(later).filter(|one| self.is_new(&one.change));
         new.count() + self.undecided.len()
     }
 
@@ -179,6 +186,14 @@ impl Search {
     }
 }
 
+/// The changes of findings, the first one's first.
+fn proposed(findings: &[Finding]) -> impl Iterator<Item = Candidate> {
+    findings.iter().flat_map(|Finding { rule, changes, .. }| {
+        let of_rule = |change: &Change| Candidate { change: change.clone(), rule: rule.clone() };
+        changes.iter().map(of_rule)
+    })
+}
+
 fn step(change: &Change) -> (SettingRef, String) {
     (change.setting.clone(), change.to.clone())
 }
@@ -248,6 +263,26 @@ mod tests {
         assert_eq!(search.next().unwrap().change, tso);
         assert_eq!(search.next().unwrap().change, rcvbuf);
         assert!(search.next().is_none(), "each waits once");
+    }
+
+    #[test]
+    fn what_no_run_proposes_is_tried_once_after_all_others() {
+        let mut search = Search::default();
+        let [rcvbuf, tso, chunk] = [
+            change("socket.rcvbuf", None, "4M"),
+            change("offload.tso@e", Some("off"), "on"),
+            change("chunk", None, "1M"),
+        ];
+        search.consider_later(&[finding("a", &[tso.clone(), rcvbuf.clone()])]);
+        search.consider(&[finding("b", std::slice::from_ref(&rcvbuf))]);
+        assert_eq!(search.waiting(), 2, "each waits once");
+        assert_eq!(search.next().unwrap().change, rcvbuf);
+        search.keep(rcvbuf);
+        search.consider(&[finding("c", std::slice::from_ref(&chunk))]);
+        assert_eq!(search.next().unwrap().change, chunk);
+        assert_eq!(search.next().unwrap().change, tso, "a kept change leaves it waiting");
+        search.keep(chunk);
+        assert!(search.next().is_none());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::explaining::explain_by;
 use super::gain::is_undecided;
 use super::outcome::{kept_by, outcome_of};
 use super::proof::changed_goodput;
+use super::purposes::first;
 use super::search::Candidate;
 use super::tuner::Tuner;
 use crate::error::EngineError;
@@ -138,7 +139,7 @@ impl<C: Compare> Tuner<'_, C> {
         }
         self.search.keep(change);
         if let Some(better) = better {
-            self.search.consider(&better.findings);
+            self.search.consider(&first(self.runs.request.purpose, &better.findings));
         }
     }
 

@@ -9,6 +9,7 @@ use goodput_model::{
 };
 
 use super::comparisons::{Compare, Comparisons};
+use super::gain::ways_to_win;
 use super::request::TuneRequest;
 use super::search::Search;
 use super::time_budget::TimeBudget;
@@ -50,17 +51,16 @@ impl Compare for &mut Played {
         let [before, after] = [0, 1].map(|arm: usize| request.arms[arm].values().join(" "));
         self.asked.push(format!("{before} -> {after}"));
         match self.shows.pop_front().expect("no more comparisons") {
-            Runs(judgement, mbit, changes) => {
-                Ok(compared(&request.arms, judgement, 6, mbit, changes))
-            }
-            TooFew => Ok(compared(&request.arms, Judgement::Inconclusive, 2, 1.0, Vec::new())),
+            Runs(judgement, mbit, changes) => Ok(compared(request, judgement, 8, mbit, changes)),
+            TooFew => Ok(compared(request, Judgement::Inconclusive, 2, 1.0, Vec::new())),
             Refused => Err(EngineError::Forbidden("no".into())),
         }
     }
 }
 
+/// The response that the purpose is about so judged; of the others, no difference.
 fn compared(
-    arms: &[Arm],
+    CompareRequest { arms, responses, .. }: &CompareRequest,
     judgement: Judgement,
     n: usize,
     mbit: f64,
@@ -75,16 +75,19 @@ fn compared(
         adjusted_for: Vec::new(),
         judgement,
     };
-    let against = |arm: usize| (arm > 0).then(|| effect.clone());
-    let result = |arm| ResponseResult {
-        response: Response::Throughput,
+    let judged = |response: &Response| match responses.first() == Some(response) {
+        true => judgement,
+        false => NoDifference,
+    };
+    let result = |arm, response: &Response| ResponseResult {
+        response: *response,
         median: Known::missing("made up"),
-        against: against(arm),
+        against: (arm > 0).then(|| Effect { judgement: judged(response), ..effect.clone() }),
     };
     let arm = |(number, arm): (usize, &Arm)| ArmResult {
         n,
         goodput_bits_per_s: Known::Value(BitRate(mbit * 1e6)),
-        responses: vec![result(number)],
+        responses: responses.iter().map(|response| result(number, response)).collect(),
         ..ArmResult::new(arm.values())
     };
     let results = arms.iter().enumerate().map(arm).collect();
@@ -151,15 +154,25 @@ struct Came {
 
 /// A search in this time that begins with these proposals, and whose comparisons show this.
 fn search_in(max_time: Duration, proposed: &[Change], shows: &[Shows]) -> Came {
-    let (_raise, never) = interrupt();
-    let request = request();
-    let mut played = Played { shows: shows.to_vec().into(), asked: Vec::new() };
     let mut search = Search::default();
     search.consider(&[finding(proposed.to_vec())]);
-    let budget = TimeBudget::new(max_time, 1);
+    play(TuneRequest { max_time, ..request() }, search, measured(10.0), shows)
+}
+
+/// A search for `purpose` on a path that is full, with what is tried later.
+fn search_for(purpose: Purpose, proposed: &[Change], later: &[Change], shows: &[Shows]) -> Came {
+    let mut search = Search::default();
+    search.consider(&[finding(proposed.to_vec())]);
+    search.consider_later(&[finding(later.to_vec())]);
+    play(TuneRequest { purpose, ..request() }, search, measured(100.0), shows)
+}
+
+fn play(request: TuneRequest, search: Search, start: Record, shows: &[Shows]) -> Came {
+    let (_raise, never) = interrupt();
+    let mut played = Played { shows: shows.to_vec().into(), asked: Vec::new() };
+    let budget = TimeBudget::new(request.max_time, ways_to_win(request.purpose));
     let runs = Comparisons::new(&request, &never, Length::Seconds(1.0), budget, &mut played);
     let mut tuner = Tuner::new(runs, search);
-    let start = measured(10.0);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let stopped = runtime.block_on(tuner.search_and_prove(&start, &mut |_| {}));
     let record = tuner.into_record(start, stopped);
@@ -314,6 +327,39 @@ fn without_root_a_congestion_control_is_tried_for_the_sockets_alone() {
     let came = search(&both, &[Runs(Better, 20.0, vec![]), Runs(Better, 20.0, vec![])]);
     assert_eq!(came.outcomes, [TuningOutcome::Kept], "the second does what the first does");
     assert_eq!(came.proven, ["sysctl.net.ipv4.tcp_congestion_control"]);
+}
+
+#[test]
+fn a_full_path_ends_only_a_search_for_more_goodput() {
+    let queue = change("qdisc.tbf.limit@eth0", "131072");
+    let came = search_for(Purpose::Throughput, std::slice::from_ref(&queue), &[], &[]);
+    assert!(came.stopped.contains("is within 3 % of"), "{}", came.stopped);
+    let shows = [Runs(Better, 100.0, vec![]), Runs(Better, 100.0, vec![])];
+    let came = search_for(Purpose::Latency, &[queue], &[], &shows);
+    assert_eq!(came.proven, ["qdisc.tbf.limit@eth0"]);
+    assert_eq!(came.stopped, "nothing is left to try");
+}
+
+#[test]
+fn what_saves_cpu_time_is_tried_after_what_the_findings_propose() {
+    let (mover, tso) = (change("mover", "sendfile"), change("offload.tso@eth0", "on"));
+    let shows = [
+        Runs(Better, 100.0, vec![]),
+        Runs(NoDifference, 100.0, vec![]),
+        Runs(Better, 100.0, vec![]),
+        Runs(NoDifference, 100.0, vec![]),
+        Runs(Better, 100.0, vec![]),
+    ];
+    let came = search_for(Purpose::Cpu, &[sndbuf()], &[mover, tso], &shows);
+    let [tried @ .., _] = &came.asked[..] else { panic!("{:?}", came.asked) };
+    let all = [
+        "default -> 4M",
+        "4M default -> 4M sendfile",
+        "4M default -> 4M on",
+        "default on -> 4M on",
+    ];
+    assert_eq!(tried, all);
+    assert_eq!(came.proven, ["offload.tso@eth0"], "less CPU time for each byte is what counts");
 }
 
 #[test]

@@ -1,0 +1,172 @@
+//! Changes that serve what a transfer is tuned for, whatever limits it: no finding has to propose them. A comparison shows
+//! whether they do.
+
+use goodput_model::{Change, Confidence, Finding, Place, Purpose, Source};
+
+use crate::change::{of_host, of_plan};
+use crate::names::{
+    LINK_KIND, OFFLOAD_GRO, OFFLOAD_GSO, OFFLOAD_SG, OFFLOAD_TSO, OFFLOAD_TX_CHECKSUM,
+};
+use crate::rules::queue_too_long::shorter_waits;
+use crate::view::{Side, View};
+
+/// What one cause costs a purpose, and the changes that remove it.
+struct Offer {
+    /// The rule of the cause. Its witness explains what the changes do.
+    rule: &'static str,
+    changes: fn(&View) -> Vec<Change>,
+}
+
+/// Shorter round trips under load.
+const LATENCY: &[Offer] = &[Offer { rule: "queue-too-long", changes: shorter_waits }];
+
+/// Less CPU time for each byte.
+const CPU: &[Offer] = &[
+    Offer { rule: "sender-cpu", changes: |view| cheaper_mover(view).into_iter().collect() },
+    Offer { rule: "offload-off", changes: segmentation },
+    Offer { rule: "gro-off", changes: |view| merging(&view.receiver).into_iter().collect() },
+    Offer { rule: "interrupt-coalescing", changes: |view| of_sides(view, adaptive_interrupts) },
+    Offer { rule: "softirq-saturation", changes: |view| of_sides(view, deferred_polling) },
+];
+
+/// What a purpose adds to the proposals of the findings, as findings of the rules that name the same causes.
+pub fn offers(view: &View, purpose: Purpose) -> Vec<Finding> {
+    let rows: &[&[Offer]] = match purpose {
+        Purpose::Throughput => &[],
+        Purpose::Latency => &[LATENCY],
+        Purpose::Cpu => &[CPU],
+        Purpose::Balanced => &[LATENCY, CPU],
+    };
+    let offered = rows.iter().copied().flatten().map(|offer| Finding {
+        changes: (offer.changes)(view),
+        ..Finding::new(offer.rule, Place::Near, Confidence::Possible, "what costs most beside it")
+    });
+    offered.filter(|finding| !finding.changes.is_empty()).collect()
+}
+
+/// Sending from the page cache, if the plan copies and has something that can be sent so twice.
+pub fn cheaper_mover(view: &View) -> Option<Change> {
+    let why = "sends from the page cache without a copy";
+    // Standard input is no file in the page cache, and can't be sent twice to prove it.
+    let is_input = view.plan().storage.source == Some(Source::Input);
+    let copies = view.is_tcp() && view.plan().mover == "copy" && !is_input;
+    copies.then(|| of_plan("mover", Some("copy".into()), "sendfile", why))
+}
+
+/// What the sender's device or kernel could do once for many segments. Checksums and scatter-gather come first: the
+/// others depend on them.
+fn segmentation(view: &View) -> Vec<Change> {
+    if !view.is_tcp() {
+        return Vec::new();
+    }
+    let names = [OFFLOAD_TX_CHECKSUM, OFFLOAD_SG, OFFLOAD_TSO, OFFLOAD_GSO];
+    names.into_iter().filter_map(|name| switched_on(&view.sender, name)).collect()
+}
+
+/// Merging of arriving segments at a card. A veth has GRO off for a reason: what it gets is merged already.
+fn merging(side: &Side) -> Option<Change> {
+    switched_on(side, OFFLOAD_GRO).filter(|_| is_card(side))
+}
+
+fn switched_on(side: &Side, name: &str) -> Option<Change> {
+    let values = (Some("off".into()), "on".into());
+    let device = side.device().ok()?;
+    let is_off = side.text(name) == Ok("off");
+    is_off.then(|| of_host(side, name, Some(device), values, "less CPU per byte"))
+}
+
+/// The card chooses how long it collects packets for one interrupt.
+pub fn adaptive_interrupts(side: &Side) -> Option<Change> {
+    let values = (Some("off".into()), "on".into());
+    let device = side.device().ok()?;
+    let is_off = side.text("coalescing.rx_adaptive") == Ok("off");
+    let why = "the card chooses the delay of interrupts by the load";
+    is_off.then(|| of_host(side, "coalescing.adaptive_rx", Some(device), values, why))
+}
+
+/// Polling by a timer while there is traffic, in place of an interrupt for each batch. Only for a card that interrupts
+/// now: another state has a reason, and has no name to go back to.
+pub fn deferred_polling(side: &Side) -> Option<Change> {
+    let counts = ["napi.gro_flush_timeout_ns", "napi.defer_hard_irqs", "napi.threaded"];
+    let interrupts = counts.iter().all(|name| side.count(name) == Ok(0.0));
+    let sysctls = ["sysctl.net.core.busy_poll", "sysctl.net.core.busy_read"];
+    let waits = sysctls.iter().all(|name| side.text(name) == Ok("0"));
+    let device = side.device().ok()?;
+    let values = (Some("interrupts".into()), "deferred".into());
+    let why = "a timer polls while there is traffic: fewer interrupts";
+    (interrupts && waits && is_card(side))
+        .then(|| of_host(side, "polling", Some(device), values, why))
+}
+
+fn is_card(side: &Side) -> bool {
+    side.text(LINK_KIND) == Ok("hardware")
+}
+
+fn of_sides(view: &View, change: fn(&Side) -> Option<Change>) -> Vec<Change> {
+    // Packets that arrive cause most interrupts.
+    [&view.receiver, &view.sender].into_iter().filter_map(change).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::EndName::{self, Far, Near};
+
+    use super::*;
+    use crate::testing::Case;
+
+    fn offered(case: Case, purpose: Purpose) -> Vec<String> {
+        let evidence = case.evidence();
+        let offers = offers(&View::new(&evidence), purpose);
+        offers.iter().flat_map(|offer| &offer.changes).map(Change::as_argument).collect()
+    }
+
+    fn card(case: Case, end: EndName) -> Case {
+        let zeros = ["napi.gro_flush_timeout_ns", "napi.defer_hard_irqs", "napi.threaded"];
+        let polls = ["sysctl.net.core.busy_poll", "sysctl.net.core.busy_read"];
+        let case = zeros.into_iter().fold(case, |case, name| case.fact(end, name, 0u64));
+        let case = polls.into_iter().fold(case, |case, name| case.fact(end, name, "0"));
+        case.fact(end, LINK_KIND, "hardware").fact(end, "coalescing.rx_adaptive", "off")
+    }
+
+    #[test]
+    fn cpu_time_is_saved_by_what_does_more_at_once() {
+        let case =
+            card(Case::healthy(), Far).fact(Near, OFFLOAD_TSO, "off").fact(Far, OFFLOAD_GRO, "off");
+        let all = [
+            "mover=copy,sendfile",
+            "offload.tso@eth0=off,on",
+            "far:offload.gro@eth0=off,on",
+            "far:coalescing.adaptive_rx@eth0=off,on",
+            "far:polling@eth0=interrupts,deferred",
+        ];
+        assert_eq!(offered(case, Purpose::Cpu), all);
+    }
+
+    #[test]
+    fn what_is_so_already_is_not_offered() {
+        let busy = card(Case::healthy(), Far)
+            .fact(Far, "sysctl.net.core.busy_poll", "50")
+            .fact(Far, "coalescing.rx_adaptive", "on")
+            .plan(|plan| plan.mover = "sendfile".into());
+        assert_eq!(offered(busy, Purpose::Cpu), [""; 0]);
+        let bridge = card(Case::healthy(), Far).fact(Far, LINK_KIND, "veth");
+        let veth = offered(bridge.fact(Far, OFFLOAD_GRO, "off"), Purpose::Cpu);
+        assert_eq!(veth, ["mover=copy,sendfile", "far:coalescing.adaptive_rx@eth0=off,on"]);
+    }
+
+    #[test]
+    fn each_purpose_has_its_own_and_throughput_none() {
+        let cubic = || Case::path_rate().congestion("cubic");
+        let bbr = "socket.congestion=cubic,bbr";
+        assert_eq!(offered(cubic(), Purpose::Latency), [bbr]);
+        assert_eq!(offered(cubic(), Purpose::Balanced), [bbr, "mover=copy,sendfile"]);
+        assert_eq!(offered(cubic(), Purpose::Throughput), [""; 0]);
+    }
+
+    #[test]
+    fn each_offer_has_the_name_of_a_rule() {
+        for offer in LATENCY.iter().chain(CPU) {
+            assert!(crate::rules::find(offer.rule).is_some(), "{}", offer.rule);
+        }
+    }
+}

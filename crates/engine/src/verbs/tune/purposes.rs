@@ -1,0 +1,77 @@
+//! What the purpose of tuning changes about what is tried first, and last.
+
+use goodput_diagnose::check::is_seen;
+use goodput_model::{Finding, Purpose};
+
+/// The rules whose causes cost the purpose itself, not goodput. For goodput, findings are in the order of what they cost.
+fn own_rules(purpose: Purpose) -> &'static [&'static str] {
+    match purpose {
+        Purpose::Latency => &["queue-too-long"],
+        Purpose::Cpu => &[
+            "sender-cpu",
+            "receiver-cpu",
+            "offload-off",
+            "gro-off",
+            "interrupt-coalescing",
+            "softirq-saturation",
+        ],
+        Purpose::Throughput | Purpose::Balanced => &[],
+    }
+}
+
+/// Findings of a measurement, those about the purpose first.
+pub fn first(purpose: Purpose, findings: &[Finding]) -> Vec<Finding> {
+    let mut findings = findings.to_vec();
+    findings.sort_by_key(|finding| !own_rules(purpose).contains(&finding.rule.as_str()));
+    findings
+}
+
+/// What is tried after the findings of measurements: what `check` has seen harm of, what the purpose offers, and what
+/// `check` says could limit.
+pub fn last(checked: Vec<Finding>, offered: Vec<Finding>) -> Vec<Finding> {
+    let (seen, possible): (Vec<_>, Vec<_>) = checked.into_iter().partition(is_seen);
+    seen.into_iter().chain(offered).chain(possible).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::{Confidence, Place};
+
+    use super::*;
+
+    fn findings(rules: &[(&str, Confidence)]) -> Vec<Finding> {
+        let finding = |(rule, confidence): &(&str, Confidence)| {
+            Finding::new(*rule, Place::Near, *confidence, "x")
+        };
+        rules.iter().map(finding).collect()
+    }
+
+    fn rules(findings: &[Finding]) -> Vec<&str> {
+        findings.iter().map(|finding| finding.rule.as_str()).collect()
+    }
+
+    #[test]
+    fn what_the_purpose_is_about_comes_first() {
+        let found = findings(
+            &["path-rate", "queue-too-long", "sender-cpu"].map(|rule| (rule, Confidence::Likely)),
+        );
+        let ordered = |purpose| first(purpose, &found);
+        assert_eq!(rules(&ordered(Purpose::Throughput)), rules(&found));
+        assert_eq!(rules(&ordered(Purpose::Latency))[0], "queue-too-long");
+        assert_eq!(rules(&ordered(Purpose::Cpu)), ["sender-cpu", "path-rate", "queue-too-long"]);
+    }
+
+    #[test]
+    fn what_only_could_limit_comes_last() {
+        let checked = findings(&[("a", Confidence::Possible), ("b", Confidence::Likely)]);
+        let offered = findings(&[("c", Confidence::Possible)]);
+        assert_eq!(rules(&last(checked, offered)), ["b", "c", "a"]);
+    }
+
+    #[test]
+    fn the_rules_of_a_purpose_exist() {
+        for rule in Purpose::ALL.into_iter().flat_map(own_rules) {
+            assert!(goodput_diagnose::rules::find(rule).is_some(), "{rule}");
+        }
+    }
+}
