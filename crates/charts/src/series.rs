@@ -20,8 +20,11 @@ pub fn growth<'a>(
     samples: impl Iterator<Item = &'a Sample>,
     count: impl Fn(&Sample) -> Option<f64>,
 ) -> Vec<Point> {
-    let counted: Vec<Point> =
-        samples.filter_map(|sample| Some((sample.at_s, count(sample)?))).collect();
+    growth_of(samples.filter_map(|sample| Some((sample.at_s, count(sample)?))).collect())
+}
+
+/// The same of counts with their times.
+pub fn growth_of(counted: Vec<Point>) -> Vec<Point> {
     let usual = median(counted.windows(2).map(|pair| pair[1].0 - pair[0].0)).unwrap_or(0.0);
     let mut kept: Vec<Point> = Vec::new();
     for now in counted {

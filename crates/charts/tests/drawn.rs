@@ -451,6 +451,20 @@ fn a_comparison_shows_its_difference_in_every_number_it_was_judged_by() {
 }
 
 #[test]
+fn both_arms_of_a_change_are_drawn_over_time_with_who_limited_them() {
+    let mut record = of("arms");
+    let figure = one(&record, "arms-over-time");
+    for words in ["tcp_wmem=4096 16384 65536: between", "send buffer", "path rate"] {
+        assert!(figure.alt.contains(words), "{}", figure.alt);
+    }
+    let comparison = record.comparison.as_mut().expect("it compares");
+    let runs = comparison.arms.iter().filter_map(|arm| arm.shown.as_ref());
+    assert_eq!(runs.map(|run| run.received.len() - 1).sum::<usize>(), figure.table.rows.len());
+    comparison.arms[1].shown = None;
+    assert!(drawn(&record).iter().all(|figure| figure.id != "arms-over-time"), "nothing beside it");
+}
+
+#[test]
 fn windows_of_several_flows_are_their_sum() {
     let sum = one(&of("both"), "window-from-near");
     assert!(sum.title.ends_with(", the sum of 3 flows"), "{}", sum.title);

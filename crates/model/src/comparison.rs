@@ -12,6 +12,7 @@ use crate::latency::{ArmLatency, Latency};
 use crate::mechanism::{LimitAmount, Mechanism};
 use crate::response::Response;
 use crate::setting::SettingRef;
+use crate::shown_run::ShownRun;
 use crate::units::{BitRate, Bytes};
 use crate::verdict::Verdict;
 
@@ -222,6 +223,10 @@ pub struct ArmResult {
     pub responses: Vec<ResponseResult>,
     /// Whether the change acted by the mechanism that the diagnosis named.
     pub mechanism: Option<Mechanism>,
+    /// Of the runs that count, the one with the median goodput, over time. Only of the baseline and of the arm that differs
+    /// most from it, and absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shown: Option<ShownRun>,
     /// Files to write so that the values outlive a reboot, if the arm is the best of those better than the
     /// baseline.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -242,6 +247,7 @@ impl ArmResult {
             latency: None,
             responses: Vec::new(),
             mechanism: None,
+            shown: None,
             permanent: Vec::new(),
         }
     }

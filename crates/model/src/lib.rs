@@ -57,6 +57,7 @@ pub mod shaper;
 pub mod shaping;
 pub mod shaping_class;
 pub mod shell;
+pub mod shown_run;
 pub mod storage;
 pub mod tcp_info;
 pub mod thinned;
@@ -126,6 +127,7 @@ pub use shaping::{
     Shaping, ShapingKind, ShapingQueue, ShapingTest, WindowRates,
 };
 pub use shaping_class::{ClassAnswer, ShapingClass};
+pub use shown_run::{ReceivedBy, ShownRun};
 pub use storage::{Cache, Sink, Slowest, Source, Storage, StorageResult};
 pub use tcp_info::TcpInfo;
 pub use thinned::Thinned;

@@ -6,9 +6,8 @@ use crate::palette;
 use crate::plot::{Layer, Shape};
 use crate::words;
 
-/// Where the band is between zero and its floor, as shares of that.
+/// Where the band begins between zero and its floor, as a share of that.
 const TOP: f64 = 0.12;
-const BOTTOM: f64 = 1.0;
 
 /// Differences of shares below this are not seen; boxes beside each other become one.
 const EQUAL: f64 = 0.005;
@@ -28,30 +27,48 @@ pub fn account(record: &Record, sender: EndName) -> Option<&Account> {
 /// The shares of each moment, one upon the other, between zero and `floor`. What has no limiter is left free. A record of
 /// an older version knows the main limiter of each time only.
 pub fn layers(account: &Account, floor: f64) -> Vec<Layer> {
+    drawn(|limiter| scaled(boxes(account, limiter), [TOP * floor, floor]))
+}
+
+/// The shares of each moment of several runs. The band of each lies between the two heights beside it.
+pub fn layers_of(runs: &[(&[AccountSlice], [f64; 2])]) -> Vec<Layer> {
+    let of_run = |limiter, (slices, between): &(&[AccountSlice], [f64; 2])| {
+        scaled(boxes_of(slices, limiter), *between)
+    };
+    drawn(|limiter| runs.iter().flat_map(|run| of_run(limiter, run)).collect())
+}
+
+/// Two corners of a box.
+type Corners = [(f64, f64); 2];
+
+/// A layer for each limiter that has boxes.
+fn drawn(boxes: impl Fn(Limiter) -> Vec<Corners>) -> Vec<Layer> {
     let named = |limiter: Limiter| {
-        let boxes = boxes(account, limiter);
-        let scaled =
-            |[from, to]: [(f64, f64); 2]| [(from.0, at(from.1, floor)), (to.0, at(to.1, floor))];
-        let boxes: Vec<_> = boxes.into_iter().map(scaled).collect();
+        let boxes = boxes(limiter);
         let colour = palette::limiter(limiter);
         (!boxes.is_empty()).then(|| Layer::named(limiter.to_string(), colour, Shape::Boxes(boxes)))
     };
     Limiter::ALL.into_iter().filter_map(named).collect()
 }
 
-/// Where a share of the band ends.
-fn at(share: f64, floor: f64) -> f64 {
-    floor * (TOP + (BOTTOM - TOP) * share)
+/// Boxes of shares, as boxes between two heights: no share is at the first one.
+fn scaled(boxes: Vec<Corners>, [none, all]: [f64; 2]) -> Vec<Corners> {
+    let at = |(time, share): (f64, f64)| (time, none + (all - none) * share);
+    boxes.into_iter().map(|corners| corners.map(at)).collect()
 }
 
 /// The boxes of a limiter: times, and from which to which share.
-fn boxes(account: &Account, limiter: Limiter) -> Vec<[(f64, f64); 2]> {
+fn boxes(account: &Account, limiter: Limiter) -> Vec<Corners> {
     if account.slices.is_empty() {
         let spans = account.timeline.iter().filter(|span| span.limiter == limiter);
         return spans.map(|span| [(span.from_s, 1.0), (span.to_s, 0.0)]).collect();
     }
-    let mut boxes: Vec<[(f64, f64); 2]> = Vec::new();
-    for slice in &account.slices {
+    boxes_of(&account.slices, limiter)
+}
+
+fn boxes_of(slices: &[AccountSlice], limiter: Limiter) -> Vec<Corners> {
+    let mut boxes: Vec<Corners> = Vec::new();
+    for slice in slices {
         let before = Limiter::ALL.iter().take_while(|other| **other != limiter);
         let above: f64 = before.map(|other| share(slice, *other)).sum();
         let below = above + share(slice, limiter);
@@ -73,7 +90,7 @@ fn boxes(account: &Account, limiter: Limiter) -> Vec<[(f64, f64); 2]> {
 }
 
 /// What a limiter held of a slice, wherever it is.
-fn share(slice: &AccountSlice, limiter: Limiter) -> f64 {
+pub fn share(slice: &AccountSlice, limiter: Limiter) -> f64 {
     slice.parts.iter().filter(|part| part.limiter == limiter).map(|part| part.share).sum()
 }
 

@@ -1,6 +1,7 @@
 //! The charts: one file each, and the list.
 
 mod account;
+mod arms_over_time;
 mod band;
 mod comparison;
 mod cpu;
@@ -38,6 +39,7 @@ pub struct Chart {
 /// Every chart, in the order of a page.
 pub const ALL: &[Chart] = &[
     comparison::CHART,
+    arms_over_time::CHART,
     dose::CHART,
     factors::CHART,
     shaper::CHART,

@@ -13,6 +13,7 @@ mod rehearsal;
 mod run_log;
 mod run_responses;
 mod same_values;
+mod shown_runs;
 mod turns;
 mod watch;
 mod winner;

@@ -14,6 +14,7 @@ use super::pace::Pace;
 use super::polled_runs::{self, PolledRun};
 use super::run_responses::{changed_ends, run_responses};
 use super::same_values;
+use super::shown_runs::ShownRuns;
 use super::turns::{self, Pattern, Turn};
 use super::watch::{self, Watched};
 use super::{Arm, CompareRequest, winner};
@@ -41,7 +42,6 @@ pub struct Aborted {
     pub cause: EngineError,
 }
 
-/// A completed run, and the state of the host beside it.
 impl Aborted {
     /// In words, once for a whole comparison: a cause may say at length what to do.
     fn why(&self) -> String {
@@ -49,6 +49,7 @@ impl Aborted {
     }
 }
 
+/// A completed run, and the state of the host beside it.
 pub struct Run {
     pub conclusion: Conclusion,
     /// Cost of copying memory before and after, seconds per 10^9 bytes.
@@ -64,6 +65,7 @@ pub struct RunLog {
     costs: Vec<(usize, RunCost)>,
     /// The READs of those runs, if they made any.
     reads: Vec<(usize, ReadRun)>,
+    shown: ShownRuns,
     first: Option<Record>,
     /// The first run of any other arm, if the baseline never has one.
     other: Option<Record>,
@@ -101,6 +103,7 @@ impl RunLog {
             trials: Vec::new(),
             costs: Vec::new(),
             reads: Vec::new(),
+            shown: ShownRuns::default(),
             first: None,
             other: None,
             move_limits: BTreeSet::new(),
@@ -184,6 +187,9 @@ impl RunLog {
         self.costs.extend(spent.filter(|_| discarded.is_none()).map(|spent| (arm, spent)));
         let read = ReadRun::of(&record).filter(|_| discarded.is_none());
         self.reads.extend(read.map(|read| (arm, read)));
+        if discarded.is_none() {
+            self.shown.enter(block, arm, &record);
+        }
         let place = if arm == 0 { &mut self.first } else { &mut self.other };
         place.get_or_insert(record);
     }
@@ -293,6 +299,7 @@ impl RunLog {
         let settings = request.arms.first().map_or_else(Vec::new, Arm::settings);
         let mut comparison =
             goodput_experiment::conclude(settings, self.values, design, self.trials, stopped);
+        self.shown.place(&mut comparison);
         winner::keep_for_good(&mut comparison, &|end| request.hosts.named(end));
         let doubts = goodput_experiment::doubts(design, &comparison);
         let no_baseline = self.first.is_none();

@@ -7,7 +7,7 @@ use super::served::{HOSTILE, hostile};
 use crate::common::{Home, stderr};
 
 /// A record of each kind, and with each chart.
-const RECORDS: [(&str, &str); 8] = [
+const RECORDS: [(&str, &str); 9] = [
     ("both", include_str!("../../../../charts/tests/records/both.json")),
     ("compare", include_str!("../../../../charts/tests/records/compare.json")),
     ("dose", include_str!("../../../../charts/tests/records/dose.json")),
@@ -16,6 +16,7 @@ const RECORDS: [(&str, &str); 8] = [
     ("shaping", include_str!("../../../../charts/tests/records/shaping.json")),
     ("udp", include_str!("../../../../charts/tests/records/udp.json")),
     ("window", include_str!("../../../../charts/tests/records/window.json")),
+    ("arms", include_str!("../../../../charts/tests/records/arms.json")),
 ];
 
 /// Where the page of these records is.
