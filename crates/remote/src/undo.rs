@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use goodput_settings::{Outcome, RestoreReport, Restored};
+use goodput_settings::{ChangeKind, Outcome, RestoreReport, Restored, log_change_at};
 
-use crate::entry::Entry;
+use crate::entry::{Cell, Entry};
 use crate::error::RemoteError;
 use crate::host::Host;
 use crate::journal::{Contents, Found, Journal, Line, Owner, all};
@@ -271,6 +271,23 @@ fn busy(host: &Host, pid: u32) -> RemoteError {
     RemoteError::Busy { host: host.address.to_string(), process }
 }
 
+/// Enters into the log of changes what is back, whether it was put back from here or by the host itself.
+fn log_what_is_back(host: &str, journal: &Journal, contents: &Contents, entries: &[Restored]) {
+    for Restored { setting, outcome } in entries {
+        let entry = contents.entries.iter().find(|entry| entry.main.setting == *setting);
+        let Some(Cell { original, made, .. }) = entry.map(|entry| &entry.main) else { continue };
+        let from = match (outcome, made) {
+            (Outcome::PutBack { .. } | Outcome::AlreadyBack, Some(made)) => made,
+            // A change that was cut: nobody has read what it left.
+            (Outcome::PutBack { .. }, None) => "unknown",
+            _ => continue,
+        };
+        if from != original {
+            log_change_at(host, journal.path(), setting, [from, original], ChangeKind::PutBack);
+        }
+    }
+}
+
 /// Notes what is settled, and closes the journal if nothing else is left.
 pub(crate) fn finish(
     host: &str,
@@ -278,6 +295,7 @@ pub(crate) fn finish(
     contents: &Contents,
     entries: Vec<Restored>,
 ) -> RemoteReport {
+    log_what_is_back(host, journal, contents, &entries);
     if entries.iter().all(is_settled) {
         return close(host, journal, entries);
     }

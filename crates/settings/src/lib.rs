@@ -67,7 +67,10 @@ pub use held::{Awaited, Patience};
 pub use journal::{Asker, make_own_folder, seal, unseal};
 pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use live::changes_live_flows;
-pub use log::{ChangeKind, LoggedChange, changes as logged_changes, network_namespace};
+pub use log::{
+    ChangeKind, LoggedChange, changes as logged_changes, enter_at as log_change_at,
+    network_namespace,
+};
 pub use lookup::{
     apply_to_plan, check_scope, check_value, check_values, command_to_keep, command_to_set, find,
     find_for, permanent, read, to_keep,

@@ -26,7 +26,7 @@ const MAX_READ_BYTES: u64 = 1 << 20;
 /// What the file of a journal has behind the name of its run.
 const JOURNAL_EXTENSION: &str = "jsonl";
 
-/// One change of a setting of this host.
+/// One change of a setting of this host, or of a host reached by SSH from here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoggedChange {
     /// When, seconds since 1970 by this host's clock.
@@ -45,6 +45,9 @@ pub struct LoggedChange {
     /// Inode number of the network namespace in which it was made, as in `net:[4026531833]`; absent if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub netns: Option<u64>,
+    /// The host that was changed by SSH, as `ssh://…`; absent: this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 impl LoggedChange {
@@ -64,14 +67,37 @@ pub enum ChangeKind {
     PutBack,
 }
 
-/// Adds a change to the log beside `journal`. A log that can't be written stops no change, and above all none that puts
-/// something back.
-pub(crate) fn enter(journal: &Path, setting: &SettingRef, [from, to]: [&str; 2], what: ChangeKind) {
+/// Adds a change of this host to the log beside `journal`. A log that can't be written stops no change, and above all
+/// none that puts something back.
+pub(crate) fn enter(journal: &Path, setting: &SettingRef, values: [&str; 2], what: ChangeKind) {
+    add(journal, LoggedChange { netns: network_namespace(), ..of(journal, setting, values, what) });
+}
+
+/// The same for a host that is changed by SSH, `ssh://…`. Of values, the first is that before.
+pub fn enter_at(
+    host: &str,
+    journal: &Path,
+    setting: &SettingRef,
+    values: [&str; 2],
+    what: ChangeKind,
+) {
+    add(journal, LoggedChange { host: Some(host.into()), ..of(journal, setting, values, what) });
+}
+
+fn of(
+    journal: &Path,
+    setting: &SettingRef,
+    [from, to]: [&str; 2],
+    what: ChangeKind,
+) -> LoggedChange {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (setting, from, to) = (setting.to_string(), from.to_owned(), to.to_owned());
     let run = journal.file_stem().map(|name| name.to_string_lossy().into_owned());
-    let netns = network_namespace();
-    let change = LoggedChange { at_unix_s: now.as_secs(), setting, from, to, what, run, netns };
+    let (netns, host) = (None, None);
+    LoggedChange { at_unix_s: now.as_secs(), setting, from, to, what, run, netns, host }
+}
+
+fn add(journal: &Path, change: LoggedChange) {
     if let (Some(folder), Ok(line)) = (journal.parent(), serde_json::to_string(&change)) {
         let _ = rename_full(folder);
         let _ = append(&folder.join(NAME), &format!("{line}\n"));
@@ -140,13 +166,16 @@ mod tests {
         let old = r#"{"at_unix_s":1,"setting":"s","from":"a","to":"b","what":"set"}"#;
         append(&folder.path().join(OLDER_NAME), &format!("{old}\n")).unwrap();
         let old = changes(folder.path()).unwrap().pop().unwrap();
-        assert_eq!((old.run, old.netns), (None, None));
+        assert_eq!((old.run, old.netns, old.host), (None, None, None));
         let seen: Vec<_> = found.iter().map(|one| (&*one.from, &*one.to, one.what)).collect();
         assert_eq!(seen, [("off", "on", ChangeKind::PutBack), ("on", "off", ChangeKind::Set)]);
         assert_eq!(found[0].setting, "offload.tso@eth0");
         assert_eq!(found[0].run.as_deref(), Some("a"));
         assert!(found[0].netns.is_some() && found[0].netns == network_namespace());
         assert!(found[0].at_unix_s > 1_700_000_000);
+        enter_at("ssh://b", &journal, &setting, ["on", "off"], ChangeKind::Set);
+        let there = changes(folder.path()).unwrap().remove(0);
+        assert_eq!((there.host.as_deref(), there.netns), (Some("ssh://b"), None));
     }
 
     #[test]

@@ -32,15 +32,15 @@ impl Standing {
     }
 }
 
-/// The changes in the log of `state_dir` that are still in effect in this network namespace, the newest first: the
-/// newest one of each setting, unless the journal of its run is still there to put it back.
+/// The changes in the log of `state_dir` that are still in effect on this host in this network namespace, the newest
+/// first: the newest one of each setting, unless the journal of its run is still there to put it back.
 ///
 /// # Errors
 /// When there is a log that can't be read.
 pub fn standing(state_dir: &Path) -> io::Result<Vec<Standing>> {
     let here = network_namespace();
     let mut of_here = changes(state_dir)?;
-    of_here.retain(|one| one.netns == here);
+    of_here.retain(|one| one.host.is_none() && one.netns == here);
     let is_back = |one: &LoggedChange| one.what == ChangeKind::PutBack;
     let put_back: HashSet<_> = of_here.iter().filter(|one| is_back(one)).map(whose).collect();
     let kept = of_here.iter().filter(|one| !put_back.contains(&whose(one)));
@@ -78,6 +78,10 @@ mod tests {
             let found = standing(state_dir).unwrap();
             assert_eq!(found.len(), 1, "{found:?}");
             assert_eq!((&found[0].logged.from, &*found[0].logged.to), (&before, "7"));
+            let journal = state_dir.join("another.jsonl");
+            let values = ["9", "7"];
+            crate::log_change_at("ssh://b", &journal, &setting, values, ChangeKind::Set);
+            assert_eq!(standing(state_dir).unwrap(), found, "another host is another one");
             assert_eq!(found[0].take_back(state_dir, guard()).unwrap(), before);
             assert_eq!(read(&setting).unwrap(), before);
             // Taking back is a change as well.

@@ -68,6 +68,12 @@ pub trait Program: Send + Sync + 'static {
     /// In words for a person.
     fn undo(&self) -> Result<Vec<String>, String>;
 
+    /// What interrupted runs may have left changed at hosts reached by SSH, a sentence each. Nobody logs in for it.
+    fn left_at_hosts(&self) -> Vec<String>;
+
+    /// Logs in to these hosts and puts back what is still changed, which may take minutes. Returns what it did, a line each.
+    fn undo_at_hosts(&self) -> Vec<String>;
+
     /// The report of a result, as its command printed it, without control sequences.
     fn report(&self, record: &Record) -> String;
 
@@ -150,4 +156,6 @@ pub struct LoggedChange {
     pub run: String,
     /// The network namespace in which it was made; empty if the log does not say.
     pub place: String,
+    /// The host that was changed by SSH, as `ssh://…`; empty: this host.
+    pub host: String,
 }

@@ -83,7 +83,9 @@ impl Program for FakeHost {
 
     fn changes(&self) -> Result<Vec<LoggedChange>, String> {
         let [time, setting, from, to, what, run, place] = [HOSTILE; 7].map(String::from);
-        Ok(vec![LoggedChange { time, setting, from, to, what, run, place }])
+        let here = LoggedChange { time, setting, from, to, what, run, place, host: String::new() };
+        let there = LoggedChange { host: format!("ssh://{HOSTILE}"), ..here.clone() };
+        Ok(vec![here, there])
     }
 
     fn standing(&self) -> Result<Vec<LoggedChange>, String> {
@@ -108,6 +110,14 @@ impl Program for FakeHost {
 
     fn undo(&self) -> Result<Vec<String>, String> {
         Ok(vec![format!("{HOSTILE}: put back")])
+    }
+
+    fn left_at_hosts(&self) -> Vec<String> {
+        vec![format!("ssh://{HOSTILE}: left")]
+    }
+
+    fn undo_at_hosts(&self) -> Vec<String> {
+        vec![format!("ssh://{HOSTILE}: put back there")]
     }
 
     fn report(&self, _: &Record) -> String {
@@ -418,7 +428,15 @@ async fn without_the_token_nothing_is_changed() {
         site.page(path).await;
     }
     let open = Fixture::new(false);
-    for path in ["/undo", "/take-back", "/remove-saved", "/tests", "/logout", "/tests/1/stop"] {
+    for path in [
+        "/undo",
+        "/undo-at-hosts",
+        "/take-back",
+        "/remove-saved",
+        "/tests",
+        "/logout",
+        "/tests/1/stop",
+    ] {
         let request = Request::post(path).header("host", "localhost").body(Bytes::new()).unwrap();
         let response = open.site.answer(request).await;
         assert_eq!(response.headers()[LOCATION], "/login", "{path}");
@@ -460,6 +478,12 @@ async fn with_the_token_changes_are_undone_and_tests_are_started() {
     let site = Fixture::new(false);
     let (status, page) = site.post("/undo", "").await;
     assert!(status == 200 && page.contains("put back") && !page.contains(HOSTILE), "{page}");
+    let page = site.page("/changes").await;
+    for part in ["<td>this one</td>", "<td>ssh://", "<h3>At hosts reached by SSH"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let (status, page) = site.post("/undo-at-hosts", "").await;
+    assert!(status == 200 && page.contains("put back there") && !page.contains(HOSTILE), "{page}");
     let named = |setting: &str| {
         let fields = [("setting", setting), ("time", HOSTILE)];
         form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use goodput_model::SettingRef;
-use goodput_settings::{Assignment, Became, Outcome, RestoreReport, SettingError};
+use goodput_settings::{
+    Assignment, Became, ChangeKind, Outcome, RestoreReport, SettingError, log_change_at,
+};
 
 use crate::address::Address;
 use crate::command::Command;
@@ -205,7 +207,14 @@ impl RemoteChanges {
             None => self.find_around(&setting)?,
         };
         let before = self.note(index, &wanted)?;
-        self.change(index, &now, &wanted, &before).inspect_err(|_| self.take_back(index, &before))
+        let changed = self.change(index, &now, &wanted, &before);
+        let effective = changed.inspect_err(|_| self.take_back(index, &before))?;
+        if let Some(open) = &self.open {
+            let host = self.host.address.to_string();
+            let values = [&*now, &effective];
+            log_change_at(&host, open.journal.path(), &setting, values, ChangeKind::Set);
+        }
+        Ok(effective)
     }
 
     /// Puts everything back, the last change first. What can't be put back stays in the journal.

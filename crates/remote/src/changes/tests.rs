@@ -48,7 +48,8 @@ fn in_scene(test: impl FnOnce(tempfile::TempDir) + Send + 'static) {
 }
 
 fn journals(folder: &tempfile::TempDir) -> Vec<PathBuf> {
-    std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect()
+    let all = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    all.filter(|path| path.to_string_lossy().ends_with(".remote.jsonl")).collect()
 }
 
 #[test]
@@ -67,6 +68,13 @@ fn what_is_changed_comes_back_with_all_around_it() {
         assert!(report.report.is_clean(), "{report}");
         assert_eq!((value(PARAMETER), sh(parts), value("link.mtu@v0")), before);
         assert!(journals(&folder).is_empty());
+        let here = Some("ssh://here");
+        let logged = goodput_settings::logged_changes(folder.path()).unwrap();
+        assert!(logged.iter().all(|one| one.host.as_deref() == here && one.netns.is_none()));
+        let of_mtu = logged.iter().filter(|one| one.setting == "link.mtu@v0");
+        let seen: Vec<_> = of_mtu.map(|one| (&*one.from, &*one.to, one.what)).collect();
+        let [set, back] = [ChangeKind::Set, ChangeKind::PutBack];
+        assert_eq!(seen, [("1400", &*before.2, back), (&*before.2, "1400", set)]);
     });
 }
 
@@ -81,8 +89,12 @@ fn the_host_puts_back_by_itself_when_the_connection_goes() {
         changes.host.session.cut();
         wait_for("the host to put back", || (value(PARAMETER), sh(parts)) == before);
         assert_eq!(journals(&folder).len(), 1, "the run does not know yet");
+        assert_eq!(crate::leftovers(folder.path()), [], "it lives");
         let report = changes.restore();
         assert!(report.report.is_clean() && journals(&folder).is_empty(), "{report}");
+        let logged = goodput_settings::logged_changes(folder.path()).unwrap();
+        let back = logged.iter().find(|one| one.setting == PARAMETER).unwrap();
+        assert_eq!((&*back.from, back.what), (OURS, ChangeKind::PutBack), "the host itself did it");
     });
 }
 

@@ -13,6 +13,9 @@ pub const PAGE: Page = Page { in_navigation: Some("Changes"), ..Page::of("/chang
 /// Puts back what interrupted runs left.
 pub const UNDO: Page = Page::change("/undo", undo);
 
+/// Puts back what interrupted runs left at hosts reached by SSH.
+pub const UNDO_AT_HOSTS: Page = Page::change("/undo-at-hosts", undo_at_hosts);
+
 /// Takes back one change that stands.
 pub const TAKE_BACK: Page = Page::change("/take-back", take_back);
 
@@ -23,8 +26,8 @@ pub const REMOVE_SAVED: Page = Page::change("/remove-saved", remove_saved);
 const STANDING: [&str; 5] = ["Time (UTC)", "Setting", "Before", "Now", "Undo"];
 
 /// The columns of the log.
-const COLUMNS: [&str; 7] =
-    ["Time (UTC)", "Setting", "From", "To", "What", "Network namespace", "Run"];
+const COLUMNS: [&str; 8] =
+    ["Time (UTC)", "Host", "Setting", "From", "To", "What", "Network namespace", "Run"];
 
 fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let left = visit.program.leftovers();
@@ -33,6 +36,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         @for change in &changes {
             tr {
                 td { (time(&change.time)) }
+                td { @if change.host.is_empty() { "this one" } @else { (plain(&change.host)) } }
                 td { code { (plain(&change.setting)) } }
                 td { (plain(&change.from)) }
                 td { (plain(&change.to)) }
@@ -50,7 +54,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
             (standing(visit)?)
             (saved(visit))
             h2 { "Log" }
-            @if changes.is_empty() { p { "goodput has changed no setting here yet." } }
+            @if changes.is_empty() { p { "No change of a setting is on record yet." } }
             @else { (table("Changes, the newest first", &COLUMNS, &rows)) }
         },
     ))
@@ -64,8 +68,29 @@ fn leftovers(visit: &Visit, left: &[String]) -> Markup {
             @if visit.who.known { (visit.who.form("/undo", "Put everything back", &html! {})) }
             @else { p { a href="/login" { "Log in" } " to put it back." } }
         }
-        p { code { "goodput settings undo" } " also puts back what runs left on hosts reached by SSH and at file servers." }
+        (left_at_hosts(visit))
+        p { code { "goodput settings undo" } " also puts back what runs left at file servers." }
     }
+}
+
+/// Hosts reached by SSH are asked only on demand: a host that is gone keeps a login waiting.
+fn left_at_hosts(visit: &Visit) -> Markup {
+    let left = visit.program.left_at_hosts();
+    html! {
+        @if !left.is_empty() {
+            h3 { "At hosts reached by SSH" }
+            ul { @for sentence in &left { li { (words(sentence)) } } }
+            p { "A host whose connection is lost puts its changes back by itself. To log in and see to it may take a minute for each host." }
+            @if visit.who.known {
+                (visit.who.form("/undo-at-hosts", "Log in there and put it back", &html! {}))
+            }
+            @else { p { a href="/login" { "Log in" } " here first." } }
+        }
+    }
+}
+
+fn undo_at_hosts(visit: &Visit) -> Result<Answer, Trouble> {
+    Ok(outcome("Put back at hosts reached by SSH", &visit.program.undo_at_hosts()))
 }
 
 fn standing(visit: &Visit) -> Result<Markup, Trouble> {

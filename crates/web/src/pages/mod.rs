@@ -58,6 +58,7 @@ pub const ALL: &[Page] = &[
     settings::PAGE,
     changes::PAGE,
     changes::UNDO,
+    changes::UNDO_AT_HOSTS,
     changes::TAKE_BACK,
     changes::REMOVE_SAVED,
     tests::PAGE,

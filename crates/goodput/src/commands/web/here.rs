@@ -109,6 +109,17 @@ impl Program for ThisHost {
         Ok(text.iter().flat_map(|report| report.lines()).map(Into::into).collect())
     }
 
+    fn left_at_hosts(&self) -> Vec<String> {
+        let left = goodput_remote::leftovers(&self.state_dir);
+        left.iter().map(ToString::to_string).collect()
+    }
+
+    fn undo_at_hosts(&self) -> Vec<String> {
+        let reports = goodput_remote::undo(&self.state_dir, false);
+        let text: Vec<_> = reports.iter().map(ToString::to_string).collect();
+        text.iter().flat_map(|report| report.lines()).map(Into::into).collect()
+    }
+
     fn report(&self, record: &Record) -> String {
         report::result::on_page(record)
     }
@@ -178,5 +189,6 @@ fn shown(change: goodput_settings::LoggedChange) -> LoggedChange {
         what: what.into(),
         run: change.run.unwrap_or_default(),
         place: change.netns.map(namespace).unwrap_or_default(),
+        host: change.host.unwrap_or_default(),
     }
 }
