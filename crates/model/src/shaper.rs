@@ -99,6 +99,9 @@ pub struct ShapingProof {
     /// Commands of other programs that make the changes of this arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
+    /// The changes of the queueing discipline as lines of a `.network` file of systemd-networkd.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub networkd: Vec<String>,
     /// Files to write so that the changes outlive a reboot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permanent: Vec<Permanent>,

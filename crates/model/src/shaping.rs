@@ -32,13 +32,16 @@ pub struct Shaping {
     /// absent if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage_s: Option<f64>,
+    /// Number of these times; absent if there was none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub outages: u64,
     /// Rate at which the datagrams were sent, bits per second of frames.
     pub offered_bits_per_s: BitRate,
     /// Share of the time in which the sender waited for its own queue, percent.
     #[serde(default = "not_counted")]
     pub held_percent: Known<f64>,
-    /// How often the sender's queueing discipline held something back to keep its rate, per call that sent
-    /// datagrams.
+    /// How often the sender's queueing discipline, or that of the router that was asked, held something back to keep its
+    /// rate, per call that sent datagrams.
     #[serde(default = "not_counted")]
     pub rate_waits_per_call: Known<f64>,
     /// Long-term rate that passed, bits per second of frames.
@@ -217,6 +220,9 @@ pub struct ShapingTest {
     /// The same changes as commands of tc(8).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
+    /// The same changes as lines of a `.network` file of systemd-networkd (systemd.network(5)).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub networkd: Vec<String>,
     /// Files to write so that the changes outlive a reboot.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub permanent: Vec<Permanent>,
@@ -229,6 +235,10 @@ pub struct ShapingTest {
     /// What changed since the last test of the same shaper; absent if the history has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<SinceLast>,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 fn not_counted() -> Known<f64> {
@@ -254,6 +264,7 @@ impl ShapingTest {
             causes: Vec::new(),
             changes: Vec::new(),
             commands: Vec::new(),
+            networkd: Vec::new(),
             permanent: Vec::new(),
             proof: None,
             not_proven: None,

@@ -37,6 +37,34 @@ pub struct TcpRate {
     pub packet: f64,
 }
 
+/// Compares what was seen of TCP alone, because the far end can't report on datagrams; `why` is that reason.
+pub fn judge_tcp(
+    configured: Configured,
+    why: &Missing,
+    tcp: Result<TcpRate, Missing>,
+) -> ShapingTest {
+    let counts = match (configured.counts, &tcp) {
+        (Some(layer), _) => Ok(layer),
+        (None, Ok(tcp)) => Ok(counted_by_tcp(configured, tcp)),
+        (None, Err(why)) => Err(why.clone()),
+    };
+    let tcp = tcp.and_then(|tcp| counts.clone().map(|layer| tcp_in(&tcp, layer)));
+    let unknown = || Err(why.clone());
+    let found = [
+        Some(within(&configured, "TCP gets", &tcp)),
+        configured.max_burst.map(|most| burst(most, &unknown())),
+    ];
+    let mut test = answered(configured, found.into_iter().flatten().collect());
+    test.reasons.push(format!("judged by TCP alone: {why}"));
+    ShapingTest {
+        counts: counts.into(),
+        datagrams_bits_per_s: Known::Missing(why.clone()),
+        tcp_bits_per_s: tcp.into(),
+        train: Known::Missing(why.clone()),
+        ..test
+    }
+}
+
 /// Compares what was seen with what it is configured for.
 pub fn judge(
     configured: Configured,
@@ -62,7 +90,17 @@ pub fn judge(
         Some(within(&configured, "TCP gets", &tcp)),
         configured.max_burst.map(|most| burst(most, &train)),
     ];
-    let found: Vec<(Confirmation, String)> = found.into_iter().flatten().collect();
+    ShapingTest {
+        counts: counts.into(),
+        datagrams_bits_per_s: datagrams.into(),
+        tcp_bits_per_s: tcp.into(),
+        train: train.into(),
+        ..answered(configured, found.into_iter().flatten().collect())
+    }
+}
+
+/// The answer that follows from what was found of each rate, with the reasons for it.
+fn answered(configured: Configured, found: Vec<(Confirmation, String)>) -> ShapingTest {
     let any = |wanted| found.iter().any(|(confirmation, _)| *confirmation == wanted);
     let confirmation = match (any(Confirmation::Missed), any(Confirmation::Inconclusive)) {
         (true, _) => Confirmation::Missed,
@@ -74,17 +112,13 @@ pub fn judge(
         tolerance_percent: configured.tolerance_percent,
         max_burst_bytes: configured.max_burst,
         reasons: reasons.map(|(_, why)| why).collect(),
-        counts: counts.into(),
-        datagrams_bits_per_s: datagrams.into(),
-        tcp_bits_per_s: tcp.into(),
-        train: train.into(),
         confirmation,
         ..ShapingTest::of(configured.rate)
     }
 }
 
-/// What it seems to count: the layer in which datagrams, or TCP if their rate is unknown, get most nearly the configured rate. If they
-/// get that in none, a shaper that gives another rate counts frames, as most do.
+/// What it seems to count: the layer in which datagrams get most nearly the configured rate. If they get that in none, a shaper
+/// that gives another rate counts frames, as most do. If their rate is unknown, TCP decides.
 pub(crate) fn counts(
     configured: Configured,
     train: &Result<Shaping, Missing>,
@@ -93,10 +127,27 @@ pub(crate) fn counts(
     let of_train = |layer| {
         train.as_ref().map_err(Clone::clone).and_then(|t| datagrams_in(configured, t, layer))
     };
-    let rate = |layer: CountedLayer| match (of_train(layer), tcp) {
-        (Err(_), Ok(tcp)) => Ok(tcp_in(tcp, layer)),
-        (seen, _) => seen,
-    };
+    match (of_train(CountedLayer::Frame), tcp) {
+        (Ok(_), _) => nearest(configured, of_train),
+        (Err(_), Ok(tcp)) => Ok(counted_by_tcp(configured, tcp)),
+        (Err(why), Err(_)) => Err(why),
+    }
+}
+
+/// The same by TCP, whose rate is not known well enough to tell layers apart that differ by one percent: frames, as most
+/// shapers count, if it gets the rate in these.
+fn counted_by_tcp(configured: Configured, tcp: &TcpRate) -> CountedLayer {
+    let frames = tcp_in(tcp, CountedLayer::Frame);
+    let off = (frames.value / configured.rate.0 - 1.0).abs() * 100.0;
+    let nearest = nearest(configured, |layer| Ok(tcp_in(tcp, layer)));
+    nearest.ok().filter(|_| off > configured.tolerance_percent).unwrap_or(CountedLayer::Frame)
+}
+
+/// The layer in which `rate` is nearest to the configured rate, if it is that in any; frames otherwise.
+fn nearest(
+    configured: Configured,
+    rate: impl Fn(CountedLayer) -> Result<Estimate, Missing>,
+) -> Result<CountedLayer, Missing> {
     let mut nearest = (configured.tolerance_percent / 100.0, CountedLayer::Frame);
     for layer in CountedLayer::ALL {
         let off = (rate(layer)?.value / configured.rate.0 - 1.0).abs();
@@ -169,17 +220,22 @@ fn unlimited(configured: &Configured, train: &Shaping) -> Option<(Confirmation, 
     })
 }
 
-/// A path that lost everything for a larger part of the time than the rate may be off.
+/// A path that lost everything for a larger part of the time than the rate may be off. One outage says nothing about the
+/// shaper; a path that breaks again and again does not give its rate.
 fn broken(configured: &Configured, train: &Shaping) -> Option<(Confirmation, String)> {
     let outage_s = train.outage_s?;
     let sent_bits = train.sent as f64 * train.frame_bytes.0 as f64 * 8.0;
     let took_s = sent_bits / train.offered_bits_per_s.0;
     (outage_s > took_s * configured.tolerance_percent / 100.0).then(|| {
         let (outage, took) = (Seconds(outage_s), Seconds(took_s));
+        let (confirmation, when) = match train.outages {
+            0 | 1 => (Confirmation::Inconclusive, "the path was broken".to_owned()),
+            n => (Confirmation::Missed, format!("the path broke {n} times")),
+        };
         let why = format!(
-            "the path was broken: for {outage} of {took} all datagrams were lost, longer than a bucket takes to fill"
+            "{when}: for {outage} of {took} all datagrams were lost, longer than a bucket takes to fill"
         );
-        (Confirmation::Missed, why)
+        (confirmation, why)
     })
 }
 
@@ -254,6 +310,7 @@ mod tests {
             sent: 1000,
             lost: 0,
             outage_s: None,
+            outages: 0,
             offered_bits_per_s: BitRate(4e8),
             held_percent: Known::Value(0.0),
             rate_waits_per_call: Known::Value(0.0),
@@ -366,12 +423,42 @@ mod tests {
 
     #[test]
     fn a_path_that_was_broken_confirms_nothing() {
-        let broken = |outage_s| Shaping { sent: 66_000, outage_s: Some(outage_s), ..train(1e8) };
-        let seen = judge(CONFIGURED, Ok(broken(1.0)), Ok(tcp(95.6e6)));
-        assert_eq!(seen.confirmation, Confirmation::Missed);
-        assert!(seen.reasons[0].contains("broken: for 1 s of 2.00 s"), "{:?}", seen.reasons);
-        let short = judge(CONFIGURED, Ok(broken(0.03)), Ok(tcp(95.6e6)));
+        let broken = |outage_s, outages| Shaping {
+            sent: 66_000,
+            outage_s: Some(outage_s),
+            outages,
+            ..train(1e8)
+        };
+        let judged =
+            |outage_s, outages| judge(CONFIGURED, Ok(broken(outage_s, outages)), Ok(tcp(95.6e6)));
+        let once = judged(1.0, 1);
+        assert_eq!(once.confirmation, Confirmation::Inconclusive);
+        assert!(once.reasons[0].contains("broken: for 1 s of 2.00 s"), "{:?}", once.reasons);
+        let again = judged(1.0, 2);
+        assert_eq!(again.confirmation, Confirmation::Missed);
+        assert!(again.reasons[0].starts_with("the path broke 2 times"), "{:?}", again.reasons);
+        let short = judged(0.03, 1);
         assert_eq!(short.confirmation, Confirmation::Confirmed, "{:?}", short.reasons);
+    }
+
+    #[test]
+    fn another_program_is_judged_by_tcp_alone() {
+        let why = Missing::because("another program answers there");
+        // 2 % more than the payload of 100 Mbit/s in frames: as many IP packets fit better.
+        let of = |goodput| judge_tcp(CONFIGURED, &why, Ok(tcp(goodput)));
+        let seen = of(96.5e6);
+        assert_eq!(seen.confirmation, Confirmation::Confirmed, "{:?}", seen.reasons);
+        assert_eq!(seen.counts, Known::Value(CountedLayer::Frame));
+        let said =
+            ["TCP gets 100.9 Mbit/s, +0.9 %", "judged by TCP alone: another program answers there"];
+        assert_eq!(seen.reasons, said);
+        assert_eq!(of(77e6).confirmation, Confirmation::Missed);
+        let with_burst = Configured { max_burst: Some(Bytes(10_000)), ..CONFIGURED };
+        let seen = judge_tcp(with_burst, &why, Ok(tcp(95.6e6)));
+        assert_eq!(seen.confirmation, Confirmation::Inconclusive, "{:?}", seen.reasons);
+        assert!(seen.reasons[0].starts_with("the burst is unknown"), "{:?}", seen.reasons);
+        let nothing = judge_tcp(CONFIGURED, &why, Err(Missing::because("nothing came")));
+        assert_eq!(nothing.confirmation, Confirmation::Inconclusive);
     }
 
     #[test]

@@ -44,15 +44,6 @@ pub(crate) fn kind(trace: &Trace, rough: &Rough, rate_waits_per_call: &Known<f64
     }
 }
 
-/// What holds the rate, where the times show this `kind`. A shaper whose queue is so short that almost nothing waits looks like
-/// a policer, but the sender's own counts its waits.
-pub(crate) fn counted(kind: ShapingKind, rate_waits_per_call: &Known<f64>) -> ShapingKind {
-    match kind {
-        ShapingKind::Policer if waited_for_rate(rate_waits_per_call) => ShapingKind::Shaper,
-        kind => kind,
-    }
-}
-
 /// Whether the sender's own queueing discipline held what it sent, by its own count.
 pub(crate) fn waited_for_rate(rate_waits_per_call: &Known<f64>) -> bool {
     waited(rate_waits_per_call, MIN_RATE_WAITS_PER_CALL)

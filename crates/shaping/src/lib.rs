@@ -43,8 +43,8 @@ pub use captured::captured;
 pub use classes::{ClassAsked, ClassSeen, TrainPart, classes, overlapping};
 pub use explain::{Sender, Timers, Watched, counts, explain};
 pub use fair::{has_queue_to_share, sharing};
-pub use judge::{Configured, TcpRate, judge};
-pub use proof::{Question, Questions, proof, questions};
+pub use judge::{Configured, TcpRate, judge, judge_tcp};
+pub use proof::{Chosen, Question, Questions, chosen, proof, questions};
 pub use since::since;
 pub use trace::{Sizes, Train};
 
@@ -73,19 +73,20 @@ pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
         ..depth
     });
     let long_term = rate.as_ref().map_or(rough.rate, |rate| rate.mean.value);
-    let outage_s = outage::seconds(&trace, train, long_term, bucket.as_ref().ok());
+    let outages = outage::outages(&trace, train, long_term, bucket.as_ref().ok());
     let held = empty.span(&trace);
     let passed = |came: &Came| Passed { at_s: came.came_s, bytes: trace.frame };
     let passed: Vec<Passed> = held.iter().map(passed).collect();
     let bits = |bytes_per_s: f64| BitRate(bytes_per_s * 8.0);
     Ok(Shaping {
-        kind: kind::counted(kind, &train.rate_waits_per_call),
+        kind,
         payload_bytes: Bytes(train.sizes.payload),
         packet_bytes: Bytes(train.sizes.packet),
         frame_bytes: Bytes(train.sizes.frame),
         sent: train.sent,
         lost: train.sent.saturating_sub(trace.came.len() as u64),
-        outage_s,
+        outage_s: outages.map(|all| all.seconds),
+        outages: outages.map_or(0, |all| all.count),
         offered_bits_per_s: bits(trace.offered_bytes_per_s()),
         held_percent: train.held_percent.clone(),
         rate_waits_per_call: train.rate_waits_per_call.clone(),

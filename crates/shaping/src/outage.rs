@@ -10,20 +10,30 @@ use crate::trace::{Came, Trace, Train};
 /// Frames that a queue which is full drops at once, at most (net/sched/sch_fq_codel.c, `drop_batch_size`).
 const MAX_DROPPED_AT_ONCE: f64 = 64.0;
 
-/// All these times together, seconds; `None` if there was none. `rate` in bytes per second.
-pub(crate) fn seconds(
+/// Times in which the path was broken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Outages {
+    /// All of them together, seconds.
+    pub(crate) seconds: f64,
+    /// Their number, above zero.
+    pub(crate) count: u64,
+}
+
+/// All these times; `None` if there was none. `rate` in bytes per second.
+pub(crate) fn outages(
     trace: &Trace,
     train: &Train,
     rate: f64,
     bucket: Option<&Estimate>,
-) -> Option<f64> {
+) -> Option<Outages> {
     let depth = bucket.map_or(0.0, |bucket| bucket.high.max(0.0));
     let explained_s = (depth + MAX_DROPPED_AT_ONCE * trace.frame) / rate;
     let each_s = trace.frame / trace.offered_bytes_per_s();
     let between = trace.came.windows(2).map(|two| between_s(&two[0], &two[1], each_s));
     let all = between.chain([after_last_s(trace, train, each_s)]);
-    let sum: f64 = all.filter(|lost_s| *lost_s > explained_s).sum();
-    (sum > 0.0).then_some(sum)
+    let broken = all.filter(|lost_s| *lost_s > explained_s);
+    let (seconds, count) = broken.fold((0.0, 0), |(sum, count), lost_s| (sum + lost_s, count + 1));
+    (count > 0).then_some(Outages { seconds, count })
 }
 
 /// How long all was lost between two arrivals: nothing came meanwhile, and a sender that pauses loses nothing.

@@ -1,10 +1,10 @@
 //! The few settings that decide whether a shaper gives its rate, and what a comparison of them shows.
 
 use goodput_model::{
-    ArmRate, BitRate, Comparison, Known, Missing, SettingRef, ShapingProof, ShapingTest,
+    ArmRate, BitRate, Change, Comparison, Known, Missing, SettingRef, ShapingProof, ShapingTest,
 };
 
-use crate::explain::{Sender, at, burst_at_most, larger_bucket};
+use crate::explain::{LIMIT, Sender, at, burst_at_most, larger_bucket, made_by};
 
 /// Error of the interval of a median.
 const INTERVAL_ERROR: f64 = 0.05;
@@ -16,8 +16,8 @@ pub struct Question {
     pub setting: SettingRef,
     /// Its present value, and another one.
     pub values: [String; 2],
-    /// The command of another program that sets the other one.
-    pub command: Option<String>,
+    /// What the test proposes for it, if it is one of the shaper.
+    change: Option<Change>,
 }
 
 /// What to compare.
@@ -29,13 +29,15 @@ pub struct Questions {
     pub left_out: Vec<String>,
 }
 
-/// Segmentation offload on and off, and the bucket as it is and as it is enough, of the end that sends.
+/// Segmentation offload on and off, the bucket as it is and as it is enough, and the limit if that is too short, of the end that
+/// sends.
 pub fn questions(test: &ShapingTest, sender: &Sender) -> Questions {
     let mut found = Questions { asked: Vec::new(), left_out: Vec::new() };
-    for question in [offload(sender), bucket(test, sender)] {
+    for question in [Some(offload(sender)), Some(bucket(test, sender)), limit(test).map(Ok)] {
         match question {
-            Ok(question) => found.asked.push(question),
-            Err(why) => found.left_out.push(why),
+            Some(Ok(question)) => found.asked.push(question),
+            Some(Err(why)) => found.left_out.push(why),
+            None => {}
         }
     }
     found
@@ -54,9 +56,7 @@ fn offload(sender: &Sender) -> Result<Question, String> {
                 name: "offload.tso".into(),
                 scope: Some(device.into()),
             };
-            let command = format!("ethtool -K {device} tso {other}");
-            let command = Some(at(sender.end, command));
-            Ok(Question { setting, values: [now.into(), other.into()], command })
+            Ok(Question { setting, values: [now.into(), other.into()], change: None })
         }
         (Err(why), _) | (_, Err(why)) => {
             Err(format!("segmentation offload is not compared: {why}"))
@@ -75,13 +75,44 @@ fn bucket(test: &ShapingTest, sender: &Sender) -> Result<Question, String> {
         .zip(burst_at_most(shaper))
         .is_some_and(|(enough, most)| most < enough.bytes.0 as f64);
     let change = larger_bucket(test, sender).filter(|_| is_small);
-    let (change, command) = change.ok_or_else(|| {
+    let change = change.ok_or_else(|| {
         format!(
             "the bucket of {burst} is not compared: it is enough for the rate and for super-packets"
         )
     })?;
-    let from = change.from.unwrap_or_else(|| burst.0.to_string());
-    Ok(Question { setting: change.setting, values: [from, change.to], command })
+    Ok(of_change(change, || burst.0.to_string()))
+}
+
+/// The limit that the test proposes.
+fn limit(test: &ShapingTest) -> Option<Question> {
+    let change = test.changes.iter().find(|change| change.setting.name == LIMIT)?;
+    Some(of_change(change.clone(), String::new))
+}
+
+fn of_change(change: Change, now: impl FnOnce() -> String) -> Question {
+    let from = change.from.clone().unwrap_or_else(now);
+    let (setting, values) = (change.setting.clone(), [from, change.to.clone()]);
+    Question { setting, values, change: Some(change) }
+}
+
+/// How to have some of the values that were compared, without goodput.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chosen {
+    /// Commands of other programs.
+    pub commands: Vec<String>,
+    /// Lines of systemd.network(5).
+    pub networkd: Vec<String>,
+}
+
+/// The same for the questions whose other value is wanted.
+pub fn chosen(test: &ShapingTest, sender: &Sender, wanted: &[&Question]) -> Chosen {
+    let changes: Vec<Change> = wanted.iter().filter_map(|one| one.change.clone()).collect();
+    let offloads = wanted.iter().filter(|one| one.change.is_none()).map(|one| {
+        let device = one.setting.scope.as_deref().unwrap_or_default();
+        at(sender.end, format!("ethtool -K {device} tso {}", one.values[1]))
+    });
+    let (commands, networkd) = made_by(test, sender, &changes);
+    Chosen { commands: offloads.chain(commands).collect(), networkd }
 }
 
 /// What a comparison shows. `goodput` is the goodput of TCP in `test`, bits per second.
@@ -102,7 +133,14 @@ pub fn proof(
         let values = comparison.arms[*arm].values.iter().zip(&comparison.arms[0].values);
         values.filter(|(value, base)| value != base).count()
     });
-    ShapingProof { arms, gives, left_out, commands: Vec::new(), permanent: Vec::new() }
+    ShapingProof {
+        arms,
+        gives,
+        left_out,
+        commands: Vec::new(),
+        networkd: Vec::new(),
+        permanent: Vec::new(),
+    }
 }
 
 fn gives(test: &ShapingTest, rate: &ArmRate) -> bool {
@@ -169,10 +207,30 @@ mod tests {
 
     #[test]
     fn offload_and_a_small_bucket_are_in_question() {
-        let mut facts = tbf(100_000_000, 1600, 1_000_000);
+        let mut facts = tbf(100_000_000, 1600, 500_000);
         facts.put("offload.tso", "on");
         let expected = ["offload.tso@eth0=on,off", "qdisc.tbf.burst@eth0=1600,68130"];
         assert_eq!(asked(&facts), (expected.map(String::from).to_vec(), Vec::new()));
+    }
+
+    #[test]
+    fn a_limit_that_is_too_short_is_in_question_and_all_is_set_at_once() {
+        let mut facts = tbf(100_000_000, 1600, 5000);
+        facts.put("offload.tso", "on");
+        let seen = explained(test(ShapingKind::Shaper, 93e6, 1e6), &facts, &facts);
+        let sender = crate::explain::tests::sender(&facts, &facts);
+        let found = questions(&seen, &sender).asked;
+        let [tso, burst, limit] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(limit.values, ["5000", "375000"]);
+        let command = "tc qdisc change dev eth0 root tbf rate 100mbit burst 68130 limit 375000";
+        assert_eq!(chosen(&seen, &sender, &[burst, limit]).commands, [command]);
+        let alone = chosen(&seen, &sender, &[tso, limit]);
+        let commands = [
+            "ethtool -K eth0 tso off",
+            "tc qdisc change dev eth0 root tbf rate 100mbit burst 1600 limit 375000",
+        ];
+        assert_eq!(alone.commands, commands);
+        assert_eq!(alone.networkd[3], "BurstBytes=1600");
     }
 
     #[test]

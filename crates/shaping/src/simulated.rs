@@ -183,22 +183,23 @@ fn a_path_that_breaks_is_known() {
         train.arrivals.retain(|arrival| !lost.contains(&arrival.sent_ns));
         let seen = shaping(&train).unwrap();
         let outage_s = seen.outage_s.unwrap();
+        assert_eq!(seen.outages, 1);
         assert!(is_near(outage_s, to_s - 1.5, 0.01, 0.0), "{outage_s} of {queue:?}");
     }
 }
 
-/// A queue that holds two frames drops almost as a policer does.
+/// A queue that holds two frames drops almost as a policer does; its rate is known as well.
 #[test]
-fn a_shaper_with_hardly_a_queue_is_known_by_its_own_count() {
+fn a_shaper_with_hardly_a_queue_looks_like_a_policer() {
     let bucket = Bucket { rate: RATE, depth: 70_000.0, queue: None };
     let train = train(bucket, OFFERED_TO_BUCKET_RATE, 2.0, 10e-6, 0.0, 4);
-    assert_eq!(shaping(&train).unwrap().kind, ShapingKind::Policer, "nothing was counted");
-    let counted = |waits| Train { rate_waits_per_call: Known::Value(waits), ..train.clone() };
-    assert_eq!(shaping(&counted(0.0)).unwrap().kind, ShapingKind::Policer);
-    let seen = shaping(&counted(1.37)).unwrap();
-    assert_eq!(seen.kind, ShapingKind::Shaper);
-    let rate = seen.rate_bits_per_s.value().unwrap();
-    assert!(is_near(rate.value / 8.0, RATE, 0.005, 0.0), "{rate:?}");
+    for waits in [0.0, 1.37] {
+        let counted = Train { rate_waits_per_call: Known::Value(waits), ..train.clone() };
+        let seen = shaping(&counted).unwrap();
+        assert_eq!(seen.kind, ShapingKind::Policer, "only the settings of its shaper tell");
+        let rate = seen.rate_bits_per_s.value().unwrap();
+        assert!(is_near(rate.value / 8.0, RATE, 0.005, 0.0), "{rate:?}");
+    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub fn since(before: &ShapingTest, now: &ShapingTest) -> Vec<String> {
         rate("datagrams get", &before.datagrams_bits_per_s, &now.datagrams_bits_per_s),
         rate("TCP gets", &before.tcp_bits_per_s, &now.tcp_bits_per_s),
         changed("the bucket holds", &bucket(before), &bucket(now), BUCKET_ACCURACY, bytes),
-        set(before.shaper.value(), now.shaper.value()),
+        set(&before.shaper, &now.shaper),
     ];
     let classes = before.classes.iter().zip(&now.classes);
     let of_class = |(one, other): (&ShapingClass, &ShapingClass)| {
@@ -94,22 +94,29 @@ fn changed(
     })
 }
 
-/// Another setting of the same shaper: one test may have looked at a router, the other at the sender.
-fn set(before: Option<&LocalShaper>, now: Option<&LocalShaper>) -> Option<String> {
-    let router = |shaper: Option<&LocalShaper>| shaper.and_then(|shaper| shaper.router.clone());
-    if router(before) != router(now) {
-        return None;
+/// Another setting of the same shaper: one test may have looked at a router, the other at the sender. A test that read none says
+/// why, which may be that there is none.
+fn set(before: &Known<LocalShaper>, now: &Known<LocalShaper>) -> Option<String> {
+    let router = |shaper: &LocalShaper| shaper.router.clone();
+    match (before, now) {
+        (Known::Value(before), Known::Value(now)) => {
+            let is_other = router(before) == router(now) && settings(before) != settings(now);
+            is_other.then(|| format!("set: {} instead of {}", settings(now), settings(before)))
+        }
+        (Known::Value(before), Known::Missing(why)) if before.router.is_none() => {
+            Some(format!("set: {why}; before: {}", settings(before)))
+        }
+        (Known::Missing(why), Known::Value(now)) if now.router.is_none() => {
+            Some(format!("set: {}; before: {why}", settings(now)))
+        }
+        _ => None,
     }
-    let settings = |shaper: &LocalShaper| {
-        let burst = shaper.burst_bytes.value().map(|burst| format!(", burst {burst}"));
-        let (kind, rate) = (&shaper.kind, shaper.rate_bits_per_s);
-        format!("{kind} on {}, rate {rate}{}", shaper.device, burst.unwrap_or_default())
-    };
-    let (before, now) = (before.map(settings), now.map(settings));
-    let none = || "no shaper here".to_owned();
-    (before != now).then(|| {
-        format!("set: {} instead of {}", now.unwrap_or_else(none), before.unwrap_or_else(none))
-    })
+}
+
+fn settings(shaper: &LocalShaper) -> String {
+    let burst = shaper.burst_bytes.value().map(|burst| format!(", burst {burst}"));
+    let (kind, rate) = (&shaper.kind, shaper.rate_bits_per_s);
+    format!("{kind} on {}, rate {rate}{}", shaper.device, burst.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -150,6 +157,17 @@ mod tests {
         assert_eq!(changes(None, Some("ssh://r")), 0);
         assert_eq!(changes(Some("ssh://q"), Some("ssh://r")), 0);
         assert_eq!(changes(Some("ssh://r"), Some("ssh://r")), 1);
+    }
+
+    #[test]
+    fn a_shaper_that_was_not_read_is_not_said_to_be_gone() {
+        let facts = tbf(100_000_000, 100_000, 500_000);
+        let before = explained(test(ShapingKind::Shaper, 1e8, 1e8), &facts, &facts);
+        let why = "no class of htb counted the traffic";
+        let now = ShapingTest { shaper: Known::missing(why), ..before.clone() };
+        let set = "set: no class of htb counted the traffic; before: tbf on eth0, rate 100 Mbit/s, burst 100 kB";
+        assert_eq!(since(&before, &now), [set]);
+        assert_eq!(since(&now, &now), [""; 0]);
     }
 
     #[test]

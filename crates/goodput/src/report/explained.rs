@@ -15,6 +15,7 @@ pub(super) fn add(out: &mut String, test: &ShapingTest) {
     }
     lines(out, "to try", test.changes.iter().map(change));
     lines(out, "with tc", test.commands.iter().map(style::strong));
+    lines(out, "networkd", test.networkd.iter().cloned());
     lines(out, "for good", permanent::lines(&test.permanent));
 }
 
@@ -24,7 +25,7 @@ fn bucket(out: &mut String, enough: &EnoughBucket) {
     let shown = style::strong(Bytes(bytes.0));
     let words = match bytes > for_rate_bytes {
         true => format!(
-            "a bucket of {shown}, with whole super-packets; {for_rate_bytes} for the rate alone"
+            "a bucket of {shown}, with whole super-packets; at least {for_rate_bytes} for the rate alone"
         ),
         false => format!("a bucket of {shown}, for the rate and for whole super-packets"),
     };
@@ -42,7 +43,7 @@ fn watched(timers: &TimerLateness) -> Vec<String> {
     let length =
         timers.timer_us.map(|us| format!(" of {}", Seconds::of_us(us))).unwrap_or_default();
     let mut words = vec![format!(
-        "of {} timers{length} half were more than {} late, the latest {}; a bucket that bridges {} loses at most 1 % of the rate",
+        "of {} timers{length} half were more than {} late, the latest {}; a bucket that bridges {} loses at most 1 % of the rate to such timers",
         timers.count,
         Seconds::of_us(timers.median_us),
         Seconds::of_us(timers.longest_us),

@@ -28,6 +28,7 @@ pub(super) fn add(out: &mut String, record: &Record, test: &ShapingTest) {
     lines(out, "left out", proof.left_out.iter().cloned());
     line(out, "result", &gives(test, proof, comparison));
     lines(out, "commands", proof.commands.iter().map(style::strong));
+    lines(out, "networkd", proof.networkd.iter().cloned());
     lines(out, "for good", permanent::lines(&proof.permanent));
     line(out, "runs", &compare::runs(comparison));
 }

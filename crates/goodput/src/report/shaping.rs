@@ -1,8 +1,8 @@
 //! The report on a shaper: its rate, its effect on datagrams, and its effect on TCP.
 
 use goodput_model::{
-    BitRate, Bytes, ClassAnswer, Confirmation, Estimate, FlowSharing, Gaps, Known, QueueDiscipline,
-    Record, Seconds, Shaping, ShapingKind, ShapingQueue, ShapingTest,
+    BitRate, Bytes, ClassAnswer, Confirmation, CountedLayer, Estimate, FlowSharing, Gaps, Known,
+    QueueDiscipline, Record, Seconds, Shaping, ShapingKind, ShapingQueue, ShapingTest,
 };
 
 use super::classes;
@@ -34,6 +34,15 @@ pub fn text(record: &Record) -> String {
             None => out += "\nTCP\n",
             // A class that has its rate is limited by that.
             Some(class) if has_its_rate(class.answer) => return out,
+            // Its diagnosis knows the path, and not what the class should get of it.
+            Some(class) if is_explained(test) => {
+                line(
+                    &mut out,
+                    "TCP",
+                    &format!("of {}: the lines above say what limits it", class.name),
+                );
+                return out;
+            }
             Some(class) => out += &format!("\nTCP of {}, beside the others\n", class.name),
         }
     }
@@ -42,6 +51,12 @@ pub fn text(record: &Record) -> String {
 
 fn has_its_rate(answer: ClassAnswer) -> bool {
     matches!(answer, ClassAnswer::Gives | ClassAnswer::TooFast | ClassAnswer::BelowCeil)
+}
+
+/// Whether the classes themselves explain what they get.
+fn is_explained(test: &ShapingTest) -> bool {
+    let of_path = ["elsewhere", "tcp-limit"];
+    test.causes.iter().any(|cause| !of_path.contains(&cause.id.as_str()))
 }
 
 fn verdict(out: &mut String, test: &ShapingTest) {
@@ -59,7 +74,8 @@ fn verdict(out: &mut String, test: &ShapingTest) {
 
 fn rates(out: &mut String, test: &ShapingTest) {
     if let Known::Value(layer) = &test.counts {
-        line(out, "counts", layer.words());
+        let words = counted(test).unwrap_or_else(|| layer.words().to_owned());
+        line(out, "counts", &words);
     }
     let shown = [("datagrams", &test.datagrams_bits_per_s), ("tcp", &test.tcp_bits_per_s)];
     for (label, rate) in shown {
@@ -67,6 +83,32 @@ fn rates(out: &mut String, test: &ShapingTest) {
             line(out, label, &interval(rate, |value| BitRate(value).to_string()));
         }
     }
+}
+
+/// What the shaper that was read counts, if that is none of the usual layers.
+fn counted(test: &ShapingTest) -> Option<String> {
+    let (shaper, train) = (test.shaper.value()?, test.train.value()?);
+    let counted = shaper.counted_frame_bytes.0;
+    let extra = counted as f64 - train.packet_bytes.0 as f64;
+    let is_usual = CountedLayer::ALL.iter().any(|layer| layer.extra_bytes() == extra);
+    (!is_usual)
+        .then(|| format!("{counted} bytes for a frame of {}, as it is set", train.frame_bytes.0))
+}
+
+/// The rate of datagrams in each layer; nothing if it is the sender's own.
+fn layers(test: &ShapingTest) -> Option<String> {
+    test.datagrams_bits_per_s.value()?;
+    let train = test.train.value()?;
+    let frames = train.rate_bits_per_s.value()?.value;
+    let of = |bytes: f64| BitRate(frames * bytes / train.frame_bytes.0 as f64);
+    let packet = train.packet_bytes.0 as f64;
+    Some(format!(
+        "{} of payload, {} of IP packets, {} of frames, {} on the wire",
+        of(train.payload_bytes.0 as f64),
+        of(packet),
+        of(packet + CountedLayer::Frame.extra_bytes()),
+        of(packet + CountedLayer::Wire.extra_bytes())
+    ))
 }
 
 /// What changed since the last test of the same shaper.
@@ -112,6 +154,7 @@ fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
         }
         ShapingKind::None => "nothing: datagrams come as fast as they are sent",
     };
+    lines(out, "layers", layers(test));
     line(out, "kind", kind);
     line(
         out,
@@ -175,4 +218,100 @@ fn gaps(out: &mut String, gaps: &Gaps) {
         (format!("from {from}"), bin.count)
     });
     lines(out, "", bars(&counts.collect::<Vec<_>>()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::{EndName, LocalShaper, ShapingCause, ShapingClass};
+
+    fn exactly(value: f64) -> Known<Estimate> {
+        Known::Value(Estimate { value, low: value, high: value })
+    }
+
+    /// Frames of 1514 bytes at 100 Mbit/s.
+    fn test_of_frames() -> ShapingTest {
+        let train = Shaping {
+            kind: ShapingKind::Shaper,
+            payload_bytes: Bytes(1472),
+            packet_bytes: Bytes(1500),
+            frame_bytes: Bytes(1514),
+            sent: 10_000,
+            lost: 0,
+            outage_s: None,
+            outages: 0,
+            offered_bits_per_s: BitRate(4.3e8),
+            held_percent: Known::Value(0.0),
+            rate_waits_per_call: Known::missing("not counted"),
+            rate_bits_per_s: exactly(1e8),
+            bucket_bytes: Known::missing("not asked"),
+            queue: Known::missing("not asked"),
+            windows: Vec::new(),
+            gaps: Gaps::default(),
+            curve: Vec::new(),
+        };
+        ShapingTest {
+            train: Known::Value(train),
+            datagrams_bits_per_s: exactly(1e8),
+            ..ShapingTest::of(BitRate(1e8))
+        }
+    }
+
+    #[test]
+    fn the_rate_is_said_in_each_layer() {
+        let said = "97.2 Mbit/s of payload, 99.1 Mbit/s of IP packets, 100 Mbit/s of frames, 101.6 Mbit/s on the wire";
+        assert_eq!(layers(&test_of_frames()).as_deref(), Some(said));
+        let own = ShapingTest {
+            datagrams_bits_per_s: Known::missing("the sender was too slow"),
+            ..test_of_frames()
+        };
+        assert_eq!(layers(&own), None);
+    }
+
+    #[test]
+    fn what_no_layer_is_is_said_in_bytes() {
+        let counting = |bytes| {
+            let shaper = LocalShaper {
+                end: EndName::Near,
+                router: None,
+                device: "eth0".into(),
+                kind: "tbf".into(),
+                class: None,
+                rate_bits_per_s: BitRate(1e8),
+                burst_bytes: Known::missing("not asked"),
+                limit_bytes: Known::missing("not asked"),
+                counted_frame_bytes: Bytes(bytes),
+            };
+            counted(&ShapingTest { shaper: Known::Value(shaper), ..test_of_frames() })
+        };
+        assert_eq!([counting(1514), counting(1538)], [None, None]);
+        let said = "1696 bytes for a frame of 1514, as it is set";
+        assert_eq!(counting(1696).as_deref(), Some(said));
+    }
+
+    /// A class whose ceil was set too low is not limited by "the path".
+    #[test]
+    fn what_the_classes_explain_gets_no_other_verdict() {
+        let class = ShapingClass {
+            name: "ef".into(),
+            rate_bits_per_s: BitRate(2e7),
+            ceil_bits_per_s: Known::Value(BitRate(1e7)),
+            most_bits_per_s: BitRate(2e7),
+            htb_class: Known::Value("1:10".into()),
+            alone_bits_per_s: exactly(1e7),
+            beside_bits_per_s: exactly(1e7),
+            datagrams_bits_per_s: exactly(1e7),
+            answer: ClassAnswer::TooSlow,
+        };
+        let said = |id: &str| {
+            let cause = ShapingCause { id: id.into(), text: "the cause".into() };
+            let (classes, causes) = (vec![class.clone()], vec![cause]);
+            let test = ShapingTest { classes, causes, ..ShapingTest::of(BitRate(1e8)) };
+            let record = serde_json::from_str(include_str!("example/record.json")).unwrap();
+            text(&Record { shaping: Some(Box::new(test)), ..record })
+        };
+        let explained = said("low-ceil");
+        assert!(explained.ends_with("of ef: the lines above say what limits it\n"), "{explained}");
+        assert!(said("elsewhere").contains("\nTCP of ef, beside the others\n"));
+    }
 }

@@ -2,12 +2,15 @@
 
 use goodput_ceiling::bucket::{BucketNeeds, SUPER_PACKET_BYTES, super_packet};
 use goodput_model::{
-    Bytes, EnoughBucket, LocalShaper, Missing, ShapingKind, ShapingTest, TimerLateness,
+    Bytes, CountedLayer, EnoughBucket, LocalShaper, Missing, ShapingKind, ShapingTest,
+    TimerLateness,
 };
 
+use super::local::counts_for;
 use super::{Answer, Seen, Sender, say};
 
-/// The bucket that is enough for the local shaper's rate, or for the configured rate of a shaper elsewhere.
+/// The bucket that is enough for the local shaper's rate, or for the configured rate of a shaper elsewhere. `frame`: of the
+/// train, whose timers were watched, bytes.
 pub(super) fn enough(
     test: &ShapingTest,
     sender: &Sender,
@@ -20,7 +23,8 @@ pub(super) fn enough(
         Some(_) => sender.timers.as_ref().map_err(Clone::clone),
         None => Err(Missing::because("the shaper is not at the sending host")),
     };
-    let super_packet = largest_super_packet(sender, counted);
+    let largest = largest_frame(sender, shaper, counted);
+    let super_packet = largest_super_packet(sender, largest);
     let timers = watched.clone().and_then(|all| all.frame.lateness(counted * 8.0 / rate));
     let super_timers = watched.and_then(|all| all.super_packet.lateness(super_packet * 8.0 / rate));
     let bridged_s = |timers: &Result<TimerLateness, Missing>| {
@@ -28,7 +32,7 @@ pub(super) fn enough(
     };
     let needs = BucketNeeds {
         rate,
-        frame: counted,
+        frame: largest,
         super_packet,
         lateness_s: bridged_s(&timers),
         super_lateness_s: bridged_s(&super_timers),
@@ -41,6 +45,13 @@ pub(super) fn enough(
         timers: timers.into(),
         super_packet_timers: super_timers.into(),
     }
+}
+
+/// A full frame of TCP, or the train's, of which the shaper counts `own` bytes: the larger one, bytes.
+pub(super) fn largest_frame(sender: &Sender, shaper: Option<&LocalShaper>, own: f64) -> f64 {
+    let Ok((_, packet)) = sender.segment else { return own };
+    let frame = packet + CountedLayer::Frame.extra_bytes();
+    own.max(shaper.map_or(frame, |shaper| counts_for(sender, shaper, frame)))
 }
 
 /// TCP makes super-packets whatever the offloads are, and a device without the offload cuts them up behind its queue
@@ -58,14 +69,12 @@ pub(super) fn largest_super_packet(sender: &Sender, frame: f64) -> f64 {
 /// A bucket that no full frame fits in. Only tbf drops such a frame (net/sched/sch_tbf.c, `tbf_enqueue`): a class of htb may
 /// send as long as it owes nothing, whatever the frame costs (net/sched/sch_htb.c, `htb_class_mode`).
 pub(super) fn below_a_frame(seen: &Seen) -> Answer {
-    let (shaper, burst) = (seen.shaper()?, seen.burst()?);
-    let frame = shaper.counted_frame_bytes;
-    (is_tbf(shaper) && seen.burst_at_most()? < frame.0 as f64).then(|| {
+    let (shaper, burst, frame) = (seen.shaper()?, seen.burst()?, seen.largest_frame()?);
+    (is_tbf(shaper) && seen.burst_at_most()? < frame).then(|| {
         say(
             "below-a-frame",
             format!(
-                "the bucket of {burst:.0} bytes is smaller than a frame of {} bytes: the shaper drops every full frame",
-                frame.0
+                "the bucket of {burst:.0} bytes is smaller than a frame of {frame:.0} bytes: the shaper drops every full frame"
             ),
         )
     })
@@ -79,14 +88,19 @@ pub(super) fn small_elsewhere(seen: &Seen) -> Answer {
     let configured = seen.test.configured_bits_per_s;
     let lacks =
         train.kind == ShapingKind::Shaper && given.high < configured.0 * (1.0 - seen.tolerance());
-    let is_small = bucket.value < enough.for_rate_bytes.0 as f64;
+    // An interval from zero says only how large the bucket is at most.
+    let (about, known) = match bucket.low > 0.0 {
+        true => ("about", bucket.value),
+        false => ("at most", bucket.high.max(0.0)),
+    };
+    let is_small = known < enough.for_rate_bytes.0 as f64;
     (seen.shaper().is_none() && lacks && is_small).then(|| {
         say(
             "small-bucket-elsewhere",
             format!(
-                "the bucket there lets about {} through at once, and {} are enough for {configured}: what comes in while its \
+                "the bucket there lets {about} {} through at once, and {} are enough for {configured}: what comes in while its \
                  timers are late may be lost",
-                Bytes(bucket.value.max(0.0) as u64),
+                Bytes(known as u64),
                 enough.for_rate_bytes
             ),
         )
@@ -100,7 +114,7 @@ pub(super) fn is_tbf(shaper: &LocalShaper) -> bool {
 /// A bucket that cuts up super-packets: tbf does (net/sched/sch_tbf.c, `tbf_segment`).
 pub(super) fn cuts_batches(seen: &Seen) -> Answer {
     let (shaper, burst, enough) = (seen.shaper()?, seen.burst()?, seen.enough?);
-    let frame = shaper.counted_frame_bytes.0 as f64;
+    let frame = seen.largest_frame()?;
     let whole = largest_super_packet(seen.sender, frame);
     let is_small = burst >= frame && seen.burst_at_most()? < whole;
     (is_tbf(shaper) && is_small && enough.bytes > enough.for_rate_bytes).then(|| {

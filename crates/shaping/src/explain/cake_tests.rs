@@ -55,7 +55,7 @@ fn its_queue_manages_itself() {
         ids(&seen).contains(&"long-queue")
     };
     assert!(!has_long_queue(&cake("frame", 0, 0, "ethernet")));
-    assert!(has_long_queue(&tbf(100_000_000, 100_000, 1_000_000)));
+    assert!(has_long_queue(&tbf(100_000_000, 100_000, 500_000)));
 }
 
 #[test]
@@ -75,6 +75,10 @@ fn what_it_counts_follows_from_its_overhead_and_its_link_layer() {
     for (facts, bytes) in rows {
         assert_eq!(counted(&facts), bytes, "{facts:?}");
     }
+    let atm = cake("packet", 40, 0, "atm");
+    let seen = explained(test(SHAPER, 1e8 * 1514.0 / 1749.0, 8e7), &atm, &atm);
+    let headers = seen.causes.iter().find(|cause| cause.id == "headers").unwrap();
+    assert!(headers.text.starts_with("of 1749 bytes that count, 1448 are"), "{}", headers.text);
     let configured =
         Configured { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None, counts: None };
     let packets = cake("packet", 0, 0, "ethernet");

@@ -2,22 +2,26 @@
 
 use goodput_model::ShapingCause;
 
-use super::{Answer, Seen, bucket, captured, late_timers, queue, rates, say};
+use super::{Answer, Seen, bucket, captured, late_timers, queue, rates, say, tree};
 
 /// All that explain what was seen.
 pub(super) fn all(seen: &Seen) -> Vec<ShapingCause> {
-    const ALL: [fn(&Seen) -> Answer; 17] = [
+    const ALL: [fn(&Seen) -> Answer; 21] = [
         rates::set_otherwise,
         bucket::below_a_frame,
         late_timers::of_frames,
         late_timers::of_super_packets,
+        tree::peak_rate,
         rates::second_shaper,
         rates::ignored,
+        tree::past_htb,
         rates::elsewhere,
         bucket::small_elsewhere,
         rates::never_borrows,
         rates::children_above_parent,
+        tree::small_quantum,
         queue::policed_tcp,
+        queue::counts_packets,
         queue::too_short,
         tcp_limit,
         captured::bursts,

@@ -1,6 +1,6 @@
 //! What is lost while a bucket is full because the timer that empties it is late.
 
-use goodput_ceiling::bucket::PLAUSIBLE_LATENESS_S;
+use goodput_ceiling::bucket::{BucketNeeds, PLAUSIBLE_LATENESS_S};
 use goodput_ceiling::lateness::lost_share;
 use goodput_model::{Known, LocalShaper, Seconds, TimerLateness};
 
@@ -19,9 +19,11 @@ struct Passing<'a> {
     watched: Option<&'a Watched>,
 }
 
-/// A bucket that overflows whenever a timer is late.
+/// A bucket that overflows whenever a timer is late. TCP's frames pass it one by one as well if it cuts super-packets up, and
+/// show it if the rate of datagrams is unknown.
 pub(super) fn of_frames(seen: &Seen) -> Answer {
-    let lacks = seen.shortfall()?;
+    let of_tcp = || seen.given().is_none().then(|| seen.tcp_shortfall()).flatten();
+    let lacks = seen.shortfall().or_else(|| of_tcp().filter(|_| passes_frames(seen)))?;
     explain(seen, &frame(seen)?, lacks).map(|text| say("late-timers", text))
 }
 
@@ -38,20 +40,32 @@ pub(super) fn is_explained(seen: &Seen, short: f64) -> bool {
     frame(seen).is_some_and(|passing| explains(seen, &passing, short) == Some(true))
 }
 
+/// Whether super-packets don't pass whole (net/sched/sch_tbf.c, `tbf_segment`).
+fn passes_frames(seen: &Seen) -> bool {
+    let whole = seen.largest_frame().map(|frame| largest_super_packet(seen.sender, frame));
+    let is_small = seen.burst_at_most().zip(whole).is_some_and(|(burst, whole)| burst < whole);
+    is_small && seen.shaper().is_some_and(is_tbf)
+}
+
 fn frame<'a>(seen: &Seen<'a>) -> Option<Passing<'a>> {
-    let enough = seen.enough?;
+    let (shaper, enough) = (seen.shaper()?, seen.enough?);
+    let bytes = shaper.counted_frame_bytes.0 as f64;
+    let lateness_s = enough.timers.value().map(|timers| timers.bridged_us / 1e6);
+    let rate = shaper.rate_bits_per_s.0;
+    let needs =
+        BucketNeeds { rate, frame: bytes, super_packet: bytes, lateness_s, super_lateness_s: None };
     Some(Passing {
-        bytes: seen.shaper()?.counted_frame_bytes.0 as f64,
-        enough: enough.for_rate_bytes.0 as f64,
+        bytes,
+        enough: needs.for_rate(),
         timers: &enough.timers,
         watched: seen.watched(|timers| &timers.frame),
     })
 }
 
 fn super_packet<'a>(seen: &Seen<'a>) -> Option<Passing<'a>> {
-    let (shaper, enough) = (seen.shaper()?, seen.enough?);
+    let enough = seen.enough?;
     Some(Passing {
-        bytes: largest_super_packet(seen.sender, shaper.counted_frame_bytes.0 as f64),
+        bytes: largest_super_packet(seen.sender, seen.largest_frame()?),
         enough: enough.bytes.0 as f64,
         timers: &enough.super_packet_timers,
         watched: seen.watched(|timers| &timers.super_packet),

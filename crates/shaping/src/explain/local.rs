@@ -31,6 +31,7 @@ pub(super) fn shaper(sender: &Sender, frame: f64) -> Result<LocalShaper, Missing
         None => facts.number("qdisc.rate_bits_per_s")?,
     };
     let known = |bytes: Result<u64, Missing>| Known::from(bytes.map(Bytes));
+    let counted = counted(sender, &of, frame) as u64;
     Ok(LocalShaper {
         end: sender.end,
         router: sender.router.map(str::to_owned),
@@ -42,9 +43,15 @@ pub(super) fn shaper(sender: &Sender, frame: f64) -> Result<LocalShaper, Missing
             None => facts.count("qdisc.burst_bytes"),
         }),
         limit_bytes: known(facts.count("qdisc.limit_bytes")),
-        counted_frame_bytes: Bytes(counted(sender, &of, frame) as u64),
+        counted_frame_bytes: Bytes(counted),
         class,
     })
+}
+
+/// What the shaper counts for another frame than that of the train, bytes.
+pub(super) fn counts_for(sender: &Sender, shaper: &LocalShaper, frame: f64) -> f64 {
+    let class = shaper.class.as_ref().map(|class| format!("class.{class}"));
+    counted(sender, class.as_deref().unwrap_or("qdisc"), frame).floor()
 }
 
 /// Why a cake is no shaper to look at.

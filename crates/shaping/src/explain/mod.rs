@@ -13,18 +13,20 @@ mod remedy;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timers;
+mod tree;
 
 pub(crate) use local::{ceil, parents, used_class};
 pub(crate) use rates::above_parent;
-pub(crate) use remedy::at;
+pub(crate) use remedy::{LIMIT, at};
 pub use timers::{Timers, Watched};
 
 use goodput_model::{
     Bytes, Change, CountedLayer, EndName, EnoughBucket, Estimate, Known, LocalShaper, Missing,
-    PacketCapture, Shaping, ShapingCause, ShapingTest, Snapshot,
+    PacketCapture, Shaping, ShapingCause, ShapingKind, ShapingTest, Snapshot,
 };
 
 use crate::judge::Configured;
+use crate::kind::waited_for_rate;
 
 /// The kernel reports a bucket as the time in which it fills, in steps of this, seconds (`PSCHED_TICK2NS`,
 /// include/net/pkt_sched.h).
@@ -96,6 +98,7 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
     };
     let frame = frame_bytes(&test, &sender);
     let shaper = frame.clone().and_then(|frame| local::shaper(&sender, frame));
+    let test = with_counted_kind(test, &sender, &shaper);
     let enough = frame.and_then(|frame| match shaper.as_ref().ok() {
         Some(shaper) if shaper.kind == "cake" => {
             Err(Missing::because("cake has no bucket: it counts when the next packet may leave"))
@@ -104,13 +107,36 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
     });
     let seen = Seen { test: &test, sender: &sender, shaper: &shaper, enough: enough.as_ref().ok() };
     let (causes, mut changes) = (causes::all(&seen), remedy::changes(&seen));
-    let commands = changes.iter().filter_map(|change| remedy::command(&seen, change)).collect();
+    let (commands, networkd) =
+        (remedy::commands(&seen, &changes), remedy::networkd(&seen, &changes));
     if seen.sender.router.is_some() {
         // A setting is one of the ends.
         changes.clear();
     }
     let (shaper, enough_bucket) = (shaper.into(), enough.into());
-    ShapingTest { causes, changes, commands, shaper, enough_bucket, ..test }
+    ShapingTest { causes, changes, commands, networkd, shaper, enough_bucket, ..test }
+}
+
+/// A test whose datagrams were dropped above the rate without waiting, as by a policer, but by a shaper that was read: its
+/// queue is so short that almost nothing waits, and it counts its waits. If another rate came through than the one that it
+/// is set to, something else dropped them.
+fn with_counted_kind(
+    mut test: ShapingTest,
+    sender: &Sender,
+    shaper: &Result<LocalShaper, Missing>,
+) -> ShapingTest {
+    let seen = Seen { test: &test, sender, shaper, enough: None };
+    let is_own = |train: &Shaping| {
+        train.kind == ShapingKind::Policer
+            && waited_for_rate(&train.rate_waits_per_call)
+            && seen.gives_what_is_set()
+    };
+    if seen.train().is_some_and(is_own)
+        && let Known::Value(train) = &mut test.train
+    {
+        train.kind = ShapingKind::Shaper;
+    }
+    test
 }
 
 /// Largest possible size of a shaper's bucket, bytes: the kernel reports the size rounded down to a step.
@@ -119,16 +145,22 @@ pub(crate) fn burst_at_most(shaper: &LocalShaper) -> Option<f64> {
     Some(*least as f64 + BURST_STEP_S * shaper.rate_bits_per_s.0 / 8.0)
 }
 
-/// A sufficient bucket in place of the present one, and the command that makes it, if the shaper is at the sender.
-pub(crate) fn larger_bucket(
-    test: &ShapingTest,
-    sender: &Sender,
-) -> Option<(Change, Option<String>)> {
+/// A sufficient bucket in place of the present one, if the shaper is at the sender.
+pub(crate) fn larger_bucket(test: &ShapingTest, sender: &Sender) -> Option<Change> {
     let shaper = test.shaper.get().cloned();
     let seen = Seen { test, sender, shaper: &shaper, enough: test.enough_bucket.value() };
-    let change = remedy::larger(&seen)?;
-    let command = remedy::command(&seen, &change);
-    Some((change, command))
+    remedy::larger(&seen)
+}
+
+/// The commands that make these changes of the shaper's settings, and the lines of systemd-networkd.
+pub(crate) fn made_by(
+    test: &ShapingTest,
+    sender: &Sender,
+    changes: &[Change],
+) -> (Vec<String>, Vec<String>) {
+    let shaper = test.shaper.get().cloned();
+    let seen = Seen { test, sender, shaper: &shaper, enough: test.enough_bucket.value() };
+    (remedy::commands(&seen, changes), remedy::networkd(&seen, changes))
 }
 
 /// Size of a full frame of the train or of TCP, bytes, as a shaper without configured overhead counts it.
@@ -199,11 +231,27 @@ impl<'a> Seen<'a> {
         (short > self.tolerance()).then_some(short)
     }
 
+    /// Whether the rate that came is the local shaper's own.
+    fn gives_what_is_set(&self) -> bool {
+        let rates = self.given().zip(self.set_in_frames());
+        rates.is_some_and(|(given, set)| (given.value / set - 1.0).abs() <= self.tolerance())
+    }
+
+    /// A full frame of TCP or of the train, whichever is larger, as the local shaper counts it, bytes: frames of TCP fill
+    /// the MTU, those of the train need not.
+    fn largest_frame(&self) -> Option<f64> {
+        let shaper = self.shaper()?;
+        let own = shaper.counted_frame_bytes.0 as f64;
+        Some(bucket::largest_frame(self.sender, Some(shaper), own))
+    }
+
     /// Shortfall of TCP's rate, as a share of the local shaper's rate; `None` if it is tolerated.
     fn tcp_shortfall(&self) -> Option<f64> {
         let (shaper, (_, packet)) = (self.shaper()?, self.sender.segment.as_ref().ok()?);
         let layer = self.test.counts.value()?;
-        let by = shaper.counted_frame_bytes.0 as f64 / (packet + layer.extra_bytes());
+        let frame = packet + CountedLayer::Frame.extra_bytes();
+        let counted = local::counts_for(self.sender, shaper, frame);
+        let by = counted / (packet + layer.extra_bytes());
         let short = 1.0 - self.test.tcp_bits_per_s.value()?.value * by / shaper.rate_bits_per_s.0;
         (short > self.tolerance()).then_some(short)
     }

@@ -8,6 +8,17 @@ use super::{Answer, Seen, say};
 /// Shortest wait that a person notices, seconds: a third of the 150 ms that ITU-T G.114 allows one way for a whole call.
 const NOTICED_S: f64 = 0.05;
 
+/// Share of a second that a full queue should last: beyond a round trip of the rate, what keeps the device busy while TCP
+/// sends its next burst.
+const SPARE_S: f64 = 0.01;
+
+/// The limit of the local shaper that would do, bytes: a round trip and 10 ms of its rate, at least two super-packets.
+pub(super) fn enough(seen: &Seen) -> Option<f64> {
+    let rtt_s = seen.sender.min_rtt_s.clone().ok()?;
+    let in_flight = seen.shaper()?.rate_bits_per_s.0 / 8.0 * (rtt_s + SPARE_S);
+    Some(in_flight.max(2.0 * SUPER_PACKET_BYTES).ceil())
+}
+
 /// A queue that is shorter than what TCP has in flight.
 pub(super) fn too_short(seen: &Seen) -> Answer {
     let rtt_s = seen.sender.min_rtt_s.clone().ok()?;
@@ -30,31 +41,59 @@ pub(super) fn too_short(seen: &Seen) -> Answer {
 
 /// What the queue holds: the local shaper's limit, or what was seen of a full one.
 fn queue_bytes(seen: &Seen) -> Option<(f64, &'static str)> {
-    let limit = seen.shaper().and_then(|shaper| shaper.limit_bytes.value());
     let filled = seen.train()?.queue.value();
     let filled =
         filled.filter(|queue| queue.discipline.value() == Some(&QueueDiscipline::DropTail));
-    match (limit, filled) {
-        (Some(limit), _) => Some((limit.0 as f64, "the shaper's queue")),
+    match (limit(seen), filled) {
+        (Some(limit), _) => Some((limit, "the shaper's queue")),
         (None, Some(queue)) => Some((queue.bytes.0 as f64, "the queue on the way")),
         (None, None) => None,
     }
 }
 
-/// A queue in which everything waits for long.
+/// A queue in which everything waits for long, or would if a transfer filled it.
 pub(super) fn too_long(seen: &Seen) -> Answer {
     let queue = seen.train()?.queue.value()?;
-    let is_cake = seen.shaper().is_some_and(|shaper| shaper.kind == "cake");
-    (queue.longest_wait_s >= NOTICED_S && !is_cake && !may_be_managed(queue)).then(|| {
-        say(
-            "long-queue",
-            format!(
-                "the shaper's queue lets packets wait for {}; while one transfer fills the queue, all traffic waits as \
-                 long: a shorter limit, or fq_codel below the shaper, keeps this wait short",
-                Seconds(queue.longest_wait_s)
+    if seen.shaper().is_some_and(|shaper| shaper.kind == "cake") || may_be_managed(queue) {
+        return None;
+    }
+    let waits_long = queue.longest_wait_s >= NOTICED_S;
+    let waits = Seconds(queue.longest_wait_s);
+    let text = match limit(seen).zip(seen.shaper().map(|shaper| shaper.rate_bits_per_s.0)) {
+        None if waits_long => {
+            of_queue(&format!("the shaper's queue lets packets wait for {waits}"), None)
+        }
+        Some((limit, rate)) => match Seconds(limit * 8.0 / rate) {
+            lasts if lasts.0 >= NOTICED_S => {
+                let holds = Bytes(limit as u64);
+                let words = format!("the shaper's queue holds {holds}, {lasts} of its rate");
+                of_queue(&words, enough(seen).filter(|enough| *enough < limit))
+            }
+            lasts if waits_long => format!(
+                "packets wait for {waits}, and the shaper's queue lasts only {lasts}: another queue on the way holds them"
             ),
-        )
-    })
+            _ => return None,
+        },
+        None => return None,
+    };
+    Some(say("long-queue", text))
+}
+
+/// What a long queue of a shaper means, in words. `enough`: a limit that would do, bytes.
+fn of_queue(words: &str, enough: Option<f64>) -> String {
+    let limit = match enough {
+        Some(bytes) => format!("a limit of {}", Bytes(bytes as u64)),
+        None => "a shorter limit".to_owned(),
+    };
+    format!(
+        "{words}; while one transfer fills the queue, all traffic waits as long: {limit}, or fq_codel below the shaper, \
+         keeps this wait short"
+    )
+}
+
+/// The limit of the local shaper, bytes.
+fn limit(seen: &Seen) -> Option<f64> {
+    seen.shaper()?.limit_bytes.value().map(|limit| limit.0 as f64)
 }
 
 /// Whether a queue keeps waits short, or may do so: fq_codel and cake drop their oldest if a train fills them faster than
@@ -79,6 +118,24 @@ pub(super) fn policed_tcp(seen: &Seen) -> Answer {
                  before the policer",
                 Bytes(bucket as u64),
                 Bytes(wanted as u64)
+            ),
+        )
+    })
+}
+
+/// A policer that counts packets: what passes it as one super-packet counts as one.
+pub(super) fn counts_packets(seen: &Seen) -> Answer {
+    /// A super-packet has at least two segments.
+    const LEAST_SEGMENTS: f64 = 2.0;
+    let (given, tcp) = (seen.test.datagrams_bits_per_s.value()?, seen.test.tcp_bits_per_s.value()?);
+    let is_policed = seen.train()?.kind == ShapingKind::Policer;
+    (is_policed && tcp.low > LEAST_SEGMENTS * given.high).then(|| {
+        say(
+            "counts-packets",
+            format!(
+                "TCP gets {:.0} times as much as datagrams: the policer counts packets, and a super-packet of segmentation \
+                 offload passes it as one",
+                tcp.value / given.value
             ),
         )
     })

@@ -1,9 +1,10 @@
 //! Rates that differ: what is configured, what is set, what classes may borrow, what datagrams get.
 
-use goodput_model::{BitRate, ShapingKind};
+use goodput_model::{BitRate, CountedLayer, ShapingKind};
 
 use super::late_timers::is_explained;
-use super::local::parents;
+use super::local::{counts_for, parents};
+use super::tree::peak_rate;
 use super::{Answer, Seen, Sender, say};
 
 /// A local shaper that is set to another rate than the one that was asked about.
@@ -36,8 +37,12 @@ pub(super) fn counts_more(seen: &Seen) -> Answer {
 pub(super) fn headers(seen: &Seen) -> Answer {
     let layer = *seen.test.counts.value()?;
     let (payload, packet) = seen.sender.segment.clone().ok()?;
-    let counted = packet + layer.extra_bytes();
     let configured = seen.test.configured_bits_per_s;
+    let frame = packet + CountedLayer::Frame.extra_bytes();
+    // One that was meant was read; what another counts follows from the rate.
+    let own = seen.shaper().filter(|_| set_otherwise(seen).is_none());
+    let own = own.map(|shaper| counts_for(seen.sender, shaper, frame));
+    let counted = own.unwrap_or(packet + layer.extra_bytes());
     Some(say(
         "headers",
         format!(
@@ -56,7 +61,8 @@ pub(super) fn second_shaper(seen: &Seen) -> Answer {
         ShapingKind::None => return None,
     };
     let (name, given, set) = (name(seen), BitRate(given.value), BitRate(seen.set_in_frames()?));
-    (!is_explained(seen, short) && never_borrows(seen).is_none()).then(|| {
+    let is_explained = is_explained(seen, short) || peak_rate(seen).is_some();
+    (!is_explained && never_borrows(seen).is_none()).then(|| {
         say(
             "second-shaper",
             format!(

@@ -1,28 +1,48 @@
 //! What to change at the sending host.
 
-use goodput_model::{Bytes, Change, EndName, SettingRef};
+use goodput_model::{Bytes, Change, EndName, Known, LocalShaper, SettingRef};
 
-use super::{Seen, bucket, late_timers};
+use super::{Answer, Seen, bucket, late_timers, queue};
 
-/// A larger bucket, if the present one costs rate or CPU time.
+/// Settings that are changed (`goodput settings list`).
+pub(crate) const BURST: &str = "qdisc.tbf.burst";
+pub(crate) const LIMIT: &str = "qdisc.tbf.limit";
+pub(crate) const BURSTS: &str = "qdisc.htb.bursts";
+
+/// A larger bucket, if the present one costs rate, and a longer queue, if that costs TCP its rate.
 pub(super) fn changes(seen: &Seen) -> Vec<Change> {
-    let costs = [
-        bucket::below_a_frame,
-        late_timers::of_frames,
-        late_timers::of_super_packets,
-        bucket::cuts_batches,
-    ];
-    let is_cost = costs.iter().any(|cause| cause(seen).is_some());
-    let change = (is_cost && holds_a_batch(seen)).then(|| larger(seen)).flatten();
-    change.into_iter().collect()
+    let is_cost = |causes: &[fn(&Seen) -> Answer]| causes.iter().any(|cause| cause(seen).is_some());
+    let limit = longer(seen).filter(|_| is_cost(&[queue::too_short]));
+    let of_frames = is_cost(&[bucket::below_a_frame, late_timers::of_frames]);
+    // A queue that holds no super-packet drops a part of each, whatever the bucket is.
+    let of_batches = (limit.is_some() || holds_a_batch(seen))
+        && (is_cost(&[late_timers::of_super_packets])
+            || (seen.tcp_shortfall_or_lag() && is_cost(&[bucket::cuts_batches])));
+    let bucket = (of_frames || of_batches).then(|| larger(seen)).flatten();
+    bucket.into_iter().chain(limit).collect()
 }
 
-/// Whether the shaper's queue holds a super-packet, as far as its limit is known. A shorter one drops a part of each, whatever
-/// the bucket is.
+/// Whether the shaper's queue holds a super-packet, as far as its limit is known.
 fn holds_a_batch(seen: &Seen) -> bool {
-    let Some(shaper) = seen.shaper() else { return true };
-    let whole = bucket::largest_super_packet(seen.sender, shaper.counted_frame_bytes.0 as f64);
+    let Some((shaper, frame)) = seen.shaper().zip(seen.largest_frame()) else { return true };
+    let whole = bucket::largest_super_packet(seen.sender, frame);
     shaper.limit_bytes.value().is_none_or(|limit| limit.0 as f64 >= whole)
+}
+
+/// The setting of a queue that is too short for TCP, with its value now and a sufficient one.
+fn longer(seen: &Seen) -> Option<Change> {
+    let shaper = seen.shaper().filter(|shaper| bucket::is_tbf(shaper))?;
+    let (limit, enough) = (shaper.limit_bytes.value()?, queue::enough(seen)?);
+    Some(Change {
+        setting: SettingRef {
+            end: shaper.end,
+            name: LIMIT.into(),
+            scope: Some(shaper.device.clone()),
+        },
+        from: Some(limit.0.to_string()),
+        to: format!("{enough:.0}"),
+        why: "one round trip plus 10 ms of its rate, at least two super-packets".into(),
+    })
 }
 
 /// The setting of a bucket that is too small, with its value now and a sufficient one.
@@ -31,11 +51,11 @@ pub(super) fn larger(seen: &Seen) -> Option<Change> {
     let (name, scope, from) = match &shaper.class {
         None => {
             let Bytes(burst) = shaper.burst_bytes.value()?;
-            ("qdisc.tbf.burst", shaper.device.clone(), burst.to_string())
+            (BURST, shaper.device.clone(), burst.to_string())
         }
         Some(class) => {
             let scope = format!("{}:{class}", shaper.device);
-            ("qdisc.htb.bursts", scope, bursts(seen, class)?)
+            (BURSTS, scope, bursts(seen, class)?)
         }
     };
     Some(Change {
@@ -53,31 +73,73 @@ fn bursts(seen: &Seen, class: &str) -> Option<String> {
     Some(if burst == cburst { burst.to_string() } else { format!("{burst} {cburst}") })
 }
 
-/// A rate as tc(8) takes it, exact, in the largest unit in which it is whole.
-fn short(bits: u64) -> String {
-    let units = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit")];
-    let (size, unit) =
-        units.into_iter().find(|(size, _)| bits.is_multiple_of(*size)).unwrap_or((1, "bit"));
-    format!("{}{unit}", bits / size)
+/// A rate, exact, in the largest of these units (of 10⁹ bits per second, 10⁶, 1000 and 1) in which it is whole.
+fn short(bits: u64, units: [&str; 4]) -> String {
+    let mut sizes = [1_000_000_000, 1_000_000, 1000, 1].into_iter().zip(units);
+    let whole = sizes.find(|(size, _)| bits.is_multiple_of(*size));
+    whole.map_or_else(|| bits.to_string(), |(size, unit)| format!("{}{unit}", bits / size))
 }
 
-/// The command that makes a change: tc(8)'s if it states all that is set. tc sets all parameters of a class or a token
+/// The commands that make changes: tc(8)'s if it states all that is set. tc sets all parameters of a class or a token
 /// bucket at once, and whatever it is not given falls back to a default; goodput writes back what it reads. A router
 /// needs no goodput, so it gets a command of tc or none.
-pub(super) fn command(seen: &Seen, change: &Change) -> Option<String> {
-    let shaper = seen.shaper()?;
-    let command = match (shaper.class.is_none() && is_plain(seen), &shaper.router) {
-        (true, _) => tbf_command(seen, change)?,
-        // The priority of a class is unknown here.
-        (_, None) => {
-            format!("goodput settings set {}={}", near(&change.setting), quoted(&change.to))
-        }
-        (_, Some(_)) => return None,
+pub(super) fn commands(seen: &Seen, changes: &[Change]) -> Vec<String> {
+    let Some(shaper) = seen.shaper().filter(|_| !changes.is_empty()) else { return Vec::new() };
+    let own = |change: &Change| {
+        format!("goodput settings set {}={}", near(&change.setting), quoted(&change.to))
     };
-    Some(match &shaper.router {
+    let commands: Vec<String> = match (is_plain(seen, shaper), &shaper.router) {
+        (true, _) => tbf_command(seen, changes).into_iter().collect(),
+        // The priority of a class is unknown here.
+        (false, None) => changes.iter().map(own).collect(),
+        (false, Some(_)) => Vec::new(),
+    };
+    let placed = |command| match &shaper.router {
         Some(router) => format!("{command}   # at the router {router}"),
         None => at(shaper.end, command),
-    })
+    };
+    commands.into_iter().map(placed).collect()
+}
+
+/// The same changes as lines of systemd.network(5), with all that is set.
+pub(super) fn networkd(seen: &Seen, changes: &[Change]) -> Vec<String> {
+    let Some(shaper) = seen.shaper().filter(|_| !changes.is_empty()) else { return Vec::new() };
+    let lines = match &shaper.class {
+        Some(class) => htb_lines(seen, changes, class),
+        None if is_plain(seen, shaper) => tbf_lines(seen, changes),
+        None => None,
+    };
+    lines.unwrap_or_default()
+}
+
+fn tbf_lines(seen: &Seen, changes: &[Change]) -> Option<Vec<String>> {
+    let (rate, burst, limit) = tbf_values(seen, changes)?;
+    let rate = short(rate, ["G", "M", "K", ""]);
+    Some(vec![
+        "[TokenBucketFilter]".into(),
+        "Parent=root".into(),
+        format!("Rate={rate}"),
+        format!("BurstBytes={burst}"),
+        format!("LimitBytes={limit}"),
+    ])
+}
+
+fn htb_lines(seen: &Seen, changes: &[Change], class: &str) -> Option<Vec<String>> {
+    let facts = seen.sender.before;
+    let fact = |what: &str| facts.count(&format!("class.{class}.{what}")).ok();
+    let (rate, ceil) = (fact("rate_bits_per_s")?, fact("ceil_bits_per_s")?);
+    let bursts = &changes.iter().find(|change| change.setting.name == BURSTS)?.to;
+    let (burst, cburst) = bursts.split_once(' ').unwrap_or((bursts, bursts));
+    let [rate, ceil] = [rate, ceil].map(|bits| short(bits, ["G", "M", "K", ""]));
+    Some(vec![
+        "[HierarchyTokenBucketClass]".into(),
+        format!("Parent={}", facts.text(&format!("class.{class}.parent")).ok()?),
+        format!("ClassId={class}"),
+        format!("Rate={rate}"),
+        format!("CeilRate={ceil}"),
+        format!("BufferBytes={burst}"),
+        format!("CeilBufferBytes={cburst}"),
+    ])
 }
 
 /// The command, with the host at which it belongs if that is not this one.
@@ -98,24 +160,31 @@ fn quoted(value: &str) -> String {
     if value.contains(' ') { format!("'{value}'") } else { value.to_owned() }
 }
 
-/// Whether a token bucket has only a rate, a burst and a limit.
-fn is_plain(seen: &Seen) -> bool {
+/// Whether the shaper is a token bucket that has only a rate, a burst and a limit.
+fn is_plain(seen: &Seen, shaper: &LocalShaper) -> bool {
     let facts = seen.sender.before;
     let none = |what: &str| facts.number(&format!("qdisc.{what}")).is_ok_and(|value| value == 0.0);
     let ethernet = facts.text("qdisc.link_layer").is_ok_and(|layer| layer == "ethernet");
-    facts.number("qdisc.peak_rate_bits_per_s").is_err()
+    bucket::is_tbf(shaper)
+        && facts.number("qdisc.peak_rate_bits_per_s").is_err()
         && none("overhead_bytes")
         && none("least_bytes")
         && ethernet
 }
 
-fn tbf_command(seen: &Seen, change: &Change) -> Option<String> {
+fn tbf_command(seen: &Seen, changes: &[Change]) -> Option<String> {
+    let (rate, burst, limit) = tbf_values(seen, changes)?;
+    let (device, rate) = (&seen.shaper()?.device, short(rate, ["gbit", "mbit", "kbit", "bit"]));
+    Some(format!("tc qdisc change dev {device} root tbf rate {rate} burst {burst} limit {limit}"))
+}
+
+/// Rate, bits per second, burst and limit of a token bucket after changes.
+fn tbf_values(seen: &Seen, changes: &[Change]) -> Option<(u64, String, String)> {
     let shaper = seen.shaper()?;
-    let (device, limit) = (&shaper.device, shaper.limit_bytes.value()?.0);
+    let value = |name: &str, now: &Known<Bytes>| {
+        let changed = changes.iter().find(|change| change.setting.name == name);
+        changed.map(|change| change.to.clone()).or(now.value().map(|now| now.0.to_string()))
+    };
     let rate = seen.sender.before.count("qdisc.rate_bits_per_s").ok()?;
-    Some(format!(
-        "tc qdisc change dev {device} root tbf rate {} burst {} limit {limit}",
-        short(rate),
-        change.to
-    ))
+    Some((rate, value(BURST, &shaper.burst_bytes)?, value(LIMIT, &shaper.limit_bytes)?))
 }

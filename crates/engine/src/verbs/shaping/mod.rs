@@ -15,7 +15,7 @@ use goodput_model::{
     Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, Shaping, ShapingTest,
 };
 use goodput_settings::to_keep;
-use goodput_shaping::{Configured, Timers, counts, explain, judge};
+use goodput_shaping::{Configured, Timers, counts, explain, judge, judge_tcp};
 
 use crate::control::credentials::Credentials;
 use crate::control::target::Target;
@@ -37,6 +37,8 @@ use train::{Sent, send_train};
 
 /// All traffic together, seconds.
 const TRAFFIC_S: f64 = 5.0;
+/// Shortest time in which TCP shows its rate on a slow path, seconds.
+const LEAST_TCP_S: f64 = 2.0;
 
 /// What to test.
 #[derive(Clone)]
@@ -88,7 +90,7 @@ pub async fn shaping(
     let mut router = Router::open(request, interrupt).await?;
     let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
     // A router that does not report its shaper ends the test before any traffic.
-    router::before(&mut router, request, &mut client).await?;
+    let at_begin = router::before(&mut router, request, &mut client).await?;
     let captures = Captures::start(&client, plan, &request.capture).await?;
     // Before any traffic: what it costs is not the timers'.
     let late = timers(request).await;
@@ -99,9 +101,10 @@ pub async fn shaping(
     };
     let train = with_second_flow(request, train, interrupt, listener).await?;
     listener(Event::Note { text: "measures TCP, which is what users have".into() });
-    let length = Length::Seconds(TRAFFIC_S - train.seconds);
+    let length = Length::Seconds(tcp_s(&train));
     let plan = Plan { length, ..plan.clone() };
     let before = router::before(&mut router, request, &mut client).await?;
+    let train = train.counted_at(at_begin.as_ref().zip(before.as_ref()));
     let measured = measure(&mut client, &plan, interrupt, listener).await;
     let at_router = router::since(&mut router, before, request, &mut client).await;
     client.leave().await;
@@ -109,7 +112,7 @@ pub async fn shaping(
     let runs = [train.captured, vec![CapturedRun::of(&mut measured)]].concat();
     let mut record = conclude(measured, &target.text, &request.started)?.record;
     captures.finish(&mut record, runs).await;
-    let record = explained(request, record, train.shaping, (late, at_router));
+    let record = explained(request, record, (train.shaping, train.is_foreign), (late, at_router));
     Ok(match &request.prove {
         Some(how) if !interrupt.is_raised() => {
             prove(request, how, record, interrupt, listener).await
@@ -118,18 +121,30 @@ pub async fn shaping(
     })
 }
 
+/// How long TCP sends, seconds: what is left after the train, and after what the queue that the train met holds. It is carried
+/// after the train, and again after TCP, which fills the queue as well.
+fn tcp_s(train: &Sent) -> f64 {
+    let queue = train.shaping.as_ref().ok().and_then(|train| train.queue.value());
+    let drains_s = queue.map_or(0.0, |queue| 2.0 * queue.longest_wait_s);
+    (TRAFFIC_S - train.seconds - drains_s).max(LEAST_TCP_S)
+}
+
 /// The record of TCP, with what the train shows and what explains it.
 fn explained(
     request: &ShapingRequest,
     record: Record,
-    train: Result<Shaping, Missing>,
+    (train, is_foreign): (Result<Shaping, Missing>, bool),
     (late, router): (Result<Timers, Missing>, Option<Result<RouterFacts, Missing>>),
 ) -> Record {
     let sender = sender(&record, late, router.as_ref());
     let tcp = tcp_rate(&record);
     let read = sender.as_ref().ok().zip(tcp.as_ref().ok());
     let counts = read.and_then(|(sender, tcp)| counts(sender, &request.configured, tcp.packet));
-    let test = judge(Configured { counts, ..request.configured }, train, tcp);
+    let configured = Configured { counts, ..request.configured };
+    let test = match train {
+        Err(why) if is_foreign => judge_tcp(configured, &why, tcp),
+        train => judge(configured, train, tcp),
+    };
     let mut test = explain(test, sender);
     let changed = test.changes.iter().map(|Change { setting, to, .. }| (setting, to.as_str()));
     test.permanent = to_keep(changed, |_| None);

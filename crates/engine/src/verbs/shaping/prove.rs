@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use goodput_model::{
-    Comparison, Length, Missing, NotProven, Plan, Record, Response, ShapingProof, ShapingTest,
+    Length, Missing, NotProven, Plan, Record, Response, ShapingProof, ShapingTest,
 };
 use goodput_remote::Hosts;
 use goodput_settings::to_keep;
-use goodput_shaping::{Question, Questions, proof, questions};
+use goodput_shaping::{Chosen, Question, Questions, Timers, chosen, proof, questions};
 
 use super::ShapingRequest;
 use super::sender_facts::sender;
@@ -67,15 +67,18 @@ pub(super) async fn prove(
 
 /// What to compare, or why there is nothing.
 fn in_question(test: &ShapingTest, record: &Record) -> Result<Questions, NotProven> {
-    let unknown = || Err(Missing::because("timers were watched before"));
     let not = |why: String, nothing_in_question| NotProven {
         why,
         not_permitted: false,
         nothing_in_question,
     };
-    let sender = sender(record, unknown(), None).map_err(|why| not(why.to_string(), false))?;
+    let sender = sender(record, unwatched(), None).map_err(|why| not(why.to_string(), false))?;
     let found = questions(test, &sender);
     if found.asked.is_empty() { Err(not(found.left_out.join("; "), true)) } else { Ok(found) }
+}
+
+fn unwatched() -> Result<Timers, Missing> {
+    Err(Missing::because("timers were watched before"))
 }
 
 async fn compared(
@@ -94,7 +97,12 @@ async fn compared(
     let goodput = record.result.goodput_bits_per_s.0;
     let mut found = proof(test, goodput, comparison, left_out);
     if let Some(arm) = found.gives {
-        keep(&mut found, comparison, arm, &asked);
+        let values = comparison.arms[arm].values.iter().zip(&comparison.arms[0].values);
+        let sender =
+            sender(record, unwatched(), None).map_err(|why| EngineError::Flow(why.to_string()))?;
+        keep(&mut found, values.map(|(value, base)| value != base), &asked, |wanted| {
+            chosen(test, &sender, wanted)
+        });
     }
     Ok((found, whole))
 }
@@ -133,11 +141,16 @@ fn comparison_of(
 }
 
 /// How to have the values of an arm, now and after a reboot.
-fn keep(found: &mut ShapingProof, comparison: &Comparison, arm: usize, asked: &[Question]) {
-    let values = comparison.arms[arm].values.iter().zip(&comparison.arms[0].values);
-    let changed: Vec<_> =
-        asked.iter().zip(values).filter(|(_, (value, base))| value != base).collect();
-    found.commands = changed.iter().filter_map(|(one, _)| one.command.clone()).collect();
-    let changed = changed.iter().map(|(one, (value, _))| (&one.setting, value.as_str()));
-    found.permanent = to_keep(changed, |_| None);
+fn keep(
+    found: &mut ShapingProof,
+    values: impl Iterator<Item = bool>,
+    asked: &[Question],
+    how: impl FnOnce(&[&Question]) -> Chosen,
+) {
+    let changed: Vec<&Question> =
+        asked.iter().zip(values).filter(|(_, is_other)| *is_other).map(|(one, _)| one).collect();
+    let Chosen { commands, networkd } = how(&changed);
+    (found.commands, found.networkd) = (commands, networkd);
+    let values = changed.iter().map(|one| (&one.setting, one.values[1].as_str()));
+    found.permanent = to_keep(values, |_| None);
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use goodput_model::{
     BitRate, Direction, ETHERNET_HEADER_BYTES, EndName, FlowSample, Length, MAX_ARRIVALS, Missing,
-    Plan, Shaping, SocketOptions, Transport,
+    Plan, Shaping, Snapshot, SocketOptions, Transport,
 };
 use goodput_shaping::{Sizes, Train};
 
@@ -47,13 +47,32 @@ pub(super) struct Sent {
     pub(super) captured: Vec<CapturedRun>,
     /// How long its traffic takes, seconds.
     pub(super) seconds: f64,
+    /// Number of calls that sent it, if that was counted.
+    pub(super) calls: Option<f64>,
+    /// Whether the far end is a program that can report on none.
+    pub(super) is_foreign: bool,
 }
 
 impl Sent {
     /// No train, of which something may have been sent.
     pub(super) fn none(request: &ShapingRequest, why: impl Into<Cow<'static, str>>) -> Self {
         let seconds = train_length_s(request);
-        Self { shaping: Err(Missing::because(why)), captured: Vec::new(), seconds }
+        let shaping = Err(Missing::because(why));
+        Self { shaping, captured: Vec::new(), seconds, calls: None, is_foreign: false }
+    }
+}
+
+impl Sent {
+    /// The same with the waits for its rate that a router's queueing discipline counted meanwhile, if one was asked before and
+    /// after.
+    pub(super) fn counted_at(mut self, router: Option<(&Snapshot, &Snapshot)>) -> Self {
+        if let (Ok(train), Some(calls), Some((before, after))) =
+            (&mut self.shaping, self.calls, router)
+        {
+            let waits = before.grown(after, "qdisc.overlimits");
+            train.rate_waits_per_call = waits.map(|waits| waits as f64 / calls).into();
+        }
+        self
     }
 }
 
@@ -65,10 +84,8 @@ pub(super) async fn send_train(
     listener: &mut Listener<'_>,
 ) -> Result<Sent, EngineError> {
     if !client.far_end().reports || !client.far_end().takes_any_plan {
-        return Ok(Sent::none(
-            request,
-            "only goodput reports when datagrams come, and another program answers there",
-        ));
+        let why = "only goodput reports when datagrams come, and another program answers there";
+        return Ok(Sent { seconds: 0.0, is_foreign: true, ..Sent::none(request, why) });
     }
     // Refused before the time is spent.
     let file = request.times.as_deref().map(begin_times).transpose()?;
@@ -92,9 +109,11 @@ pub(super) async fn send_train(
         let text = format!("the times of datagrams were not written to the end: {why}");
         listener(Event::Note { text });
     }
+    let calls = train.as_ref().ok().map(|train| train.sent as f64 / train.batch);
     let shaping = train.and_then(|train| goodput_shaping::shaping(&train));
     let captured = vec![CapturedRun::of(&mut measurement)];
-    Ok(Sent { shaping, captured, seconds: train_length_s(request) })
+    let seconds = train_length_s(request);
+    Ok(Sent { shaping, captured, seconds, calls, is_foreign: false })
 }
 
 /// The file for the times of datagrams.
