@@ -8,6 +8,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use goodput_model::{Record, plain_char};
 use goodput_store::{RecordError, Store, read_record};
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 
 use crate::exit::Exit;
 use crate::report::style::plain;
@@ -23,14 +24,10 @@ pub fn run(store: &Store, files: &[PathBuf]) -> Result<Exit> {
     let mut new = 0;
     for record in &records {
         let (started, target) = (&record.started, plain(&record.target));
-        match known(store, record)? {
-            Some(id) => screen::line(format_args!("{id} is {target} of {started} already"))?,
-            None => {
-                let id = store.add(record)?;
-                new += 1;
-                screen::line(format_args!("{id} is {target} of {started}"))?;
-            }
-        }
+        let (id, is_new) = keep(store, record)?;
+        new += usize::from(is_new);
+        let already = if is_new { "" } else { " already" };
+        screen::line(format_args!("{id} is {target} of {started}{already}"))?;
     }
     if records.len() > 1 {
         let there = records.len() - new;
@@ -115,6 +112,20 @@ fn plain_json(json: &str) -> String {
     clean
 }
 
+/// Keeps a record unless the history has it. Returns its number, and whether it is new.
+fn keep(store: &Store, record: &Record) -> Result<(i64, bool)> {
+    if let Some(id) = known(store, record)? {
+        return Ok((id, false));
+    }
+    // Another import may have the same record at this moment: the first one keeps it, and both get its number.
+    let key = format!("content-{}", hex(&Sha256::digest(record.to_json()?)));
+    Ok((store.add_once(record, &key)?, true))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The number of the same record in the history.
 pub fn known(store: &Store, record: &Record) -> Result<Option<i64>> {
     let same = |id: &i64| store.get(*id).is_ok_and(|other| other == *record);
@@ -123,6 +134,10 @@ pub fn known(store: &Store, record: &Record) -> Result<Option<i64>> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Barrier;
+    use std::thread;
+
     use super::*;
 
     const ONE: &str = include_str!("../../report/example/record.json");
@@ -185,5 +200,24 @@ mod tests {
             run(&store, &[file.clone(), file.clone()]).unwrap();
         }
         assert_eq!(store.list(10).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn imports_at_the_same_time_keep_a_record_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("history.db");
+        let record = of_text(ONE).unwrap().remove(0);
+        let all = Barrier::new(4);
+        let import = || {
+            let store = Store::open(&place).unwrap();
+            all.wait();
+            keep(&store, &record).unwrap().0
+        };
+        let ids: BTreeSet<i64> = thread::scope(|scope| {
+            let imports: Vec<_> = (0..4).map(|_| scope.spawn(import)).collect();
+            imports.into_iter().map(|import| import.join().unwrap()).collect()
+        });
+        assert_eq!(ids.len(), 1);
+        assert_eq!(Store::open(&place).unwrap().list(10).unwrap().len(), 1);
     }
 }
