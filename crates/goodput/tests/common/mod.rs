@@ -72,6 +72,8 @@ impl Home {
             .env("XDG_DATA_HOME", self.path())
             .env("XDG_CONFIG_HOME", self.path())
             .env("GOODPUT_STATE_DIR", self.path().join("state"))
+            // Watches of other tests are not waited for.
+            .env("GOODPUT_LINE", self.path().file_name().unwrap_or_default())
             .env_remove("GOODPUT_TOKEN_FILE")
             .env_remove("GOODPUT_KEY_FILE")
             .env_remove("RUST_LOG")

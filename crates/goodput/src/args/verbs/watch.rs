@@ -13,8 +13,8 @@ use crate::args::values::{address, time};
 /// What the longer help adds.
 const MORE: &str = "\
 Schedule: each target has one test in every --every, at a random time within its part of it. Tests of one watch never \
-run at once, and neither do tests of two watches of the same user on this host. Other watchers of the same target meet \
-it only by chance. The schedule needs no wall clock, so a clock that steps and daylight saving time don't disturb it.
+run at once, and neither do tests of two watches on this host, whoever runs them. Watches on different hosts meet at a \
+target only by chance, and not at all at a server with --exclusive. The schedule needs no wall clock, so a clock that steps and daylight saving time don't disturb it.
 
 Budget: the tests of all targets share it. goodput makes them as small as it takes, and counts the bytes of their IP \
 packets in both directions. When the budget of the last 24 hours is used up, goodput says so and does not test. The \
@@ -72,6 +72,11 @@ pub struct WatchScheduleArgs {
     #[arg(long, value_name = "TIME", value_parser = time::seconds, default_value = "10s", conflicts_with = "time",
           hide_short_help = true)]
     pub max_time: f64,
+    /// Take turns only with watches of this host that name the same line
+    ///
+    /// For a host with several lines: tests over different ones may run at once.
+    #[arg(long, value_name = "NAME", env = "GOODPUT_LINE", hide_short_help = true)]
+    pub line: Option<String>,
     /// Delete results of watches that are older than this, like 90d [default: keep all]
     #[arg(long, value_name = "AGE", value_parser = time::age)]
     pub keep: Option<f64>,

@@ -104,7 +104,7 @@ impl<'a> Watch<'a> {
             paths.push(path);
         }
         let program = args.output.notify.as_deref().map(Program::new).transpose()?;
-        let host = HostTurn::open()?;
+        let host = HostTurn::over(args.schedule.line.as_deref())?;
         let metrics = args.output.metrics.map(|_| Metrics::new(args.schedule.budget));
         let began = Instant::now();
         let (openings, deleted) = (history.openings(), None);

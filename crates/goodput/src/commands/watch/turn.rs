@@ -1,52 +1,50 @@
-//! One test at a time on this host: watches of the same user take turns.
+//! One test at a time on this host: watches take turns, whoever their users are.
+//!
+//! The right to test is a name among the abstract Unix sockets of the network namespace (unix(7)), which one process at a time
+//! can have. It needs no file that users would have to share, and is free as soon as its process has ended, however it ended.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::Path;
-use std::sync::Arc;
+use std::io::ErrorKind;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use goodput_engine::Interrupt;
 use tokio::time::sleep;
 
-/// Name of the file that a testing watch locks, where the history usually is.
-const LOCK: &str = "watch.lock";
-/// Longest time between two looks at the lock; each time is random, so that two that wait don't wait for each other.
+/// The name that a testing watch has.
+const NAME: &str = "goodput-watch";
+/// Longest time between two looks at the name; each time is random, so that two that wait don't wait for each other.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The right to test, which one watch at a time has.
-pub struct HostTurn(Arc<File>);
+pub struct HostTurn(SocketAddr);
 
 /// Has the right until it is dropped.
-pub struct Held(Arc<File>);
+pub struct Held {
+    _socket: UnixDatagram,
+}
 
 impl HostTurn {
-    /// Opens the file of the lock.
-    pub fn open() -> Result<Self> {
-        Self::at(&goodput_store::default_path()?.with_file_name(LOCK))
-    }
-
-    fn at(path: &Path) -> Result<Self> {
-        // The history itself may be elsewhere.
-        if let Some(folder) = path.parent() {
-            let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-            made.with_context(|| format!("can't make {}", folder.display()))?;
-        }
-        let file =
-            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
-        Ok(Self(Arc::new(file.with_context(|| format!("can't make {}", path.display()))?)))
+    /// The right to test over the line of this name, or over those without a name.
+    pub fn over(line: Option<&str>) -> Result<Self> {
+        let name = format!("{NAME}/{}", line.unwrap_or_default());
+        let address = SocketAddr::from_abstract_name(&name);
+        Ok(Self(address.with_context(|| format!("--line: no socket can be named {name}"))?))
     }
 
     /// Waits for the right, at most as long as `patience`; `None` without it.
     pub async fn take(&self, patience: Duration, interrupt: &Interrupt) -> Result<Option<Held>> {
         let began = Instant::now();
         loop {
-            match self.0.try_lock() {
-                Ok(()) => return Ok(Some(Held(Arc::clone(&self.0)))),
-                Err(TryLockError::WouldBlock) if began.elapsed() < patience => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(why)) => return Err(why).context("can't lock watch.lock"),
+            match UnixDatagram::bind_addr(&self.0) {
+                Ok(socket) => return Ok(Some(Held { _socket: socket })),
+                Err(why) if why.kind() != ErrorKind::AddrInUse => {
+                    return Err(why)
+                        .context("can't take the turn to test (an abstract Unix socket)");
+                }
+                Err(_) if began.elapsed() >= patience => return Ok(None),
+                Err(_) => {}
             }
             tokio::select! {
                 () = sleep(LOOK.mul_f64(rand::random())) => {}
@@ -56,30 +54,31 @@ impl HostTurn {
     }
 }
 
-impl Drop for Held {
-    fn drop(&mut self) {
-        if let Err(why) = self.0.unlock() {
-            tracing::debug!("can't unlock {LOCK}: {why}");
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn two_watches_of_a_user_never_test_at_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let [one, other] = [(); 2].map(|()| HostTurn::at(&folder.path().join(LOCK)).unwrap());
+    fn take(host: &HostTurn) -> Option<Held> {
         let (_raise, interrupt) = goodput_engine::interrupt();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let take =
-            |host: &HostTurn| runtime.block_on(host.take(Duration::ZERO, &interrupt)).unwrap();
+        runtime.block_on(host.take(Duration::ZERO, &interrupt)).unwrap()
+    }
+
+    #[test]
+    fn two_watches_never_test_over_one_line_at_once() {
+        let line = format!("test-{}", std::process::id());
+        let [one, other] = [(); 2].map(|()| HostTurn::over(Some(&line)).unwrap());
         let held = take(&one);
         assert!(held.is_some());
         assert!(take(&other).is_none());
+        let apart = HostTurn::over(Some(&format!("{line}-apart"))).unwrap();
+        assert!(take(&apart).is_some(), "it shares nothing with the line that is in use");
         drop(held);
         assert!(take(&other).is_some());
+    }
+
+    #[test]
+    fn a_name_that_no_socket_can_have_is_refused() {
+        assert!(HostTurn::over(Some(&"x".repeat(200))).is_err());
     }
 }
