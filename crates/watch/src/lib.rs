@@ -24,6 +24,7 @@ mod schedule;
 mod series;
 mod shift;
 mod since;
+mod step;
 
 pub use budget::{Budget, UsedUp};
 pub use chart::Chart;
@@ -34,3 +35,4 @@ pub use retention::newest_to_delete;
 pub use schedule::{Schedule, Turn};
 pub use series::Series;
 pub use since::{Difference, Differences, differences};
+pub use step::Step;

@@ -15,6 +15,7 @@ use crate::noise::Noise;
 use crate::ranks::{place, probability, standard_sum};
 use crate::rhythm::{Rhythm, Seen};
 use crate::shift::shift;
+use crate::step::Step;
 
 /// Time measured before a change can be found, days: with less, a rhythm looks like a change.
 pub const LEARNING_DAYS: f64 = 2.0;
@@ -70,6 +71,13 @@ pub struct Change {
     pub ratio: Estimate,
     /// Probability that tests of an unchanged path differ as much, for one window.
     pub probability: f64,
+}
+
+impl Change {
+    /// Its size alone.
+    pub fn step(&self) -> Step {
+        Step { at_s: self.first_since.at_s, ratio: self.ratio }
+    }
 }
 
 /// The chart of one path, by one clock.

@@ -1,8 +1,8 @@
 //! The changes of a path: what the chart found, with what else changed, and what the history has of it.
 
-use goodput_model::{BitRate, Record};
+use goodput_model::{BitRate, Estimate, Record};
 use goodput_store::{Store, StoreError, Tested, ToldChange};
-use goodput_watch::{Change, Point, differences};
+use goodput_watch::{Change, Point, Step, differences};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -65,7 +65,30 @@ pub fn explained(target: &str, [before, since]: &[Vec<Record>; 2], change: &Chan
         limit_before: found.before,
         limit_since: found.since,
         changed: found.changed,
+        takes_back: None,
     }
+}
+
+/// When the change began that `newest` takes back; none if it takes none back. `told` are those before it, the oldest first.
+/// One that took one back itself is no change that another could take back.
+pub fn taken_back(told: &[Changed], newest: &Changed) -> Option<String> {
+    let of_target =
+        |change: &&Changed| change.target == newest.target && change.since < newest.since;
+    let last = told.iter().rfind(of_target).filter(|last| last.takes_back.is_none())?;
+    step(newest)?.takes_back(&step(last)?).then(|| last.since.clone())
+}
+
+fn step(change: &Changed) -> Option<Step> {
+    let at = change.since.parse::<Timestamp>().ok()?;
+    let ratio = |percent: f64| 1.0 + percent / 100.0;
+    Some(Step {
+        at_s: at.as_second() as f64,
+        ratio: Estimate {
+            value: ratio(change.percent),
+            low: ratio(change.low_percent),
+            high: ratio(change.high_percent),
+        },
+    })
 }
 
 /// A test of the history as the chart sees it.
@@ -84,4 +107,43 @@ pub fn point(id: i64, started: &str, goodput: BitRate) -> Option<Point> {
         day_share: minutes / MINUTES_OF_A_DAY,
         goodput: goodput.0,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(since: &str, percent: f64, takes_back: Option<&str>) -> Changed {
+        Changed {
+            at: since.into(),
+            target: "nas".into(),
+            since: since.into(),
+            tests: 8,
+            percent,
+            low_percent: percent - 2.0,
+            high_percent: percent + 2.0,
+            p_value: 1e-9,
+            record_before: 1,
+            record_since: 9,
+            before_bits_per_s: BitRate(1e9),
+            since_bits_per_s: BitRate(1e9),
+            limit_before: None,
+            limit_since: None,
+            changed: Vec::new(),
+            takes_back: takes_back.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_change_takes_back_the_last_one_of_its_target() {
+        let (monday, tuesday) = ("2026-11-23T09:00:00Z", "2026-11-24T09:00:00Z");
+        let drop = changed(monday, -10.0, None);
+        let rise = changed(tuesday, 11.1, None);
+        assert_eq!(taken_back(&[drop.clone()], &rise), Some(monday.into()));
+        assert_eq!(taken_back(&[], &rise), None);
+        let other = Changed { target: "nas2".into(), ..drop.clone() };
+        assert_eq!(taken_back(&[drop.clone(), other], &rise), Some(monday.into()));
+        let back = changed("2026-11-23T20:00:00Z", -10.0, Some(monday));
+        assert_eq!(taken_back(&[drop, back], &rise), None, "a path that goes up and down");
+    }
 }

@@ -166,6 +166,9 @@ pub struct Changed {
     pub limit_since: Option<Limit>,
     /// What else changed.
     pub changed: Vec<Difference>,
+    /// If the path is as before an earlier change again, when the first test after that began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes_back: Option<String>,
 }
 
 /// The event for a person, in lines, with times of this host's zone.
@@ -267,11 +270,18 @@ fn tested(test: &Tested, zone: &TimeZone) -> String {
 
 fn changed(change: &Changed, zone: &TimeZone) -> String {
     let Changed { at, target, since, tests, percent, low_percent, high_percent, .. } = change;
+    let since = named(since, at, zone);
+    let what = match &change.takes_back {
+        Some(earlier) => {
+            let earlier = named(earlier, at, zone);
+            format!("since {since} the path is as before {earlier} again: {}", amount(*percent))
+        }
+        None => bad(format!("since {since} the path gives {}", amount(*percent))),
+    };
     let mut text = format!(
-        "{}  {}  {} ({low_percent:+.0} to {high_percent:+.0} %, {tests} tests)\n",
+        "{}  {}  {what} ({low_percent:+.0} to {high_percent:+.0} %, {tests} tests)\n",
         minute(at, zone),
         plain(target),
-        bad(format!("since {} the path gives {}", named(since, at, zone), amount(*percent)))
     );
     line(&mut text, "before", &side(change.before_bits_per_s, change.limit_before.as_ref()));
     line(&mut text, "since", &side(change.since_bits_per_s, change.limit_since.as_ref()));
@@ -287,7 +297,8 @@ fn changed(change: &Changed, zone: &TimeZone) -> String {
 /// A change for a page in a browser.
 pub fn for_a_page(change: &Changed) -> PathChange {
     let Changed { percent, low_percent, high_percent, tests, .. } = change;
-    let amount = amount(*percent);
+    let again = if change.takes_back.is_some() { "as before again: " } else { "" };
+    let amount = format!("{again}{}", amount(*percent));
     PathChange {
         since: change.since.clone(),
         amount: format!("{amount} ({low_percent:+.0} to {high_percent:+.0} %, {tests} tests)"),
@@ -380,6 +391,7 @@ mod tests {
                 before: "Linux 6.1".into(),
                 since: "Linux 6.12\u{1b}[2J".into(),
             }],
+            takes_back: None,
         }
     }
 
@@ -400,6 +412,16 @@ mod tests {
         assert!(text.contains("goodput history 811 819"), "{text}");
         let alone = Changed { changed: vec![], ..change() };
         assert!(printed(&Event::Changed(alone.into())).contains("nothing else"));
+    }
+
+    #[test]
+    fn a_change_that_takes_one_back_is_said_as_that() {
+        let earlier = "2026-11-23T09:00:00Z";
+        let back = Changed { takes_back: Some(earlier.into()), percent: 69.5, ..change() };
+        let text = printed(&Event::Changed(back.into()));
+        let day = named(earlier, "2026-11-27T15:20:00Z", &TimeZone::system());
+        assert!(text.contains(&format!("the path is as before {day} again: 70 % more")), "{text}");
+        assert!(!text.contains("the path gives"), "{text}");
     }
 
     #[test]

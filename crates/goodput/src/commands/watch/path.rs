@@ -272,10 +272,15 @@ impl Path {
         self.records.push(id);
         let change = self.chart.push(test)?;
         let ids = path_changes::around(&self.records, &change);
-        let read = |store: &Store| Ok(ids.map(|ids| path_changes::read(store, &ids)));
-        // Without them, it is not known what changed with it.
-        let records = history.ask(read).await.unwrap_or_default();
-        let changed = path_changes::explained(&self.text, &records, &change);
+        let target = self.text.clone();
+        let read = move |store: &Store| {
+            let records = ids.map(|ids| path_changes::read(store, &ids));
+            Ok((records, path_changes::all(store, &target).unwrap_or_default()))
+        };
+        // Without them, it is not known what changed with it, nor what it takes back.
+        let (records, told) = history.ask(read).await.unwrap_or_default();
+        let mut changed = path_changes::explained(&self.text, &records, &change);
+        changed.takes_back = path_changes::taken_back(&told, &changed);
         // Numbers and texts: to write them can't fail.
         let event = serde_json::to_string(&changed).unwrap_or_default();
         let told = ToldChange { target: self.text.clone(), event };
