@@ -41,5 +41,5 @@ pub use verbs::probe;
 pub use verbs::shaping::{
     ClassMark, ClassRequest, ProveRequest, RouterRequest, ShapingRequest, shaping,
 };
-pub use verbs::top::{ConnectionGroup, ConnectionWatch, Summary, WantedConnections};
+pub use verbs::top::{ConnectionWatch, Summary, WantedConnections};
 pub use verbs::tune::{Keepable, TuneRequest, tune};

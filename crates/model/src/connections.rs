@@ -1,12 +1,13 @@
 //! What the TCP connections of a host did between two readings.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::account::AccountPart;
+use crate::account::{AccountPart, Limiter};
 use crate::known::Known;
+use crate::place::Place;
 use crate::sample::Role;
 use crate::units::BitRate;
 
@@ -55,6 +56,47 @@ pub struct Program {
     pub pid: u32,
     /// Name of the process; the kernel cuts it to 15 bytes.
     pub name: String,
+}
+
+/// What the connections that were not idle did over some time, all together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectionSummary {
+    /// Time of the last reading, RFC 3339, UTC.
+    pub at: String,
+    /// Time that is summed up, seconds.
+    pub seconds: f64,
+    /// By what limited them, the longest first.
+    pub by_limiter: Vec<ConnectionGroup>,
+    /// By peer, the fastest first.
+    pub by_peer: Vec<ConnectionGroup>,
+}
+
+/// Connections with a limiter or a peer in common.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectionGroup {
+    /// The peer that they have in common, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<IpAddr>,
+    /// What limited them longest; absent if that is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<HeldBy>,
+    /// Most of them at one reading.
+    pub connections: usize,
+    /// Mean of their payload in both directions, all together, bits per second.
+    pub bits_per_s: BitRate,
+    /// Share of the time of all connections that is theirs, 0 to 1.
+    pub share: f64,
+}
+
+/// What limited connections, and where it is.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub struct HeldBy {
+    /// What limited them.
+    pub limiter: Limiter,
+    /// Where it is: this host is near.
+    pub end: Place,
 }
 
 impl ConnectionActivity {

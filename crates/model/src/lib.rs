@@ -85,7 +85,9 @@ pub use comparison::{
     ArmResult, Comparison, DoseCurve, FactorEffect, FilesAlone, ResponseResult, Trial,
 };
 pub use connection::Connection;
-pub use connections::{ConnectionActivity, Connections, Program};
+pub use connections::{
+    ConnectionActivity, ConnectionGroup, ConnectionSummary, Connections, HeldBy, Program,
+};
 pub use dscp::{dscp_named, dscp_typed};
 pub use effect::{Difference, Effect, Judgement};
 pub use end::{End, Host, OwnClock};

@@ -1,8 +1,8 @@
 //! The tables of `goodput top`.
 
-use goodput_engine::{ConnectionGroup, Summary};
 use goodput_model::{
-    AccountPart, ConnectionActivity, Connections, Known, Limiter, Place, Role, Seconds,
+    AccountPart, ConnectionActivity, ConnectionGroup, ConnectionSummary, Connections, HeldBy,
+    Known, Role, Seconds,
 };
 
 use super::table::Table;
@@ -141,26 +141,27 @@ fn limited_by(connection: &ConnectionActivity, seconds: f64) -> String {
 }
 
 /// What limited the connections, and the busiest peers.
-pub fn summary(summary: &Summary) -> String {
+pub fn summary(summary: &ConnectionSummary) -> String {
     let mut by_limiter = Table::new(&["limited by", "share of time", "connections", "rate"]);
-    for group in summary.by_limiter() {
-        by_limiter.row(&row(held_by(group.key), &group).each_ref().map(String::as_str));
+    for group in &summary.by_limiter {
+        by_limiter.row(&row(held_by(group.held_by), group).each_ref().map(String::as_str));
     }
     let mut by_peer = Table::new(&["peer", "share of time", "connections", "rate", "limited by"]);
-    for group in summary.by_peer().into_iter().take(MAX_PEERS) {
-        let [peer, share, connections, rate] = row(group.key.to_string(), &group);
+    for group in summary.by_peer.iter().take(MAX_PEERS) {
+        let peer = group.peer.map_or(UNKNOWN.into(), |peer| peer.to_string());
+        let [peer, share, connections, rate] = row(peer, group);
         by_peer.row(&[&peer, &share, &connections, &rate, &held_by(group.held_by)]);
     }
     format!("{}\n{}", by_limiter.text(), by_peer.text())
 }
 
-fn row<K>(name: String, group: &ConnectionGroup<K>) -> [String; 4] {
+fn row(name: String, group: &ConnectionGroup) -> [String; 4] {
     let share = format!("{:.0} %", group.share * 100.0);
-    [name, share, group.connections.to_string(), group.rate.to_string()]
+    [name, share, group.connections.to_string(), group.bits_per_s.to_string()]
 }
 
-fn held_by(held_by: Option<(Limiter, Place)>) -> String {
-    held_by.map_or("unknown".into(), |(limiter, end)| limiter.at(end))
+fn held_by(held_by: Option<HeldBy>) -> String {
+    held_by.map_or("unknown".into(), |by| by.limiter.at(by.end))
 }
 
 #[cfg(test)]

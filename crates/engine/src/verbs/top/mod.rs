@@ -14,7 +14,7 @@ use std::time::Instant;
 use goodput_kernel::{ForeignSocket, SocketFilter, foreign_sockets};
 use goodput_model::{ConnectionActivity, Connections};
 
-pub use summary::{ConnectionGroup, Summary};
+pub use summary::Summary;
 pub use wanted::WantedConnections;
 
 use crate::error::EngineError;

@@ -1,35 +1,20 @@
-//! What limited the connections over the last minute, all together and by peer.
+//! What limited the connections over the last time, all together and by peer.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-use goodput_model::{BitRate, ConnectionActivity, Connections, Limiter, Place};
+use goodput_model::{
+    AccountPart, BitRate, ConnectionActivity, ConnectionGroup, ConnectionSummary, Connections,
+    HeldBy,
+};
 
-/// How far back it goes, seconds.
-const SUMMARY_S: f64 = 60.0;
-
-/// A limiter and its place; `None` if unknown.
-type HeldBy = Option<(Limiter, Place)>;
-
-/// The looks of the last minute, summed up. Idle connections don't count.
-#[derive(Debug, Default)]
+/// The looks of the last time, summed up. Idle connections don't count.
+#[derive(Debug)]
 pub struct Summary {
+    over_s: f64,
+    /// Of the last look.
+    at: String,
     looks: VecDeque<Look>,
-}
-
-/// Connections with something in common.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ConnectionGroup<K> {
-    /// What they have in common.
-    pub key: K,
-    /// Most of its connections at one look.
-    pub connections: usize,
-    /// Mean of their payload per second, all together and in both directions.
-    pub rate: BitRate,
-    /// What limited them longest.
-    pub held_by: HeldBy,
-    /// Share of the time of all active connections that is theirs, 0 to 1.
-    pub share: f64,
 }
 
 /// One look.
@@ -37,21 +22,28 @@ pub struct ConnectionGroup<K> {
 struct Look {
     seconds: f64,
     by_peer: BTreeMap<IpAddr, Tally>,
-    by_limiter: BTreeMap<HeldBy, Tally>,
+    by_limiter: BTreeMap<Option<HeldBy>, Tally>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Tally {
     connections: usize,
     bits: f64,
-    held_s: BTreeMap<HeldBy, f64>,
+    held_s: BTreeMap<Option<HeldBy>, f64>,
 }
 
 impl Summary {
-    /// Adds a look, and drops those that are more than a minute old.
+    /// Of the last so many seconds.
+    pub fn over(seconds: f64) -> Self {
+        Self { over_s: seconds, at: String::new(), looks: VecDeque::new() }
+    }
+
+    /// Adds a look, and drops those that begin before the time that is summed up.
     pub fn enter(&mut self, seen: &Connections) {
+        self.at.clone_from(&seen.at);
         self.looks.push_back(Look::of(seen));
-        while self.looks.len() > 1 && self.seconds() > SUMMARY_S {
+        while self.looks.front().is_some_and(|first| self.seconds() - first.seconds >= self.over_s)
+        {
             self.looks.pop_front();
         }
     }
@@ -61,24 +53,20 @@ impl Summary {
         self.looks.iter().map(|look| look.seconds).sum()
     }
 
-    /// By what limited them, the longest first.
-    pub fn by_limiter(&self) -> Vec<ConnectionGroup<HeldBy>> {
-        let mut groups = self.groups(|look| &look.by_limiter);
-        groups.sort_by(|a, b| b.share.total_cmp(&a.share));
-        groups
-    }
-
-    /// By peer, the fastest first.
-    pub fn by_peer(&self) -> Vec<ConnectionGroup<IpAddr>> {
-        let mut groups = self.groups(|look| &look.by_peer);
-        groups.sort_by(|a, b| b.rate.0.total_cmp(&a.rate.0));
-        groups
+    /// What the looks show together.
+    pub fn now(&self) -> ConnectionSummary {
+        let mut by_limiter = self.groups(|look| &look.by_limiter, |_| None);
+        by_limiter.sort_by(|a, b| b.share.total_cmp(&a.share));
+        let mut by_peer = self.groups(|look| &look.by_peer, Some);
+        by_peer.sort_by(|a, b| b.bits_per_s.0.total_cmp(&a.bits_per_s.0));
+        ConnectionSummary { at: self.at.clone(), seconds: self.seconds(), by_limiter, by_peer }
     }
 
     fn groups<K: Ord + Copy>(
         &self,
         by: impl Fn(&Look) -> &BTreeMap<K, Tally>,
-    ) -> Vec<ConnectionGroup<K>> {
+        peer: impl Fn(K) -> Option<IpAddr>,
+    ) -> Vec<ConnectionGroup> {
         let mut tallies: BTreeMap<K, Tally> = BTreeMap::new();
         for (key, tally) in self.looks.iter().flat_map(by) {
             tallies.entry(*key).or_default().add(tally);
@@ -88,9 +76,9 @@ impl Summary {
         let group = |(key, tally): (K, Tally)| {
             let longest = tally.held_s.iter().max_by(|a, b| a.1.total_cmp(b.1))?;
             Some(ConnectionGroup {
-                key,
+                peer: peer(key),
                 connections: tally.connections,
-                rate: BitRate(tally.bits / seconds),
+                bits_per_s: BitRate(tally.bits / seconds),
                 held_by: *longest.0,
                 share: tally.held_s.values().sum::<f64>() / active_s,
             })
@@ -132,10 +120,10 @@ impl Tally {
 }
 
 /// What limited a connection, and for how long: all of the time together.
-fn held_s(connection: &ConnectionActivity, seconds: f64) -> Vec<(HeldBy, f64)> {
+fn held_s(connection: &ConnectionActivity, seconds: f64) -> Vec<(Option<HeldBy>, f64)> {
     let parts = connection.limits.value().map_or(&[][..], Vec::as_slice);
-    let mut held: Vec<(HeldBy, f64)> =
-        parts.iter().map(|part| (Some((part.limiter, part.end)), part.seconds)).collect();
+    let mut held: Vec<(Option<HeldBy>, f64)> =
+        parts.iter().map(|part| (held_by(part), part.seconds)).collect();
     let known_s: f64 = parts.iter().map(|part| part.seconds).sum();
     let unknown_s = seconds - known_s;
     // What is not all of the time only because of rounding is all of it.
@@ -145,10 +133,14 @@ fn held_s(connection: &ConnectionActivity, seconds: f64) -> Vec<(HeldBy, f64)> {
     held
 }
 
+fn held_by(part: &AccountPart) -> Option<HeldBy> {
+    Some(HeldBy { limiter: part.limiter, end: part.end })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{AccountPart, Known, Role};
+    use goodput_model::{Known, Limiter, Place, Role};
 
     fn connection(
         port: u16,
@@ -182,7 +174,7 @@ mod tests {
 
     #[test]
     fn connections_are_grouped_by_limiter_and_by_peer() {
-        let mut summary = Summary::default();
+        let mut summary = Summary::over(60.0);
         let window = Some(Limiter::ReceiveWindow);
         for _ in 0..2 {
             summary.enter(&look(vec![
@@ -192,23 +184,24 @@ mod tests {
                 connection(4, "10.0.0.4:81", 0.0, None),
             ]));
         }
-        let by_limiter = summary.by_limiter();
+        let ConnectionSummary { by_limiter, by_peer, .. } = summary.now();
         assert_eq!(by_limiter.len(), 2, "{by_limiter:?}");
         let first = &by_limiter[0];
         assert_eq!(
-            (first.key, first.connections),
-            (Some((Limiter::ReceiveWindow, Place::Path)), 2)
+            (first.held_by, first.connections),
+            (Some(HeldBy { limiter: Limiter::ReceiveWindow, end: Place::Path }), 2)
         );
-        assert!((first.share - 2.0 / 3.0).abs() < 1e-9 && (first.rate.0 - 30e6).abs() < 1.0);
-        let peers: Vec<_> = summary.by_peer().iter().map(|group| group.key.to_string()).collect();
+        assert!((first.share - 2.0 / 3.0).abs() < 1e-9 && (first.bits_per_s.0 - 30e6).abs() < 1.0);
+        let peers: Vec<_> = by_peer.iter().map(|group| group.peer.unwrap().to_string()).collect();
         assert_eq!(peers, ["10.0.0.3", "10.0.0.2"], "an idle one is none");
     }
 
     #[test]
     fn only_the_last_minute_counts() {
-        let mut summary = Summary::default();
+        let mut summary = Summary::over(60.0);
         (0..100).for_each(|_| summary.enter(&look(Vec::new())));
         assert!((summary.seconds() - 60.0).abs() < 1e-9);
-        assert!(summary.by_peer().is_empty() && summary.by_limiter().is_empty());
+        let now = summary.now();
+        assert!(now.by_peer.is_empty() && now.by_limiter.is_empty());
     }
 }

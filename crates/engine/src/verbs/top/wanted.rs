@@ -1,15 +1,14 @@
 //! Which connections to list.
 
-use std::net::IpAddr;
-
 use goodput_kernel::ForeignSocket;
 use goodput_model::ConnectionActivity;
+use ipnet::IpNet;
 
 /// Which connections to list: those that fit everything that is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WantedConnections {
-    /// Address of the peer.
-    pub peer: Option<IpAddr>,
+    /// The network in which the peer is; of one address, all of its bits count.
+    pub peer: Option<IpNet>,
     /// Port at either end.
     pub port: Option<u16>,
     /// Id or name of the process.
@@ -18,7 +17,7 @@ pub struct WantedConnections {
 
 impl WantedConnections {
     pub(super) fn takes_socket(&self, socket: &ForeignSocket) -> bool {
-        self.peer.is_none_or(|peer| peer.to_canonical() == socket.peer.ip())
+        self.peer.is_none_or(|peer| peer.contains(&socket.peer.ip()))
     }
 
     pub(super) fn takes(&self, connection: &ConnectionActivity) -> bool {

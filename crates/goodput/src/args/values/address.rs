@@ -1,15 +1,19 @@
-//! An IP address.
+//! An IP address, or several.
 
 use std::net::{IpAddr, SocketAddr};
 
+use ipnet::IpNet;
+
 use super::unfit;
 
-/// An IPv4 or IPv6 address.
+/// An address, which is a network of one, or a network by its prefix.
 ///
 /// # Errors
 /// A sentence that says what to write instead.
-pub fn ip(text: &str) -> Result<IpAddr, String> {
-    text.parse().map_err(|_| unfit(text, "an IP address", "it like 192.0.2.1 or 2001:db8::1"))
+pub fn network(text: &str) -> Result<IpNet, String> {
+    let like = "it like 192.0.2.1, 2001:db8::1 or 192.0.2.0/24";
+    let one = text.parse().map(|address: IpAddr| IpNet::from(address.to_canonical()));
+    one.or_else(|_| text.parse()).map_err(|_| unfit(text, "an address or a network", like))
 }
 
 /// An address with a port.

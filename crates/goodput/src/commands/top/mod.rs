@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anstream::adapter::strip_str;
 use anyhow::Result;
 use goodput_engine::{ConnectionWatch, EngineError, Interrupt, Summary};
-use goodput_model::Connections;
+use goodput_model::{Connections, Seconds};
 use ratatui::crossterm::event::{self, Event as Input, KeyEvent, KeyEventKind};
 use ratatui::layout::{Constraint, Layout};
 use ratatui::style::Stylize;
@@ -58,9 +58,9 @@ impl View {
         let (order, idle, summed_up) = (args.sort, args.idle, args.summary);
         Self {
             watch: ConnectionWatch::new(args.wanted()),
-            summary: Summary::default(),
+            summary: Summary::over(args.over),
             seen: None,
-            look: Look { order, idle, summed_up, ..Look::default() },
+            look: Look { order, idle, summed_up, filter: args.filter.clone(), ..Look::default() },
             page: 0,
             text: String::new(),
         }
@@ -94,7 +94,15 @@ impl View {
 
     fn print(&self, json: bool) -> io::Result<()> {
         match &self.seen {
-            Some(seen) if json => screen::line(serde_json::to_string(seen)?),
+            Some(_) if json && self.look.summed_up => {
+                screen::line(serde_json::to_string(&self.summary.now())?)
+            }
+            Some(seen) if json => {
+                let chosen = top::chosen(seen, self.look.order, true, &self.look.filter);
+                let connections = chosen.into_iter().cloned().collect();
+                let shown = Connections { at: seen.at.clone(), seconds: seen.seconds, connections };
+                screen::line(serde_json::to_string(&shown)?)
+            }
             _ => screen::line(self.text().trim_end()),
         }
     }
@@ -102,14 +110,14 @@ impl View {
     /// All that there is, from the top.
     fn text(&self) -> String {
         let Some(seen) = &self.seen else { return "looking at the connections twice".into() };
-        let table = match self.look.summed_up {
-            true => top::summary(&self.summary),
-            false => {
-                let chosen = top::chosen(seen, self.look.order, self.look.idle, "");
-                top::table(&chosen, seen.seconds)
-            }
-        };
-        format!("{}\n\n{table}", top::heading(seen))
+        let heading = top::heading(seen);
+        if self.look.summed_up {
+            let summary = self.summary.now();
+            let over = Seconds(summary.seconds);
+            return format!("{heading}; summed up over {over}\n\n{}", top::summary(&summary));
+        }
+        let chosen = top::chosen(seen, self.look.order, self.look.idle, &self.look.filter);
+        format!("{heading}{}\n\n{}", self.look.filtered(), top::table(&chosen, seen.seconds))
     }
 }
 
@@ -119,14 +127,22 @@ fn help() -> String {
     KEYS.into_iter().map(line).collect()
 }
 
-/// Prints each comparison.
+/// Prints each look, or the summary of all of them.
 async fn in_lines(args: &TopArgs, interrupt: &Interrupt) -> Result<(), EngineError> {
     let mut view = View::new(args);
     view.look()?;
+    let is_one_summary = args.once && args.summary;
     loop {
         tokio::select! {
-            () = interrupt.raised() => return Ok(()),
+            // A summary that is cut short has what was seen until then.
+            () = interrupt.raised() => match is_one_summary {
+                true => view.look()?,
+                false => return Ok(()),
+            },
             () = sleep(Duration::from_secs_f64(args.every)) => view.look()?,
+        }
+        if is_one_summary && view.summary.seconds() < args.over && !interrupt.is_raised() {
+            continue;
         }
         view.print(args.json).map_err(failed("print"))?;
         if args.once {
