@@ -98,7 +98,7 @@ fn open_arms(design: &Design, comparison: &Comparison) -> Vec<String> {
     let sentence = |(arm, analysis): (usize, crate::ArmAnalysis)| {
         let primary = analysis.responses.first()?.against.as_ref();
         let effect = primary.filter(|e| e.judgement == Judgement::Inconclusive)?;
-        let name = comparison.arms.get(arm).map(|arm| arm.values.join(", ")).unwrap_or_default();
+        let name = named(comparison, arm);
         Some(match analysis.more_blocks {
             None => {
                 format!(
@@ -115,6 +115,13 @@ fn open_arms(design: &Design, comparison: &Comparison) -> Vec<String> {
         })
     };
     analyse(design, &comparison.trials).into_iter().enumerate().filter_map(sentence).collect()
+}
+
+/// An arm by its values; the baseline that runs as an arm of its own has the same ones.
+fn named(comparison: &Comparison, arm: usize) -> String {
+    let values = |arm: usize| comparison.arms.get(arm).map(|arm| arm.values.join(", "));
+    let again = if arm > 0 && values(arm) == values(0) { " again" } else { "" };
+    values(arm).unwrap_or_default() + again
 }
 
 #[cfg(test)]
@@ -155,6 +162,7 @@ mod tests {
         let design = Design::default();
         let comparison = conclude(vec![], values, &design, blocks(|_| 150.0), "time was up");
         assert!(doubts(&design, &comparison)[0].starts_with("the baseline that ran again"));
+        assert_eq!([0, 1].map(|arm| named(&comparison, arm)), ["off", "off again"]);
     }
 
     fn blocks(arm_1: fn(u32) -> f64) -> Vec<Trial> {

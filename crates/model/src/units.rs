@@ -148,12 +148,15 @@ impl FromStr for Bytes {
     /// Reads `64K` (65536), `125KB` (125000), `1MiB`, `1500`. A part of a byte is an error, but for what a unit leaves over:
     /// `0.3K` is 307.
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let error = || UnitError { text: text.into(), kind: "size", example: "64K, 125KB or 1500" };
+        let no = |kind| UnitError { text: text.into(), kind, example: "64K, 125KB or 1500" };
+        let error = || no("size");
         let (number, unit) = split_number(text).ok_or_else(error)?;
         let scale = size_unit(unit).ok_or_else(error)?;
         let bytes = number * scale;
-        let is_part = scale == 1.0 && bytes.fract() != 0.0;
-        if is_part || bytes > u64::MAX as f64 {
+        if scale == 1.0 && bytes.fract() != 0.0 {
+            return Err(no("whole number of bytes"));
+        }
+        if bytes > u64::MAX as f64 {
             return Err(error());
         }
         Ok(Self(bytes.round() as u64))
@@ -237,7 +240,8 @@ mod tests {
     #[test]
     fn there_is_no_part_of_a_byte() {
         for text in ["1280.5", "1280.5B", "0.1"] {
-            assert!(text.parse::<Bytes>().is_err(), "{text}");
+            let said = text.parse::<Bytes>().unwrap_err().to_string();
+            assert!(said.contains("is not a whole number of bytes"), "{said}");
         }
         assert_eq!(size("1280.0"), 1280);
     }

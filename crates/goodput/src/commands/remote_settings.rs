@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use goodput_model::SettingRef;
-use goodput_remote::{Access, Address, Host, RemoteChanges, RemoteError, SavedThere};
+use goodput_remote::{Access, Address, Host, Listed, RemoteChanges, RemoteError, SavedThere};
 
 use super::{explain, rounding, saved};
 use crate::exit::Exit;
@@ -14,22 +14,35 @@ use crate::screen;
 /// Lists the settings that can be changed there, with their present values: the lines that contain `containing`.
 pub fn list(address: &Address, access: &Access, containing: Option<&str>) -> Result<Exit> {
     let mut host = Host::open(address, access)?;
-    let mut shown = 0;
-    for setting in host.list()? {
-        let (name, value, meaning) = (setting.setting, setting.value, setting.meaning);
-        let line = format!("{name:<34} {value:<24} {meaning}");
-        if containing.is_none_or(|text| line.contains(text)) {
-            screen::line(line.trim_end())?;
-            shown += 1;
-        }
+    let lines = lines(&host.list()?, containing);
+    for line in &lines {
+        screen::line(line)?;
     }
-    match containing.filter(|_| shown == 0) {
+    match containing.filter(|_| lines.is_empty()) {
         Some(text) => bail!(
             "{address} has no setting with {text:?} in its line; without it, the list shows all settings there. \
              `goodput settings get {text} --on {address}` says why a setting is missing"
         ),
         None => Ok(Exit::Fine),
     }
+}
+
+/// The settings in whose words the text is, in columns that fit them.
+fn lines(listed: &[Listed], containing: Option<&str>) -> Vec<String> {
+    let has = |one: &&Listed| {
+        let Listed { setting, value, meaning } = one;
+        containing.is_none_or(|text| format!("{setting} {value} {meaning}").contains(text))
+    };
+    let found: Vec<_> = listed.iter().filter(has).collect();
+    let widest = |of: fn(&Listed) -> &str| found.iter().map(|one| of(one).len()).max().unwrap_or(0);
+    let names = widest(|one| &one.setting);
+    // Nothing stands behind a value without a meaning, however long it is.
+    let values = widest(|one| if one.meaning.is_empty() { "" } else { &one.value });
+    let line = |one: &&Listed| {
+        let Listed { setting, value, meaning } = one;
+        format!("{setting:<names$}  {value:<values$}  {meaning}").trim_end().to_owned()
+    };
+    found.iter().map(line).collect()
 }
 
 /// Prints the value in effect there.
@@ -219,4 +232,27 @@ fn machine(setting: &SettingRef) -> Result<()> {
         bail!("{setting} belongs to a measurement, not to a host; give it to test or compare");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_columns_however_long_its_names_are() {
+        let listed = |setting: &str, value: &str, meaning: &str| {
+            let [setting, value, meaning] = [setting, value, meaning].map(String::from);
+            Listed { setting, value, meaning }
+        };
+        let all = [
+            listed("polling@em0", "off", "polls the card"),
+            listed("sysctl.kern.polling.residual_burst", "0", "cycles left"),
+            listed("sysctl.kern.ostype", "FreeBSD and more", ""),
+        ];
+        let polling = lines(&all, Some("polling"));
+        let columns: Vec<_> = polling.iter().map(|line| line.rfind("  ")).collect();
+        assert!(polling.len() == 2 && columns[0] == columns[1], "{polling:?}");
+        assert_eq!(lines(&all, Some("kern.ostype")), ["sysctl.kern.ostype  FreeBSD and more"]);
+        assert_eq!(lines(&all, Some("nothing")), [""; 0]);
+    }
 }

@@ -145,6 +145,7 @@ fn show_files(assignments: &[String]) -> Result<Exit> {
     let assigned: Vec<_> = assignments.iter().map(|text| assigned(text)).collect::<Result<_>>()?;
     for (setting, value) in assigned.iter().filter(|(setting, _)| !is_of_mount(setting)) {
         goodput_settings::check_value(setting, value)?;
+        is_here(setting)?;
     }
     let is_ours = |(setting, _): &&(SettingRef, String)| {
         let is_plan = goodput_settings::find_for(setting).is_ok_and(Setting::is_plan);
@@ -161,6 +162,18 @@ fn show_files(assignments: &[String]) -> Result<Exit> {
         screen::line(format_args!("# {file}\n{lines}\n"))?;
     }
     Ok(Exit::Fine)
+}
+
+/// Refuses a setting that this host lacks, of which no file of this host can be. What the user may not read is judged when
+/// it is saved.
+fn is_here(setting: &SettingRef) -> Result<()> {
+    let is_plan = goodput_settings::find_for(setting)?.is_plan();
+    match goodput_settings::read(setting) {
+        Err(why) if setting.end == EndName::Near && !is_plan && !why.not_permitted() => bail!(
+            "{why}; at a host reached by SSH, `goodput settings set --save {setting}=VALUE --on ssh://root@HOST` keeps it"
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// `SETTING=VALUE`, with the value as the setting prints it.

@@ -87,8 +87,8 @@ fn is_again(comparison: &Comparison, number: usize) -> bool {
 
 fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String {
     let base = comparison.arms.first().map(|arm| arm.values.join(" ")).unwrap_or_default();
-    let again = if is_again(comparison, number) { ", the baseline again" } else { "" };
-    let mut out = format!("{} against {base} (arm {number}{again})\n", arm.values.join(" "));
+    let again = if is_again(comparison, number) { " again" } else { "" };
+    let mut out = format!("{}{again} against {base} (arm {number})\n", arm.values.join(" "));
     let mut say = |label: &str, text: String| {
         let _ = writeln!(out, "  {}{text}", style::faint(format!("{label:11}")));
     };

@@ -219,6 +219,7 @@ fn every_verb_answers_nonsense_in_words() {
         ("settings show-files nonsense=1", &["nonsense", "settings list"]),
         ("settings show-files sysctl.net.ipv4.tcp_rmem=1", &["tcp_rmem", "3 numbers"]),
         ("settings show-files socket.rcvbuf=much", &["socket.rcvbuf", "much"]),
+        ("settings show-files polling@nosuch=on", &["nosuch", "--on ssh://"]),
         ("compare 127.0.0.1 chunk=4K,8K chunk=1K,2K", &["chunk", "named twice"]),
         ("compare 127.0.0.1 chunk=4K,4K", &["chunk", "--placebo"]),
         ("lab nonsense", &["nonsense", "--help"]),

@@ -229,12 +229,12 @@ fn a_server_that_changes_settings_settles_what_is_left_and_asks_nobody_to() {
 fn files_that_keep_values_are_printed_and_none_is_written() {
     let home = Home::new();
     let rmem = "sysctl.net.ipv4.tcp_rmem=4096 131072 6291456";
-    let arguments = ["settings", "show-files", rmem, "qdisc.kind@eth0=fq"];
+    let arguments = ["settings", "show-files", rmem, "qdisc.kind@lo=fq"];
     let text = stdout(&home.run(&arguments));
     assert!(text.contains("# /etc/sysctl.d/"), "{text}");
     assert!(text.contains("net.ipv4.tcp_rmem = 4096 131072 6291456\n"), "{text}");
-    // There is no eth0 that networkd configures here.
-    let at_boot = "settings set \"qdisc.kind@eth0=fq\"";
+    // No networkd configures it.
+    let at_boot = "settings set \"qdisc.kind@lo=fq\"";
     assert!(text.contains("# /etc/systemd/system/goodput-settings.service\n"), "{text}");
     assert!(text.contains(at_boot), "{text}");
     let file = text.lines().find_map(|line| line.strip_prefix("# /etc/sysctl.d/")).unwrap();

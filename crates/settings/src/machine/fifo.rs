@@ -1,6 +1,6 @@
 //! Reads and writes the length of a first-in, first-out queue (tc-bfifo(8)).
 
-use goodput_model::SettingRef;
+use goodput_model::{Bytes, SettingRef};
 use goodput_netlink::{Netlink, Qdisc, QdiscOptions};
 
 use super::{device, token_bucket};
@@ -78,8 +78,18 @@ fn parse(setting: &SettingRef, value: &str, unit: Unit) -> Result<u32, SettingEr
                 .map_err(|_| value::bad(setting, value, why))
         }
         Unit::Bytes => {
-            let limit = value::size(setting, value, u32::MAX.into())?;
-            Ok(u32::try_from(limit).unwrap_or(u32::MAX))
+            let Bytes(bytes) = value
+                .parse::<Bytes>()
+                .map_err(|why| value::bad(setting, value, why.to_string()))?;
+            match u32::try_from(bytes) {
+                Ok(bytes) if bytes > 0 => Ok(bytes),
+                // With the same bounds as any other value.
+                _ => {
+                    token_bucket::check_fits(setting, value, 0, &[])?;
+                    let why = format!("it must be 1 to {} bytes", u32::MAX);
+                    Err(value::bad(setting, value, why))
+                }
+            }
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Values of settings, as typed. Settings count times, bytes and code points in units of their own, and print plain
-//! numbers; people also write `50us`, `64K` and `ef`.
+//! Values of settings, as typed. Settings count times and bytes in units of their own, and print plain numbers; people
+//! also write `50us` and `64K`.
 
 use std::time::Duration;
 
-use goodput_model::{Bytes, SettingRef, dscp_typed};
+use goodput_model::{Bytes, SettingRef, dscp_named, dscp_typed};
 use goodput_settings::Unit;
 use jiff::SignedDuration;
 
@@ -19,6 +19,8 @@ pub fn spelled(setting: &SettingRef, typed: &str) -> Result<String, String> {
             .map(|steps| steps.ok_or_else(|| no_whole(typed, word, example)))
             .transpose()?,
         Some(Unit::Bytes) => typed.parse().ok().map(|Bytes(bytes)| u128::from(bytes)),
+        // A name is shown as it is.
+        Some(Unit::CodePoint) if dscp_named(typed).is_some() => return Ok(typed.to_lowercase()),
         Some(Unit::CodePoint) => dscp_typed(typed).map(u128::from),
         None => None,
     };
@@ -56,7 +58,8 @@ mod tests {
             ("route.rto_min@default", "20ms", "20"),
             ("route.rto_min@default", "default", "default"),
             ("link.mtu@eth0", "9K", "9216"),
-            ("socket.dscp", "AF41", "34"),
+            ("socket.dscp", "AF41", "af41"),
+            ("socket.dscp", "034", "34"),
             ("socket.dscp", "default", "default"),
             ("socket.sndbuf", "64K", "64K"),
             ("mover", "1ms", "1ms"),
