@@ -24,6 +24,26 @@ pub fn text(record: &Record) -> String {
 
 /// The same for changes at hosts that `host` names by the end for which they stand. The record of a mere plan doesn't.
 pub fn text_with(record: &Record, host: Host<'_>) -> String {
+    text_with_keeping(record, host, &|out, open| keep(out, open, host))
+}
+
+/// The same for hosts that are gone.
+pub fn text_of_lab(record: &Record) -> String {
+    let host = |end| address(record, end);
+    let keep = |out: &mut String, open: &[Change]| {
+        let (of_application, of_host): (Vec<_>, Vec<_>) =
+            open.iter().partition(|change| is_plan(&change.setting));
+        lines(out, "to keep", of_application.into_iter().map(|change| keeping(change, &host)));
+        let tune = "on a real host: goodput tune HOST --keep".to_owned();
+        lines(out, "to keep", of_host.first().map(|_| tune));
+    };
+    text_with_keeping(record, &host, &keep)
+}
+
+/// How to save proven changes that aren't saved yet.
+type Keep<'a> = &'a dyn Fn(&mut String, &[Change]);
+
+fn text_with_keeping(record: &Record, host: Host<'_>, keep: Keep<'_>) -> String {
     let Some(tuning) = &record.tuning else { return String::new() };
     let mut out = String::from("\n");
     out += &tried(tuning);
@@ -40,7 +60,15 @@ pub fn text_with(record: &Record, host: Host<'_>) -> String {
         // That nothing was tried stands below.
         [] if tuning.is_plan_only() => {}
         [] => line(&mut out, "proven", tuning.nothing()),
-        proven => keep(&mut out, proven, &tuning.kept_in, host),
+        proven => {
+            lines(&mut out, "proven", proven.iter().map(assignment));
+            line(&mut out, "certainty", CERTAINTY);
+            match &tuning.kept_in[..] {
+                // Either all are saved or none: only the combination is proven.
+                [] => keep(&mut out, proven),
+                files => kept(&mut out, proven, files, host),
+            }
+        }
     }
     lines(&mut out, "to try", by_hand(record));
     line(&mut out, "stopped", &tuning.stopped);
@@ -206,20 +234,15 @@ fn address(record: &Record, end: EndName) -> Option<String> {
     host.map(|host| host.address.clone())
 }
 
-/// The proven changes, and how to save those that aren't saved yet.
-fn keep(out: &mut String, proven: &[Change], kept_in: &[String], host: Host<'_>) {
-    lines(out, "proven", proven.iter().map(assignment));
-    line(out, "certainty", CERTAINTY);
-    // Either all are saved or none: only the combination is proven.
-    let open: Vec<&Change> = proven.iter().filter(|_| kept_in.is_empty()).collect();
-    if !kept_in.is_empty() {
-        line(
-            out,
-            "kept",
-            &format!("now; after a reboot, these files keep it: {}", kept_in.join(", ")),
-        );
-        lines(out, "undo", undo_kept(proven, kept_in, host));
-    }
+/// Where the proven changes are saved, and how to remove that.
+fn kept(out: &mut String, proven: &[Change], files: &[String], host: Host<'_>) {
+    let text = format!("now; after a reboot, these files keep it: {}", files.join(", "));
+    line(out, "kept", &text);
+    lines(out, "undo", undo_kept(proven, files, host));
+}
+
+/// The commands that save the proven changes.
+fn keep(out: &mut String, open: &[Change], host: Host<'_>) {
     lines(out, "to keep", open.iter().map(|change| keeping(change, host)));
     let of_application = open.iter().filter(|change| is_plan(&change.setting));
     let of_application = of_application.map(|change| (&change.setting, change.to.as_str()));
@@ -403,6 +426,11 @@ mod tests {
         };
         let there = Record { changed_hosts: vec![by_ssh], ..record(&[]) };
         assert_eq!(to_keep(&there)[0], format!("{set} --on ssh://root@a"));
+        let lab = text_of_lab(&record(&[]));
+        assert!(!lab.contains("settings set --save"), "its hosts are gone: {lab}");
+        for line in ["in the application: chunk=1M", "on a real host: goodput tune HOST --keep"] {
+            assert!(lab.contains(line), "{lab}");
+        }
     }
 
     #[test]

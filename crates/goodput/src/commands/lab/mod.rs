@@ -102,7 +102,7 @@ fn tune(name: &str, max_time_s: f64, json: bool) -> Result<Exit> {
         return stage.print_line(serde_json::json!({}), &tuned);
     }
     let record = stage.record("tuning", tuned)?;
-    screen::print_fitted(&report::tune::text(&record))?;
+    screen::print_fitted(&report::tune::text_of_lab(&record))?;
     Ok(Exit::Fine)
 }
 
