@@ -12,7 +12,7 @@ use super::limits::{Limits, RunLimits};
 use super::parts::{Times, graph, help, percent, spoken};
 use super::series::{Lines, SHOWN_S, Series};
 use super::state::{DirectionState, Phase, State};
-use crate::report::progress::Progress;
+use crate::report::whole_time;
 
 /// Rows of the band that shows who limited when, with its legend.
 const BAND_ROWS: u16 = 2;
@@ -67,8 +67,11 @@ fn title(state: &State, controls: Controls) -> Line<'static> {
     };
     let mut spans = vec![Span::from(format!("goodput  {}", state.target)).bold()];
     spans.push(Span::from(format!("  {phase}")));
-    let progress = state.progress.iter().flat_map(Progress::texts);
-    spans.extend(progress.map(|text| Span::from(format!(" · {text}"))));
+    if let Some((progress, whole)) = &state.progress {
+        let all = whole_time::words(whole.passed(), whole.at_most) + " in all";
+        let texts = std::iter::once(all).chain(progress.texts());
+        spans.extend(texts.map(|text| Span::from(format!(" · {text}"))));
+    }
     if controls.paused {
         spans.push(Span::from("  paused").reversed());
     }
@@ -238,9 +241,12 @@ mod tests {
     use goodput_model::{FlowSample, Known, Plan, Role, Sample};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
+    use std::time::Duration;
 
     use super::super::limits::LimitedStep;
     use super::*;
+    use crate::report::progress::Progress;
+    use crate::report::whole_time::WholeTime;
 
     /// Ten samples a second for three seconds: two flows of 1 MB each between two samples.
     fn state() -> State {
@@ -287,6 +293,15 @@ mod tests {
         ] {
             assert!(shown.contains(words), "{words}: {shown}");
         }
+    }
+
+    #[test]
+    fn a_run_of_several_measurements_shows_how_long_it_may_take() {
+        let mut state = state();
+        let at_most = Some(Duration::from_secs(180));
+        state.progress = Some((Progress::default(), WholeTime::begin(at_most)));
+        let shown = drawn(&state, Controls::default(), (100, 40));
+        assert!(shown.contains(" of max 3:00 in all"), "{shown}");
     }
 
     #[test]

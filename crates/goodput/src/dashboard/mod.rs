@@ -11,6 +11,7 @@ mod server;
 mod state;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use goodput_engine::Event;
 use goodput_model::{Plan, Source};
@@ -18,6 +19,7 @@ use ratatui::Frame;
 use rustix::process::{Signal, getpid, kill_process};
 
 use crate::report::progress::Progress;
+use crate::report::whole_time::WholeTime;
 use controls::Controls;
 use full_screen::{FullScreen, View};
 use limits::RunLimits;
@@ -45,9 +47,10 @@ impl Dashboard {
         Some(Self { shared, _screen: FullScreen::open(view, quit)? })
     }
 
-    /// Also shows what runs and what is decided, of a run of several measurements.
-    pub fn show_progress(&self) {
-        self.shared.state().progress = Some(Progress::default());
+    /// Also shows what runs, what is decided and how long it takes, of a run of several measurements that ends after
+    /// `at_most`, if that is known.
+    pub fn show_progress(&self, at_most: Option<Duration>) {
+        self.shared.state().progress = Some((Progress::default(), WholeTime::begin(at_most)));
     }
 
     /// Takes an event, and the line that the plain output prints of it.

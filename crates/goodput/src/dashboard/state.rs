@@ -9,6 +9,7 @@ use goodput_model::{EndName, Plan, Role, Sample};
 use super::limits::Recent;
 use super::series::DirectionSeries;
 use crate::report::progress::Progress;
+use crate::report::whole_time::WholeTime;
 
 /// Lines that are kept to be shown.
 const KEPT_LINES: usize = 100;
@@ -32,8 +33,8 @@ pub struct State {
     pub recent: Recent,
     /// The newest lines of the plain output.
     pub lines: VecDeque<String>,
-    /// What runs and what is decided, of a run of several measurements.
-    pub progress: Option<Progress>,
+    /// What runs and what is decided, and the time of all, of a run of several measurements.
+    pub progress: Option<(Progress, WholeTime)>,
 }
 
 /// Where a run is.
@@ -78,7 +79,11 @@ impl State {
             self.lines.truncate(KEPT_LINES - 1);
             self.lines.push_front(anstream::adapter::strip_str(line).to_string());
         }
-        self.progress.iter_mut().for_each(|progress| _ = progress.note(event));
+        if let Some((progress, whole)) = &mut self.progress
+            && progress.note(event)
+        {
+            whole.note(event, progress);
+        }
         match event {
             Event::Found { target, plan } => {
                 self.target.clone_from(target);

@@ -74,7 +74,7 @@ impl Live {
     /// the measurement that runs by itself, if any does.
     pub fn with_status(self, plan: &Plan, at_most: Option<Duration>) -> Self {
         if let Some(dashboard) = &self.dashboard {
-            dashboard.show_progress();
+            dashboard.show_progress(at_most);
             return self;
         }
         let lines = matches!(self.shows, LiveDisplay::Lines);

@@ -50,3 +50,4 @@ pub mod top;
 pub mod transfers;
 pub mod tune;
 pub mod watch;
+pub mod whole_time;

@@ -10,6 +10,7 @@ use indicatif::style::ProgressTracker;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle, TermLike};
 
 use super::progress::{Parts, Progress, in_line, time};
+use super::whole_time::{self, WholeTime};
 use crate::fit::width;
 use crate::screen;
 
@@ -26,8 +27,7 @@ const BAR_CHARS: u64 = 6;
 pub struct StatusLine {
     progress: Progress,
     bar: ProgressBar,
-    began: Instant,
-    at_most: Option<Duration>,
+    whole: WholeTime,
 }
 
 impl StatusLine {
@@ -39,7 +39,7 @@ impl StatusLine {
         }
         let target = ProgressDrawTarget::term_like(Box::new(Screen));
         let bar = ProgressBar::with_draw_target(None, target);
-        let line = Self { progress: Progress::of(plan), bar, began: Instant::now(), at_most };
+        let line = Self { progress: Progress::of(plan), bar, whole: WholeTime::begin(at_most) };
         line.show();
         line.bar.enable_steady_tick(Duration::from_secs(1));
         Some(line)
@@ -55,11 +55,7 @@ impl StatusLine {
         if !self.progress.note(event) {
             return;
         }
-        // The time left is valid at the moment when the block began.
-        let left_s = matches!(event, Event::BlockBegan(_)).then(|| self.progress.at_most_s());
-        if let Some(left_s) = left_s.flatten() {
-            self.at_most = Some(self.began.elapsed() + Duration::from_secs_f64(left_s));
-        }
+        self.whole.note(event, &self.progress);
         self.show();
     }
 
@@ -67,7 +63,7 @@ impl StatusLine {
         let line = Line {
             texts: self.progress.texts(),
             parts: self.progress.parts(),
-            at_most: self.at_most,
+            at_most: self.whole.at_most,
         };
         // The template of this file is well-formed.
         if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
@@ -105,10 +101,7 @@ impl Line {
     /// Candidates for the part before the texts, the longest first.
     fn heads(&self, passed: Duration) -> Vec<String> {
         let clock = time(passed.as_secs_f64());
-        let full = match self.at_most {
-            Some(at_most) => format!("{clock} of max {}  ", time(at_most.as_secs_f64())),
-            None => format!("{clock}  "),
-        };
+        let full = format!("{}  ", whole_time::words(passed, self.at_most));
         let with_bar = self.parts.map(|parts| format!("{full}{} ", bar(parts)));
         with_bar.into_iter().chain([full, format!("{clock}  ")]).collect()
     }
