@@ -3,7 +3,8 @@
 use goodput_model::{Change, EndName, SettingRef};
 
 use crate::names::{
-    ROUTE_CONGCTL, ROUTE_DESTINATION, TCP_AVAILABLE, TCP_CONGESTION, TCP_RMEM, TCP_WMEM,
+    GOVERNOR, ROUTE_CONGCTL, ROUTE_DESTINATION, RPS_MASK, TCP_AVAILABLE, TCP_CONGESTION, TCP_RMEM,
+    TCP_WMEM,
 };
 use crate::view::{Side, View};
 use crate::{bounds, ceiling};
@@ -38,16 +39,37 @@ pub fn more_queues(side: &Side) -> Option<Change> {
     (wanted > now).then(|| of_host(side, "channels.combined", Some(device), values, why))
 }
 
+/// Why packets are handed on.
+pub const SPREADS: &str = "another CPU takes the packets through the stack";
+
 /// Packets handed on to all CPUs, if the CPU that takes them in hands on none.
 pub fn spread_packets(side: &Side) -> Option<Change> {
-    let mask = side.text("steering.rps_mask").ok()?;
+    let all = all_cpus(side.text(RPS_MASK).ok()?, side.end().ok()?.host.cpus)?;
+    let (values, device) = ((Some("0".into()), all), side.device().ok()?);
+    Some(of_host(side, "rps.cpus", Some(device), values, SPREADS))
+}
+
+/// The mask of all CPUs, as far as one number holds them, if `mask` has none of several.
+pub fn all_cpus(mask: &str, cpus: u32) -> Option<String> {
     let none = mask.chars().all(|c| c == '0' || c == ',');
-    let cpus = side.end().ok()?.host.cpus;
-    let all = format!("{:x}", (1u64 << cpus.min(32)) - 1);
-    let values = (Some("0".into()), all);
-    let why = "another CPU takes the packets through the stack";
-    let device = side.device().ok()?;
-    (none && cpus > 1).then(|| of_host(side, "rps.cpus", Some(device), values, why))
+    (none && cpus > 1).then(|| format!("{:x}", (1u64 << cpus.min(32)) - 1))
+}
+
+/// Why the clock is kept high.
+pub const FULL_CLOCK: &str = "the highest clock at all times";
+/// The governor that keeps it there (Documentation/admin-guide/pm/cpufreq.rst).
+pub const PERFORMANCE: &str = "performance";
+
+/// The highest clock, if one governor chooses another for all CPUs.
+pub fn full_clock(side: &Side) -> Option<Change> {
+    let governor = one_governor(side.text(GOVERNOR).ok()?)?;
+    let values = (Some(governor.into()), PERFORMANCE.into());
+    Some(of_host(side, "cpu.governor", None, values, FULL_CLOCK))
+}
+
+/// The governor of all CPUs, if it is one, and another than the fastest.
+pub fn one_governor(governors: &str) -> Option<&str> {
+    (!governors.contains(',') && governors != PERFORMANCE).then_some(governors)
 }
 
 /// The congestion control of the sockets of one measurement.

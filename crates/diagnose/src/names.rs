@@ -48,6 +48,10 @@ pub const AUTONEG: &str = "negotiation.autoneg";
 pub const QDISC_KIND: &str = "qdisc.kind";
 /// Kind of queueing discipline that the kernel gives a new device.
 pub const DEFAULT_QDISC: &str = "sysctl.net.core.default_qdisc";
+/// Governors that choose the CPUs' clocks, with commas between them.
+pub const GOVERNOR: &str = "frequency.governor";
+/// CPUs to which the device's packets are handed on, as a mask.
+pub const RPS_MASK: &str = "steering.rps_mask";
 /// Rate of a shaper.
 pub const QDISC_RATE: &str = "qdisc.rate_bits_per_s";
 /// Rate that a class of htb may borrow up to.

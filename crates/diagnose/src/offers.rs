@@ -1,7 +1,7 @@
 //! Changes that serve what a transfer is tuned for, whatever limits it: no finding has to propose them. A comparison shows
 //! whether they do.
 
-use goodput_model::{Change, Confidence, Finding, Place, Purpose, Source};
+use goodput_model::{Change, Confidence, Finding, Place, Purpose, Snapshot, Source};
 
 use crate::change::{of_host, of_plan};
 use crate::names::{
@@ -87,15 +87,26 @@ pub fn adaptive_interrupts(side: &Side) -> Option<Change> {
 /// Polling by a timer while there is traffic, in place of an interrupt for each batch. Only for a card that interrupts
 /// now: another state has a reason, and has no name to go back to.
 pub fn deferred_polling(side: &Side) -> Option<Change> {
-    let counts = ["napi.gro_flush_timeout_ns", "napi.defer_hard_irqs", "napi.threaded"];
-    let interrupts = counts.iter().all(|name| side.count(name) == Ok(0.0));
-    let sysctls = ["sysctl.net.core.busy_poll", "sysctl.net.core.busy_read"];
-    let waits = sysctls.iter().all(|name| side.text(name) == Ok("0"));
     let device = side.device().ok()?;
-    let values = (Some("interrupts".into()), "deferred".into());
-    let why = "a timer polls while there is traffic: fewer interrupts";
-    (interrupts && waits && is_card(side))
-        .then(|| of_host(side, "polling", Some(device), values, why))
+    let values = (Some(INTERRUPTS.into()), DEFERRED.into());
+    is_interrupting(&side.end().ok()?.before)
+        .then(|| of_host(side, "polling", Some(device), values, DEFERRED_WHY))
+}
+
+/// States of the setting `polling`.
+pub const INTERRUPTS: &str = "interrupts";
+/// The same.
+pub const DEFERRED: &str = "deferred";
+/// Why the second may be better.
+pub const DEFERRED_WHY: &str = "a timer polls while there is traffic: fewer interrupts";
+
+/// Whether a card interrupts, and nothing polls it.
+pub fn is_interrupting(facts: &Snapshot) -> bool {
+    let counts = ["napi.gro_flush_timeout_ns", "napi.defer_hard_irqs", "napi.threaded"];
+    let sysctls = ["sysctl.net.core.busy_poll", "sysctl.net.core.busy_read"];
+    facts.text(LINK_KIND) == Ok("hardware")
+        && counts.iter().all(|name| facts.count(name) == Ok(0))
+        && sysctls.iter().all(|name| facts.text(name) == Ok("0"))
 }
 
 fn is_card(side: &Side) -> bool {

@@ -39,6 +39,19 @@ pub(crate) fn on_node_of(device: &str) -> String {
     format!("numactl --cpunodebind=netdev:{device} --membind=netdev:{device} PROGRAM")
 }
 
+/// How commands begin whose work a setting of goodput does: as changes, they can be tried, proven and kept.
+#[cfg(test)]
+const DONE_BY_SETTINGS: [&str; 8] = [
+    "cpupower ",
+    "ethtool -A ",
+    "ethtool -C ",
+    "ethtool -G ",
+    "ethtool -K ",
+    "ethtool -L ",
+    "sysctl -w ",
+    "ip link set DEV txqueuelen ",
+];
+
 /// Words that stand for what the reader would have to fill in, in a command of advice. Only which program to run is
 /// never known.
 #[cfg(test)]
@@ -61,6 +74,22 @@ mod tests {
             assert_eq!(Again::of(&again.to_string()), Some(again));
         }
         assert_eq!(Again::of("ethtool -C eth0 adaptive-rx on"), None);
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "it reads the crate's own source")]
+    fn no_rule_and_no_check_has_a_command_for_what_a_setting_does() {
+        for folder in ["rules", "check/checks"] {
+            let folder = format!("{}/src/{folder}", env!("CARGO_MANIFEST_DIR"));
+            for file in std::fs::read_dir(folder).unwrap() {
+                let path = file.unwrap().path();
+                let source = std::fs::read_to_string(&path).unwrap();
+                for start in DONE_BY_SETTINGS {
+                    let said = source.contains(&format!("\"{start}"));
+                    assert!(!said, "{}: {start}", path.display());
+                }
+            }
+        }
     }
 
     #[test]

@@ -79,8 +79,17 @@ impl<'a> HostView<'a> {
 
     /// A change of a kernel setting of the host.
     pub fn sysctl(&self, name: &str, from: &str, to: &str, why: &str) -> Change {
-        let name = format!("sysctl.{name}");
-        let setting = SettingRef { end: EndName::Near, name, scope: None };
+        self.change_of_host(&format!("sysctl.{name}"), from, to, why)
+    }
+
+    /// A change of a setting of the host.
+    pub fn change_of_host(&self, name: &str, from: &str, to: &str, why: &str) -> Change {
+        let setting = SettingRef { end: EndName::Near, name: name.into(), scope: None };
         Change { setting, from: Some(from.into()), to: to.into(), why: why.into() }
+    }
+
+    /// A number that the kernel keeps as a text.
+    pub fn sysctl_number(&self, name: &str) -> Option<u64> {
+        self.text(&format!("sysctl.{name}")).ok()?.parse().ok()
     }
 }

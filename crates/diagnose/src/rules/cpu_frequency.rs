@@ -26,6 +26,7 @@
 use goodput_model::{Confidence, Finding, Known, Missing};
 
 use crate::bounds::next_with_cpu_room;
+use crate::change::full_clock;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent};
 use crate::parts;
@@ -86,7 +87,7 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
             format!("the flow's thread used {} of a CPU", percent(share))
         })
         .predicted(predicted)
-        .command(place, "cpupower frequency-set -g performance", "the highest clock at all times")
+        .changes(full_clock(side))
         .command(place, "tuned-adm profile network-throughput", "the same for good, with tuned")
         .permanent("/etc/default/cpupower", "governor='performance'")
         .permanent("/etc/rc.conf (FreeBSD)", "performance_cpu_freq=\"HIGH\"")
@@ -124,6 +125,17 @@ mod tests {
         assert!(finding.evidence[0].text.contains("50 % of its clock"), "{finding:?}");
         let verdict = crate::diagnose(&clocked(1_800_000_000).evidence()).verdict;
         assert_eq!(verdict.limit, "cpu-frequency");
+    }
+
+    #[test]
+    fn the_governor_is_what_can_be_changed() {
+        let held = |governor: &'static str| {
+            let case = clocked(1_800_000_000).fact(Near, "frequency.governor", governor);
+            fires(&RULE, case).changes.first().map(goodput_model::Change::as_argument)
+        };
+        assert_eq!(held("powersave").unwrap(), "cpu.governor=powersave,performance");
+        assert_eq!(held("performance"), None);
+        assert_eq!(held("powersave, schedutil"), None, "no one value to go back to");
     }
 
     #[test]

@@ -30,6 +30,7 @@ use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::cpu_bound::cpu_bound;
 use crate::finding::{Draft, percent, time};
+use crate::offers::adaptive_interrupts;
 use crate::parts;
 use crate::rule::{Depth, Rule};
 use crate::thresholds::{MIN_CPU_SHARE_OF_WALL_TIME, MIN_LIMITING_TIME_SHARE};
@@ -105,7 +106,7 @@ fn too_late(view: &View) -> Result<Option<Finding>, Missing> {
         )
         .predicted(gain.map_or(Known::missing("the delays are the whole round trip"), Known::Value))
         .changes(shorter(longer))
-        .command(place, adaptive(longer)?, ADAPTIVE_WHY)
+        .changes(adaptive_interrupts(longer))
         .found()
 }
 
@@ -126,14 +127,8 @@ fn too_often(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         .saw(place, "packets_for_each", packets, format!("{packets:.1} packets for each"))
         .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
         .changes(longer(side))
-        .command(place, adaptive(side)?, ADAPTIVE_WHY)
+        .changes(adaptive_interrupts(side))
         .found()
-}
-
-const ADAPTIVE_WHY: &str = "the card chooses the delay, if it can";
-
-fn adaptive(side: &Side) -> Result<String, Missing> {
-    Ok(format!("ethtool -C {} adaptive-rx on", side.device()?))
 }
 
 fn adapts(side: &Side) -> bool {

@@ -25,7 +25,7 @@ mod link_speed;
 mod local_drop;
 mod middlebox;
 mod mtu_mismatch;
-mod napi_budget;
+pub(crate) mod napi_budget;
 mod notsent_lowat;
 mod offload_off;
 mod pacing_cap;

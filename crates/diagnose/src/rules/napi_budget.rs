@@ -50,7 +50,7 @@ pub const RULE: Rule = Rule {
 /// Squeezes a second from which they may be what makes rings overflow; fewer are normal under load.
 const MANY_PER_S: f64 = 10.0;
 /// Settings, with what each is multiplied by.
-const BUDGETS: [(&str, u64); 2] =
+pub(crate) const BUDGETS: [(&str, u64); 2] =
     [("sysctl.net.core.netdev_budget", 2), ("sysctl.net.core.netdev_budget_usecs", 4)];
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
@@ -85,10 +85,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .saw(view.sender.place(), "lost", lost.lost, lost.text(view))
         .predicted(next_after(view, &[RULE.id]))
         .changes(BUDGETS.iter().filter_map(|(name, times)| larger(side, name, *times)))
-        .command(
-            place,
-            "sysctl -w net.core.netdev_budget=600 net.core.netdev_budget_usecs=8000",
-            "more packets in each turn of a softirq",
+        .advice(
+            "the budgets belong to the machine: in a network namespace, raise them outside of it",
         )
         .permanent(
             "/etc/sysctl.d/90-goodput.conf",

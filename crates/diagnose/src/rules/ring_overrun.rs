@@ -74,11 +74,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .changes(larger(side, device))
         .changes(more_queues(side).filter(|_| view.plan().flows > 1))
         .advice("let the sender pace: fq as its queueing discipline, or BBR")
-        .command(
-            place,
-            format!("ethtool -A {device} rx on tx on"),
-            "the card sends pause frames before the ring is full",
-        )
+        .changes(pausing(side, device))
         .permanent("/boot/loader.conf (FreeBSD, em)", "hw.em.rxd=\"4096\"")
         .found()
 }
@@ -88,6 +84,14 @@ fn larger(side: &Side, device: &str) -> Option<Change> {
     let values = (Some(format!("{now:.0}")), format!("{most:.0}"));
     let why = "the card's maximum; costs memory, and cache on a slow link";
     (most > now).then(|| of_host(side, "ring.rx", Some(device), values, why))
+}
+
+/// Pause frames from a card that sends none.
+fn pausing(side: &Side, device: &str) -> Option<Change> {
+    let values = (Some("off".into()), "on".into());
+    let why = "the card sends pause frames before the ring is full";
+    let is_off = side.text("pause.tx") == Ok("off");
+    is_off.then(|| of_host(side, "pause.tx", Some(device), values, why))
 }
 
 /// Frames that found no descriptor, per million that arrived.
@@ -124,6 +128,13 @@ mod tests {
         let finding = fires(&RULE, overrun().fact(Far, RING_RX, 4096u64));
         assert!(finding.changes.is_empty());
         assert_eq!(finding.confidence, Confidence::Likely);
+    }
+
+    #[test]
+    fn a_card_that_sends_no_pause_frames_may_send_some() {
+        let finding = fires(&RULE, overrun().fact(Far, "pause.tx", "off"));
+        let last = finding.changes.last().unwrap().as_argument();
+        assert_eq!(last, "far:pause.tx@eth0=off,on");
     }
 
     #[test]

@@ -28,6 +28,7 @@ use goodput_model::{Change, Confidence, Finding, Missing};
 use crate::bounds::next_after;
 use crate::change::{more_queues, of_host, spread_packets};
 use crate::finding::{Draft, percent};
+use crate::offers::deferred_polling;
 use crate::parts;
 use crate::rule::{Depth, Rule};
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_HEAVY_LOSS_SHARE};
@@ -76,6 +77,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .changes(more_queues(side))
         .changes(spread_packets(side))
         .changes(threaded(side))
+        .changes(deferred_polling(side))
         .advice("use several flows (-P) to use several CPUs; one flow stays on one CPU")
         .permanent("/etc/rc.conf (FreeBSD)", "ifconfig_em0=\"DHCP polling\"")
         .found()

@@ -87,10 +87,8 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         )
         .predicted(next_after(view, &[RULE.id]))
         .changes(longer(side))
-        .command(
-            place,
-            "sysctl -w net.core.netdev_max_backlog=8000",
-            "for a network namespace: outside of it, where the setting is",
+        .advice(
+            "the backlog belongs to the machine: in a network namespace, raise it outside of it",
         )
         // One flow stays on one CPU.
         .changes(spread_packets(side).filter(|_| view.plan().flows > 1))

@@ -73,7 +73,12 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .predicted(next_after(view, &[RULE.id, "receive-window", "send-buffer"]));
     match doubled(side) {
         Ok(pages) => draft
-            .command(place, format!("sysctl -w net.ipv4.tcp_mem='{pages}'"), "twice as many pages")
+            // All programs share it, and too much of it starves the host: a person decides.
+            .command(
+                place,
+                format!("goodput settings set sysctl.net.ipv4.tcp_mem='{pages}'"),
+                "twice as many pages",
+            )
             .permanent("/etc/sysctl.d/90-goodput.conf", format!("net.ipv4.tcp_mem = {pages}")),
         Err(_) => draft.advice("double the three numbers of net.ipv4.tcp_mem"),
     }

@@ -156,7 +156,7 @@ fn found(view: &View, share: f64, confidence: Confidence) -> Result<Option<Findi
             )
             .command(
                 place,
-                format!("sysctl -w net.core.rmem_max={wanted}"),
+                format!("goodput settings set sysctl.net.core.rmem_max={wanted}"),
                 "allows larger buffers",
             )
             .permanent("/etc/sysctl.d/90-goodput.conf", format!("net.core.rmem_max={wanted}")),

@@ -1,6 +1,6 @@
 //! What the card negotiated and how its driver is configured.
 
-use goodput_model::{Confidence, Place};
+use goodput_model::{Change, Confidence, Place};
 
 use super::super::{Answer, Check, HostView, Scope};
 use crate::finding::{rate, time};
@@ -94,10 +94,18 @@ fn queues(check: &Check, host: &HostView) -> Answer {
         return Ok(None);
     }
     let text = format!("the card uses 1 of {most} queues, so one CPU handles all interrupts");
-    let to = format!("{:.0}", most.min(cpus));
-    let change =
-        host.change("channels.combined", Some("1".into()), &to, "more CPUs share the work");
-    check.draft(Confidence::Possible, "channels.combined", used, &text).changes([change]).found()
+    let changes = more_queues(host);
+    check.draft(Confidence::Possible, "channels.combined", used, &text).changes(changes).found()
+}
+
+/// A queue for each CPU, as far as the card has them.
+pub(super) fn more_queues(host: &HostView) -> Option<Change> {
+    host.device?;
+    let count = |name| host.count(name).ok();
+    let (used, most) = (count("channels.combined")?, count("channels.combined_max")?);
+    let to = most.min(count("cpu.count")?);
+    let (from, why) = (Some(format!("{used:.0}")), "more CPUs share the work");
+    (to > used).then(|| host.change("channels.combined", from, &format!("{to:.0}"), why))
 }
 
 #[cfg(test)]

@@ -3,10 +3,13 @@
 //! Sources: include/uapi/linux/if_link.h (device counters), net/core/net-procfs.c (softnet_stat),
 //! Documentation/networking/snmp_counter.rst (the rest).
 
-use goodput_model::{Confidence, Missing, Place};
+use goodput_model::{Change, Confidence, Missing, Place};
 
 use super::super::{Answer, Ask, Check, HostView, Scope};
+use super::cards::more_queues;
+use super::ring::larger;
 use crate::finding::{Draft, percent, time};
+use crate::names::LINK_TX_QUEUE_LEN;
 
 /// A group of counters with the same meaning.
 struct Counters {
@@ -18,22 +21,51 @@ struct Counters {
     since_start: f64,
     /// What each of them is, in the plural.
     each: &'static str,
+    /// Changes of settings, as far as their present values are known.
+    changes: fn(&HostView) -> Vec<Change>,
     /// A command, and why.
     command: Option<(&'static str, &'static str)>,
     /// What to do besides.
     advice: &'static str,
     permanent: Option<(&'static str, &'static str)>,
-    /// Whether the command and the permanent lines would change anything on this host.
+    /// Whether the changes, the command and the permanent lines would change anything on this host.
     helps: fn(&HostView) -> bool,
 }
+
+/// No setting does it.
+const NONE: fn(&HostView) -> Vec<Change> = |_| Vec::new();
 
 /// For what no fact speaks against.
 const MAY_HELP: fn(&HostView) -> bool = |_| true;
 
-/// Whether this fact is a number below `value`, or unknown.
-fn is_below(host: &HostView, name: &str, value: f64) -> bool {
-    !host.count(name).is_ok_and(|present| present >= value)
+/// Whether this parameter of the kernel is a number below `value`, or unknown.
+fn is_below(host: &HostView, name: &str, value: u64) -> bool {
+    host.sysctl_number(name).is_none_or(|present| present < value)
 }
+
+/// The card no longer obeys pause frames.
+fn heedless(host: &HostView) -> Option<Change> {
+    let why = "the sender of pause frames drops instead";
+    let is_on = host.text("pause.rx") == Ok("on");
+    is_on.then(|| host.change("pause.rx", Some("on".into()), "off", why))
+}
+
+fn longer_queue(host: &HostView) -> Option<Change> {
+    let now = host.count(LINK_TX_QUEUE_LEN).ok()?;
+    let (from, to) = (Some(format!("{now:.0}")), format!("{USUAL_QUEUE:.0}"));
+    Some(host.change("link.txqueuelen", from, &to, "a longer queue"))
+}
+
+fn longer_backlog(host: &HostView) -> Option<Change> {
+    let now = host.sysctl_number(BACKLOG)?.to_string();
+    Some(host.sysctl(BACKLOG, &now, &LONG_BACKLOG.to_string(), "a longer backlog"))
+}
+
+const BACKLOG: &str = "net.core.netdev_max_backlog";
+/// Ten times the kernel's own, packets (net/core/hotdata.c).
+const LONG_BACKLOG: u64 = 10_000;
+/// Length of a device's queue if nobody set one, packets (include/net/pkt_sched.h, `DEFAULT_TX_QUEUE_LEN`).
+const USUAL_QUEUE: f64 = 1000.0;
 
 /// Whether a longer device queue lets fewer packets be dropped: only these disciplines take their length from it
 /// (net/sched/sch_generic.c, `pfifo_fast_init`).
@@ -41,7 +73,7 @@ fn queue_can_grow(host: &HostView) -> bool {
     let takes = host
         .text("qdisc.kind")
         .map_or(true, |kind| ["pfifo_fast", "mq", "noqueue"].contains(&kind));
-    takes && is_below(host, crate::names::LINK_TX_QUEUE_LEN, 1000.0)
+    takes && !host.count(LINK_TX_QUEUE_LEN).is_ok_and(|length| length >= USUAL_QUEUE)
 }
 
 pub(super) const RING_OVERRUN: Check = Check {
@@ -53,8 +85,9 @@ pub(super) const RING_OVERRUN: Check = Check {
         of: "link.rx_packets",
         since_start: 1e-6,
         each: "received frames lost because the ring was full",
-        command: Some(("ethtool -L DEV combined $(nproc)", "interrupts on more CPUs")),
-        advice: "give the card a larger receive ring (ethtool -G), as far as ethtool -g shows",
+        changes: |host| larger(host).into_iter().chain(more_queues(host)).collect(),
+        command: None,
+        advice: "a larger receive ring, as far as the card has one, and interrupts on more CPUs",
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxBufferSize=max")),
         helps: MAY_HELP,
     },
@@ -69,6 +102,7 @@ pub(super) const FRAME_ERRORS: Check = Check {
         of: "link.rx_packets",
         since_start: 1e-7,
         each: "frames with a wrong checksum",
+        changes: NONE,
         command: None,
         advice: "another cable, port or optic; compare the duplex of both sides",
         permanent: None,
@@ -85,7 +119,8 @@ pub(super) const PAUSE_FRAMES: Check = Check {
         of: "link.tx_packets",
         since_start: 1e-3,
         each: "pause frames received",
-        command: Some(("ethtool -A DEV rx off tx off", "the sender of pause frames drops instead")),
+        changes: |host| heedless(host).into_iter().collect(),
+        command: None,
         advice: "find the sender: a receiver or switch port that can't keep up",
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxFlowControl=no")),
         helps: MAY_HELP,
@@ -102,6 +137,7 @@ pub(super) const LINK_FLAP: Check = Check {
         // Coming up is a change too, so only a watch shows it.
         since_start: f64::INFINITY,
         each: "times the link went down or up",
+        changes: NONE,
         command: Some(("ethtool --set-eee DEV eee off", "energy-efficient Ethernet off")),
         advice: "another cable or port",
         permanent: None,
@@ -118,7 +154,8 @@ pub(super) const LOCAL_DROP: Check = Check {
         of: "link.tx_packets",
         since_start: 1e-4,
         each: "packets dropped before they left",
-        command: Some(("ip link set DEV txqueuelen 1000", "a longer queue")),
+        changes: |host| longer_queue(host).into_iter().collect(),
+        command: None,
         advice: "fq_codel or fq as the queueing discipline, or pacing",
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nTransmitQueueLength=1000")),
         helps: queue_can_grow,
@@ -134,10 +171,11 @@ pub(super) const SOFTNET_BACKLOG: Check = Check {
         of: "softnet.processed",
         since_start: 1e-4,
         each: "packets dropped because a CPU's backlog was full",
-        command: Some(("sysctl -w net.core.netdev_max_backlog=10000", "a longer backlog")),
+        changes: |host| longer_backlog(host).into_iter().collect(),
+        command: None,
         advice: "receive packet steering over more CPUs",
         permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.netdev_max_backlog = 10000")),
-        helps: |host| is_below(host, "sysctl.net.core.netdev_max_backlog", 10_000.0),
+        helps: |host| is_below(host, BACKLOG, LONG_BACKLOG),
     },
 };
 
@@ -150,9 +188,11 @@ pub(super) const UDP_RECEIVE_BUFFER: Check = Check {
         of: "snmp.Udp.InDatagrams",
         since_start: 1e-3,
         each: "datagrams dropped because a socket's buffer was full",
+        // It allows what a program asks for, and does nothing by itself.
+        changes: NONE,
         command: Some((
-            "sysctl -w net.core.rmem_max=16777216 net.core.rmem_default=1048576",
-            "larger receive buffers",
+            "goodput settings set sysctl.net.core.rmem_max=16777216",
+            "allows larger receive buffers",
         )),
         advice: "a larger SO_RCVBUF in the program",
         permanent: Some((
@@ -160,8 +200,8 @@ pub(super) const UDP_RECEIVE_BUFFER: Check = Check {
             "net.core.rmem_max = 16777216\nnet.core.rmem_default = 1048576",
         )),
         helps: |host| {
-            is_below(host, "sysctl.net.core.rmem_max", 16_777_216.0)
-                || is_below(host, "sysctl.net.core.rmem_default", 1_048_576.0)
+            is_below(host, "net.core.rmem_max", 16_777_216)
+                || is_below(host, "net.core.rmem_default", 1_048_576)
         },
     },
 };
@@ -180,6 +220,7 @@ pub(super) const RECEIVE_PRUNE: Check = Check {
         of: "snmp.Tcp.InSegs",
         since_start: 1e-5,
         each: "times received data was discarded for lack of memory",
+        changes: NONE,
         command: None,
         advice: "larger receive buffers: the third number of net.ipv4.tcp_rmem",
         permanent: Some((
@@ -199,8 +240,9 @@ pub(super) const CONNECTION_SETUP: Check = Check {
         of: "snmp.Tcp.PassiveOpens",
         since_start: 1e-3,
         each: "connections dropped because a listen queue was full",
+        changes: NONE,
         command: Some((
-            "sysctl -w net.core.somaxconn=4096",
+            "goodput settings set sysctl.net.core.somaxconn=4096",
             "allows a larger backlog in listen(2)",
         )),
         advice: "a larger backlog in the program's listen(2)",
@@ -218,6 +260,7 @@ pub(super) const FRAGMENTATION: Check = Check {
         of: "snmp.Ip.ReasmReqds",
         since_start: 1e-3,
         each: "datagrams that could not be reassembled",
+        changes: NONE,
         command: None,
         advice: "send datagrams that fit the MTU; for NFS over UDP a smaller rsize, or TCP",
         permanent: None,
@@ -240,6 +283,8 @@ impl Ask for Counters {
         let draft = Draft::new(check.id, Place::Near, confidence, &text);
         let draft = draft.saw(Place::Near, fact, count, format!("{text} ({fact})"));
         let helps = (self.helps)(host);
+        let changes = if helps { (self.changes)(host) } else { Vec::new() };
+        let draft = draft.changes(changes);
         let draft = match self.command.filter(|_| helps) {
             Some((command, why)) => draft.command(Place::Near, command, why),
             None => draft,
@@ -325,7 +370,7 @@ mod tests {
         assert_eq!(RING_OVERRUN.check(&view), Ok(None));
     }
 
-    /// The commands that are proposed for drops of a device with this queue.
+    /// The changes that are proposed for drops of a device with this queue.
     fn proposed(kind: &str, length: u64) -> Vec<String> {
         let mut facts = Snapshot::default();
         facts.put("qdisc.drops", 1000u64);
@@ -335,12 +380,26 @@ mod tests {
         let view = HostView { device: Some("eth0"), now: &facts, before: None };
         let found = LOCAL_DROP.check(&view).unwrap().unwrap();
         assert!(!found.advice.is_empty(), "something else may help");
-        found.advice.into_iter().filter(|advice| advice.contains("txqueuelen")).collect()
+        found.changes.iter().map(Change::as_argument).collect()
+    }
+
+    #[test]
+    fn a_backlog_that_is_long_already_is_not_made_longer() {
+        let proposed = |packets: &'static str| {
+            let mut facts = Snapshot::default();
+            facts.put("softnet.dropped", 1000u64);
+            facts.put("softnet.processed", 100_000u64);
+            facts.put("sysctl.net.core.netdev_max_backlog", packets);
+            let view = HostView { device: None, now: &facts, before: None };
+            SOFTNET_BACKLOG.check(&view).unwrap().unwrap().changes
+        };
+        assert_eq!(proposed("1000")[0].to, "10000");
+        assert_eq!(proposed("20000"), []);
     }
 
     #[test]
     fn a_queue_that_is_as_long_already_or_has_another_length_is_not_made_longer() {
-        assert_eq!(proposed("pfifo_fast", 100).len(), 1);
+        assert_eq!(proposed("pfifo_fast", 100), ["link.txqueuelen@eth0=100,1000"]);
         assert_eq!(proposed("pfifo_fast", 1000), [""; 0]);
         assert_eq!(proposed("tbf", 100), [""; 0]);
     }

@@ -1,10 +1,14 @@
 //! CPUs that are slowed down, taken away, or full of interrupts.
 
-use goodput_model::{Confidence, Missing, Place};
+use goodput_model::{Change, Confidence, Missing};
 
 use super::super::{Answer, Check, HostView, Scope};
+use super::cards::more_queues;
+use crate::change::{FULL_CLOCK, PERFORMANCE, SPREADS, all_cpus, one_governor};
 use crate::finding::percent;
-use crate::names::{CPU_KINDS, QUOTA, QUOTA_PERCENT, THROTTLED_US};
+use crate::names::{CPU_KINDS, GOVERNOR, QUOTA, QUOTA_PERCENT, RPS_MASK, THROTTLED_US};
+use crate::offers::{DEFERRED, DEFERRED_WHY, INTERRUPTS, is_interrupting};
+use crate::rules::napi_budget::BUDGETS;
 use crate::view::positive;
 
 /// Share of the CPU time that a hypervisor may take before it counts.
@@ -46,17 +50,16 @@ pub(super) const BUDGET: Check = Check {
 };
 
 fn frequency(check: &Check, host: &HostView) -> Answer {
-    let governor = host.text("frequency.governor")?;
+    let governor = host.text(GOVERNOR)?;
     if !governor.contains("powersave") {
         return Ok(None);
     }
     let text = format!("the CPUs' frequency governor is {governor}");
     check
-        .draft(Confidence::Possible, "frequency.governor", 1.0, &text)
-        .command(
-            Place::Near,
-            "cpupower frequency-set -g performance",
-            "the highest clock; then measure again",
+        .draft(Confidence::Possible, GOVERNOR, 1.0, &text)
+        .changes(
+            one_governor(governor)
+                .map(|now| host.change_of_host("cpu.governor", now, PERFORMANCE, FULL_CLOCK)),
         )
         .permanent("tuned", "tuned-adm profile network-throughput")
         .found()
@@ -114,15 +117,10 @@ fn softirq(check: &Check, host: &HostView) -> Answer {
     let text = format!("one CPU spent {} of its time in interrupts", percent(most));
     check
         .draft(Confidence::Certain, "softirq_percent", most * 100.0, &text)
-        .command(
-            Place::Near,
-            "ethtool -L DEV combined $(nproc)",
-            "spreads packets over more CPUs, as rps_cpus does",
+        .changes(
+            [more_queues(host), spread_packets(host), deferred_polling(host)].into_iter().flatten(),
         )
-        .advice(
-            "poll instead of interrupting: napi_defer_hard_irqs and gro_flush_timeout of the \
-                 device, net.core.busy_poll for programs that wait",
-        )
+        .advice("programs that wait for answers can poll themselves (net.core.busy_poll)")
         .permanent("FreeBSD /etc/rc.conf", "ifconfig_DEV=\"… polling\"")
         .found()
 }
@@ -139,16 +137,35 @@ fn budget(check: &Check, host: &HostView) -> Answer {
     );
     check
         .draft(Confidence::Likely, "softnet.squeezed", squeezed.rate(), &text)
-        .command(
-            Place::Near,
-            "sysctl -w net.core.netdev_budget=600 net.core.netdev_budget_usecs=8000",
-            "more packets in each turn of a softirq",
+        .changes(BUDGETS.iter().filter_map(|(name, times)| larger(host, name, *times)))
+        .advice(
+            "the budgets belong to the machine: in a network namespace, raise them outside of it",
         )
         .permanent(
             "/etc/sysctl.d/90-goodput.conf",
             "net.core.netdev_budget = 600\nnet.core.netdev_budget_usecs = 8000",
         )
         .found()
+}
+
+/// Packets handed on to all CPUs, if the CPU that takes them in hands on none.
+fn spread_packets(host: &HostView) -> Option<Change> {
+    host.device?;
+    let cpus = host.count("cpu.count").ok()? as u32;
+    let all = all_cpus(host.text(RPS_MASK).ok()?, cpus)?;
+    Some(host.change("rps.cpus", Some("0".into()), &all, SPREADS))
+}
+
+fn deferred_polling(host: &HostView) -> Option<Change> {
+    let change = || host.change("polling", Some(INTERRUPTS.into()), DEFERRED, DEFERRED_WHY);
+    (host.device.is_some() && is_interrupting(host.now)).then(change)
+}
+
+fn larger(host: &HostView, fact: &str, times: u64) -> Option<Change> {
+    let name = fact.trim_start_matches("sysctl.");
+    let now = host.sysctl_number(name)?;
+    let to = now.checked_mul(times)?.to_string();
+    Some(host.sysctl(name, &now.to_string(), &to, "more packets in each turn of a softirq"))
 }
 
 #[cfg(test)]
@@ -178,6 +195,28 @@ mod tests {
         let view = HostView { before: Some((&before, 1.0)), ..view };
         let found = SOFTIRQ.check(&view).unwrap().unwrap();
         assert_eq!(found.summary, "one CPU spent 95 % of its time in interrupts");
+    }
+
+    #[test]
+    fn a_governor_and_a_full_cpu_have_changes_to_try() {
+        let mut facts = Snapshot::default();
+        facts.put(GOVERNOR, "powersave");
+        facts.put("cpu.count", 4u64);
+        facts.put("channels.combined", 1u64);
+        facts.put("channels.combined_max", 2u64);
+        facts.put(RPS_MASK, "0");
+        facts.put("sysctl.net.core.netdev_budget", "300");
+        let view = HostView { device: Some("eth0"), now: &facts, before: None };
+        let governor = &FREQUENCY.check(&view).unwrap().unwrap().changes[0];
+        assert_eq!(governor.as_argument(), "cpu.governor=powersave,performance");
+        let queues = more_queues(&view).unwrap().as_argument();
+        assert_eq!(queues, "channels.combined@eth0=1,2");
+        assert_eq!(spread_packets(&view).unwrap().as_argument(), "rps.cpus@eth0=0,f");
+        let (name, times) = BUDGETS[0];
+        let budget = larger(&view, name, times).unwrap().as_argument();
+        assert_eq!(budget, "sysctl.net.core.netdev_budget=300,600");
+        let nowhere = HostView { device: None, ..view };
+        assert_eq!(spread_packets(&nowhere), None);
     }
 
     #[test]

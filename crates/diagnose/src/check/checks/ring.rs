@@ -1,11 +1,11 @@
 //! How long the receive ring lasts at line rate, compared with how late this host's CPUs wake up.
 
-use goodput_model::{Confidence, Place};
+use goodput_model::{Change, Confidence, Place};
 
 use super::super::{Answer, Check, HostView, Scope};
 use super::wakeups::LONGEST;
 use crate::finding::{Draft, rate, time};
-use crate::names::LINK_SPEED;
+use crate::names::{LINK_SPEED, RING_RX, RING_RX_MAX};
 use crate::view::positive;
 
 /// Bits of a full frame of MTU 1500 on the wire: 1518 bytes, preamble and gap (IEEE 802.3).
@@ -21,7 +21,8 @@ pub(super) const RING: Check = Check {
 };
 
 fn ring(check: &Check, host: &HostView) -> Answer {
-    let (frames, largest) = (host.count("ring.rx_frames")?, host.count("ring.rx_max_frames")?);
+    let frames = host.count(RING_RX)?;
+    host.count(RING_RX_MAX)?;
     let speed = positive(host.count(LINK_SPEED)?, "the link's speed")?;
     let lasts = frames * FRAME_BITS / speed;
     let gap = host.number(LONGEST).map(|us| us / 1e6);
@@ -35,14 +36,18 @@ fn ring(check: &Check, host: &HostView) -> Answer {
         Ok(gap) => format!("{ring}; longest gap seen on a CPU: {}", time(gap)),
         Err(_) => ring.clone(),
     };
-    let mut draft = Draft::new(check.id, Place::Near, confidence, summary)
+    Draft::new(check.id, Place::Near, confidence, summary)
         .saw(Place::Near, "ring.rx_frames", frames, ring)
-        .saw_if(Place::Near, LONGEST, gap, |gap| format!("a CPU woke up {} late", time(gap)));
-    if largest > frames {
-        let (from, to) = (Some(format!("{frames:.0}")), format!("{largest:.0}"));
-        draft = draft.changes([host.change("ring.rx", from, &to, "bridges longer gaps")]);
-    }
-    draft.found()
+        .saw_if(Place::Near, LONGEST, gap, |gap| format!("a CPU woke up {} late", time(gap)))
+        .changes(larger(host))
+        .found()
+}
+
+/// The largest ring that the card has.
+pub(super) fn larger(host: &HostView) -> Option<Change> {
+    let (frames, largest) = (host.count(RING_RX).ok()?, host.count(RING_RX_MAX).ok()?);
+    let (from, to) = (Some(format!("{frames:.0}")), format!("{largest:.0}"));
+    (largest > frames).then(|| host.change("ring.rx", from, &to, "bridges longer gaps"))
 }
 
 #[cfg(test)]
