@@ -159,8 +159,11 @@ async fn measure(
     client.leave().await;
     let measured = measured?;
     let offered = offered(&measured, *purpose);
-    conclude_at(hosts, measured, &target.text, started)
-        .map(|conclusion| First { record: conclusion.record, took, offered })
+    conclude_at(hosts, measured, &target.text, started).map(|conclusion| First {
+        record: conclusion.record,
+        took,
+        offered,
+    })
 }
 
 fn offered(measured: &Measurement, purpose: Purpose) -> Vec<Finding> {

@@ -1,6 +1,8 @@
 //! What the purpose of tuning changes about what is tried first, and last.
 
 use goodput_diagnose::check::is_seen;
+use goodput_diagnose::rule::Depth;
+use goodput_diagnose::rules::find;
 use goodput_model::{Finding, Purpose};
 
 /// The rules whose causes cost the purpose itself, not goodput. For goodput, findings are in the order of what they cost.
@@ -19,9 +21,12 @@ fn own_rules(purpose: Purpose) -> &'static [&'static str] {
     }
 }
 
-/// Findings of a measurement, those about the purpose first.
+/// Findings of a measurement, those about the purpose first. What limits nothing costs no goodput.
 pub fn first(purpose: Purpose, findings: &[Finding]) -> Vec<Finding> {
+    let is_aside =
+        |finding: &Finding| find(&finding.rule).is_some_and(|rule| rule.depth == Depth::Aside);
     let mut findings = findings.to_vec();
+    findings.retain(|finding| purpose != Purpose::Throughput || !is_aside(finding));
     findings.sort_by_key(|finding| !own_rules(purpose).contains(&finding.rule.as_str()));
     findings
 }
@@ -56,7 +61,9 @@ mod tests {
             &["path-rate", "queue-too-long", "sender-cpu"].map(|rule| (rule, Confidence::Likely)),
         );
         let ordered = |purpose| first(purpose, &found);
-        assert_eq!(rules(&ordered(Purpose::Throughput)), rules(&found));
+        assert_eq!(rules(&ordered(Purpose::Balanced)), rules(&found));
+        let for_goodput = ["path-rate", "sender-cpu"];
+        assert_eq!(rules(&ordered(Purpose::Throughput)), for_goodput, "a queue costs no goodput");
         assert_eq!(rules(&ordered(Purpose::Latency))[0], "queue-too-long");
         assert_eq!(rules(&ordered(Purpose::Cpu)), ["sender-cpu", "path-rate", "queue-too-long"]);
     }

@@ -18,6 +18,9 @@ const TOO_FEW_RUNS: &str =
 /// (docs/decisions/tuning.md).
 const NOT_PROVEN: &str = "the last comparison did not show that what was kept helps, and a further one could prove something by chance";
 
+/// Why a search ends when nothing waits, and what was added to what is proven is not.
+const ADDITION_NOT_PROVEN: &str = "the last comparison did not prove what was added to what is proven, and nothing is left to try";
+
 /// Why a search ends when nothing waits, and the last comparison ended before its first look.
 const LAST_TOO_SHORT: &str =
     "the last comparison had too few runs to judge what was kept; --max-time gives more";
@@ -80,6 +83,7 @@ impl<C: Compare> Tuner<'_, C> {
         let unproven = self.proof.as_ref().filter(|proof| proof.proven(purpose).is_empty());
         let last = unproven.and_then(|proof| proof.comparison.as_ref());
         match () {
+            () if self.is_error_spent => ADDITION_NOT_PROVEN,
             () if !self.search.kept().is_empty() && !self.is_shown() => LAST_TOO_SHORT,
             () if last.is_some_and(|last| is_undecided(last, purpose)) => {
                 if self.runs.budget.allows_another() { LAST_UNDECIDED } else { LAST_CUT_SHORT }
