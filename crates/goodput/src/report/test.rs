@@ -1,8 +1,9 @@
 //! The report of one measurement: number, ceiling, verdict, evidence, remedy, proof. In this order.
 
+use goodput_diagnose::of_sockets;
 use goodput_model::{
-    BitRate, Direction, DirectionResult, EndName, Finding, Kind, Known, Place, Record, Seconds,
-    Transport, Verdict,
+    BitRate, Change, Direction, DirectionResult, EndName, Finding, Kind, Known, Place, Record,
+    Seconds, Transport, Verdict,
 };
 
 use super::labelled::{line, lines, undecided};
@@ -223,7 +224,7 @@ fn remedy(record: &Record, finding: &Finding, verbose: bool) -> String {
     remedy::of_test(&mut out, record, finding, verbose);
     // A proof needs goodput at the other end, but watching another program's transfer doesn't show
     // whether it runs there.
-    if let Some(change) = finding.changes.first()
+    if let Some(change) = proof(&finding.changes)
         && record.kind != Kind::Attach
     {
         let (target, change) = (shell::word(&record.target), shell::word(&change.as_argument()));
@@ -234,6 +235,13 @@ fn remedy(record: &Record, finding: &Finding, verbose: bool) -> String {
         line(&mut out, "  prove it", &style::strong(command));
     }
     out
+}
+
+/// The change to prove: the best one, or what does the same for the sockets of the measurement, which needs no privilege.
+fn proof(changes: &[Change]) -> Option<&Change> {
+    let best = changes.first()?;
+    let same = of_sockets(best);
+    Some(same.and_then(|same| changes.iter().find(|one| one.is_same_step(&same))).unwrap_or(best))
 }
 
 fn accounts(out: &mut String, record: &Record) {

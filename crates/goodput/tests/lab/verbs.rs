@@ -43,6 +43,12 @@ pub fn all() -> Vec<Test> {
             tuning_of_a_dead_path_ends_in_time,
         ),
         disturbed::judged("verbs::tuning_proves_what_helps", Needs::All, tuning_proves_what_helps),
+        disturbed::judged_on(
+            "verbs::tuning_for_latency_shortens_a_queue",
+            Scenario::parse("long-queue", LONG_QUEUE),
+            Needs::of,
+            tuning_for_latency_shortens_a_queue,
+        ),
         disturbed::judged(
             "verbs::a_policer_and_its_bucket_are_measured",
             Needs::All,
@@ -297,6 +303,48 @@ fn tuning_proves_what_helps() -> Result<Judgement, Failed> {
         true => Judgement::Right,
         false => Judgement::Open(tuning.to_string()),
     })
+}
+
+/// A queue of 300 ms before the sender's own bucket.
+const LONG_QUEUE: &str = "\
+name = \"long-queue\"
+title = \"The sender's shaper has a queue of many round trips.\"
+[link.path]
+delay = \"1ms\"
+[[fault]]
+kind = \"tbf\"
+host = \"near\"
+rate = \"20mbit\"
+burst = \"50KB\"
+limit = \"750KB\"
+";
+
+/// The path is full, so nothing is left to gain for goodput; the queue costs its round trips alone.
+fn tuning_for_latency_shortens_a_queue(scenario: &Scenario) -> Result<Judgement, Failed> {
+    let lab = Lab::up(scenario)?;
+    let server = Server::start(&lab, scenario, exe())?;
+    let directory = tempfile::tempdir()?;
+    let mut command = lab.near().command(exe())?;
+    command.args(["tune", server.target(), "--for", "latency", "--congestion", "cubic"]);
+    // TCP leaves only a few packets of each flow in its own host's queue (TCP small queues, net/ipv4/tcp_output.c).
+    command.args(["-P", "32", "--json", "--no-store", "-t", "1", "--max-time", "60"]);
+    command.env("GOODPUT_STATE_DIR", directory.path().join("state"));
+    let output = command.env("XDG_CONFIG_HOME", directory.path()).output()?;
+    server.stop()?;
+    let said = text(&output.stdout) + &text(&output.stderr);
+    let record: Value = serde_json::from_str(&text(&output.stdout)).map_err(|_| said)?;
+    let tuning = &record["tuning"];
+    let steps = tuning["steps"].as_array().ok_or("a list of steps")?;
+    check(steps.iter().any(|step| shortens(&step["change"])), tuning)?;
+    let proven = tuning["proven"].as_array().ok_or("a list of what is proven")?;
+    Ok(match proven.iter().any(shortens) {
+        true => Judgement::Right,
+        false => Judgement::Open(tuning.to_string()),
+    })
+}
+
+fn shortens(change: &Value) -> bool {
+    change["setting"]["name"] == "qdisc.tbf.limit"
 }
 
 /// What `goodput shaping` says of a scenario whose rate is `rate`, in bits per second.
