@@ -21,7 +21,7 @@ until_it() {
     tries=0
     until "$@" >last 2>&1; do
         tries=$((tries + 1))
-        [ "$tries" -lt 100 ] || fail "in vain: $*: $(cat last)"
+        [ "$tries" -lt 600 ] || fail "in vain: $*: $(cat last)"
         sleep 0.1
     done
 }
@@ -70,6 +70,17 @@ running=$(readlink "/proc/$(property MainPID goodput-watch.service)/exe")
 measures "after the upgrade"
 rm -rf /var/lib/goodput-watch/goodput
 until_it has_kept goodput-watch
+
+# As a timer would start it.
+systemctl stop goodput-watch.service
+rm -rf /var/lib/goodput-watch/goodput
+drop_in goodput-watch.service 'Type=oneshot
+Restart=no
+ExecStart=
+ExecStart=/usr/bin/goodput watch --once $GOODPUT_OPTIONS $GOODPUT_TARGETS
+Environment=GOODPUT_TARGETS=127.0.0.1 "GOODPUT_OPTIONS=--every 1h -n 1M"'
+systemctl start goodput-watch.service || fail "a single test of each target failed"
+has_kept goodput-watch || fail "a single test was not kept"
 
 # A fleet of one site with goodput and one that speaks iperf3, which is the server here.
 cat >mesh.toml <<'END'
