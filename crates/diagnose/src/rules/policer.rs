@@ -74,12 +74,7 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
     let (side, place, goodput) = (&view.sender, view.sender.place(), view.goodput()?);
     let stands =
         view.receiver.plateau().ok().filter(|plateau| plateau.spread < MAX_PLATEAU_SPREAD_RATIO);
-    let summary = match &stands {
-        Some(plateau) if marks.elastic || marks.clustered => {
-            format!("a policer on the path, at {}", rate(plateau.rate))
-        }
-        _ => "a policer or a queue of a few packets on the path, which drops bursts".into(),
-    };
+    let summary = summary(stands.as_ref().map(|plateau| plateau.rate), marks);
     let share = side.retransmitted_share()?;
     let lost = format!("{} of the bytes were sent again (tcp_info bytes_retrans)", percent(share));
     let flat = format!(
@@ -140,6 +135,22 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
             "give the path's policer a bucket of its rate × the round-trip time, or shape instead",
         ),
     })
+}
+
+/// What it is, at the constant rate that passes if there is one, with the bucket as far as bursts showed it.
+fn summary(constant_rate: Option<f64>, marks: &Marks) -> String {
+    let bucket =
+        marks.metered.as_ref().map(|bursts| format!("about {} at once", bytes(bursts.bytes)));
+    match (constant_rate.filter(|_| marks.elastic || marks.clustered), bucket) {
+        (Some(passes), None) => format!("a policer on the path, at {}", rate(passes)),
+        (Some(passes), Some(bucket)) => {
+            format!("a policer on the path, at {}, which lets {bucket} pass", rate(passes))
+        }
+        (None, Some(bucket)) => format!("a policer on the path, which lets {bucket} pass"),
+        (None, None) => {
+            "a policer or a queue of a few packets on the path, which drops bursts".into()
+        }
+    }
 }
 
 fn of_spread(draft: Draft, place: Place, losses: &Losses, marks: &Marks) -> Draft {
@@ -277,6 +288,7 @@ mod tests {
         let finding = fires(&RULE, bursts(0.0, 20));
         assert_eq!(finding.confidence, Confidence::Likely);
         assert!(finding.evidence.iter().any(|seen| seen.name == "burst_spread_percent"));
+        assert!(finding.summary.contains("at once"), "{}", finding.summary);
         quiet(&RULE, bursts(0.9, 20));
         quiet(&RULE, bursts(0.0, 5));
     }
