@@ -7,6 +7,7 @@ use crate::change::{of_host, of_plan};
 use crate::names::{
     LINK_KIND, OFFLOAD_GRO, OFFLOAD_GSO, OFFLOAD_SG, OFFLOAD_TSO, OFFLOAD_TX_CHECKSUM,
 };
+use crate::rules::offload_off::PROGRAM_DECIDES;
 use crate::rules::queue_too_long::shorter_waits;
 use crate::view::{Side, View};
 
@@ -56,7 +57,8 @@ pub fn cheaper_mover(view: &View) -> Option<Change> {
 /// What the sender's device or kernel could do once for many segments. Checksums and scatter-gather come first: the
 /// others depend on them.
 fn segmentation(view: &View) -> Vec<Change> {
-    if !view.is_tcp() {
+    let kind = view.sender.text(LINK_KIND).unwrap_or_default();
+    if !view.is_tcp() || PROGRAM_DECIDES.contains(&kind) {
         return Vec::new();
     }
     let names = [OFFLOAD_TX_CHECKSUM, OFFLOAD_SG, OFFLOAD_TSO, OFFLOAD_GSO];
@@ -75,13 +77,14 @@ fn switched_on(side: &Side, name: &str) -> Option<Change> {
     is_off.then(|| of_host(side, name, Some(device), values, "less CPU per byte"))
 }
 
-/// The card chooses how long it collects packets for one interrupt.
+/// The card chooses how long it collects packets for one interrupt. A virtual device says `off` because it has none.
 pub fn adaptive_interrupts(side: &Side) -> Option<Change> {
     let values = (Some("off".into()), "on".into());
     let device = side.device().ok()?;
     let is_off = side.text("coalescing.rx_adaptive") == Ok("off");
     let why = "the card chooses the delay of interrupts by the load";
-    is_off.then(|| of_host(side, "coalescing.adaptive_rx", Some(device), values, why))
+    (is_off && is_card(side))
+        .then(|| of_host(side, "coalescing.adaptive_rx", Some(device), values, why))
 }
 
 /// Polling by a timer while there is traffic, in place of an interrupt for each batch. Only for a card that interrupts
@@ -160,9 +163,11 @@ mod tests {
             .fact(Far, "coalescing.rx_adaptive", "on")
             .plan(|plan| plan.mover = "sendfile".into());
         assert_eq!(offered(busy, Purpose::Cpu), [""; 0]);
+        let tunnel = Case::healthy().fact(Near, LINK_KIND, "tun").fact(Near, OFFLOAD_TSO, "off");
+        assert_eq!(offered(tunnel, Purpose::Cpu), ["mover=copy,sendfile"]);
         let bridge = card(Case::healthy(), Far).fact(Far, LINK_KIND, "veth");
         let veth = offered(bridge.fact(Far, OFFLOAD_GRO, "off"), Purpose::Cpu);
-        assert_eq!(veth, ["mover=copy,sendfile", "far:coalescing.adaptive_rx@eth0=off,on"]);
+        assert_eq!(veth, ["mover=copy,sendfile"]);
     }
 
     #[test]

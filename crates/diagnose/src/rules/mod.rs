@@ -27,7 +27,7 @@ mod middlebox;
 mod mtu_mismatch;
 pub(crate) mod napi_budget;
 mod notsent_lowat;
-mod offload_off;
+pub(crate) mod offload_off;
 mod pacing_cap;
 mod path_loss;
 mod path_rate;

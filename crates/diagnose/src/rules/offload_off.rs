@@ -51,7 +51,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// Devices that segment only if the program behind them takes it.
-const PROGRAM_DECIDES: [&str; 3] = ["tun", "tap", "loopback"];
+pub(crate) const PROGRAM_DECIDES: [&str; 3] = ["tun", "tap", "loopback"];
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if !view.is_tcp() || !is_off(&view.sender)? {
