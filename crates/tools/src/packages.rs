@@ -62,6 +62,7 @@ pub const FOR_TESTS: &[Package] = &[
     Package { name: "binutils", program: "strip", reason: "takes the symbols off the program" },
     Package { name: "dpkg-dev", program: "dpkg-shlibdeps", reason: "knows what it depends on" },
     Package { name: "lintian", program: "lintian", reason: "judges the Debian package" },
+    Package { name: "buildah", program: "buildah", reason: "makes the image for containers" },
     Package {
         name: "prometheus",
         program: "promtool",

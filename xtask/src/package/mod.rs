@@ -1,6 +1,7 @@
 //! `cargo xtask package`: goodput as people install it, a Debian package, or one file for every Linux.
 
 mod deb;
+mod image;
 mod lifecycle;
 mod started;
 mod static_program;
@@ -51,7 +52,7 @@ pub fn run(options: &Options) -> Result<()> {
 }
 
 /// The step of `cargo xtask test`: a Debian package of the program that the tests run is installed, used, upgraded and
-/// removed, in a root of its own, without systemd and with it.
+/// removed, in a root of its own, without systemd and with it. An image for containers is made, too.
 pub fn check() -> Result<Tally> {
     if let Some(needs) = lifecycle::obstacle().or_else(started::obstacle) {
         println!("SKIPPED {needs}");
@@ -65,7 +66,7 @@ pub fn check() -> Result<Tally> {
     let new = deb::make(&program, &format!("{version}+next"), place.path(), Packing::Quick)?;
     lifecycle::go_through(&old, &new)?;
     started::go_through(&old, &new)?;
-    let said = deb::complaints(&old)?;
+    let said = [deb::complaints(&old)?, image::complaints()?].concat();
     Ok(Tally::of_problems(&said))
 }
 

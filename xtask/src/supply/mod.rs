@@ -1,5 +1,5 @@
 //! `cargo xtask test supply`: checks the packages that goodput is built of against `deny.toml` and a copy of the
-//! RustSec advisory list.
+//! RustSec advisory list, and packs the crates for crates.io.
 //!
 //! The checks are those of cargo-deny (advisories, licences, duplicates, sources), and `deny.toml` is
 //! its file, so `cargo deny check` gives the same result if it is installed. Building cargo-deny takes
@@ -8,6 +8,7 @@
 mod advisories;
 mod packages;
 mod policy;
+mod publishing;
 
 use anyhow::Result;
 
@@ -23,6 +24,6 @@ pub fn check() -> Result<Tally> {
     let packages = packages::all()?;
     let mut problems = policy.problems(&packages);
     problems.extend(advisories.problems(&packages, &policy));
-    println!("  {} packages", packages.len());
+    println!("  {} packages; {} crates can be packed", packages.len(), publishing::packed()?);
     Ok(Tally::of_problems(&problems))
 }
