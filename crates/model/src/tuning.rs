@@ -38,9 +38,12 @@ pub struct Tuning {
 }
 
 impl Tuning {
-    /// Whether there are proposals, and none was tried.
+    /// Whether there are proposals, and none was tried. Some may not be permitted.
     pub fn is_plan_only(&self) -> bool {
-        !self.steps.is_empty() && self.steps.iter().all(|s| s.outcome == TuningOutcome::Planned)
+        use TuningOutcome::{NotPermitted, Planned};
+        let is_untried = |step: &TuningStep| matches!(step.outcome, Planned | NotPermitted);
+        let mut steps = self.steps.iter();
+        steps.clone().all(is_untried) && steps.any(|step| step.outcome == Planned)
     }
 
     /// Why nothing is proven.

@@ -50,7 +50,9 @@ fn text_with_keeping(record: &Record, host: Host<'_>, keep: Keep<'_>) -> String 
     lines(&mut out, "not tried", not_tried(tuning));
     at_the_far_end(&mut out, refused(tuning), host);
     if tuning.is_plan_only() {
-        lines(&mut out, "undo", tuning.steps.iter().filter_map(|step| undo(&step.change, host)));
+        let is_planned = |step: &&TuningStep| step.outcome == TuningOutcome::Planned;
+        let planned = tuning.steps.iter().filter(is_planned);
+        lines(&mut out, "undo", planned.filter_map(|step| undo(&step.change, host)));
     }
     line(&mut out, "start", &start(record, tuning.purpose));
     if let Some(comparison) = &record.comparison {

@@ -25,6 +25,10 @@ pub fn all() -> Vec<Test> {
         ),
         Test::of_facts("verbs::a_plan_of_tuning_changes_nothing", a_plan_of_tuning_changes_nothing),
         Test::of_facts(
+            "verbs::a_plan_says_what_the_far_end_refuses",
+            a_plan_says_what_the_far_end_refuses,
+        ),
+        Test::of_facts(
             "verbs::tuning_that_is_interrupted_reports_what_it_tried",
             tuning_that_is_interrupted_reports_what_it_tried,
         ),
@@ -206,6 +210,27 @@ fn a_plan_of_tuning_changes_nothing() -> Result<(), Failed> {
     let shown = text(&stage.goodput(&words)?.output()?.stdout);
     let back = format!("settings set qdisc.tbf.burst@{}={ORIGINAL}", stage.lab.near().device());
     check(shown.contains("undo") && shown.contains(&back), shown)
+}
+
+/// A server that allows no changes is asked, and refuses those of its own host.
+fn a_plan_says_what_the_far_end_refuses() -> Result<(), Failed> {
+    let scenario = Scenario::load("receive-window")?;
+    let lab = Lab::up(&scenario)?;
+    let server = Server::start(&lab, &scenario, exe())?;
+    let directory = tempfile::tempdir()?;
+    let mut command = lab.near().command(exe())?;
+    command.args(["tune", server.target(), "--dry-run", "--json", "--no-store", "-t", "1"]);
+    command.env("GOODPUT_STATE_DIR", directory.path().join("state"));
+    let output = command.env("XDG_CONFIG_HOME", directory.path()).output()?;
+    server.stop()?;
+    let record: Value = serde_json::from_str(&text(&output.stdout))
+        .map_err(|_| text(&output.stdout) + &text(&output.stderr))?;
+    let steps = record["tuning"]["steps"].as_array().ok_or("a list of steps")?;
+    let (far, near): (Vec<_>, Vec<_>) =
+        steps.iter().partition(|step| step["change"]["setting"]["end"] == "far");
+    let is = |steps: &[&Value], outcome| steps.iter().all(|step| step["outcome"] == outcome);
+    check(!far.is_empty() && is(&far, "not-permitted") && is(&near, "planned"), &record["tuning"])?;
+    check(far[0]["comparison"].to_string().contains("settings"), far[0])
 }
 
 /// Tunes with these arguments, and interrupts once after a line for which `is_time` holds. Returns the exit code and the last

@@ -43,10 +43,9 @@ fn note(step: &mut TuningStep, answer: Result<String, EngineError>) -> Result<()
         Err(refusal @ EngineError::FarSetting { .. }) => refusal,
         Err(gone) => return Err(gone),
     };
-    step.outcome = match why.not_permitted() {
-        true => TuningOutcome::NotPermitted,
-        false => TuningOutcome::Failed,
-    };
+    if why.not_permitted() {
+        step.outcome = TuningOutcome::NotPermitted;
+    }
     step.comparison = Known::missing(why.to_string());
     Ok(())
 }
@@ -63,17 +62,20 @@ mod tests {
             let (from, to, why) = (None, "4096 131072 8388608".into(), String::new());
             let change = Change { setting, from, to, why };
             let (rule, outcome) = ("receive-window".into(), TuningOutcome::Planned);
-            let mut step = TuningStep { change, rule, outcome, comparison: Known::missing("") };
-            note(&mut step, answer).map(|()| (step.outcome, step.comparison.to_string()))
+            let comparison = Known::missing("a plan");
+            let mut step = TuningStep { change, rule, outcome, comparison };
+            let why = |step: TuningStep| step.comparison.get().unwrap_err().to_string();
+            note(&mut step, answer).map(|()| (step.outcome, why(step)))
         };
         let refused = |not_permitted| {
             Err(EngineError::FarSetting { not_permitted, why: "it allows nothing".into() })
         };
-        let (outcome, why) = asked(refused(true)).unwrap();
-        assert_eq!(outcome, TuningOutcome::NotPermitted);
-        assert!(why.contains("it allows nothing"), "{why}");
-        assert_eq!(asked(refused(false)).unwrap().0, TuningOutcome::Failed);
-        assert_eq!(asked(Ok("it may".into())).unwrap().0, TuningOutcome::Planned);
+        let (not_permitted, planned) = (TuningOutcome::NotPermitted, TuningOutcome::Planned);
+        for (answer, outcome) in [(refused(true), not_permitted), (refused(false), planned)] {
+            let (came, why) = asked(answer).unwrap();
+            assert!(came == outcome && why.contains("it allows nothing"), "{why}");
+        }
+        assert_eq!(asked(Ok("it may".into())).unwrap(), (planned, "a plan".into()));
         assert!(asked(Err(EngineError::Interrupted)).is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! Tuning: measure, try what the findings propose one by one, keep what is proven to help, and prove all kept changes
 //! against the start. Every setting is put back in the end.
 
+mod asked;
 mod comparisons;
 mod deadline;
 mod explaining;
@@ -80,10 +81,24 @@ pub async fn tune(
     let runs = Comparisons::new(request, interrupt, run_length, budget, Measured);
     let mut tuner = Tuner::new(runs, search);
     let stopped = match request.dry_run {
-        true => tuner.plan(only_a_plan(&request.hosts)),
+        true => plan(request, interrupt, &mut tuner, &mut start).await,
         false => tuner.search_and_prove(&start, listener).await,
     };
     Ok(tuner.into_record(start, stopped))
+}
+
+/// Tries nothing, and asks a far end that runs goodput what it would refuse. Returns why.
+async fn plan(
+    request: &TuneRequest,
+    interrupt: &Interrupt,
+    tuner: &mut Tuner<'_, Measured>,
+    start: &mut Record,
+) -> String {
+    let stopped = tuner.plan(only_a_plan(&request.hosts));
+    if let Err(why) = asked::ask(request, interrupt, &mut tuner.steps).await {
+        start.doubts.push(format!("what the far end permits is unknown: {why}"));
+    }
+    stopped
 }
 
 /// Why nothing is compared at all, and what is unknown therefore.
