@@ -165,6 +165,24 @@ pub enum Kind {
     Tune,
 }
 
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 6] =
+        [Self::Test, Self::Attach, Self::FindRate, Self::Compare, Self::Shaping, Self::Tune];
+
+    /// Its name in JSON, by which people search.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Test => "test",
+            Self::Attach => "attach",
+            Self::FindRate => "find-rate",
+            Self::Compare => "compare",
+            Self::Shaping => "shaping",
+            Self::Tune => "tune",
+        }
+    }
+}
+
 /// What both ends observed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ends {
@@ -313,4 +331,16 @@ pub struct EndResult {
     pub softirq_percent: Known<f64>,
     /// Time that a hypervisor took away (steal), percent of one CPU.
     pub steal_percent: Known<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_searched_by_its_name_in_json() {
+        for kind in Kind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+    }
 }

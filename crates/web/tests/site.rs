@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use goodput_fleet::{Observation, Part, Question, Surveyed, Unusable};
-use goodput_model::{BitRate, CheckReport, Host, Known, Record};
+use goodput_model::{BitRate, CheckReport, Host, Kind, Known, Record};
 use goodput_store::{Store, StoreError, Watched};
 use goodput_web::{
     Answers, Gate, LoggedChange, MeshAsked, PathChange, Program, Running, Secret, SettingLine, Site,
@@ -261,6 +261,11 @@ async fn the_list_is_searched_and_has_pages() {
     let found = site.page("/?q=HOST-57").await;
     assert_eq!(found.matches("aria-label=\"Compare result").count(), 1, "{found}");
     assert!(site.page("/?q=nowhere").await.contains("No result fits"));
+    let kind = record.kind.name();
+    let same = site.page(&format!("/?kind={kind}&q=host-57")).await;
+    assert_eq!(same.matches("aria-label=\"Compare result").count(), 1, "{same}");
+    let other = Kind::ALL.into_iter().find(|other| *other != record.kind).unwrap().name();
+    assert!(site.page(&format!("/?kind={other}")).await.contains("No result fits"));
 }
 
 /// The order is that in which they were kept; pictures and days go by the times.

@@ -36,7 +36,8 @@ pub fn run(args: &ReportArgs) -> Result<Exit> {
         [first, second] => figures_of_both([first, second], wanted).to_vec(),
         _ => records.iter().map(|record| figures(record, wanted)).collect(),
     };
-    let shown = |(record, figures)| Shown { record, text: report::result::on_page(record), figures };
+    let shown =
+        |(record, figures)| Shown { record, text: report::result::on_page(record), figures };
     let results: Vec<Shown> = records.iter().zip(drawn).map(shown).collect();
     if results.iter().all(|one| one.figures.is_empty()) {
         bail!(

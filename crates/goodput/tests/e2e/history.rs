@@ -45,6 +45,8 @@ fn results_are_chosen_by_target_verdict_and_time() {
     assert_eq!(listed(&[]), [3, 2, 1]);
     assert_eq!(listed(&["--target", "NAS"]), [2, 1]);
     assert_eq!(listed(&["--limit", "none"]), [3, 2]);
+    assert_eq!(listed(&["--kind", "test", "--limit", "none"]), [3, 2]);
+    assert!(listed(&["--kind", "compare"]).is_empty());
     assert_eq!(listed(&["--since", "2026-01-02", "--until", "2026-01-03"]), [3]);
     assert_eq!(listed(&["--since", "1d"]), [0_i64; 0]);
     let nothing = stdout(&home.run(&["history", "--limit", "nonsense"]));

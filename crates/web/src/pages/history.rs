@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use goodput_model::Kind;
 use goodput_store::{Entry, Names, Wanted};
 use maud::{Markup, html};
 
@@ -18,7 +19,7 @@ const ROWS: u32 = 50;
 pub const PAGE: Page = Page { in_navigation: Some("History"), ..Page::of("/", show) };
 
 /// The fields of the search.
-const FIELDS: [&str; 4] = ["q", "limit", "from", "until"];
+const FIELDS: [&str; 5] = ["q", "kind", "limit", "from", "until"];
 
 fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let program = &**visit.program;
@@ -47,6 +48,7 @@ fn wanted(asked: &Asked) -> Result<Wanted, Trouble> {
     Ok(Wanted {
         before: before.map_err(|_| Trouble::bad("`before` is the number of a result"))?,
         text: text("q"),
+        kind: text("kind"),
         limited_by: text("limit"),
         from: day(asked, "from")?,
         // Behind all times of the day: they go on with a T.
@@ -73,6 +75,13 @@ fn search(asked: &Asked, names: &Names, program: &dyn Program) -> Markup {
             p { label for="q" { "Target" }
                 input #q type="search" name="q" value=(given("q")) list="targets"; }
             datalist #targets { @for target in &names.targets { option value=(target) {} } }
+            p { label for="kind" { "Kind" }
+                select #kind name="kind" {
+                    option value="" { "any" }
+                    @for kind in Kind::ALL.map(Kind::name) {
+                        option value=(kind) selected[given("kind") == kind] { (kind) }
+                    }
+                } }
             p { label for="limit" { "Limit" }
                 select #limit name="limit" {
                     option value="" { "any" }

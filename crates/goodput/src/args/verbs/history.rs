@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{ArgGroup, Args, Subcommand};
 
 use crate::args::options::format_parser;
 use crate::args::values::number::whole;
 use crate::args::values::{time, unfit, when};
 use goodput_compat::formats::Format;
+use goodput_model::Kind;
 use goodput_store::Wanted;
 
 /// `goodput history`
@@ -45,6 +47,9 @@ pub struct WantedArgs {
     /// Only results with this verdict, like path-rate or none
     #[arg(long, value_name = "RULE")]
     pub limit: Option<String>,
+    /// Only results of this kind of command
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::name)))]
+    pub kind: Option<String>,
     /// Only results since this time (UTC), like 2026-11-24, or an age: 7d
     #[arg(long, value_name = "WHEN", value_parser = when::since)]
     pub since: Option<String>,
@@ -59,6 +64,7 @@ impl WantedArgs {
         Wanted {
             text: self.target.clone(),
             limited_by: self.limit.clone(),
+            kind: self.kind.clone(),
             from: self.since.clone(),
             until: self.until.clone(),
             limit: last,
