@@ -9,6 +9,9 @@ use goodput_model::{
 use super::local::counts_for;
 use super::{Answer, Seen, Sender, say};
 
+/// Largest super-packet of most devices, bytes (`GSO_LEGACY_MAX_SIZE`, include/linux/netdevice.h).
+const USUAL_GSO_BYTES: f64 = 65_536.0;
+
 /// The bucket that is enough for the local shaper's rate, or for the configured rate of a shaper elsewhere. `frame`: of the
 /// train, whose timers were watched, bytes.
 pub(super) fn enough(
@@ -62,6 +65,8 @@ pub(super) fn largest_super_packet(sender: &Sender, frame: f64) -> f64 {
         (Ok(bytes), Ok(segments), Ok((payload, _))) => {
             super_packet(bytes, segments, *payload, frame)
         }
+        // A router reports none: as most devices have it.
+        (_, _, Ok((payload, _))) => super_packet(USUAL_GSO_BYTES, f64::INFINITY, *payload, frame),
         _ => SUPER_PACKET_BYTES,
     }
 }

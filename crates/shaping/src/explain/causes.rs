@@ -33,11 +33,17 @@ pub(super) fn all(seen: &Seen) -> Vec<ShapingCause> {
     found.chain(rates::headers(seen)).collect()
 }
 
-/// What holds TCP, if it gets less than datagrams and less than the shaper's configured rate, and not for late timers.
+/// What holds TCP, if it gets less than datagrams and less than the shaper's configured rate, and not for its bucket.
 fn tcp_limit(seen: &Seen) -> Answer {
     let limit = seen.sender.tcp_limit.as_ref()?;
     let least = seen.test.configured_bits_per_s.0 * (1.0 - seen.tolerance());
-    let is_timers = late_timers::of_super_packets(seen).is_some();
-    (seen.tcp_lags() && seen.test.tcp_bits_per_s.value()?.high < least && !is_timers)
-        .then(|| say("tcp-limit", format!("TCP gets less than datagrams: {limit}")))
+    let is_bucket = [bucket::below_a_frame, late_timers::of_frames, late_timers::of_super_packets]
+        .iter()
+        .any(|of| of(seen).is_some());
+    let than = match seen.test.datagrams_bits_per_s.value() {
+        Some(_) => "datagrams",
+        None => "the rate",
+    };
+    (seen.tcp_lags() && seen.test.tcp_bits_per_s.value()?.high < least && !is_bucket)
+        .then(|| say("tcp-limit", format!("TCP gets less than {than}: {limit}")))
 }

@@ -103,6 +103,9 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
         Some(shaper) if shaper.kind == "cake" => {
             Err(Missing::because("cake has no bucket: it counts when the next packet may leave"))
         }
+        None if test.train.value().is_some_and(|train| train.kind == ShapingKind::None) => {
+            Err(Missing::because("nothing holds the rate"))
+        }
         shaper => Ok(bucket::enough(&test, &sender, shaper, frame)),
     });
     let seen = Seen { test: &test, sender: &sender, shaper: &shaper, enough: enough.as_ref().ok() };
@@ -277,10 +280,11 @@ impl<'a> Seen<'a> {
         self.tcp_lags() || self.tcp_shortfall().is_some()
     }
 
-    /// Whether TCP gets less than datagrams, by more than what is tolerated.
+    /// Whether TCP gets less than datagrams, by more than what is tolerated; less than the configured rate, if theirs is unknown.
     fn tcp_lags(&self) -> bool {
-        let (tcp, datagrams) = (&self.test.tcp_bits_per_s, &self.test.datagrams_bits_per_s);
-        let rates = tcp.value().zip(datagrams.value());
-        rates.is_some_and(|(tcp, rate)| tcp.high < rate.value * (1.0 - self.tolerance()))
+        let of_datagrams = self.test.datagrams_bits_per_s.value().map(|rate| rate.value);
+        let rate = of_datagrams.unwrap_or(self.test.configured_bits_per_s.0);
+        let tcp = self.test.tcp_bits_per_s.value();
+        tcp.is_some_and(|tcp| tcp.high < rate * (1.0 - self.tolerance()))
     }
 }
