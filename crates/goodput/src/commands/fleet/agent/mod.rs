@@ -9,6 +9,7 @@
 
 mod called;
 mod calls;
+mod fitting;
 mod here;
 mod listener;
 mod metered;

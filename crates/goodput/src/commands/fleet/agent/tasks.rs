@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use goodput_bus::{BusError, Delivery};
+use goodput_bus::Delivery;
 use goodput_engine::{Event, Interrupt};
 use goodput_fleet::places::{news, of_task};
 use goodput_fleet::{Delivered, End, Outcome, Role, Sealed, Step, Task, Unreadable, step};
@@ -11,6 +11,7 @@ use serde::Serialize;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::sleep;
 
+use super::fitting::fitting;
 use super::here::Here;
 use super::near;
 use super::outbox::Outbox;
@@ -223,25 +224,13 @@ async fn hand_over(
 /// Publishes an outcome; afterwards the bus has one.
 async fn publish(here: &Here<'_>, outbox: &Outbox, outcome: &Outcome) -> Result<()> {
     let room = here.places.bus.longest_message().saturating_sub(HEADERS_BYTES);
-    let is_ours = match serde_json::to_vec(outcome)?.len() {
-        bytes if bytes > room => {
-            let why = format!(
-                "the record has {bytes} bytes, more than NATS takes (max_payload); it is in the history of {}",
-                here.site
-            );
-            let short = Outcome::new(&outcome.task, &here.site, End::Reason(why));
-            put(here, &short).await?
-        }
-        _ => put(here, outcome).await?,
-    };
+    let short = fitting(outcome, room, &here.site)?;
+    let place = of_task(&here.word, &outcome.task);
+    let is_ours = here.places.outcomes.put_once(&place, short.as_ref()).await?;
     if !is_ours {
         tracing::info!("the task {} was given up before its outcome came", outcome.task);
     }
     outbox.remove(&outcome.task)?;
     here.measuring.borrow_mut().remove(&outcome.task);
     Ok(())
-}
-
-async fn put(here: &Here<'_>, outcome: &Outcome) -> Result<bool, BusError> {
-    here.places.outcomes.put_once(&of_task(&here.word, &outcome.task), outcome).await
 }
