@@ -21,7 +21,7 @@ pub(super) struct Wish {
 
 /// Whose budget is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Payer {
+pub(crate) enum Payer {
     /// That of a site.
     Site(usize),
     /// That of all tests.
@@ -29,7 +29,7 @@ pub(super) enum Payer {
 }
 
 /// The runs of each pair that are paid for, and who could not pay for more.
-pub(super) struct Bought {
+pub(crate) struct Bought {
     /// Runs a day, by pair.
     pub runs: Vec<u32>,
     /// Who could not pay for another run, by pair; absent if all were paid for.

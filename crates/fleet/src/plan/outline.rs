@@ -1,13 +1,10 @@
 //! The plan of a mesh: its rounds, how long they take, what each site pays, and what the budgets leave out.
 
-use std::cmp::Reverse;
-
 use goodput_model::{BitRate, Bytes, Known};
 use serde::Serialize;
 
-use super::budget::{Bought, Payer, Wish, buy};
-use super::calendar::{Calendar, DAY_S};
-use super::rounds::{fewest_rounds, rounds};
+use super::budget::{Bought, Payer};
+use super::schedule::{Schedule, cost, schedule};
 use crate::mesh::{Mesh, Pair};
 
 /// How a mesh will be tested.
@@ -89,17 +86,12 @@ pub enum Reason<'a> {
 
 /// Plans a mesh.
 pub fn plan(mesh: &Mesh) -> FleetPlan<'_> {
-    let all: Vec<usize> = (0..mesh.pairs.len()).collect();
-    let whole = Tournament::of(mesh, &all);
-    let per_day = meshes_per_day(mesh, whole.mesh_s(mesh));
-    let bought = bought(mesh, &whole, per_day);
-    let paid: Vec<usize> = all.iter().copied().filter(|pair| bought.runs[*pair] > 0).collect();
-    let kept = if paid.len() < all.len() { Tournament::of(mesh, &paid) } else { whole };
-    let mesh_s = kept.mesh_s(mesh);
+    let Schedule { rounds, fewest_rounds, mesh_s, per_day, bought } = schedule(mesh);
+    let name = |pair: &usize| names(mesh, mesh.pairs[*pair]);
     FleetPlan {
         sites: shares(mesh, &bought.runs),
-        rounds: kept.named(mesh),
-        fewest_rounds: kept.fewest,
+        rounds: rounds.iter().map(|round| round.iter().map(name).collect()).collect(),
+        fewest_rounds,
         round_s: mesh.round_s(),
         both_directions: mesh.both_directions,
         mesh_s: mesh_s.map_or(Known::missing("no window has room for a round"), Known::Value),
@@ -112,79 +104,8 @@ pub fn plan(mesh: &Mesh) -> FleetPlan<'_> {
     }
 }
 
-/// Pairs in rounds.
-struct Tournament {
-    /// Indexes of the pairs of each round.
-    rounds: Vec<Vec<usize>>,
-    fewest: usize,
-}
-
-impl Tournament {
-    fn of(mesh: &Mesh, pairs: &[usize]) -> Self {
-        let places = mesh.uplinks.len() + mesh.sites.len();
-        let tests: Vec<_> = pairs.iter().map(|pair| occupied(mesh, mesh.pairs[*pair])).collect();
-        let round = rounds(places, &tests);
-        let mut all = vec![Vec::new(); round.iter().max().map_or(0, |last| last + 1)];
-        for (pair, round) in pairs.iter().zip(round) {
-            all[round].push(*pair);
-        }
-        all.sort_by_key(|round| {
-            let most = round.iter().map(|pair| mesh.pairs[*pair].priority).max();
-            let often = round.iter().filter(|pair| Some(mesh.pairs[**pair].priority) == most);
-            Reverse((most, often.count()))
-        });
-        Self { rounds: all, fewest: fewest_rounds(places, &tests) }
-    }
-
-    fn mesh_s(&self, mesh: &Mesh) -> Option<f64> {
-        Calendar::new(&mesh.windows, mesh.round_s()).done_after_s(self.rounds.len())
-    }
-
-    fn named<'a>(&self, mesh: &'a Mesh) -> Vec<Vec<[&'a str; 2]>> {
-        let name = |pair: &usize| names(mesh, mesh.pairs[*pair]);
-        self.rounds.iter().map(|round| round.iter().map(name).collect()).collect()
-    }
-}
-
-/// The places of a pair: each site's uplink, or its host.
-fn occupied(mesh: &Mesh, pair: Pair) -> [usize; 2] {
-    pair.sites.map(|site| mesh.sites[site].uplink.unwrap_or(mesh.uplinks.len() + site))
-}
-
 fn names(mesh: &Mesh, pair: Pair) -> [&str; 2] {
     pair.sites.map(|site| mesh.sites[site].name.as_str())
-}
-
-/// Meshes that begin in a day: a mesh that takes longer than `every` delays the next one.
-fn meshes_per_day(mesh: &Mesh, mesh_s: Option<f64>) -> u32 {
-    let Some(every_s) = mesh.every_s else { return 1 };
-    let apart_s = every_s.max(mesh_s.unwrap_or(DAY_S)).max(1.0);
-    (DAY_S / apart_s).ceil() as u32
-}
-
-/// The runs that the budgets pay for, by pair; equal pairs in the order of the rounds, which spreads what is left out
-/// over all sites.
-fn bought(mesh: &Mesh, tournament: &Tournament, per_day: u32) -> Bought {
-    let order: Vec<usize> = tournament.rounds.iter().flatten().copied().collect();
-    let wish = |pair: &usize| {
-        let Pair { sites, priority, .. } = mesh.pairs[*pair];
-        Wish { sites, priority, cost: cost(mesh, mesh.pairs[*pair]).unwrap_or(Bytes(0)) }
-    };
-    let wishes: Vec<Wish> = order.iter().map(wish).collect();
-    let budgets: Vec<_> = mesh.sites.iter().map(|site| site.budget).collect();
-    let by_round = buy(&wishes, per_day, &budgets, mesh.budget);
-    let mut bought = Bought { runs: vec![0; order.len()], short: vec![None; order.len()] };
-    for (place, pair) in order.into_iter().enumerate() {
-        bought.runs[pair] = by_round.runs[place];
-        bought.short[pair] = by_round.short[place];
-    }
-    bought
-}
-
-/// What the tests of a pair in one mesh move over the line of each of its sites, if the file says at which rate.
-fn cost(mesh: &Mesh, pair: Pair) -> Option<Bytes> {
-    let bytes = pair.rate?.bytes_in(mesh.length_s) * f64::from(mesh.directions());
-    Some(Bytes(bytes.ceil() as u64))
 }
 
 fn rates(mesh: &Mesh) -> Option<[BitRate; 2]> {

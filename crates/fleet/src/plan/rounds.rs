@@ -37,8 +37,10 @@ pub fn fewest_rounds(places: usize, tests: &[[usize; 2]]) -> usize {
 /// `places`, or twice the same.
 pub fn rounds(places: usize, tests: &[[usize; 2]]) -> Vec<usize> {
     let (places, tests) = numbered(places, tests);
+    // To sort takes room, and so does the table: not at once.
+    let order = order(places, &tests);
     let mut table = Timetable::new(places, &tests);
-    for test in order(places, &tests) {
+    for test in order {
         table.place(test);
     }
     let mut round = table.round;
@@ -101,13 +103,19 @@ fn close_up(rounds: &mut [usize]) {
     }
 }
 
+/// A place in a round. A mesh of thousands of sites has millions of these: the numbers of places, rounds and tests are far
+/// below 2^32.
+fn slot(place: usize, round: usize) -> [u32; 2] {
+    [place as u32, round as u32]
+}
+
 /// The tests that have a round so far.
 struct Timetable<'a> {
     tests: &'a [[usize; 2]],
     round: Vec<usize>,
     taken: Vec<Taken>,
-    /// The test that takes a place in a round.
-    at: HashMap<(usize, usize), usize>,
+    /// The test that takes a place in a round, by [`slot`].
+    at: HashMap<[u32; 2], u32>,
     rounds: usize,
 }
 
@@ -150,9 +158,10 @@ impl<'a> Timetable<'a> {
     fn chain(&self, from: usize, forbidden: usize, rounds: [usize; 2]) -> Option<Vec<usize>> {
         let (mut place, mut chain) = (from, Vec::new());
         for round in rounds.iter().cycle() {
-            let Some(test) = self.at.get(&(place, *round)) else { break };
-            chain.push(*test);
-            let [one, two] = self.tests[*test];
+            let Some(test) = self.at.get(&slot(place, *round)) else { break };
+            let test = *test as usize;
+            chain.push(test);
+            let [one, two] = self.tests[test];
             if one == two {
                 break;
             }
@@ -176,7 +185,7 @@ impl<'a> Timetable<'a> {
         self.round[test] = round;
         for place in self.tests[test] {
             self.taken[place].take(round);
-            self.at.insert((place, round), test);
+            self.at.insert(slot(place, round), test as u32);
         }
     }
 
@@ -184,7 +193,7 @@ impl<'a> Timetable<'a> {
         let round = self.round[test];
         for place in self.tests[test] {
             self.taken[place].leave(round);
-            self.at.remove(&(place, round));
+            self.at.remove(&slot(place, round));
         }
     }
 }

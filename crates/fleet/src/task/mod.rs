@@ -18,6 +18,6 @@ pub use message::{Answer, Call, End, Farewell, Invitation, Outcome};
 pub use sealed::Sealed;
 pub use single::{KEPT_S, Role, TASK_LIFE_S, Task, Unreadable};
 pub use step::{Delivered, Step, step};
-pub use turn::{Next, Turn, next, tasks};
+pub use turn::{Next, Tasks, Turn, next, tasks};
 pub use wanted::{UnreadableWish, Wanted, task_between};
 pub use word::word;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::language::{FORMAT, is_id};
 use super::single::{KEPT_S, Task};
 use crate::mesh::{Mesh, Site};
-use crate::plan::plan;
+use crate::plan::schedule;
 
 /// A mesh that is tested once. The bus keeps the newest one, so that any coordinator can go on with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,31 +56,44 @@ pub fn next(last: Option<&Turn>, mesh: &str, every_s: Option<f64>, now_s: f64) -
     if left_s > 0.0 { Next::Wait(left_s) } else { Next::Begin(last.number + 1) }
 }
 
-/// The tasks of a turn: rounds, the pairs of each, and the tests of each pair, one after the other.
-pub fn tasks(mesh: &Mesh, turn: &Turn) -> Vec<Vec<Vec<Task>>> {
-    let plan = plan(mesh);
-    let is_due = |pair: &&[&str; 2]| {
-        let rare = plan.left_out.iter().find(|left| left.sites == **pair);
-        rare.is_none_or(|left| is_in_turn(turn.number, left.per_day, plan.meshes_per_day))
-    };
-    let index = |name: &str| mesh.sites.iter().position(|site| site.name == name);
-    let tests = |pair: &[&str; 2]| -> Option<Vec<Task>> {
-        let [one, two] = [index(pair[0])?, index(pair[1])?];
-        let mut ways = vec![[one, two]];
-        ways.extend(mesh.both_directions.then_some([two, one]));
-        let id = |way: [usize; 2]| format!("{}-{}-{}", turn.id, way[0], way[1]);
-        ways.into_iter().map(|way| task_of(mesh, id(way), way)).collect()
-    };
-    let rounds = plan.rounds.iter();
-    let rounds = rounds.map(|round| round.iter().filter(is_due).filter_map(tests).collect());
-    rounds.filter(|round: &Vec<_>| !round.is_empty()).collect()
+/// The tasks of a turn. They are made round by round: those of a thousand sites are a million.
+pub struct Tasks<'a> {
+    mesh: &'a Mesh,
+    turn: &'a Turn,
+    /// Indexes of the pairs of each round.
+    rounds: Vec<Vec<usize>>,
 }
 
-/// Whether a pair that is tested `runs` times in `turns` turns is tested in this one; its tests are spread evenly.
-fn is_in_turn(number: u64, runs: u32, turns: u32) -> bool {
-    let (runs, turns) = (u128::from(runs), u128::from(turns.max(1)));
-    let number = u128::from(number);
-    (number + 1) * runs / turns > number * runs / turns
+/// The tasks of a turn.
+pub fn tasks<'a>(mesh: &'a Mesh, turn: &'a Turn) -> Tasks<'a> {
+    let mut schedule = schedule(mesh);
+    let mut rounds = std::mem::take(&mut schedule.rounds);
+    for round in &mut rounds {
+        round.retain(|pair| schedule.is_in(turn.number, *pair));
+    }
+    rounds.retain(|round| !round.is_empty());
+    Tasks { mesh, turn, rounds }
+}
+
+impl Tasks<'_> {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        let pairs: usize = self.rounds.iter().map(Vec::len).sum();
+        pairs * if self.mesh.both_directions { 2 } else { 1 }
+    }
+
+    /// The pairs of each round, and the tests of each pair, one after the other.
+    pub fn rounds(&self) -> impl Iterator<Item = Vec<Vec<Task>>> {
+        let tests = |pair: &usize| self.of(self.mesh.pairs[*pair].sites);
+        self.rounds.iter().map(move |round| round.iter().map(tests).collect())
+    }
+
+    /// The tests of a pair. One of its sites can be called, or the mesh file would have been refused.
+    fn of(&self, [one, two]: [usize; 2]) -> Vec<Task> {
+        let ways = [Some([one, two]), self.mesh.both_directions.then_some([two, one])];
+        let id = |way: [usize; 2]| format!("{}-{}-{}", self.turn.id, way[0], way[1]);
+        ways.into_iter().flatten().filter_map(|way| task_of(self.mesh, id(way), way)).collect()
+    }
 }
 
 /// The side that can be called listens: the receiver, if both can. None if neither can. Whoever gives the task out says until when it may be
@@ -124,7 +137,11 @@ mod tests {
 
     fn all(mesh: &str, number: u64) -> Vec<Task> {
         let parsed = Mesh::parse("x", mesh).unwrap();
-        tasks(&parsed, &turn(mesh, number)).into_iter().flatten().flatten().collect()
+        let turn = turn(mesh, number);
+        let tasks = tasks(&parsed, &turn);
+        let all: Vec<_> = tasks.rounds().flatten().flatten().collect();
+        assert_eq!(all.len(), tasks.count());
+        all
     }
 
     #[test]
@@ -166,7 +183,8 @@ mod tests {
     #[test]
     fn in_a_round_each_site_is_in_one_pair_and_a_pair_has_its_tests_in_turn() {
         let mesh = Mesh::parse("x", THREE).unwrap();
-        let rounds = tasks(&mesh, &turn(THREE, 0));
+        let turn = turn(THREE, 0);
+        let rounds: Vec<_> = tasks(&mesh, &turn).rounds().collect();
         assert_eq!(rounds.len(), 3);
         for round in rounds {
             assert_eq!(round.len(), 1, "of three sites, one is left over");
@@ -196,14 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_that_a_budget_pays_for_rarely_is_in_as_many_turns() {
-        for (runs, turns) in [(0, 4), (1, 4), (3, 4), (4, 4), (5, 7)] {
-            for first in 0..20 {
-                let within = (first..first + u64::from(turns))
-                    .filter(|number| is_in_turn(*number, runs, turns));
-                assert_eq!(within.count(), runs as usize, "{runs} of {turns} from {first}");
-            }
-        }
+    fn a_pair_that_a_budget_pays_for_half_of_is_in_every_second_turn() {
         // Two tests of 10 s at 1 Gbit/s are 2.5 GB: the budget pays for two of four turns.
         let head = "[test]\nevery = \"6h\"\nrate = \"1gbit\"\nbudget = \"5GB/day\"\n";
         let mesh = format!("{head}[site.a]\ntarget = \"a\"\n[site.b]\n");

@@ -59,7 +59,7 @@ fn turn(data: &[u8]) {
         && let Ok(mesh) = Mesh::parse("turn", &turn.mesh)
         && mesh.sites.len() < 20
     {
-        for task in tasks(&mesh, &turn).into_iter().flatten().flatten() {
+        for task in tasks(&mesh, &turn).rounds().flatten().flatten() {
             let task = Task { expires_s: NOW_S, ..task };
             let json = serde_json::to_vec(&task).expect("a task can be written");
             let read = Task::read(&json, Role::Near, &task.near, NOW_S);

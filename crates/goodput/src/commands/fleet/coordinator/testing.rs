@@ -9,8 +9,8 @@ use goodput_bus::{Entry, Seed};
 use goodput_engine::Interrupt;
 use goodput_fleet::places::of_task;
 use goodput_fleet::{
-    Announcement, End, Mesh, Outcome, Sealed, TASK_LIFE_S, Task, UnreadableWish, Wanted, fitted,
-    opens_in_s,
+    Announcement, End, Mesh, Outcome, Sealed, TASK_LIFE_S, Task, Tasks, UnreadableWish, Wanted,
+    fitted, opens_in_s,
 };
 use tokio::time::sleep;
 
@@ -64,9 +64,9 @@ pub(in crate::commands::fleet) struct Found {
 
 impl Testing<'_> {
     /// Makes all tests: one round after the other, the pairs of a round at the same time. `false`: the user ended it.
-    pub async fn test(&self, rounds: &[Vec<Vec<Task>>]) -> Result<bool> {
-        let all = rounds.iter().flatten().map(Vec::len).sum();
-        for round in rounds {
+    pub async fn test(&self, tasks: &Tasks<'_>) -> Result<bool> {
+        let all = tasks.count();
+        for round in tasks.rounds() {
             if !self.serve_demand().await? || !self.wait_for_window().await? {
                 return Ok(false);
             }
