@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use goodput_engine::{ProveRequest, ShapingRequest, Target, shaping};
+use goodput_engine::{Credentials, ProveRequest, ShapingRequest, Target, shaping};
 use goodput_model::{BitRate, Confirmation, Record, ShapingTest, SinceLast, SocketOptions};
 
 use super::measured::{self, Runs};
@@ -34,7 +34,7 @@ pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
         configured: args.shaper.configured(),
         classes: args.shaper.classes()?,
         prove: prove(args, state.clone())?,
-        router: args.router.request(|router| credentials(&args.credentials, router))?,
+        router: args.router.request(|router| of_router(args, router))?,
         capture,
         times: args.traffic.times.clone(),
         started: measured::now(),
@@ -51,6 +51,13 @@ pub fn run(args: &ShapingArgs, state: Option<PathBuf>) -> Result<Exit> {
         async |interrupt, listener| shaping(&request, interrupt, listener).await,
         last,
     )
+}
+
+/// The credentials for a router's server: those for the target, with the token of its own if one was named.
+fn of_router(args: &ShapingArgs, router: &Target) -> Result<Credentials> {
+    let mut known = args.credentials.clone();
+    known.token_file = args.router.router_token_file.clone().or(known.token_file);
+    credentials(&known, router)
 }
 
 /// How to compare the settings in question. What dead runs left changed is put back first.

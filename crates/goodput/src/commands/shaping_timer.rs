@@ -84,11 +84,13 @@ fn environment(value: impl Fn(&OsStr) -> Option<OsString>) -> Result<String> {
 fn names_a_relative_path(args: &ShapingArgs, state: Option<&Path>) -> bool {
     let CredentialArgs { token_file, key, password_file, rsa_public_key, .. } = &args.credentials;
     let OutputArgs { record, .. } = &args.output;
-    let ssh_config = &args.router.access.ssh_config;
-    let times = &args.traffic.times;
-    let files = [token_file, key, password_file, rsa_public_key, record, ssh_config, times];
+    let router = &args.router;
+    let own = [token_file, key, password_file, rsa_public_key];
+    let others =
+        [record, &router.router_token_file, &router.access.ssh_config, &args.traffic.times];
+    let files = own.into_iter().chain(others);
     let captures = args.capture.pcap.iter().map(|capture| &capture.path);
-    let files = files.into_iter().flatten().chain(captures).map(PathBuf::as_path);
+    let files = files.flatten().chain(captures).map(PathBuf::as_path);
     files.chain(state).chain(chosen_file()).any(Path::is_relative)
 }
 

@@ -29,6 +29,10 @@ pub fn all() -> Vec<Test> {
             a_client_that_dies_leaves_no_capture,
         ),
         Test::of_facts("shaping_elsewhere::a_router_is_asked", a_router_is_asked),
+        Test::of_facts(
+            "shaping_elsewhere::another_program_is_judged_by_tcp",
+            another_program_is_judged_by_tcp,
+        ),
     ]
 }
 
@@ -78,6 +82,16 @@ impl Hosts {
         let mut command = host.command(words[0])?;
         command.args(&words[1..]).args(["serve", "--port", "0", "--token-file"]);
         command.arg(self.file("token")).args(more);
+        self.begin(host, command)
+    }
+
+    fn serve_without_token(&self, host: &Host) -> Result<Server, Failed> {
+        let mut command = host.command(exe())?;
+        command.args(["serve", "--port", "0"]);
+        self.begin(host, command)
+    }
+
+    fn begin(&self, host: &Host, mut command: Command) -> Result<Server, Failed> {
         command.env("GOODPUT_STATE_DIR", self.file("server"));
         let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
@@ -202,12 +216,14 @@ fn a_router_is_asked() -> Result<(), Failed> {
     let hosts = Hosts::up(ROUTER)?;
     let router = hosts.lab.host("router").ok_or("no router")?;
     let far = hosts.serve(hosts.lab.far(), &[], &[])?;
+    let without = hosts.serve_without_token(hosts.lab.far())?;
     let token = hosts.file("token");
-    for permits in [true, false] {
+    for (permits, file) in [(true, "--router-token-file"), (false, "--token-file")] {
         let options: &[&str] = if permits { &["--allow-qdiscs"] } else { &[] };
         let asked = hosts.serve(router, &[], options)?;
-        let words = ["shaping", &far.target, "--rate", "20mbit", "--router", &asked.target];
-        let output = hosts.goodput(&[&words[..], &["--token-file", &token]].concat())?.output()?;
+        let target = if permits { &without.target } else { &far.target };
+        let words = ["shaping", target, "--rate", "20mbit", "--router", &asked.target];
+        let output = hosts.goodput(&[&words[..], &[file, &token]].concat())?.output()?;
         if permits {
             let shaper = &record(&output)?["shaping"]["shaper"];
             let is_right = shaper["router"] == *asked.target && shaper["kind"] == "tbf";
@@ -217,6 +233,24 @@ fn a_router_is_asked() -> Result<(), Failed> {
             let is_refused = output.status.code() == Some(3) && output.stdout.is_empty();
             holds(is_refused && said.contains("--allow-qdiscs"), said)?;
         }
+    }
+    Ok(())
+}
+
+/// A shaper of this host towards a server that reports no datagrams: TCP alone passes, and fails.
+fn another_program_is_judged_by_tcp() -> Result<(), Failed> {
+    let shaped = format!(
+        "{PATH}[[fault]]\nkind = \"tbf\"\nhost = \"near\"\nrate = \"20mbit\"\nburst = \"100000\"\nlimit = \"150k\"\n"
+    );
+    let hosts = Hosts::up(&shaped)?;
+    let server = hosts.serve_without_token(hosts.lab.far())?;
+    let target = format!("iperf3://{}", server.target);
+    for (rate, code) in [("20mbit", 0), ("40mbit", 1)] {
+        let words = ["shaping", &target, "--rate", rate, "--tolerance", "10%"];
+        let output = hosts.goodput(&words)?.output()?;
+        let test = &record(&output)?["shaping"];
+        let says = test["reasons"].to_string().contains("judged by TCP alone");
+        holds(says && output.status.code() == Some(code), test)?;
     }
     Ok(())
 }

@@ -23,7 +23,8 @@ How it works: goodput waits a second, so that the shaper's bucket fills. Then it
 Their times of arrival show the rate, the depth of the bucket and the queue, and whether datagrams wait (a shaper) or \
 are dropped (a policer). If they wait, a second flow of few datagrams beside another 0.3 s of them shows whether the \
 queue is fair. Then it measures TCP, which most programs use: a bucket that is too small, segmentation offload \
-or a queue of the wrong length can slow TCP down although datagrams get the whole rate. The traffic takes 5 s at most.
+or a queue of the wrong length can slow TCP down although datagrams get the whole rate. The traffic takes 5 s; longer on a \
+path whose queue holds more than a second of its rate.
 
 The report says which bytes the shaper counts: those of IP packets, of Ethernet frames, or all on the wire. A Linux \
 qdisc counts frames without their checksum, so 100 Mbit/s leave 95.6 Mbit/s for the payload of TCP.
@@ -38,7 +39,8 @@ With --class, goodput measures TCP of each class alone, then TCP of all classes 
 classes at the same time. The report says for each class the rate it got, whether it borrows up to its ceil, and whether \
 it starves. The exit code is 0 only if each class gets its rate. All of this takes 3 s for each class, and 9 s.
 
-A far end that is not goodput doesn't report when datagrams arrive. goodput then measures TCP alone.
+A far end that is not goodput doesn't report when datagrams arrive. goodput then measures TCP alone, and judges the shaper \
+by that.
 
 Examples:
     goodput shaping nas --rate 100mbit
@@ -46,7 +48,7 @@ Examples:
     goodput shaping nas --rate 1gbit --tolerance 1% --max-burst 125KB
     goodput shaping nas --rate 100mbit --prove     # what costs the rate?
     goodput shaping nas --rate 100mbit --class ef=20mbit --class be=80mbit
-    goodput shaping nas --rate 100mbit --router router
+    goodput shaping nas --rate 100mbit --router router --router-token-file token
     goodput shaping nas --rate 100mbit --router ssh://root@router
     goodput shaping nas --rate 100mbit --pcap far:there.pcapng
     goodput shaping nas --rate 100mbit --show-timer=hourly
@@ -147,6 +149,9 @@ pub struct RouterArgs {
     /// own programs ip and tc. goodput changes nothing there.
     #[arg(long, value_name = "[ssh://[USER@]]HOST[:PORT]", conflicts_with = "prove")]
     pub router: Option<RouterAddress>,
+    /// Read the token for the router's goodput server from this file [default: --token-file]
+    #[arg(long, value_name = "FILE", requires = "router", hide_short_help = true)]
+    pub router_token_file: Option<PathBuf>,
     #[command(flatten)]
     pub access: AccessArgs,
 }
@@ -157,8 +162,8 @@ pub struct RouterArgs {
 pub struct ProofArgs {
     /// Prove what costs the rate: segmentation offload, the bucket, or both
     ///
-    /// goodput measures TCP with segmentation offload on and off, and with the present and the computed bucket: all
-    /// combinations, interleaved in random order. It prints the rate of each, which setting matters, and which
+    /// goodput measures TCP with segmentation offload on and off, and with the present and the computed bucket (and limit,
+    /// if that is too short): all combinations, interleaved in random order. It prints the rate of each, which setting matters, and which
     /// combination gives the rate. It puts every setting back.
     #[arg(long)]
     pub prove: bool,
