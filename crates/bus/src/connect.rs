@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use async_nats::jetstream::Context;
+use async_nats::jetstream::context::{CreateStreamError, CreateStreamErrorKind};
 use async_nats::jetstream::stream::{Config, Stream};
+use async_nats::jetstream::{Context, ErrorCode};
 use async_nats::{Client, ConnectOptions, Event};
 use serde::Serialize;
 
@@ -21,7 +22,7 @@ pub struct Bus {
 /// A server of NATS, and who connects to it.
 #[derive(Clone, Copy)]
 pub struct Server<'a> {
-    /// Its address, such as `nats://host:4222` or `tls://host`.
+    /// Its address, such as `nats://host:4222` or `tls://host`, or several of one cluster with commas between them.
     pub url: &'a str,
     /// How the user proves who it is.
     pub proof: Proof<'a>,
@@ -51,7 +52,11 @@ impl Bus {
     /// The address names a user, the credentials can't be read, the server can't be reached, or it refuses the user.
     pub async fn connect(server: Server<'_>) -> Result<Self, BusError> {
         let Server { url, proof, authority, name, inbox } = server;
-        if url.split_once("://").map_or(url, |(_, rest)| rest).contains('@') {
+        let addresses: Vec<&str> = url.split(',').map(str::trim).collect();
+        if addresses
+            .iter()
+            .any(|url| url.split_once("://").map_or(*url, |(_, rest)| rest).contains('@'))
+        {
             return Err(BusError::UserInAddress);
         }
         let options = ConnectOptions::new().name(name).event_callback(log);
@@ -66,23 +71,38 @@ impl Bus {
             // Without encryption, nobody would look at the certificate.
             Some(file) => options.add_root_certificates(file.to_owned()).require_tls(true),
         };
-        let client = options.connect(url).await.map_err(|why| {
+        let client = options.connect(&addresses[..]).await.map_err(|why| {
             let (url, why) = (url.to_owned(), why.to_string());
             BusError::Connect { url, why }
         })?;
         Ok(Self { jetstream: async_nats::jetstream::new(client.clone()), client })
     }
 
-    /// A stream, made on first use.
+    /// A stream, made on first use: with several copies if the servers are a cluster that has room for them.
     pub(crate) async fn stream(&self, config: Config) -> Result<Stream, BusError> {
         let failed = BusError::storage(format!("make the stream {}", config.name));
-        self.jetstream.get_or_create_stream(config).await.map_err(failed)
+        let copied = Config { num_replicas: COPIES, ..config.clone() };
+        let made = self.jetstream.get_or_create_stream(copied).await;
+        let has_no_room = made.as_ref().is_err_and(has_no_room);
+        let made =
+            if has_no_room { self.jetstream.get_or_create_stream(config).await } else { made };
+        made.map_err(failed)
     }
 
     /// The longest message that the server takes, bytes, headers included.
     pub fn longest_message(&self) -> usize {
         self.client.server_info().max_payload
     }
+}
+
+/// Copies of each stream in a cluster. With three, one server can be lost (docs.nats.io, "JetStream Clustering").
+const COPIES: usize = 3;
+
+/// Whether the servers can't keep so many copies: there is one server alone, or the cluster is too small.
+fn has_no_room(why: &CreateStreamError) -> bool {
+    let CreateStreamErrorKind::JetStream(why) = why.kind() else { return false };
+    [ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED, ErrorCode::CLUSTER_NO_PEERS]
+        .contains(&why.error_code())
 }
 
 /// What the server says beside answers. A right that this user lacks shows only here: the request itself has no answer.

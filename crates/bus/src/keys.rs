@@ -33,11 +33,9 @@ impl Bus {
     /// # Errors
     /// The server has no JetStream, or refuses the bucket.
     pub async fn keys(&self, bucket: &str, expiry: Option<Duration>) -> Result<Keys, BusError> {
-        let failed = || format!("make the bucket {bucket}");
-        let made = self.jetstream.get_or_create_stream(stream_of(bucket, expiry)).await;
-        made.map_err(BusError::storage(failed()))?;
-        let store = self.jetstream.get_key_value(bucket).await;
-        Ok(Keys { store: store.map_err(BusError::storage(failed()))? })
+        self.stream(stream_of(bucket, expiry)).await?;
+        let failed = BusError::storage(format!("make the bucket {bucket}"));
+        Ok(Keys { store: self.jetstream.get_key_value(bucket).await.map_err(failed)? })
     }
 }
 
@@ -53,7 +51,6 @@ fn stream_of(bucket: &str, expiry: Option<Duration>) -> Config {
         allow_rollup: true,
         deny_delete: true,
         allow_direct: true,
-        num_replicas: 1,
         ..Config::default()
     }
 }

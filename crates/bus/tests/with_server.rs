@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use goodput_bus::{Bus, BusError, Proof, Server};
-use goodput_testing::servers::{Nats, nats};
+use goodput_testing::servers::{Nats, nats, nats_cluster};
 use tempfile::TempDir;
 
 const LONG: Duration = Duration::from_secs(600);
@@ -134,4 +134,44 @@ async fn who_can_t_connect_is_told_why() {
     let server = Server { proof: Proof::Credentials("no creds"), ..server("nats://127.0.0.1:1") };
     let why = Bus::connect(server).await.unwrap_err();
     assert!(matches!(why, BusError::Credentials(_)), "{why}");
+}
+
+/// A server that is killed takes nothing with it, whichever of the three it is. One server alone, as all other tests have, says
+/// that it keeps no copies, and gets one.
+#[tokio::test]
+async fn a_cluster_keeps_what_a_killed_server_had() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut cluster) = nats_cluster(folder.path()) else { return };
+    let urls = cluster.each_ref().map(Nats::url).join(",");
+    let bus = Bus::connect(server(&urls)).await.unwrap();
+    // They elect a leader first.
+    let keys = until(async || bus.keys("k", None).await).await;
+    let outcomes = until(async || bus.outcomes("O", "o", LONG).await).await;
+    until(async || keys.create("a", &1).await).await;
+    until(async || outcomes.put_once("t", &1).await).await;
+    for killed in 0..cluster.len() {
+        cluster[killed].kill();
+        // A copy that is behind has nothing yet.
+        let entry = until(async || match keys.entry("a").await {
+            Ok(found) => found.ok_or_else(|| String::from("nothing")),
+            Err(why) => Err(why.to_string()),
+        });
+        let entry = entry.await;
+        assert_eq!(entry.value, b"1", "{killed} was killed");
+        assert_eq!(until(async || keys.create("a", &2).await).await, None, "it is there");
+        assert!(!until(async || outcomes.put_once("t", &2).await).await, "there is one");
+        cluster[killed].start();
+    }
+}
+
+/// What is tried until it goes well.
+async fn until<T, E: std::fmt::Display>(mut tried: impl AsyncFnMut() -> Result<T, E>) -> T {
+    let began = std::time::Instant::now();
+    loop {
+        match tried().await {
+            Ok(done) => return done,
+            Err(why) => assert!(began.elapsed() < LONG, "{why}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }

@@ -35,6 +35,21 @@ pub fn nats_with(folder: &Path, configuration: &str) -> Option<Nats> {
     Some(nats)
 }
 
+/// Starts three that are one cluster; what each stores is in a folder of its own in `folder`.
+pub fn nats_cluster(folder: &Path) -> Option<[Nats; 3]> {
+    let routes: [u16; 3] = std::array::from_fn(|_| free_port());
+    let urls = routes.map(|port| format!("nats://127.0.0.1:{port}")).join(", ");
+    let server = |number: usize| {
+        let port = routes[number];
+        let own = folder.join(number.to_string());
+        std::fs::create_dir_all(&own).expect("the folder is writable");
+        let cluster = format!("name: c, listen: \"127.0.0.1:{port}\", routes: [{urls}]");
+        nats_with(&own, &format!("server_name: n{number}\ncluster {{ {cluster} }}\n"))
+    };
+    let [one, two, three] = [server(0)?, server(1)?, server(2)?];
+    Some([one, two, three])
+}
+
 /// Starts `command`, which is `nats-server` in a namespace, on every address there. `listens` says whether it does.
 pub fn nats_in(
     mut command: Command,

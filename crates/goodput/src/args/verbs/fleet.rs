@@ -82,7 +82,7 @@ pub enum Fleet {
 /// How NATS is reached.
 #[derive(Debug, Args)]
 pub struct NatsArgs {
-    /// NATS server with JetStream, like tls://bus.example:4222
+    /// NATS server with JetStream, like tls://bus.example:4222; or several of one cluster, with commas
     #[arg(long, value_name = "URL")]
     pub nats: String,
     /// File with the credentials of a NATS user, as nsc makes it
