@@ -139,7 +139,7 @@ mod tests {
         let (monday, tuesday) = ("2026-11-23T09:00:00Z", "2026-11-24T09:00:00Z");
         let drop = changed(monday, -10.0, None);
         let rise = changed(tuesday, 11.1, None);
-        assert_eq!(taken_back(&[drop.clone()], &rise), Some(monday.into()));
+        assert_eq!(taken_back(std::slice::from_ref(&drop), &rise), Some(monday.into()));
         assert_eq!(taken_back(&[], &rise), None);
         let other = Changed { target: "nas2".into(), ..drop.clone() };
         assert_eq!(taken_back(&[drop.clone(), other], &rise), Some(monday.into()));
