@@ -112,6 +112,9 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
     for (label, line) in base.flat_map(|base| mechanism::lines(base, arm)) {
         say(label, line);
     }
+    if let Some(text) = mechanism::placebo(arm).filter(|_| is_again(comparison, number)) {
+        say("placebo", text);
+    }
     let mut label = "for good";
     for text in permanent::lines(&arm.permanent) {
         say(label, text);

@@ -24,6 +24,19 @@ pub fn lines(base: &ArmResult, arm: &ArmResult) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// What the baseline that ran again as this arm shows: whether anything but the settings changes between the runs. `None`
+/// without a judgement.
+pub fn placebo(arm: &ArmResult) -> Option<String> {
+    let same = "the baseline that ran again";
+    Some(match arm.primary()?.judgement {
+        Judgement::NoDifference => {
+            format!("{}: {same} makes no difference", style::good("confirmed"))
+        }
+        Judgement::Inconclusive => format!("open: too few runs to show that {same} makes none"),
+        _ => format!("NOT confirmed: {same} seems to differ from itself"),
+    })
+}
+
 /// Whether the goodput of an arm is shown to be better or worse.
 fn differs(arm: &ArmResult) -> bool {
     let judged = arm.goodput.as_ref().map(|effect| effect.judgement);
@@ -153,6 +166,19 @@ mod tests {
             goodput: Some(effect(Judgement::Better)),
             ..ArmResult::new(vec!["125K".into()])
         }
+    }
+
+    #[test]
+    fn a_baseline_that_ran_again_confirms_that_only_the_settings_change() {
+        let said = |judgement| {
+            let goodput = Some(effect(judgement));
+            let arm = ArmResult { goodput, ..ArmResult::new(vec!["1250".into()]) };
+            placebo(&arm).map(|text| anstream::adapter::strip_str(&text).to_string())
+        };
+        assert!(said(Judgement::NoDifference).unwrap().starts_with("confirmed: "));
+        assert!(said(Judgement::Inconclusive).unwrap().starts_with("open: "));
+        assert!(said(Judgement::Better).unwrap().starts_with("NOT confirmed: "));
+        assert_eq!(placebo(&base()), None, "nothing was judged");
     }
 
     fn base() -> ArmResult {
