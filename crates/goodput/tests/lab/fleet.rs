@@ -1,6 +1,6 @@
 //! A fleet of agents on hosts of their own.
 
-use std::net::{IpAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -18,7 +18,12 @@ use crate::stage::exe;
 /// Every test of this file.
 pub fn all() -> Vec<Test> {
     vec![
-        Test::of_facts("fleet::a_pair_behind_a_link_is_tested", a_pair_behind_a_link_is_tested),
+        Test::of_facts("fleet::a_pair_behind_a_link_is_tested", || {
+            a_pair_behind_a_link_is_tested(Family::V4)
+        }),
+        Test::of_facts("fleet::a_pair_over_ipv6_is_tested", || {
+            a_pair_behind_a_link_is_tested(Family::V6)
+        }),
         Test::of_facts(
             "fleet::servers_without_goodput_are_tested",
             servers_without_goodput_are_tested,
@@ -47,16 +52,21 @@ struct Stage {
 }
 
 impl Stage {
-    fn set() -> Result<Self, Failed> {
+    /// The bus is reached with this family alone.
+    fn set(family: Family) -> Result<Self, Failed> {
         let (lab, homes) = (Lab::up(&scenario()?)?, tempfile::tempdir()?);
-        let address = lab.far().address(Family::V4);
+        let address = lab.far().address(family);
         let _nats = nats(&lab, &homes.path().join("nats"), address)?;
-        Ok(Self { _nats, url: format!("nats://{address}:{PORT}"), homes, lab })
+        let url = format!("nats://{}", SocketAddr::new(address, PORT));
+        Ok(Self { _nats, url, homes, lab })
     }
 
-    /// The address of the far host.
-    fn far(&self) -> IpAddr {
-        self.lab.far().address(Family::V4)
+    /// The far host, as a mesh file calls it.
+    fn far(&self, family: Family) -> String {
+        match self.lab.far().address(family) {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("[{address}]"),
+        }
     }
 
     /// An agent that has its name.
@@ -125,14 +135,14 @@ fn nats(lab: &Lab, storage: &Path, address: IpAddr) -> Result<Running, Failed> {
 }
 
 /// The near site can call and not be called, as behind a NAT: the far one sends to it, too.
-fn a_pair_behind_a_link_is_tested() -> Result<(), Failed> {
+fn a_pair_behind_a_link_is_tested(family: Family) -> Result<(), Failed> {
     if !servers::has("nats-server") {
         return Ok(());
     }
-    let stage = Stage::set()?;
+    let stage = Stage::set(family)?;
     let (near, far) = (stage.lab.near(), stage.lab.far());
     let _agents = [stage.agent(near, "near")?, stage.agent(far, "far")?];
-    let target = stage.far().to_string();
+    let target = stage.far(family);
     let mesh = format!("[test]\nlength = \"2s\"\n[site.far]\ntarget = \"{target}\"\n[site.near]\n");
     let found = stage.run(&mesh)?;
     expect(&found, &[(Direction::Reverse, target.as_str()), (Direction::Send, target.as_str())])
@@ -143,13 +153,14 @@ fn servers_without_goodput_are_tested() -> Result<(), Failed> {
     if !["nats-server", "iperf3", "nuttcp"].into_iter().all(servers::has) {
         return Ok(());
     }
-    let stage = Stage::set()?;
+    let stage = Stage::set(Family::V4)?;
     let _agent = stage.agent(stage.lab.near(), "near")?;
     let _servers = [
         stage.server("iperf3", &["-s", "-p", "5201"], 5201)?,
         stage.server("nuttcp", &["-S", "--nofork", "-P", "5000"], 5000)?,
     ];
-    let [iperf3, nuttcp] = ["iperf3", "nuttcp"].map(|scheme| format!("{scheme}://{}", stage.far()));
+    let [iperf3, nuttcp] =
+        ["iperf3", "nuttcp"].map(|scheme| format!("{scheme}://{}", stage.far(Family::V4)));
     let mesh = format!(
         "[test]\nlength = \"2s\"\n[site.x]\nserver = \"{iperf3}\"\n[site.y]\nserver = \"{nuttcp}\"\n[site.near]\n"
     );
