@@ -8,6 +8,7 @@ use goodput_testing::wait_for;
 
 use crate::common::{Home, records, stderr, stdout};
 use crate::fleet_stage::{Agent, Fleet, PAIR};
+use crate::prometheus::{has_prometheus, promtool};
 
 #[test]
 fn a_test_on_demand_needs_no_coordinator() {
@@ -79,6 +80,15 @@ fn a_running_coordinator_makes_a_test_on_demand_at_once_and_has_metrics() {
     let tests = "goodput_fleet_tests_total{sender=\"b\",receiver=\"a\",outcome=\"record\"} 2";
     assert!(text.contains(tests), "{text}");
     assert!(text.contains("goodput_fleet_goodput_bytes_per_second{sender=\"a\""), "{text}");
+    assert!(text.contains("goodput_fleet_verdict{sender=\"a\",receiver=\"b\",limit="), "{text}");
+    // What is asked for in between is no test of the turn.
+    for line in ["goodput_fleet_turn_tests 2", "goodput_fleet_turn_tests_done 2"] {
+        assert!(text.lines().any(|other| other == line), "{line}\n{text}");
+    }
+    let (_, scraped) = text.split_once("\r\n\r\n").expect("it has a head");
+    if has_prometheus() {
+        promtool(&["check", "metrics"], scraped);
+    }
     run.kill().expect("it runs");
     run.wait().expect("it is ours");
 }

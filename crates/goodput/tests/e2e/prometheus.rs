@@ -21,7 +21,7 @@ fn packaging(name: &str) -> PathBuf {
 }
 
 /// Whether Debian's Prometheus is here.
-fn has_prometheus() -> bool {
+pub fn has_prometheus() -> bool {
     let there = Command::new("promtool").arg("--version").output().is_ok();
     if !there {
         skip("promtool (package prometheus)");
@@ -29,7 +29,8 @@ fn has_prometheus() -> bool {
     there
 }
 
-fn promtool(arguments: &[&str], input: &str) {
+/// Asks it, with this as its input. It must have no complaint.
+pub fn promtool(arguments: &[&str], input: &str) {
     let mut child = Command::new("promtool")
         .args(arguments)
         .stdin(Stdio::piped())

@@ -147,7 +147,6 @@ impl Turns<'_> {
                     None => bail!("the bus has lost the turn that was to go on"),
                 },
             };
-            results.restart();
             if !self.write(&turn).await?
                 || !self.testing.test(&goodput_fleet::tasks(mesh, &turn)).await?
                 || !self.write(&Turn { has_ended: true, ..turn }).await?

@@ -23,6 +23,8 @@ pub(in crate::commands::fleet) struct Results<'a> {
     history: Option<HistoryThread>,
     metrics: Option<FleetMetrics>,
     seen: RefCell<Vec<Observation>>,
+    /// Tests of the turn.
+    all: Cell<usize>,
     done: Cell<usize>,
     without_record: Cell<usize>,
 }
@@ -40,15 +42,23 @@ impl<'a> Results<'a> {
 
     /// The same, neither printed nor kept.
     pub fn silent(mesh: &'a Mesh) -> Self {
-        let (seen, done, without_record) = Default::default();
-        Self { mesh, history: None, metrics: None, seen, done, without_record }
+        let (seen, all, done, without_record) = Default::default();
+        Self { mesh, history: None, metrics: None, seen, all, done, without_record }
     }
 
-    /// Forgets those of the last turn.
-    pub fn restart(&self) {
+    /// Forgets those of the last turn: the next one has so many tests.
+    pub fn begin(&self, all: usize) {
         self.seen.borrow_mut().clear();
-        self.done.set(0);
+        self.all.set(all);
         self.without_record.set(0);
+        self.set_done(0);
+    }
+
+    fn set_done(&self, done: usize) {
+        self.done.set(done);
+        if let Some(metrics) = &self.metrics {
+            metrics.turn(done, self.all.get());
+        }
     }
 
     /// Sees which agents run, for the metrics. Never ends.
@@ -59,10 +69,10 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Adds the outcome of a task, one of `all`.
-    pub async fn add(&self, task: &Task, outcome: &[u8], all: usize) -> Result<()> {
+    /// Adds the outcome of a task.
+    pub async fn add(&self, task: &Task, outcome: &[u8]) -> Result<()> {
         let (kept, text) = self.taken(task, outcome).await;
-        self.done.set(self.done.get() + 1);
+        self.set_done(self.done.get() + 1);
         match kept {
             // What says nothing of the pair is a dot in the matrix.
             Some((id, record)) => {
@@ -71,7 +81,7 @@ impl<'a> Results<'a> {
             }
             None => self.without_record.set(self.without_record.get() + 1),
         }
-        print(&format!("{}/{all}", self.done.get()), task, &text)
+        print(&format!("{}/{}", self.done.get(), self.all.get()), task, &text)
     }
 
     /// Adds the outcome of a test that someone asked for in between. If it `is_old`, the wish was delivered again, and its

@@ -65,12 +65,12 @@ pub(in crate::commands::fleet) struct Found {
 impl Testing<'_> {
     /// Makes all tests: one round after the other, the pairs of a round at the same time. `false`: the user ended it.
     pub async fn test(&self, tasks: &Tasks<'_>) -> Result<bool> {
-        let all = tasks.count();
+        self.results.begin(tasks.count());
         for round in tasks.rounds() {
             if !self.serve_demand().await? || !self.wait_for_window().await? {
                 return Ok(false);
             }
-            for pair in join_all(round.iter().map(|tests| self.pair(tests, all))).await {
+            for pair in join_all(round.iter().map(|tests| self.pair(tests))).await {
                 if !pair? {
                     return Ok(false);
                 }
@@ -147,11 +147,11 @@ impl Testing<'_> {
     }
 
     /// Makes the tests of a pair, one after the other.
-    async fn pair(&self, tests: &[Task], all: usize) -> Result<bool> {
+    async fn pair(&self, tests: &[Task]) -> Result<bool> {
         for task in tests {
             let Some(found) = self.outcome(task, None).await? else { return Ok(false) };
             tokio::select! {
-                added = self.results.add(task, &found.outcome, all) => added?,
+                added = self.results.add(task, &found.outcome) => added?,
                 () = self.interrupt.raised() => return Ok(false),
             }
             if !found.is_old {
