@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Output;
 
 use goodput_lab::{Lab, Scenario, Server};
 use libtest_mimic::Failed;
@@ -27,6 +28,12 @@ pub fn all() -> Vec<Test> {
             Scenario::parse("reno", RENO),
             Needs::of,
             is_control_kept,
+        ),
+        disturbed::judged_on(
+            "kept::a_full_disk_is_seen_before_anything_is_tried",
+            Scenario::parse("small-buffer", SMALL_BUFFER),
+            Needs::of,
+            is_full_disk_seen,
         ),
     ]
 }
@@ -76,6 +83,56 @@ cat \"$2\" >file || true
 find /etc -type f >left
 ";
 
+/// The same on a disk that is full; `tuned` is then outside of it.
+const ON_A_FULL_DISK: &str = "\
+mount -t tmpfs -o size=16k none /etc || exit 77
+cat /dev/zero >/etc/full 2>/dev/null
+\"$0\" tune \"$1\" --keep --json --no-store -t 0.5 --max-time 30 >tuned || test $? = 2 -o $? = 4
+find /etc -type f >left
+";
+
+/// Runs such a script in the near host. `None` without the right to mount.
+fn run_there(
+    lab: &Lab,
+    server: &Server,
+    directory: &Path,
+    script: &str,
+) -> Result<Option<Output>, Failed> {
+    let mut command = lab.near().command("unshare")?;
+    command.args(["--mount", "sh", "-c", script]).arg(exe()).args([server.target(), FILE]);
+    command.current_dir(directory).env("GOODPUT_STATE_DIR", directory.join("state"));
+    let output = command.env("XDG_CONFIG_HOME", directory).output()?;
+    if output.status.code() == Some(CANNOT_MOUNT) {
+        goodput_testing::skip("the right to mount (root)");
+        return Ok(None);
+    }
+    Ok(Some(output))
+}
+
+/// A change that no file could keep is not tried.
+fn is_full_disk_seen(scenario: &Scenario) -> Result<Judgement, Failed> {
+    let lab = Lab::up(scenario)?;
+    let server = Server::start(&lab, scenario, exe())?;
+    let directory = tempfile::tempdir()?;
+    let output = run_there(&lab, &server, directory.path(), ON_A_FULL_DISK)?;
+    server.stop()?;
+    let Some(output) = output else { return Ok(Judgement::Right) };
+    check(output.status.success(), String::from_utf8_lossy(&output.stderr))?;
+    let said = |name: &str| fs::read_to_string(directory.path().join(name));
+    check(said("left")?.trim() == "/etc/full", said("left")?)?;
+    let record: Value = serde_json::from_str(&said("tuned")?)?;
+    let tuning = &record["tuning"];
+    check(tuning["proven"].as_array().is_some_and(Vec::is_empty), tuning)?;
+    let steps = tuning["steps"].as_array().ok_or("a list of steps")?;
+    let of_host = |step: &&Value| step["change"]["setting"]["name"] == "sysctl.net.ipv4.tcp_wmem";
+    let Some(step) = steps.iter().find(of_host) else {
+        return Ok(Judgement::Open(tuning.to_string()));
+    };
+    let why = step["comparison"].to_string();
+    check(why.contains("--keep leaves it out") && why.contains("No space left on device"), &why)?;
+    Ok(Judgement::Right)
+}
+
 /// The send buffer of [`SMALL_BUFFER`].
 fn is_buffer_kept(scenario: &Scenario) -> Result<Judgement, Failed> {
     is_kept(scenario, "net.ipv4.tcp_wmem")
@@ -96,16 +153,9 @@ fn is_kept(scenario: &Scenario, sysctl: &str) -> Result<Judgement, Failed> {
     let server = Server::start(&lab, scenario, exe())?;
     let directory = tempfile::tempdir()?;
     let machines = fs::read(FILE).ok();
-    let mut command = lab.near().command("unshare")?;
-    command.args(["--mount", "sh", "-c", SCRIPT]).arg(exe()).args([server.target(), FILE]);
-    command.current_dir(&directory).env("GOODPUT_STATE_DIR", directory.path().join("state"));
-    command.env("XDG_CONFIG_HOME", directory.path());
-    let output = command.output()?;
+    let output = run_there(&lab, &server, directory.path(), SCRIPT)?;
     server.stop()?;
-    if output.status.code() == Some(CANNOT_MOUNT) {
-        goodput_testing::skip("the right to mount (root)");
-        return Ok(Judgement::Right);
-    }
+    let Some(output) = output else { return Ok(Judgement::Right) };
     check(output.status.success(), String::from_utf8_lossy(&output.stderr))?;
     check(fs::read(FILE).ok() == machines, "a file of the machine was touched")?;
     check(journals(&directory.path().join("state")) == 0, "a journal is left")?;

@@ -4,6 +4,7 @@ use super::*;
 use goodput_testing::{in_namespace, wait_for};
 use std::path::PathBuf;
 use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const PARAMETER: &str = "sysctl.net.ipv4.tcp_rmem";
 const OURS: &str = "4096 65536 262144";
@@ -531,4 +532,42 @@ fn a_device_that_is_gone_blocks_nothing() {
 fn a_host_that_answers_slowly_has_longer_to_confirm() {
     assert_eq!(confirm_s(Duration::from_millis(300)), 10);
     assert_eq!(confirm_s(Duration::from_secs(6)), 30);
+}
+
+#[test]
+fn a_change_after_which_nobody_gets_in_is_put_back_and_said() {
+    in_scene(|folder| {
+        let logins = AtomicU32::new(0);
+        let once = move || match logins.fetch_add(1, Ordering::Relaxed) {
+            0 => Session::with_shell(["sh"]),
+            _ => {
+                Err(RemoteError::Unreachable { host: "ssh://here".into(), said: "no route".into() })
+            }
+        };
+        let address = "ssh://here".parse().unwrap();
+        let host = Host::through(Box::new(once), &address, &Access::default()).unwrap();
+        let mut changes = RemoteChanges::at(host, folder.path(), Vec::new()).unwrap();
+        let cut = changes.apply(&setting("link.mtu@v0"), "1400").unwrap_err();
+        assert!(matches!(cut, RemoteError::CutOff { .. }), "{cut}");
+        let said = cut.to_string();
+        for words in ["link.mtu@v0: the change cut the connection", "no route", "puts it back"] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        assert_eq!(value("link.mtu@v0"), "1500");
+        assert!(changes.restore().report.is_clean());
+    });
+}
+
+#[test]
+fn a_change_that_cuts_the_session_is_put_back_by_the_host_in_time() {
+    in_scene(|folder| {
+        let mut changes = begin(&folder);
+        let parameter = setting(PARAMETER);
+        changes.apply(&parameter, OURS).unwrap();
+        let open = changes.open.as_ref().unwrap();
+        // What a change that could cut announces, and then no word gets through, though the connection stands.
+        open.dead_man.expect(&mut changes.host.session, 1, 1).unwrap();
+        wait_for("the host to put back", || value(PARAMETER) != OURS);
+        assert!(changes.restore().report.is_clean());
+    });
 }
