@@ -149,18 +149,18 @@ async fn a_cluster_keeps_what_a_killed_server_had() {
     let outcomes = until(async || bus.outcomes("O", "o", LONG).await).await;
     until(async || keys.create("a", &1).await).await;
     until(async || outcomes.put_once("t", &1).await).await;
-    for killed in 0..cluster.len() {
-        cluster[killed].kill();
+    for (number, killed) in cluster.iter_mut().enumerate() {
+        killed.kill();
         // A copy that is behind has nothing yet.
         let entry = until(async || match keys.entry("a").await {
             Ok(found) => found.ok_or_else(|| String::from("nothing")),
             Err(why) => Err(why.to_string()),
         });
         let entry = entry.await;
-        assert_eq!(entry.value, b"1", "{killed} was killed");
+        assert_eq!(entry.value, b"1", "{number} was killed");
         assert_eq!(until(async || keys.create("a", &2).await).await, None, "it is there");
         assert!(!until(async || outcomes.put_once("t", &2).await).await, "there is one");
-        cluster[killed].start();
+        killed.start();
     }
 }
 
