@@ -14,7 +14,7 @@ fn jwt(issuer: &KeyPair, subject: &KeyPair, says: &Value) -> String {
     let (by, of) = (issuer.public_key(), subject.public_key());
     let body = json!({ "jti": "x", "iat": 1, "iss": by, "sub": of, "name": "x", "nats": says });
     let signed = format!("{head}.{}", part(body));
-    let signature = issuer.sign(signed.as_bytes()).unwrap();
+    let signature = issuer.sign(signed.as_bytes()).expect("it has a seed");
     format!("{signed}.{}", Base64UrlUnpadded::encode_string(&signature))
 }
 
@@ -32,7 +32,7 @@ fn account(operator: &KeyPair, account: &KeyPair, stores: bool) -> String {
 fn credentials(account: &KeyPair) -> String {
     let user = KeyPair::new_user();
     let says = json!({ "type": "user", "version": 2, "subs": -1, "data": -1, "payload": -1 });
-    let (jwt, seed) = (jwt(account, &user, &says), user.seed().unwrap());
+    let (jwt, seed) = (jwt(account, &user, &says), user.seed().expect("it has one"));
     format!(
         "-----BEGIN NATS USER JWT-----\n{jwt}\n------END NATS USER JWT------\n\n\
          -----BEGIN USER NKEY SEED-----\n{seed}\n------END USER NKEY SEED------\n"

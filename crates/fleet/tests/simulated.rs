@@ -91,7 +91,7 @@ struct World {
 }
 
 fn number(name: &str) -> usize {
-    name[1..].parse().unwrap()
+    name[1..].parse().expect("a site is s and its number")
 }
 
 impl World {
@@ -335,7 +335,7 @@ impl World {
 fn tested(sites: usize, kill_every_ms: Option<u64>) -> World {
     let site = |number: usize| format!("[site.s{number}]\ntarget = \"h{number}\"\n");
     let text: String = (0..sites).map(site).collect();
-    let mesh = Mesh::parse("mesh", &text).unwrap();
+    let mesh = Mesh::parse("mesh", &text).expect("it is a mesh");
     let turn = Turn { id: "t".into(), number: 0, mesh: text, began_s: 0.0, has_ended: false };
     let mut world = World::new(sites, kill_every_ms);
     while !tasks(&mesh, &turn).rounds().all(|round| world.test(round)) {
