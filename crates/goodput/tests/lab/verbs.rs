@@ -203,7 +203,12 @@ fn a_plan_of_tuning_changes_nothing() -> Result<(), Failed> {
     let stage = Stage::set(&[])?;
     let (code, record) = tune(&stage, &["--dry-run", "-t", "1"])?;
     let steps = record["tuning"]["steps"].as_array().ok_or("nothing would be tried")?;
-    check(code == Some(0) && steps.iter().all(|step| step["outcome"] == "planned"), &record)?;
+    // A host that was busy meanwhile may propose something for the far end, which permits nothing.
+    let is_planned = |step: &Value| match step["change"]["setting"]["end"] == "far" {
+        true => step["outcome"] == "not-permitted",
+        false => step["outcome"] == "planned",
+    };
+    check(code == Some(0) && steps.iter().all(is_planned), &record)?;
     check(record.get("comparison").is_none() && stage.journals() == 0, &record)?;
     check(stage.burst()? == ORIGINAL, "the burst is another")?;
     let words = ["tune", stage.target(), "--no-store", "--dry-run", "-t", "1"];
