@@ -46,7 +46,7 @@ mod tests {
 
     fn findings(rules: &[(&str, Confidence)]) -> Vec<Finding> {
         let finding = |(rule, confidence): &(&str, Confidence)| {
-            Finding::new(*rule, Place::Near, *confidence, "x")
+            Finding::new(rule, Place::Near, *confidence, "x")
         };
         rules.iter().map(finding).collect()
     }
