@@ -2,6 +2,7 @@
 
 use goodput_model::{BitRate, CountedLayer, ShapingKind};
 
+use crate::kind::waited_for_rate;
 use super::late_timers::is_explained;
 use super::local::{counts_for, parents};
 use super::tree::peak_rate;
@@ -56,6 +57,10 @@ pub(super) fn headers(seen: &Seen) -> Answer {
 pub(super) fn second_shaper(seen: &Seen) -> Answer {
     let (train, given, short) = (seen.train()?, seen.given()?, seen.shortfall()?);
     let what = match train.kind {
+        // They wait in the first one, so what the second does with them is not seen.
+        ShapingKind::Shaper if waited_for_rate(&train.rate_waits_per_call) => {
+            "shaper, a policer or a slower link"
+        }
         ShapingKind::Shaper => "shaper, or a slower link,",
         ShapingKind::Policer => "policer",
         ShapingKind::None => return None,

@@ -331,6 +331,13 @@ fn a_large_bucket_with_less_rate_has_a_second_shaper_behind_it() {
     let small = tbf(100_000_000, 1600, 500_000);
     let expected = ["second-shaper", "cut-super-packets", "headers"];
     causes(test(SHAPER, 50e6, 50e6), &small, &expected);
+    // The train waits in the first shaper, whatever the second does.
+    let mut held = test(SHAPER, 50e6, 50e6);
+    let Known::Value(train) = &mut held.train else { panic!("it has one") };
+    train.rate_waits_per_call = Known::Value(1.4);
+    let seen = explained(held, &local, &local);
+    let text = &seen.causes[0].text;
+    assert!(text.ends_with("a second shaper, a policer or a slower link is on the way"), "{text}");
 }
 
 #[test]
