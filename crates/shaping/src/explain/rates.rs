@@ -2,11 +2,11 @@
 
 use goodput_model::{BitRate, CountedLayer, ShapingKind};
 
-use crate::kind::waited_for_rate;
 use super::late_timers::is_explained;
 use super::local::{counts_for, parents};
 use super::tree::peak_rate;
 use super::{Answer, Seen, Sender, say};
+use crate::kind::waited_for_rate;
 
 /// A local shaper that is set to another rate than the one that was asked about.
 pub(super) fn set_otherwise(seen: &Seen) -> Answer {
