@@ -55,6 +55,10 @@ pub fn all_cpus(mask: &str, cpus: u32) -> Option<String> {
     (none && cpus > 1).then(|| format!("{:x}", (1u64 << cpus.min(32)) - 1))
 }
 
+/// Settings that bound how much one softirq does at a time, with what each is multiplied by.
+pub const SOFTIRQ_BUDGETS: [(&str, u64); 2] =
+    [("sysctl.net.core.netdev_budget", 2), ("sysctl.net.core.netdev_budget_usecs", 4)];
+
 /// Why the clock is kept high.
 pub const FULL_CLOCK: &str = "the highest clock at all times";
 /// The governor that keeps it there (Documentation/admin-guide/pm/cpufreq.rst).

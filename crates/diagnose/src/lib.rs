@@ -50,6 +50,7 @@ pub mod rules;
 mod seen;
 pub mod shaper;
 mod short_queue;
+mod shorter_waits;
 mod small_bucket;
 mod small_segments;
 mod standing_rate;

@@ -9,6 +9,8 @@ pub const SOURCE_RESIDENT: &str = "source.resident_percent";
 pub const LINK_DEVICE: &str = "link.device";
 /// Kind of a virtual device (`veth`, `tun`), `loopback`, or `hardware`.
 pub const LINK_KIND: &str = "link.kind";
+/// Kinds that segment only if the program behind them takes it.
+pub const PROGRAM_DECIDES: [&str; 3] = ["tun", "tap", "loopback"];
 /// Negotiated speed.
 pub const LINK_SPEED: &str = "link.speed_bits_per_s";
 /// Largest IP packet that the device sends.

@@ -6,9 +6,9 @@ use goodput_model::{Change, Confidence, Finding, Place, Purpose, Snapshot, Sourc
 use crate::change::{of_host, of_plan};
 use crate::names::{
     LINK_KIND, OFFLOAD_GRO, OFFLOAD_GSO, OFFLOAD_SG, OFFLOAD_TSO, OFFLOAD_TX_CHECKSUM,
+    PROGRAM_DECIDES,
 };
-use crate::rules::offload_off::PROGRAM_DECIDES;
-use crate::rules::queue_too_long::shorter_waits;
+use crate::shorter_waits::shorter_waits;
 use crate::view::{Side, View};
 
 /// What one cause costs a purpose, and the changes that remove it.

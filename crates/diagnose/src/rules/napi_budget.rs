@@ -26,7 +26,7 @@
 use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
-use crate::change::of_host;
+use crate::change::{SOFTIRQ_BUDGETS, of_host};
 use crate::finding::Draft;
 use crate::lost_here::LostHere;
 use crate::names::{SOFTNET_DROPPED, SOFTNET_SQUEEZED};
@@ -49,9 +49,6 @@ pub const RULE: Rule = Rule {
 
 /// Squeezes a second from which they may be what makes rings overflow; fewer are normal under load.
 const MANY_PER_S: f64 = 10.0;
-/// Settings, with what each is multiplied by.
-pub(crate) const BUDGETS: [(&str, u64); 2] =
-    [("sysctl.net.core.netdev_budget", 2), ("sysctl.net.core.netdev_budget_usecs", 4)];
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.receiver;
@@ -84,7 +81,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         })
         .saw(view.sender.place(), "lost", lost.lost, lost.text(view))
         .predicted(next_after(view, &[RULE.id]))
-        .changes(BUDGETS.iter().filter_map(|(name, times)| larger(side, name, *times)))
+        .changes(SOFTIRQ_BUDGETS.iter().filter_map(|(name, times)| larger(side, name, *times)))
         .advice(
             "the budgets belong to the machine: in a network namespace, raise them outside of it",
         )

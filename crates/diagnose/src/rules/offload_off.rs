@@ -31,6 +31,7 @@ use crate::elimination::is_local;
 use crate::finding::{Draft, percent};
 use crate::names::{
     LINK_DEVICE, LINK_KIND, OFFLOAD_GSO, OFFLOAD_SG, OFFLOAD_TSO, OFFLOAD_TX_CHECKSUM,
+    PROGRAM_DECIDES,
 };
 use crate::parts;
 use crate::rule::{Depth, Rule};
@@ -49,9 +50,6 @@ pub const RULE: Rule = Rule {
     witness_words: ("packets sent per MB", ""),
     source: include_str!("offload_off.rs"),
 };
-
-/// Devices that segment only if the program behind them takes it.
-pub(crate) const PROGRAM_DECIDES: [&str; 3] = ["tun", "tap", "loopback"];
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     if !view.is_tcp() || !is_off(&view.sender)? {

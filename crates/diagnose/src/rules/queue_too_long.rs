@@ -26,22 +26,17 @@
 //! # Source
 //! RFC 6349 section 4.2 (buffer delay); RFC 7567; RFC 8290; RFC 8033.
 
-use goodput_model::{BitRate, Change, Confidence, Finding, Known, Missing, Place};
+use goodput_model::{BitRate, Confidence, Finding, Known, Missing, Place};
 
 use crate::account::held_share;
-use crate::ceiling::link_ceiling;
-use crate::change::{of_host, to_bbr};
 use crate::elimination::host_is_short;
 use crate::finding::{Draft, bytes, time};
 use crate::known_rate::path_is_full;
-use crate::names::{
-    DEFAULT_QDISC, LINK_MTU, LINK_SPEED, LINK_TX_QUEUE_LEN, QDISC_KIND, QDISC_LIMIT,
-};
 use crate::parts;
 use crate::rule::{Depth, Rule};
 use crate::shaper::Shaper;
-use crate::short_queue::{needed_bytes, needed_bytes_at};
-use crate::thresholds::{MIN_LIMITING_TIME_SHARE, MIN_SHARE_OF_CEILING};
+use crate::shorter_waits::shorter_waits;
+use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 use crate::view::{Probed, View};
 
 /// The rule.
@@ -62,12 +57,6 @@ const MIN_LOADED_RTT_RATIO: f64 = 2.0;
 /// Delay from which a person notices, seconds (responsiveness of a call; ITU-T G.114 allows 150 ms one
 /// way for the whole path).
 const NOTICED_S: f64 = 0.05;
-
-/// Length of a queue over the one that it needs, from which it is worth shortening: a queue that is twice as long doubles
-/// the round trip.
-const MIN_LONG_QUEUE_RATIO: f64 = 2.0;
-/// Queues that hold whatever comes, up to their length.
-const PLAIN: [&str; 3] = ["pfifo_fast", "pfifo", "bfifo"];
 
 /// Round trips on the idle path and under load, and by what they are known.
 struct Waits {
@@ -132,53 +121,6 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
     .found()
 }
 
-/// What shortens the time that packets wait: the sender's own queue, as far as it holds them, and a sender that fills none.
-pub(crate) fn shorter_waits(view: &View) -> Vec<Change> {
-    let own = [shorter_bucket_queue(view), managed_queue(view).or_else(|| shorter_fifo(view))];
-    let bbr = to_bbr(view, "BBR keeps the queue before the bottleneck short");
-    own.into_iter().flatten().chain(bbr).collect()
-}
-
-/// A shorter queue before the sender's token bucket, if it is longer than it has to be.
-fn shorter_bucket_queue(view: &View) -> Option<Change> {
-    let shaper = Shaper::of(view).ok().flatten().filter(|shaper| shaper.kind == "tbf")?;
-    let (limit, needed) = (view.sender.count(QDISC_LIMIT).ok()?, needed_bytes(view, &shaper));
-    let values = (Some(format!("{limit:.0}")), format!("{needed:.0}"));
-    let why = "one round trip plus 10 ms at its rate, at least two batches of segmentation offload";
-    let is_long = limit >= MIN_LONG_QUEUE_RATIO * needed;
-    is_long.then(|| of_host(&view.sender, "qdisc.tbf.limit", Some(shaper.device), values, why))
-}
-
-/// A managed queue before the sender's full link, in place of a plain one. The kernel has fq_codel for sure if it gives it
-/// to new devices.
-fn managed_queue(view: &View) -> Option<Change> {
-    let kind = plain_queue(view)?;
-    let values = (Some(kind.into()), "fq_codel".into());
-    let why = "keeps the delay of a full queue at 5 ms (RFC 8290)";
-    let device = view.sender.device().ok()?;
-    let is_known = view.sender.text(DEFAULT_QDISC) == Ok("fq_codel");
-    is_known.then(|| of_host(&view.sender, QDISC_KIND, Some(device), values, why))
-}
-
-/// A shorter plain queue before the sender's full link. Only pfifo_fast follows the device's length (tc-pfifo_fast(8)).
-fn shorter_fifo(view: &View) -> Option<Change> {
-    let side = &view.sender;
-    let kind = plain_queue(view)?;
-    let (length, frame) = (side.count(LINK_TX_QUEUE_LEN).ok()?, side.count(LINK_MTU).ok()?);
-    let needed = (needed_bytes_at(view, side.count(LINK_SPEED).ok()?) / frame).ceil();
-    let values = (Some(format!("{length:.0}")), format!("{needed:.0}"));
-    let why = "packets of one round trip plus 10 ms at the speed of the link";
-    let is_long = kind == "pfifo_fast" && length >= MIN_LONG_QUEUE_RATIO * needed;
-    is_long.then(|| of_host(side, "link.txqueuelen", side.device().ok(), values, why))
-}
-
-/// The kind of the sender's queue, if it is a plain one before a link that is full.
-fn plain_queue<'a>(view: &View<'a>) -> Option<&'a str> {
-    let kind = view.sender.text(QDISC_KIND).ok().filter(|kind| PLAIN.contains(kind))?;
-    let ceiling = link_ceiling(view, &view.sender).ok()?;
-    (view.goodput().ok()? >= MIN_SHARE_OF_CEILING * ceiling).then_some(kind)
-}
-
 /// Where the rate is given that the queue waits for, and how sure that is.
 fn bottleneck(view: &View) -> Result<Option<(Place, Confidence)>, Missing> {
     let shaper = Shaper::of(view).ok().flatten();
@@ -203,7 +145,9 @@ fn witness(view: &View) -> Result<f64, Missing> {
 mod tests {
     use super::*;
     use crate::diagnose;
+    use crate::names::QDISC_LIMIT;
     use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::Change;
     use goodput_model::EndName::Near;
 
     fn bloated() -> Case {
@@ -231,11 +175,6 @@ mod tests {
         case.congestion("cubic")
     }
 
-    fn proposed(case: Case) -> Vec<String> {
-        let evidence = case.evidence();
-        shorter_waits(&View::new(&evidence)).iter().map(Change::as_argument).collect()
-    }
-
     #[test]
     fn the_senders_own_long_queue_has_a_shorter_limit() {
         let finding = fires(&RULE, shaped(3_000_000));
@@ -244,7 +183,6 @@ mod tests {
         let limit = "qdisc.tbf.limit@eth0=3000000,375000";
         let changes: Vec<_> = finding.changes.iter().map(Change::as_argument).collect();
         assert_eq!(changes, [limit, "socket.congestion=cubic,bbr"]);
-        assert_eq!(proposed(shaped(500_000)), ["socket.congestion=cubic,bbr"], "long enough");
         assert!(!finding.advice.is_empty());
     }
 
@@ -252,20 +190,6 @@ mod tests {
     fn a_queue_elsewhere_is_kept_short_by_the_sender() {
         let finding = fires(&RULE, bloated().congestion("cubic"));
         assert_eq!(finding.changes[0].as_argument(), "socket.congestion=cubic,bbr");
-        assert_eq!(proposed(bloated().congestion("bbr")), [""; 0]);
-    }
-
-    #[test]
-    fn a_plain_queue_before_a_full_link_gets_managed_where_the_kernel_can() {
-        let full = |speed: u64| {
-            let case = bloated().fact(Near, LINK_SPEED, speed).fact(Near, QDISC_KIND, "pfifo_fast");
-            case.fact(Near, LINK_TX_QUEUE_LEN, 10_000u64).congestion("bbr")
-        };
-        let known = full(100_000_000).fact(Near, DEFAULT_QDISC, "fq_codel");
-        assert_eq!(proposed(known), ["qdisc.kind@eth0=pfifo_fast,fq_codel"]);
-        let unknown = full(100_000_000).fact(Near, DEFAULT_QDISC, "pfifo_fast");
-        assert_eq!(proposed(unknown), ["link.txqueuelen@eth0=10000,250"]);
-        assert_eq!(proposed(full(1_000_000_000)), [""; 0], "another queue holds the packets");
     }
 
     #[test]

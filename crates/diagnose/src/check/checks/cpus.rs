@@ -4,11 +4,10 @@ use goodput_model::{Change, Confidence, Missing};
 
 use super::super::{Answer, Check, HostView, Scope};
 use super::cards::more_queues;
-use crate::change::{FULL_CLOCK, PERFORMANCE, SPREADS, all_cpus, one_governor};
+use crate::change::{FULL_CLOCK, PERFORMANCE, SOFTIRQ_BUDGETS, SPREADS, all_cpus, one_governor};
 use crate::finding::percent;
 use crate::names::{CPU_KINDS, GOVERNOR, QUOTA, QUOTA_PERCENT, RPS_MASK, THROTTLED_US};
 use crate::offers::{DEFERRED, DEFERRED_WHY, INTERRUPTS, is_interrupting};
-use crate::rules::napi_budget::BUDGETS;
 use crate::view::positive;
 
 /// Share of the CPU time that a hypervisor may take before it counts.
@@ -137,7 +136,7 @@ fn budget(check: &Check, host: &HostView) -> Answer {
     );
     check
         .draft(Confidence::Likely, "softnet.squeezed", squeezed.rate(), &text)
-        .changes(BUDGETS.iter().filter_map(|(name, times)| larger(host, name, *times)))
+        .changes(SOFTIRQ_BUDGETS.iter().filter_map(|(name, times)| larger(host, name, *times)))
         .advice(
             "the budgets belong to the machine: in a network namespace, raise them outside of it",
         )
@@ -212,7 +211,7 @@ mod tests {
         let queues = more_queues(&view).unwrap().as_argument();
         assert_eq!(queues, "channels.combined@eth0=1,2");
         assert_eq!(spread_packets(&view).unwrap().as_argument(), "rps.cpus@eth0=0,f");
-        let (name, times) = BUDGETS[0];
+        let (name, times) = SOFTIRQ_BUDGETS[0];
         let budget = larger(&view, name, times).unwrap().as_argument();
         assert_eq!(budget, "sysctl.net.core.netdev_budget=300,600");
         let nowhere = HostView { device: None, ..view };
