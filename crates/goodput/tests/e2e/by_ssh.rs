@@ -353,7 +353,8 @@ fn a_host_that_is_lost_ends_the_comparison_with_what_is_known() {
     let output = compare.wait_with_output().expect("goodput ends");
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     let cause = "lost the connection to ssh://b during";
-    let comes_back = "put back by a process of that host, and `goodput settings undo` shows whether";
+    let comes_back =
+        "put back by a process of that host, and `goodput settings undo` shows whether";
     let said = stderr(&output);
     for once in [cause, comes_back] {
         assert_eq!(said.matches(once).count(), 1, "{once}: {said}");

@@ -70,7 +70,7 @@ pub enum Command {
     /// Show all TCP connections of this host, by rate, with what limits each
     ///
     /// goodput reads the kernel's counters, which needs no privilege, and sends nothing. It sees this end only, and the
-    /// connections of this network namespace.
+    /// connections of this network namespace. Of another one: `ip netns exec NAME goodput top`.
     Top(TopArgs),
     /// Compute how fast a path could be at best, with the arithmetic
     Ceiling(Box<CeilingArgs>),
