@@ -17,6 +17,7 @@ const NAMES: &[&str] = &[
     "net.core.optmem_max",
     "net.core.rmem_default",
     "net.core.rmem_max",
+    "net.core.somaxconn",
     "net.core.wmem_default",
     "net.core.wmem_max",
     "net.ipv4.tcp_available_congestion_control",

@@ -3,6 +3,7 @@
 //! Sources: include/uapi/linux/if_link.h (device counters), net/core/net-procfs.c (softnet_stat),
 //! Documentation/networking/snmp_counter.rst (the rest).
 
+use goodput_model::shell::word;
 use goodput_model::{Change, Confidence, Missing, Place};
 
 use super::super::{Answer, Ask, Check, HostView, Scope};
@@ -28,8 +29,42 @@ struct Counters {
     /// What to do besides.
     advice: &'static str,
     permanent: Option<(&'static str, &'static str)>,
+    /// Parameters of the kernel that might be too small.
+    least: &'static [Least],
     /// Whether the changes, the command and the permanent lines would change anything on this host.
     helps: fn(&HostView) -> bool,
+}
+
+/// A parameter of the kernel, and the least that it ought to be.
+struct Least {
+    name: &'static str,
+    /// One number, or several.
+    value: &'static str,
+    /// What it does.
+    why: &'static str,
+}
+
+impl Least {
+    /// Whether the value raises one of the present numbers and lowers none, or these are unknown.
+    fn raises(&self, host: &HostView) -> bool {
+        let numbers = |text: &str| -> Option<Vec<u64>> {
+            text.split_whitespace().map(|word| word.parse().ok()).collect()
+        };
+        let present = host.text(&format!("sysctl.{}", self.name)).ok().and_then(numbers);
+        let Some((present, least)) = present.zip(numbers(self.value)) else { return true };
+        let is_lower = present.iter().zip(&least).any(|(present, least)| least < present);
+        !is_lower && present != least
+    }
+
+    fn command(&self) -> String {
+        let assignment = format!("sysctl.{}={}", self.name, self.value);
+        format!("goodput settings set {}", word(&assignment))
+    }
+
+    /// Its line in a file of sysctl.d(5).
+    fn line(&self) -> String {
+        format!("{} = {}", self.name, self.value)
+    }
 }
 
 /// No setting does it.
@@ -89,6 +124,7 @@ pub(super) const RING_OVERRUN: Check = Check {
         command: None,
         advice: "a larger receive ring, as far as the card has one, and interrupts on more CPUs",
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxBufferSize=max")),
+        least: &[],
         helps: MAY_HELP,
     },
 };
@@ -106,6 +142,7 @@ pub(super) const FRAME_ERRORS: Check = Check {
         command: None,
         advice: "another cable, port or optic; compare the duplex of both sides",
         permanent: None,
+        least: &[],
         helps: MAY_HELP,
     },
 };
@@ -123,6 +160,7 @@ pub(super) const PAUSE_FRAMES: Check = Check {
         command: None,
         advice: "find the sender: a receiver or switch port that can't keep up",
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nRxFlowControl=no")),
+        least: &[],
         helps: MAY_HELP,
     },
 };
@@ -141,6 +179,7 @@ pub(super) const LINK_FLAP: Check = Check {
         command: Some(("ethtool --set-eee DEV eee off", "energy-efficient Ethernet off")),
         advice: "another cable or port",
         permanent: None,
+        least: &[],
         helps: MAY_HELP,
     },
 };
@@ -158,6 +197,7 @@ pub(super) const LOCAL_DROP: Check = Check {
         command: None,
         advice: "fq_codel or fq as the queueing discipline, or pacing",
         permanent: Some(("/etc/systemd/network/10-DEV.link", "[Link]\nTransmitQueueLength=1000")),
+        least: &[],
         helps: queue_can_grow,
     },
 };
@@ -175,6 +215,7 @@ pub(super) const SOFTNET_BACKLOG: Check = Check {
         command: None,
         advice: "receive packet steering over more CPUs",
         permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.netdev_max_backlog = 10000")),
+        least: &[],
         helps: |host| is_below(host, BACKLOG, LONG_BACKLOG),
     },
 };
@@ -190,19 +231,22 @@ pub(super) const UDP_RECEIVE_BUFFER: Check = Check {
         each: "datagrams dropped because a socket's buffer was full",
         // It allows what a program asks for, and does nothing by itself.
         changes: NONE,
-        command: Some((
-            "goodput settings set sysctl.net.core.rmem_max=16777216",
-            "allows larger receive buffers",
-        )),
+        command: None,
         advice: "a larger SO_RCVBUF in the program",
-        permanent: Some((
-            "/etc/sysctl.d/90-goodput.conf",
-            "net.core.rmem_max = 16777216\nnet.core.rmem_default = 1048576",
-        )),
-        helps: |host| {
-            is_below(host, "net.core.rmem_max", 16_777_216)
-                || is_below(host, "net.core.rmem_default", 1_048_576)
-        },
+        permanent: None,
+        least: &[
+            Least {
+                name: "net.core.rmem_max",
+                value: "16777216",
+                why: "allows larger receive buffers",
+            },
+            Least {
+                name: "net.core.rmem_default",
+                value: "1048576",
+                why: "for programs that ask for none",
+            },
+        ],
+        helps: MAY_HELP,
     },
 };
 
@@ -223,10 +267,12 @@ pub(super) const RECEIVE_PRUNE: Check = Check {
         changes: NONE,
         command: None,
         advice: "larger receive buffers: the third number of net.ipv4.tcp_rmem",
-        permanent: Some((
-            "/etc/sysctl.d/90-goodput.conf",
-            "net.ipv4.tcp_rmem = 4096 131072 67108864",
-        )),
+        permanent: None,
+        least: &[Least {
+            name: "net.ipv4.tcp_rmem",
+            value: "4096 131072 67108864",
+            why: "allows larger receive buffers",
+        }],
         helps: MAY_HELP,
     },
 };
@@ -241,12 +287,14 @@ pub(super) const CONNECTION_SETUP: Check = Check {
         since_start: 1e-3,
         each: "connections dropped because a listen queue was full",
         changes: NONE,
-        command: Some((
-            "goodput settings set sysctl.net.core.somaxconn=4096",
-            "allows a larger backlog in listen(2)",
-        )),
+        command: None,
         advice: "a larger backlog in the program's listen(2)",
-        permanent: Some(("/etc/sysctl.d/90-goodput.conf", "net.core.somaxconn = 4096")),
+        permanent: None,
+        least: &[Least {
+            name: "net.core.somaxconn",
+            value: "4096",
+            why: "allows a larger backlog in listen(2)",
+        }],
         helps: MAY_HELP,
     },
 };
@@ -264,6 +312,7 @@ pub(super) const FRAGMENTATION: Check = Check {
         command: None,
         advice: "send datagrams that fit the MTU; for NFS over UDP a smaller rsize, or TCP",
         permanent: None,
+        least: &[],
         helps: MAY_HELP,
     },
 };
@@ -288,8 +337,8 @@ impl Ask for Counters {
         let draft = match self.command.filter(|_| helps) {
             Some((command, why)) => draft.command(Place::Near, command, why),
             None => draft,
-        }
-        .advice(self.advice);
+        };
+        let draft = self.raise(host, draft).advice(self.advice);
         match self.permanent.filter(|_| helps) {
             Some((file, lines)) => draft.permanent(file, lines).found(),
             None => draft.found(),
@@ -298,6 +347,19 @@ impl Ask for Counters {
 }
 
 impl Counters {
+    /// Adds the commands that raise parameters of the kernel, and the lines that keep them.
+    fn raise(&self, host: &HostView, draft: Draft) -> Draft {
+        let low: Vec<_> = self.least.iter().filter(|least| least.raises(host)).collect();
+        let draft = low
+            .iter()
+            .fold(draft, |draft, least| draft.command(Place::Near, least.command(), least.why));
+        if low.is_empty() {
+            return draft;
+        }
+        let lines: Vec<_> = low.iter().map(|least| least.line()).collect();
+        draft.permanent("/etc/sysctl.d/90-goodput.conf", lines.join("\n"))
+    }
+
     fn watched(&self, host: &HostView) -> Result<Option<Seen>, Missing> {
         let (mut grown, mut seconds) = (0u64, 0.0);
         for growth in readable(self.counters.iter().map(|name| host.grown(name)))? {
@@ -395,6 +457,44 @@ mod tests {
         };
         assert_eq!(proposed("1000")[0].to, "10000");
         assert_eq!(proposed("20000"), []);
+    }
+
+    #[test]
+    fn a_parameter_of_the_kernel_is_only_raised() {
+        let advice = |check: &Check, counter: &str, of: &str, present: &[(&str, &str)]| {
+            let mut facts = Snapshot::default();
+            facts.put(counter, 1000u64);
+            facts.put(of, 100_000u64);
+            present.iter().for_each(|(name, value)| facts.put(&format!("sysctl.{name}"), *value));
+            let view = HostView { device: None, now: &facts, before: None };
+            let found = check.check(&view).unwrap().unwrap();
+            let kept = found.permanent.iter().flat_map(|file| file.lines.lines());
+            let sets = found.advice.iter().filter(|text| text.contains("settings set"));
+            assert_eq!(sets.count(), kept.clone().count(), "each is set and kept");
+            kept.map(ToOwned::to_owned).collect::<Vec<_>>()
+        };
+        let of_udp = |max: &'static str, default: &'static str| {
+            let present = [("net.core.rmem_max", max), ("net.core.rmem_default", default)];
+            let (counter, of) = ("snmp.Udp.RcvbufErrors", "snmp.Udp.InDatagrams");
+            advice(&UDP_RECEIVE_BUFFER, counter, of, &present)
+        };
+        let (max, default) = ("net.core.rmem_max = 16777216", "net.core.rmem_default = 1048576");
+        assert_eq!(of_udp("212992", "212992"), [max, default]);
+        assert_eq!(of_udp("33554432", "212992"), [default]);
+        assert_eq!(of_udp("33554432", "1048576"), [""; 0]);
+        let of_listen = |present: &[(&str, &str)]| {
+            let (counter, of) = ("netstat.TcpExt.ListenOverflows", "snmp.Tcp.PassiveOpens");
+            advice(&CONNECTION_SETUP, counter, of, present).len()
+        };
+        let listens = |value: &'static str| of_listen(&[("net.core.somaxconn", value)]);
+        assert_eq!((of_listen(&[]), listens("128"), listens("65535")), (1, 1, 0));
+        let prunes = |rmem: &'static str| {
+            let (counter, of) = ("netstat.TcpExt.RcvPruned", "snmp.Tcp.InSegs");
+            advice(&RECEIVE_PRUNE, counter, of, &[("net.ipv4.tcp_rmem", rmem)]).len()
+        };
+        assert_eq!(prunes("4096\t131072\t6291456"), 1);
+        assert_eq!(prunes("4096 131072 134217728"), 0);
+        assert_eq!(prunes("4096 1048576 6291456"), 0, "the second would be lower");
     }
 
     #[test]
