@@ -98,14 +98,15 @@ pub fn other_control(view: &View, name: &str, why: &str) -> Vec<Change> {
     control_of_sender(view, name, why).into_iter().chain([of_sockets]).collect()
 }
 
-/// The same for all programs of the sender; `None` if the measurement chose a congestion control of its own.
+/// The same for all programs of the sender; `None` if the measurement chose a congestion control of its own, or if which
+/// route names it is unknown.
 fn control_of_sender(view: &View, name: &str, why: &str) -> Option<Change> {
     if view.plan().socket.congestion.is_some() {
         return None;
     }
     let side = &view.sender;
     let (setting, scope, present) = match side.text(ROUTE_CONGCTL) {
-        Ok(present) => (ROUTE_CONGCTL, side.text(ROUTE_DESTINATION).ok(), present),
+        Ok(present) => (ROUTE_CONGCTL, Some(side.text(ROUTE_DESTINATION).ok()?), present),
         Err(_) => (TCP_CONGESTION, None, side.text(TCP_CONGESTION).ok()?),
     };
     Some(of_host(side, setting, scope, (Some(present.into()), name.into()), why))
@@ -214,6 +215,9 @@ mod tests {
         );
         let route = "route.congctl@192.0.2.0/24=vegas,cubic";
         assert_eq!(offered(routed, "cubic"), [route, "socket.congestion=vegas,cubic"]);
+        let unknown = crawling().fact(Near, ROUTE_CONGCTL, "vegas");
+        let sockets = ["socket.congestion=vegas,cubic"];
+        assert_eq!(offered(unknown, "cubic"), sockets, "a metric without its route");
         let chosen = offered(Case::crawling(), "bbr");
         assert_eq!(chosen, ["socket.congestion=reno,bbr"], "the host's own would change nothing");
         let absent = crawling().fact(Near, TCP_AVAILABLE, "reno cubic");
