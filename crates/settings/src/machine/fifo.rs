@@ -78,18 +78,12 @@ fn parse(setting: &SettingRef, value: &str, unit: Unit) -> Result<u32, SettingEr
                 .map_err(|_| value::bad(setting, value, why))
         }
         Unit::Bytes => {
-            let Bytes(bytes) = value
-                .parse::<Bytes>()
-                .map_err(|why| value::bad(setting, value, why.to_string()))?;
-            match u32::try_from(bytes) {
-                Ok(bytes) if bytes > 0 => Ok(bytes),
-                // With the same bounds as any other value.
-                _ => {
-                    token_bucket::check_fits(setting, value, 0, &[])?;
-                    let why = format!("it must be 1 to {} bytes", u32::MAX);
-                    Err(value::bad(setting, value, why))
-                }
+            // Nothing is too small for any packet: with the same bounds as any other value.
+            if value.parse() == Ok(Bytes(0)) {
+                token_bucket::check_fits(setting, value, 0, &[])?;
             }
+            let bytes = value::size(setting, value, u32::MAX.into())?;
+            u32::try_from(bytes).map_err(|why| value::bad(setting, value, why.to_string()))
         }
     }
 }
@@ -112,4 +106,20 @@ fn limit_of(options: &mut QdiscOptions) -> Option<&mut u32> {
 fn fifo(netlink: &mut Netlink, setting: &SettingRef) -> Result<(Qdisc, u32), SettingError> {
     let words = ("pfifo or bfifo", "such queues");
     device::qdisc(netlink, setting, words, |qdisc| limit_of(&mut qdisc.options.clone()).copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_that_is_too_long_is_not_called_too_short() {
+        let setting: SettingRef = "qdisc.fifo.limit@lo".parse().unwrap();
+        let bytes = |value| parse(&setting, value, Unit::Bytes);
+        let why = |value| bytes(value).unwrap_err().to_string();
+        assert_eq!(bytes("4294967295").unwrap(), u32::MAX);
+        assert!(why("5G").contains("it must be 1 to 4294967295 bytes"), "{}", why("5G"));
+        assert!(!why("5G").contains("dropped"), "{}", why("5G"));
+        assert!(why("0").contains("longer ones than this are dropped"), "{}", why("0"));
+    }
 }
