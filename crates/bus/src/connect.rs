@@ -1,12 +1,14 @@
 //! The connection.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use async_nats::jetstream::context::{CreateStreamError, CreateStreamErrorKind};
 use async_nats::jetstream::stream::{Config, Stream};
 use async_nats::jetstream::{Context, ErrorCode};
 use async_nats::{Client, ConnectOptions, Event};
 use serde::Serialize;
+use tokio::time::sleep;
 
 use crate::error::BusError;
 use crate::seed::Seed;
@@ -81,12 +83,35 @@ impl Bus {
     /// A stream, made on first use: with several copies if the servers are a cluster that has room for them.
     pub(crate) async fn stream(&self, config: Config) -> Result<Stream, BusError> {
         let failed = BusError::storage(format!("make the stream {}", config.name));
+        let made = self.copied(&config).await;
+        let refused = made.as_ref().err().and_then(code);
+        if ![Some(ALONE), Some(TOO_FEW)].contains(&refused) {
+            return made.map_err(failed);
+        }
+        if refused == Some(TOO_FEW) {
+            tracing::warn!(
+                "the NATS cluster can't keep {COPIES} copies of the stream {}, so it gets one, and is away while its \
+                 server is; once {COPIES} servers run: nats stream edit {} --replicas {COPIES}",
+                config.name,
+                config.name
+            );
+        }
+        self.jetstream.get_or_create_stream(config).await.map_err(failed)
+    }
+
+    /// The stream with several copies. A cluster also says that it is too small while it elects its leader, or while a
+    /// server of it starts again, and a stream keeps for good what it was made with: so it is asked for some seconds.
+    async fn copied(&self, config: &Config) -> Result<Stream, CreateStreamError> {
         let copied = Config { num_replicas: COPIES, ..config.clone() };
-        let made = self.jetstream.get_or_create_stream(copied).await;
-        let has_no_room = made.as_ref().is_err_and(has_no_room);
-        let made =
-            if has_no_room { self.jetstream.get_or_create_stream(config).await } else { made };
-        made.map_err(failed)
+        let began = Instant::now();
+        loop {
+            let made = self.jetstream.get_or_create_stream(copied.clone()).await;
+            let is_too_small = made.as_ref().err().and_then(code) == Some(TOO_FEW);
+            if !is_too_small || began.elapsed() >= COMPLETE_AFTER {
+                return made;
+            }
+            sleep(ASKED_AGAIN_AFTER).await;
+        }
     }
 
     /// The longest message that the server takes, bytes, headers included.
@@ -98,11 +123,21 @@ impl Bus {
 /// Copies of each stream in a cluster. With three, one server can be lost (docs.nats.io, "JetStream Clustering").
 const COPIES: usize = 3;
 
-/// Whether the servers can't keep so many copies: there is one server alone, or the cluster is too small.
-fn has_no_room(why: &CreateStreamError) -> bool {
-    let CreateStreamErrorKind::JetStream(why) = why.kind() else { return false };
-    [ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED, ErrorCode::CLUSTER_NO_PEERS]
-        .contains(&why.error_code())
+/// How long a cluster may take to elect a leader, and to see all its servers.
+const COMPLETE_AFTER: Duration = Duration::from_secs(10);
+/// Time between two requests meanwhile.
+const ASKED_AGAIN_AFTER: Duration = Duration::from_millis(250);
+/// What a server alone answers.
+const ALONE: ErrorCode = ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED;
+/// What a cluster answers that sees too few servers, now or for good.
+const TOO_FEW: ErrorCode = ErrorCode::CLUSTER_NO_PEERS;
+
+/// Why the servers refuse a stream, if they said so.
+fn code(why: &CreateStreamError) -> Option<ErrorCode> {
+    match why.kind() {
+        CreateStreamErrorKind::JetStream(why) => Some(why.error_code()),
+        _ => None,
+    }
 }
 
 /// What the server says beside answers. A right that this user lacks shows only here: the request itself has no answer.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use async_nats::jetstream::stream::Config;
 use goodput_bus::{Bus, BusError, Proof, Server};
 use goodput_testing::servers::{Nats, nats, nats_cluster};
 use tempfile::TempDir;
@@ -144,7 +145,10 @@ async fn a_cluster_keeps_what_a_killed_server_had() {
     let Some(mut cluster) = nats_cluster(folder.path()) else { return };
     let urls = cluster.each_ref().map(Nats::url).join(",");
     let bus = Bus::connect(server(&urls)).await.unwrap();
-    // They elect a leader first.
+    // They elect a leader first, and it learns of all servers.
+    let jetstream = async_nats::jetstream::new(async_nats::connect(cluster[0].url()).await.unwrap());
+    let copied = Config { name: "C".into(), num_replicas: 3, ..Config::default() };
+    until(async || jetstream.create_stream(copied.clone()).await).await;
     let keys = until(async || bus.keys("k", None).await).await;
     let outcomes = until(async || bus.outcomes("O", "o", LONG).await).await;
     until(async || keys.create("a", &1).await).await;
