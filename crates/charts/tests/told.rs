@@ -62,6 +62,7 @@ fn a_tuning_begins_with_what_was_tried_and_kept_and_how_to_keep_it() {
         kept_in: Vec::new(),
         to_keep: vec!["goodput settings set 'sysctl.net.ipv4.tcp_wmem=2'".into()],
         run_length: None,
+        plan_only: Some(false),
         stopped: "nothing is left to try".into(),
     });
     for text in told(&record) {

@@ -33,13 +33,21 @@ pub struct Tuning {
     /// Length of the runs of the last comparison; absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_length: Option<Length>,
+    /// Whether only a plan was requested (`--dry-run`). Absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_only: Option<bool>,
     /// Why tuning stopped.
     pub stopped: String,
 }
 
 impl Tuning {
-    /// Whether there are proposals, and none was tried. Some may not be permitted.
+    /// Whether only a plan was requested. An older record does not say: it is a plan if there are proposals, and none
+    /// was tried. Some may not be permitted.
     pub fn is_plan_only(&self) -> bool {
+        self.plan_only.unwrap_or_else(|| self.seems_plan_only())
+    }
+
+    fn seems_plan_only(&self) -> bool {
         use TuningOutcome::{NotPermitted, Planned};
         let is_untried = |step: &TuningStep| matches!(step.outcome, Planned | NotPermitted);
         let mut steps = self.steps.iter();
@@ -117,7 +125,7 @@ pub enum TuningOutcome {
     Failed,
     /// The change could not be tried, because a privilege is missing at one of the ends.
     NotPermitted,
-    /// The change was not tried, because only a plan was requested.
+    /// The change was not tried, because only a plan was requested, or tuning ended before.
     Planned,
 }
 
@@ -172,6 +180,56 @@ impl FromStr for Purpose {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn tuning(plan_only: Option<bool>, outcomes: &[TuningOutcome]) -> Tuning {
+        let step = |outcome: &TuningOutcome| TuningStep {
+            change: Change {
+                setting: "chunk".parse().unwrap(),
+                from: None,
+                to: "1M".into(),
+                why: "because".into(),
+            },
+            rule: "x".into(),
+            outcome: *outcome,
+            comparison: Known::missing("made up"),
+        };
+        Tuning {
+            purpose: Purpose::Throughput,
+            min_gain_percent: 3.0,
+            steps: outcomes.iter().map(step).collect(),
+            proven: Vec::new(),
+            kept_in: Vec::new(),
+            to_keep: Vec::new(),
+            run_length: None,
+            plan_only,
+            stopped: "made up".into(),
+        }
+    }
+
+    #[test]
+    fn a_plan_is_what_was_requested_as_one() {
+        use TuningOutcome::{Failed, NotPermitted, Planned};
+        let is_plan = |asked, outcomes: &[_]| tuning(asked, outcomes).is_plan_only();
+        let cut_short = [NotPermitted, Planned];
+        assert!(!is_plan(Some(false), &cut_short), "it was interrupted after a refusal");
+        for refused in [&[NotPermitted][..], &[Failed], &[]] {
+            assert!(is_plan(Some(true), refused), "{refused:?}");
+        }
+        assert!(is_plan(None, &cut_short), "an older record does not say");
+        assert!(!is_plan(None, &[NotPermitted]));
+    }
+
+    #[test]
+    fn an_older_record_does_not_say_whether_it_is_a_plan() {
+        let read = |tuning: &Tuning| -> Tuning {
+            let written = serde_json::to_string(tuning).unwrap();
+            assert_eq!(written.contains("plan_only"), tuning.plan_only.is_some(), "{written}");
+            serde_json::from_str(&written).unwrap()
+        };
+        for plan_only in [None, Some(false), Some(true)] {
+            assert_eq!(read(&tuning(plan_only, &[])).plan_only, plan_only);
+        }
+    }
 
     #[test]
     fn a_purpose_is_read_as_it_is_written() {

@@ -148,7 +148,7 @@ fn to_keep(setting: &SettingRef, mount_point: Option<&str>) -> Option<SettingRef
 }
 
 /// Whether anything could be tried, if anything was proposed, and whether its runs could judge.
-fn tried(record: &Record) -> Exit {
+pub(super) fn tried(record: &Record) -> Exit {
     let Some(tuning) = &record.tuning else { return Exit::Fine };
     let steps = &tuning.steps[..];
     let any = |outcome| steps.iter().any(|step| step.outcome == outcome);
@@ -204,6 +204,7 @@ mod tests {
                 kept_in: Vec::new(),
                 to_keep: Vec::new(),
                 run_length: None,
+                plan_only: Some(false),
                 stopped: "made up".into(),
             });
             tried(&record)
@@ -227,6 +228,7 @@ mod tests {
             kept_in: Vec::new(),
             to_keep: Vec::new(),
             run_length: None,
+            plan_only: Some(false),
             stopped: "nothing is left to try".into(),
         });
         assert_eq!(tried(&record), Exit::Fine);

@@ -308,18 +308,29 @@ mod tests {
         kept_in: &[&str],
         stopped: &str,
     ) -> String {
-        let record = include_str!("example/record.json");
-        let mut record: Record = serde_json::from_str(record).unwrap();
-        record.tuning = Some(Tuning {
+        let kept_in = kept_in.iter().map(ToString::to_string).collect();
+        report_of(Tuning { steps, proven, kept_in, ..tuning(stopped) })
+    }
+
+    /// Without a step.
+    fn tuning(stopped: &str) -> Tuning {
+        Tuning {
             purpose: Purpose::Throughput,
             min_gain_percent: 3.0,
-            steps,
-            proven,
-            kept_in: kept_in.iter().map(ToString::to_string).collect(),
+            steps: Vec::new(),
+            proven: Vec::new(),
+            kept_in: Vec::new(),
             to_keep: Vec::new(),
             run_length: None,
+            plan_only: Some(false),
             stopped: stopped.into(),
-        });
+        }
+    }
+
+    fn report_of(tuning: Tuning) -> String {
+        let record = include_str!("example/record.json");
+        let mut record: Record = serde_json::from_str(record).unwrap();
+        record.tuning = Some(tuning);
         anstream::adapter::strip_str(&text(&record)).to_string()
     }
 
@@ -332,13 +343,29 @@ mod tests {
         const WHY: &str = "this is only a plan";
         let planned = [wmem(), change("socket.sndbuf", None, "4M")];
         let steps = planned.map(|change| step(change, TuningOutcome::Planned, WHY)).to_vec();
-        let said = report(steps, Vec::new(), &[], WHY);
+        let said = report_of(Tuning { plan_only: Some(true), steps, ..tuning(WHY) });
         assert_eq!(said.matches(WHY).count(), 1, "{said}");
         assert_eq!(said.matches("tcp_wmem=4096 16384 4194304").count(), 1, "{said}");
         assert_eq!(said.matches("settings set").count(), 1, "{said}");
         for absent in ["outcome", "not tried", "proven"] {
             assert!(!said.contains(absent), "{absent} in {said}");
         }
+    }
+
+    #[test]
+    fn what_was_cut_short_before_a_change_was_made_has_nothing_to_undo() {
+        let steps = || {
+            let chunk = change("chunk", None, "1M");
+            let refused = step(chunk, TuningOutcome::NotPermitted, "missing CAP_NET_ADMIN");
+            vec![refused, step(wmem(), TuningOutcome::Planned, "it was interrupted")]
+        };
+        let said = report(steps(), Vec::new(), &[], "it was interrupted");
+        assert!(!said.contains("undo"), "{said}");
+        for fact in ["outcome", "not permitted", "nothing: no change was tried"] {
+            assert!(said.contains(fact), "{fact} in {said}");
+        }
+        let plan = report_of(Tuning { plan_only: Some(true), steps: steps(), ..tuning("a plan") });
+        assert!(plan.contains("undo") && !plan.contains("outcome"), "{plan}");
     }
 
     #[test]
@@ -403,14 +430,9 @@ mod tests {
     #[test]
     fn the_commands_that_keep_a_change_have_no_colours() {
         let tuning = |kept_in: &[&str]| Tuning {
-            purpose: Purpose::Throughput,
-            min_gain_percent: 3.0,
-            steps: Vec::new(),
             proven: vec![wmem(), change("chunk", None, "1M")],
             kept_in: kept_in.iter().map(ToString::to_string).collect(),
-            to_keep: Vec::new(),
-            run_length: None,
-            stopped: "nothing is left to try".into(),
+            ..tuning("nothing is left to try")
         };
         let record = |kept_in: &[&str]| {
             let record = include_str!("example/record.json");

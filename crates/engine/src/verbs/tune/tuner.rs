@@ -53,6 +53,7 @@ impl<'a, C: Compare> Tuner<'a, C> {
             kept_in: Vec::new(),
             to_keep: Vec::new(),
             run_length: Some(compared_length),
+            plan_only: Some(request.dry_run),
             stopped,
         });
         let (comparison, whole) = proof.map(|proof| (proof.comparison, proof.rest)).unzip();
