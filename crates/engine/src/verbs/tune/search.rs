@@ -86,22 +86,25 @@ impl Search {
 
     /// Number of changes still to be tried, as far as is known now.
     pub fn waiting(&self) -> usize {
-        let waits = |one: &Candidate| {
-            self.candidates.iter().any(|known| known.change.is_same_step(&one.change))
-        };
-        let later = self.later.iter().filter(|one| !waits(one));
-        let new = self.candidates.iter().chain(later).filter(|one| self.is_new(&one.change));
-        new.count() + self.undecided.len()
+        let (mut covered, mut new) = (BTreeSet::new(), 0);
+        for Candidate { change, .. } in self.candidates.iter().chain(&self.later) {
+            if self.is_new(change) && !covered.contains(&step(change)) {
+                covered.extend(same_steps(change));
+                new += 1;
+            }
+        }
+        new + self.undecided.len()
     }
 
-    /// Whether a change is not kept, does not take back what is kept, and was not tried on top of that. What is kept is
-    /// proven better than the start, and left out again in the end.
-    fn is_new(&self, Change { setting, to, .. }: &Change) -> bool {
+    /// Whether a change is not kept, does not take back what is kept, and was not tried on top of that; nor what does the
+    /// same is kept. What is kept is proven better than the start, and left out again in the end.
+    fn is_new(&self, change: &Change) -> bool {
+        let Change { setting, to, .. } = change;
         let is_known = |kept: &Change| kept.to == *to || at_start(kept) == *to;
         let of_setting = self.kept.iter().find(|kept| kept.setting == *setting);
         let wanted = (setting.clone(), to.clone());
         !of_setting.is_some_and(is_known)
-            && !self.kept.iter().flat_map(same_steps).any(|same| same == wanted)
+            && !self.kept.iter().any(|kept| does_same(kept, change) || does_same(change, kept))
             && !self.tried.contains(&wanted)
     }
 
@@ -203,6 +206,11 @@ fn same_steps(change: &Change) -> impl Iterator<Item = (SettingRef, String)> {
     [step(change)].into_iter().chain(of_sockets(change).map(|other| step(&other)))
 }
 
+/// Whether `change` does what `other` does, for the sockets of the measurement at least.
+fn does_same(change: &Change, other: &Change) -> bool {
+    same_steps(change).any(|same| same == step(other))
+}
+
 fn at_start(change: &Change) -> String {
     change.from.clone().unwrap_or_else(|| DEFAULT.into())
 }
@@ -293,13 +301,19 @@ mod tests {
         let begun = || {
             let mut search = Search::default();
             search.consider(&both);
+            assert_eq!(search.waiting(), 1, "the other comes only if it is refused");
             assert_eq!(search.next().unwrap().change, host);
+            assert_eq!(search.waiting(), 0);
             search
         };
         assert!(begun().next().is_none(), "its runs show what the other would show");
         let mut refused = begun();
         refused.refuse(&host);
+        assert_eq!(refused.waiting(), 1);
         assert_eq!(refused.next().unwrap().change, socket);
+        refused.keep(socket.clone());
+        refused.consider(&both);
+        assert!(refused.next().is_none(), "what the host would do is in effect");
         let mut kept = begun();
         kept.keep(host.clone());
         kept.consider(&both);

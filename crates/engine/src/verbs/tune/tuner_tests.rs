@@ -330,6 +330,16 @@ fn without_root_a_congestion_control_is_tried_for_the_sockets_alone() {
 }
 
 #[test]
+fn what_was_refused_is_not_tried_again_later_on_top_of_what_does_the_same() {
+    let host = change("sysctl.net.ipv4.tcp_congestion_control", "bbr");
+    let both = [host, change("socket.congestion", "bbr")];
+    let shows = [Refused, Runs(Better, 100.0, vec![]), Runs(Better, 100.0, vec![])];
+    let came = search_for(Purpose::Latency, &both, &both, &shows);
+    assert_eq!(came.outcomes, [TuningOutcome::NotPermitted, TuningOutcome::Kept]);
+    assert_eq!(came.proven, ["socket.congestion"]);
+}
+
+#[test]
 fn a_full_path_ends_only_a_search_for_more_goodput() {
     let queue = change("qdisc.tbf.limit@eth0", "131072");
     let came = search_for(Purpose::Throughput, std::slice::from_ref(&queue), &[], &[]);
