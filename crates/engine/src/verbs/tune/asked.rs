@@ -43,9 +43,10 @@ fn note(step: &mut TuningStep, answer: Result<String, EngineError>) -> Result<()
         Err(refusal @ EngineError::FarSetting { .. }) => refusal,
         Err(gone) => return Err(gone),
     };
-    if why.not_permitted() {
-        step.outcome = TuningOutcome::NotPermitted;
-    }
+    step.outcome = match why.not_permitted() {
+        true => TuningOutcome::NotPermitted,
+        false => TuningOutcome::Failed,
+    };
     step.comparison = Known::missing(why.to_string());
     Ok(())
 }
@@ -70,12 +71,13 @@ mod tests {
         let refused = |not_permitted| {
             Err(EngineError::FarSetting { not_permitted, why: "it allows nothing".into() })
         };
-        let (not_permitted, planned) = (TuningOutcome::NotPermitted, TuningOutcome::Planned);
-        for (answer, outcome) in [(refused(true), not_permitted), (refused(false), planned)] {
+        let (not_permitted, failed) = (TuningOutcome::NotPermitted, TuningOutcome::Failed);
+        for (answer, outcome) in [(refused(true), not_permitted), (refused(false), failed)] {
             let (came, why) = asked(answer).unwrap();
             assert!(came == outcome && why.contains("it allows nothing"), "{why}");
         }
-        assert_eq!(asked(Ok("it may".into())).unwrap(), (planned, "a plan".into()));
+        let may = asked(Ok("it may".into())).unwrap();
+        assert_eq!(may, (TuningOutcome::Planned, "a plan".into()));
         assert!(asked(Err(EngineError::Interrupted)).is_err());
     }
 }
