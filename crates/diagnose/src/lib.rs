@@ -65,7 +65,7 @@ pub mod view;
 pub use account::{Part, Seat, account_of};
 pub use change::of_sockets;
 pub use diagnosis::{Diagnosis, diagnose};
-pub use offers::offers;
+pub use offers::{is_of_purpose, offers};
 pub use path_steps::path_steps;
 pub use rule::Rule;
 pub use view::View;

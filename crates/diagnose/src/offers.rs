@@ -11,7 +11,7 @@ use crate::names::{
 use crate::shorter_waits::shorter_waits;
 use crate::view::{Side, View};
 
-/// What one cause costs a purpose, and the changes that remove it.
+/// What one cause costs a purpose, and the changes that need no finding of it; some causes have none.
 struct Offer {
     /// The rule of the cause. Its witness explains what the changes do.
     rule: &'static str,
@@ -24,11 +24,23 @@ const LATENCY: &[Offer] = &[Offer { rule: "queue-too-long", changes: shorter_wai
 /// Less CPU time for each byte.
 const CPU: &[Offer] = &[
     Offer { rule: "sender-cpu", changes: |view| cheaper_mover(view).into_iter().collect() },
+    Offer { rule: "receiver-cpu", changes: |_| Vec::new() },
     Offer { rule: "offload-off", changes: segmentation },
     Offer { rule: "gro-off", changes: |view| merging(&view.receiver).into_iter().collect() },
     Offer { rule: "interrupt-coalescing", changes: |view| of_sides(view, adaptive_interrupts) },
     Offer { rule: "softirq-saturation", changes: |view| of_sides(view, deferred_polling) },
 ];
+
+/// Whether the cause of this rule costs the purpose itself, not goodput. For goodput, and for all purposes together,
+/// findings are in the order of what they cost: none is.
+pub fn is_of_purpose(rule: &str, purpose: Purpose) -> bool {
+    let rows = match purpose {
+        Purpose::Latency => LATENCY,
+        Purpose::Cpu => CPU,
+        Purpose::Throughput | Purpose::Balanced => &[],
+    };
+    rows.iter().any(|offer| offer.rule == rule)
+}
 
 /// What a purpose adds to the proposals of the findings, as findings of the rules that name the same causes.
 pub fn offers(view: &View, purpose: Purpose) -> Vec<Finding> {

@@ -1,25 +1,10 @@
 //! What the purpose of tuning changes about what is tried first, and last.
 
 use goodput_diagnose::check::is_seen;
+use goodput_diagnose::is_of_purpose;
 use goodput_diagnose::rule::Depth;
 use goodput_diagnose::rules::find;
 use goodput_model::{Finding, Purpose};
-
-/// The rules whose causes cost the purpose itself, not goodput. For goodput, findings are in the order of what they cost.
-fn own_rules(purpose: Purpose) -> &'static [&'static str] {
-    match purpose {
-        Purpose::Latency => &["queue-too-long"],
-        Purpose::Cpu => &[
-            "sender-cpu",
-            "receiver-cpu",
-            "offload-off",
-            "gro-off",
-            "interrupt-coalescing",
-            "softirq-saturation",
-        ],
-        Purpose::Throughput | Purpose::Balanced => &[],
-    }
-}
 
 /// Findings of a measurement, those about the purpose first. What limits nothing costs no goodput.
 pub fn first(purpose: Purpose, findings: &[Finding]) -> Vec<Finding> {
@@ -27,7 +12,7 @@ pub fn first(purpose: Purpose, findings: &[Finding]) -> Vec<Finding> {
         |finding: &Finding| find(&finding.rule).is_some_and(|rule| rule.depth == Depth::Aside);
     let mut findings = findings.to_vec();
     findings.retain(|finding| purpose != Purpose::Throughput || !is_aside(finding));
-    findings.sort_by_key(|finding| !own_rules(purpose).contains(&finding.rule.as_str()));
+    findings.sort_by_key(|finding| !is_of_purpose(&finding.rule, purpose));
     findings
 }
 
@@ -73,12 +58,5 @@ mod tests {
         let checked = findings(&[("a", Confidence::Possible), ("b", Confidence::Likely)]);
         let offered = findings(&[("c", Confidence::Possible)]);
         assert_eq!(rules(&last(checked, offered)), ["b", "c", "a"]);
-    }
-
-    #[test]
-    fn the_rules_of_a_purpose_exist() {
-        for rule in Purpose::ALL.into_iter().flat_map(own_rules) {
-            assert!(goodput_diagnose::rules::find(rule).is_some(), "{rule}");
-        }
     }
 }
