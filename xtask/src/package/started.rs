@@ -22,7 +22,21 @@ const PROGRAMS: [&str; 8] = [
 /// Why it can't run here.
 pub fn obstacle() -> Option<String> {
     let missing = PROGRAMS.into_iter().find(|program| !has_program(program));
-    missing.map(|program| format!("{program}, to start the package's units"))
+    let missing = missing.map(|program| format!("{program}, to start the package's units"));
+    missing.or_else(no_control_group)
+}
+
+/// Why a systemd can't have a control group of its own here.
+fn no_control_group() -> Option<String> {
+    let place = tempfile::tempdir().ok()?;
+    let make = "mount -t cgroup2 cgroup2 \"$0\" && \
+                group=$0$(sed -n 's/^0:://p' /proc/self/cgroup)/goodput-tried.$$ && \
+                mkdir \"$group\" && rmdir \"$group\"";
+    let mut apart = Command::new("unshare");
+    let made = apart.args(["--mount", "sh", "-c", make]).arg(place.path()).output().ok()?;
+    let why = String::from_utf8_lossy(&made.stderr).trim().to_owned();
+    (!made.status.success())
+        .then(|| format!("the right to make a control group, for the package's units: {why}"))
 }
 
 /// Installs `old`, starts its units, upgrades to `new`, and purges that.

@@ -43,6 +43,12 @@ drop_in() {
     systemctl daemon-reload
 }
 
+# Where a package has files. Those that this machine has for another reason don't count.
+files() {
+    find /etc /usr /var/lib /run/systemd -xdev -name '*goodput*' ! -type c | sort
+}
+
+files >before
 dpkg --install old.deb
 is goodput.socket inactive "a package opens no port by itself"
 systemctl enable --now goodput.socket
@@ -68,7 +74,9 @@ done
 running=$(readlink "/proc/$(property MainPID goodput-watch.service)/exe")
 [ "$running" = /usr/bin/goodput ] || fail "after the upgrade, the watch still runs $running"
 measures "after the upgrade"
+systemctl stop goodput-watch.service
 rm -rf /var/lib/goodput-watch/goodput
+systemctl start goodput-watch.service
 until_it has_kept goodput-watch
 
 # As a timer would start it.
@@ -111,5 +119,5 @@ for unit in goodput.socket goodput.service goodput-watch.service goodput-agent.s
     is "$unit" inactive "its package was purged"
 done
 rm -rf /run/systemd/system/goodput*
-left=$(find /etc /usr /var/lib /run/systemd -xdev -name '*goodput*' ! -type c)
+left=$(files | comm -13 before -)
 [ -z "$left" ] || fail "left behind: $left"

@@ -27,6 +27,9 @@ pub fn list(address: &Address, access: &Access, containing: Option<&str>) -> Res
     }
 }
 
+/// Widest column, characters. A longer value, which comes from another host, moves only what stands behind it.
+const WIDEST: usize = 60;
+
 /// The settings in whose words the text is, in columns that fit them.
 fn lines(listed: &[Listed], containing: Option<&str>) -> Vec<String> {
     let has = |one: &&Listed| {
@@ -34,7 +37,8 @@ fn lines(listed: &[Listed], containing: Option<&str>) -> Vec<String> {
         containing.is_none_or(|text| format!("{setting} {value} {meaning}").contains(text))
     };
     let found: Vec<_> = listed.iter().filter(has).collect();
-    let widest = |of: fn(&Listed) -> &str| found.iter().map(|one| of(one).len()).max().unwrap_or(0);
+    let width = |text: &str| text.chars().count().min(WIDEST);
+    let widest = |of: fn(&Listed) -> &str| found.iter().map(|one| width(of(one))).max().unwrap_or(0);
     let names = widest(|one| &one.setting);
     // Nothing stands behind a value without a meaning, however long it is.
     let values = widest(|one| if one.meaning.is_empty() { "" } else { &one.value });

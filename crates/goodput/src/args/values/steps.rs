@@ -1,6 +1,6 @@
 //! `4K..4M`: a range of values, in equal steps of the logarithm; after a first value of 0 they go from 1.
 
-use goodput_model::{BitRate, Bytes};
+use goodput_model::{BitRate, Bytes, dscp_named};
 
 /// More values than this are no comparison that ends.
 const MAX_VALUES: usize = 32;
@@ -52,7 +52,9 @@ fn steps(
     };
     let (from, to) = (spelled(from)?, spelled(to)?);
     let example = "write two numbers with the same kind of unit, like 4K..4M or 1mbit..1gbit:5";
-    let (Some(low), Some(high)) = (number(&from), number(&to)) else { return Err(example.into()) };
+    // A code point keeps its name.
+    let of_end = |end: &str| number(end).or_else(|| dscp_named(end).map(u64::from));
+    let (Some(low), Some(high)) = (of_end(&from), of_end(&to)) else { return Err(example.into()) };
     if high <= low {
         return Err("a range goes from a number to a larger one".into());
     }
@@ -133,6 +135,7 @@ mod tests {
         assert_eq!(values("1..100:3").unwrap(), ["1", "10", "100"]);
         assert_eq!(values("1..3:9").unwrap(), ["1", "2", "3"], "whole numbers only, each once");
         assert_eq!(values("1mbit..4mbit").unwrap(), ["1mbit", "2000000", "4mbit"]);
+        assert_eq!(values("cs1..cs4").unwrap(), ["cs1", "16", "cs4"]);
     }
 
     #[test]

@@ -82,7 +82,9 @@ pub enum Fleet {
 /// How NATS is reached.
 #[derive(Debug, Args)]
 pub struct NatsArgs {
-    /// NATS server with JetStream, like tls://bus.example:4222; or several of one cluster, with commas
+    /// NATS server with JetStream, like tls://bus.example:4222
+    ///
+    /// Of a cluster, several servers with commas between them.
     #[arg(long, value_name = "URL")]
     pub nats: String,
     /// File with the credentials of a NATS user, as nsc makes it

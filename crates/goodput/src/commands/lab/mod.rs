@@ -103,7 +103,10 @@ fn tune(name: &str, max_time_s: f64, json: bool) -> Result<Exit> {
     }
     let record = stage.record("tuning", tuned)?;
     screen::print_fitted(&report::tune::text_of_lab(&record))?;
-    Ok(Exit::Fine)
+    if let Some(why) = &record.incomplete {
+        screen::say(format_args!("goodput: {why}"));
+    }
+    Ok(super::tune::tried(&record))
 }
 
 /// The outcome of a record: the lab may be broken, or the client may fail.

@@ -144,7 +144,9 @@ impl Metrics {
                 self.budget_used.set(used_bytes.0 as f64);
                 self.count(target, "over-budget", 1);
             }
-            Event::Changed(change) => self.changed(&change.target, change.percent),
+            Event::Changed(change) => {
+                self.changed(&change.target, change.percent, change.takes_back.is_none());
+            }
         }
     }
 
@@ -182,9 +184,10 @@ impl Metrics {
         self.budget_used.set(test.used_bytes.0 as f64);
     }
 
-    fn changed(&self, target: &str, percent: f64) {
+    /// A change, which counts unless it takes one back.
+    fn changed(&self, target: &str, percent: f64, counts: bool) {
         let labels = of(target);
-        self.changes.get_or_create(&labels).inc();
+        self.changes.get_or_create(&labels).inc_by(counts.into());
         self.change.get_or_create(&labels).set(1.0 + percent / 100.0);
     }
 
@@ -382,7 +385,7 @@ mod tests {
             ..test("nas", "policer")
         };
         metrics.see(&Event::Tested(whole));
-        metrics.changed("nas", -41.0);
+        metrics.changed("nas", -41.0, true);
         let counted = Counted {
             clients: 0,
             conversations: 0,

@@ -230,12 +230,11 @@ impl<'a> Watch<'a> {
             return Ok(Ended::NoResult);
         }
         let patience = Duration::from_secs_f64(self.args.schedule.every);
-        let Some(_turn) = self.host.take(patience, interrupt).await? else {
-            if interrupt.is_raised() {
-                return Ok(Ended::Interrupted);
-            }
-            let why = "another watch of this host was testing all the time; test less often";
-            return self.no_result(target, why.into(), Bytes(0)).await;
+        let _turn = match self.host.take(patience, interrupt).await {
+            Ok(Some(turn)) => turn,
+            Ok(None) if interrupt.is_raised() => return Ok(Ended::Interrupted),
+            Ok(None) => return self.no_result(target, self.host.taken(), Bytes(0)).await,
+            Err(why) => return self.no_result(target, format!("{why:#}"), Bytes(0)).await,
         };
         let limits = Limits {
             time: Duration::from_secs_f64(self.args.schedule.max_time),

@@ -27,6 +27,9 @@ use crate::report::watch::{self, Changed, Event};
 use crate::running::{self, Announced};
 use crate::screen;
 
+/// How long a test that has ended waits for the far end's report after the user ended the watch.
+const REPORT_PATIENCE: Duration = Duration::from_secs(3);
+
 /// A watched path.
 pub struct Path {
     /// The target, as typed.
@@ -176,9 +179,16 @@ impl Path {
                 limits.time_is_over(&self.plan).await;
                 ended.by(Ending::Time)
             };
+            let user = async {
+                interrupt.raised().await;
+                if !ended.by(Ending::User) {
+                    // The payload has ended, and the far end's report is on its way.
+                    sleep(REPORT_PATIENCE).await;
+                }
+            };
             tokio::select! {
                 true = time => {}
-                () = interrupt.raised() => { ended.by(Ending::User); }
+                () = user => {}
             }
             raise.raise();
             std::future::pending::<()>().await;

@@ -18,7 +18,10 @@ const NAME: &str = "goodput-watch";
 const LOOK: Duration = Duration::from_secs(2);
 
 /// The right to test, which one watch at a time has.
-pub struct HostTurn(SocketAddr);
+pub struct HostTurn {
+    name: String,
+    address: SocketAddr,
+}
 
 /// Has the right until it is dropped.
 pub struct Held {
@@ -30,14 +33,23 @@ impl HostTurn {
     pub fn over(line: Option<&str>) -> Result<Self> {
         let name = format!("{NAME}/{}", line.unwrap_or_default());
         let address = SocketAddr::from_abstract_name(&name);
-        Ok(Self(address.with_context(|| format!("--line: no socket can be named {name}"))?))
+        let address = address.with_context(|| format!("--line: no socket can be named {name}"))?;
+        Ok(Self { name, address })
+    }
+
+    /// Why there was no right to test. Any process can have the name, so it says how to find out.
+    pub fn taken(&self) -> String {
+        format!(
+            "another process had the turn to test all the time: a watch that tests too often, or what `ss -xap` shows at @{}",
+            self.name
+        )
     }
 
     /// Waits for the right, at most as long as `patience`; `None` without it.
     pub async fn take(&self, patience: Duration, interrupt: &Interrupt) -> Result<Option<Held>> {
         let began = Instant::now();
         loop {
-            match UnixDatagram::bind_addr(&self.0) {
+            match UnixDatagram::bind_addr(&self.address) {
                 Ok(socket) => return Ok(Some(Held { _socket: socket })),
                 Err(why) if why.kind() != ErrorKind::AddrInUse => {
                     return Err(why)
