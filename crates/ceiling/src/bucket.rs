@@ -17,6 +17,9 @@ pub const SUPER_PACKET_BYTES: f64 = 70_000.0;
 /// What the bucket brings in this time is enough if the lateness of timers is unknown, seconds: as much as sqm-scripts
 /// gives its shapers (`get_burst` in functions.sh).
 pub const USUAL_FILL_S: f64 = 0.001;
+/// What a queue should hold beyond one round trip, seconds of its rate: what keeps the device busy while TCP sends its next
+/// burst.
+const SPARE_S: f64 = 0.01;
 /// Mean lateness that high-resolution timers hardly exceed, seconds. Measured: 1 to 6 µs.
 pub const PLAUSIBLE_LATENESS_S: f64 = 100e-6;
 
@@ -86,6 +89,12 @@ pub fn super_packet(max_bytes: f64, max_segments: f64, payload: f64, frame: f64)
     (max_bytes / payload).floor().min(max_segments).max(1.0) * frame
 }
 
+/// Bytes that the queue of a shaper should hold: a round trip and 10 ms of its rate, at least two super-packets. `rate` in bits
+/// per second, `round_trip_s` the smallest round trip, in seconds.
+pub fn queue_bytes(rate: f64, round_trip_s: f64) -> f64 {
+    (rate / 8.0 * (round_trip_s + SPARE_S)).max(2.0 * SUPER_PACKET_BYTES)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +123,12 @@ mod tests {
         assert_eq!(bytes, 126_514);
         let shown: Vec<_> = lines.iter().map(|line| line.formula.as_str()).collect();
         assert_eq!(shown, ["1514 + 10 Gbit/s × 100 µs / 8", "45 × 1514", "the larger"]);
+    }
+
+    #[test]
+    fn a_queue_holds_a_round_trip_and_a_burst() {
+        assert_eq!(queue_bytes(1e8, 0.02), 375_000.0);
+        assert_eq!(queue_bytes(1e6, 0.02), 140_000.0);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The queue of the sender's own device, if it is too short for what the sender hands to it.
 
+use goodput_ceiling::bucket::queue_bytes;
 use goodput_model::{Confidence, Missing};
 
 use crate::account::path_share;
@@ -10,8 +11,6 @@ use crate::view::View;
 
 /// Part of the lost packets that the queue must have dropped for its drops to be what cut the window.
 const MIN_DROPPED_HERE_SHARE: f64 = 0.5;
-/// What the queue should hold beyond one round trip, seconds.
-const EXTRA_QUEUE_S: f64 = 0.01;
 
 /// A queue of the sender's device that drops so much that it holds TCP back.
 pub struct ShortQueue<'a> {
@@ -74,5 +73,5 @@ pub fn needed_bytes(view: &View, shaper: &Shaper) -> f64 {
 /// Bytes that a queue before this rate, bits per second, should hold.
 pub fn needed_bytes_at(view: &View, rate: f64) -> f64 {
     let round_trip = view.sender.min_rtt_s().unwrap_or(0.0);
-    (rate / 8.0 * (round_trip + EXTRA_QUEUE_S)).max(2.0 * BATCH_BYTES)
+    queue_bytes(rate, round_trip)
 }

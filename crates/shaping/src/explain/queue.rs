@@ -1,6 +1,6 @@
 //! The queue and the policer behind a bucket, as TCP meets them.
 
-use goodput_ceiling::bucket::SUPER_PACKET_BYTES;
+use goodput_ceiling::bucket::{SUPER_PACKET_BYTES, queue_bytes};
 use goodput_model::{Bytes, FlowSharing, QueueDiscipline, Seconds, ShapingKind, ShapingQueue};
 
 use super::{Answer, Seen, say};
@@ -8,23 +8,27 @@ use super::{Answer, Seen, say};
 /// Shortest wait that a person notices, seconds: a third of the 150 ms that ITU-T G.114 allows one way for a whole call.
 const NOTICED_S: f64 = 0.05;
 
-/// Share of a second that a full queue should last: beyond a round trip of the rate, what keeps the device busy while TCP
-/// sends its next burst.
-const SPARE_S: f64 = 0.01;
-
-/// The limit of the local shaper that would do, bytes: a round trip and 10 ms of its rate, at least two super-packets.
+/// The limit of the local shaper that would do, bytes: a round trip of its rate, and 10 ms more or a super-packet, at least
+/// two super-packets.
 pub(super) fn enough(seen: &Seen) -> Option<f64> {
     let rtt_s = seen.sender.min_rtt_s.clone().ok()?;
-    let in_flight = seen.shaper()?.rate_bits_per_s.0 / 8.0 * (rtt_s + SPARE_S);
-    Some(in_flight.max(2.0 * SUPER_PACKET_BYTES).ceil())
+    let rate = seen.shaper()?.rate_bits_per_s.0;
+    // The rate that came may be a little more.
+    let given = seen.given().map_or(rate, |given| given.value.max(rate));
+    Some(queue_bytes(rate, rtt_s).max(wanted_by_tcp(given, rtt_s)).ceil())
+}
+
+/// Bytes below which a queue or a bucket costs TCP its rate, bits per second: what is in flight, and a super-packet.
+fn wanted_by_tcp(rate: f64, rtt_s: f64) -> f64 {
+    rate / 8.0 * rtt_s + SUPER_PACKET_BYTES
 }
 
 /// A queue that is shorter than what TCP has in flight.
 pub(super) fn too_short(seen: &Seen) -> Answer {
     let rtt_s = seen.sender.min_rtt_s.clone().ok()?;
     let rate = seen.given()?.value;
-    let (holds, whose) = queue_bytes(seen)?;
-    let wanted = rate / 8.0 * rtt_s + SUPER_PACKET_BYTES;
+    let (holds, whose) = held_at_most(seen)?;
+    let wanted = wanted_by_tcp(rate, rtt_s);
     (seen.tcp_lags() && holds < wanted).then(|| {
         say(
             "short-queue",
@@ -40,7 +44,7 @@ pub(super) fn too_short(seen: &Seen) -> Answer {
 }
 
 /// What the queue holds: the local shaper's limit, or what was seen of a full one.
-fn queue_bytes(seen: &Seen) -> Option<(f64, &'static str)> {
+fn held_at_most(seen: &Seen) -> Option<(f64, &'static str)> {
     let filled = seen.train()?.queue.value();
     let filled =
         filled.filter(|queue| queue.discipline.value() == Some(&QueueDiscipline::DropTail));
@@ -51,7 +55,7 @@ fn queue_bytes(seen: &Seen) -> Option<(f64, &'static str)> {
     }
 }
 
-/// A queue in which everything waits for long, or would if a transfer filled it.
+/// A queue in which everything waits for long, or would if a transfer filled it. One that is no longer than TCP needs is right.
 pub(super) fn too_long(seen: &Seen) -> Answer {
     let queue = seen.train()?.queue.value()?;
     if seen.shaper().is_some_and(|shaper| shaper.kind == "cake") || may_be_managed(queue) {
@@ -65,9 +69,13 @@ pub(super) fn too_long(seen: &Seen) -> Answer {
         }
         Some((limit, rate)) => match Seconds(limit * 8.0 / rate) {
             lasts if lasts.0 >= NOTICED_S => {
+                let enough = enough(seen);
+                if enough.is_some_and(|enough| limit <= enough) {
+                    return None;
+                }
                 let holds = Bytes(limit as u64);
                 let words = format!("the shaper's queue holds {holds}, {lasts} of its rate");
-                of_queue(&words, enough(seen).filter(|enough| *enough < limit))
+                of_queue(&words, enough)
             }
             lasts if waits_long => format!(
                 "packets wait for {waits}, and the shaper's queue lasts only {lasts}: another queue on the way holds them"
@@ -109,7 +117,7 @@ pub(super) fn policed_tcp(seen: &Seen) -> Answer {
     let train = seen.train()?;
     let (rate, bucket) = (seen.given()?.value, train.bucket_bytes.value()?.value);
     let rtt_s = seen.sender.min_rtt_s.clone().ok()?;
-    let wanted = rate / 8.0 * rtt_s + SUPER_PACKET_BYTES;
+    let wanted = wanted_by_tcp(rate, rtt_s);
     (train.kind == ShapingKind::Policer && seen.tcp_lags() && bucket < wanted).then(|| {
         say(
             "policed-bursts",

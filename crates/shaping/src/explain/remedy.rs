@@ -33,7 +33,7 @@ fn holds_a_batch(seen: &Seen) -> bool {
 fn longer(seen: &Seen) -> Option<Change> {
     let shaper = seen.shaper().filter(|shaper| bucket::is_tbf(shaper))?;
     let (limit, enough) = (shaper.limit_bytes.value()?, queue::enough(seen)?);
-    Some(Change {
+    (enough > limit.0 as f64).then(|| Change {
         setting: SettingRef {
             end: shaper.end,
             name: LIMIT.into(),
@@ -41,7 +41,7 @@ fn longer(seen: &Seen) -> Option<Change> {
         },
         from: Some(limit.0.to_string()),
         to: format!("{enough:.0}"),
-        why: "one round trip plus 10 ms of its rate, at least two super-packets".into(),
+        why: "one round trip of its rate, and 10 ms more or a super-packet; at least two super-packets".into(),
     })
 }
 
@@ -124,9 +124,13 @@ fn tbf_lines(seen: &Seen, changes: &[Change]) -> Option<Vec<String>> {
     ])
 }
 
+/// Which class goes first is not read, so the lines say that it has to be added. networkd knows no least size and no link layer.
 fn htb_lines(seen: &Seen, changes: &[Change], class: &str) -> Option<Vec<String>> {
     let facts = seen.sender.before;
     let fact = |what: &str| facts.count(&format!("class.{class}.{what}")).ok();
+    if !counts_bare_frames(seen, &format!("class.{class}")) {
+        return None;
+    }
     let (rate, ceil) = (fact("rate_bits_per_s")?, fact("ceil_bits_per_s")?);
     let bursts = &changes.iter().find(|change| change.setting.name == BURSTS)?.to;
     let (burst, cburst) = bursts.split_once(' ').unwrap_or((bursts, bursts));
@@ -135,6 +139,8 @@ fn htb_lines(seen: &Seen, changes: &[Change], class: &str) -> Option<Vec<String>
         "[HierarchyTokenBucketClass]".into(),
         format!("Parent={}", facts.text(&format!("class.{class}.parent")).ok()?),
         format!("ClassId={class}"),
+        "# Priority= was not read: add it if the class has one".into(),
+        format!("QuantumBytes={}", fact("quantum_bytes")?),
         format!("Rate={rate}"),
         format!("CeilRate={ceil}"),
         format!("BufferBytes={burst}"),
@@ -163,13 +169,17 @@ fn quoted(value: &str) -> String {
 /// Whether the shaper is a token bucket that has only a rate, a burst and a limit.
 fn is_plain(seen: &Seen, shaper: &LocalShaper) -> bool {
     let facts = seen.sender.before;
-    let none = |what: &str| facts.number(&format!("qdisc.{what}")).is_ok_and(|value| value == 0.0);
-    let ethernet = facts.text("qdisc.link_layer").is_ok_and(|layer| layer == "ethernet");
     bucket::is_tbf(shaper)
         && facts.number("qdisc.peak_rate_bits_per_s").is_err()
-        && none("overhead_bytes")
-        && none("least_bytes")
-        && ethernet
+        && counts_bare_frames(seen, "qdisc")
+}
+
+/// Whether what these facts are `of` counts a packet as its frame, without overhead, least size or cells.
+fn counts_bare_frames(seen: &Seen, of: &str) -> bool {
+    let facts = seen.sender.before;
+    let none = |what: &str| facts.number(&format!("{of}.{what}")).is_ok_and(|value| value == 0.0);
+    let layer = facts.text(&format!("{of}.link_layer"));
+    none("overhead_bytes") && none("least_bytes") && layer.is_ok_and(|layer| layer == "ethernet")
 }
 
 fn tbf_command(seen: &Seen, changes: &[Change]) -> Option<String> {

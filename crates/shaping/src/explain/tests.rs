@@ -179,6 +179,15 @@ fn a_queue_that_is_too_short_is_to_be_longer() {
     assert_eq!(wanted(&explained(500_000, 1e8, 1e8)), [""; 0], "it only costs CPU time");
 }
 
+/// 10 ms of 40 Mbit/s are less than a super-packet: with them alone, the "longer" queue would be a shorter one.
+#[test]
+fn a_longer_queue_is_longer_and_long_enough() {
+    let local = tbf(40_000_000, 100_000, 160_000);
+    let seen = explained(test(SHAPER, 40e6, 30e6), &local, &local);
+    let wanted: Vec<_> = seen.changes.iter().map(|one| one.as_argument()).collect();
+    assert_eq!(wanted, ["qdisc.tbf.limit@eth0=160000,170000"], "{:#?}", seen.causes);
+}
+
 /// 4 MB of 20 Mbit/s last for 1.6 s, though a train only filled 56 ms of them.
 #[test]
 fn a_limit_that_lasts_too_long_is_named() {
@@ -188,6 +197,9 @@ fn a_limit_that_lasts_too_long_is_named() {
     let words = "the shaper's queue holds 4 MB, 1.60 s of its rate; while one transfer fills the queue, all traffic waits \
                  as long: a limit of 140 kB, or fq_codel";
     assert!(cause.text.starts_with(words), "{}", cause.text);
+    let advised = tbf(20_000_000, 100_000, 140_000);
+    let seen = explained(self::test(SHAPER, 20e6, 20e6), &advised, &advised);
+    assert!(!ids(&seen).contains(&"long-queue"), "TCP needs no less: {:#?}", seen.causes);
     // The shaper's queue of 40 ms is not where packets wait for 100.
     let short = tbf(100_000_000, 100_000, 500_000);
     let mut test = test(SHAPER, 1e8, 1e8);
@@ -526,6 +538,10 @@ fn a_class_has_lines_of_networkd() {
         for what in ["burst_bytes", "cburst_bytes"] {
             facts.put(format!("class.1:10.{what}"), 1000u64);
         }
+        facts.put("class.1:10.quantum_bytes", 60_000u64);
+        facts.put("class.1:10.overhead_bytes", 0u64);
+        facts.put("class.1:10.least_bytes", 0u64);
+        facts.put("class.1:10.link_layer", "ethernet");
         facts
     };
     let seen = explained(test(SHAPER, 93e6, 92.8e6), &with_bucket(0), &with_bucket(99));
@@ -533,12 +549,18 @@ fn a_class_has_lines_of_networkd() {
         "[HierarchyTokenBucketClass]",
         "Parent=1:1",
         "ClassId=1:10",
+        "# Priority= was not read: add it if the class has one",
+        "QuantumBytes=60000",
         "Rate=60M",
         "CeilRate=100M",
         "BufferBytes=68130",
         "CeilBufferBytes=68130",
     ];
     assert_eq!(seen.networkd, lines, "{:#?}", seen.changes);
+    let mut with_overhead = with_bucket(0);
+    with_overhead.put("class.1:10.overhead_bytes", 8u64);
+    let seen = explained(test(SHAPER, 93e6, 92.8e6), &with_overhead, &with_bucket(99));
+    assert!(seen.networkd.is_empty() && !seen.changes.is_empty(), "its lines would lose that");
 }
 
 #[test]
