@@ -146,7 +146,8 @@ async fn a_cluster_keeps_what_a_killed_server_had() {
     let urls = cluster.each_ref().map(Nats::url).join(",");
     let bus = Bus::connect(server(&urls)).await.unwrap();
     // They elect a leader first, and it learns of all servers.
-    let jetstream = async_nats::jetstream::new(async_nats::connect(cluster[0].url()).await.unwrap());
+    let jetstream =
+        async_nats::jetstream::new(async_nats::connect(cluster[0].url()).await.unwrap());
     let copied = Config { name: "C".into(), num_replicas: 3, ..Config::default() };
     until(async || jetstream.create_stream(copied.clone()).await).await;
     let keys = until(async || bus.keys("k", None).await).await;
