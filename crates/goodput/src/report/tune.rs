@@ -361,7 +361,7 @@ mod tests {
         };
         let said = report(steps(), Vec::new(), &[], "it was interrupted");
         assert!(!said.contains("undo"), "{said}");
-        for fact in ["outcome", "not permitted", "nothing: no change was tried"] {
+        for fact in ["outcome", "not tried", "nothing: no change was tried"] {
             assert!(said.contains(fact), "{fact} in {said}");
         }
         let plan = report_of(Tuning { plan_only: Some(true), steps: steps(), ..tuning("a plan") });
