@@ -99,12 +99,14 @@ pub async fn shaping(
         Err(why @ (EngineError::Interrupted | EngineError::Io { .. })) => return Err(why),
         Err(why) => Sent::none(request, why.to_string()),
     };
+    // Before the second flow: its datagrams are not this train's.
+    let sent = router::before(&mut router, request, &mut client).await?;
+    let train = train.counted_at(at_begin.as_ref().zip(sent.as_ref()));
     let train = with_second_flow(request, train, interrupt, listener).await?;
     listener(Event::Note { text: "measures TCP, which is what users have".into() });
     let length = Length::Seconds(tcp_s(&train));
     let plan = Plan { length, ..plan.clone() };
     let before = router::before(&mut router, request, &mut client).await?;
-    let train = train.counted_at(at_begin.as_ref().zip(before.as_ref()));
     let measured = measure(&mut client, &plan, interrupt, listener).await;
     let at_router = router::since(&mut router, before, request, &mut client).await;
     client.leave().await;

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use goodput_model::{
-    BitRate, Direction, ETHERNET_HEADER_BYTES, EndName, FlowSample, Length, MAX_ARRIVALS, Missing,
-    Plan, Shaping, Snapshot, SocketOptions, Transport,
+    BitRate, Direction, ETHERNET_HEADER_BYTES, EndName, FlowSample, Known, Length, MAX_ARRIVALS,
+    Missing, Plan, Shaping, Snapshot, SocketOptions, Transport,
 };
 use goodput_shaping::{Sizes, Train};
 
@@ -68,9 +68,9 @@ impl Sent {
     pub(super) fn counted_at(mut self, router: Option<(&Snapshot, &Snapshot)>) -> Self {
         if let (Ok(train), Some(calls), Some((before, after))) =
             (&mut self.shaping, self.calls, router)
+            && let Ok(waits) = before.grown(after, "qdisc.overlimits")
         {
-            let waits = before.grown(after, "qdisc.overlimits");
-            train.rate_waits_per_call = waits.map(|waits| waits as f64 / calls).into();
+            train.rate_waits_per_call = Known::Value(waits as f64 / calls);
         }
         self
     }
