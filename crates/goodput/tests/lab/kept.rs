@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use goodput_lab::{Lab, Scenario, Server};
 use libtest_mimic::Failed;
@@ -140,6 +140,8 @@ fn is_buffer_kept(scenario: &Scenario) -> Result<Judgement, Failed> {
 
 /// The congestion control of [`RENO`].
 fn is_control_kept(scenario: &Scenario) -> Result<Judgement, Failed> {
+    // Many kernels have it as a module. Whether that could be loaded is seen below.
+    let _ = Command::new("modprobe").arg("tcp_bbr").output();
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
     if !available.split_whitespace().any(|name| name == "bbr") {
         goodput_testing::skip("a kernel with the congestion control bbr (tcp_bbr)");
