@@ -465,7 +465,7 @@ mod tests {
             let mut facts = Snapshot::default();
             facts.put(counter, 1000u64);
             facts.put(of, 100_000u64);
-            present.iter().for_each(|(name, value)| facts.put(&format!("sysctl.{name}"), *value));
+            present.iter().for_each(|(name, value)| facts.put(format!("sysctl.{name}"), *value));
             let view = HostView { device: None, now: &facts, before: None };
             let found = check.check(&view).unwrap().unwrap();
             let kept = found.permanent.iter().flat_map(|file| file.lines.lines());
