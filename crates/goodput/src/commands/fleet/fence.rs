@@ -39,9 +39,9 @@ impl<'a> Fence<'a> {
         }
     }
 
-    /// Whether no other coordinator has raised it since.
+    /// Whether no other coordinator has raised it since, as far as this copy of the stream knows; it may be behind.
     pub async fn is_ours(&self) -> Result<bool, BusError> {
-        Ok(newest(self.turns).await? == Some(self.token))
+        Ok(newest(self.turns).await?.is_none_or(|newest| newest <= self.token))
     }
 }
 

@@ -90,9 +90,10 @@ impl Here<'_> {
         Task::read(sealed.task.as_bytes(), role, &self.site, self.held.now_s())
     }
 
-    /// Whether a coordinator gave it out that has a successor, who gives it out again.
+    /// Whether a coordinator gave it out that has a successor, who gives it out again. A copy of the stream may be behind,
+    /// and then knows only of an older one.
     pub async fn is_stale(&self, task: &Task) -> Result<bool, BusError> {
         let newest = fence::newest(&self.places.turns).await?;
-        Ok(newest.is_some_and(|newest| newest != task.token))
+        Ok(newest.is_some_and(|newest| newest > task.token))
     }
 }

@@ -52,7 +52,7 @@ impl FleetMetrics {
         let smallest_round_trip =
             gauges("smallest_round_trip", "Smallest round-trip time of the last result", "seconds");
         let last_result = gauges("last_result_timestamp", "When the last result began", "seconds");
-        let lost = gauges("lost", "Share of the last result that was sent again", "ratio");
+        let lost = gauges("lost", "Share of the last result that was sent again or lost", "ratio");
         let budget_left = gauges("budget_left", "What the budget of the site has left", "bytes");
         let (up, verdict, agent_up) = <(Gauges, Gauges, Gauges)>::default();
         let (tests, turn_tests, turn_tests_done) = <(Counters, Gauge, Gauge)>::default();
