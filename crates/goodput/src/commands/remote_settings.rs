@@ -38,7 +38,8 @@ fn lines(listed: &[Listed], containing: Option<&str>) -> Vec<String> {
     };
     let found: Vec<_> = listed.iter().filter(has).collect();
     let width = |text: &str| text.chars().count().min(WIDEST);
-    let widest = |of: fn(&Listed) -> &str| found.iter().map(|one| width(of(one))).max().unwrap_or(0);
+    let widest =
+        |of: fn(&Listed) -> &str| found.iter().map(|one| width(of(one))).max().unwrap_or(0);
     let names = widest(|one| &one.setting);
     // Nothing stands behind a value without a meaning, however long it is.
     let values = widest(|one| if one.meaning.is_empty() { "" } else { &one.value });
