@@ -150,7 +150,7 @@ mod tests {
         let own = std::process::id().to_string();
         let mut all = watch(WantedConnections { process: process(&own), ..of_port(port) });
         let mut none = watch(WantedConnections { process: process("no-such"), ..of_port(port) });
-        let peer = Some("10.9.8.7".parse().unwrap());
+        let peer = Some("10.9.8.0/24".parse().unwrap());
         let mut elsewhere = watch(WantedConnections { peer, ..of_port(port) });
         drop((all(), none(), elsewhere()));
         assert!(none().is_empty() && elsewhere().is_empty());
