@@ -411,7 +411,7 @@ async fn commands_are_code_on_every_page() {
     let db = rusqlite::Connection::open(empty.file()).unwrap();
     db.execute("DELETE FROM records", []).unwrap();
     for (site, path) in [
-        (&site, "/compare?id=1&id=2"),
+        (&site, "/compare?id=1&id=1"),
         (&site, "/settings"),
         (&site, "/login"),
         (&site, "/results/99"),
