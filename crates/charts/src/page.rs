@@ -9,6 +9,7 @@ use crate::coded::coded;
 use crate::figure::{Figure, Of};
 use crate::pair::side_by_side;
 use crate::section::{heading, rows, section_at};
+use crate::words::capital;
 use crate::{one_run, palette, words};
 
 /// Readable on a phone and in print, on light and on dark paper.
@@ -210,12 +211,6 @@ pub fn limited(record: &Record, verdict: &Verdict) -> String {
 /// Whether a shaper gives its rate.
 pub fn in_words(shaping: &ShapingTest) -> String {
     format!("{}.", capital(&goodput_model::answer::shaped(shaping)))
-}
-
-/// Words as a sentence begins with them.
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// What a finding's advice is.

@@ -46,6 +46,12 @@ pub fn percent(value: f64) -> String {
     }
 }
 
+/// Words as a sentence begins with them.
+pub fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

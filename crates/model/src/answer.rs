@@ -1,7 +1,7 @@
 //! What a command with several runs found out, in a line.
 
 use crate::comparison::{ArmResult, Comparison};
-use crate::effect::{Effect, Judgement};
+use crate::effect::{Difference, Effect, Judgement};
 use crate::rate_search::RateSearch;
 use crate::record::{Kind, Record};
 use crate::response::Response;
@@ -35,6 +35,23 @@ pub fn of_arm(comparison: &Comparison, arm: &ArmResult) -> Option<String> {
         None | Some(Response::Throughput) => words,
         Some(response) => format!("{}: {words}", response.name()),
     })
+}
+
+/// By how much the goodput of a second result differs from that of a first one, as a phrase, or why there is no ratio.
+pub fn difference(first: &Record, second: &Record) -> String {
+    let [from, to] = [first, second].map(|record| record.result.goodput_bits_per_s.0);
+    let [one, other] = [first, second].map(|record| record.plan.traffic());
+    if [first, second].into_iter().any(|record| !record.kind.is_single_run()) {
+        return "no ratio: a result of several runs has its own answer".into();
+    }
+    if from <= 0.0 {
+        return "the first result received nothing, so there is no ratio".into();
+    }
+    if one != other {
+        return format!("no ratio: {one} and {other} can't be compared");
+    }
+    let difference = Difference((to / from - 1.0) * 100.0);
+    format!("goodput {difference}; single runs prove nothing, `goodput compare` does")
 }
 
 /// The values of an arm, with the names of the settings: `chunk=1M flows=2`.

@@ -170,6 +170,11 @@ impl Kind {
     pub const ALL: [Self; 6] =
         [Self::Test, Self::Attach, Self::FindRate, Self::Compare, Self::Shaping, Self::Tune];
 
+    /// Whether the goodput is that of all the command did, and not of one run of several.
+    pub fn is_single_run(self) -> bool {
+        matches!(self, Self::Test | Self::Attach)
+    }
+
     /// Its name in JSON, by which people search.
     pub fn name(self) -> &'static str {
         match self {

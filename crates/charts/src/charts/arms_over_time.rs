@@ -1,7 +1,7 @@
 //! The two arms of a change over time: the rate of a run of each, and below it who limited when.
 
 use goodput_model::answer::arm_name;
-use goodput_model::{ArmResult, Comparison, Limiter, Record, ShownRun};
+use goodput_model::{ArmResult, Comparison, Record, ShownRun};
 
 use super::{Chart, band};
 use crate::clip::Point;
@@ -17,9 +17,6 @@ const BAND_SHARE: f64 = 0.3;
 
 /// The part of that which is the name.
 const NAME_SHARE: f64 = 0.4;
-
-/// Share of a run from which a limiter is named.
-const MIN_NAMED_SHARE: f64 = 0.05;
 
 /// The chart.
 pub const CHART: Chart = Chart {
@@ -90,27 +87,9 @@ fn in_words(arm: &Shown) -> String {
     let rates = || arm.rates.iter().map(|(_, rate)| *rate);
     let [least, most] = [rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max)];
     let [least, most] = [least, most].map(words::rate);
-    let limited = limiters(arm.run);
+    let limited = band::limiters(&arm.run.slices);
     let limited = if limited.is_empty() { "unknown limiters".into() } else { limited };
     format!("{}: between {least} and {most}, limited by {limited}.", arm.name)
-}
-
-/// Who limited the run, with the share of its time, the most first.
-fn limiters(run: &ShownRun) -> String {
-    let whole: f64 = run.slices.iter().map(|slice| slice.to_s - slice.from_s).sum();
-    let held = |limiter: Limiter| {
-        let of_slice = |slice: &goodput_model::AccountSlice| {
-            (slice.to_s - slice.from_s) * band::share(slice, limiter)
-        };
-        (limiter, run.slices.iter().map(of_slice).sum::<f64>() / whole)
-    };
-    let mut all: Vec<_> =
-        Limiter::ALL.into_iter().map(held).filter(|(_, share)| *share >= MIN_NAMED_SHARE).collect();
-    all.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let one = |(limiter, share): &(Limiter, f64)| {
-        format!("{limiter} {}", words::percent((share * 100.0).round()))
-    };
-    all.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// The rates of both runs. Their samples have times of their own.

@@ -90,28 +90,44 @@ fn boxes_of(slices: &[AccountSlice], limiter: Limiter) -> Vec<Corners> {
 }
 
 /// What a limiter held of a slice, wherever it is.
-pub fn share(slice: &AccountSlice, limiter: Limiter) -> f64 {
+fn share(slice: &AccountSlice, limiter: Limiter) -> f64 {
     slice.parts.iter().filter(|part| part.limiter == limiter).map(|part| part.share).sum()
 }
 
 /// Who limited in an interval, with shares if there were several; empty if nobody is known.
 pub fn limited_by(account: &Account, interval: &Interval) -> String {
-    let held = |limiter: &Limiter| (*limiter, held_share(account, interval, *limiter));
-    let mut all: Vec<_> =
-        Limiter::ALL.iter().map(held).filter(|(_, share)| *share >= MIN_NAMED_SHARE).collect();
-    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let all = named(|limiter| held_share(account, interval, limiter));
     match &all[..] {
         [(only, share)] if *share > 1.0 - MIN_NAMED_SHARE => only.to_string(),
         _ if account.slices.is_empty() => {
             all.first().map(|(main, _)| main.to_string()).unwrap_or_default()
         }
-        all => {
-            let one = |(limiter, share): &(Limiter, f64)| {
-                format!("{limiter} {}", words::percent((share * 100.0).round()))
-            };
-            all.iter().map(one).collect::<Vec<_>>().join(", ")
-        }
+        all => listed(all),
     }
+}
+
+/// Who limited how much of a whole run, the most first.
+pub fn limiters(slices: &[AccountSlice]) -> String {
+    let length_s = |slice: &AccountSlice| slice.to_s - slice.from_s;
+    let whole_s: f64 = slices.iter().map(length_s).sum();
+    let held_s =
+        |limiter| slices.iter().map(|one| length_s(one) * share(one, limiter)).sum::<f64>();
+    listed(&named(|limiter| held_s(limiter) / whole_s))
+}
+
+/// The limiters that are worth a name by the shares that they `held`, the most first.
+fn named(held: impl Fn(Limiter) -> f64) -> Vec<(Limiter, f64)> {
+    let all = Limiter::ALL.into_iter().map(|limiter| (limiter, held(limiter)));
+    let mut all: Vec<_> = all.filter(|(_, share)| *share >= MIN_NAMED_SHARE).collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    all
+}
+
+fn listed(all: &[(Limiter, f64)]) -> String {
+    let one = |(limiter, share): &(Limiter, f64)| {
+        format!("{limiter} {}", words::percent((share * 100.0).round()))
+    };
+    all.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// The share of an interval that a limiter held.

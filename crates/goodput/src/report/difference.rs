@@ -1,6 +1,7 @@
 //! Two earlier results side by side.
 
-use goodput_model::{Difference, Known, Record};
+use goodput_model::answer::difference;
+use goodput_model::{Known, Record};
 
 use super::table::Table;
 
@@ -22,27 +23,9 @@ pub fn text(a: &Record, b: &Record) -> String {
     });
     row("traffic", |r| r.plan.traffic());
     row("flows", |r| r.plan.flows.to_string());
-    format!("{}\n{}\n", table.text().trim_end(), change(a, b))
+    format!("{}\n{}\n", table.text().trim_end(), difference(a, b))
 }
 
 fn percent(value: &Known<f64>) -> String {
     value.value().map_or("unknown".into(), |percent| format!("{percent:.0} %"))
-}
-
-fn change(a: &Record, b: &Record) -> String {
-    let (from, to) = (a.result.goodput_bits_per_s.0, b.result.goodput_bits_per_s.0);
-    if from <= 0.0 {
-        return "the first result received nothing, so there is no ratio".into();
-    }
-    if a.plan.traffic() != b.plan.traffic() {
-        return format!(
-            "no ratio: {} and {} can't be compared",
-            a.plan.traffic(),
-            b.plan.traffic()
-        );
-    }
-    format!(
-        "goodput {}; single runs prove nothing; use `goodput compare`",
-        Difference((to / from - 1.0) * 100.0)
-    )
 }
