@@ -54,9 +54,9 @@ impl Draft {
         self
     }
 
-    /// What to try, best first.
+    /// What to try, best first. The present value is nothing to try.
     pub fn changes(mut self, changes: impl IntoIterator<Item = Change>) -> Self {
-        self.0.changes.extend(changes);
+        self.0.changes.extend(changes.into_iter().filter(Change::changes_something));
         self
     }
 

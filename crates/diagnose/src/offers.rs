@@ -51,7 +51,7 @@ pub fn offers(view: &View, purpose: Purpose) -> Vec<Finding> {
         Purpose::Balanced => &[LATENCY, CPU],
     };
     let offered = rows.iter().copied().flatten().map(|offer| Finding {
-        changes: (offer.changes)(view),
+        changes: (offer.changes)(view).into_iter().filter(Change::changes_something).collect(),
         ..Finding::new(offer.rule, Place::Near, Confidence::Possible, "what costs most beside it")
     });
     offered.filter(|finding| !finding.changes.is_empty()).collect()

@@ -15,6 +15,8 @@ use crate::view::View;
 /// Length of a queue over the one that it needs, from which it is worth shortening: a queue that is twice as long doubles
 /// the round trip.
 const MIN_LONG_QUEUE_RATIO: f64 = 2.0;
+/// What fq_codel lets packets wait in a queue that stands, seconds (`target` of tc-fq_codel(8)).
+const CODEL_TARGET_S: f64 = 0.005;
 /// Queues that hold whatever comes, up to their length.
 const PLAIN: [&str; 3] = ["pfifo_fast", "pfifo", "bfifo"];
 
@@ -25,13 +27,27 @@ pub fn shorter_waits(view: &View) -> Vec<Change> {
     own.into_iter().flatten().chain(bbr).collect()
 }
 
-/// A shorter queue before the sender's token bucket, if it is longer than it has to be.
+/// How long packets wait now, seconds: in the flows' own round trips, or if these are unknown, in those beside them.
+fn waits_s(view: &View) -> Option<f64> {
+    let own = || Some(view.sender.rtt_s().ok()? - view.sender.min_rtt_s().ok()?);
+    let beside = || view.probed().ok().map(|probed| probed.loaded_s - probed.idle_s);
+    own().or_else(beside)
+}
+
+/// Whether a queue of this length before this rate, bits per second, would hold less than what waits there now. A longer one
+/// shortens no wait.
+fn is_shorter_than_what_waits(view: &View, bytes: f64, rate: f64) -> bool {
+    waits_s(view).is_some_and(|waits| bytes < waits * rate / 8.0)
+}
+
+/// A shorter queue before the sender's token bucket, if it is longer than it has to be, and holds more than it has to.
 fn shorter_bucket_queue(view: &View) -> Option<Change> {
     let shaper = Shaper::of(view).ok().flatten().filter(|shaper| shaper.kind == "tbf")?;
     let (limit, needed) = (view.sender.count(QDISC_LIMIT).ok()?, needed_bytes(view, &shaper));
     let values = (Some(format!("{limit:.0}")), format!("{needed:.0}"));
     let why = "one round trip plus 10 ms at its rate, at least two batches of segmentation offload";
-    let is_long = limit >= MIN_LONG_QUEUE_RATIO * needed;
+    let is_long = limit >= MIN_LONG_QUEUE_RATIO * needed
+        && is_shorter_than_what_waits(view, needed, shaper.rate);
     is_long.then(|| of_host(&view.sender, "qdisc.tbf.limit", Some(shaper.device), values, why))
 }
 
@@ -43,7 +59,8 @@ fn managed_queue(view: &View) -> Option<Change> {
     let why = "keeps the delay of a full queue at 5 ms (RFC 8290)";
     let device = view.sender.device().ok()?;
     let is_known = view.sender.text(DEFAULT_QDISC) == Ok("fq_codel");
-    is_known.then(|| of_host(&view.sender, QDISC_KIND, Some(device), values, why))
+    let helps = waits_s(view).is_some_and(|waits| waits > CODEL_TARGET_S);
+    (is_known && helps).then(|| of_host(&view.sender, QDISC_KIND, Some(device), values, why))
 }
 
 /// A shorter plain queue before the sender's full link. Only pfifo_fast follows the device's length (tc-pfifo_fast(8)).
@@ -51,10 +68,13 @@ fn shorter_fifo(view: &View) -> Option<Change> {
     let side = &view.sender;
     let kind = plain_queue(view)?;
     let (length, frame) = (side.count(LINK_TX_QUEUE_LEN).ok()?, side.count(LINK_MTU).ok()?);
-    let needed = (needed_bytes_at(view, side.count(LINK_SPEED).ok()?) / frame).ceil();
+    let speed = side.count(LINK_SPEED).ok()?;
+    let needed = (needed_bytes_at(view, speed) / frame).ceil();
     let values = (Some(format!("{length:.0}")), format!("{needed:.0}"));
     let why = "packets of one round trip plus 10 ms at the speed of the link";
-    let is_long = kind == "pfifo_fast" && length >= MIN_LONG_QUEUE_RATIO * needed;
+    let is_long = kind == "pfifo_fast"
+        && length >= MIN_LONG_QUEUE_RATIO * needed
+        && is_shorter_than_what_waits(view, needed * frame, speed);
     is_long.then(|| of_host(side, "link.txqueuelen", side.device().ok(), values, why))
 }
 
@@ -85,6 +105,18 @@ mod tests {
         let shaped = bloated().tbf(100e6, 125_000).fact(Near, QDISC_LIMIT, 500_000u64);
         assert_eq!(proposed(shaped.congestion("cubic")), ["socket.congestion=cubic,bbr"]);
         assert_eq!(proposed(bloated().congestion("bbr")), [""; 0]);
+    }
+
+    #[test]
+    fn a_limit_that_is_longer_than_what_waits_is_not_proposed() {
+        // 30 ms at 100 Mbit/s are needed. The limit holds 240 ms; 20 ms wait there, or 134 ms.
+        let shaped = |case: Case| {
+            let case = case.tbf(100e6, 125_000).fact(Near, QDISC_LIMIT, 3_000_000u64);
+            proposed(case.congestion("bbr"))
+        };
+        let waiting = |rtt_us| Case::path_rate().tcp(move |tcp, _| tcp.rtt_us = Some(rtt_us));
+        assert_eq!(shaped(waiting(40_000)), [""; 0]);
+        assert_eq!(shaped(waiting(154_000)), ["qdisc.tbf.limit@eth0=3000000,375000"]);
     }
 
     #[test]

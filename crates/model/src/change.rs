@@ -26,6 +26,18 @@ impl Change {
         self.setting == other.setting && self.to == other.to
     }
 
+    /// Whether the value to try is another than the present one, as far as this is known. Numbers are compared as numbers.
+    pub fn changes_something(&self) -> bool {
+        let number = |value: &str| value.parse::<f64>().ok();
+        match self.from.as_deref() {
+            None => true,
+            Some(from) => match (number(from), number(&self.to)) {
+                (Some(from), Some(to)) => from != to,
+                _ => !from.split_whitespace().eq(self.to.split_whitespace()),
+            },
+        }
+    }
+
     /// The argument of `goodput compare` that proves this change: `NAME=FROM,TO`. `default` stands for the kernel's
     /// own choice.
     pub fn as_argument(&self) -> String {
@@ -36,5 +48,22 @@ impl Change {
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} → {} ({})", self.setting, self.to, self.why)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_present_value_written_otherwise_is_no_change() {
+        let changes = |from: Option<&str>, to: &str| {
+            let setting = "sysctl.net.ipv4.tcp_rmem".parse().unwrap();
+            let (from, to, why) = (from.map(Into::into), to.into(), String::new());
+            Change { setting, from, to, why }.changes_something()
+        };
+        assert!(!changes(Some("4096\t131072\t6291456"), "4096 131072 6291456"));
+        assert!(!changes(Some("375000.0"), "375000"));
+        assert!(changes(Some("on"), "off") && changes(Some("1"), "2") && changes(None, "2"));
     }
 }

@@ -247,7 +247,9 @@ fn longer_queue(view: &View, queue: &ShortQueue) -> Option<Change> {
     let needed = needed_bytes(view, shaper);
     let values = (Some(format!("{limit:.0}")), format!("{needed:.0}"));
     let why = "one round trip plus 10 ms at its rate, at least two batches of segmentation offload";
-    Some(of_host(&view.sender, "qdisc.tbf.limit", Some(shaper.device), values, why))
+    // With a queue that is long enough, something else makes it drop.
+    (needed > *limit)
+        .then(|| of_host(&view.sender, "qdisc.tbf.limit", Some(shaper.device), values, why))
 }
 
 /// Packets that the local queue dropped of those handed to it, percent; if it dropped none, those
@@ -278,6 +280,12 @@ mod tests {
         let finding = fires(&RULE, short());
         assert_eq!((finding.end, finding.confidence), (Place::Near, Confidence::Certain));
         assert_eq!(finding.changes[0].as_argument(), "qdisc.tbf.limit@eth0=15360,1375000");
+    }
+
+    #[test]
+    fn a_queue_that_is_long_enough_is_not_made_shorter() {
+        let finding = fires(&RULE, short().fact(Near, QDISC_LIMIT, 3_000_000u64));
+        assert!(finding.changes.is_empty(), "{:?}", finding.changes);
     }
 
     #[test]

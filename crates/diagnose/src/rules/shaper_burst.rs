@@ -159,7 +159,9 @@ fn larger_class(view: &View, shaper: &Shaper, why: &str) -> Option<Change> {
     let (burst, cburst) = (size("burst_bytes")?, size("cburst_bytes")?);
     let from =
         if burst == cburst { format!("{burst:.0}") } else { format!("{burst:.0} {cburst:.0}") };
-    let values = (Some(from), format!("{:.0}", shaper.needed_burst()));
+    // Neither of the two gets smaller.
+    let needed = shaper.needed_burst().max(burst).max(cburst);
+    let values = (Some(from), format!("{needed:.0}"));
     let scope = format!("{}:{class}", shaper.device);
     Some(of_host(side, "qdisc.htb.bursts", Some(&scope), values, why))
 }

@@ -57,7 +57,7 @@ const LONG_PATH_S: f64 = 0.001;
 /// limited. The receive window limits if it stays below.
 const MIN_INFLIGHT_SHARE_OF_CWND: f64 = 0.5;
 /// What to begin with instead of the 10 segments of RFC 6928; CDNs were measured to use 30 to 100.
-const LARGER: &str = "40";
+const LARGER: u32 = 40;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.needs_tcp()?;
@@ -91,7 +91,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .saw(place, RULE.witness_name, share * 100.0, grew)
         .saw(place, "tcp_info.snd_cwnd_segments", window as f64, rounds)
         .predicted(next_after(view, &[RULE.id]))
-        .changes([larger_start(view)])
+        .changes(larger_start(view))
         .advice("send more over each connection, or use several at once (-P)")
         .advice("to measure the path rather than the start, test longer (-t)")
         .found()
@@ -149,12 +149,14 @@ fn is_by_window(connection: &[Moment]) -> bool {
     later.filter_map(fill).fold(0.0, f64::max) >= MIN_INFLIGHT_SHARE_OF_CWND
 }
 
-fn larger_start(view: &View) -> Change {
+/// A larger first window, unless the route has one that is as large.
+fn larger_start(view: &View) -> Option<Change> {
     let destination = view.sender.text(ROUTE_DESTINATION).ok();
     let present = view.sender.words("route.initcwnd").unwrap_or_else(|| "default".into());
     let why = "starts with four times as many segments and saves two round trips";
-    let values = (Some(present), LARGER.into());
-    of_host(&view.sender, "route.initcwnd", destination, values, why)
+    let is_smaller = present.parse().map_or(true, |now: u32| now < LARGER);
+    let values = (Some(present), LARGER.to_string());
+    is_smaller.then(|| of_host(&view.sender, "route.initcwnd", destination, values, why))
 }
 
 /// Share of the measured window in which the connections still started, percent.
@@ -168,6 +170,7 @@ mod tests {
     use super::*;
     use crate::diagnose;
     use crate::testing::{Case, cannot_tell, fires, quiet};
+    use goodput_model::EndName::Near;
 
     /// Doubles each round trip of 300 ms, as on a path over a satellite.
     fn starting() -> Case {
@@ -189,6 +192,12 @@ mod tests {
         let found = diagnose(&starting().evidence()).findings;
         assert_eq!(found[0].rule, "startup");
         assert!(found.iter().all(|finding| finding.rule != "send-buffer"), "{found:?}");
+    }
+
+    #[test]
+    fn a_route_that_starts_with_as_many_has_nothing_to_change() {
+        let already = starting().fact(Near, "route.initcwnd", 64u64);
+        assert!(fires(&RULE, already).changes.is_empty());
     }
 
     #[test]
