@@ -1,7 +1,9 @@
 //! What a command with several runs found, before what one of its runs was.
 
 use goodput_model::answer::arm_name;
-use goodput_model::{Change, Comparison, Kind, Permanent, Record, Tuning, TuningStep, answer};
+use goodput_model::{
+    ArmResult, Change, Comparison, Kind, Permanent, Record, Response, Tuning, TuningStep, answer,
+};
 
 use crate::figure::Table;
 
@@ -84,10 +86,19 @@ fn tuned<'a>(
     let mut lines = Vec::new();
     let arms = comparison.map_or(&[][..], |comparison| &comparison.arms);
     if let [start, changed, ..] = arms {
-        let [from, to] = [start, changed].map(|arm| arm.goodput_bits_per_s.value());
-        if let (Some(from), Some(to)) = (from, to) {
-            lines.push(format!("From {from} at the start to {to} with all that was kept."));
-        }
+        lines.extend(tuning.purpose.responses().iter().filter_map(|response| {
+            let median = |arm: &ArmResult| Some(response.written(*arm.median(*response).value()?));
+            let (from, to) = (median(start)?, median(changed)?);
+            Some(match response {
+                Response::Throughput => {
+                    format!("From {from} at the start to {to} with all that was kept.")
+                }
+                _ => format!(
+                    "The {} was {from} at the start, and is {to} with all that was kept.",
+                    response.title()
+                ),
+            })
+        }));
     }
     if !tuning.kept_in.is_empty() {
         lines.push(format!(
@@ -105,9 +116,8 @@ fn tried(steps: &[TuningStep]) -> Table {
     let mut table = Table::new(["change", "from", "proposed by", "gained", "outcome"]);
     for step in steps {
         let Change { setting, from, to, .. } = &step.change;
-        let gained = step.effect().map(|effect| {
-            format!("{} ({}, n = {} pairs)", effect.difference(), effect.interval(1), effect.n)
-        });
+        let gained = step.gained().zip(step.effect());
+        let gained = gained.map(|(gained, effect)| format!("{gained}, n = {} pairs", effect.n));
         let why = step.comparison.get().err().map(|why| format!(": {why}")).unwrap_or_default();
         table.row([
             format!("{setting}={to}"),

@@ -1,6 +1,6 @@
 //! A forest plot: differences with their intervals, one below the other, beside the threshold.
 
-use goodput_model::{Difference, Effect};
+use goodput_model::{Burden, Difference, Effect};
 use plotters::style::RGBColor;
 
 use crate::clip::Point;
@@ -20,14 +20,17 @@ pub struct Row<'a> {
     pub colour: RGBColor,
     /// How large it is.
     pub effect: &'a Effect,
+    /// What it is a difference in, if less of that is better.
+    pub burden: Option<Burden>,
 }
 
 /// The figure with this id and title; differences within `threshold_percent` don't count.
 pub fn forest(id: String, title: String, threshold_percent: f64, rows: &[Row<'_>]) -> Sketch {
     let mut table = Table::new(["what", "difference", "interval", "judgement"]);
-    for Row { name, effect, .. } in rows {
+    for Row { name, effect, burden, .. } in rows {
         let judged = effect.judgement.in_words(["better", "worse"]);
-        table.row([name.clone(), signed(effect.percent), effect.interval(1), judged]);
+        let (difference, interval) = (effect.difference_of(*burden), effect.interval_of(*burden));
+        table.row([name.clone(), difference, interval, judged]);
     }
     let said: Vec<_> =
         table.rows.iter().map(|row| format!("{}: {}, {}", row[0], row[1], row[3])).collect();
@@ -51,12 +54,12 @@ fn plot(threshold: f64, rows: &[Row<'_>]) -> Plot {
         Layer::unnamed(palette::INK, Shape::Line(vec![(0.0, *bottom), (0.0, *top)]))
     }));
     let mut names = Vec::new();
-    for (number, Row { name, colour, effect }) in rows.iter().enumerate() {
+    for (number, Row { name, colour, effect, burden }) in rows.iter().enumerate() {
         let y = spans[number].iter().sum::<f64>() / 2.0;
         let interval: Vec<Point> = vec![(effect.low_percent, y), (effect.high_percent, y)];
         layers.push(Layer::unnamed(*colour, Shape::Line(interval)));
         layers.push(Layer::unnamed(*colour, Shape::Dots(vec![(effect.percent, y)])));
-        let name = format!("{name}: {}", signed(effect.percent));
+        let name = format!("{name}: {}", effect.difference_of(*burden));
         names.push(((low - margin, -(number as f64) - 0.05), name));
     }
     layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
@@ -74,10 +77,6 @@ fn below_name(number: usize) -> [f64; 2] {
 fn tick(percent: f64) -> String {
     let places = usize::from((percent - percent.round()).abs() > 1e-6);
     format!("{:.places$}", Difference(percent))
-}
-
-fn signed(percent: f64) -> String {
-    Difference(percent).to_string()
 }
 
 #[cfg(test)]

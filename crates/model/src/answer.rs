@@ -1,7 +1,8 @@
 //! What a command with several runs found out, in a line.
 
 use crate::comparison::{ArmResult, Comparison};
-use crate::effect::{Difference, Effect, Judgement};
+use crate::difference::Difference;
+use crate::effect::{Effect, Judgement};
 use crate::rate_search::RateSearch;
 use crate::record::{Kind, Record};
 use crate::response::Response;
@@ -29,11 +30,12 @@ pub fn answer(record: &Record) -> Option<String> {
 
 /// An arm's difference from the baseline; `None` of the baseline itself.
 pub fn of_arm(comparison: &Comparison, arm: &ArmResult) -> Option<String> {
-    let effect = arm.primary()?;
-    let words = effect.in_words(&effect.judgement.in_words(["better", "worse"]));
-    Some(match comparison.responses.first() {
-        None | Some(Response::Throughput) => words,
-        Some(response) => format!("{}: {words}", response.name()),
+    let (effect, response) = (arm.primary()?, comparison.deciding());
+    let judged = effect.judgement.in_words(["better", "worse"]);
+    let words = effect.in_words(&judged, response.burden());
+    Some(match response {
+        Response::PerCpu => format!("{}: {words}", response.name()),
+        _ => words,
     })
 }
 
@@ -54,11 +56,12 @@ pub fn difference(first: &Record, second: &Record) -> String {
     format!("goodput {difference}; single runs prove nothing, `goodput compare` does")
 }
 
-/// The values of an arm, with the names of the settings: `chunk=1M flows=2`.
+/// The values of an arm, with the names of the settings: `chunk=1M flows=2`. The baseline that ran again says so.
 pub fn arm_name(comparison: &Comparison, arm: &ArmResult) -> String {
     let settings = comparison.settings.iter().zip(&arm.values);
     let values: Vec<_> = settings.map(|(setting, value)| format!("{setting}={value}")).collect();
-    values.join(" ")
+    let again = if comparison.is_again(arm) { " again" } else { "" };
+    values.join(" ") + again
 }
 
 /// The only arm's difference; of several, that of the best one, if one is better.
@@ -157,5 +160,26 @@ mod tests {
         assert!(compared(&all).starts_with("chunk=2M: better: +20.0 % ("), "{}", compared(&all));
         let none = comparison(vec![same.clone(), same]);
         assert_eq!(compared(&none), "none of 2 arms is proven better");
+    }
+
+    #[test]
+    fn the_baseline_that_ran_again_has_another_name_than_the_baseline() {
+        let all = comparison(vec![arm("128K", 0.2, Judgement::NoDifference)]);
+        let names: Vec<_> = all.arms.iter().map(|arm| arm_name(&all, arm)).collect();
+        assert_eq!(names, ["chunk=128K", "chunk=128K again"]);
+    }
+
+    #[test]
+    fn an_arm_that_lessens_a_burden_is_said_to() {
+        use crate::comparison::ResponseResult;
+        let mut all = comparison(vec![arm("1M", -82.9, Judgement::Better)]);
+        all.responses = vec![Response::Latency];
+        let against = all.arms[1].goodput.clone();
+        let (response, median) = (Response::Latency, Known::Value(56_000.0));
+        all.arms[1].responses = vec![ResponseResult { response, median, against }];
+        assert_eq!(
+            compared(&all),
+            "better: 82.9 % less delay (96.9 % interval 81.9 to 83.9 % less, n = 6 pairs)"
+        );
     }
 }

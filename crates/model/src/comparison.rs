@@ -144,6 +144,19 @@ impl Comparison {
         }
     }
 
+    /// Whether an arm is the baseline, running once more as an arm of its own (a placebo).
+    #[must_use]
+    pub fn is_again(&self, arm: &ArmResult) -> bool {
+        let is_other = |base: &&ArmResult| !std::ptr::eq(*base, arm);
+        self.arms.first().filter(is_other).is_some_and(|base| base.values == arm.values)
+    }
+
+    /// The response that decides.
+    #[must_use]
+    pub fn deciding(&self) -> Response {
+        self.responses.first().copied().unwrap_or(Response::Throughput)
+    }
+
     /// Goodput of an arm's runs that count and have one, in the order in which they were made.
     pub fn counted_rates(&self, arm: usize) -> impl Iterator<Item = BitRate> {
         let counted = self.trials.iter().filter(move |t| t.arm == arm && t.discarded.is_none());
@@ -255,6 +268,18 @@ impl ArmResult {
     /// The value of the only setting as a number, as it was in effect.
     pub fn number(&self) -> Option<f64> {
         self.in_effect.or_else(|| DoseCurve::number(self.values.first()?))
+    }
+
+    /// Median of a response over the arm's runs, in its unit.
+    pub fn median(&self, response: Response) -> Known<f64> {
+        let of_it = self.responses.iter().find(|result| result.response == response);
+        match (of_it, &self.goodput_bits_per_s, response) {
+            (Some(result), ..) => result.median.clone(),
+            // Older records have no list.
+            (None, Known::Value(rate), Response::Throughput) => Known::Value(rate.0),
+            (None, Known::Missing(why), _) => Known::Missing(why.clone()),
+            (None, Known::Value(_), _) => Known::missing("no counted run could read it"),
+        }
     }
 
     /// Effect against the baseline, measured by the response that decides.

@@ -1,9 +1,10 @@
 //! How much better or worse one arm of a comparison is than another.
 
-use std::fmt;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::burden::Burden;
+use crate::difference::Difference;
 
 /// A relative difference with its interval.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +33,11 @@ impl Effect {
         Difference(self.percent)
     }
 
+    /// The same of a quantity, in plain words if less of it is better: `+3.2 %`, or `82.9 % less delay`.
+    pub fn difference_of(&self, burden: Option<Burden>) -> String {
+        burden.map_or_else(|| self.difference().to_string(), |of| of.difference(self.difference()))
+    }
+
     /// The ends of the interval, with `digits` after the point: `+1.0 to +2.5 %`. Both are in the unit of the difference.
     pub fn interval(&self, digits: usize) -> String {
         let is_factor = self.difference().is_factor();
@@ -41,11 +47,21 @@ impl Effect {
         format!("{low} to {high}")
     }
 
+    /// The same of a quantity, in plain words if less of it is better: `80.1 to 84.2 % less`.
+    pub fn interval_of(&self, burden: Option<Burden>) -> String {
+        match burden {
+            Some(of) if !self.difference().is_factor() => {
+                of.interval(Difference(self.low_percent), Difference(self.high_percent))
+            }
+            _ => self.interval(1),
+        }
+    }
+
     /// The difference with its interval after what was `judged`: `better: +3.2 % (95.0 % interval +2.1 to +4.0 %, n = 6
-    /// pairs)`.
+    /// pairs)`. If less is better, `burden` names what of.
     ///
     /// An interval of too few pairs for the claim may exclude zero. Then the words say why nothing is claimed.
-    pub fn in_words(&self, judged: &str) -> String {
+    pub fn in_words(&self, judged: &str, burden: Option<Burden>) -> String {
         let excludes_zero = self.low_percent > 0.0 || self.high_percent < 0.0;
         let too_few = if self.judgement == Judgement::Inconclusive && excludes_zero {
             ", too few pairs for a claim"
@@ -56,69 +72,12 @@ impl Effect {
             if self.adjusted_for.is_empty() { "" } else { ", adjusted for the host's speed" };
         format!(
             "{judged}{too_few}: {} ({:.1} % interval {}, n = {} pairs{adjusted})",
-            self.difference(),
+            self.difference_of(burden),
             self.confidence_percent,
-            self.interval(1),
+            self.interval_of(burden),
             self.n
         )
     }
-}
-
-/// A relative difference, percent of the baseline, as people read it: `+3.2 %`, or a factor if it is at least ten
-/// times as much: `35 900 times`. The precision of a format is the number of the percentage's digits after the
-/// point, 1 by default.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Difference(pub f64);
-
-impl Difference {
-    /// Ten times as much. Such percentages are hard to read.
-    const FACTOR_FROM_PERCENT: f64 = 900.0;
-
-    fn is_factor(self) -> bool {
-        self.0 >= Self::FACTOR_FROM_PERCENT
-    }
-
-    /// What stands after the number.
-    fn unit(is_factor: bool) -> &'static str {
-        if is_factor { " times" } else { " %" }
-    }
-
-    fn written(self, is_factor: bool, digits: usize) -> String {
-        let unit = Self::unit(is_factor);
-        if is_factor {
-            return format!("{}{unit}", grouped(self.0 / 100.0 + 1.0));
-        }
-        let text = format!("{:+.digits$}", self.0);
-        // What rounds to zero has no sign.
-        let is_zero = !text.contains(|digit: char| ('1'..='9').contains(&digit));
-        format!("{}{unit}", if is_zero { &text[1..] } else { &text })
-    }
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.written(self.is_factor(), f.precision().unwrap_or(1)))
-    }
-}
-
-/// Three significant digits, thousands apart: `12.3`, `35 900`.
-fn grouped(number: f64) -> String {
-    if !number.is_finite() {
-        return "countless".into();
-    }
-    if number < 100.0 {
-        return format!("{number:.1}");
-    }
-    let step = 10_f64.powi(number.log10().floor() as i32 - 2);
-    let digits = format!("{:.0}", (number / step).round() * step);
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// What a comparison says about one arm.
@@ -165,13 +124,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_has_a_sign_unless_it_is_zero() {
-        let shown = [3.24, -3.26, 0.04, -0.04, 0.0, -100.0].map(|it| Difference(it).to_string());
-        assert_eq!(shown, ["+3.2 %", "-3.3 %", "0.0 %", "0.0 %", "0.0 %", "-100.0 %"]);
-        assert_eq!(format!("{:.0}", Difference(-0.4)), "0 %");
-    }
-
-    #[test]
     fn an_interval_of_too_few_pairs_does_not_stand_beside_inconclusive_alone() {
         let words = |low_percent, judgement| {
             Effect {
@@ -183,19 +135,12 @@ mod tests {
                 adjusted_for: Vec::new(),
                 judgement,
             }
-            .in_words("said")
+            .in_words("said", None)
         };
         let few = words(23.0, Judgement::Inconclusive);
         assert!(few.starts_with("said, too few pairs for a claim: +25.0 % (93.8 %"), "{few}");
         assert!(words(-3.0, Judgement::Inconclusive).starts_with("said: "));
         assert!(words(23.0, Judgement::Better).starts_with("said: "));
-    }
-
-    #[test]
-    fn ten_times_as_much_and_more_is_a_factor() {
-        let shown = [899.0, 900.0, 1_234.0, 10_900.0, 3_585_015.0];
-        let shown = shown.map(|percent| Difference(percent).to_string());
-        assert_eq!(shown, ["+899.0 %", "10.0 times", "13.3 times", "110 times", "35 900 times"]);
     }
 
     #[test]
@@ -218,5 +163,27 @@ mod tests {
         assert_eq!(interval(1_100.0, 2_000.0, 2_900.0), "12.0 to 30.0 times");
         assert_eq!(interval(367.7, 796.7, 1_730.0), "+367.7 to +1730.0 %");
         assert_eq!(interval(-50.0, 1_000.0, 2_900.0), "0.5 to 30.0 times");
+    }
+
+    #[test]
+    fn what_is_better_if_there_is_less_of_it_is_said_so() {
+        let effect = Effect {
+            percent: -82.9,
+            low_percent: -84.2,
+            high_percent: -80.1,
+            confidence_percent: 96.9,
+            n: 6,
+            adjusted_for: Vec::new(),
+            judgement: Judgement::Better,
+        };
+        let said = effect.in_words("better", Some(Burden::less("delay")));
+        let plain = "better: 82.9 % less delay (96.9 % interval 80.1 to 84.2 % less, n = 6 pairs)";
+        assert_eq!(said, plain);
+        let more = Effect { percent: 1900.0, low_percent: 1100.0, high_percent: 2900.0, ..effect };
+        let said = more.in_words("worse", Some(Burden::less("delay")));
+        assert!(
+            said.starts_with("worse: 20.0 times the delay (96.9 % interval 12.0 to 30.0 times"),
+            "{said}"
+        );
     }
 }

@@ -9,6 +9,7 @@
 pub mod account;
 pub mod answer;
 pub mod arrivals;
+pub mod burden;
 pub mod capture;
 pub mod ceiling;
 pub mod change;
@@ -19,6 +20,7 @@ pub mod clocks;
 pub mod comparison;
 pub mod connection;
 pub mod connections;
+pub mod difference;
 pub mod dscp;
 pub mod effect;
 pub mod end;
@@ -71,6 +73,7 @@ pub mod verdict;
 pub use account::{Account, AccountPart, AccountShare, AccountSlice, AccountSpan, Limiter};
 pub use answer::answer;
 pub use arrivals::{Arrival, FlowArrivals, MAX_ARRIVALS};
+pub use burden::Burden;
 pub use capture::{CapturedPayload, PacketCapture, PacketSize};
 pub use ceiling::{
     CeilingBound, CeilingFit, CeilingInputs, CeilingLine, CeilingPoint, CeilingReport,
@@ -88,8 +91,9 @@ pub use connection::Connection;
 pub use connections::{
     ConnectionActivity, ConnectionGroup, ConnectionSummary, Connections, HeldBy, Program,
 };
+pub use difference::Difference;
 pub use dscp::{dscp_named, dscp_typed};
-pub use effect::{Difference, Effect, Judgement};
+pub use effect::{Effect, Judgement};
 pub use end::{End, Host, OwnClock};
 pub use end_name::EndName;
 pub use estimate::{Estimate, percent_range};

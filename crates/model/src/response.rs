@@ -6,6 +6,9 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::burden::Burden;
+use crate::units::{BitRate, Seconds};
+
 /// A number of a run by which arms are judged.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
@@ -74,7 +77,49 @@ impl Response {
 
     /// Whether a larger number is better.
     pub fn more_is_better(self) -> bool {
-        matches!(self, Self::Throughput | Self::PerCpu)
+        self.burden().is_none()
+    }
+
+    /// What people call it, if less of it is better.
+    pub fn burden(self) -> Option<Burden> {
+        match self {
+            Self::Throughput | Self::PerCpu => None,
+            Self::Cpu => Some(Burden::less("CPU time per byte")),
+            Self::Latency => Some(Burden::less("delay")),
+            Self::Interrupts => Some(Burden::fewer("interrupts")),
+            Self::Loss => Some(Burden::less("loss")),
+            Self::Drops => Some(Burden::fewer("drops")),
+            Self::HostCpu => Some(Burden::less("CPU use")),
+        }
+    }
+
+    /// A number with its unit, as people read it: `119 ms`, `1.20 s per GB`.
+    pub fn written(self, number: f64) -> String {
+        match self {
+            Self::Throughput => BitRate(number).to_string(),
+            Self::PerCpu => format!("{} per 100 % of CPU", BitRate(number)),
+            Self::Latency => Seconds::of_us(number).to_string(),
+            Self::Cpu => format!("{} per GB", Seconds(number)),
+            _ => format!("{number:.2} {}", self.unit()),
+        }
+    }
+
+    /// What the number is.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Latency => "round trip under load",
+            Self::Cpu => "CPU time",
+            _ => self.noun(),
+        }
+    }
+
+    /// What people call it.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Throughput => "goodput",
+            Self::PerCpu => "goodput per CPU",
+            _ => self.burden().map_or(self.name(), Burden::noun),
+        }
     }
 }
 

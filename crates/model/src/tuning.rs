@@ -11,6 +11,7 @@ use crate::comparison::Comparison;
 use crate::effect::Effect;
 use crate::known::Known;
 use crate::plan::Length;
+use crate::response::Response;
 
 /// Results of `goodput tune`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -76,6 +77,13 @@ impl TuningStep {
     /// The comparison's effect on what decides, and so on what the change gained.
     pub fn effect(&self) -> Option<&Effect> {
         self.comparison.value()?.arms.get(1)?.primary()
+    }
+
+    /// What the change gained, in words: `+12.0 % (+11.1 to +13.2 %)`, or `82.9 % less delay (80.1 to 84.2 % less)`.
+    pub fn gained(&self) -> Option<String> {
+        let burden = self.comparison.value()?.deciding().burden();
+        let effect = self.effect()?;
+        Some(format!("{} ({})", effect.difference_of(burden), effect.interval_of(burden)))
     }
 }
 
@@ -146,6 +154,17 @@ pub enum Purpose {
 impl Purpose {
     /// Every purpose.
     pub const ALL: [Self; 4] = [Self::Throughput, Self::Latency, Self::Cpu, Self::Balanced];
+
+    /// What it is judged by, the response that decides first.
+    #[must_use]
+    pub fn responses(self) -> &'static [Response] {
+        match self {
+            Self::Throughput => &[Response::Throughput],
+            Self::Latency => &[Response::Latency, Response::Throughput],
+            Self::Cpu => &[Response::Cpu, Response::Throughput],
+            Self::Balanced => &[Response::Throughput, Response::Cpu, Response::Latency],
+        }
+    }
 
     fn name(self) -> &'static str {
         match self {

@@ -98,11 +98,11 @@ fn discarded(comparison: &Comparison, arm: usize) -> impl Iterator<Item = f64> {
 
 /// The difference of each arm from the baseline, in each number by which arms are judged; of those of which one is known.
 fn effects(comparison: &Comparison) -> impl Iterator<Item = Sketch> {
-    let deciding = comparison.responses.first().map_or("throughput", |response| response.name());
+    let deciding = comparison.deciding();
     let deciding = differences(comparison, "effects".into(), deciding, ArmResult::primary);
     let further = comparison.responses.iter().skip(1).filter_map(|response| {
         let id = format!("effects-{}", response.name());
-        differences(comparison, id, response.name(), |arm| further(arm, *response))
+        differences(comparison, id, *response, |arm| further(arm, *response))
     });
     deciding.into_iter().chain(further)
 }
@@ -114,16 +114,18 @@ fn further(arm: &ArmResult, response: Response) -> Option<&Effect> {
 fn differences<'a>(
     comparison: &'a Comparison,
     id: String,
-    response: &str,
+    response: Response,
     against: impl Fn(&'a ArmResult) -> Option<&'a Effect>,
 ) -> Option<Sketch> {
     let arms = comparison.arms.iter().enumerate();
     let rows: Vec<_> = arms
         .filter_map(|(number, arm)| {
             let name = arm_name(comparison, arm);
-            Some(Row { name, colour: palette::of_arm(number), effect: against(arm)? })
+            let (colour, burden) = (palette::of_arm(number), response.burden());
+            Some(Row { name, colour, effect: against(arm)?, burden })
         })
         .collect();
-    let title = format!("Difference in {response} from the baseline");
+    let better = if response.more_is_better() { "" } else { "; less is better" };
+    let title = format!("Difference in {} from the baseline{better}", response.noun());
     (!rows.is_empty()).then(|| forest(id, title, comparison.threshold_percent, &rows))
 }

@@ -1,6 +1,6 @@
 //! Combined settings: what each value does over all combinations, and what it does with and without another.
 
-use goodput_model::{FactorEffect, Record};
+use goodput_model::{Burden, FactorEffect, Record};
 
 use super::Chart;
 use crate::figure::Of;
@@ -18,23 +18,27 @@ pub const CHART: Chart = Chart {
 
 fn draw(record: &Record) -> Vec<Sketch> {
     let Some(comparison) = &record.comparison else { return Vec::new() };
-    let rows: Vec<_> = comparison.factors.iter().flat_map(rows).collect();
+    let response = comparison.deciding();
+    let burden = response.burden();
+    let rows: Vec<_> = comparison.factors.iter().flat_map(|factor| rows(factor, burden)).collect();
     if rows.is_empty() {
         return Vec::new();
     }
-    let response = comparison.responses.first().map_or("throughput", |response| response.name());
-    let title = format!("What each value does to {response}");
+    let title = format!("What each value does to {}", response.noun());
     vec![forest("factors".into(), title, comparison.threshold_percent, &rows)]
 }
 
 /// One over all combinations; two if another value beside it was looked at.
-fn rows(factor: &FactorEffect) -> Vec<Row<'_>> {
+fn rows(factor: &FactorEffect, burden: Option<Burden>) -> Vec<Row<'_>> {
     let FactorEffect { change, beside, effect, without, with } = factor;
     let Some(beside) = beside else {
-        return vec![Row { name: format!("{change}, over all"), colour: palette::BLUE, effect }];
+        let name = format!("{change}, over all");
+        return vec![Row { name, colour: palette::BLUE, effect, burden }];
     };
-    let row =
-        |word, colour, effect| Row { name: format!("{change} {word} {beside}"), colour, effect };
+    let row = |word, colour, effect| {
+        let name = format!("{change} {word} {beside}");
+        Row { name, colour, effect, burden }
+    };
     let without = without.as_ref().map(|effect| row("without", palette::GREY, effect));
     let with = with.as_ref().map(|effect| row("with", palette::ORANGE, effect));
     without.into_iter().chain(with).collect()

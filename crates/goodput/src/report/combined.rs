@@ -1,7 +1,8 @@
 //! Results of several arms together: the curve of a setting's numbers, and how combined settings affect each other.
 
 use goodput_model::{
-    ArmResult, BitRate, Bytes, Comparison, DoseCurve, Effect, FactorEffect, Judgement, Known,
+    ArmResult, BitRate, Burden, Bytes, Comparison, DoseCurve, Effect, FactorEffect, Judgement,
+    Known,
 };
 
 use super::effect::{with_interval, word};
@@ -10,7 +11,8 @@ use super::style;
 /// The lines below the arms.
 pub fn lines(comparison: &Comparison) -> Vec<String> {
     let curve = comparison.curve.iter().map(|fitted| curve(comparison, fitted));
-    curve.chain(comparison.factors.iter().map(factor)).collect()
+    let burden = comparison.deciding().burden();
+    curve.chain(comparison.factors.iter().map(|effects| factor(effects, burden))).collect()
 }
 
 /// `curve       goodput rises with the value up to 65.5 kB (61.4 kB to 69.6 kB), then stays at 941 Mbit/s; …`.
@@ -60,9 +62,10 @@ fn number(value: f64) -> String {
     if value < 1024.0 { format!("{value:.0}") } else { Bytes(value.round() as u64).to_string() }
 }
 
-fn factor(factor: &FactorEffect) -> String {
+fn factor(factor: &FactorEffect, burden: Option<Burden>) -> String {
     let Some(beside) = &factor.beside else {
-        let all = with_interval(&word(&factor.effect, ["better", "worse"]), &factor.effect);
+        let judged = word(&factor.effect, ["better", "worse"]);
+        let all = with_interval(&judged, &factor.effect, burden);
         return format!(
             "{}{}, over all combinations: {all}",
             style::faint("effect      "),
@@ -79,14 +82,14 @@ fn factor(factor: &FactorEffect) -> String {
                 "{label}{change} and {beside}: whether one changes what the other does is inconclusive"
             )
         }
-        _ => format!("{label}{}", together(factor, change, beside)),
+        _ => format!("{label}{}", together(factor, change, beside, burden)),
     }
 }
 
 /// `burst=125K matters only without tso=off`, or its effect with and without.
-fn together(factor: &FactorEffect, change: &str, beside: &str) -> String {
+fn together(factor: &FactorEffect, change: &str, beside: &str, burden: Option<Burden>) -> String {
     let percent = |effect: &Option<Effect>| {
-        effect.as_ref().map_or("unknown".into(), |effect| effect.difference().to_string())
+        effect.as_ref().map_or("unknown".into(), |effect| effect.difference_of(burden))
     };
     let numbers =
         format!("{} with it, {} without", percent(&factor.with), percent(&factor.without));
@@ -135,11 +138,11 @@ mod tests {
             without: Some(effect(0.1, Judgement::NoDifference)),
             with: Some(effect(28.0, Judgement::Better)),
         };
-        let said = factor(&one);
+        let said = factor(&one, None);
         let matters = "qdisc.tbf.burst=125K matters only with offload.tso=on: +28.0 % with it, +0.1 % without";
         assert!(said.ends_with(matters), "{said}");
         let swapped = FactorEffect { without: one.with.clone(), with: one.without.clone(), ..one };
-        assert!(factor(&swapped).contains("matters only without offload.tso=on"));
+        assert!(factor(&swapped, None).contains("matters only without offload.tso=on"));
     }
 
     #[test]

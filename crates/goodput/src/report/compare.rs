@@ -63,7 +63,7 @@ pub fn runs(comparison: &Comparison) -> String {
 
 fn arms(comparison: &Comparison) -> String {
     let mut table = Table::new(&["arm", "n", "goodput", "cpu-s/GB"]);
-    for (number, arm) in comparison.arms.iter().enumerate() {
+    for arm in &comparison.arms {
         let goodput = match &arm.goodput_bits_per_s {
             Known::Value(rate) => rate.to_string(),
             Known::Missing(_) => "unknown".into(),
@@ -72,33 +72,27 @@ fn arms(comparison: &Comparison) -> String {
             Known::Value(cost) => format!("{cost:.2}"),
             Known::Missing(_) => "unknown".into(),
         };
-        let again = if is_again(comparison, number) { "  again" } else { "" };
+        let again = if comparison.is_again(arm) { "  again" } else { "" };
         let values = arm.values.join("  ") + again;
         table.row(&[&values, &arm.n.to_string(), &goodput, &cost]);
     }
     table.text()
 }
 
-/// Whether an arm is the baseline, running as an arm of its own.
-fn is_again(comparison: &Comparison, number: usize) -> bool {
-    let arm = |number: usize| comparison.arms.get(number).map(|arm| &arm.values);
-    number > 0 && arm(number) == arm(0)
-}
-
 fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String {
     let base = comparison.arms.first().map(|arm| arm.values.join(" ")).unwrap_or_default();
-    let again = if is_again(comparison, number) { " again" } else { "" };
+    let again = if comparison.is_again(arm) { " again" } else { "" };
     let mut out = format!("{}{again} against {base} (arm {number})\n", arm.values.join(" "));
     let mut say = |label: &str, text: String| {
         let _ = writeln!(out, "  {}{text}", style::faint(format!("{label:11}")));
     };
     match &arm.goodput {
         Some(effect) if nothing_arrived(comparison) => say("goodput", from_nothing(effect)),
-        Some(effect) => say("goodput", judged(effect, false)),
+        Some(effect) => say("goodput", judged(effect, Response::Throughput)),
         None => say("goodput", "inconclusive: too few runs".into()),
     }
     if let Some(effect) = &arm.cpu {
-        say("cpu", judged(effect, true));
+        say("cpu", judged(effect, Response::Cpu));
     }
     for (label, text) in arm.latency.iter().flat_map(delay::lines) {
         say(label, text);
@@ -112,7 +106,7 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
     for (label, line) in base.flat_map(|base| mechanism::lines(base, arm)) {
         say(label, line);
     }
-    if let Some(text) = mechanism::placebo(arm).filter(|_| is_again(comparison, number)) {
+    if let Some(text) = mechanism::placebo(arm).filter(|_| comparison.is_again(arm)) {
         say("placebo", text);
     }
     let mut label = "for good";
@@ -142,9 +136,7 @@ fn named(comparison: &Comparison, result: &ResponseResult) -> Option<String> {
         Some(effect) if matches!(result.response, Response::Loss | Response::Drops) => {
             format!("{}: {numbers} (n = {} pairs)", word(effect, ["better", "worse"]), effect.n)
         }
-        Some(effect) => {
-            format!("{}; {numbers}", with_interval(&word(effect, ["better", "worse"]), effect))
-        }
+        Some(effect) => format!("{}; {numbers}", judged(effect, result.response)),
         None => format!("inconclusive: {numbers}"),
     })
 }
@@ -184,7 +176,10 @@ fn from_nothing(effect: &Effect) -> String {
 }
 
 /// `better: +28.1 % (95 % interval +27.4 to +28.9 %, n = 6)`.
-pub(super) fn judged(effect: &Effect, less_is_better: bool) -> String {
-    let names = if less_is_better { ["cheaper", "dearer"] } else { ["better", "worse"] };
-    with_interval(&word(effect, names), effect)
+pub(super) fn judged(effect: &Effect, response: Response) -> String {
+    let names = match response {
+        Response::Cpu => ["cheaper", "dearer"],
+        _ => ["better", "worse"],
+    };
+    with_interval(&word(effect, names), effect, response.burden())
 }

@@ -1,6 +1,8 @@
 //! What the arms of a comparison cost in delay: times under load, and which arm costs least.
 
-use goodput_model::{ArmLatency, Comparison, Effect, Judgement, Known, LoadedTimes, Seconds};
+use goodput_model::{
+    ArmLatency, ArmResult, Comparison, Effect, Judgement, Known, LoadedTimes, Response, Seconds,
+};
 
 use super::effect::{with_interval, word};
 use super::style;
@@ -11,7 +13,7 @@ pub fn table(comparison: &Comparison) -> String {
     let arms: Vec<_> = comparison
         .arms
         .iter()
-        .filter_map(|arm| Some((arm.values.join(" "), arm.latency.as_ref()?)))
+        .filter_map(|arm| Some((values(comparison, arm), arm.latency.as_ref()?)))
         .collect();
     let Some((_, first)) = arms.first() else { return String::new() };
     let names = first.ways().map(|(name, _)| name);
@@ -29,6 +31,11 @@ pub fn table(comparison: &Comparison) -> String {
         table.row(&row.iter().map(String::as_str).collect::<Vec<_>>());
     }
     table.text() + &unknown(first)
+}
+
+fn values(comparison: &Comparison, arm: &ArmResult) -> String {
+    let again = if comparison.is_again(arm) { " again" } else { "" };
+    arm.values.join(" ") + again
 }
 
 fn cell(times: &LoadedTimes) -> String {
@@ -56,9 +63,9 @@ pub fn lines(latency: &ArmLatency) -> Vec<(&'static str, String)> {
     latency.ways().into_iter().filter_map(line).collect()
 }
 
-/// `shorter: -95.1 % (96.9 % interval -95.4 to -94.8 %, n = 6 pairs)`.
+/// `shorter: 95.1 % less delay (96.9 % interval 94.8 to 95.4 % less, n = 6 pairs)`.
 fn judged(effect: &Effect) -> String {
-    with_interval(&word(effect, ["shorter", "longer"]), effect)
+    with_interval(&word(effect, ["shorter", "longer"]), effect, Response::Latency.burden())
 }
 
 /// `Least delay: fq_codel, echo 1.20 ms under load instead of 40 ms.`: the arm with the largest improvement, by the
@@ -75,7 +82,7 @@ pub fn sentence(comparison: &Comparison) -> Option<String> {
         let best = (1..comparison.arms.len()).filter_map(better).min_by(|a, b| a.1.total_cmp(&b.1));
         let shorter = best.and_then(|(arm, _)| {
             let (now, was) = (times(arm)?.p50_us.value()?, usual.p50_us.value()?);
-            let values = comparison.arms[arm].values.join(" ");
+            let values = values(comparison, &comparison.arms[arm]);
             let (now, was) = (Seconds::of_us(*now), Seconds::of_us(*was));
             Some(format!("Least delay: {values}, {name} {now} under load instead of {was}."))
         });
@@ -89,7 +96,6 @@ pub fn sentence(comparison: &Comparison) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::ArmResult;
 
     fn times(us: f64, percent: Option<f64>) -> LoadedTimes {
         let against = percent.map(|percent| Effect {
@@ -136,7 +142,18 @@ mod tests {
         );
         let lines = lines(comparison.arms[1].latency.as_ref().unwrap());
         assert_eq!(lines.len(), 2);
-        assert!(lines[0].1.contains("shorter") && lines[0].1.contains("-97.0 %"), "{lines:?}");
+        assert!(
+            lines[0].1.contains("shorter") && lines[0].1.contains("97.0 % less delay"),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn the_baseline_that_ran_again_has_a_row_of_its_own_name() {
+        let mut comparison = comparison(Some(0.0));
+        comparison.arms[1].values = comparison.arms[0].values.clone();
+        let text = table(&comparison);
+        assert!(text.contains("\npfifo again "), "{text}");
     }
 
     #[test]

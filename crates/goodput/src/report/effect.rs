@@ -1,12 +1,12 @@
 //! The line of an effect, for any quantity that was compared.
 
-use goodput_model::{Effect, Judgement};
+use goodput_model::{Burden, Effect, Judgement};
 
 use super::style;
 
-/// The meaning of an effect, and its size.
-pub(super) fn with_interval(words: &str, effect: &Effect) -> String {
-    effect.in_words(words)
+/// The meaning of an effect, and its size. If less is better, `burden` names what of.
+pub(super) fn with_interval(words: &str, effect: &Effect, burden: Option<Burden>) -> String {
+    effect.in_words(words, burden)
 }
 
 /// The outcome, with the given words for good and bad.

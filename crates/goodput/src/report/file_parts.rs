@@ -43,7 +43,7 @@ fn table(parts: &FileParts) -> String {
     for part in &parts.parts {
         let rate = known(&part.rate_bits_per_s);
         let against = part.against_slowest.as_ref();
-        let against = against.map_or_else(String::new, |effect| with_interval("", effect));
+        let against = against.map_or_else(String::new, |effect| with_interval("", effect, None));
         let against = against.trim_start_matches(": ");
         table.row(&[words(part.part), &parts.n.to_string(), &rate, against]);
     }

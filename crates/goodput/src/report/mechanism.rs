@@ -1,7 +1,7 @@
 //! The mechanism check of one arm in words: whether it changed what the diagnosis named.
 
 use goodput_model::{
-    AmountChange, ArmResult, BitRate, Bytes, Judgement, Known, Mechanism, Verdict,
+    AmountChange, ArmResult, BitRate, Bytes, Judgement, Known, Mechanism, Response, Verdict,
 };
 
 use super::style;
@@ -18,7 +18,9 @@ pub fn lines(base: &ArmResult, arm: &ArmResult) -> Vec<(&'static str, String)> {
     let mut lines = vec![("because", because(mechanism))];
     if *mechanism.confirmed() == Known::Value(true) {
         let (label, free) = if mechanism.limits_arm { ("without", base) } else { ("next", arm) };
-        lines.push((label, next(mechanism, &free.goodput_bits_per_s)));
+        if is_about_goodput(arm) {
+            lines.push((label, next(mechanism, &free.goodput_bits_per_s)));
+        }
         lines.extend(reversal(mechanism).map(|line| ("reversal", line)));
     }
     lines
@@ -37,10 +39,17 @@ pub fn placebo(arm: &ArmResult) -> Option<String> {
     })
 }
 
-/// Whether the goodput of an arm is shown to be better or worse.
+/// Whether an arm is shown to be better or worse: by its goodput, or by what decides.
 fn differs(arm: &ArmResult) -> bool {
-    let judged = arm.goodput.as_ref().map(|effect| effect.judgement);
-    !matches!(judged, None | Some(Judgement::NoDifference | Judgement::Inconclusive))
+    let judged = [arm.goodput.as_ref(), arm.primary()].into_iter().flatten();
+    judged
+        .map(|effect| effect.judgement)
+        .any(|judgement| !matches!(judgement, Judgement::NoDifference | Judgement::Inconclusive))
+}
+
+/// Whether goodput is what decides, and so what the next limit is about.
+fn is_about_goodput(arm: &ArmResult) -> bool {
+    arm.responses.first().is_none_or(|first| first.response == Response::Throughput)
 }
 
 fn because(mechanism: &Mechanism) -> String {
@@ -56,13 +65,15 @@ fn because(mechanism: &Mechanism) -> String {
         (Known::Value(false), Some(amount)) => {
             let amount = of_amount(amount);
             format!(
-                "{rule}, NOT confirmed: {sign} is no clear {way}, and {amount} does not explain the goodput"
+                "not explained: {rule} was expected, but {sign} is no clear {way}, and {amount} does not explain the goodput"
             )
         }
         (Known::Value(false), None) => {
-            format!("{rule}, NOT confirmed: {sign} is no clear {way}")
+            format!("not explained: {rule} was expected, but {sign} is no clear {way}")
         }
-        (Known::Missing(why), _) => format!("{rule}, unknown: {why}"),
+        (Known::Missing(why), _) => {
+            format!("not explained: whether it was {rule} is unknown ({why})")
+        }
     }
 }
 
@@ -232,7 +243,7 @@ mod tests {
         worse.mechanism.as_mut().unwrap().moved = Known::Value(false);
         let not = lines(&base(), &worse);
         assert!(
-            not[0].1.contains("NOT confirmed") && not[0].1.ends_with("no clear rise"),
+            not[0].1.contains("not explained") && not[0].1.ends_with("no clear rise"),
             "{not:?}"
         );
     }
@@ -271,7 +282,7 @@ mod tests {
         let rate = with("shaper_rate_bits_per_s", 5e7, 1e8, true);
         assert!(rate[0].1.contains("shaper rate 50 Mbit/s → 100 Mbit/s"), "{rate:?}");
         let no = with("receive_window_bytes", 65_536.0, 65_536.0, false);
-        assert!(no.len() == 1 && no[0].1.contains("NOT confirmed"), "{no:?}");
+        assert!(no.len() == 1 && no[0].1.contains("not explained"), "{no:?}");
     }
 
     #[test]
@@ -282,6 +293,6 @@ mod tests {
         assert!(other[1].1.starts_with(still), "{other:?}");
         let still = lines_of(arm(false, "shaper-burst", 50e6));
         assert_eq!(still.len(), 1);
-        assert!(still[0].1.contains("NOT confirmed"));
+        assert!(still[0].1.starts_with("not explained: shaper-burst was expected"));
     }
 }

@@ -36,6 +36,7 @@ mod placement;
 pub mod progress;
 mod proof;
 pub mod rate_search;
+pub mod reached;
 pub mod reads;
 mod remedy;
 pub mod result;

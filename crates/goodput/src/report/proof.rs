@@ -1,7 +1,7 @@
 //! What a comparison of a shaper's settings shows: the rate with each of them, which of them matters, and what gives the
 //! rate.
 
-use goodput_model::{ArmResult, Comparison, Known, Record, ShapingProof, ShapingTest};
+use goodput_model::{ArmResult, Comparison, Known, Record, Response, ShapingProof, ShapingTest};
 
 use super::labelled::{line, lines};
 use super::table::Table;
@@ -70,7 +70,7 @@ fn alone(comparison: &Comparison, arm: &ArmResult) -> String {
     let settings = comparison.settings.iter().zip(&arm.values);
     let named: Vec<_> = settings.map(|(setting, value)| format!("{setting}={value}")).collect();
     let effect = match &arm.goodput {
-        Some(effect) => compare::judged(effect, false),
+        Some(effect) => compare::judged(effect, Response::Throughput),
         None => "inconclusive: too few runs".into(),
     };
     format!("{}{}: {effect}", style::faint("effect      "), named.join(" "))

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use goodput_model::transfers::{EndCost, Method, Transfers};
-use goodput_model::{ArmResult, Bytes, Comparison, Effect, Judgement, Known, Seconds, Verdict};
+use goodput_model::{
+    ArmResult, Bytes, Comparison, Effect, Judgement, Known, Response, Seconds, Verdict,
+};
 
 use super::delay;
 use super::style;
@@ -167,7 +169,8 @@ fn speed(comparison: &Comparison) -> String {
     "The runs are too few, or differ too much, to show which is fastest".into()
 }
 
-/// `Least CPU: mover=sendfile, 0.21 s per GB at both ends, -34 % against mover=copy`.
+/// `Least CPU: mover=sendfile, 0.21 s per GB at both ends, 34.0 % less CPU time per byte than
+/// mover=copy`.
 fn cost(transfers: &Transfers) -> String {
     let comparison = &transfers.comparison;
     let of = |number: usize| {
@@ -185,10 +188,8 @@ fn cost(transfers: &Transfers) -> String {
         );
     };
     let cheapest = name(comparison, &comparison.arms[arm]);
-    let difference = effect.difference();
-    format!(
-        "Least CPU: {cheapest}, {least:.2} s per GB at both ends, {difference:.0} against {baseline}"
-    )
+    let difference = effect.difference_of(Response::Cpu.burden());
+    format!("Least CPU: {cheapest}, {least:.2} s per GB at both ends, {difference} than {baseline}")
 }
 
 #[cfg(test)]
@@ -257,7 +258,7 @@ mod tests {
         assert!(
             last.ends_with(
                 "in 2 of 4 runs, none known in 1, sender-cpu in 1. Least CPU: \
-                 mover=sendfile, 0.40 s per GB at both ends, -60 % against mover=copy."
+                 mover=sendfile, 0.40 s per GB at both ends, 60.0 % less CPU time per byte than mover=copy."
             ),
             "{last}"
         );

@@ -1,17 +1,15 @@
 //! The report of tuning: what was tried, what it gained, and what is proven.
 
-use std::fmt::Write;
-
 use goodput_model::{
-    ArmResult, Change, Comparison, Effect, EndName, Known, Latency, Missing, Purpose, Record,
-    Seconds, SettingRef, Tuning, TuningOutcome, TuningStep, Verdict,
+    ArmResult, Change, Comparison, EndName, Known, Missing, Purpose, Record, SettingRef, Tuning,
+    TuningOutcome, TuningStep,
 };
 use goodput_settings::Setting;
 
 use super::by_hand::{Host, at_its_end, at_the_far_end, setting_command};
 use super::labelled::{line, lines};
 use super::table::Table;
-use super::{compare, mechanism, permanent, remedy, style};
+use super::{compare, mechanism, permanent, reached, style};
 use goodput_model::shell;
 
 /// How sure all that is proven is (docs/decisions/tuning.md).
@@ -46,6 +44,10 @@ type Keep<'a> = &'a dyn Fn(&mut String, &[Change]);
 fn text_with_keeping(record: &Record, host: Host<'_>, keep: Keep<'_>) -> String {
     let Some(tuning) = &record.tuning else { return String::new() };
     let mut out = String::from("\n");
+    line(&mut out, "start", &reached::start(record, tuning.purpose));
+    if let Some(comparison) = &record.comparison {
+        whole(&mut out, tuning, comparison);
+    }
     out += &tried(tuning);
     lines(&mut out, "not tried", not_tried(tuning));
     at_the_far_end(&mut out, refused(tuning), host);
@@ -53,10 +55,6 @@ fn text_with_keeping(record: &Record, host: Host<'_>, keep: Keep<'_>) -> String 
         let is_planned = |step: &&TuningStep| step.outcome == TuningOutcome::Planned;
         let planned = tuning.steps.iter().filter(is_planned);
         lines(&mut out, "undo", planned.filter_map(|step| undo(&step.change, host)));
-    }
-    line(&mut out, "start", &start(record, tuning.purpose));
-    if let Some(comparison) = &record.comparison {
-        whole(&mut out, tuning, comparison);
     }
     match &tuning.proven[..] {
         // That nothing was tried stands below.
@@ -72,41 +70,9 @@ fn text_with_keeping(record: &Record, host: Host<'_>, keep: Keep<'_>) -> String 
             }
         }
     }
-    lines(&mut out, "to try", by_hand(record));
+    lines(&mut out, "to try", reached::by_hand(record, tuning.purpose));
     line(&mut out, "stopped", &tuning.stopped);
     out + &compare::notes(record)
-}
-
-/// What the first measurement found: the goodput, and what else the purpose is about.
-fn start(record: &Record, purpose: Purpose) -> String {
-    let mut text = record.result.goodput_bits_per_s.to_string();
-    if matches!(purpose, Purpose::Latency | Purpose::Balanced) {
-        let loaded = record.latency.as_ref().and_then(Latency::loaded_us);
-        let loaded = loaded.map_or_else(|| "unknown".into(), |us| Seconds::of_us(us).to_string());
-        let _ = write!(text, ", round trip under load {loaded}");
-    }
-    if matches!(purpose, Purpose::Cpu | Purpose::Balanced) {
-        let cost = match goodput_engine::compare::cpu_s_per_gb(record) {
-            Known::Value(seconds) => format!("{} per GB", Seconds(seconds)),
-            Known::Missing(why) => format!("unknown ({why})"),
-        };
-        let _ = write!(text, ", CPU time {cost}");
-    }
-    text + &limited(&record.verdict)
-}
-
-/// What a person can do about the limit of the start, if goodput itself can change nothing about it.
-fn by_hand(record: &Record) -> Vec<String> {
-    let limit = record.findings.iter().find(|finding| finding.rule == record.verdict.limit);
-    let limit = limit.filter(|finding| finding.changes.is_empty());
-    limit.map(|finding| remedy::by_hand(record, finding)).unwrap_or_default()
-}
-
-fn limited(verdict: &Verdict) -> String {
-    match verdict.limit.as_str() {
-        Verdict::NO_LIMIT => format!(", {}", verdict.summary),
-        _ => format!(", limited by {}", verdict.summary),
-    }
 }
 
 /// A row for each change; of a mere plan, without the results.
@@ -144,15 +110,15 @@ fn changed(step: &TuningStep) -> Option<&ArmResult> {
 }
 
 fn effect(step: &TuningStep) -> String {
-    let of = |effect: &Effect| format!("{} ({})", effect.difference(), effect.interval(1));
-    step.effect().map_or_else(|| "–".into(), of)
+    step.gained().unwrap_or_else(|| "–".into())
 }
 
 /// What the change makes worse, if its runs have shown that.
 fn worse(step: &TuningStep) -> Option<String> {
     changed(step)?.responses.iter().find_map(|result| {
         let effect = result.against.as_ref().filter(|effect| effect.judgement.is_worse())?;
-        Some(format!("not kept: {} gets worse ({})", result.response, effect.difference()))
+        let (name, burden) = (result.response.noun(), result.response.burden());
+        Some(format!("not kept: {name} gets worse ({})", effect.difference_of(burden)))
     })
 }
 
@@ -201,23 +167,10 @@ fn outcome(step: &TuningStep) -> String {
     }
 }
 
-/// `943 Mbit/s; against the start better: +812 % (95.0 % interval …)`, and why.
+/// What all that is kept reaches, against the start, and why.
 fn whole(out: &mut String, tuning: &Tuning, comparison: &Comparison) {
-    let [base, arm, ..] = &comparison.arms[..] else {
-        return line(out, "together", "not compared with the start");
-    };
-    let mut text = match &arm.goodput_bits_per_s {
-        Known::Value(rate) => style::strong(rate),
-        Known::Missing(why) => format!("unknown ({why})"),
-    };
-    match arm.primary() {
-        Some(effect) => {
-            let judged = compare::judged(effect, tuning.purpose == Purpose::Cpu);
-            let _ = write!(text, "; against the start {judged}");
-        }
-        None => text += "; too few runs to compare it with the start",
-    }
-    line(out, "together", &text);
+    lines(out, "together", reached::together(tuning.purpose, comparison));
+    let [base, arm, ..] = &comparison.arms[..] else { return };
     for (label, text) in mechanism::lines(base, arm) {
         line(out, label, &text);
     }
@@ -383,36 +336,6 @@ mod tests {
         assert_eq!(said.matches("missing CAP_NET_ADMIN").count(), 1, "{said}");
         assert_eq!(said.matches("the time was over").count(), 1, "{said}");
         assert!(said.contains("4194304, mover=splice: missing"), "{said}");
-    }
-
-    #[test]
-    fn what_goodput_can_not_change_is_said_to_whoever_can() {
-        let said = |changes: Vec<Change>| {
-            let record = include_str!("example/record.json");
-            let mut record: Record = serde_json::from_str(record).unwrap();
-            let finding = &mut record.findings[0];
-            record.verdict.limit = finding.rule.clone();
-            finding.changes = changes;
-            finding.advice = vec!["tc filter add dev eth0   # another class".into()];
-            by_hand(&record)
-        };
-        assert_eq!(said(vec![wmem()]), [""; 0]);
-        let advice = said(Vec::new()).into_iter();
-        let advice: Vec<_> =
-            advice.map(|text| anstream::adapter::strip_str(&text).to_string()).collect();
-        assert_eq!(advice, ["tc filter add dev eth0   # another class"]);
-    }
-
-    #[test]
-    fn the_start_has_the_number_that_the_purpose_is_about() {
-        let record = include_str!("example/record.json");
-        let record: Record = serde_json::from_str(record).unwrap();
-        let [throughput, latency, cpu, balanced] =
-            Purpose::ALL.map(|purpose| start(&record, purpose));
-        assert!(!throughput.contains("round trip") && !throughput.contains("CPU time"));
-        assert!(latency.contains(", round trip under load "), "{latency}");
-        assert!(cpu.contains(", CPU time "), "{cpu}");
-        assert!(balanced.contains(", round trip under load ") && balanced.contains("CPU time"));
     }
 
     #[test]

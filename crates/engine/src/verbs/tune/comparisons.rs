@@ -6,7 +6,7 @@ use goodput_experiment::starting::warmed_up_in_slow_start;
 use goodput_model::{Length, Plan};
 
 use super::deadline::within;
-use super::gain::{responses, ways_to_win};
+use super::gain::ways_to_win;
 use super::request::TuneRequest;
 use super::time_budget::TimeBudget;
 use crate::error::EngineError;
@@ -147,7 +147,7 @@ impl<'a, C: Compare> Comparisons<'a, C> {
             credentials: request.credentials.clone(),
             plan: Plan { length: self.run_length, ..request.plan.clone() },
             arms,
-            responses: responses(request.purpose),
+            responses: request.purpose.responses().to_vec(),
             ways_to_win: ways_to_win(request.purpose),
             precision_percent: request.min_gain_percent / 2.0,
             threshold_percent: request.min_gain_percent,

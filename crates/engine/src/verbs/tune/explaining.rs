@@ -1,27 +1,36 @@
 //! Explains what a change gained by the cause for which it was proposed.
 
 use goodput_experiment::{Suspect, mechanism};
-use goodput_model::Comparison;
+use goodput_model::{Comparison, Known, Mechanism};
 
 /// The arm with the change.
 const CHANGED: usize = 1;
 
-/// Checks the mechanism of the `rule` that proposed the change, whatever else limited the first run of the comparison. It
-/// stays as it is if the runs have not read the rule's witness, or if the change makes goodput worse.
-pub fn explain_by(rule: &str, comparison: &mut Comparison) {
+/// Explains the arm by a cause whose witness moved: that of a rule that proposed one of its changes, the first of `rules`
+/// first, or else what limited the first run of the comparison. If none moved, the first rule stands there unconfirmed. It
+/// stays as it is if the runs have read no witness of these rules, or if the change makes goodput worse.
+pub fn explain_by(rules: &[String], comparison: &mut Comparison) {
+    let trials = &comparison.trials;
     let Some(arm) = comparison.arms.get_mut(CHANGED) else { return };
-    let is_worse = arm.goodput.as_ref().is_some_and(|effect| effect.judgement.is_worse());
-    let is_known = arm.mechanism.as_ref().is_some_and(|known| known.rule == rule);
-    let is_read = comparison.trials.iter().any(|trial| trial.witnesses.contains_key(rule));
-    if is_worse || is_known || !is_read {
+    if arm.goodput.as_ref().is_some_and(|effect| effect.judgement.is_worse()) {
         return;
     }
-    arm.mechanism = mechanism(&comparison.trials, CHANGED, &Suspect::proposed(rule));
+    let of_first_run = arm.mechanism.take();
+    let is_read = |rule: &&String| trials.iter().any(|t| t.witnesses.contains_key(rule.as_str()));
+    let explained = |rule: &String| {
+        let known = of_first_run.clone().filter(|known| known.rule == *rule);
+        known.or_else(|| mechanism(trials, CHANGED, &Suspect::proposed(rule)))
+    };
+    let mut known: Vec<Mechanism> = rules.iter().filter(is_read).filter_map(explained).collect();
+    known.extend(of_first_run);
+    let is_confirmed = |cause: &Mechanism| *cause.confirmed() == Known::Value(true);
+    let best = known.iter().position(is_confirmed).unwrap_or(0);
+    arm.mechanism = (best < known.len()).then(|| known.swap_remove(best));
 }
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::{ArmResult, BitRate, Known, Trial};
+    use goodput_model::{ArmResult, BitRate, Trial};
 
     use super::*;
 
@@ -42,13 +51,34 @@ mod tests {
         comparison
     }
 
+    fn explained(rules: &[&str], comparison: &mut Comparison) -> (String, Known<bool>) {
+        let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        explain_by(&rules, comparison);
+        let known = comparison.arms[CHANGED].mechanism.clone().unwrap();
+        (known.rule, known.moved)
+    }
+
     #[test]
     fn a_change_is_explained_by_the_rule_that_proposed_it() {
         let mut comparison = compared();
-        explain_by("sack-off", &mut comparison);
-        let known = comparison.arms[CHANGED].mechanism.clone().unwrap();
-        assert_eq!((known.rule.as_str(), known.moved), ("sack-off", Known::Value(true)));
-        explain_by("unread", &mut comparison);
-        assert_eq!(comparison.arms[CHANGED].mechanism.as_ref().unwrap().rule, "sack-off");
+        let moved = ("sack-off".to_owned(), Known::Value(true));
+        assert_eq!(explained(&["sack-off"], &mut comparison), moved);
+        assert_eq!(explained(&["unread"], &mut comparison), moved);
+    }
+
+    #[test]
+    fn a_rule_whose_witness_saw_nothing_explains_nothing_if_another_one_did() {
+        let mut comparison = compared();
+        for trial in &mut comparison.trials {
+            trial.witnesses.insert("queue-too-short".into(), 0.0);
+        }
+        let (moved, not) = (Known::Value(true), Known::Value(false));
+        let both = explained(&["queue-too-short", "sack-off"], &mut comparison);
+        assert_eq!(both, ("sack-off".into(), moved.clone()));
+        let first_run = explained(&["queue-too-short"], &mut comparison);
+        assert_eq!(first_run, ("sack-off".into(), moved));
+        comparison.arms[CHANGED].mechanism = None;
+        let none = explained(&["queue-too-short"], &mut comparison);
+        assert_eq!(none, ("queue-too-short".into(), not));
     }
 }

@@ -3,26 +3,16 @@
 use goodput_experiment::Design;
 use goodput_model::{ArmResult, Comparison, Effect, Judgement, Purpose, Response};
 
-/// What comparisons for `purpose` are judged by; the report shows the first response.
-pub fn responses(purpose: Purpose) -> Vec<Response> {
-    match purpose {
-        Purpose::Throughput => vec![Response::Throughput],
-        Purpose::Latency => vec![Response::Latency, Response::Throughput],
-        Purpose::Cpu => vec![Response::Cpu, Response::Throughput],
-        Purpose::Balanced => vec![Response::Throughput, Response::Cpu, Response::Latency],
-    }
-}
-
 /// How many responses may each prove a change by being better.
 pub fn ways_to_win(purpose: Purpose) -> usize {
-    if purpose == Purpose::Balanced { responses(purpose).len() } else { 1 }
+    if purpose == Purpose::Balanced { purpose.responses().len() } else { 1 }
 }
 
 /// Whether the second arm of `comparison` is proven to be no better: each wanted response makes no difference or is
 /// worse. Without proof there is no reason to drop what helped before.
 pub fn is_needless(comparison: &Comparison, purpose: Purpose) -> bool {
     let Some(arm) = comparison.arms.get(1) else { return false };
-    responses(purpose).into_iter().take(ways_to_win(purpose)).all(|response| {
+    purpose.responses().iter().copied().take(ways_to_win(purpose)).all(|response| {
         let judged = against(arm, response).map(|effect| effect.judgement);
         matches!(judged, Some(Judgement::NoDifference | Judgement::Worse))
     })
@@ -39,7 +29,7 @@ pub fn reached_first_look(comparison: &Comparison, purpose: Purpose) -> bool {
 /// that counts was found worse, however little.
 pub fn gains(comparison: &Comparison, purpose: Purpose) -> bool {
     let Some(arm) = comparison.arms.get(1) else { return false };
-    let judged = responses(purpose);
+    let judged = purpose.responses();
     let sought = &judged[..ways_to_win(purpose)];
     let effect = |response: &Response| against(arm, *response);
     let is_worse = |effect: &Effect| effect.judgement.is_worse();
@@ -51,7 +41,7 @@ pub fn gains(comparison: &Comparison, purpose: Purpose) -> bool {
 pub fn is_undecided(comparison: &Comparison, purpose: Purpose) -> bool {
     let Some(arm) = comparison.arms.get(1) else { return false };
     let judged = |response| against(arm, response).map(|effect| effect.judgement);
-    responses(purpose).into_iter().take(ways_to_win(purpose)).map(judged).any(|judgement| {
+    purpose.responses().iter().copied().take(ways_to_win(purpose)).map(judged).any(|judgement| {
         matches!(judgement, Some(Judgement::Inconclusive | Judgement::BetterPerhapsBelowThreshold))
     })
 }

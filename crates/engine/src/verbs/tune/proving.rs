@@ -107,8 +107,9 @@ impl<C: Compare> Tuner<'_, C> {
         let purpose = self.runs.request.purpose;
         let changes = self.search.kept().to_vec();
         let mut comparison = record.comparison.take();
-        if let (Some(comparison), Some(first)) = (&mut comparison, changes.first()) {
-            explain_by(&self.rule_of(first), comparison);
+        if let Some(comparison) = &mut comparison {
+            let rules: Vec<_> = changes.iter().map(|change| self.rule_of(change)).collect();
+            explain_by(&rules, comparison);
         }
         let proof = Proof { changes, comparison, findings, rest: record };
         let can_judge = proof.can_judge(purpose);

@@ -116,7 +116,7 @@ impl<C: Compare> Tuner<'_, C> {
         }
         let (outcome, mut comparison, better) = outcome_of(compared, purpose);
         if let Known::Value(runs) = &mut comparison {
-            explain_by(&rule, runs);
+            explain_by(std::slice::from_ref(&rule), runs);
         }
         let mut goodput = None;
         match (outcome, &comparison) {
