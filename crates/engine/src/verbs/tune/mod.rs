@@ -25,12 +25,12 @@ mod tuner_tests;
 use std::time::{Duration, Instant};
 
 use goodput_diagnose::{View, offers};
-use goodput_model::{Finding, Length, Purpose, Record};
+use goodput_model::{Finding, Length, Purpose, Record, Seconds};
 use goodput_remote::{Hosts, RemoteChanges};
 use goodput_settings::{GuardProgram, SettingError, Turn};
 
 use crate::error::EngineError;
-use crate::events::Listener;
+use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
 use crate::near::measure::measure_whole;
@@ -63,10 +63,21 @@ pub async fn tune(
     log_in(request).await?;
     let mut budget = TimeBudget::new(request.max_time, ways_to_win(request.purpose));
     let until = budget.end();
+    let mut has_answered = false;
+    let heard = &mut |event| {
+        has_answered |= matches!(event, Event::Connected { .. });
+        listener(event);
+    };
     let measured =
-        within(until, interrupt, async |interrupt| measure(request, interrupt, listener).await);
-    let First { record: mut start, took, offered } =
-        measured.await.unwrap_or_else(|| Err(silent(request)))?;
+        within(until, interrupt, async |interrupt| measure(request, interrupt, heard).await).await;
+    let First { record: mut start, took, offered } = match measured {
+        // The end of the time interrupts as well.
+        None | Some(Err(EngineError::Interrupted)) if !interrupt.is_raised() => {
+            return Err(silent(request, has_answered));
+        }
+        None => return Err(EngineError::Interrupted),
+        Some(measured) => measured?,
+    };
     if budget.left().is_zero() && !interrupt.is_raised() {
         start.incomplete = start.incomplete.map(|_| TIME_WAS_OVER.into());
     }
@@ -140,16 +151,15 @@ async fn log_in(request: &TuneRequest) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// The far end was silent for the whole time.
-fn silent(request: &TuneRequest) -> EngineError {
-    let seconds = request.max_time.as_secs_f64();
-    EngineError::Incomplete {
-        why: format!(
-            "{}: the first measurement did not end within {seconds:.0} s (--max-time); nothing was changed",
-            request.target.text
-        ),
-        not_permitted: false,
-    }
+/// The far end was silent for the whole time, from the start or since it answered.
+fn silent(request: &TuneRequest, has_answered: bool) -> EngineError {
+    let (target, time) = (&request.target.text, Seconds(request.max_time.as_secs_f64()));
+    let what = match has_answered {
+        true => "the first measurement did not end",
+        false => "the host did not answer",
+    };
+    let why = format!("{target}: {what} within {time} (--max-time); nothing was changed");
+    EngineError::Incomplete { why, not_permitted: false }
 }
 
 /// The measurement before any change.
