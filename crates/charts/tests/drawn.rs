@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use goodput_charts::{ALL, Figure, Shown, figures, figures_of_both, page, ticket};
 use goodput_model::{
-    BitRate, Bytes, CapturedPayload, EndName, GapBin, Gaps, Known, PacketCapture, Record, Response,
-    ResponseResult, Transport,
+    BitRate, Bytes, CapturedPayload, EndName, GapBin, Gaps, HostCpu, Known, PacketCapture, Record,
+    Response, ResponseResult, Transport,
 };
 
 use kept::RECORDS;
@@ -383,7 +383,7 @@ fn charts_of_one_run_of_a_comparison_stand_folded_behind_those_of_all_runs() {
     for id in ["effects", "in-order", "runs"] {
         assert!(at(id) < fold, "{id}");
     }
-    for id in ["rate", "window", "cpu"] {
+    for id in ["rate", "window", "cpu-near"] {
         assert!(at(id) > fold, "{id}");
     }
     assert!(page.contains("(it does not count: warm-up)"), "{page}");
@@ -462,6 +462,40 @@ fn both_arms_of_a_change_are_drawn_over_time_with_who_limited_them() {
     assert_eq!(runs.map(|run| run.received.len() - 1).sum::<usize>(), figure.table.rows.len());
     comparison.arms[1].shown = None;
     assert!(drawn(&record).iter().all(|figure| figure.id != "arms-over-time"), "nothing beside it");
+}
+
+#[test]
+fn a_host_has_its_cpu_over_time_if_the_record_keeps_it_and_its_mean_if_not() {
+    let mut record = of("window");
+    let older = one(&record, "cpu-near");
+    assert!(
+        older
+            .table
+            .rows
+            .iter()
+            .all(|row| row[3] == "not kept over time" || row[0] == "flows' threads")
+    );
+    let Known::Value(near) = &mut record.ends.near else { panic!("it reported") };
+    near.host_cpu = Known::Value(
+        (0..5_u32)
+            .map(|half| HostCpu {
+                at_s: f64::from(half) / 2.0,
+                busy_us: 600_000 * u64::from(half),
+                softirq_us: 100_000 * u64::from(half),
+                steal_us: 0,
+            })
+            .collect(),
+    );
+    let figure = one(&record, "cpu-near");
+    let svg = figure.svg.expect("it is drawn");
+    for name in ["whole host", "soft interrupts", "flows"] {
+        assert!(svg.contains(&format!("\n{name}")), "{name}: {svg}");
+    }
+    assert!(!svg.contains("\ntaken by the hypervisor\n"), "a line of nothing");
+    let most =
+        |name: &str| figure.table.rows.iter().find(|row| row[0] == name).map(|row| &row[3][..]);
+    assert_eq!([most("whole host"), most("soft interrupts")], [Some("120 %"), Some("20 %")]);
+    assert!(figure.alt.contains("at most 120 %"), "{}", figure.alt);
 }
 
 #[test]

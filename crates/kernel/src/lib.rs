@@ -37,7 +37,7 @@ pub use socket::{
     effective_congestion, effective_rcvbuf, effective_sndbuf, queued_input, queued_output,
     socket_memory,
 };
-pub use sources::{snapshot, usage};
+pub use sources::{host_busy, snapshot, usage};
 pub use tcp_info::{decode, tcp_info};
 pub use timers::timer_latenesses;
 pub use wakeups::longest_wakeup_delay;

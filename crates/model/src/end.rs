@@ -7,6 +7,8 @@ use crate::arrivals::FlowArrivals;
 use crate::choice::MoverChoice;
 use crate::facts::Snapshot;
 use crate::held_to::HeldTo;
+use crate::host_cpu::{HostCpu, is_no_host_cpu, no_host_cpu};
+use crate::known::Known;
 use crate::placement::Placement;
 use crate::sample::Sample;
 use crate::shaping::Gaps;
@@ -72,6 +74,10 @@ pub struct End {
     /// times; only for UDP, and absent if this end does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gaps: Option<Gaps>,
+    /// CPU time of this host over time, in order of time; at most some hundred instants. Times are of this end's own
+    /// clock.
+    #[serde(default = "no_host_cpu", skip_serializing_if = "is_no_host_cpu")]
+    pub host_cpu: Known<Vec<HostCpu>>,
     /// The clock of the samples' times, if this end moved the payload itself and reports its clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<OwnClock>,
@@ -93,6 +99,7 @@ impl End {
             movers: Vec::new(),
             arrivals: Vec::new(),
             gaps: None,
+            host_cpu: no_host_cpu(),
             clock: None,
             held_to: None,
         }

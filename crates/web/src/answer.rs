@@ -28,6 +28,13 @@ pub enum Answer {
         /// What is below.
         body: Markup,
     },
+    /// A form that can't be used as it was filled in: the form again, with what is wrong.
+    Refused {
+        /// Its title.
+        title: String,
+        /// What is below.
+        body: Markup,
+    },
     /// Go to another page of this server.
     Go {
         /// Its path.

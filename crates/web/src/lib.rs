@@ -24,12 +24,13 @@ mod secret;
 mod server;
 mod shares;
 mod site;
-mod steps;
 mod tls;
 
 pub use gate::Gate;
 pub use metrics::Metrics;
-pub use program::{LoggedChange, MeshAsked, PathChange, Program, Running, SettingLine};
+pub use program::{
+    LoggedChange, MeasureAsked, Measures, MeshAsked, PathChange, Program, Running, SettingLine,
+};
 pub use secret::Secret;
 pub use server::{Answers, Listening, WebError, listen};
 pub use site::Site;

@@ -58,8 +58,9 @@ function interval(event) {
   const value = event.goodput_bits_per_s;
   const known = typeof value === "number";
   overTime.hidden = false;
-  row([event.from_s.toFixed(1) + " s", event.to_s.toFixed(1) + " s", known ? rate(value) : "unknown",
-    directions[event.sender]]);
+  const sent = event.sent_bits_per_s;
+  const shown = known ? rate(value) : typeof sent === "number" ? rate(sent) + " sent" : "unknown";
+  row([event.from_s.toFixed(1) + " s", event.to_s.toFixed(1) + " s", shown, directions[event.sender]]);
   if (known) { point(lines[event.sender], event.to_s, value); draw(); }
 }
 

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use goodput_fleet::Surveyed;
-use goodput_model::{CheckReport, Record};
+use goodput_model::{CheckReport, Direction, Record};
 use goodput_store::{Store, StoreError};
 
 /// What the program does for the pages. Every call may block for a moment.
@@ -77,15 +77,69 @@ pub trait Program: Send + Sync + 'static {
     /// The report of a result, as its command printed it, without control sequences.
     fn report(&self, record: &Record) -> String;
 
-    /// The command that measures `target` for `seconds` and prints events as JSON lines. It ends early when its standard
-    /// input ends.
-    fn test(&self, target: &str, seconds: u32, reverse: bool) -> Command;
+    /// The command that measures what is asked for, and prints events as JSON lines. It ends early when its standard input
+    /// ends.
+    ///
+    /// # Errors
+    /// When the command line would refuse it: why, in words for a person.
+    fn measurement(&self, asked: &MeasureAsked) -> Result<Command, String>;
 
     /// What is measured on this host now and was not started from a page.
     fn running(&self) -> Vec<Running>;
 
     /// The cause that the rule with this id finds, in a few words; `None` if there is no such rule.
     fn cause(&self, rule: &str) -> Option<&'static str>;
+}
+
+/// What a form asks to be measured. The values are as they were typed: the command line reads them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeasureAsked {
+    /// What is done.
+    pub what: Measures,
+    /// The far end.
+    pub target: String,
+    /// Settings of a comparison, each `SETTING=A,B`.
+    pub settings: Vec<String>,
+    /// Length of a run.
+    pub time: Option<String>,
+    /// Who sends.
+    pub direction: Direction,
+    /// Flows in each direction.
+    pub flows: Option<String>,
+    /// Whether it is UDP instead of TCP.
+    pub udp: bool,
+    /// At which rate it sends.
+    pub rate: Option<String>,
+    /// Congestion control at both ends.
+    pub congestion: Option<String>,
+    /// The public key that the server must have.
+    pub server_key: Option<String>,
+}
+
+/// What is done with a target.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Measures {
+    /// One measurement.
+    #[default]
+    Test,
+    /// Interleaved runs with different values of settings.
+    Compare,
+    /// Changes are proposed, tried and put back.
+    Tune,
+}
+
+impl Measures {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Test, Self::Compare, Self::Tune];
+
+    /// The command.
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::Test => "test",
+            Self::Compare => "compare",
+            Self::Tune => "tune",
+        }
+    }
 }
 
 /// What is asked of the tests of a mesh.

@@ -1,10 +1,11 @@
 //! How far several runs have got, on the page that follows them: what runs, what is decided, and how long it may take.
 
-use goodput_model::{BitRate, Bytes, Difference, median};
+use goodput_model::{
+    BitRate, Bytes, Change, Difference, Event, Outlook, Trial, TuningStep, median,
+};
 use maud::{Markup, html};
 
 use crate::layout::{plain, table};
-use crate::steps::{Change, Outlook, Step, Trial, Tried};
 
 /// The state by the events so far. No clock is read: the times are those of the last event.
 #[derive(Debug, Default)]
@@ -31,46 +32,46 @@ struct Arm {
 }
 
 impl Progress {
-    /// Takes a line of JSON. Returns whether it is about several runs.
-    pub fn enter(&mut self, line: &str) -> bool {
-        let step = serde_json::from_str(line);
-        step.map(|step| self.take(step)).is_ok()
-    }
-
-    fn take(&mut self, step: Step) {
-        match step {
-            Step::NoLongerFollowed => {
-                self.now = Some("This page no longer follows it; what it shows may be old.".into());
-                (self.outlook, self.running) = (None, Vec::new());
-            }
-            Step::TransfersBegan { size_bytes, clients } => {
+    /// Takes an event. Returns whether it is about several runs, and the display changes.
+    pub fn enter(&mut self, event: Event) -> bool {
+        match event {
+            Event::TransfersBegan { size_bytes, clients } => {
                 self.begin(format!("Compares sending {}.", to_clients(size_bytes, clients)));
             }
-            Step::BlockBegan(outlook) => self.outlook = Some(outlook),
-            Step::TrialBegan { values } => self.running = values,
-            Step::TrialEnded { values, trial } => self.ran(values, trial),
-            Step::ChangeBegan { change, waiting } => {
+            Event::BlockBegan(outlook) => self.outlook = Some(outlook),
+            Event::TrialBegan { values } => self.running = values,
+            Event::TrialEnded { values, trial } => self.ran(values, *trial),
+            Event::ChangeBegan { change, waiting, .. } => {
                 let waiting =
                     if waiting > 0 { format!("; {waiting} more to try") } else { String::new() };
                 self.begin(format!("Tries {}{waiting}.", shown(&change)));
             }
-            Step::ChangeEnded { step: Tried { change, outcome } } => {
+            Event::ChangeEnded { step } => {
+                let TuningStep { change, outcome, .. } = *step;
                 self.tried.push([shown(&change), outcome.to_string()]);
             }
-            Step::ProofBegan { changes } => {
+            Event::ProofBegan { changes } => {
                 let noun = if changes == 1 { "change" } else { "changes" };
                 self.begin(format!("Compares {changes} {noun} with the start."));
             }
-            Step::RateBegan { rate_bits_per_s, confirms } => {
+            Event::RateBegan { rate_bits_per_s, confirms, .. } => {
                 let rate = rate_bits_per_s.map_or("all it can".into(), |rate| rate.to_string());
                 self.now = Some(format!("{} {rate}.", if confirms { "Confirms" } else { "Tries" }));
             }
-            Step::RateTried { trial } => {
+            Event::RateTried { trial, .. } => {
                 let outcome = if trial.passed { "enough arrived" } else { "too much was lost" };
                 let outcome = format!("{outcome}: {:.2} % lost", trial.lost_percent);
                 self.tried.push([trial.sent_bits_per_s.to_string(), outcome]);
             }
+            _ => return false,
         }
+        true
+    }
+
+    /// No more events come, although the run goes on.
+    pub fn lose(&mut self) {
+        self.now = Some("This page no longer follows it; what it shows may be old.".into());
+        (self.outlook, self.running) = (None, Vec::new());
     }
 
     /// Another comparison begins.
@@ -191,38 +192,51 @@ fn minutes(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use goodput_model::{BitRate, Decided, Judgement, Known, RateTrial, SettingRef, TuningOutcome};
+
     use super::*;
 
-    fn text(lines: &[&str]) -> String {
+    fn after(events: impl IntoIterator<Item = Event>) -> Progress {
         let mut progress = Progress::default();
-        for line in lines {
-            assert!(progress.enter(line), "{line}");
+        for event in events {
+            assert!(progress.enter(event.clone()), "{event:?}");
         }
-        progress.markup().into_string()
+        progress
     }
 
-    const BLOCK: &str = r#"{"event":"block-began","block":2,"judged_after_block":6,"judged_in_s":65.2,"at_most_s":200.0,
-        "open":1,"decided":[{"values":["<b>"],"judgement":"better"}]}"#;
+    fn text(events: impl IntoIterator<Item = Event>) -> String {
+        after(events).markup().into_string()
+    }
 
-    fn ran(values: &str, arm: usize, rate: &str, discarded: &str) -> String {
-        format!(
-            r#"{{"event":"trial-ended","values":["{values}"],"trial":{{"block":1,"arm":{arm},
-            "goodput_bits_per_s":{rate},"cpu_s_per_gb":1.0,"limit":"x","witnesses":{{}},"discarded":{discarded}}}}}"#
-        )
+    fn block() -> Event {
+        let decided = Decided { values: vec!["<b>".into()], judgement: Judgement::Better };
+        Event::BlockBegan(Outlook {
+            block: 2,
+            judged_after_block: Some(6),
+            judged_in_s: Some(65.2),
+            at_most_s: 200.0,
+            open: 1,
+            decided: vec![decided],
+        })
+    }
+
+    fn ran(values: &str, arm: usize, rate: f64, discarded: Option<&str>) -> Event {
+        let trial = Trial::new(1, arm, Known::Value(BitRate(rate)));
+        let trial = Box::new(Trial { discarded: discarded.map(Into::into), ..trial });
+        Event::TrialEnded { values: vec![values.into()], trial }
+    }
+
+    fn runs(values: &str) -> Event {
+        Event::TrialBegan { values: vec![values.into()] }
     }
 
     #[test]
     fn a_comparison_says_what_runs_what_is_decided_and_how_long_it_may_take() {
-        let runs = [
-            ran("4K", 0, "5e8", "\"warm-up\""),
-            ran("4K", 0, "1e9", "null"),
-            ran("<b>", 1, "2e9", "null"),
-        ];
-        let [warm_up, base, arm] = runs.each_ref().map(String::as_str);
-        let shown = text(&[warm_up]);
+        let warm_up = || ran("4K", 0, 5e8, Some("warm-up"));
+        let shown = text([warm_up()]);
         assert!(shown.contains("500 Mbit/s (not counted: warm-up)"), "{shown}");
-        let now = r#"{"event":"trial-began","values":["4K"]}"#;
-        let shown = text(&[warm_up, base, arm, BLOCK, now]);
+        let counted = [ran("4K", 0, 1e9, None), ran("<b>", 1, 2e9, None)];
+        let shown = text([warm_up()].into_iter().chain(counted).chain([block(), runs("4K")]));
         for part in [
             "Block 2 of 6 began; the arms are judged in about 1:05 min. From then on it takes at most 3:20 min.",
             "Now: 4K.",
@@ -238,13 +252,12 @@ mod tests {
 
     #[test]
     fn an_arm_has_one_row_when_arms_before_it_no_longer_run() {
-        let runs = [
-            ran("4K", 0, "1e9", "null"),
-            ran("8K", 1, "1e6", "\"warm-up\""),
-            ran("16K", 2, "2e9", "\"warm-up\""),
-            ran("16K", 1, "3e9", "null"),
-        ];
-        let shown = text(&runs.each_ref().map(String::as_str));
+        let shown = text([
+            ran("4K", 0, 1e9, None),
+            ran("8K", 1, 1e6, Some("warm-up")),
+            ran("16K", 2, 2e9, Some("warm-up")),
+            ran("16K", 1, 3e9, None),
+        ]);
         for arm in ["4K", "8K", "16K"] {
             let row = format!("<th scope=\"row\">{arm}</th>");
             assert_eq!(shown.matches(&row).count(), 1, "{arm}: {shown}");
@@ -255,49 +268,61 @@ mod tests {
 
     #[test]
     fn each_table_of_ways_to_send_begins_anew() {
-        let began = |size: &str, clients: u16| {
-            format!(r#"{{"event":"transfers-began","size_bytes":{size},"clients":{clients}}}"#)
-        };
-        let (first, second) = (began("1000", 1), began("1000000", 16));
-        let (slow, fast) = (ran("copy", 0, "1e6", "null"), ran("copy", 0, "9e9", "null"));
-        let shown = text(&[&first, &slow, BLOCK, &second, &fast]);
+        let began = |size_bytes, clients| Event::TransfersBegan { size_bytes, clients };
+        let (slow, fast) = (ran("copy", 0, 1e6, None), ran("copy", 0, 9e9, None));
+        let shown = text([began(Some(1000), 1), slow, block(), began(Some(1_000_000), 16), fast]);
         assert!(shown.contains("Compares sending 1 MB to 16 clients at once."), "{shown}");
         assert!(shown.contains("<td>1</td>") && shown.contains("9 Gbit/s"), "{shown}");
         assert!(!shown.contains("1 Mbit/s") && !shown.contains("Block"), "{shown}");
-        assert!(text(&[&began("null", 1)]).contains("Compares sending to 1 client."));
+        assert!(text([began(None, 1)]).contains("Compares sending to 1 client."));
     }
 
     #[test]
     fn what_is_no_longer_followed_has_nothing_that_goes_on_now() {
-        let now = r#"{"event":"trial-began","values":["4K"]}"#;
-        let shown = text(&[BLOCK, now, r#"{"event":"no-longer-followed"}"#]);
+        let mut progress = after([block(), runs("4K")]);
+        progress.lose();
+        let shown = progress.markup().into_string();
         assert!(shown.contains("no longer follows it"), "{shown}");
         assert!(!shown.contains("Now: ") && !shown.contains("Block"), "{shown}");
     }
 
     #[test]
     fn a_tuning_and_a_search_list_what_was_tried() {
-        let change = r#""change":{"setting":{"end":"near","name":"chunk","scope":null},"from":null,"to":"1M","why":"x"}"#;
-        let began = format!(r#"{{"event":"change-began",{change},"rule":"r","waiting":2}}"#);
-        let ended = format!(
-            r#"{{"event":"change-ended","step":{{{change},"rule":"r","outcome":"kept","comparison":{{}}}}}}"#
-        );
-        let shown = text(&[&began, &ended, r#"{"event":"proof-began","changes":1}"#]);
+        let setting: SettingRef = "chunk".parse().unwrap();
+        let change = Change { setting, from: None, to: "1M".into(), why: "x".into() };
+        let rule = String::from("r");
+        let began =
+            || Event::ChangeBegan { change: change.clone(), rule: rule.clone(), waiting: 2 };
+        let outcome = TuningOutcome::Kept;
+        let comparison = Known::missing("none");
+        let step = TuningStep { change: change.clone(), rule: rule.clone(), outcome, comparison };
+        let ended = Event::ChangeEnded { step: Box::new(step) };
+        let shown = text([began(), ended, Event::ProofBegan { changes: 1 }]);
         assert!(shown.contains("chunk=1M") && shown.contains("<td>kept</td>"), "{shown}");
         assert!(shown.contains("Compares 1 change with the start."), "{shown}");
-        assert!(text(&[&began]).contains("Tries chunk=1M; 2 more to try."));
-        let tried = r#"{"event":"rate-tried","datagram_bytes":1,"trial":{"sent_bits_per_s":1e9,"lost_percent":1.5,"passed":false}}"#;
-        let shown =
-            text(&[r#"{"event":"rate-began","rate_bits_per_s":null,"confirms":false}"#, tried]);
+        assert!(text([began()]).contains("Tries chunk=1M; 2 more to try."));
+        let datagram_bytes = Bytes(1400);
+        let began = Event::RateBegan { datagram_bytes, rate_bits_per_s: None, confirms: false };
+        let trial = RateTrial {
+            asked_bits_per_s: None,
+            sent_bits_per_s: BitRate(1e9),
+            sent_datagrams: 1000,
+            lost_percent: 1.5,
+            dropped_by_receiver_percent: Known::Value(0.0),
+            duration_s: 1.0,
+            confirms: false,
+            passed: false,
+            spoilt: false,
+        };
+        let shown = text([began, Event::RateTried { datagram_bytes, trial }]);
         assert!(shown.contains("Tries all it can.") && shown.contains("1.50 % lost"), "{shown}");
     }
 
     #[test]
-    fn what_is_no_such_event_changes_nothing() {
+    fn what_is_of_one_run_changes_nothing() {
         let mut progress = Progress::default();
-        for line in ["", "{}", r#"{"event":"began"}"#, r#"{"event":"trial-began"}"#, "[1]"] {
-            assert!(!progress.enter(line), "{line}");
-        }
+        let note = Event::Note { text: "x".into() };
+        assert!([Event::Began, Event::Ended, note].into_iter().all(|event| !progress.enter(event)));
         assert_eq!(progress.markup().into_string(), "");
     }
 }

@@ -8,28 +8,24 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use goodput_model::Event;
+use maud::Markup;
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde::Deserialize;
 use tokio::sync::watch;
 
 use crate::answer::Trouble;
 use crate::program::Running;
-use crate::steps;
+use crate::progress::Progress;
 
-/// Events of a run that are kept. A test makes one or two a second.
+/// Events of a run that are followed. A test makes one or two a second.
 const MAX_EVENTS: usize = 10_000;
-
-/// The last event of a run that has more; a page says what it means.
-const NO_LONGER_FOLLOWED: &str = r#"{"event":"no-longer-followed"}"#;
 
 /// Runs that are kept.
 const MAX_RUNS: usize = 50;
 
 /// The most of an error message that is shown, bytes.
 const MAX_ERROR_BYTES: u64 = 16 << 10;
-
-/// Events of one run that pages show. Others, such as every sample of every flow, are large.
-const SHOWN: [&str; 6] = ["connected", "opened", "began", "interval", "ended", "note"];
 
 /// All runs.
 #[derive(Default)]
@@ -47,6 +43,8 @@ struct List {
 pub struct Run {
     /// Its number among those that this server started or follows.
     pub number: u32,
+    /// The command, such as `test`.
+    pub command: String,
     /// What is measured.
     pub target: String,
     /// Who measures.
@@ -67,15 +65,57 @@ enum By {
     Other {
         /// Distinguishes the measurement from all others.
         id: String,
-        /// The command.
-        command: String,
     },
 }
 
-#[derive(Default, Clone)]
+#[derive(Default)]
 struct State {
+    /// How many events have come.
+    count: usize,
+    /// Those that a page shows one by one, each a line of JSON.
     events: Vec<String>,
+    /// What all others say.
+    progress: Progress,
+    /// How often that has changed.
+    steps: usize,
     end: Option<End>,
+}
+
+/// How much of a run a page knows.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Told {
+    /// Events.
+    pub events: usize,
+    /// Changes of the progress.
+    pub steps: usize,
+}
+
+/// What a page does not know yet.
+pub struct News {
+    /// Events, each a line of JSON.
+    pub events: Vec<String>,
+    /// What several runs have found so far, if that has changed.
+    pub progress: Option<Markup>,
+    /// What the page then knows.
+    pub told: Told,
+    /// How the run ended.
+    pub end: Option<End>,
+}
+
+/// The last line of a process.
+#[derive(Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+enum Last {
+    /// The result.
+    Record {
+        /// It.
+        record: Head,
+    },
+}
+
+#[derive(Deserialize)]
+struct Head {
+    started: String,
 }
 
 /// How a run ended.
@@ -88,11 +128,11 @@ pub struct End {
 }
 
 impl Runs {
-    /// Starts `command`, which measures `target`, unless another run is at work.
+    /// Starts a process that measures `what`, a command and a target, unless another run is at work.
     ///
     /// # Errors
     /// Another run is at work, or the command can't be run.
-    pub fn start(&self, command: Command, target: &str) -> Result<u32, Trouble> {
+    pub fn start(&self, process: Command, what: [&str; 2]) -> Result<u32, Trouble> {
         let List { runs, closed } = &mut *self.lock();
         if *closed {
             return Err(Trouble::busy("the server ends"));
@@ -104,7 +144,7 @@ impl Runs {
             )));
         }
         let number = next_number(runs);
-        let run = Run::start(command, number, target)
+        let run = Run::start(process, number, what)
             .map_err(|why| Trouble::failed(format!("can't start a test: {why}")))?;
         keep(runs, run);
         Ok(number)
@@ -115,12 +155,12 @@ impl Runs {
         let runs = &mut self.lock().runs;
         for Running { id, command, target, started, events } in running {
             let followed =
-                |run: &Arc<Run>| matches!(&run.by, By::Other { id: known, .. } if *known == id);
+                |run: &Arc<Run>| matches!(&run.by, By::Other { id: known } if *known == id);
             if runs.iter().any(followed) {
                 continue;
             }
-            let by = By::Other { id: id.clone(), command };
-            let run = Run::new(next_number(runs), target, by);
+            let by = By::Other { id: id.clone() };
+            let run = Run::new(next_number(runs), [command, target], by);
             let follows = Arc::clone(&run);
             let thread = thread::Builder::new().name("run".into());
             match thread.spawn(move || follows.read(events, started)) {
@@ -174,38 +214,30 @@ impl Drop for Runs {
 }
 
 impl Run {
-    fn start(mut command: Command, number: u32, target: &str) -> std::io::Result<Arc<Self>> {
+    fn start(mut process: Command, number: u32, what: [&str; 2]) -> std::io::Result<Arc<Self>> {
         // The threads come first, so that no process runs that nobody follows.
         let (errors_to, said) = ready(said)?;
         let (child_to, _) = ready(move |(run, child): (Arc<Self>, Child)| run.follow(child, said))?;
         // The kernel closes its standard input when this program is gone, however it ended, and the test ends with it.
-        let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let pipes = process.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C on a terminal goes to a whole group; a test gets it from `stop` alone, as a second one would drop its
         // results.
         let mut child = pipes.process_group(0).spawn()?;
-        let run = Self::new(number, target.to_owned(), By::Page { pid: child.id() });
+        let run = Self::new(number, what.map(String::from), By::Page { pid: child.id() });
         // Both threads wait for these.
         let _ = child.stderr.take().map(|errors| errors_to.send(errors));
         let _ = child_to.send((Arc::clone(&run), child));
         Ok(run)
     }
 
-    fn new(number: u32, target: String, by: By) -> Arc<Self> {
+    fn new(number: u32, [command, target]: [String; 2], by: By) -> Arc<Self> {
         let (state, changed) = (Mutex::default(), watch::Sender::new(0));
-        Arc::new(Self { number, target, by, state, changed })
+        Arc::new(Self { number, command, target, by, state, changed })
     }
 
     /// Whether a page has started it.
     pub fn is_own(&self) -> bool {
         matches!(self.by, By::Page { .. })
-    }
-
-    /// The command of another program that measures; `None` if a page has started it.
-    pub fn command(&self) -> Option<&str> {
-        match &self.by {
-            By::Page { .. } => None,
-            By::Other { command, .. } => Some(command),
-        }
     }
 
     /// Asks the run to end with its results so far; nothing if it has ended, or is another program's.
@@ -231,11 +263,13 @@ impl Run {
         while self.end().is_none() && changes.changed().await.is_ok() {}
     }
 
-    /// The events since the `known` first ones, each a line of JSON; and how the run ended.
-    pub fn since(&self, known: usize) -> (Vec<String>, Option<End>) {
+    /// What has happened since a page that knows this much.
+    pub fn since(&self, known: Told) -> News {
         let state = self.lock();
-        let new = state.events.get(known..).unwrap_or_default().to_vec();
-        (new, state.end.clone())
+        let events = state.events.get(known.events..).unwrap_or_default().to_vec();
+        let progress = (state.steps > known.steps).then(|| state.progress.markup());
+        let told = Told { events: state.events.len(), steps: state.steps };
+        News { events, progress, told, end: state.end.clone() }
     }
 
     /// Changes whenever something happens.
@@ -255,10 +289,9 @@ impl Run {
         let output = child.stdout.take().into_iter();
         for line in output.flat_map(|output| BufReader::new(output).lines()) {
             let Ok(line) = line else { break };
-            let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
-            match event["event"].as_str() {
-                Some("record") => started = event["record"]["started"].as_str().map(Into::into),
-                name => self.enter(name, line),
+            match serde_json::from_str::<Event>(&line) {
+                Ok(event) => self.enter(event, line),
+                Err(_) => started = started.or_else(|| began(&line)),
             }
         }
         let said = said.join().ok().flatten().unwrap_or_default();
@@ -272,33 +305,50 @@ impl Run {
     /// Reads the events of another program. It ends when that program does.
     fn read(&self, events: impl Iterator<Item = String>, started: String) {
         for line in events {
-            let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
-            self.enter(event["event"].as_str(), line);
+            if let Ok(event) = serde_json::from_str::<Event>(&line) {
+                self.enter(event, line);
+            }
         }
         self.lock().end = Some(End { started: Some(started), said: String::new() });
         self.changed.send_modify(|count| *count += 1);
     }
 
-    /// Keeps an event if pages show those of this `name`; of an event of several runs, what they show of it.
-    fn enter(&self, name: Option<&str>, line: String) {
-        let Some(name) = name else { return };
-        if SHOWN.contains(&name) {
-            self.keep(line);
-        } else if let Some(shown) = steps::shown(name, &line) {
-            self.keep(shown);
-        }
-    }
-
-    fn keep(&self, line: String) {
+    /// Takes an event, and its `line` if a page shows it by itself.
+    fn enter(&self, event: Event, line: String) {
         let mut state = self.lock();
-        match state.events.len().cmp(&MAX_EVENTS) {
-            Ordering::Less => state.events.push(line),
-            Ordering::Equal => state.events.push(NO_LONGER_FOLLOWED.into()),
+        let State { count, events, progress, steps, .. } = &mut *state;
+        *count += 1;
+        match (*count).cmp(&(MAX_EVENTS + 1)) {
+            Ordering::Less if is_shown_by_itself(&event) => events.push(line),
+            Ordering::Less => *steps += usize::from(progress.enter(event)),
+            Ordering::Equal => {
+                progress.lose();
+                *steps += 1;
+            }
             Ordering::Greater => {}
         }
         drop(state);
         self.changed.send_modify(|count| *count += 1);
     }
+}
+
+/// Whether pages show each event of this kind.
+fn is_shown_by_itself(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Connected { .. }
+            | Event::Opened { .. }
+            | Event::Began
+            | Event::Interval(_)
+            | Event::Ended
+            | Event::Note { .. }
+    )
+}
+
+/// When the record of a result began; `None` if the line is none.
+fn began(line: &str) -> Option<String> {
+    let Last::Record { record } = serde_json::from_str(line).ok()?;
+    Some(record.started)
 }
 
 /// A thread that waits for something, and does `work` with it; nothing if nothing comes.
@@ -322,6 +372,8 @@ fn said(mut errors: ChildStderr) -> String {
 mod tests {
     use super::*;
 
+    const NAS: [&str; 2] = ["test", "nas"];
+
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
@@ -339,27 +391,31 @@ mod tests {
         let runs = Runs::default();
         let script = r#"echo '{"event":"began"}'; echo '{"event":"sampled"}'; echo nothing;
             echo '{"event":"record","record":{"started":"2026"}}'; echo why >&2; exec sleep 20"#;
-        assert_eq!(runs.start(shell(script), "nas"), Ok(1));
-        let why = runs.start(shell(""), "other").unwrap_err();
+        assert_eq!(runs.start(shell(script), NAS), Ok(1));
+        let why = runs.start(shell(""), ["test", "other"]).unwrap_err();
         assert!(why.status == 409 && why.why.contains("nas runs already"), "{why:?}");
         let run = runs.find(1).unwrap();
         let mut changes = run.changes();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
-            while run.since(0).0.is_empty() {
+            while run.since(Told::default()).events.is_empty() {
                 changes.changed().await.unwrap();
             }
         });
         runs.find(1).unwrap().stop();
         let end = ended(&run);
-        assert_eq!(run.since(0).0, [r#"{"event":"began"}"#]);
-        assert!(run.since(1).0.is_empty() && run.since(99).0.is_empty());
+        assert_eq!(events(&run, 0), [r#"{"event":"began"}"#]);
+        assert!(events(&run, 1).is_empty() && events(&run, 99).is_empty());
         assert!(end.started.is_none_or(|started| started == "2026"));
-        assert_eq!(runs.start(shell("echo why >&2"), "nas"), Ok(2));
+        assert_eq!(runs.start(shell("echo why >&2"), NAS), Ok(2));
         assert_eq!(ended(&runs.find(2).unwrap()), End { started: None, said: "why\n".into() });
         assert_eq!(runs.all().iter().map(|run| run.number).collect::<Vec<_>>(), [2, 1]);
         runs.stop();
-        assert!(runs.start(shell(""), "nas").is_err());
+        assert!(runs.start(shell(""), NAS).is_err());
+    }
+
+    fn events(run: &Run, known: usize) -> Vec<String> {
+        run.since(Told { events: known, ..Told::default() }).events
     }
 
     fn running(id: &str, events: Vec<String>) -> Running {
@@ -374,22 +430,24 @@ mod tests {
         runs.follow(vec![running("1", events)]);
         let run = runs.find(1).unwrap();
         ended(&run);
-        assert_eq!(run.since(MAX_EVENTS).0, [NO_LONGER_FOLLOWED]);
+        let News { events, progress, told, .. } = run.since(Told::default());
+        assert_eq!((events.len(), told.steps), (MAX_EVENTS, 1));
+        assert!(progress.is_some_and(|shown| shown.into_string().contains("no longer follows")));
     }
 
     #[test]
     fn a_run_of_another_program_is_followed_once_and_is_not_stopped() {
         let runs = Runs::default();
-        let events = vec![r#"{"event":"began"}"#.to_owned(), "half a li".into()];
-        runs.follow(vec![running("1", events), running("2", Vec::new())]);
+        let lines = vec![r#"{"event":"began"}"#.to_owned(), "half a li".into()];
+        runs.follow(vec![running("1", lines), running("2", Vec::new())]);
         runs.follow(vec![running("1", Vec::new())]);
         let all = runs.all();
         assert_eq!(all.iter().map(|run| run.number).collect::<Vec<_>>(), [2, 1]);
         let run = &all[1];
         assert_eq!(ended(run).started.as_deref(), Some("2026"));
-        assert_eq!(run.since(0).0, [r#"{"event":"began"}"#]);
-        assert_eq!((run.is_own(), run.command()), (false, Some("test")));
+        assert_eq!(events(run, 0), [r#"{"event":"began"}"#]);
+        assert_eq!((run.is_own(), &*run.command), (false, "test"));
         run.stop();
-        assert_eq!(runs.start(shell(""), "nas"), Ok(3));
+        assert_eq!(runs.start(shell(""), NAS), Ok(3));
     }
 }

@@ -106,6 +106,9 @@ fn shown(answer: Answer, asked: &Asked, who: &Who) -> Response<Body> {
         Answer::Page { title, body } => {
             answer::response(StatusCode::OK, HTML, document(&title, &body, asked, who))
         }
+        Answer::Refused { title, body } => {
+            answer::response(StatusCode::BAD_REQUEST, HTML, document(&title, &body, asked, who))
+        }
         Answer::Go { to, cookie } => answer::redirect(&to, cookie.as_deref()),
         Answer::File { kind, content } => answer::response(StatusCode::OK, kind, content),
         Answer::Download { name, content } => {

@@ -9,7 +9,8 @@ use goodput_fleet::{Observation, Part, Question, Surveyed, Unusable};
 use goodput_model::{BitRate, CheckReport, Host, Kind, Known, Record};
 use goodput_store::{Store, StoreError, Watched};
 use goodput_web::{
-    Answers, Gate, LoggedChange, MeshAsked, PathChange, Program, Running, Secret, SettingLine, Site,
+    Answers, Gate, LoggedChange, MeasureAsked, MeshAsked, PathChange, Program, Running, Secret,
+    SettingLine, Site,
 };
 use http_body_util::BodyExt;
 use hyper::body::Bytes;
@@ -124,12 +125,14 @@ impl Program for FakeHost {
         format!("printed {HOSTILE}")
     }
 
-    fn test(&self, target: &str, _: u32, _: bool) -> Command {
-        let interval =
-            r#"{"event":"interval","sender":"near","from_s":0,"to_s":2,"goodput_bits_per_s":1e9}"#;
+    fn measurement(&self, asked: &MeasureAsked) -> Result<Command, String> {
+        if asked.flows.is_some() {
+            return Err(format!("--flows: {HOSTILE}"));
+        }
+        let (target, interval) = (&asked.target, followed::INTERVAL);
         let mut command = Command::new("echo");
         command.arg(format!("{{\"event\":\"note\",\"text\":{target:?}}}\n{interval}"));
-        command
+        Ok(command)
     }
 
     fn running(&self) -> Vec<Running> {
@@ -498,10 +501,15 @@ async fn with_the_token_changes_are_undone_and_tests_are_started() {
     assert_eq!(site.post("/take-back", &named("mtu@lo")).await.0, 404, "it does not stand");
     let (status, page) = site.post("/remove-saved", "").await;
     assert!(status == 200 && page.contains("removed") && !page.contains(HOSTILE), "{page}");
-    for fields in ["", "target=-x&seconds=3", "target=a&seconds=0", "target=a&seconds=99999"] {
+    for fields in ["", "target=a&what=serve", "target=a&direction=up"] {
         assert_eq!(site.post("/tests", fields).await.0, 400, "{fields}");
     }
-    let started = site.post("/tests", "target=%3Cb%3Enas&seconds=3").await;
+    let (status, page) = site.post("/tests", "target=%3Cb%3Enas&flows=x&what=compare").await;
+    assert!(status == 400 && !page.contains(HOSTILE) && page.contains("--flows: &lt;script"));
+    for kept in ["value=\"&lt;b&gt;nas\"", "value=\"compare\" selected", "value=\"x\""] {
+        assert!(page.contains(kept), "{kept}: {page}");
+    }
+    let started = site.post("/tests", "target=%3Cb%3Enas&time=3").await;
     assert_eq!(started, (StatusCode::SEE_OTHER, "/tests/1".into()), "others are followed later");
     let events = site.page("/tests/1/events").await;
     assert!(events.contains("id: 1\ndata: {\"event\":\"note\""), "{events}");

@@ -3,7 +3,7 @@
 //! Any text of a peer may end up in a log or on a screen. A line break could forge a log line, an escape sequence
 //! could rewrite the screen, and a bidirectional control character could make the text look different.
 
-use goodput_model::{End, Host, plain_char};
+use goodput_model::{End, Host, MAX_HOST_CPU, plain_char};
 
 /// Longest name of a host, a kernel or a release, characters; Linux allows 64 for a host name (`HOST_NAME_MAX`,
 /// limits.h).
@@ -48,7 +48,11 @@ pub fn end(seen: End) -> End {
         gaps.histogram.truncate(MAX_GAP_BINS);
         gaps
     });
-    End { host: host(seen.host), movers, held_to, gaps, ..seen }
+    let host_cpu = seen.host_cpu.map(|mut cpu| {
+        cpu.truncate(MAX_HOST_CPU);
+        cpu
+    });
+    End { host: host(seen.host), movers, held_to, gaps, host_cpu, ..seen }
 }
 
 /// Any text of a message.

@@ -1,6 +1,6 @@
-//! CPU that the flows' threads took at both ends over time, and what their hosts took.
+//! CPU at both ends over time: of the flows' threads, and of all that ran on their hosts.
 
-use goodput_model::{EndName, EndResult, Record, Role};
+use goodput_model::{End, EndName, EndResult, HostCpu, Known, Record, Role};
 use plotters::style::RGBColor;
 
 use super::Chart;
@@ -8,55 +8,61 @@ use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{end, growth, highest, last, sum};
+use crate::series::{end, growth, growth_of, highest, last, sum};
 use crate::sketch::Sketch;
 use crate::thin::thinned;
 use crate::words;
 
-/// A host that takes this many times what the panel shows has no room in it.
+/// A host whose mean is this many times what the panel shows has no room in it.
 const FAR: f64 = 4.0;
+
+/// Room for a host that hardly does anything, percent.
+const LEAST_TOP: f64 = 10.0;
 
 /// The chart.
 pub const CHART: Chart = Chart {
     id: "cpu",
-    shows: "CPU of the flows' threads at both ends over time",
+    shows: "CPU of the flows' threads and of the hosts over time",
     of: Of::OneRun,
     draw,
 };
 
 fn draw(record: &Record) -> Vec<Sketch> {
-    let lines: Vec<_> = [EndName::Near, EndName::Far]
-        .into_iter()
-        .map(|name| (name, line(record, name)))
-        .filter(|(_, line)| !line.is_empty())
-        .collect();
-    if lines.is_empty() {
-        return Vec::new();
-    }
-    let table = table(record);
-    let said: Vec<_> = table.rows.iter().map(|row| format!("{} host {}", row[0], row[1])).collect();
-    let whole: Vec<_> =
-        table.rows.iter().map(|row| format!("{} host {}", row[0], row[2])).collect();
-    let alt = format!(
-        "CPU of the flows' threads, percent of one CPU. Means over the run: the program, {}; all that ran, percent of all \
-         CPUs, {}.",
-        said.join(", "),
-        whole.join(", ")
-    );
-    let plot = Some(plot(&lines, &whole_hosts(record)));
-    let title = "CPU of the flows' threads and of the hosts over time".into();
-    vec![Sketch { id: "cpu".into(), title, alt, plot, table }]
+    let ends = [EndName::Near, EndName::Far].into_iter();
+    let seen = ends.filter_map(|name| Some((name, end(record, name)?)));
+    seen.filter_map(|(name, end)| sketch(record, name, end)).collect()
 }
 
-/// The mean of all that ran on each host, percent of one CPU: no record has it over time.
-fn whole_hosts(record: &Record) -> Vec<(EndName, f64)> {
-    let mean = |name| {
-        let percent = of_host(record, name).host_cpu_percent.value()?;
-        // An end that is another program does not say how many it has.
-        let cpus = Some(end(record, name)?.host.cpus).filter(|cpus| *cpus > 0)?;
-        Some((name, percent * f64::from(cpus)))
+/// What is drawn of one end.
+struct Line {
+    name: &'static str,
+    colour: RGBColor,
+    /// Percent of one CPU.
+    points: Vec<Point>,
+    /// The mean of the run, or why it is unknown.
+    mean: Known<f64>,
+}
+
+/// Takes one use of the CPUs from a reading of a host, microseconds.
+type Use = fn(&HostCpu) -> u64;
+
+fn sketch(record: &Record, name: EndName, end: &End) -> Option<Sketch> {
+    let lines = lines(of_host(record, name), end);
+    if lines.iter().all(|line| line.points.is_empty()) {
+        return None;
+    }
+    let said: Vec<_> = lines.iter().map(words_of).collect();
+    let of_all = match of_host(record, name).host_cpu_percent.value() {
+        Some(percent) if end.host.cpus > 0 => {
+            let cpus = end.host.cpus;
+            format!(" The whole host used {} of its {cpus} CPUs.", words::percent(*percent))
+        }
+        _ => String::new(),
     };
-    [EndName::Near, EndName::Far].into_iter().filter_map(mean).collect()
+    let alt = format!("CPU of the {name} host, percent of one CPU: {}.{of_all}", said.join("; "));
+    let table = table(&lines, &of_host(record, name).cpu_percent);
+    let title = format!("CPU of the {name} host over time");
+    Some(Sketch { id: format!("cpu-{name}"), title, alt, plot: Some(plot(&lines)), table })
 }
 
 fn of_host(record: &Record, name: EndName) -> &EndResult {
@@ -66,9 +72,38 @@ fn of_host(record: &Record, name: EndName) -> &EndResult {
     }
 }
 
-/// Percent of one CPU, both roles together.
-fn line(record: &Record, name: EndName) -> Vec<Point> {
-    let Some(end) = end(record, name) else { return Vec::new() };
+/// The flows' threads, and the host with its parts.
+fn lines(result: &EndResult, end: &End) -> Vec<Line> {
+    let flows = of_flows(end);
+    // An end that is another program does not say how many CPUs it has.
+    let of_one = |percent: f64| match end.host.cpus {
+        0 => Known::missing("the number of its CPUs is unknown"),
+        cpus => Known::Value(percent * f64::from(cpus)),
+    };
+    let whole = result.host_cpu_percent.get().map(|percent| of_one(*percent));
+    let whole = whole.unwrap_or_else(Known::Missing);
+    let of_host: [(&str, RGBColor, Use, Known<f64>); 3] = [
+        ("whole host", palette::ORANGE, |one| one.busy_us, whole),
+        ("soft interrupts", palette::GREEN, |one| one.softirq_us, result.softirq_percent.clone()),
+        (
+            "taken by the hypervisor",
+            palette::LINES[3],
+            |one| one.steal_us,
+            result.steal_percent.clone(),
+        ),
+    ];
+    let readings = end.host_cpu.value().map(Vec::as_slice).unwrap_or_default();
+    let of_host = of_host.into_iter().map(|(name, colour, of, mean)| {
+        let counted = readings.iter().map(|one| (one.at_s, of(one) as f64 / 1e4)).collect();
+        Line { name, colour, points: growth_of(counted), mean }
+    });
+    let mean = mean(&flows).map_or(Known::missing("no flow reports it"), Known::Value);
+    let flows = Line { name: "flows' threads", colour: palette::BLUE, points: flows, mean };
+    of_host.chain([flows]).collect()
+}
+
+/// CPU of all flows of an end, both roles together, percent of one CPU.
+fn of_flows(end: &End) -> Vec<Point> {
     let detailed: Vec<_> =
         end.samples.iter().filter(|sample| !sample.flows.is_empty()).cloned().collect();
     growth(thinned(&detailed), |sample| {
@@ -80,69 +115,114 @@ fn line(record: &Record, name: EndName) -> Vec<Point> {
     })
 }
 
-fn table(record: &Record) -> Table {
-    let columns =
-        ["host", "the program", "whole host, of all CPUs", "softirqs", "taken by the hypervisor"];
-    let mut table = Table::new(columns);
-    for name in [EndName::Near, EndName::Far] {
-        let result = of_host(record, name);
-        let shares = [
-            &result.cpu_percent,
-            &result.host_cpu_percent,
-            &result.softirq_percent,
-            &result.steal_percent,
-        ];
-        let [own, host, softirq, steal] = shares.map(|share| match share.get() {
-            Ok(percent) => words::percent(*percent),
-            Err(why) => why.to_string(),
-        });
-        table.row([name.to_string(), own, host, softirq, steal]);
+/// The mean of a line over its time; each rate stands at the end of its time.
+fn mean(points: &[Point]) -> Option<f64> {
+    let last = points.last().filter(|(at, _)| *at > 0.0)?;
+    let mut before = 0.0;
+    let sum: f64 =
+        points.iter().map(|(at, rate)| rate * (at - std::mem::replace(&mut before, *at))).sum();
+    Some(sum / last.0)
+}
+
+/// `whole host 120 % on average, at most 150 %`.
+fn words_of(line: &Line) -> String {
+    let mean = match &line.mean {
+        Known::Value(mean) => format!("{} {} on average", line.name, words::percent(*mean)),
+        Known::Missing(why) => format!("{} unknown ({why})", line.name),
+    };
+    match line.points.is_empty() {
+        true => mean,
+        false => format!("{mean}, at most {}", words::percent(most(line))),
+    }
+}
+
+fn most(line: &Line) -> f64 {
+    line.points.iter().map(|(_, y)| *y).fold(0.0, f64::max)
+}
+
+/// `program`: what the whole process took.
+fn table(lines: &[Line], program: &Known<f64>) -> Table {
+    let mut table = Table::new(["percent of one CPU", "mean", "least", "most"]);
+    let shown = |share: &Known<f64>| match share.get() {
+        Ok(percent) => words::percent(*percent),
+        Err(why) => why.to_string(),
+    };
+    let unseen = || String::from("not kept over time");
+    table.row(["the program".into(), shown(program), unseen(), unseen()]);
+    for line in lines {
+        let (least, most) = match line.points.is_empty() {
+            true => (unseen(), unseen()),
+            false => {
+                let least = line.points.iter().map(|(_, y)| *y).fold(f64::INFINITY, f64::min);
+                (words::percent(least), words::percent(most(line)))
+            }
+        };
+        table.row([line.name.into(), shown(&line.mean), least, most]);
     }
     table
 }
 
-/// `whole` is beside the lines; what is far above would flatten them, and the words below have it.
-fn plot(lines: &[(EndName, Vec<Point>)], whole: &[(EndName, f64)]) -> Plot {
-    let all = || lines.iter().map(|(_, line)| &line[..]);
+fn plot(lines: &[Line]) -> Plot {
+    let all = || lines.iter().map(|line| &line.points[..]);
     let until = last(all());
-    let top = highest(all()).max(10.0) * 1.3;
-    let whole: Vec<_> = whole.iter().filter(|(_, mean)| *mean < FAR * top).collect();
-    let top = whole.iter().fold(top, |top, (_, mean)| top.max(mean * 1.1));
+    let top = highest(all()).max(LEAST_TOP) * 1.3;
+    // An older record has only the mean of a host. If it is far above, it would flatten the flows, and the words have it.
+    let level = |line: &Line| match line.mean {
+        Known::Value(mean) if line.points.is_empty() && mean < FAR * top => Some(mean),
+        _ => None,
+    };
+    let top = lines.iter().filter_map(level).fold(top, |top, mean| top.max(mean * 1.1));
+    let layer = |line: &Line| match (level(line), line.points.is_empty()) {
+        // Most hosts have no hypervisor that takes time.
+        (_, false) if most(line) > 0.0 => {
+            Some(Layer::named(line.name, line.colour, Shape::Line(line.points.clone())))
+        }
+        (Some(mean), _) if mean > 0.0 => {
+            let level = Shape::Dashed(vec![(0.0, mean), (until, mean)]);
+            Some(Layer::named(format!("{}, mean", line.name), line.colour, level))
+        }
+        _ => None,
+    };
     let x = Axis { title: "", range: 0.0..until, label: words::seconds };
     let y = Axis { title: "", range: 0.0..top, label: words::percent };
-    let of_flows = lines.iter().map(|(name, line)| {
-        Layer::named(format!("flows, {name} host"), colours(*name)[0], Shape::Line(line.clone()))
-    });
-    let of_hosts = whole.into_iter().map(|(name, mean)| {
-        let level = Shape::Dashed(vec![(0.0, *mean), (until, *mean)]);
-        Layer::named(format!("whole {name} host, mean"), colours(*name)[1], level)
-    });
-    Plot { height: 200, x, y, layers: of_hosts.chain(of_flows).collect() }
-}
-
-/// Of an end's flows, and of its host.
-fn colours(name: EndName) -> [RGBColor; 2] {
-    match name {
-        EndName::Near => [palette::BLUE, palette::LINES[0]],
-        EndName::Far => [palette::ORANGE, palette::LINES[1]],
-    }
+    Plot { height: 200, x, y, layers: lines.iter().filter_map(layer).collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn line(name: &'static str, points: &[Point], mean: f64) -> Line {
+        let colour = palette::BLUE;
+        Line { name, colour, points: points.to_vec(), mean: Known::Value(mean) }
+    }
+
+    fn names(plot: Plot) -> Vec<String> {
+        plot.layers.into_iter().filter_map(|layer| layer.name).collect()
+    }
+
     #[test]
-    fn a_host_is_a_line_of_its_own_unless_it_would_flatten_the_flows() {
-        let flows = [(EndName::Near, vec![(0.0, 40.0), (2.0, 50.0)])];
-        let names = |whole: &[(EndName, f64)]| -> Vec<_> {
-            plot(&flows, whole).layers.into_iter().filter_map(|layer| layer.name).collect()
-        };
-        assert_eq!(
-            names(&[(EndName::Near, 150.0), (EndName::Far, 6400.0)]),
-            ["whole near host, mean", "flows, near host"]
-        );
-        assert_eq!(plot(&flows, &[(EndName::Near, 200.0)]).y.range, 0.0..200.0 * 1.1);
-        assert_eq!(names(&[]), ["flows, near host"]);
+    fn a_mean_is_a_level_line_unless_it_would_flatten_the_flows() {
+        let flows = || line("flows' threads", &[(0.0, 40.0), (2.0, 50.0)], 45.0);
+        let of = |mean| plot(&[line("whole host", &[], mean), flows()]);
+        assert_eq!(names(of(150.0)), ["whole host, mean", "flows' threads"]);
+        assert_eq!(of(200.0).y.range, 0.0..200.0 * 1.1);
+        assert_eq!(names(of(6400.0)), ["flows' threads"]);
+    }
+
+    #[test]
+    fn a_host_over_time_is_a_line_and_what_is_nothing_is_none() {
+        let busy = line("whole host", &[(1.0, 6400.0), (2.0, 6000.0)], 6200.0);
+        let flows = line("flows' threads", &[(1.0, 40.0), (2.0, 50.0)], 45.0);
+        let stolen = line("hypervisor", &[(1.0, 0.0), (2.0, 0.0)], 0.0);
+        let plot = plot(&[busy, stolen, flows]);
+        assert!(plot.y.range.end > 6400.0, "{:?}", plot.y.range);
+        assert_eq!(names(plot), ["whole host", "flows' threads"]);
+    }
+
+    #[test]
+    fn the_mean_of_a_line_weighs_by_time() {
+        assert_eq!(mean(&[(1.0, 10.0), (4.0, 50.0)]), Some(40.0));
+        assert_eq!(mean(&[]), None);
     }
 }

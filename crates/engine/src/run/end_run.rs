@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    End, FlowArrivals, FlowTotals, Gaps, HeldTo, OwnClock, Placement, Plan, Sample, Snapshot,
+    End, FlowArrivals, FlowTotals, Gaps, HeldTo, HostCpu, Known, OwnClock, Placement, Plan, Sample,
+    Snapshot, no_host_cpu,
 };
 use goodput_mover::LastHeard;
 
 use crate::error::EngineError;
-use crate::run::flow_events::{EndedFlows, Failure, FlowsEvent};
+use crate::run::flow_events::{Failure, FlowsEvent};
 use crate::run::observe::{usage_after, usage_before};
 use crate::run::prepared::Prepared;
 use crate::run::rate_limits::RateLimits;
@@ -31,6 +32,8 @@ pub struct EndRun {
     arrivals: Vec<FlowArrivals>,
     /// Pauses between the packets that arrived, once the flows have ended.
     gaps: Option<Gaps>,
+    /// How busy the host was, once the flows have ended.
+    host_cpu: Known<Vec<HostCpu>>,
     /// The clock of the samples, once they have ended.
     clock: Option<OwnClock>,
     /// The rates that its flows keep to.
@@ -78,6 +81,7 @@ impl EndRun {
             placement: None,
             arrivals: Vec::new(),
             gaps: None,
+            host_cpu: no_host_cpu(),
             clock: None,
             rate_limits: rate_limits.clone(),
             held_to: None,
@@ -118,13 +122,13 @@ impl EndRun {
             FlowsEvent::Ended(outcome) => {
                 self.has_ended = true;
                 self.used = usage_after(self.own.observes, &self.own.context);
-                let EndedFlows { last, totals, arrivals, gaps, placement, held, clock, sockets } =
-                    *outcome?;
-                (self.arrivals, self.gaps) = (arrivals, gaps);
-                self.held_to = Some(held.to(&self.rate_limits));
-                (self.placement, self.clock) = (Some(placement), Some(clock));
-                self.sockets = sockets;
-                Ok(Seen::Ended { last, totals })
+                let ended = *outcome?;
+                (self.arrivals, self.gaps) = (ended.arrivals, ended.gaps);
+                self.host_cpu = ended.host_cpu;
+                self.held_to = Some(ended.held.to(&self.rate_limits));
+                (self.placement, self.clock) = (Some(ended.placement), Some(ended.clock));
+                self.sockets = ended.sockets;
+                Ok(Seen::Ended { last: ended.last, totals: ended.totals })
             }
         }
     }
@@ -172,6 +176,7 @@ impl EndRun {
             movers: self.own.movers.chosen(),
             arrivals: self.arrivals,
             gaps: self.gaps,
+            host_cpu: self.host_cpu,
             clock: self.clock,
             held_to: self.held_to,
         }

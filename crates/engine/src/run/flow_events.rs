@@ -4,7 +4,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use goodput_model::{FlowArrivals, FlowTotals, Gaps, HeldTo, OwnClock, Placement, Role, Sample};
+use goodput_model::{
+    FlowArrivals, FlowTotals, Gaps, HeldTo, HostCpu, Known, OwnClock, Placement, Role, Sample,
+};
 use goodput_mover::{MoveError, Stop};
 
 use crate::run::rate_limits::RateLimits;
@@ -70,6 +72,8 @@ pub struct EndedFlows {
     pub arrivals: Vec<FlowArrivals>,
     /// Pauses between the packets of each flow that arrived, if any received datagrams.
     pub gaps: Option<Gaps>,
+    /// How busy the host was.
+    pub host_cpu: Known<Vec<HostCpu>>,
     /// Where each flow's thread ran.
     pub placement: Placement,
     /// How long each shared rate held the flows back.

@@ -4,6 +4,7 @@ pub mod affinity;
 pub mod cadence;
 pub mod end_run;
 pub mod flow_events;
+pub mod host_load;
 pub mod length;
 pub mod movers;
 pub mod observe;

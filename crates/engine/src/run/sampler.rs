@@ -15,11 +15,22 @@ use crate::clock;
 use crate::run::affinity::Affinity;
 use crate::run::cadence::Cadence;
 use crate::run::flow_events::{EndedFlows, FlowsEvent, Held, TimeLimit};
+use crate::run::host_load::HostLoad;
 use crate::run::stuck_flows::given_up;
 use crate::run::unsent;
 
 /// How often to check whether the flows have ended, so that short transfers don't wait for a sample.
 const END_POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// What is watched beside the flows.
+pub struct OwnHost {
+    /// Which end this is.
+    pub end: EndName,
+    /// The CPUs of the flows.
+    pub affinity: Affinity,
+    /// How busy the host is.
+    pub load: HostLoad,
+}
 
 /// The sample before anything has moved. A sampling thread may start too late for it.
 pub fn first(flows: &[RunningFlow], cadence: Cadence) -> Sample {
@@ -33,10 +44,10 @@ pub fn watch(
     began: Instant,
     cadence: Cadence,
     mut limit: TimeLimit,
-    end: EndName,
-    affinity: &Affinity,
+    host: OwnHost,
     report: &UnboundedSender<FlowsEvent>,
 ) {
+    let OwnHost { end, affinity, mut load } = host;
     let began = beginning(&flows, began, &mut limit, report);
     let clock = clock::own(began);
     let mut next_detail = began + cadence.detail.unwrap_or_default();
@@ -63,6 +74,7 @@ pub fn watch(
         let due = next_detail.checked_sub(period / 2).unwrap_or(next_detail);
         let detailed = cadence.detail.is_some_and(|_| finished || now >= due);
         let sample = take(&flows, sample_time(&flows, began, now, finished), detailed);
+        load.look(now.saturating_duration_since(began).as_secs_f64());
         // Nobody listens after the measurement was broken off; the flows end anyway.
         let _ = report.send(FlowsEvent::Sample(Box::new(sample)));
         if finished {
@@ -84,6 +96,7 @@ pub fn watch(
         }
     };
     let last = Box::new(take(&flows, sample_time(&flows, began, over, true), true));
+    let host_cpu = load.end(over.saturating_duration_since(began).as_secs_f64());
     let totals = flows.iter().filter_map(RunningFlow::reported_by_peer).collect();
     let placement = affinity.placement(flows.iter().map(placed).collect());
     let sockets = streams(&flows, Role::Receiver);
@@ -94,7 +107,8 @@ pub fn watch(
     let (arrivals, gaps) = (arrivals(&counted), gaps(&counted));
     // A flow that another flow's failure ended says nothing about the cause.
     let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
-    let ended = EndedFlows { last, totals, arrivals, gaps, placement, held, clock, sockets };
+    let ended =
+        EndedFlows { last, totals, arrivals, gaps, host_cpu, placement, held, clock, sockets };
     let ended = first.map_or(Ok(Box::new(ended)), |failure| Err(failure.into()));
     let _ = report.send(FlowsEvent::Ended(ended));
     unsent::discard(sent, limit.stop());
@@ -324,6 +338,11 @@ mod tests {
         goodput_mover::start(mover, config, socket.into(), gate, Arc::clone(stop)).unwrap()
     }
 
+    fn unobserved() -> OwnHost {
+        let load = HostLoad::begin(false, &goodput_kernel::Root::default());
+        OwnHost { end: EndName::Near, affinity: Affinity::free(String::new()), load }
+    }
+
     /// A sender that counts nothing goes on until it is stopped; the next sample is a day away.
     #[test]
     fn what_is_enough_is_reported_at_once() {
@@ -333,17 +352,9 @@ mod tests {
         let flows = vec![receiver(listener.accept().unwrap().0, &stop)];
         let cadence = Cadence::counting(Duration::from_secs(86_400), Some(5000));
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
-        let affinity = Affinity::free(String::new());
+        let host = unobserved();
         let thread = std::thread::spawn(move || {
-            watch(
-                flows,
-                Instant::now(),
-                cadence,
-                TimeLimit::none(),
-                EndName::Near,
-                &affinity,
-                &report,
-            );
+            watch(flows, Instant::now(), cadence, TimeLimit::none(), host, &report);
         });
         sender.write_all(&[0; 6000]).unwrap();
         let Some(FlowsEvent::Sample(sample)) = watched.blocking_recv() else { panic!("no sample") };
@@ -363,8 +374,7 @@ mod tests {
         let cadence = Cadence::counting(day, None);
         let limit = TimeLimit::new(Some(Duration::from_millis(20)), &stop, Duration::ZERO);
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
-        let affinity = Affinity::free(String::new());
-        watch(flows, Instant::now(), cadence, limit, EndName::Near, &affinity, &report);
+        watch(flows, Instant::now(), cadence, limit, unobserved(), &report);
         assert!(matches!(watched.blocking_recv(), Some(FlowsEvent::Limit)));
         assert!(matches!(watched.blocking_recv(), Some(FlowsEvent::Sample(_))), "the last");
     }

@@ -15,9 +15,10 @@ use tokio::sync::mpsc;
 use crate::error::EngineError;
 use crate::run::cadence::Cadence;
 use crate::run::flow_events::{Failure, FlowsEvent, TimeLimit};
+use crate::run::host_load::HostLoad;
 use crate::run::prepared::Prepared;
 use crate::run::rate_limits::RateLimits;
-use crate::run::sampler;
+use crate::run::sampler::{self, OwnHost};
 
 /// How long receivers keep reading after the senders were stopped. What is still on its way then is given up and shows
 /// as the difference between both ends' counts.
@@ -148,11 +149,12 @@ impl Traffic {
         // The receiver lives in `self`.
         let _ = self.report.send(first);
         let (report, began) = (self.report.clone(), Instant::now());
-        let (end, affinity) = (own.end, own.affinity.clone());
+        let load = HostLoad::begin(own.observes, &own.context.root);
+        let host = OwnHost { end: own.end, affinity: own.affinity.clone(), load };
         let limit = TimeLimit::new(longest, &self.stop, DRAIN_TIME);
         std::thread::Builder::new()
             .name("sampler".into())
-            .spawn(move || sampler::watch(flows, began, cadence, limit, end, &affinity, &report))
+            .spawn(move || sampler::watch(flows, began, cadence, limit, host, &report))
             .map_err(|cause| no_thread(&cause))
             .map_err(EngineError::io("watch the flows"))?;
         self.gate.open();

@@ -3,8 +3,8 @@
 use goodput_model::{Missing, Snapshot};
 
 use super::Source;
-use crate::Context;
 use crate::parse::stat::{self, CpuTicks};
+use crate::{Context, Root};
 
 const FILE: &str = "proc/stat";
 
@@ -35,8 +35,26 @@ impl Source for Cpu {
     }
 }
 
-fn put(snapshot: &mut Snapshot, prefix: &str, ticks: &CpuTicks) {
+/// What all CPUs of this host have done since boot: time that they were not idle, and of this the time in soft interrupts
+/// and the time that the hypervisor took, microseconds each, summed over the CPUs.
+///
+/// # Errors
+/// When /proc/stat can't be read.
+pub fn host_busy(root: &Root) -> Result<[u64; 3], Missing> {
+    let CpuTicks { user, nice, system, irq, softirq, steal, .. } =
+        stat::parse(&root.read(FILE)?)?.total;
+    let parts = [user, nice, system, irq, softirq, steal];
+    let busy = parts.into_iter().fold(0, u64::saturating_add);
+    Ok([busy, softirq, steal].map(microseconds))
+}
+
+/// Clock ticks as a time.
+fn microseconds(ticks: u64) -> u64 {
     let per_second = u128::from(rustix::param::clock_ticks_per_second().max(1));
+    u64::try_from(u128::from(ticks) * 1_000_000 / per_second).unwrap_or(u64::MAX)
+}
+
+fn put(snapshot: &mut Snapshot, prefix: &str, ticks: &CpuTicks) {
     let uses = [
         ("user", ticks.user),
         ("nice", ticks.nice),
@@ -48,7 +66,24 @@ fn put(snapshot: &mut Snapshot, prefix: &str, ticks: &CpuTicks) {
         ("steal", ticks.steal),
     ];
     for (name, ticks) in uses {
-        let us = u128::from(ticks) * 1_000_000 / per_second;
-        snapshot.put(format!("{prefix}.{name}_us"), u64::try_from(us).unwrap_or(u64::MAX));
+        snapshot.put(format!("{prefix}.{name}_us"), microseconds(ticks));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_busy_with_all_but_idling_and_waiting_for_disks() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("proc")).unwrap();
+        let line = "1 2 4 1000 5000 8 16 32 0 0";
+        let text = format!("cpu  {line}\ncpu0 {line}\nctxt 1\n");
+        std::fs::write(folder.path().join(FILE), text).unwrap();
+        let root = Root::at(folder.path());
+        assert_eq!(host_busy(&root), Ok([63, 16, 32].map(microseconds)));
+        let nothing = tempfile::tempdir().unwrap();
+        assert!(host_busy(&Root::at(nothing.path())).is_err());
     }
 }

@@ -41,6 +41,8 @@ mod steering;
 mod sysctl;
 mod wireless;
 
+pub use cpu::host_busy;
+
 use goodput_model::{Missing, Snapshot};
 
 use crate::Context;

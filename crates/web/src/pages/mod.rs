@@ -10,6 +10,7 @@ mod matrix;
 mod path;
 mod result;
 mod settings;
+mod start;
 mod tests;
 
 use std::sync::Arc;
@@ -62,7 +63,7 @@ pub const ALL: &[Page] = &[
     changes::TAKE_BACK,
     changes::REMOVE_SAVED,
     tests::PAGE,
-    tests::START,
+    start::START,
     tests::RUN,
     tests::EVENTS,
     tests::STOP,

@@ -1,15 +1,17 @@
 //! Runs of other programs on this host, which pages follow.
 
+use goodput_model::{BitRate, Event, Known, Trial};
 use goodput_web::Running;
 use hyper::StatusCode;
 
 use super::{Fixture, HOSTILE};
 
+/// The first interval of a run.
+pub const INTERVAL: &str = r#"{"event":"interval","sender":"near","from_s":0,"to_s":2,"received_bytes":250000000,"goodput_bits_per_s":1e9}"#;
+
 /// A test and a comparison go on for as long as the program runs, a test has ended in the meantime.
 pub fn running() -> Vec<Running> {
-    let interval =
-        r#"{"event":"interval","sender":"near","from_s":0,"to_s":2,"goodput_bits_per_s":1e9}"#;
-    let first = std::iter::once(interval.to_owned());
+    let first = std::iter::once(INTERVAL.to_owned());
     let endless = || {
         std::iter::from_fn(|| {
             loop {
@@ -17,12 +19,11 @@ pub fn running() -> Vec<Running> {
             }
         })
     };
-    let runs = [
-        format!(
-            r#"{{"event":"trial-ended","values":["{HOSTILE}"],"trial":{{"arm":0,"goodput_bits_per_s":1e9}}}}"#
-        ),
-        format!(r#"{{"event":"trial-began","values":["{HOSTILE}"]}}"#),
-    ];
+    let trial = Box::new(Trial::new(1, 0, Known::Value(BitRate(1e9))));
+    let values = || vec![HOSTILE.into()];
+    let runs =
+        [Event::TrialEnded { values: values(), trial }, Event::TrialBegan { values: values() }];
+    let runs = runs.map(|event| serde_json::to_string(&event).expect("it is JSON"));
     let running = |id: &str, events| {
         let [command, target] = [HOSTILE; 2].map(String::from);
         let started = "2026-01-01T00:00:00Z".into();

@@ -18,6 +18,7 @@ use crate::interrupt::Interrupt;
 use crate::result::intervals::{Counts, IntervalMaker};
 use crate::result::measurement::Measurement;
 use crate::result::window::measure;
+use crate::run::host_load::HostLoad;
 use crate::run::observe::observe;
 use crate::threads::blocking;
 
@@ -42,6 +43,7 @@ pub struct TransferWatch {
 struct Observers {
     looker: Observer,
     program: Program,
+    load: HostLoad,
     began: Instant,
 }
 
@@ -51,6 +53,7 @@ impl Observers {
         let look = self.looker.look(|| began.elapsed().as_secs_f64());
         if let Ok(Some(_)) = look {
             self.program.look();
+            self.load.look(began.elapsed().as_secs_f64());
         }
         (self, look)
     }
@@ -62,7 +65,8 @@ impl TransferWatch {
         let maker =
             IntervalMaker::new(sender(found.chosen.role), Counts::Received, plan.interval_s);
         let looker = Observer::new(found.chosen);
-        let eyes = Observers { looker, program: found.program, began: Instant::now() };
+        let load = HostLoad::begin(true, &context.root);
+        let eyes = Observers { looker, program: found.program, load, began: Instant::now() };
         Self {
             plan,
             context,
@@ -83,6 +87,7 @@ impl TransferWatch {
     ) -> Result<Measurement, EngineError> {
         let before = observe(true, self.context.clone()).await?;
         self.eyes.began = Instant::now();
+        self.eyes.load = HostLoad::begin(true, &self.context.root);
         listener(Event::Began);
         let mut ticks = interval(SAMPLE_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -169,8 +174,11 @@ impl TransferWatch {
         }
         self.eyes.program.enter(&mut self.samples);
         self.eyes.program.note(&mut after);
+        let at_s = self.eyes.began.elapsed().as_secs_f64();
+        let host_cpu = self.eyes.load.end(at_s);
+        let samples = self.samples;
         let near =
-            End { before, after, samples: self.samples, ..End::unobserved(goodput_kernel::host()) };
+            End { before, after, samples, host_cpu, ..End::unobserved(goodput_kernel::host()) };
         Ok(Measurement {
             plan: self.plan,
             near: near.into(),

@@ -5,11 +5,14 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use goodput_fleet::Surveyed;
-use goodput_model::{CheckReport, EndName, Record, SettingRef};
+use goodput_model::{CheckReport, Direction, EndName, Record, SettingRef};
 use goodput_settings::{ChangeKind, Forget, GuardProgram, Patience, Scope, Setting, Standing};
 use goodput_store::{Store, StoreError};
-use goodput_web::{LoggedChange, MeshAsked, PathChange, Program, Running, SettingLine};
+use goodput_web::{
+    LoggedChange, MeasureAsked, Measures, MeshAsked, PathChange, Program, Running, SettingLine,
+};
 
+use crate::args::{Cli, refused};
 use crate::commands::fleet::{Asked, Memory, survey};
 use crate::commands::{measured, path_changes, saved};
 use crate::data_dirs;
@@ -124,16 +127,18 @@ impl Program for ThisHost {
         report::result::on_page(record)
     }
 
-    fn test(&self, target: &str, seconds: u32, reverse: bool) -> Command {
+    fn measurement(&self, asked: &MeasureAsked) -> Result<Command, String> {
+        if asked.what != Measures::Compare && !asked.settings.is_empty() {
+            return Err("only a comparison takes a setting; choose the comparison".into());
+        }
+        let words = words(asked);
+        let typed = ["goodput"].into_iter().chain(words.iter().map(String::as_str));
+        Cli::from_words(typed.map(Into::into)).map_err(|why| refused::in_words(&why))?;
         // The program as it was started, also if its file has been replaced since.
         let mut command = Command::new("/proc/self/exe");
-        command.args(["test", "--json-stream", "--end-with-input", "--time", &seconds.to_string()]);
-        if reverse {
-            command.arg("--reverse");
-        }
-        command.args(["--", target]);
+        command.args(words).env("GOODPUT_STATE_DIR", &self.state_dir);
         data_dirs::pass_history_on(&mut command);
-        command
+        Ok(command)
     }
 
     fn running(&self) -> Vec<Running> {
@@ -147,6 +152,31 @@ impl Program for ThisHost {
     fn cause(&self, rule: &str) -> Option<&'static str> {
         goodput_diagnose::rules::find(rule).map(|rule| rule.title)
     }
+}
+
+/// The command line that measures what is asked for. Values stay with their options, so that none is read as another one.
+fn words(asked: &MeasureAsked) -> Vec<String> {
+    let mut words: Vec<String> =
+        [asked.what.command(), "--json-stream", "--end-with-input"].map(Into::into).into();
+    let flags = [
+        ("--reverse", asked.direction == Direction::Reverse),
+        ("--both", asked.direction == Direction::Both),
+        ("--udp", asked.udp),
+    ];
+    words.extend(flags.iter().filter(|(_, is_set)| *is_set).map(|(flag, _)| (*flag).into()));
+    let values = [
+        ("time", &asked.time),
+        ("flows", &asked.flows),
+        ("rate", &asked.rate),
+        ("congestion", &asked.congestion),
+        ("server-key", &asked.server_key),
+    ];
+    let given = values.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    words.extend(given.map(|(name, value)| format!("--{name}={value}")));
+    words.push("--".into());
+    words.push(asked.target.clone());
+    words.extend(asked.settings.iter().cloned());
+    words
 }
 
 /// The setting wherever this host has it.
@@ -190,5 +220,65 @@ fn shown(change: goodput_settings::LoggedChange) -> LoggedChange {
         run: change.run.unwrap_or_default(),
         place: change.netns.map(namespace).unwrap_or_default(),
         host: change.host.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(what: Measures) -> MeasureAsked {
+        MeasureAsked {
+            what,
+            target: "-nas".into(),
+            settings: Vec::new(),
+            time: None,
+            direction: Direction::Send,
+            flows: None,
+            udp: false,
+            rate: None,
+            congestion: None,
+            server_key: None,
+        }
+    }
+
+    fn refused(asked: &MeasureAsked) -> String {
+        let host = ThisHost { state_dir: "/none".into(), mesh: None, memory: Mutex::default() };
+        host.measurement(asked).map(|_| ()).unwrap_err()
+    }
+
+    #[test]
+    fn what_a_form_asks_for_is_a_command_line_in_which_no_value_is_an_option() {
+        let full = MeasureAsked {
+            settings: vec!["chunk=4K,8K".into()],
+            time: Some("2s".into()),
+            direction: Direction::Both,
+            flows: Some("4".into()),
+            udp: true,
+            rate: Some("100mbit".into()),
+            congestion: Some("--keep".into()),
+            ..asked(Measures::Compare)
+        };
+        assert_eq!(
+            words(&full).join(" "),
+            "compare --json-stream --end-with-input --both --udp --time=2s --flows=4 --rate=100mbit \
+             --congestion=--keep -- -nas chunk=4K,8K"
+        );
+        let host = ThisHost { state_dir: "/none".into(), mesh: None, memory: Mutex::default() };
+        for asked in [full, asked(Measures::Test), asked(Measures::Tune)] {
+            assert!(host.measurement(&asked).is_ok(), "{asked:?}");
+        }
+    }
+
+    #[test]
+    fn the_command_line_says_what_is_wrong() {
+        let time = |time: &str| MeasureAsked { time: Some(time.into()), ..asked(Measures::Test) };
+        assert!(refused(&time("soon")).starts_with("--time"), "{}", refused(&time("soon")));
+        let none = MeasureAsked { flows: Some("0".into()), ..asked(Measures::Tune) };
+        assert!(refused(&none).starts_with("--flows"), "{}", refused(&none));
+        assert!(refused(&asked(Measures::Compare)).contains("SETTING"), "no setting");
+        let settings = vec!["chunk=4K,8K".into()];
+        let test = MeasureAsked { settings, ..asked(Measures::Test) };
+        assert!(refused(&test).contains("only a comparison"), "{}", refused(&test));
     }
 }

@@ -105,7 +105,7 @@ fn a_test_ends_with_the_server_that_started_it_and_is_kept() {
     let (mut web, home) = (Web::start(&[]), Home::new());
     let server = Server::start(&home, &[]);
     let (cookie, form) = web.log_in();
-    let fields = format!("form={form}&target={}&seconds=60", server.address);
+    let fields = format!("form={form}&target={}&time=60", server.address);
     let started = web.post("/tests", &cookie, &fields);
     assert!(started.to_lowercase().contains("location: /tests/1"), "{started}");
     wait_for("an interval", || web.get("/tests/1").contains("<td>1.0 s</td>"));

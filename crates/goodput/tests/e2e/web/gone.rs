@@ -72,7 +72,7 @@ fn from_the_events_of_a_test() {
     let (web, home) = (Web::start(&[]), Home::new());
     let server = Server::start(&home, &[]);
     let (cookie, form) = web.log_in();
-    let fields = format!("form={form}&target={}&seconds=60", server.address);
+    let fields = format!("form={form}&target={}&time=60", server.address);
     web.post("/tests", &cookie, &fields);
     wait_for("an interval", || web.get("/tests/1").contains("<td>1.0 s</td>"));
     let before = open_files(&web);
@@ -100,7 +100,7 @@ fn after_it_has_started_a_test_and_before_it_has_sent_all_of_a_form() {
     let (web, home) = (Web::start(&[]), Home::new());
     let server = Server::start(&home, &[]);
     let (cookie, form) = web.log_in();
-    let fields = format!("form={form}&target={}&seconds=60", server.address);
+    let fields = format!("form={form}&target={}&time=60", server.address);
     let head = format!(
         "POST /tests HTTP/1.1\r\nHost: {}\r\nCookie: {cookie}\r\nSec-Fetch-Site: same-origin\r\n\
          Content-Length: {}\r\n\r\n",

@@ -182,7 +182,7 @@ fn start_and_follow(browser: &mut Browser, web: Web) {
     browser.visit(&format!("{}tests", web.url()));
     let target = json!(server.address);
     browser.evaluate(&format!("document.getElementById('target').value = {target}"));
-    browser.evaluate("document.getElementById('seconds').value = 2");
+    browser.evaluate("document.getElementById('time').value = 2");
     browser.leave_by("document.querySelector('form[action=\"/tests\"]').requestSubmit()");
     assert_eq!(browser.evaluate("location.pathname"), "/tests/1");
     browser
@@ -234,7 +234,7 @@ fn without_scripts_results_are_found_and_compared_and_a_test_is_started() {
     browser.visit(&format!("{}tests", web.url()));
     let target = json!(server.address);
     browser.evaluate(&format!("document.getElementById('target').value = {target}"));
-    browser.evaluate("document.getElementById('seconds').value = 1");
+    browser.evaluate("document.getElementById('time').value = 1");
     browser.leave_by("document.querySelector('form[action=\"/tests\"]').requestSubmit()");
     let page = format!("{}tests/1", web.url());
     let state = "document.getElementById('state').textContent";
