@@ -25,6 +25,8 @@ pub struct Host {
     pub(crate) access: Access,
     /// How long it took to log in and to ask the host who it is.
     pub(crate) opened_in: Duration,
+    /// The process there by which this run holds the host (`RemoteTurn`), if it does.
+    pub(crate) held_by: Option<u32>,
     login: Login,
 }
 
@@ -58,7 +60,8 @@ impl Host {
         let machine = Some(machine).filter(|machine| !machine.is_empty());
         let (address, access) = (address.clone(), access.clone());
         let opened_in = began.elapsed();
-        Ok(Self { session, system, identity, machine, address, access, opened_in, login })
+        let held_by = None;
+        Ok(Self { session, system, identity, machine, address, access, opened_in, held_by, login })
     }
 
     /// Another session at the same host.

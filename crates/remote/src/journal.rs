@@ -1,12 +1,12 @@
 //! The changes made at a host, on this host's disk, in case the host can't put them back.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use goodput_settings::{make_own_folder, seal, unseal};
+use goodput_settings::{LastLine, lines, make_own_folder, mend_end, seal, unseal};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
@@ -84,12 +84,13 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Reads a journal. A last line without its end was interrupted before its change was made. The first line was whole
-    /// before the journal got its name: a journal without it is damaged.
+    /// Reads a journal. The beginning of a line at its end was interrupted before its change was made. The first line was
+    /// whole before the journal got its name: a journal without it is damaged.
     fn parse(bytes: &[u8]) -> Self {
         let mut contents = Self::default();
-        let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
-        for (index, line) in bytes[..end].split(|byte| *byte == b'\n').enumerate() {
+        let (whole, rest) = lines(bytes);
+        let last = matches!(LastLine::of(rest), LastLine::Unbroken | LastLine::Damaged);
+        for (index, line) in whole.chain(last.then_some(rest)).enumerate() {
             match unseal(line) {
                 Some(line) => contents.add(line),
                 None => contents.unreadable.push(index + 1),
@@ -129,18 +130,32 @@ impl Contents {
         }
     }
 
-    /// Why nothing can be put back by this journal, if so.
+    /// Why nothing is put back by this journal unless a person asks for that, if so.
     pub(crate) fn problem(&self) -> Option<String> {
-        let advice = "put back by hand what it names, then remove it";
+        self.foreign().or_else(|| self.damage())
+    }
+
+    /// Why this goodput can't use the journal at all, if so.
+    pub(crate) fn foreign(&self) -> Option<String> {
+        let foreign = self.owner.as_ref().filter(|owner| !KNOWN_FORMATS.contains(&owner.format));
+        foreign
+            .map(|owner| format!("its format is {}; use the version that wrote it", owner.format))
+    }
+
+    /// How the journal is damaged, and what a person can do, if it is.
+    fn damage(&self) -> Option<String> {
+        let undo = "`goodput settings undo --damaged`";
         match (&self.owner, self.unreadable.first()) {
-            (Some(owner), _) if !KNOWN_FORMATS.contains(&owner.format) => {
-                Some(format!("its format is {}; use the version that wrote it", owner.format))
-            }
-            (_, Some(line)) => Some(format!("its line {line} is not valid; {advice}")),
-            (None, None) if !self.entries.is_empty() => {
-                Some(format!("its first line is not valid; {advice}"))
-            }
-            _ => None,
+            (Some(_), None) => None,
+            (None, None) if self.entries.is_empty() => None,
+            (Some(_), Some(line)) => Some(format!(
+                "it is damaged: line {line} is not valid; nothing was changed; {undo} puts back what its other lines \
+                 say, and sets it aside"
+            )),
+            (None, _) => Some(format!(
+                "it is damaged: its first line is not valid; nothing was changed; put back by hand what it names, \
+                 then {undo} sets it aside"
+            )),
         }
     }
 }
@@ -150,6 +165,9 @@ impl Contents {
 pub(crate) struct Journal {
     file: File,
     path: PathBuf,
+    end: LastLine,
+    /// Whether a line can't be read.
+    damaged: bool,
 }
 
 impl Journal {
@@ -185,7 +203,7 @@ impl Journal {
         options.read(true).append(true).create_new(true).mode(0o600);
         let file = options.open(unnamed)?;
         flock(&file, FlockOperation::LockExclusive)?;
-        Ok(Self { file, path })
+        Ok(Self { file, path, end: LastLine::Ended, damaged: false })
     }
 
     /// Adds a line, which is on disk when this returns.
@@ -209,9 +227,31 @@ impl Journal {
         &self.path
     }
 
-    /// Removes the journal: nothing is left to put back.
+    /// What its end was when it was opened.
+    pub(crate) fn end(&self) -> LastLine {
+        self.end
+    }
+
+    /// Where a damaged journal is once it is closed. `None`: it is whole, or not closed.
+    pub(crate) fn set_aside(&self) -> Option<PathBuf> {
+        let aside = self.aside();
+        (self.damaged && !self.path.exists() && aside.exists()).then_some(aside)
+    }
+
+    /// A name at which nobody looks for a journal.
+    fn aside(&self) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(".damaged");
+        name.into()
+    }
+
+    /// Removes the journal: nothing is left to put back. A damaged one is set aside.
     pub(crate) fn close(&self) -> Result<(), RemoteError> {
-        match fs::remove_file(&self.path) {
+        let closed = match self.damaged {
+            true => fs::rename(&self.path, self.aside()),
+            false => fs::remove_file(&self.path),
+        };
+        match closed {
             Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
                 Err(RemoteError::Journal { path: self.path.clone(), cause })
             }
@@ -263,13 +303,16 @@ fn open(path: &Path) -> io::Result<Option<Found>> {
         Err(rustix::io::Errno::WOULDBLOCK) => false,
         other => other.map(|()| true)?,
     };
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
     if file.metadata()?.nlink() == 0 {
         return Ok(None);
     }
+    let end = if free { mend_end(&mut file)? } else { LastLine::Ended };
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
     let contents = Contents::parse(&bytes);
-    let journal = free.then(|| Journal { file, path: path.into() });
+    let damaged = contents.damage().is_some();
+    let journal = free.then(|| Journal { file, path: path.into(), end, damaged });
     Ok(Some(Found { path: path.into(), contents, journal }))
 }
 
@@ -335,12 +378,14 @@ mod tests {
         assert!(
             Contents::parse(format!("{line}\nx\n").as_bytes()).problem().unwrap().contains("2")
         );
+        let overwritten = format!("{line}\n{line}x");
+        assert!(Contents::parse(overwritten.as_bytes()).problem().unwrap().contains("line 2"));
         let newer = line.replace("\"format\":2", "\"format\":3") + "\n";
         assert!(Contents::parse(newer.as_bytes()).problem().unwrap().contains("format is 3"));
         let older = line.replace("\"format\":2", "\"format\":1").replace(",\"machine\":\"m\"", "");
         assert_eq!(Contents::parse((older + "\n").as_bytes()).problem(), None);
         for damaged in [&b""[..], b"\n", &[0; 300], &line.as_bytes()[..60]] {
-            assert!(Contents::parse(damaged).problem().unwrap().contains("line 1"));
+            assert!(Contents::parse(damaged).problem().unwrap().contains("first line"));
         }
     }
 

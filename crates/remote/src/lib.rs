@@ -30,6 +30,7 @@ mod shell;
 mod ssh;
 mod system;
 pub mod systems;
+mod turn;
 mod undo;
 
 pub use address::{Address, BadAddress};
@@ -46,4 +47,5 @@ pub use saved::{Removed, SavedThere};
 pub use shell::{Output, Shell};
 pub use ssh::{Access, Session};
 pub use system::{Listed, Process, System, Watch};
+pub use turn::RemoteTurn;
 pub use undo::{RemoteReport, undo};

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use goodput_settings::{ChangeKind, Outcome, RestoreReport, Restored, log_change_at};
+use goodput_settings::{
+    ChangeKind, Forget, Outcome, RestoreReport, Restored, UndoRequest, log_change_at,
+};
 
 use crate::entry::{Cell, Entry};
 use crate::error::RemoteError;
@@ -72,11 +74,11 @@ fn is_settled(restored: &Restored) -> bool {
 }
 
 /// Puts back what dead runs left changed at hosts, with one report for each run that changed something. Changes
-/// of live runs are left alone and reported. With `forget`, changes that can't be put back are given up: the host can't
-/// be reached, is another machine now, or refuses.
-pub fn undo(state_dir: &Path, forget: bool) -> Vec<RemoteReport> {
+/// of live runs are left alone and reported. With [`Forget::Unseen`], changes that can't be put back are given up: the
+/// host can't be reached, is another machine now, or refuses.
+pub fn undo(state_dir: &Path, request: UndoRequest) -> Vec<RemoteReport> {
     let settled = all(state_dir).map(|found| match found {
-        Ok(found) => settle(found, forget),
+        Ok(found) => settle(found, request),
         Err((path, error)) => report(UNKNOWN, path, Vec::new(), Some(error.to_string())),
     });
     settled.filter(|found| !is_silent(found)).collect()
@@ -135,7 +137,8 @@ fn relation(owner: &Owner, host: &Host) -> Relation {
 }
 
 fn is_silent(found: &RemoteReport) -> bool {
-    found.report.entries.is_empty() && found.report.problem.is_none()
+    let RestoreReport { entries, problem, notes, .. } = &found.report;
+    entries.is_empty() && problem.is_none() && notes.is_empty()
 }
 
 fn report(
@@ -144,11 +147,15 @@ fn report(
     entries: Vec<Restored>,
     problem: Option<String>,
 ) -> RemoteReport {
-    RemoteReport { host: host.into(), report: RestoreReport { journal, entries, problem } }
+    let report = RestoreReport { entries, problem, ..RestoreReport::empty(journal) };
+    RemoteReport { host: host.into(), report }
 }
 
-/// What is known about a journal without its host: a live run holds it, it is damaged, or nothing is left to do.
-fn without_host(found: Found) -> Result<(Journal, Contents), RemoteReport> {
+/// What is known about a journal without its host: a live run holds it, it may not be used, or nothing is left to do.
+fn without_host(
+    found: Found,
+    request: UndoRequest,
+) -> Result<(Journal, Contents, Owner), RemoteReport> {
     let Found { path, contents, journal } = found;
     let owner = contents.owner.as_ref();
     let host = owner.map_or(UNKNOWN, |owner| &owner.host);
@@ -157,38 +164,49 @@ fn without_host(found: Found) -> Result<(Journal, Contents), RemoteReport> {
         let entries = outcomes(&contents.entries, |_| Outcome::InUse { pid });
         return Err(report(host, path, entries, None));
     };
-    if let Some(problem) = contents.problem() {
-        return Err(report(host, path, Vec::new(), Some(problem)));
+    let usable = contents.foreign().is_none() && request.use_damaged;
+    if let Some(problem) = contents.problem().filter(|_| !usable) {
+        return Err(report(host, path, untouched(&contents.entries), Some(problem)));
     }
-    if contents.entries.is_empty() {
-        return Err(close(host, &journal, Vec::new()));
+    match contents.owner.clone() {
+        Some(owner) if !contents.entries.is_empty() => Ok((journal, contents, owner)),
+        Some(_) => Err(close(host, &journal, Vec::new())),
+        // It is unknown at which host they are.
+        None => Err(close(host, &journal, untouched(&contents.entries))),
     }
-    Ok((journal, contents))
+}
+
+fn untouched(entries: &[Entry]) -> Vec<Restored> {
+    outcomes(entries, |Entry { main, .. }| Outcome::Untouched {
+        original: main.original.clone(),
+        ours: main.made.clone().unwrap_or_default(),
+    })
 }
 
 /// Settles a journal by logging in to its host.
-fn settle(found: Found, forget: bool) -> RemoteReport {
-    let (mut journal, contents) = match without_host(found) {
+fn settle(found: Found, request: UndoRequest) -> RemoteReport {
+    let (mut journal, contents, owner) = match without_host(found, request) {
         Ok(found) => found,
         Err(report) => return report,
     };
-    let Some(owner) = &contents.owner else { return close(UNKNOWN, &journal, Vec::new()) };
-    let entries = match reach(owner) {
-        Ok(mut host) => put_all_back(&mut host, owner, &contents.entries),
+    let entries = match reach(&owner) {
+        Ok(mut host) => put_all_back(&mut host, &owner, &contents.entries),
         Err(error) => outcomes(&contents.entries, |_| Outcome::Failed(error.to_string())),
     };
-    let entries = if forget { entries.into_iter().map(forgotten).collect() } else { entries };
+    let entries = match request.forget {
+        Forget::Unseen => entries.into_iter().map(forgotten).collect(),
+        Forget::Nothing | Forget::Gone => entries,
+    };
     finish(&owner.host, &mut journal, &contents, entries)
 }
 
 /// Settles a journal at its host.
 fn settle_at(found: Found, host: &mut Host) -> RemoteReport {
-    let (mut journal, contents) = match without_host(found) {
+    let (mut journal, contents, owner) = match without_host(found, UndoRequest::default()) {
         Ok(found) => found,
         Err(report) => return report,
     };
-    let Some(owner) = &contents.owner else { return close(UNKNOWN, &journal, Vec::new()) };
-    let entries = put_all_back(host, owner, &contents.entries);
+    let entries = put_all_back(host, &owner, &contents.entries);
     finish(&owner.host, &mut journal, &contents, entries)
 }
 
@@ -256,11 +274,13 @@ pub(crate) fn await_dead_man(host: &mut Host, pid: u32) -> Result<(), RemoteErro
     Ok(())
 }
 
-/// Refuses a host that another goodput is changing, from here, from elsewhere or on that host.
+/// Refuses a host that another goodput is changing, from here, from elsewhere or on that host. `own` is the dead-man of
+/// these changes.
 pub(crate) fn refuse_others(host: &mut Host, own: u32) -> Result<(), RemoteError> {
     let mut others = host.system.processes(&mut host.session, MARK)?;
     others.extend(host.system.processes(&mut host.session, LOCAL_GUARD)?);
-    match others.into_iter().find(|process| process.trusted && process.pid != own) {
+    let is_ours = |pid| pid == own || host.held_by == Some(pid);
+    match others.into_iter().find(|process| process.trusted && !is_ours(process.pid)) {
         Some(Process { pid, .. }) => Err(busy(host, pid)),
         None => Ok(()),
     }
@@ -307,10 +327,19 @@ pub(crate) fn finish(
             problem = problem.or(noted.err().map(|error| error.to_string()));
         }
     }
-    report(host, journal.path().into(), entries, problem)
+    noted(report(host, journal.path().into(), entries, problem), journal)
 }
 
 fn close(host: &str, journal: &Journal, entries: Vec<Restored>) -> RemoteReport {
     let problem = journal.close().err().map(|error| error.to_string());
-    report(host, journal.path().into(), entries, problem)
+    noted(report(host, journal.path().into(), entries, problem), journal)
+}
+
+/// With what else a person should know about the journal.
+fn noted(mut report: RemoteReport, journal: &Journal) -> RemoteReport {
+    let torn = journal.end().note().map(String::from);
+    let aside = journal.set_aside();
+    let aside = aside.map(|path| format!("it is damaged, and set aside as {}", path.display()));
+    report.report.notes.extend(torn.into_iter().chain(aside));
+    report
 }

@@ -10,7 +10,9 @@ use crate::journal::{Contents, Entry, JournalFile, open_one};
 use crate::life;
 use crate::lookup::machine;
 use crate::place::Place;
-use crate::restore::{self, Forget, Outcome, RestoreReport, Restored};
+use crate::leftover;
+use crate::restore::{self, Outcome, RestoreReport, Restored};
+use crate::settle::{self, UndoRequest};
 
 /// Longest time that a guard may take: a device that resets needs seconds to come back.
 const GUARD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -91,7 +93,7 @@ impl Patience {
 /// outcome. `None`: the journal was empty.
 pub(crate) fn settle(
     path: &Path,
-    forget: Forget,
+    request: UndoRequest,
     patience: &mut Patience,
 ) -> Option<RestoreReport> {
     let mut first: Option<Contents> = None;
@@ -101,14 +103,14 @@ pub(crate) fn settle(
             Ok(Some((contents, false))) => {
                 first.get_or_insert(contents);
                 match open_one(path) {
-                    Ok(Some(journal)) => return Some(restore::settle(journal, forget)),
+                    Ok(Some(journal)) => return Some(settle::settle(journal, request)),
                     Ok(None) => {}
                     Err(cause) => return Some(RestoreReport::unopened(path.into(), &cause)),
                 }
             }
             Ok(Some((contents, true))) => {
                 if let Some(pid) = live_owner(&contents) {
-                    return Some(report(path, &contents, |_| Outcome::InUse { pid }));
+                    return Some(in_use(path, &contents, pid));
                 }
                 // Later its guard has removed some of it.
                 first.get_or_insert(contents);
@@ -126,6 +128,16 @@ pub(crate) fn settle(
 fn live_owner(contents: &Contents) -> Option<u32> {
     let pid = contents.owner.as_ref().map(|owner| owner.pid);
     pid.filter(|pid| life::runs(*pid))
+}
+
+/// What a live run has changed, here and in other network namespaces.
+fn in_use(path: &Path, contents: &Contents, pid: u32) -> RestoreReport {
+    let here = Place::here().ok();
+    let elsewhere = here.map(|here| leftover::elsewhere(contents, &here)).unwrap_or_default();
+    report(path, contents, |entry| match elsewhere.contains(&entry.setting) {
+        true => Outcome::InUseElsewhere { pid },
+        false => Outcome::InUse { pid },
+    })
 }
 
 /// What a guard has done with a journal that it has closed.
@@ -155,5 +167,5 @@ fn report(path: &Path, contents: &Contents, outcome: impl Fn(&Entry) -> Outcome)
     let entries = entries
         .map(|entry| Restored { setting: entry.setting.clone(), outcome: outcome(entry) })
         .collect();
-    RestoreReport { journal: path.into(), entries, problem: None }
+    RestoreReport { entries, ..RestoreReport::empty(path.into()) }
 }

@@ -7,9 +7,9 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use crate::journal::{self, Asker, Durable, JournalFile, Line};
 use crate::life::{self, Life};
 use crate::place::Place;
-use crate::restore::settle;
+use crate::settle::{UndoRequest, settle};
 use crate::testing::{Scene, guard, wait_for, when_waiting};
-use crate::{Changes, Forget, Outcome, Patience, SettingError, leftovers, undo, undo_and_forget};
+use crate::{Changes, Forget, Outcome, Patience, SettingError, leftovers, undo, undo_as_asked};
 
 fn pid(text: &str) -> Pid {
     Pid::from_raw(text.parse().unwrap()).unwrap()
@@ -166,7 +166,7 @@ fn undo_waits_for_a_guard_at_work() {
     let scene = Scene::new();
     let path = leave_dead_journal(&scene, &Place::here().unwrap());
     let guard = JournalFile::take_over(&path).unwrap().unwrap();
-    when_waiting(move || assert!(settle(guard, Forget::Nothing).is_clean()));
+    when_waiting(move || assert!(settle(guard, UndoRequest::default()).is_clean()));
     let reports = undo(&scene.state_dir()).unwrap();
     assert_eq!(reports[0].entries[0].outcome, Outcome::ByGuard { to: "a".into() });
     assert!(reports[0].is_clean() && scene.journals().is_empty());
@@ -201,7 +201,7 @@ fn a_new_run_waits_for_no_guard_and_says_at_once_what_is_held() {
     assert_eq!(scene.value(), "b");
 
     // A person can wait.
-    when_waiting(move || assert!(settle(guard_of_it, Forget::Nothing).is_clean()));
+    when_waiting(move || assert!(settle(guard_of_it, UndoRequest::default()).is_clean()));
     assert!(undo(&scene.state_dir()).unwrap()[0].is_clean());
     assert_eq!(scene.value(), "a");
 }
@@ -211,7 +211,7 @@ fn when_patience_is_spent_the_journal_is_held() {
     let scene = Scene::new();
     let path = leave_dead_journal(&scene, &Place::here().unwrap());
     let _guard = JournalFile::take_over(&path).unwrap().unwrap();
-    let report = crate::held::settle(&path, Forget::Nothing, &mut { Patience::NONE }).unwrap();
+    let report = crate::held::settle(&path, UndoRequest::default(), &mut { Patience::NONE }).unwrap();
     assert_eq!(report.entries[0].outcome, Outcome::Held);
     assert!(!report.is_clean() && report.is_held() && !report.is_in_use());
     let said = report.to_string();
@@ -228,10 +228,10 @@ fn a_long_wait_is_reported_with_what_is_waited_for() {
     let waiting = std::thread::spawn({
         let state = scene.state_dir();
         let notify = |awaited: &crate::Awaited| NOTICES.lock().unwrap().push(awaited.to_string());
-        move || undo_and_forget(&state, Forget::Nothing, Patience::for_a_guard(notify)).unwrap()
+        move || undo_as_asked(&state, UndoRequest::default(), Patience::for_a_guard(notify)).unwrap()
     });
     crate::testing::wait_for("the word", || !NOTICES.lock().unwrap().is_empty());
-    assert!(settle(guard_of_it, Forget::Nothing).is_clean());
+    assert!(settle(guard_of_it, UndoRequest::default()).is_clean());
     assert!(waiting.join().unwrap()[0].is_clean());
     let notices = NOTICES.lock().unwrap();
     let [said] = &notices[..] else { panic!("{notices:?}") };
@@ -259,7 +259,8 @@ fn undo_forgetting(
     scene: &Scene,
     forget: Forget,
 ) -> Result<Vec<crate::RestoreReport>, SettingError> {
-    undo_and_forget(&scene.state_dir(), forget, Patience::for_a_guard(|_| {}))
+    let request = UndoRequest { forget, ..UndoRequest::default() };
+    undo_as_asked(&scene.state_dir(), request, Patience::for_a_guard(|_| {}))
 }
 
 /// Leaves a journal of a run at `place`.

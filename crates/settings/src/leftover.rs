@@ -14,7 +14,7 @@ use crate::place::Place;
 pub struct Leftover {
     /// Where the journal is.
     pub journal: PathBuf,
-    /// The settings that it would put back; empty if it can't be read.
+    /// The settings that it would put back, as far as it can be read.
     pub settings: Vec<SettingRef>,
     /// Where they can be put back.
     pub place: Whereabouts,
@@ -73,7 +73,7 @@ impl std::fmt::Display for Leftover {
             ),
             Whereabouts::Damaged => write!(
                 f,
-                ", and its journal {} is damaged; put back by hand what it names, then remove it",
+                ", and its journal {} is damaged; `{undo}` shows what is known of it, and changes nothing",
                 self.journal.display()
             ),
         }
@@ -100,23 +100,19 @@ pub fn leftovers(state_dir: &Path) -> Vec<Leftover> {
 
 /// The settings that a journal would put back, by place.
 fn of(contents: &Contents, here: &Place) -> Vec<(Vec<SettingRef>, Whereabouts)> {
-    let Some(owner) = &contents.owner else {
-        // A first line that was cut short comes before any change.
-        let is_empty = contents.entries.is_empty() && contents.unreadable.is_empty();
-        return if is_empty { Vec::new() } else { vec![(Vec::new(), Whereabouts::Damaged)] };
-    };
-    if !owner.place.same_boot(here) && contents.unreadable.is_empty() {
-        return Vec::new();
-    }
-    let elsewhere = elsewhere(contents, here);
     let all = contents.entries.iter().map(|entry| entry.setting.clone());
+    let owner = match &contents.owner {
+        // A reboot has undone what damaged lines say, too.
+        Some(owner) if !owner.place.same_boot(here) => return Vec::new(),
+        Some(owner) if contents.damage().is_none() => owner,
+        None if contents.damage().is_none() => return Vec::new(),
+        _ => return vec![(all.collect(), Whereabouts::Damaged)],
+    };
+    let elsewhere = elsewhere(contents, here);
     let ours: Vec<_> = all.filter(|setting| !elsewhere.contains(setting)).collect();
     let mut left = Vec::new();
-    // The readable part of a damaged journal is put back first.
-    match (ours.is_empty(), contents.unreadable.is_empty()) {
-        (false, _) => left.push((ours, Whereabouts::Here)),
-        (true, false) => left.push((ours, Whereabouts::Damaged)),
-        (true, true) => {}
+    if !ours.is_empty() {
+        left.push((ours, Whereabouts::Here));
     }
     if !elsewhere.is_empty() {
         left.push((elsewhere, whereabouts(&owner.place)));

@@ -37,6 +37,7 @@ pub mod rules;
 mod saved;
 mod scope;
 mod setting;
+mod settle;
 pub mod settings;
 mod side_effects;
 mod standing;
@@ -64,7 +65,7 @@ pub use error::SettingError;
 pub use footprint::Footprint;
 pub use guard::{GuardProgram, guard_main};
 pub use held::{Awaited, Patience};
-pub use journal::{Asker, make_own_folder, seal, unseal};
+pub use journal::{Asker, LastLine, lines, make_own_folder, mend_end, seal, unseal};
 pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use live::changes_live_flows;
 pub use log::{
@@ -83,7 +84,8 @@ pub use saved::{
     SaveError, SavedFile, check_savable, check_would_save, contents as saved_text, is_of_mount,
     keeping, of_mount, remove_saved, save, saved, would_save,
 };
+pub use settle::UndoRequest;
 pub use setting::{Assignment, Backend, Machine, Scope, Setting, Unit};
 pub use standing::{Standing, standing};
 pub use turn::Turn;
-pub use undo::{settle_before, undo, undo_and_forget};
+pub use undo::{settle_before, undo, undo_as_asked};

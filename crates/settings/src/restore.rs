@@ -23,14 +23,17 @@ pub struct RestoreReport {
     pub journal: PathBuf,
     /// Every changed setting, the last change first.
     pub entries: Vec<Restored>,
-    /// Why the journal itself could not be read or removed, if so.
+    /// Why the journal itself could not be used or removed, if so.
     pub problem: Option<String>,
+    /// What else a person should know about the journal.
+    pub notes: Vec<String>,
 }
 
 /// Which changes of other network namespaces are given up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Forget {
     /// None.
+    #[default]
     Nothing,
     /// Those of namespaces that are certainly gone.
     Gone,
@@ -77,6 +80,11 @@ pub enum Outcome {
         /// The process of that run.
         pid: u32,
     },
+    /// The same in another network namespace: nothing of it is in this one.
+    InUseElsewhere {
+        /// The process of that run.
+        pid: u32,
+    },
     /// The dead run's guard, or a run that can't be seen from here, is still working on it; left
     /// alone.
     Held,
@@ -89,14 +97,31 @@ pub enum Outcome {
     NamespaceUnseen(&'static str),
     /// It belonged to a network namespace that is gone, and the change is gone too.
     NamespaceGone,
+    /// The journal is damaged, so nobody knows whether this is all of it; left alone.
+    Untouched {
+        /// The value before the run.
+        original: String,
+        /// What the run had set or was about to set.
+        ours: String,
+    },
     /// It could not be put back, for this reason; kept in the journal.
     Failed(String),
 }
 
 impl RestoreReport {
+    /// The report on a journal without a change.
+    pub fn empty(journal: PathBuf) -> Self {
+        Self { journal, entries: Vec::new(), problem: None, notes: Vec::new() }
+    }
+
+    /// The report on a journal that can't be used.
+    pub(crate) fn unusable(journal: PathBuf, problem: String) -> Self {
+        Self { problem: Some(problem), ..Self::empty(journal) }
+    }
+
     /// The report on a journal that can't be opened.
     pub(crate) fn unopened(journal: PathBuf, cause: &std::io::Error) -> Self {
-        Self { journal, entries: Vec::new(), problem: Some(format!("it can't be opened: {cause}")) }
+        Self::unusable(journal, format!("it can't be opened: {cause}"))
     }
 
     /// Whether everything is as it was before the run.
@@ -111,9 +136,19 @@ impl RestoreReport {
         self.problem.is_none() && self.entries.iter().all(back)
     }
 
+    /// The same for this network namespace: what belongs to another one is neither changed here nor put back from here.
+    pub fn is_clean_here(&self) -> bool {
+        let elsewhere = |e: &Restored| {
+            use Outcome::{InUseElsewhere, NamespaceUnseen, OtherNamespace};
+            matches!(e.outcome, OtherNamespace { .. } | NamespaceUnseen(_) | InUseElsewhere { .. })
+        };
+        let entries = self.entries.iter().filter(|entry| !elsewhere(entry)).cloned().collect();
+        Self { entries, ..self.clone() }.is_clean()
+    }
+
     /// Whether there was nothing to put back and nothing to report.
     pub(crate) fn is_silent(&self) -> bool {
-        self.problem.is_none() && self.entries.is_empty()
+        self.problem.is_none() && self.entries.is_empty() && self.notes.is_empty()
     }
 
     /// Why nothing more may be changed before someone has looked at this, if so: the journal of a dead run can't be read,
@@ -125,7 +160,9 @@ impl RestoreReport {
 
     /// Whether a live run is at work there.
     pub(crate) fn is_in_use(&self) -> bool {
-        self.entries.iter().any(|entry| matches!(entry.outcome, Outcome::InUse { .. }))
+        let is_in_use =
+            |outcome: &_| matches!(outcome, Outcome::InUse { .. } | Outcome::InUseElsewhere { .. });
+        self.entries.iter().any(|entry| is_in_use(&entry.outcome))
     }
 
     /// Whether anyone else is at work there.
@@ -135,12 +172,12 @@ impl RestoreReport {
 }
 
 impl std::fmt::Display for RestoreReport {
-    /// One line per setting, and one for the journal if someone holds it or it has a problem.
+    /// One line per setting, and one for everything that is to be said about the journal.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let settings = self.entries.iter().map(|e| format!("{}: {}", e.setting, e.outcome));
         let held = self.entries.iter().any(|entry| entry.outcome == Outcome::Held);
         let held = held.then(|| "this journal is still held".to_string());
-        let journal = self.problem.iter().chain(&held);
+        let journal = self.problem.iter().chain(&self.notes).chain(&held);
         let journal = journal.map(|why| format!("{}: {why}", self.journal.display()));
         f.write_str(&settings.chain(journal).collect::<Vec<_>>().join("\n"))
     }
@@ -162,6 +199,15 @@ impl std::fmt::Display for Outcome {
                 f,
                 "still changed by a run at work (process {pid}), which puts it back when it ends"
             ),
+            Self::InUseElsewhere { pid } => write!(
+                f,
+                "changed in another network namespace by a run at work (process {pid}), which puts it back when it \
+                 ends; nothing of it is in this one"
+            ),
+            Self::Untouched { original, ours } => {
+                let set = if ours.is_empty() { String::new() } else { format!(", and the run set {ours}") };
+                write!(f, "left alone: before the run it was {original}{set}")
+            }
             Self::Held => f.write_str(
                 "not put back: its guard, or a run that can't be seen from here, still holds its journal; \
                  run `goodput settings undo` again",
@@ -185,18 +231,6 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// Puts everything in `journal` back and removes the journal, unless something is left to do.
-pub(crate) fn settle(mut journal: JournalFile, forget: Forget) -> RestoreReport {
-    let problem = match journal.contents() {
-        Ok(contents) => match contents.foreign() {
-            None => return settle_contents(&mut journal, &contents, forget),
-            Some(problem) => problem,
-        },
-        Err(error) => error.to_string(),
-    };
-    RestoreReport { journal: journal.path().into(), entries: Vec::new(), problem: Some(problem) }
-}
-
 /// Enters into the log what was put back.
 fn log_what_is_back(journal: &JournalFile, contents: &Contents, entries: &[Restored]) {
     for Restored { setting, outcome } in entries {
@@ -213,8 +247,7 @@ pub(crate) fn settle_contents(
     contents: &Contents,
     forget: Forget,
 ) -> RestoreReport {
-    let mut report =
-        RestoreReport { journal: journal.path().into(), entries: Vec::new(), problem: None };
+    let mut report = RestoreReport::empty(journal.path().into());
     let before = contents;
     let mut contents = contents.clone();
     let contents = &mut contents;
@@ -235,42 +268,25 @@ pub(crate) fn settle_contents(
             }
         }
         log_what_is_back(journal, before, &report.entries);
-        tidy(journal, contents, &report.entries, &here)
+        tidy(journal, &report.entries)
     });
-    report.problem = result.unwrap_or_else(|error| Some(error.to_string()));
+    report.problem = result.err().map(|error| error.to_string());
     report
 }
 
-/// Closes the journal, or notes which settings are settled. Returns how the journal is damaged; a reboot has undone what
-/// damaged lines say, too.
-fn tidy(
-    journal: &mut JournalFile,
-    contents: &Contents,
-    entries: &[Restored],
-    here: &Place,
-) -> Result<Option<String>, SettingError> {
-    let rebooted = contents.owner.as_ref().is_some_and(|owner| !owner.place.same_boot(here));
-    let damage = damage(contents).filter(|_| !rebooted);
-    if damage.is_none() && entries.iter().all(is_settled) {
-        return journal.close().map(|()| None);
+/// Closes the journal, or notes which settings are settled.
+fn tidy(journal: &mut JournalFile, entries: &[Restored]) -> Result<(), SettingError> {
+    if entries.iter().all(is_settled) {
+        return journal.close();
     }
     entries.iter().filter(|entry| is_settled(entry)).try_for_each(|entry| {
         journal.append(&Line::Settled { setting: entry.setting.clone() }, Durable::No)
-    })?;
-    Ok(damage)
+    })
 }
 
 fn is_settled(entry: &Restored) -> bool {
     use Outcome::{Failed, Held, NamespaceUnseen, OtherNamespace};
     !matches!(entry.outcome, OtherNamespace { .. } | NamespaceUnseen(_) | Failed(_) | Held)
-}
-
-fn damage(contents: &Contents) -> Option<String> {
-    let [first, ..] = contents.unreadable[..] else { return None };
-    let lines = contents.unreadable.len();
-    Some(format!(
-        "lines that are not valid: {lines}, the first is line {first}; put back by hand what they name, then remove it"
-    ))
 }
 
 fn outcome(

@@ -7,7 +7,8 @@ use crate::held::{self, Patience};
 use crate::journal::{abandoned, listed_elsewhere, open_one};
 use crate::leftover;
 use crate::place::Place;
-use crate::restore::{Forget, RestoreReport, settle};
+use crate::restore::RestoreReport;
+use crate::settle::{UndoRequest, settle};
 
 /// Puts back what dead runs left changed, with one report per run; no report if
 /// there is nothing to do. Waits for a guard that is at work. Leaves the changes of live
@@ -18,24 +19,23 @@ use crate::restore::{Forget, RestoreReport, settle};
 /// When `state_dir` can't be read, or someone else can write to it. The reports list what can't be
 /// put back.
 pub fn undo(state_dir: &Path) -> Result<Vec<RestoreReport>, SettingError> {
-    undo_and_forget(state_dir, Forget::Nothing, Patience::for_a_guard(|_| {}))
+    undo_as_asked(state_dir, UndoRequest::default(), Patience::for_a_guard(|_| {}))
 }
 
-/// The same, but waits for guards with `patience`, and gives up changes of other network namespaces as far as
-/// `forget` allows.
+/// The same, but waits for guards with `patience`, and goes as far as `request` allows.
 ///
 /// # Errors
 /// As [`undo`].
-pub fn undo_and_forget(
+pub fn undo_as_asked(
     state_dir: &Path,
-    forget: Forget,
+    request: UndoRequest,
     mut patience: Patience,
 ) -> Result<Vec<RestoreReport>, SettingError> {
-    let mut reports = settle_own(state_dir, forget, &mut patience)?;
+    let mut reports = settle_own(state_dir, request, &mut patience)?;
     let here = Place::here()?;
     let elsewhere = listed_elsewhere(state_dir).into_iter().rev();
     let elsewhere =
-        elsewhere.filter_map(|path| settle_elsewhere(&path, &here, forget, &mut patience));
+        elsewhere.filter_map(|path| settle_elsewhere(&path, &here, request, &mut patience));
     reports.extend(elsewhere.filter(|report| !report.is_in_use()));
     reports.retain(|report| !report.is_silent());
     Ok(reports)
@@ -44,14 +44,14 @@ pub fn undo_and_forget(
 /// The journals in `state_dir`.
 fn settle_own(
     state_dir: &Path,
-    forget: Forget,
+    request: UndoRequest,
     patience: &mut Patience,
 ) -> Result<Vec<RestoreReport>, SettingError> {
     // The last run first: it may have started from values that an earlier run had left.
     let reports =
         abandoned(state_dir)?.into_iter().rev().filter_map(|(path, opened)| match opened {
-            Ok(Some(journal)) => Some(settle(journal, forget)),
-            Ok(None) => held::settle(&path, forget, patience),
+            Ok(Some(journal)) => Some(settle(journal, request)),
+            Ok(None) => held::settle(&path, request, patience),
             Err(cause) => Some(RestoreReport::unopened(path, &cause)),
         });
     Ok(reports.collect())
@@ -61,17 +61,17 @@ fn settle_own(
 fn settle_elsewhere(
     path: &Path,
     here: &Place,
-    forget: Forget,
+    request: UndoRequest,
     patience: &mut Patience,
 ) -> Option<RestoreReport> {
     // An unreadable journal is reported as a leftover.
     let contents = leftover::read(path)?;
     let is_ours = contents.foreign().is_none()
-        && contents.unreadable.is_empty()
+        && contents.damage().is_none()
         && leftover::elsewhere(&contents, here).is_empty();
     match is_ours.then(|| open_one(path))? {
-        Ok(Some(journal)) => Some(settle(journal, forget)),
-        Ok(None) => held::settle(path, forget, patience),
+        Ok(Some(journal)) => Some(settle(journal, request)),
+        Ok(None) => held::settle(path, request, patience),
         Err(cause) => Some(RestoreReport::unopened(path.into(), &cause)),
     }
 }
@@ -86,7 +86,7 @@ pub fn settle_before(
     state_dir: &Path,
     mut patience: Patience,
 ) -> Result<Vec<RestoreReport>, SettingError> {
-    let mut reports = settle_own(state_dir, Forget::Nothing, &mut patience)?;
+    let mut reports = settle_own(state_dir, UndoRequest::default(), &mut patience)?;
     reports.retain(|report| !report.is_silent() && !report.is_held());
     Ok(reports)
 }

@@ -254,6 +254,6 @@ mod tests {
         assert_eq!(kept(&Hosts::default()), set);
         let far = Some("ssh://root@b".parse().unwrap());
         let on = format!("{set} --on ssh://root@b");
-        assert_eq!(kept(&Hosts { far, ..Hosts::default() }), on);
+        assert_eq!(kept(&Hosts::new(None, far, Default::default())), on);
     }
 }

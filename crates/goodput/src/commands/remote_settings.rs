@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use goodput_model::SettingRef;
 use goodput_remote::{Access, Address, Host, Listed, RemoteChanges, RemoteError, SavedThere};
+use goodput_settings::UndoRequest;
 
 use super::{explain, rounding, saved};
 use crate::exit::Exit;
@@ -217,9 +218,9 @@ fn of_polling(changes: &mut RemoteChanges, setting: &SettingRef) -> Result<Vec<S
 }
 
 /// Restores what interrupted runs left changed at hosts; `None` if they left nothing.
-pub fn undo(state_dir: &Path, forget: bool) -> Result<Option<Exit>> {
+pub fn undo(state_dir: &Path, request: UndoRequest) -> Result<Option<Exit>> {
     let mut exit = None;
-    for report in goodput_remote::undo(state_dir, forget) {
+    for report in goodput_remote::undo(state_dir, request) {
         screen::line(&report)?;
         let now = if report.report.is_clean() { Exit::Fine } else { Exit::CouldNot };
         exit = Some(if exit == Some(Exit::CouldNot) { Exit::CouldNot } else { now });

@@ -6,8 +6,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use goodput_model::{EndName, Permanent, SettingRef};
 use goodput_settings::allowlist::AllowedSettings;
 use goodput_settings::{
-    Awaited, Changes, Forget, GuardProgram, Leftover, Patience, RestoreReport, Setting,
-    Whereabouts, is_of_mount,
+    Awaited, Changes, Forget, GuardProgram, Leftover, Outcome, Patience, RestoreReport, Restored,
+    Setting, UndoRequest, Whereabouts, is_of_mount,
 };
 use rustix::process::geteuid;
 
@@ -57,13 +57,13 @@ pub fn run(what: Settings, state: Option<PathBuf>) -> Result<Exit> {
                 "`goodput settings undo` puts back at every host what interrupted runs left; --on only goes with --saved"
             )
         }
-        Settings::Undo { forget, forget_unseen, saved: false, .. } => {
+        Settings::Undo { forget, forget_unseen, damaged, saved: false, .. } => {
             let forget = match (forget, forget_unseen) {
                 (_, true) => Forget::Unseen,
                 (true, false) => Forget::Gone,
                 (false, false) => Forget::Nothing,
             };
-            undo_all(&state_dir(state)?, forget)
+            undo_all(&state_dir(state)?, UndoRequest { forget, use_damaged: damaged })
         }
         Settings::Guard { journal } => match goodput_settings::guard_main(&journal) {
             0 => Ok(Exit::Fine),
@@ -122,14 +122,18 @@ pub fn settle_leftovers(state_dir: &Path) {
     // The same error comes again, and is reported, when the changes begin.
     let settled = goodput_settings::settle_before(state_dir, Patience::for_a_guard(report_awaited));
     let mut settled = settled.unwrap_or_default();
-    // A journal that can't be read is a leftover.
-    settled.retain(|report| !report.entries.is_empty());
+    // A journal that may not be used is a leftover.
+    settled.retain(|report| report.entries.iter().any(is_settled));
     for report in settled {
         screen::say(format_args!(
             "left changed by an interrupted run, settled before anything else:\n{report}"
         ));
     }
     warn_of_leftovers(state_dir);
+}
+
+fn is_settled(entry: &Restored) -> bool {
+    !matches!(entry.outcome, Outcome::Untouched { .. })
 }
 
 /// Warns of what dead runs left changed, before anything is measured or changed on top of it.
@@ -226,10 +230,10 @@ fn undo_uploads(state_dir: &Path, forget: bool) -> Result<Option<Exit>> {
 /// Undoes everything that dead runs left: first the settings of this host, then those of other hosts and the files at
 /// file servers, which may be out of reach. A failure doesn't stop the rest; the first error is returned, the others
 /// are printed.
-fn undo_all(state_dir: &Path, forget: Forget) -> Result<Exit> {
-    let settings = undo(state_dir, forget);
-    let hosts = remote_settings::undo(state_dir, forget == Forget::Unseen);
-    let uploads = undo_uploads(state_dir, forget != Forget::Nothing);
+fn undo_all(state_dir: &Path, request: UndoRequest) -> Result<Exit> {
+    let settings = undo(state_dir, request);
+    let hosts = remote_settings::undo(state_dir, request);
+    let uploads = undo_uploads(state_dir, request.forget != Forget::Nothing);
     let said = [&hosts, &uploads].iter().any(|undone| !matches!(undone, Ok(None)));
     if let (Ok((_, Some(nothing))), false) = (&settings, said) {
         screen::line(nothing)?;
@@ -248,10 +252,10 @@ fn undo_all(state_dir: &Path, forget: Forget) -> Result<Exit> {
 }
 
 /// Restores what dead runs left changed, and reports it; if there is nothing, returns the message for this.
-fn undo(state_dir: &Path, forget: Forget) -> Result<(Exit, Option<&'static str>)> {
-    let reports = goodput_settings::undo_and_forget(
+fn undo(state_dir: &Path, request: UndoRequest) -> Result<(Exit, Option<&'static str>)> {
+    let reports = goodput_settings::undo_as_asked(
         state_dir,
-        forget,
+        request,
         Patience::for_a_guard(report_awaited),
     )?;
     let mut left = goodput_settings::leftovers(state_dir);
@@ -276,6 +280,6 @@ fn undo(state_dir: &Path, forget: Forget) -> Result<(Exit, Option<&'static str>)
     // Settings of another network namespace are unchanged in this one.
     let is_left =
         |leftover: &Leftover| matches!(leftover.place, Whereabouts::Here | Whereabouts::Damaged);
-    let is_back = !left.iter().any(is_left) && reports.iter().all(RestoreReport::is_clean);
+    let is_back = !left.iter().any(is_left) && reports.iter().all(RestoreReport::is_clean_here);
     Ok((if is_back { Exit::Fine } else { Exit::CouldNot }, nothing))
 }

@@ -389,6 +389,28 @@ fn tuning_leaves_the_far_host_as_it_was() {
 }
 
 #[test]
+fn a_host_that_is_tuned_is_held_before_the_first_change() {
+    let Some(host) = Host::start() else { return };
+    let server = Server::start(&host.home, &[]);
+    let before = host.sh("ip -o link show v0");
+    let tune = ["tune", &server.address, "--far", "ssh://b", "--no-store", "-t", "1000"];
+    let mut command = host.goodput(&[&tune[..], &["--max-time", "1000"]].concat());
+    let mut tune = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    // As long as the first measurement runs, nothing is changed.
+    wait_for("the host to be held", || dead_man(&host).is_some());
+    let set = ["settings", "set", "link.mtu@v0=1400", "--on", "ssh://b"];
+    let second = host.run(&set);
+    assert_eq!(second.status.code(), Some(2));
+    assert!(stderr(&second).contains("another goodput"), "{}", stderr(&second));
+    assert_eq!(host.sh("ip -o link show v0"), before);
+    kill(tune.id());
+    tune.wait().unwrap();
+    wait_for("the host to be free", || dead_man(&host).is_none());
+    let third = host.run(&set);
+    assert!(third.status.success(), "{}", stderr(&third));
+}
+
+#[test]
 fn a_damaged_journal_is_shown_and_nothing_is_changed() {
     let Some(host) = Host::start() else { return };
     let server = Server::start(&host.home, &[]);

@@ -72,7 +72,24 @@ impl RemoteChanges {
         address: &Address,
         access: &Access,
     ) -> Result<Self, RemoteError> {
-        Self::after_dead_runs(Host::open(address, access)?, state_dir)
+        Self::begin_held(state_dir, address, access, None)
+    }
+
+    /// The same at a host that this run holds by a process there.
+    pub(crate) fn begin_held(
+        state_dir: &Path,
+        address: &Address,
+        access: &Access,
+        held_by: Option<u32>,
+    ) -> Result<Self, RemoteError> {
+        let mut host = Host::open(address, access)?;
+        host.held_by = held_by;
+        Self::after_dead_runs(host, state_dir)
+    }
+
+    /// The process there that puts back; `None` if everything is put back or kept.
+    pub(crate) fn dead_man(&self) -> Option<u32> {
+        self.open.as_ref().map(|open| open.dead_man.pid)
     }
 
     /// Puts back what dead runs left changed, and begins only if nothing is left.
@@ -221,9 +238,7 @@ impl RemoteChanges {
     pub fn restore(&mut self) -> RemoteReport {
         let host = self.host.address.to_string();
         let Some(mut open) = self.open.take() else {
-            let journal = Default::default();
-            let report = RestoreReport { journal, entries: Vec::new(), problem: None };
-            return RemoteReport { host, report };
+            return RemoteReport { host, report: RestoreReport::empty(Default::default()) };
         };
         let dead_man = open.dead_man.pid;
         // A lost session has made the dead-man put back; check again what it did.

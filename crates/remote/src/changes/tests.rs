@@ -148,6 +148,27 @@ fn a_second_goodput_is_refused() {
 }
 
 #[test]
+fn between_two_changes_of_a_run_that_holds_the_host_nobody_else_begins() {
+    in_scene(|folder| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let refuses_others = || {
+            let other = RemoteChanges::at(host(), elsewhere.path(), Vec::new());
+            matches!(other, Err(RemoteError::Busy { .. }))
+        };
+        let holder = begin(&folder);
+        assert!(refuses_others());
+        let mut held = host();
+        held.held_by = holder.dead_man();
+        let mut changes = RemoteChanges::after_dead_runs(held, folder.path()).unwrap();
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        assert!(changes.restore().report.is_clean());
+        assert!(refuses_others());
+        drop(holder);
+        assert!(!refuses_others() && journals(&folder).is_empty());
+    });
+}
+
+#[test]
 fn what_is_kept_stays() {
     in_scene(|folder| {
         let mut changes = begin(&folder);

@@ -120,9 +120,7 @@ impl Changes {
     pub fn restore(&mut self) -> RestoreReport {
         match self.open.take() {
             Some(mut open) => settle_contents(&mut open.journal, &self.contents, Forget::Nothing),
-            None => {
-                RestoreReport { journal: Default::default(), entries: Vec::new(), problem: None }
-            }
+            None => RestoreReport::empty(Default::default()),
         }
     }
 

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::READY;
 use crate::journal::JournalFile;
-use crate::restore::{Forget, RestoreReport, settle};
+use crate::restore::RestoreReport;
+use crate::settle::{UndoRequest, settle};
 
 /// The guard's whole life: waits until the other end of standard input is closed, then puts back
 /// what `journal` holds, if its run did not. Returns the exit code: 0 if nothing
@@ -18,7 +19,7 @@ pub fn guard_main(journal: &Path) -> i32 {
     let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     match JournalFile::take_over(journal) {
         Ok(None) => 0,
-        Ok(Some(journal)) => report(&settle(journal, Forget::Nothing)),
+        Ok(Some(journal)) => report(&settle(journal, UndoRequest::default())),
         Err(error) => {
             say(&format!("goodput: can't read {}: {error}", journal.display()));
             2

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::asker::Asker;
 use super::entry::Entry;
+use super::last_line::{LastLine, lines};
 use super::sealed_line::unseal;
 use super::surroundings::Surroundings;
 use crate::place::Place;
@@ -98,6 +99,8 @@ pub(crate) struct Contents {
     pub(crate) entries: Vec<Entry>,
     /// Numbers of the lines that can't be read, from 1.
     pub(crate) unreadable: Vec<usize>,
+    /// How many lines were read, these included.
+    lines: usize,
     /// The surroundings of all of its settings.
     surroundings: Surroundings,
     /// Values that changes of the run gave to other settings before the run changed those settings.
@@ -105,16 +108,18 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// Reads a journal. A last line without its end was interrupted while being written, so
-    /// its change was never made and the line is ignored. The first line was whole before the journal got its name: a
+    /// Reads a journal. The beginning of a line at its end was interrupted while being written, so
+    /// its change was never made and it is ignored. The first line was whole before the journal got its name: a
     /// journal without it is damaged.
     pub(crate) fn parse(bytes: &[u8]) -> Self {
         let mut contents = Self::default();
-        let end = bytes.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
-        for (index, line) in bytes[..end].split(|byte| *byte == b'\n').enumerate() {
+        let (whole, rest) = lines(bytes);
+        let last = matches!(LastLine::of(rest), LastLine::Unbroken | LastLine::Damaged);
+        for line in whole.chain(last.then_some(rest)) {
+            contents.lines += 1;
             match unseal(line) {
                 Some(line) => contents.add(line),
-                None => contents.unreadable.push(index + 1),
+                None => contents.unreadable.push(contents.lines),
             }
         }
         contents
@@ -193,7 +198,7 @@ impl Contents {
         cut_short.into_iter().chain(whole).map(|entry| entry.setting.clone()).collect()
     }
 
-    /// Why the journal can't be used at all, if so.
+    /// Why this goodput can't use the journal at all, if so.
     pub(crate) fn foreign(&self) -> Option<String> {
         match &self.owner {
             Some(owner) if KNOWN_FORMAT_VERSIONS.contains(&owner.format) => None,
@@ -203,10 +208,20 @@ impl Contents {
                 KNOWN_FORMAT_VERSIONS.start(),
                 KNOWN_FORMAT_VERSIONS.end()
             )),
-            None if self.entries.is_empty() && self.unreadable.is_empty() => None,
-            None => {
-                let advice = "put back by hand what it names, then remove it";
-                Some(format!("its first line is not valid; {advice}"))
+            None => None,
+        }
+    }
+
+    /// How the journal is damaged, if it is.
+    pub(crate) fn damage(&self) -> Option<String> {
+        match (&self.owner, &self.unreadable[..]) {
+            (None, []) if self.entries.is_empty() => None,
+            (None, _) => Some("its first line is not valid".into()),
+            (Some(_), []) => None,
+            (Some(_), [line]) => Some(format!("line {line} of {} is not valid", self.lines)),
+            (Some(_), lines) => {
+                let lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
+                Some(format!("lines {} of {} are not valid", lines.join(", "), self.lines))
             }
         }
     }

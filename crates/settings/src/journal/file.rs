@@ -10,6 +10,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::asker::Asker;
 use super::contents::{Contents, JOURNAL_FORMAT_VERSION, Line, Owner};
+use super::last_line::{LastLine, mend_end};
 use super::list::List;
 use super::own_folder::{lock_folder, make_own_folder, own, sync_folder};
 use super::sealed_line::seal;
@@ -51,6 +52,10 @@ pub(crate) struct JournalFile {
     path: PathBuf,
     list: List,
     length: u64,
+    /// What its end was when it was opened.
+    end: LastLine,
+    /// Whether a line can't be read.
+    damaged: bool,
 }
 
 impl JournalFile {
@@ -104,7 +109,7 @@ impl JournalFile {
         let mut options = OpenOptions::new();
         let file = options.read(true).append(true).create_new(true).mode(0o600).open(unnamed)?;
         rustix::io::retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
-        Ok(Self { file, path, list, length: 0 })
+        Ok(Self { file, path, list, length: 0, end: LastLine::Ended, damaged: false })
     }
 
     /// Opens a journal and waits until its owner has released it. `None`: it is closed.
@@ -129,8 +134,9 @@ impl JournalFile {
             return Ok(None);
         }
         let list = List::of(path.parent().unwrap_or(Path::new("/"))).map_err(io::Error::other)?;
-        let length = cut_torn_line(&mut file)?;
-        Ok(Some(Self { file, path: path.into(), list, length }))
+        let end = mend_end(&mut file)?;
+        let (length, path, damaged) = (file.metadata()?.len(), path.into(), false);
+        Ok(Some(Self { file, path, list, length, end, damaged }))
     }
 
     /// The contents of the journal at `path`, and whether its owner lives. `None`: it is closed.
@@ -161,7 +167,14 @@ impl JournalFile {
             .rewind()
             .and_then(|()| self.file.read_to_end(&mut bytes))
             .map_err(|cause| self.failed("read", cause))?;
-        Ok(Contents::parse(&bytes))
+        let contents = Contents::parse(&bytes);
+        self.damaged = contents.damage().is_some();
+        Ok(contents)
+    }
+
+    /// What its end was when it was opened.
+    pub(crate) fn end(&self) -> LastLine {
+        self.end
     }
 
     /// Adds a line, whole or not at all.
@@ -185,9 +198,26 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Closes the journal: nothing is left to put back.
+    /// Where a damaged journal is once it is closed: what it said can still be read there. `None`: it is not closed.
+    pub(crate) fn set_aside(&self) -> Option<PathBuf> {
+        let aside = self.aside();
+        (self.damaged && !self.path.exists() && aside.exists()).then_some(aside)
+    }
+
+    /// A name at which nobody looks for a journal.
+    fn aside(&self) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(".damaged");
+        name.into()
+    }
+
+    /// Closes the journal: nothing is left to put back. A damaged one is set aside.
     pub(crate) fn close(&self) -> Result<(), SettingError> {
-        match fs::remove_file(&self.path) {
+        let closed = match self.damaged {
+            true => fs::rename(&self.path, self.aside()),
+            false => fs::remove_file(&self.path),
+        };
+        match closed {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(self.failed("remove", error))
             }
@@ -232,20 +262,6 @@ fn open_own(path: &Path) -> io::Result<Option<File>> {
     }
     own(&status)?;
     Ok(Some(file))
-}
-
-/// Cuts off a last line without its end, whose writer died: the next line would be joined to it, and
-/// neither could be read. A journal without any whole line is damaged and stays as it is. Returns the length of the whole
-/// lines, bytes.
-fn cut_torn_line(file: &mut File) -> io::Result<u64> {
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-    if (1..bytes.len()).contains(&whole) {
-        // If this fails, the line is reported as unreadable later.
-        let _ = file.set_len(whole as u64);
-    }
-    Ok(whole as u64)
 }
 
 /// Whether a line must be on disk before going on.

@@ -152,7 +152,7 @@ pub(crate) fn claim(
             let journal = path.clone();
             return Err(match owner.as_ref().map(|owner| owner.pid) {
                 None => {
-                    let why = contents.foreign().unwrap_or_default();
+                    let why = contents.damage().unwrap_or_default();
                     SettingError::Unreadable { report: format!("{}: {why}", journal.display()) }
                 }
                 Some(_) if !alive => SettingError::LeftChanged { setting, journal },

@@ -205,12 +205,12 @@ impl Appliers {
         act: impl FnOnce(&mut RemoteChanges) -> Result<T, RemoteError> + Send + 'static,
     ) -> Result<T, EngineError> {
         let changes = self.remote.remove(&address);
-        let (state_dir, access) = (self.state_dir.clone(), self.hosts.access.clone());
+        let (state_dir, hosts) = (self.state_dir.clone(), self.hosts.clone());
         let to = address.clone();
         let (changes, done) = blocking(move || {
             let begun = match changes {
                 Some(changes) => Ok(changes),
-                None => RemoteChanges::begin(&state_dir, &to, &access),
+                None => hosts.begin(&state_dir, &to),
             };
             match begun {
                 Ok(mut changes) => {

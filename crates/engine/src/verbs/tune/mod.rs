@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 use goodput_diagnose::{View, offers};
 use goodput_model::{Finding, Length, Purpose, Record, Seconds};
-use goodput_remote::{Hosts, RemoteChanges};
+use goodput_remote::{Hosts, RemoteTurn};
 use goodput_settings::{GuardProgram, SettingError, Turn};
 
 use crate::error::EngineError;
@@ -60,7 +60,20 @@ pub async fn tune(
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
     let _turn = take_turn(request).await?;
-    log_in(request).await?;
+    let (turns, hosts) = hold(request).await?;
+    let request = TuneRequest { hosts, ..request.clone() };
+    let tuned = tune_in_turn(&request, interrupt, listener).await;
+    // Each host takes a moment to notice.
+    blocking(move || drop(turns)).await?;
+    tuned
+}
+
+/// The same while no other run changes the hosts.
+async fn tune_in_turn(
+    request: &TuneRequest,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<Record, EngineError> {
     let mut budget = TimeBudget::new(request.max_time, ways_to_win(request.purpose));
     let until = budget.end();
     let mut has_answered = false;
@@ -134,21 +147,17 @@ async fn take_turn(request: &TuneRequest) -> Result<Option<Turn>, EngineError> {
     }
 }
 
-/// Logs in once to each host that is changed by SSH: who names one by mistake learns it before any time is spent, not
-/// when the first change is proposed for it.
+/// The same for each host that is changed by SSH, from before the first measurement on. Who names a host by mistake, or
+/// one that another run changes, learns it before any time is spent.
 /// A login may put back what a dead run left, which a plan alone must not do.
-async fn log_in(request: &TuneRequest) -> Result<(), EngineError> {
+async fn hold(request: &TuneRequest) -> Result<(Vec<RemoteTurn>, Hosts), EngineError> {
+    let mut hosts = request.hosts.clone();
     if request.dry_run {
-        return Ok(());
+        return Ok((Vec::new(), hosts));
     }
-    let Hosts { near, far, access } = &request.hosts;
-    for address in near.iter().chain(far) {
-        let (state_dir, address) = (request.state_dir.clone(), address.clone());
-        let access = access.clone();
-        let begun = move || RemoteChanges::begin(&state_dir, &address, &access).map(drop);
-        blocking(begun).await??;
-    }
-    Ok(())
+    let state_dir = request.state_dir.clone();
+    let held = blocking(move || hosts.hold(&state_dir).map(|turns| (turns, hosts))).await?;
+    held.map_err(Into::into)
 }
 
 /// The far end was silent for the whole time, from the start or since it answered.

@@ -30,7 +30,7 @@ pub struct SshHostArgs {
 impl SshHostArgs {
     /// The hosts.
     pub fn hosts(&self) -> Hosts {
-        Hosts { near: self.near.clone(), far: self.far.clone(), access: self.access.access() }
+        Hosts::new(self.near.clone(), self.far.clone(), self.access.access())
     }
 }
 

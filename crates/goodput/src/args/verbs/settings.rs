@@ -96,10 +96,16 @@ pub enum Settings {
         /// SSH, or refuses to put a value back; such a host stays changed.
         #[arg(long)]
         forget_unseen: bool,
+        /// Also put back what the whole lines of a damaged journal say
+        ///
+        /// The journal is then set aside under another name. Without this option, what is known of it is shown, and
+        /// nothing is changed.
+        #[arg(long)]
+        damaged: bool,
         /// Remove the files that keep settings after a reboot, nothing else
         ///
         /// Files that someone has edited stay.
-        #[arg(long, conflicts_with_all = ["forget", "forget_unseen"])]
+        #[arg(long, conflicts_with_all = ["forget", "forget_unseen", "damaged"])]
         saved: bool,
         #[command(flatten)]
         at: AtArgs,

@@ -6,7 +6,9 @@ use std::sync::{Mutex, PoisonError};
 
 use goodput_fleet::Surveyed;
 use goodput_model::{CheckReport, Direction, EndName, Record, SettingRef};
-use goodput_settings::{ChangeKind, Forget, GuardProgram, Patience, Scope, Setting, Standing};
+use goodput_settings::{
+    ChangeKind, GuardProgram, Patience, Scope, Setting, Standing, UndoRequest,
+};
 use goodput_store::{Store, StoreError};
 use goodput_web::{
     LoggedChange, MeasureAsked, Measures, MeshAsked, PathChange, Program, Running, SettingLine,
@@ -106,7 +108,8 @@ impl Program for ThisHost {
 
     fn undo(&self) -> Result<Vec<String>, String> {
         let patience = Patience::for_a_guard(|_| {});
-        let undone = goodput_settings::undo_and_forget(&self.state_dir, Forget::Nothing, patience);
+        let request = UndoRequest::default();
+        let undone = goodput_settings::undo_as_asked(&self.state_dir, request, patience);
         let reports = undone.map_err(|why| why.to_string())?;
         let text: Vec<_> = reports.iter().map(ToString::to_string).collect();
         Ok(text.iter().flat_map(|report| report.lines()).map(Into::into).collect())
@@ -118,7 +121,7 @@ impl Program for ThisHost {
     }
 
     fn undo_at_hosts(&self) -> Vec<String> {
-        let reports = goodput_remote::undo(&self.state_dir, false);
+        let reports = goodput_remote::undo(&self.state_dir, UndoRequest::default());
         let text: Vec<_> = reports.iter().map(ToString::to_string).collect();
         text.iter().flat_map(|report| report.lines()).map(Into::into).collect()
     }

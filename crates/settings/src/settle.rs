@@ -1,0 +1,211 @@
+//! Settles the journal of a dead run. What a damaged journal says is shown, and nothing is changed by it until a person
+//! asks for that.
+
+use std::path::Path;
+
+use crate::journal::{Contents, JournalFile};
+use crate::place::Place;
+use crate::restore::{Forget, Outcome, RestoreReport, Restored, last, settle_contents};
+
+/// What a person allows when the changes of dead runs are undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct UndoRequest {
+    /// Which changes of other network namespaces are given up.
+    pub forget: Forget,
+    /// Whether what the whole lines of a damaged journal say is put back, and the journal then set aside.
+    pub use_damaged: bool,
+}
+
+/// Puts everything in `journal` back and removes the journal, unless something is left to do.
+pub(crate) fn settle(mut journal: JournalFile, request: UndoRequest) -> RestoreReport {
+    let contents = match journal.contents() {
+        Ok(contents) => contents,
+        Err(error) => return RestoreReport::unusable(journal.path().into(), error.to_string()),
+    };
+    if let Some(problem) = contents.foreign() {
+        return RestoreReport::unusable(journal.path().into(), problem);
+    }
+    let damage = contents.damage().filter(|_| !is_over(&contents));
+    let mut report = match &damage {
+        None => settle_contents(&mut journal, &contents, request.forget),
+        Some(damage) if !request.use_damaged => shown(journal.path(), &contents, damage),
+        Some(damage) => use_damaged(&mut journal, &contents, damage, request.forget),
+    };
+    report.notes.extend(journal.end().note().map(Into::into));
+    report
+}
+
+/// Whether a reboot has undone everything that a journal says, in its damaged lines too.
+fn is_over(contents: &Contents) -> bool {
+    let here = Place::here().ok();
+    let owner = contents.owner.as_ref();
+    owner.zip(here).is_some_and(|(owner, here)| !owner.place.same_boot(&here))
+}
+
+/// What is known of a damaged journal, and what a person can do.
+fn shown(journal: &Path, contents: &Contents, damage: &str) -> RestoreReport {
+    let folder = journal.parent().unwrap_or(journal).display();
+    let undo = format!("`goodput --state-dir {folder} settings undo --damaged`");
+    let advice = match &contents.owner {
+        Some(_) => format!("{undo} puts back what its other lines say, and sets it aside"),
+        None => format!("put back by hand what it names, then {undo} sets it aside"),
+    };
+    let problem = format!("it is damaged: {damage}; nothing was changed; {advice}");
+    RestoreReport { entries: untouched(contents), ..RestoreReport::unusable(journal.into(), problem) }
+}
+
+/// Puts back what can be read, and keeps the journal under another name.
+fn use_damaged(
+    journal: &mut JournalFile,
+    contents: &Contents,
+    damage: &str,
+    forget: Forget,
+) -> RestoreReport {
+    let mut report = match &contents.owner {
+        Some(_) => settle_contents(journal, contents, forget),
+        // It is unknown where the settings belong.
+        None => {
+            let entries = untouched(contents);
+            let problem = journal.close().err().map(|error| error.to_string());
+            RestoreReport { entries, problem, ..RestoreReport::empty(journal.path().into()) }
+        }
+    };
+    let set_aside = journal.set_aside().map(|path| format!(", set aside as {}", path.display()));
+    report.notes.push(format!("it is damaged{}: {damage}", set_aside.unwrap_or_default()));
+    report
+}
+
+/// One outcome per change that can be read, the last change first.
+fn untouched(contents: &Contents) -> Vec<Restored> {
+    let entries = contents.entries.iter().rev().map(|entry| Restored {
+        setting: entry.setting.clone(),
+        outcome: Outcome::Untouched { original: entry.original.clone(), ours: last(entry) },
+    });
+    entries.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::testing::Scene;
+    use crate::{Patience, SettingError, Whereabouts, leftovers, undo, undo_as_asked};
+
+    fn undo_with_damage(scene: &Scene) -> RestoreReport {
+        let request = UndoRequest { use_damaged: true, ..UndoRequest::default() };
+        undo_as_asked(&scene.state_dir(), request, Patience::NONE).unwrap().swap_remove(0)
+    }
+
+    /// Every way to change nothing beside a journal that was `damaged`.
+    fn nothing_is_changed(scene: &Scene, journal: &Path, damaged: &[u8]) {
+        let error = scene.try_to_begin().unwrap_err();
+        assert!(matches!(error, SettingError::Unreadable { .. }), "{error}");
+        // `goodput settings undo` alone would be no help, so the first message names what would.
+        let said = error.to_string();
+        assert!(said.contains(journal.to_str().unwrap()) && said.contains("--damaged"), "{said}");
+        let left = leftovers(&scene.state_dir()).swap_remove(0);
+        assert!(left.place == Whereabouts::Damaged && left.to_string().contains("shows"), "{left}");
+        let report = undo(&scene.state_dir()).unwrap().swap_remove(0);
+        assert!(!report.is_clean() && !report.is_clean_here());
+        let said = report.to_string();
+        assert!(said.contains("nothing was changed") && said.contains("--damaged"), "{said}");
+        assert_eq!(fs::read(journal).unwrap(), damaged, "it stays as it is");
+        assert_eq!(scene.value(), "c");
+    }
+
+    #[test]
+    fn of_a_damaged_journal_all_that_is_known_is_shown_and_nothing_is_changed() {
+        let scene = Scene::new();
+        let path = scene.journal_of_killed(&["b", "c"]);
+        let whole = fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = whole.lines().collect();
+        for damaged in 1..lines.len() {
+            let mut lines = lines.clone();
+            lines[damaged] = "{\"line\": garbage";
+            let text = lines.join("\n") + "\n";
+            fs::write(&path, &text).unwrap();
+            nothing_is_changed(&scene, &path, text.as_bytes());
+            let said = undo(&scene.state_dir()).unwrap()[0].to_string();
+            let line = format!("line {} of {} is not valid", damaged + 1, lines.len());
+            assert!(said.contains(&line) && said.contains("before the run it was a"), "{said}");
+        }
+        fs::write(&path, whole.replacen("\"line\"", "\"lime\"", 3)).unwrap();
+        let said = undo(&scene.state_dir()).unwrap()[0].to_string();
+        assert!(said.contains("its first line is not valid") && said.contains("by hand"), "{said}");
+    }
+
+    #[test]
+    fn the_end_of_a_journal_may_be_damaged_as_well() {
+        let scene = Scene::new();
+        let path = scene.journal_of_killed(&["b", "c"]);
+        let mut text = fs::read(&path).unwrap();
+        *text.last_mut().unwrap() = b'x';
+        fs::write(&path, &text).unwrap();
+        nothing_is_changed(&scene, &path, &text);
+        let zeros = [fs::read(&path).unwrap(), vec![0; 40]].concat();
+        fs::write(&path, &zeros).unwrap();
+        nothing_is_changed(&scene, &path, &zeros);
+    }
+
+    #[test]
+    fn the_beginning_of_a_line_at_the_end_is_no_damage_and_is_said() {
+        let scene = Scene::new();
+        let path = scene.journal_of_killed(&["b"]);
+        let text = fs::read(&path).unwrap();
+        fs::write(&path, [&text[..], b"{\"line\":\"intent\",\"set"].concat()).unwrap();
+        let report = undo(&scene.state_dir()).unwrap().swap_remove(0);
+        assert!(report.is_clean() && report.to_string().contains("incomplete"), "{report}");
+        assert_eq!((scene.value(), scene.journals().len()), ("a".into(), 0));
+    }
+
+    #[test]
+    fn a_last_line_that_lacks_only_its_end_counts() {
+        let scene = Scene::new();
+        let path = scene.journal_of_killed(&["b"]);
+        let text = fs::read(&path).unwrap();
+        // Without its last line, nobody would know that the change was made.
+        fs::write(&path, text.strip_suffix(b"\n").unwrap()).unwrap();
+        let report = undo(&scene.state_dir()).unwrap().swap_remove(0);
+        assert!(report.is_clean() && report.notes.is_empty(), "{report}");
+        assert_eq!(scene.value(), "a");
+    }
+
+    #[test]
+    fn at_the_users_word_the_whole_lines_of_a_damaged_journal_are_put_back() {
+        let scene = Scene::new();
+        let path = scene.journal_of_killed(&["b"]);
+        let text = fs::read_to_string(&path).unwrap() + "garbage\n";
+        fs::write(&path, &text).unwrap();
+        nothing_is_changed_but(&scene, "b");
+        let report = undo_with_damage(&scene);
+        assert!(report.is_clean(), "{report}");
+        assert_eq!((scene.value(), scene.journals().len()), ("a".into(), 0));
+        let aside = path.with_extension("jsonl.damaged");
+        assert!(report.to_string().contains(aside.to_str().unwrap()), "{report}");
+        assert!(fs::read_to_string(&aside).unwrap().starts_with(&text), "it can still be read");
+        assert_eq!(undo(&scene.state_dir()).unwrap(), []);
+        scene.try_to_begin().unwrap();
+    }
+
+    fn nothing_is_changed_but(scene: &Scene, value: &str) {
+        assert!(!undo(&scene.state_dir()).unwrap()[0].is_clean());
+        assert_eq!(scene.value(), value);
+    }
+
+    #[test]
+    fn a_journal_that_names_no_place_is_only_set_aside() {
+        let scene = Scene::new();
+        let path = scene.journal_of_killed(&["b"]);
+        let whole = fs::read_to_string(&path).unwrap();
+        for damaged in [whole.replacen("begin", "?", 1), String::new(), "\n".into(), whole[..60].into()]
+        {
+            fs::write(&path, &damaged).unwrap();
+            scene.set("c");
+            nothing_is_changed(&scene, &path, damaged.as_bytes());
+            let report = undo_with_damage(&scene);
+            assert!(report.to_string().contains("set aside as"), "{report}");
+            assert_eq!((scene.value(), scene.journals().len()), ("c".into(), 0));
+        }
+    }
+}
