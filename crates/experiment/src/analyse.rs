@@ -10,6 +10,7 @@ use crate::conditions::adjusted;
 use crate::design::Design;
 use crate::judge::Criterion;
 use crate::latency::{Loaded, arm_latencies};
+use crate::obvious::obvious_in;
 use crate::pair::Pair;
 use crate::pairs::{Runs, cpu, goodput};
 use crate::responses::{for_ratio, preference, result};
@@ -55,6 +56,8 @@ pub enum Settled {
     Decided,
     /// Its interval is as narrow as requested.
     Precise,
+    /// The runs only choose, and its difference is obvious.
+    Obvious,
     /// All its looks were made, or as many as are worth it once something is shown.
     LastLook,
 }
@@ -123,6 +126,8 @@ fn settled(
     let primary = named.first()?;
     if primary.is_decided && others_are_decided() {
         Some(Settled::Decided)
+    } else if design.chooses && obvious_in(design, runs, arm).is_some() {
+        Some(Settled::Obvious)
     } else if looks.is_due(blocks)
         && primary.effect.as_ref().is_some_and(|effect| is_precise(design, effect))
         && primary.effect.as_ref().is_some_and(shows_direction)

@@ -30,6 +30,9 @@ pub struct Design {
     /// Whether the question is which part of a file transfer is the slowest, rather than how the arms differ: then the
     /// arms run until this is decided.
     pub is_about_parts: bool,
+    /// Whether the runs only choose what is compared again: then an obvious difference ends them
+    /// ([`crate::obvious`]).
+    pub chooses: bool,
     /// Determines the order within blocks. The same seed gives the same orders.
     pub seed: u64,
 }
@@ -45,6 +48,7 @@ impl Default for Design {
             threshold_percent: 3.0,
             max_blocks: 96,
             is_about_parts: false,
+            chooses: false,
             seed: 0,
         }
     }

@@ -64,6 +64,11 @@ pub enum StopReason {
         /// The most blocks that an arm has.
         blocks: u32,
     },
+    /// The runs only choose, and the difference is obvious.
+    Obvious {
+        /// The most blocks that an arm has.
+        blocks: u32,
+    },
     /// No more blocks are planned, though some arms are undecided.
     LastLook {
         /// The most blocks that an arm has.
@@ -96,6 +101,9 @@ impl fmt::Display for StopReason {
             Self::Precise { blocks } => {
                 write!(f, "every difference reached the requested precision after {blocks} blocks")
             }
+            Self::Obvious { blocks } => {
+                write!(f, "the difference was obvious after {blocks} blocks")
+            }
             Self::LastLook { blocks } => {
                 write!(
                     f,
@@ -119,7 +127,7 @@ impl Design {
             return Step::Stop(StopReason::NothingToCompare);
         }
         let open = match self.open_arms(done) {
-            Ok(open) => open,
+            Ok(open) => self.in_time(open, time_left),
             Err(enough) => return Step::Stop(enough),
         };
         // One run of each undecided arm, and of the baseline.
@@ -169,8 +177,36 @@ impl Design {
         order
     }
 
+    /// Those of the open arms that run next: as many as reach their next look in the time. Arms before their first look
+    /// come first, then arms that were not run, then arms that a look has not decided; each in the order of the arms. If
+    /// none would reach a look, those that have the most go on.
+    fn in_time(&self, mut open: Vec<Open>, time_left: TimeLeft) -> Vec<usize> {
+        let (looks, first) = (self.looks(), self.looks().first());
+        let turn = |one: &Open| match one.blocks {
+            0 => 1,
+            blocks if blocks < first => 0,
+            _ => 2,
+        };
+        open.sort_by_key(turn);
+        let due = |one: &Open| looks.next_after(one.blocks).map_or(1, |look| look - one.blocks);
+        let fits = |count: &usize| {
+            let blocks = open[..*count].iter().map(due).max().unwrap_or(0);
+            blocks as usize * (count + 1) <= time_left.runs as usize
+        };
+        match (1..=open.len()).rev().find(fits) {
+            Some(count) => open.truncate(count),
+            None => {
+                let most = open.iter().map(turn).max_by_key(|turn| [1, 0, 2][*turn]);
+                open.retain(|one| Some(turn(one)) == most);
+            }
+        }
+        let mut arms: Vec<usize> = open.into_iter().map(|one| one.arm).collect();
+        arms.sort_unstable();
+        arms
+    }
+
     /// The arms that must still be run, or why to stop.
-    fn open_arms(&self, done: &[Trial]) -> Result<Vec<usize>, StopReason> {
+    fn open_arms(&self, done: &[Trial]) -> Result<Vec<Open>, StopReason> {
         let run: BTreeSet<u32> =
             done.iter().map(|trial| trial.block).filter(|block| *block != WARM_UP_BLOCK).collect();
         let run = run.len() as u32;
@@ -191,11 +227,22 @@ impl Design {
         match () {
             () if open.is_empty() && all(Settled::Decided) => Err(StopReason::Decided { blocks }),
             () if open.is_empty() && any(Settled::LastLook) => Err(StopReason::LastLook { blocks }),
+            () if open.is_empty() && any(Settled::Obvious) => Err(StopReason::Obvious { blocks }),
             () if open.is_empty() => Err(StopReason::Precise { blocks }),
             () if run >= self.max_blocks => Err(StopReason::MaxBlocks { run }),
-            () => Ok(open),
+            () => {
+                let blocks = |arm: usize| arms[arm].n as u32;
+                Ok(open.into_iter().map(|arm| Open { arm, blocks: blocks(arm) }).collect())
+            }
         }
     }
+}
+
+/// An arm that must still be run.
+struct Open {
+    arm: usize,
+    /// Blocks in which it counts.
+    blocks: u32,
 }
 
 #[cfg(test)]
@@ -252,6 +299,59 @@ mod tests {
             follow(&Design::default(), |block, arm| 100.0 + f64::from(block) + 30.0 * arm as f64);
         assert_eq!(why, StopReason::Decided { blocks: 6 });
         assert_eq!(done.len(), 2 * 7);
+    }
+
+    /// The arms of each block of a comparison of 8 arms that differ much, for which there is time for so many runs.
+    fn in_the_time(mut runs: u32) -> Vec<Vec<usize>> {
+        let design = Design { arms: 8, ..Design::default() };
+        let (mut done, mut blocks) = (Vec::new(), Vec::new());
+        while let Step::RunBlock { block, order, warm_up } = design.next(&done, TimeLeft { runs }) {
+            runs = runs.saturating_sub(order.len() as u32);
+            let goodput = |arm: usize| 100.0 * 1.5f64.powi(arm as i32);
+            let discarded = warm_up.then(|| WARM_UP.to_string());
+            done.extend(order.iter().map(|arm| Trial {
+                discarded: discarded.clone(),
+                ..trial(block, *arm, goodput(*arm))
+            }));
+            let mut arms = order;
+            arms.sort_unstable();
+            blocks.push(arms);
+        }
+        blocks
+    }
+
+    #[test]
+    fn with_too_little_time_for_all_arms_the_first_ones_are_judged() {
+        // 9 blocks of 7 arms and the baseline, and the warm-up.
+        let all = in_the_time(80);
+        assert!(all.len() == 10 && all.iter().all(|arms| arms.len() == 8), "{all:?}");
+        let few = in_the_time(50);
+        assert_eq!(few.len(), 10);
+        assert!(few.iter().all(|arms| *arms == [0, 1, 2, 3, 4]), "{few:?}");
+    }
+
+    #[test]
+    fn arms_that_had_to_wait_come_when_the_first_ones_are_decided() {
+        let blocks = in_the_time(75);
+        assert_eq!(blocks[0], [0, 1, 2, 3, 4, 5, 6, 7], "without a warm-up all but one fit");
+        let some = in_the_time(70);
+        assert_eq!(some[0], [0, 1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn what_can_not_be_judged_at_all_is_still_measured() {
+        let none = in_the_time(16);
+        assert_eq!(none, [[0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 3, 4, 5, 6, 7]]);
+    }
+
+    #[test]
+    fn what_only_chooses_ends_when_the_difference_is_obvious() {
+        let design = Design { chooses: true, ..Design::default() };
+        let (done, why) = follow(&design, |block, arm| [1.0, 100.0 + f64::from(block)][arm]);
+        assert_eq!(why, StopReason::Obvious { blocks: 3 });
+        assert_eq!(done.len(), 2 * 4);
+        let (_, why) = follow(&design, |block, arm| 100.0 + f64::from(block) + 30.0 * arm as f64);
+        assert_eq!(why, StopReason::Decided { blocks: 6 }, "it is no factor of two");
     }
 
     #[test]

@@ -56,6 +56,7 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         may_shorten: false,
         is_about_parts: false,
         past_slow_start: false,
+        proof_by: None,
         turns: None,
         max_time: max_time(args.measure.length.time).into(),
         seed: rand::random(),

@@ -74,6 +74,9 @@ pub struct CompareRequest {
     pub is_about_parts: bool,
     /// Whether to end after the warm-up if it was mostly slow start: longer runs would show more.
     pub past_slow_start: bool,
+    /// If the runs only choose what is compared with the start later: when that comparison has to be done. An obvious
+    /// difference ends them, as long as it has time enough.
+    pub proof_by: Option<Instant>,
     /// If the arms take turns within one connection: how long each turn counts. Only goodput is judged then.
     pub turns: Option<Duration>,
     /// Stop after this time at the latest.
@@ -170,6 +173,7 @@ async fn run(
         if let Some(Aborted { what, .. }) = &broken {
             break what.clone();
         }
+        design.chooses = runs.leaves_time_for_proof(design.looks().first());
         match design.next(&runs.log.trials, runs.log.time_left()) {
             Step::Stop(why) => break why.to_string(),
             _ if interrupt.is_raised() => break "it was interrupted".into(),
@@ -215,6 +219,9 @@ fn of_arm(arm: &Arm, why: &EngineError) -> EngineError {
     let not_permitted = why.not_permitted();
     EngineError::Incomplete { why: format!("{}: {why}", named.join(" ")), not_permitted }
 }
+
+/// How much longer than these runs those of a proof may take.
+const PROOF_TIME_MARGIN_RATIO: f64 = 1.25;
 
 /// Makes the runs and records them.
 struct Runs<'a> {
@@ -278,6 +285,15 @@ impl Runs<'_> {
              --max-time gives more"
         );
         listener(Event::Note { text });
+    }
+
+    /// Whether there is time for a later proof whose first look comes with as many blocks.
+    fn leaves_time_for_proof(&self, first_look: u32) -> bool {
+        // The warm-up is a block as well.
+        let runs = (first_look + 1) * self.arms.len() as u32;
+        let needed = Duration::from_secs_f64(PROOF_TIME_MARGIN_RATIO * self.log.pace.time_s(runs));
+        let left = |by: Instant| by.saturating_duration_since(Instant::now());
+        self.request.proof_by.is_some_and(|by| left(by) >= needed)
     }
 
     /// Runs each arm of `order` once. Returns why the comparison ends, if it does.

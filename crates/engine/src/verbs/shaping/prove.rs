@@ -131,6 +131,7 @@ fn comparison_of(
         may_shorten: true,
         is_about_parts: false,
         past_slow_start: false,
+        proof_by: None,
         turns: None,
         max_time: how.max_time.into(),
         seed: how.seed,

@@ -20,6 +20,18 @@ pub const TIME_WAS_OVER: &str = "the time was over; --max-time gives more";
 /// Why a search ends after a failure, which the record names ([`goodput_model::Record::incomplete`]).
 const FAILED: &str = "a comparison failed";
 
+/// What a comparison is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aim {
+    /// To choose what a later one proves: an obvious difference suffices.
+    Choose {
+        /// Whether to end after a warm-up that was mostly slow start.
+        past_slow_start: bool,
+    },
+    /// To prove.
+    Prove,
+}
+
 /// Makes a comparison. Tests make up what it shows.
 pub trait Compare {
     /// Makes it.
@@ -106,16 +118,16 @@ impl<'a, C: Compare> Comparisons<'a, C> {
         self.request.run_length.is_none() && self.budget.may_lengthen(seconds, comparisons)
     }
 
-    /// Makes the next one. With `past_slow_start` it ends after a warm-up that was mostly slow start.
+    /// Makes the next one.
     pub async fn compare(
         &mut self,
         arms: Vec<Arm>,
         max_time: MaxTime,
-        past_slow_start: bool,
+        aim: Aim,
         listener: &mut Listener<'_>,
     ) -> Result<Compared, EngineError> {
         self.compared_length = self.run_length;
-        let asked = self.asked(arms, max_time, past_slow_start);
+        let asked = self.asked(arms, max_time, aim);
         self.made += 1;
         let began = Instant::now();
         // The connection was already reported.
@@ -140,7 +152,7 @@ impl<'a, C: Compare> Comparisons<'a, C> {
         compared
     }
 
-    fn asked(&self, arms: Vec<Arm>, max_time: MaxTime, past_slow_start: bool) -> CompareRequest {
+    fn asked(&self, arms: Vec<Arm>, max_time: MaxTime, aim: Aim) -> CompareRequest {
         let request = self.request;
         CompareRequest {
             target: request.target.clone(),
@@ -153,7 +165,8 @@ impl<'a, C: Compare> Comparisons<'a, C> {
             threshold_percent: request.min_gain_percent,
             may_shorten: false,
             is_about_parts: false,
-            past_slow_start,
+            past_slow_start: aim == Aim::Choose { past_slow_start: true },
+            proof_by: (aim != Aim::Prove).then(|| self.budget.end()),
             turns: None,
             max_time,
             seed: request.seed.wrapping_add(self.made),

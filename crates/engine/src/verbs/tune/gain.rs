@@ -1,6 +1,6 @@
 //! Whether an arm is better than the baseline for the purpose of tuning.
 
-use goodput_experiment::Design;
+use goodput_experiment::{Design, Obvious, obvious};
 use goodput_model::{ArmResult, Comparison, Effect, Judgement, Purpose, Response};
 
 /// How many responses may each prove a change by being better.
@@ -8,10 +8,31 @@ pub fn ways_to_win(purpose: Purpose) -> usize {
     if purpose == Purpose::Balanced { purpose.responses().len() } else { 1 }
 }
 
+/// Whether the second arm of `comparison`, made only to choose, is obviously better or worse for `purpose`. Once it was
+/// looked at, its intervals count.
+pub fn obviously(comparison: &Comparison, purpose: Purpose) -> Option<Obvious> {
+    if reached_first_look(comparison, purpose) {
+        return None;
+    }
+    let design = Design {
+        responses: purpose.responses().to_vec(),
+        threshold_percent: comparison.threshold_percent,
+        ..design(purpose)
+    };
+    obvious(&design, &comparison.trials, 1)
+}
+
+fn design(purpose: Purpose) -> Design {
+    Design { ways_to_win: ways_to_win(purpose), ..Design::default() }
+}
+
 /// Whether the second arm of `comparison` is proven to be no better: each wanted response makes no difference or is
-/// worse. Without proof there is no reason to drop what helped before.
+/// worse; or that it is obviously worse. Without proof there is no reason to drop what helped before.
 pub fn is_needless(comparison: &Comparison, purpose: Purpose) -> bool {
     let Some(arm) = comparison.arms.get(1) else { return false };
+    if obviously(comparison, purpose) == Some(Obvious::Worse) {
+        return true;
+    }
     purpose.responses().iter().copied().take(ways_to_win(purpose)).all(|response| {
         let judged = against(arm, response).map(|effect| effect.judgement);
         matches!(judged, Some(Judgement::NoDifference | Judgement::Worse))
@@ -20,8 +41,7 @@ pub fn is_needless(comparison: &Comparison, purpose: Purpose) -> bool {
 
 /// Whether `comparison` has as many blocks as its first look needs. With fewer it can't show anything.
 pub fn reached_first_look(comparison: &Comparison, purpose: Purpose) -> bool {
-    let design = Design { ways_to_win: ways_to_win(purpose), ..Design::default() };
-    let first = design.looks().first() as usize;
+    let first = design(purpose).looks().first() as usize;
     comparison.arms.get(1).is_some_and(|arm| arm.n >= first)
 }
 

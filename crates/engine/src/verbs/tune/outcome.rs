@@ -1,8 +1,9 @@
 //! What became of a change, from its comparison with the changes that were kept before.
 
+use goodput_experiment::Obvious;
 use goodput_model::{Comparison, Known, Purpose, Record, TuningOutcome};
 
-use super::gain::{gains, reached_first_look};
+use super::gain::{gains, obviously, reached_first_look};
 use crate::error::EngineError;
 use crate::verbs::compare::Compared;
 
@@ -28,10 +29,12 @@ pub fn outcome_of(
     let Some(comparison) = record.comparison else {
         return (Failed, Known::missing("nothing was compared"), None);
     };
-    let outcome = match () {
-        () if gains(&comparison, purpose) => Kept,
-        () if !reached_first_look(&comparison, purpose) => TooFewRuns,
-        () => NotBetter,
+    let outcome = match obviously(&comparison, purpose) {
+        Some(Obvious::Better) => Kept,
+        Some(Obvious::Worse) => NotBetter,
+        None if gains(&comparison, purpose) => Kept,
+        None if !reached_first_look(&comparison, purpose) => TooFewRuns,
+        None => NotBetter,
     };
     (outcome, Known::Value(comparison), challenger.filter(|_| outcome == Kept))
 }

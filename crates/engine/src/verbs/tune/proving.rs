@@ -2,7 +2,7 @@
 
 use goodput_model::{Change, Finding, Known, Record, TuningOutcome, TuningStep};
 
-use super::comparisons::Compare;
+use super::comparisons::{Aim, Compare};
 use super::explaining::explain_by;
 use super::gain::is_needless;
 use super::proof::Proof;
@@ -28,8 +28,9 @@ impl<C: Compare> Tuner<'_, C> {
             let rule = self.rule_of(&change);
             let text = format!("tries all that helped without {}={}", change.setting, change.to);
             listener(Event::Note { text });
-            let arms = self.search.all_but(&change);
-            let compared = self.runs.compare(arms, time, false, listener).await;
+            let (arms, aim) =
+                (self.search.all_but(&change), Aim::Choose { past_slow_start: false });
+            let compared = self.runs.compare(arms, time, aim, listener).await;
             // Without an answer the change stays; the proof shows what all of them are worth.
             let Some(comparison) = compared.ok().and_then(|compared| compared.record.comparison)
             else {
@@ -90,7 +91,7 @@ impl<C: Compare> Tuner<'_, C> {
         }
         listener(Event::ProofBegan { changes: self.search.kept().len() });
         let (arms, left) = (self.search.start_and_kept(), self.runs.budget.left());
-        match self.runs.compare(arms, left.into(), false, listener).await {
+        match self.runs.compare(arms, left.into(), Aim::Prove, listener).await {
             Ok(Compared { record, challenger, .. }) => {
                 self.runs.broken = self.runs.broken.take().or_else(|| record.incomplete.clone());
                 self.enter(record, challenger.map(|run| run.findings).unwrap_or_default());

@@ -5,9 +5,9 @@ use goodput_model::{
     BitRate, Change, Comparison, Known, Record, Seconds, TuningOutcome, TuningStep,
 };
 
-use super::comparisons::{Compare, only_started};
+use super::comparisons::{Aim, Compare, only_started};
 use super::explaining::explain_by;
-use super::gain::is_undecided;
+use super::gain::{is_undecided, obviously};
 use super::outcome::{kept_by, outcome_of};
 use super::proof::changed_goodput;
 use super::purposes::first;
@@ -99,7 +99,8 @@ impl<C: Compare> Tuner<'_, C> {
         let Candidate { change, rule } = candidate.clone();
         let arms = self.search.without_and_with(&change);
         let past_slow_start = self.runs.may_lengthen(self.needed_comparisons());
-        let compared = self.runs.compare(arms, time, past_slow_start, listener).await;
+        let aim = Aim::Choose { past_slow_start };
+        let compared = self.runs.compare(arms, time, aim, listener).await;
         if compared.as_ref().is_ok_and(only_started) {
             self.lengthen_after_warm_up(candidate, listener);
             return None;
@@ -146,6 +147,9 @@ impl<C: Compare> Tuner<'_, C> {
     /// Tries a change again whose runs have not shown that it is better: at once in longer runs, if these were too
     /// short, or when nothing else is left, if they were too few.
     fn try_again(&mut self, candidate: Candidate, runs: &Comparison) {
+        if obviously(runs, self.runs.request.purpose).is_some() {
+            return;
+        }
         let is_too_short = counts_in_slow_start(&runs.trials);
         if is_too_short && self.runs.lengthen_for(self.needed_comparisons()).is_some() {
             self.search.give_back(candidate);
