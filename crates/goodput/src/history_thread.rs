@@ -1,13 +1,16 @@
 //! The history on a thread of its own. A database may be slow or away, and a file locked; whoever asks waits for the answer
 //! alone, and all else goes on: a lease is renewed, a call answered, a signal heard.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, anyhow};
 use goodput_store::Store;
 use tokio::sync::{mpsc, oneshot};
+
+use crate::exit;
 
 /// Questions that wait. Whoever asks one more waits until there is room: each of the few that ask waits for its answer.
 const MOST_WAITING: usize = 16;
@@ -20,6 +23,16 @@ type Question = Box<dyn FnOnce(&mut Kept) + Send>;
 pub struct HistoryThread {
     ask: mpsc::Sender<Question>,
     openings: Arc<AtomicUsize>,
+    delay: Arc<Mutex<Delay>>,
+}
+
+/// What the history cost those who asked it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Delay {
+    /// How long answers took.
+    pub took: Duration,
+    /// Why the newest one that was none could not be given.
+    pub why: Option<String>,
 }
 
 /// What the thread has.
@@ -45,7 +58,7 @@ impl HistoryThread {
         };
         let thread = thread::Builder::new().name("history".into()).spawn(work);
         thread.context("can't start the thread that uses the history")?;
-        Ok(Self { ask, openings })
+        Ok(Self { ask, openings, delay: Arc::default() })
     }
 
     /// Asks, and waits for the answer. If this is dropped while it waits for room in the queue, nothing was asked; after
@@ -61,8 +74,22 @@ impl HistoryThread {
         let question = Box::new(move |kept: &mut Kept| {
             let _ = tell.send(kept.store().and_then(question));
         });
+        let began = Instant::now();
         self.ask.send(question).await.map_err(|_| has_ended())?;
-        told.await.map_err(|_| has_ended())?
+        let answer = told.await.map_err(|_| has_ended())?;
+        self.note(began.elapsed(), answer.as_ref().err());
+        answer
+    }
+
+    /// What the history has cost since the last call. Who is late can say so.
+    pub fn take_delay(&self) -> Delay {
+        std::mem::take(&mut *self.delay.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn note(&self, took: Duration, why: Option<&Error>) {
+        let mut delay = self.delay.lock().unwrap_or_else(PoisonError::into_inner);
+        delay.took += took;
+        delay.why = why.map(exit::in_words).or(delay.why.take());
     }
 
     /// Opens it, if it is not open.
@@ -148,6 +175,28 @@ mod tests {
             fs::remove_file(&file).unwrap();
             assert!(history.ask(|store| Ok(store.is_in_place())).await.unwrap(), "a new one");
             assert_eq!(history.openings(), 2);
+        });
+    }
+
+    #[test]
+    fn what_it_cost_and_why_is_known_until_it_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.db");
+        runtime().block_on(async {
+            let history = HistoryThread::begin(move || Ok(Store::open(&file)?)).unwrap();
+            history.open().await.unwrap();
+            assert_eq!(history.take_delay().why, None);
+            let wait = Duration::from_millis(20);
+            let failing = move |_: &Store| {
+                thread::sleep(wait);
+                Err::<(), _>(anyhow!("it is locked"))
+            };
+            history.ask(failing).await.unwrap_err();
+            history.open().await.unwrap();
+            let delay = history.take_delay();
+            assert!(delay.took >= wait, "{delay:?}");
+            assert_eq!(delay.why.as_deref(), Some("it is locked"));
+            assert_eq!(history.take_delay(), Delay::default());
         });
     }
 

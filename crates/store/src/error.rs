@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 use rusqlite::ffi::SQLITE_IOERR_SHMSIZE;
 
+use crate::lock_holder::LockHolder;
 use crate::malformed;
 use crate::postgres::{PostgresError, Why};
 
@@ -155,12 +156,14 @@ pub enum StoreError {
         known: u32,
     },
     /// Another process held the file for too long.
-    #[error("can't {doing} {}: another process keeps it locked; try again", path.display())]
+    #[error("can't {doing} {}: {}", path.display(), locked(path, holder.as_ref()))]
     Busy {
         /// What was tried.
         doing: &'static str,
         /// The file.
         path: PathBuf,
+        /// Who held it, if the kernel says so.
+        holder: Option<LockHolder>,
     },
     /// No record has this number.
     #[error("there is no record {id}; `goodput history` lists the existing ones")]
@@ -201,6 +204,19 @@ fn what_to_do(why: &RecordError) -> &'static str {
         RecordError::Malformed(_) | RecordError::Empty | RecordError::Damaged => {
             "; the other records are fine, and `goodput history import FILE` takes this one from a copy of its JSON"
         }
+    }
+}
+
+/// Who keeps the file locked, and what to do.
+fn locked(path: &Path, holder: Option<&LockHolder>) -> String {
+    match holder {
+        Some(holder) => {
+            format!("{holder} keeps it locked; end that process, or try again when it is done")
+        }
+        None => format!(
+            "another program keeps it locked; `fuser -v {0} {0}-shm` names it: end it, or try again when it is done",
+            path.display()
+        ),
     }
 }
 
@@ -249,7 +265,9 @@ impl StoreError {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 Self::Corrupt { doing, path }
             }
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy { doing, path },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                Self::Busy { holder: LockHolder::of(&path), doing, path }
+            }
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
                 Self::NoPermission { doing, path }
             }
@@ -306,6 +324,12 @@ mod tests {
         let no_room = rusqlite::ffi::Error::new(SQLITE_IOERR_SHMSIZE);
         let no_room = rusqlite::Error::SqliteFailure(no_room, None);
         assert_eq!(StoreError::sqlite("open", path, no_room).to_string(), full);
+        let busy = StoreError::Busy { doing: "open", path: path.into(), holder: None };
+        assert_eq!(
+            busy.to_string(),
+            "can't open /data/goodput/history.db: another program keeps it locked; \
+             `fuser -v /data/goodput/history.db /data/goodput/history.db-shm` names it: end it, or try again when it is done"
+        );
         let newer = StoreError::NewerSchema { path: path.into(), found: 9, known: 1 }.to_string();
         assert!(newer.contains("has schema 9, and this goodput knows up to 1"), "{newer}");
     }

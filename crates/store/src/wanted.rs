@@ -3,6 +3,9 @@
 /// Most targets, and most limits, that a person is offered to choose from.
 pub const MAX_NAMES: usize = 200;
 
+/// What lists call the kind of a watch's test, whose record is one of a test.
+pub const WATCH: &str = "watch";
+
 /// Which records of the history to find. Absent: all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
@@ -10,6 +13,8 @@ pub struct Wanted {
     pub before: Option<i64>,
     /// Only of this kind of command, as in the record's JSON: `test`, `compare`.
     pub kind: Option<String>,
+    /// Only tests of a watch.
+    pub watched: bool,
     /// Only of exactly this target.
     pub target: Option<String>,
     /// Only of targets that contain this text, in capitals or not (ASCII).
@@ -28,7 +33,24 @@ impl Default for Wanted {
     /// Everything.
     fn default() -> Self {
         let [kind, target, text, limited_by, from, until] = [const { None }; 6];
-        Self { before: None, kind, target, text, limited_by, from, until, limit: u32::MAX }
+        let (before, watched, limit) = (None, false, u32::MAX);
+        Self { before, kind, watched, target, text, limited_by, from, until, limit }
+    }
+}
+
+impl Wanted {
+    /// The same, but only of the kind with this name in lists: that of a command, or [`WATCH`]. Tests of watches are tests,
+    /// too.
+    #[must_use]
+    pub fn of_kind(self, name: Option<&str>) -> Self {
+        let watched = name == Some(WATCH);
+        let kind = name.filter(|_| !watched).map(str::to_owned);
+        Self { kind, watched, ..self }
+    }
+
+    /// Whether it asks for a time that ends before it begins, so that no record can fit.
+    pub fn ends_before_it_begins(&self) -> bool {
+        self.from.as_ref().zip(self.until.as_ref()).is_some_and(|(from, until)| from >= until)
     }
 }
 

@@ -13,7 +13,7 @@ use children::{CHILD_STORE, child};
 use common::record;
 use databases::{in_each, open};
 use goodput_model::{BitRate, Record};
-use goodput_store::{Names, Series, Store, StoreError, ToldChange, Wanted, Watched};
+use goodput_store::{Names, Series, Store, StoreError, ToldChange, WATCH, Wanted, Watched};
 
 const WRITERS: usize = 8;
 const RECORDS: usize = 10;
@@ -282,6 +282,23 @@ fn a_series_has_its_whole_tests_in_order() {
         assert_eq!(store.tests_of("nas", "[]", 10).unwrap(), []);
         let series = |plan: &str| Series { target: "nas".into(), plan: plan.into() };
         assert_eq!(store.series().unwrap(), [series("{}"), series("{\"flows\": 4}")]);
+    });
+}
+
+#[test]
+fn tests_of_watches_are_a_kind_of_their_own_and_tests() {
+    in_each(|history| {
+        let store = history.open();
+        let test = store.add(&at("2026-01-01T09:00:00Z", 5e6)).unwrap();
+        let of_watch = store.add_watched(&at("2026-01-01T10:00:00Z", 1e6), &watched(None)).unwrap();
+        let of_kind = |kind: Option<&str>| ids(&store, &wanted().of_kind(kind));
+        assert_eq!(of_kind(Some(WATCH)), [of_watch]);
+        assert_eq!(of_kind(Some("test")), [of_watch, test]);
+        assert_eq!(of_kind(None), [of_watch, test]);
+        assert_eq!(of_kind(Some("tune")), [0_i64; 0]);
+        let of_target = |target: &str| Wanted { target: Some(target.into()), ..wanted() };
+        assert_eq!(ids(&store, &of_target("nas").of_kind(Some(WATCH))), [of_watch]);
+        assert_eq!(ids(&store, &of_target("backup").of_kind(Some(WATCH))), [0_i64; 0]);
     });
 }
 

@@ -40,11 +40,16 @@ impl Schedule {
         Self { part_s: every_s / targets as f64, targets, next: 0, random }
     }
 
+    /// Number of turns that are over unused at `now_s`.
+    pub fn missed(&self, now_s: f64) -> u64 {
+        let present = (now_s / self.part_s).max(0.0) as u64;
+        present.saturating_sub(self.next)
+    }
+
     /// The next turn, at `now_s`. Parts that are over are left out.
     pub fn next(&mut self, now_s: f64) -> Turn {
-        let present = (now_s / self.part_s).max(0.0) as u64;
-        let part = self.next.max(present);
-        let missed = part - self.next;
+        let missed = self.missed(now_s);
+        let part = self.next + missed;
         self.next = part + 1;
         let begin_s = part as f64 * self.part_s;
         let due_s = begin_s + self.random.random::<f64>() * self.part_s;
@@ -75,6 +80,7 @@ mod tests {
     fn what_took_too_long_costs_turns_and_is_counted() {
         let mut schedule = Schedule::new(60.0, 2, 7);
         assert_eq!(schedule.next(0.0).missed, 0);
+        assert_eq!([31.0, 61.0, 151.0].map(|now_s| schedule.missed(now_s)), [0, 1, 4]);
         let late = schedule.next(151.0);
         assert_eq!((late.missed, late.target), (4, 1));
         assert!(late.due_s >= 151.0 && late.end_s == 180.0, "{late:?}");

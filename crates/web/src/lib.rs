@@ -17,12 +17,12 @@ mod graph;
 mod layout;
 mod metrics;
 mod pages;
+mod places;
 mod program;
 mod progress;
 mod runs;
 mod secret;
 mod server;
-mod shares;
 mod site;
 mod tls;
 

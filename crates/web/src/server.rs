@@ -3,22 +3,23 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Limited};
-use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::body::{Body as _, Bytes, Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 use crate::answer::{self, Body};
-use crate::shares::Shares;
+use crate::places::{Answering, Leaving, Place, Places};
 use crate::tls::Tls;
 
 /// Connections at once; a browser opens up to six.
@@ -97,10 +98,8 @@ impl Listening {
 
     /// Answers until it is dropped.
     pub async fn serve(self, answers: impl Answers) {
-        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        let shares = Shares::new(MAX_OF_CLIENT);
+        let places = Places::new(MAX_CONNECTIONS, MAX_OF_CLIENT);
         loop {
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             let (stream, peer) = match self.socket.accept().await {
                 Ok(accepted) => accepted,
                 Err(why) => {
@@ -109,35 +108,46 @@ impl Listening {
                     continue;
                 }
             };
-            let Some(share) = shares.take(peer.ip()) else {
-                tracing::debug!("refused a connection of {peer}, which has too many");
+            let Some((place, leaving)) = places.take(peer.ip()) else {
+                tracing::debug!("refused a connection of {peer}: all places are in use");
                 continue;
             };
-            let (answers, tls) = (answers.clone(), self.tls.clone());
+            let talk = talk(stream, self.tls.clone(), answers.clone(), place);
             tokio::spawn(async move {
-                if timeout(MAX_LIFE, talk(stream, tls, answers)).await.is_err() {
-                    tracing::debug!("ended the connection of {peer}, which lasted too long");
+                if let Some(why) = ended_early(talk, leaving).await {
+                    tracing::debug!("ended the connection of {peer}, {why}");
                 }
-                drop((share, place));
             });
         }
     }
 }
 
+/// Talks with one client, unless the connection lasts too long or has to leave its place: why, in that case.
+async fn ended_early(talk: impl Future<Output = ()>, leaving: Leaving) -> Option<&'static str> {
+    tokio::select! {
+        ended = timeout(MAX_LIFE, talk) => ended.is_err().then_some("which lasted too long"),
+        () = leaving.has_to() => Some("which had not asked anything when another one came"),
+    }
+}
+
 /// Answers one client.
-async fn talk(stream: TcpStream, tls: Option<Tls>, answers: impl Answers) {
-    let Some(tls) = tls else { return converse(stream, answers).await };
+async fn talk(stream: TcpStream, tls: Option<Tls>, answers: impl Answers, place: Arc<Place>) {
+    let Some(tls) = tls else { return converse(stream, answers, place).await };
     match timeout(PATIENCE, tls.acceptor().accept(stream)).await {
-        Ok(Ok(stream)) => converse(stream, answers).await,
+        Ok(Ok(stream)) => converse(stream, answers, place).await,
         Ok(Err(why)) => tracing::debug!("a client does not agree on encryption: {why}"),
         Err(_) => tracing::debug!("a client takes too long to agree on encryption"),
     }
 }
 
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, answers: impl Answers) {
+async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    answers: impl Answers,
+    place: Arc<Place>,
+) {
     let service = service_fn(|request| {
-        let answers = answers.clone();
-        async move { Ok::<_, Infallible>(answered(request, answers).await) }
+        let (answers, place) = (answers.clone(), Arc::clone(&place));
+        async move { Ok::<_, Infallible>(answered(request, answers, &place).await) }
     });
     let ended = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -151,7 +161,11 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, answers
 }
 
 /// Reads the form, then asks for the answer.
-async fn answered(request: Request<Incoming>, answers: impl Answers) -> Response<Body> {
+async fn answered(
+    request: Request<Incoming>,
+    answers: impl Answers,
+    place: &Arc<Place>,
+) -> Response<Body> {
     let (head, body) = request.into_parts();
     if body.size_hint().lower() > MAX_FORM_BYTES as u64 {
         return refused(StatusCode::PAYLOAD_TOO_LARGE, "the form is too long");
@@ -162,7 +176,35 @@ async fn answered(request: Request<Incoming>, answers: impl Answers) -> Response
         Ok(Err(why)) => return refused(StatusCode::PAYLOAD_TOO_LARGE, &why.to_string()),
         Err(_) => return refused(StatusCode::REQUEST_TIMEOUT, "the form took too long"),
     };
-    answers.answer(Request::from_parts(head, body)).await
+    let answering = Answering::begin(place);
+    let answer = answers.answer(Request::from_parts(head, body)).await;
+    answer.map(|body| Answered { body, _answering: answering }.boxed_unsync())
+}
+
+/// The body of an answer, whose connection keeps its place until the body has ended.
+struct Answered {
+    body: Body,
+    _answering: Answering,
+}
+
+impl hyper::body::Body for Answered {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 fn refused(status: StatusCode, why: &str) -> Response<Body> {
@@ -171,4 +213,112 @@ fn refused(status: StatusCode, why: &str) -> Response<Body> {
     let close = hyper::header::HeaderValue::from_static("close");
     response.headers_mut().insert(hyper::header::CONNECTION, close);
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::Ipv4Addr;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpSocket;
+    use tokio::sync::Semaphore;
+
+    /// Answers as soon as it is told to, once for each permit.
+    #[derive(Clone)]
+    struct Told {
+        asked: Arc<Semaphore>,
+        go_on: Arc<Semaphore>,
+    }
+
+    impl Answers for Told {
+        async fn answer(&self, _: Request<Bytes>) -> Response<Body> {
+            self.asked.add_permits(1);
+            self.go_on.acquire().await.unwrap().forget();
+            answer::response(StatusCode::OK, "text/plain", "told".into())
+        }
+    }
+
+    /// Runs this beside a server that answers so many times.
+    fn beside<T: Future<Output = ()>>(times: usize, test: impl FnOnce(Told, SocketAddr) -> T) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let told =
+                Told { asked: Semaphore::new(0).into(), go_on: Semaphore::new(times).into() };
+            let address = (Ipv4Addr::LOCALHOST, 0).into();
+            let listening = listen(address, "--listen", None).await.unwrap();
+            let address = (Ipv4Addr::LOCALHOST, listening.port().unwrap()).into();
+            tokio::spawn(listening.serve(told.clone()));
+            test(told, address).await;
+        });
+    }
+
+    /// A connection of the client with this number, that sends this.
+    async fn connection(client: u8, to: SocketAddr, words: &str) -> TcpStream {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((Ipv4Addr::new(127, 0, 0, client), 0).into()).unwrap();
+        let mut stream = socket.connect(to).await.unwrap();
+        stream.write_all(words.as_bytes()).await.unwrap();
+        stream
+    }
+
+    /// All that comes until the server closes the connection.
+    async fn heard(mut stream: TcpStream) -> String {
+        let mut text = Vec::new();
+        // A server that closes it before it has read everything resets it.
+        let _ = stream.read_to_end(&mut text).await;
+        String::from_utf8(text).unwrap()
+    }
+
+    const HALF: &str = "GET /metrics HTTP/1.1\r\nHo";
+    const WHOLE: &str = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+
+    #[test]
+    fn connections_that_ask_nothing_keep_nobody_away() {
+        beside(2, async |_, address| {
+            let mut crowd = Vec::new();
+            // The server takes connections in their order.
+            for client in 1..=4 {
+                for _ in 0..MAX_OF_CLIENT {
+                    crowd.push(connection(client, address, HALF).await);
+                }
+            }
+            for client in [1, 5] {
+                let answer = heard(connection(client, address, WHOLE).await).await;
+                assert!(answer.starts_with("HTTP/1.1 200 OK"), "{client}: {answer}");
+                assert!(answer.contains("content-length: 4"), "{answer}");
+            }
+        });
+    }
+
+    #[test]
+    fn who_is_being_answered_keeps_the_place() {
+        beside(0, async |told, address| {
+            let asking = connection(1, address, WHOLE).await;
+            told.asked.acquire().await.unwrap().forget();
+            let mut crowd = Vec::new();
+            for _ in 0..=MAX_OF_CLIENT {
+                crowd.push(connection(1, address, HALF).await);
+            }
+            // The oldest of the crowd had to leave.
+            assert_eq!(heard(crowd.remove(0)).await, "");
+            told.go_on.add_permits(1);
+            assert!(heard(asking).await.ends_with("told"));
+        });
+    }
+
+    #[test]
+    fn who_comes_while_all_of_its_share_is_being_answered_is_refused() {
+        beside(0, async |told, address| {
+            let mut crowd = Vec::new();
+            for _ in 0..MAX_OF_CLIENT {
+                crowd.push(connection(1, address, WHOLE).await);
+            }
+            told.asked.acquire_many(MAX_OF_CLIENT as u32).await.unwrap().forget();
+            assert_eq!(heard(connection(1, address, WHOLE).await).await, "");
+            told.go_on.add_permits(MAX_OF_CLIENT);
+            for connection in crowd {
+                assert!(heard(connection).await.ends_with("told"));
+            }
+        });
+    }
 }

@@ -332,6 +332,7 @@ async fn what_makes_no_sense_is_refused_in_words() {
         ("/matrix?slow=x", 400),
         ("/matrix?from=yesterday", 400),
         ("/?from=yesterday", 400),
+        ("/?from=2026-01-02&until=2026-01-01", 400),
         (&long, 200),
     ] {
         let (found, text) = site.get(path).await;

@@ -32,10 +32,13 @@ pub enum Event {
         /// Bytes of the last 24 hours.
         used_bytes: Bytes,
     },
-    /// Tests were left out, because others took too long.
+    /// Tests were left out, because others took too long, or the history did.
     Late {
         /// Their number.
         tests: u64,
+        /// What the history cost the tests before, if fewer would have been left out without it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        history: Option<HistoryDelay>,
     },
     /// A test has a result.
     Tested(Tested),
@@ -79,6 +82,16 @@ pub enum Event {
     },
     /// A path changed.
     Changed(Box<Changed>),
+}
+
+/// What the history cost tests.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HistoryDelay {
+    /// How long the watch waited for it, seconds.
+    pub took_s: f64,
+    /// Why it could not be used in the end; absent if it was only slow.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// A test with a result.
@@ -193,11 +206,13 @@ pub fn text_in(event: &Event, zone: &TimeZone) -> String {
                 budget_lasts_s.map(too_small).unwrap_or_default()
             )
         }
-        Event::Late { tests } => {
+        Event::Late { tests, history } => {
             let left_out = if *tests == 1 { "test was" } else { "tests were" };
-            format!(
-                "{tests} {left_out} left out: the tests before took too long; test less often (--every)\n"
-            )
+            let why = match history {
+                Some(history) => slow_history(history),
+                None => "the tests before took too long; test less often (--every)".into(),
+            };
+            format!("{tests} {left_out} left out: {why}\n")
         }
         Event::Tested(test) => tested(test, zone),
         Event::NoResult { at, target, why, since, .. } => {
@@ -251,6 +266,12 @@ fn too_small(lasts_s: f64) -> String {
         bad("the budget is too small for this"),
         lasts_s / 3600.0
     )
+}
+
+/// What is said of a history that kept tests waiting.
+fn slow_history(HistoryDelay { took_s, why }: &HistoryDelay) -> String {
+    let why = why.as_ref().map(|why| format!(": {}", plain(why))).unwrap_or_default();
+    format!("the watch waited {took_s:.1} s for the history{why}")
 }
 
 fn tested(test: &Tested, zone: &TimeZone) -> String {
@@ -476,10 +497,29 @@ mod tests {
         assert!(begin(None, None).contains("which costs what its path lets through;"));
     }
 
+    fn late(tests: u64) -> Event {
+        Event::Late { tests, history: None }
+    }
+
     #[test]
     fn one_test_left_out_is_one() {
-        assert!(printed(&Event::Late { tests: 1 }).starts_with("1 test was left out:"));
-        assert!(printed(&Event::Late { tests: 2 }).starts_with("2 tests were left out:"));
+        assert!(printed(&late(1)).starts_with("1 test was left out:"));
+        assert!(printed(&late(2)).starts_with("2 tests were left out:"));
+    }
+
+    #[test]
+    fn who_is_late_because_of_the_history_says_so() {
+        let text = |why: Option<&str>| {
+            let why = why.map(str::to_owned);
+            printed(&Event::Late { tests: 2, history: Some(HistoryDelay { took_s: 20.04, why }) })
+        };
+        let locked = text(Some("can't write to h.db: process 7 (x) keeps it locked"));
+        assert_eq!(
+            locked,
+            "2 tests were left out: the watch waited 20.0 s for the history: can't write to h.db: process 7 (x) keeps it \
+             locked\n"
+        );
+        assert!(text(None).ends_with("20.0 s for the history\n"), "{}", text(None));
     }
 
     #[test]
@@ -518,7 +558,7 @@ mod tests {
             (&json["event"], &json["limit_since"]["rule"]),
             (&"changed".into(), &"policer".into())
         );
-        let json = serde_json::to_value(Event::Late { tests: 2 }).unwrap();
+        let json = serde_json::to_value(late(2)).unwrap();
         assert_eq!(json, serde_json::json!({"event": "late", "tests": 2}));
     }
 

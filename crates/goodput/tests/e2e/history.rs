@@ -49,12 +49,58 @@ fn results_are_chosen_by_target_verdict_and_time() {
     assert!(listed(&["--kind", "compare"]).is_empty());
     assert_eq!(listed(&["--since", "2026-01-02", "--until", "2026-01-03"]), [3]);
     assert_eq!(listed(&["--since", "1d"]), [0_i64; 0]);
-    let nothing = stdout(&home.run(&["history", "--limit", "nonsense"]));
+    assert_eq!(listed(&["--kind", "watch"]), [0_i64; 0]);
+    let nothing = stdout(&home.run(&["history", "--limit", "policer"]));
     assert!(nothing.starts_with("no result is like that"), "{nothing}");
-    for wrong in ["yesterday", "2026-13-40"] {
-        let wrong = home.run(&["history", "--since", wrong]);
-        assert_eq!(wrong.status.code(), Some(2));
-        assert!(stderr(&wrong).contains("2026-11-24"), "{}", stderr(&wrong));
+}
+
+#[test]
+fn a_choice_that_no_result_can_fit_is_refused() {
+    let home = filled();
+    let store = Store::open(&home.path().join("goodput/history.db")).expect("it is there");
+    // Of another version of goodput, which had other rules.
+    store.add(&kept("nas", "2026-01-04T10:00:00Z", "sunspots")).expect("it can be written");
+    assert!(stdout(&home.run(&["history", "--limit", "sunspots"])).contains("sunspots"));
+    for (options, words) in [
+        ("--limit nonsense", "no rule \"nonsense\""),
+        ("--limit path-los", "did you mean \"path-loss\"?"),
+        ("--since 2026-02 --until 2026-01", "exchange"),
+        ("--since 2026-01-01 --until 2026-01-01", "exchange"),
+        ("--since 1d --until 7d", "exchange"),
+        ("--since yesterday", "2026-11-24"),
+        ("--until 2026-13-40", "2026-11-24"),
+        ("--kind nonsense", "find-rate"),
+        ("--last many", "number"),
+    ] {
+        for command in ["history", "history export --csv"] {
+            if command.contains("export") && options.contains("--last") {
+                continue;
+            }
+            let line = format!("{command} {options}");
+            let refused = home.run(&line.split(' ').collect::<Vec<_>>());
+            assert_eq!(refused.status.code(), Some(2), "{line}: {}", stdout(&refused));
+            assert!(stderr(&refused).contains(words), "{line}: {}", stderr(&refused));
+            assert!(refused.stdout.is_empty(), "{line}: {}", stdout(&refused));
+        }
+    }
+}
+
+#[test]
+fn options_that_would_change_nothing_are_refused() {
+    let home = filled();
+    for line in [
+        "history 1 --target nas",
+        "history 1 --limit none",
+        "history last --kind test",
+        "history 1 2 --since 2026-01-01",
+        "history 1 --until 2026-01-01",
+        "history 1 --last 3",
+        "history 1 2 --json",
+        "history 1 2 --format iperf3",
+    ] {
+        let refused = home.run(&line.split(' ').collect::<Vec<_>>());
+        assert_eq!(refused.status.code(), Some(2), "{line}: {}", stdout(&refused));
+        assert!(refused.stdout.is_empty(), "{line}: {}", stdout(&refused));
     }
 }
 

@@ -32,6 +32,8 @@ fn a_test_is_kept_like_any_other() {
     assert!(stdout(&output).contains(&server.address), "{}", stdout(&output));
     let shown = home.run(&["history", "1"]);
     assert!(stdout(&shown).contains("goodput"), "{}", stderr(&shown));
+    let listed = stdout(&home.run(&["history", "--kind", "watch"])).to_string();
+    assert!(listed.contains(&server.address), "{listed}");
     let [series] = &history(&home).series().unwrap()[..] else { panic!("one series") };
     assert_eq!(history(&home).tests_of(&series.target, &series.plan, 10).unwrap().len(), 1);
 }
@@ -380,6 +382,32 @@ fn a_watch_that_waits_ends_at_once() {
     let home = Home::new();
     let mut watch = Watch::start(&home, &["192.0.2.1", "--every", "1d"]);
     assert_eq!(watch.event()["event"], "begin");
+    assert_eq!(watch.end(), Some(0));
+}
+
+#[test]
+fn who_locks_the_history_is_named_and_is_the_reason_for_tests_left_out() {
+    let home = Home::new();
+    let server = Server::start(&Home::new(), &[]);
+    let mut watch =
+        Watch::start(&home, &[&[&server.address[..]], &SMALL[..], &["--every", "1s"]].concat());
+    while watch.event()["event"] != "tested" {}
+    let file = home.path().join("goodput/history.db");
+    let other = rusqlite::Connection::open(&file).unwrap();
+    other.busy_timeout(std::time::Duration::from_secs(60)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let locked = format!("{}: process {} (", file.display(), std::process::id());
+    let pruned = home.run(&["history", "prune", "--keep", "1d"]);
+    assert_eq!(pruned.status.code(), Some(2));
+    assert!(stderr(&pruned).contains(&locked), "{}", stderr(&pruned));
+    let why = loop {
+        let event = watch.event();
+        if event["event"] == "late" && event["history"]["why"].is_string() {
+            break event["history"]["why"].to_string();
+        }
+    };
+    assert!(why.contains(&locked) && why.contains("keeps it locked"), "{why}");
+    drop(other);
     assert_eq!(watch.end(), Some(0));
 }
 

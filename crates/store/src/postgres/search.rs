@@ -15,6 +15,9 @@ const COLUMNS: &str = "id, started, kind, target, goodput_bits_per_s, rule, form
 /// The table, as names are sought in it.
 const RECORDS: &str = "goodput.records";
 
+/// The condition for tests of a watch, which has no value.
+const OF_A_WATCH: &str = "EXISTS (SELECT FROM goodput.watched WHERE watched.record = records.id)";
+
 /// A value of a parameter.
 type Value = Box<dyn ToSql + Sync + Send>;
 
@@ -32,7 +35,9 @@ impl Query {
         let numbered = |(at, (condition, _)): (usize, &(&str, _))| {
             condition.replace("{}", &format!("${}", at + 1))
         };
-        let conditions: Vec<_> = values.iter().enumerate().map(numbered).collect();
+        let watched = wanted.watched.then(|| OF_A_WATCH.to_owned());
+        let conditions: Vec<_> =
+            values.iter().enumerate().map(numbered).chain(watched).collect();
         let conditions = match &conditions[..] {
             [] => String::new(),
             some => format!("WHERE {}", some.join(" AND ")),
@@ -126,6 +131,9 @@ mod tests {
         let expected = "WHERE id < $1 AND target = $2 AND started < $3 ORDER BY id DESC LIMIT $4";
         assert!(some.sql.ends_with(expected), "{}", some.sql);
         assert_eq!(some.parameters().len(), 4);
+        let watched = Query::of(&Wanted { watched: true, ..wanted });
+        assert!(watched.sql.contains("started < $3 AND EXISTS (SELECT FROM goodput.watched"));
+        assert_eq!(watched.parameters().len(), 4);
     }
 
     /// The steps in which PostgreSQL answers a search.

@@ -21,6 +21,9 @@ const CONDITIONS: &str = "(:before IS NULL OR listed.id < :before)
        AND (:from IS NULL OR listed.started >= :from)
        AND (:until IS NULL OR listed.started < :until)";
 
+/// Follows the conditions.
+const OF_A_WATCH: &str = "AND EXISTS (SELECT 1 FROM watched WHERE watched.record = listed.id)";
+
 /// All records. Without `INDEXED BY`, SQLite would read the table, whose pages hold the JSON.
 const OF_ALL: &str = "records AS listed INDEXED BY records_listed";
 
@@ -48,8 +51,9 @@ pub(super) fn query(wanted: &Wanted) -> String {
         Some(_) => (OF_TARGET, "found.id"),
         None => (OF_ALL, "listed.id"),
     };
+    let watched = if wanted.watched { OF_A_WATCH } else { "" };
     format!(
-        "SELECT {COLUMNS} FROM {records} {DESCRIBED} {CONDITIONS} ORDER BY {newest} DESC LIMIT :limit"
+        "SELECT {COLUMNS} FROM {records} {DESCRIBED} {CONDITIONS} {watched} ORDER BY {newest} DESC LIMIT :limit"
     )
 }
 
@@ -107,7 +111,8 @@ mod tests {
     #[test]
     fn a_search_reads_indexes_in_their_order_and_no_record() {
         let of_target = Wanted { target: Some("nas".into()), ..Wanted::default() };
-        let searches: [(_, &[&str]); 2] = [
+        let of_watches = Wanted { watched: true, ..Wanted::default() };
+        let searches: [(_, &[&str]); 3] = [
             (
                 Wanted::default(),
                 &[
@@ -121,6 +126,15 @@ mod tests {
                     "SEARCH found USING COVERING INDEX records_by_target (target=?)",
                     "SEARCH listed USING COVERING INDEX records_listed (id=?)",
                     "SEARCH described USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN",
+                ],
+            ),
+            (
+                of_watches,
+                &[
+                    "SCAN listed USING COVERING INDEX records_listed",
+                    "SEARCH described USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN",
+                    "CORRELATED SCALAR SUBQUERY 1",
+                    "SEARCH watched USING INTEGER PRIMARY KEY (rowid=?)",
                 ],
             ),
         ];

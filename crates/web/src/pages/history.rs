@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use goodput_model::Kind;
-use goodput_store::{Entry, Names, Wanted};
+use goodput_store::{Entry, Names, WATCH, Wanted};
 use maud::{Markup, html};
 
 use super::{Page, Visit};
@@ -45,17 +45,20 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
 fn wanted(asked: &Asked) -> Result<Wanted, Trouble> {
     let text = |name| asked.field(name).map(str::to_owned);
     let before = asked.field("before").map(str::parse).transpose();
-    Ok(Wanted {
+    let wanted = Wanted {
         before: before.map_err(|_| Trouble::bad("`before` is the number of a result"))?,
         text: text("q"),
-        kind: text("kind"),
         limited_by: text("limit"),
         from: day(asked, "from")?,
         // Behind all times of the day: they go on with a T.
         until: day(asked, "until")?.map(|day| day + "U"),
         limit: ROWS + 1,
         ..Wanted::default()
-    })
+    };
+    if wanted.ends_before_it_begins() {
+        return Err(Trouble::bad("the first day is after the last one; exchange them"));
+    }
+    Ok(wanted.of_kind(asked.field("kind")))
 }
 
 /// The day in the field `name`, if it has one.
@@ -78,7 +81,7 @@ fn search(asked: &Asked, names: &Names, program: &dyn Program) -> Markup {
             p { label for="kind" { "Kind" }
                 select #kind name="kind" {
                     option value="" { "any" }
-                    @for kind in Kind::ALL.map(Kind::name) {
+                    @for kind in Kind::ALL.map(Kind::name).into_iter().chain([WATCH]) {
                         option value=(kind) selected[given("kind") == kind] { (kind) }
                     }
                 } }
@@ -141,7 +144,7 @@ pub fn traffic(entry: &Entry) -> String {
 
 /// The kind of command, `watch` if the result is one of the `watched`, and what it found if it had several runs.
 pub fn kind(entry: &Entry, watched: &BTreeSet<i64>) -> Markup {
-    let kind = if watched.contains(&entry.id) { "watch" } else { &entry.kind };
+    let kind = if watched.contains(&entry.id) { WATCH } else { &entry.kind };
     html! { (plain(kind)) @if let Some(answer) = &entry.answer { p { (words(answer)) } } }
 }
 

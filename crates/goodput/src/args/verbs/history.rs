@@ -10,7 +10,7 @@ use crate::args::values::number::whole;
 use crate::args::values::{time, unfit, when};
 use goodput_compat::formats::Format;
 use goodput_model::Kind;
-use goodput_store::Wanted;
+use goodput_store::{WATCH, Wanted};
 
 /// `goodput history`
 #[derive(Debug, Args)]
@@ -19,7 +19,8 @@ pub struct HistoryArgs {
     /// One number shows that result, two compare them [default: list the latest results]
     ///
     /// `last` is the newest one.
-    #[arg(num_args = 0..=2, value_name = "NUMBER", value_parser = named)]
+    #[arg(num_args = 0..=2, value_name = "NUMBER", value_parser = named,
+          conflicts_with_all = ["last", "target", "limit", "kind", "since", "until"])]
     pub ids: Vec<Named>,
     /// Number of results to list
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = whole("a number of results", 0..=u32::MAX))]
@@ -45,10 +46,12 @@ pub struct WantedArgs {
     #[arg(long, value_name = "TEXT")]
     pub target: Option<String>,
     /// Only results with this verdict, like path-rate or none
+    ///
+    /// `goodput list rules` lists the names.
     #[arg(long, value_name = "RULE")]
     pub limit: Option<String>,
-    /// Only results of this kind of command
-    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(Kind::ALL.map(Kind::name)))]
+    /// Only results of this kind of command; `watch`: only tests of watches
+    #[arg(long, value_name = "KIND", value_parser = kinds())]
     pub kind: Option<String>,
     /// Only results since this time (UTC), like 2026-11-24, or an age: 7d
     #[arg(long, value_name = "WHEN", value_parser = when::since)]
@@ -64,13 +67,18 @@ impl WantedArgs {
         Wanted {
             text: self.target.clone(),
             limited_by: self.limit.clone(),
-            kind: self.kind.clone(),
             from: self.since.clone(),
             until: self.until.clone(),
             limit: last,
             ..Wanted::default()
         }
+        .of_kind(self.kind.as_deref())
     }
+}
+
+/// What the list has as kinds.
+fn kinds() -> PossibleValuesParser {
+    PossibleValuesParser::new(Kind::ALL.map(Kind::name).into_iter().chain([WATCH]))
 }
 
 /// What else can be done with results.

@@ -8,6 +8,7 @@ use goodput_model::Record;
 use goodput_store::{Entry, Store, Traffic};
 use jiff::Timestamp;
 
+use super::wanted;
 use crate::args::ExportArgs;
 use crate::exit::Exit;
 use crate::report::figures::Figures;
@@ -16,7 +17,7 @@ use crate::screen;
 
 /// Prints the wanted results, oldest first.
 pub fn run(store: &Store, args: &ExportArgs) -> Result<Exit> {
-    let mut entries = store.search(&args.wanted.wanted(u32::MAX))?;
+    let mut entries = store.search(&wanted::checked(store, &args.wanted, u32::MAX)?)?;
     entries.reverse();
     if args.json {
         return records(store, &entries);

@@ -2,6 +2,7 @@
 
 mod export;
 mod import;
+mod wanted;
 
 pub use import::known;
 
@@ -18,7 +19,7 @@ use crate::report::{self, table::Table};
 use crate::screen;
 use goodput_compat::formats::{self, Style};
 use goodput_model::{Kind, Record};
-use goodput_store::{Store, Traffic, Wanted};
+use goodput_store::{Store, Traffic, WATCH, Wanted};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
@@ -35,8 +36,11 @@ pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
         return export::run(&store, export);
     }
     match args.ids[..] {
-        [] => list(&store, &args.wanted.wanted(args.last))?,
+        [] => list(&store, &wanted::checked(&store, &args.wanted, args.last)?)?,
         [one] => show(&named(&store, one)?, args, Detail { verbose, ..Detail::default() })?,
+        [_, _, ..] if args.json || args.format.is_some() => {
+            bail!("--json and --format print one result; name one NUMBER")
+        }
         [a, b, ..] => {
             let (a, b) = (named(&store, a)?, named(&store, b)?);
             screen::print_fitted(&report::difference::text(&a, &b))?;
@@ -90,7 +94,7 @@ fn list(store: &Store, wanted: &Wanted) -> Result<()> {
         table.row(&[
             &entry.id.to_string(),
             &to_the_minute(&entry.started),
-            if watched.contains(&entry.id) { "watch" } else { &entry.kind },
+            if watched.contains(&entry.id) { WATCH } else { &entry.kind },
             &entry.traffic.as_ref().map(Traffic::way).unwrap_or_default(),
             &entry.goodput.to_string(),
             &entry.limit,

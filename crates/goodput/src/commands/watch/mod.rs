@@ -31,8 +31,8 @@ use super::spent::{self, Note};
 use crate::args::WatchArgs;
 use crate::data_dirs::history;
 use crate::exit::{self, Exit};
-use crate::history_thread::HistoryThread;
-use crate::report::watch::{self, Event};
+use crate::history_thread::{Delay, HistoryThread};
+use crate::report::watch::{self, Event, HistoryDelay};
 use crate::screen;
 
 /// Payload below which a test would show little but slow start.
@@ -154,9 +154,15 @@ impl<'a> Watch<'a> {
         }
         self.begin()?;
         loop {
-            let turn = schedule.next(self.now_s());
+            let now_s = self.now_s();
+            let Delay { took, why } = self.history.take_delay();
+            let took_s = took.as_secs_f64();
+            let without_it = schedule.missed(now_s - took_s);
+            let turn = schedule.next(now_s);
             if turn.missed > 0 {
-                self.tell(&Event::Late { tests: turn.missed })?;
+                let history =
+                    (without_it < turn.missed).then_some(HistoryDelay { took_s, why });
+                self.tell(&Event::Late { tests: turn.missed, history })?;
             }
             let wait = Duration::from_secs_f64((turn.due_s - self.now_s()).max(0.0));
             tokio::select! {
