@@ -447,7 +447,7 @@ fn a_comparison_shows_its_difference_in_every_number_it_was_judged_by() {
     let figures = figures(&record, |chart| chart.id == "comparison");
     let ids: Vec<_> = figures.iter().map(|figure| figure.id.as_str()).collect();
     assert_eq!(ids, ["effects", "effects-throughput", "in-order", "runs"]);
-    assert!(figures[0].title.contains("per-cpu") && figures[1].title.contains("throughput"));
+    assert!(figures[0].title.contains(" in goodput per CPU ") && figures[1].title.contains(" in goodput "));
 }
 
 #[test]

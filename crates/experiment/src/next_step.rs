@@ -17,6 +17,7 @@ use rand::seq::SliceRandom;
 use crate::analyse::{Settled, analyse};
 use crate::design::{Design, WARM_UP_BLOCK};
 use crate::file_parts::{PartsStanding, parts_standing};
+use crate::looks::Looks;
 
 /// The time left, as estimated by the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,27 +178,21 @@ impl Design {
         order
     }
 
-    /// Those of the open arms that run next: as many as reach their next look in the time. Arms before their first look
-    /// come first, then arms that were not run, then arms that a look has not decided; each in the order of the arms. If
-    /// none would reach a look, those that have the most go on.
+    /// Those of the open arms that run next: the most that can reach their next look in the time. If none can, those that
+    /// have the most blocks.
     fn in_time(&self, mut open: Vec<Open>, time_left: TimeLeft) -> Vec<usize> {
-        let (looks, first) = (self.looks(), self.looks().first());
-        let turn = |one: &Open| match one.blocks {
-            0 => 1,
-            blocks if blocks < first => 0,
-            _ => 2,
-        };
-        open.sort_by_key(turn);
+        let looks = self.looks();
+        open.sort_by_key(|one| Turn::of(one.blocks, looks));
         let due = |one: &Open| looks.next_after(one.blocks).map_or(1, |look| look - one.blocks);
-        let fits = |count: &usize| {
-            let blocks = open[..*count].iter().map(due).max().unwrap_or(0);
-            blocks as usize * (count + 1) <= time_left.runs as usize
+        let fit = |count: &usize| {
+            let blocks = open[..*count].iter().map(due).max().unwrap_or(0) as usize;
+            blocks * (count + 1) <= time_left.runs as usize
         };
-        match (1..=open.len()).rev().find(fits) {
+        match (1..=open.len()).rev().find(fit) {
             Some(count) => open.truncate(count),
             None => {
-                let most = open.iter().map(turn).max_by_key(|turn| [1, 0, 2][*turn]);
-                open.retain(|one| Some(turn(one)) == most);
+                let most = open.iter().map(|one| one.blocks).max();
+                open.retain(|one| Some(one.blocks) == most);
             }
         }
         let mut arms: Vec<usize> = open.into_iter().map(|one| one.arm).collect();
@@ -243,6 +238,27 @@ struct Open {
     arm: usize,
     /// Blocks in which it counts.
     blocks: u32,
+}
+
+/// Which arms are run first if there is too little time for all; of the same turn, those with the lower number.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    /// Its blocks are lost unless it reaches its first look.
+    Begun,
+    /// No block of it counts.
+    New,
+    /// A look has judged it, and left it undecided.
+    Undecided,
+}
+
+impl Turn {
+    fn of(blocks: u32, looks: Looks) -> Self {
+        match blocks {
+            0 => Self::New,
+            blocks if blocks < looks.first() => Self::Begun,
+            _ => Self::Undecided,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -331,11 +347,31 @@ mod tests {
     }
 
     #[test]
-    fn arms_that_had_to_wait_come_when_the_first_ones_are_decided() {
-        let blocks = in_the_time(75);
-        assert_eq!(blocks[0], [0, 1, 2, 3, 4, 5, 6, 7], "without a warm-up all but one fit");
-        let some = in_the_time(70);
-        assert_eq!(some[0], [0, 1, 2, 3, 4, 5, 6]);
+    fn the_warm_up_is_left_out_before_an_arm_is() {
+        let all = in_the_time(75);
+        assert!(all.len() == 9 && all.iter().all(|arms| arms.len() == 8), "{all:?}");
+        assert_eq!(in_the_time(70)[0], [0, 1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn arms_that_had_to_wait_get_what_is_left_of_the_time() {
+        let blocks = in_the_time(58);
+        assert_eq!(blocks.len(), 10);
+        assert!(blocks[..9].iter().all(|arms| *arms == [0, 1, 2, 3, 4, 5]), "{blocks:?}");
+        assert_eq!(blocks[9], [0, 6, 7]);
+    }
+
+    #[test]
+    fn arms_that_have_begun_come_first_and_undecided_ones_last() {
+        let design = Design { arms: 4, ..Design::default() };
+        // Arm 1 was looked at, arm 2 has begun, arm 3 has not.
+        let open = || [(1, 8), (2, 5), (3, 0)].map(|(arm, blocks)| Open { arm, blocks }).into();
+        let in_time = |runs| design.in_time(open(), TimeLeft { runs });
+        assert_eq!(design.looks().first(), 8);
+        assert_eq!(in_time(8 * 4), [1, 2, 3]);
+        assert_eq!(in_time(8 * 4 - 1), [2, 3]);
+        assert_eq!(in_time(8 * 3 - 1), [2]);
+        assert_eq!(in_time(5), [1], "none reaches a look");
     }
 
     #[test]

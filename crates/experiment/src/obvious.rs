@@ -1,11 +1,14 @@
 //! A difference that is obvious after a few blocks: enough to choose what is compared again, and no proof.
 //!
 //! The exact test needs six blocks before it can claim anything, whatever their size, because it only looks at signs and
-//! ranks. A path that a fault slows down a hundredfold takes most of the time for just these blocks. Who only chooses what a
-//! later comparison has to prove may use the size instead: each of three blocks has at least twice as much. By chance alone
-//! all three lie on this side in one of eight comparisons, and there are twofold only if runs spread enormously: if the
-//! logarithms of runs spread by 1, in 3 % of all comparisons, and by .5, in .4 % (`tests/obvious.rs`). That is no more than
-//! the first look errs in, and the last comparison bears both (docs/decisions/tuning.md).
+//! ranks. A path that a fault slows down a hundredfold takes most of the time for just these blocks. Who only chooses what
+//! a later comparison has to prove may use the size instead: each of three blocks has at least twice as much.
+//!
+//! The order within each block is random, so equal arms all differ in this direction in one of eight comparisons at most,
+//! whatever their runs do. That they differ twofold as well takes runs that spread enormously: if the logarithms of runs
+//! spread by 1, three blocks do in 3 % of all comparisons, and if by .5, in .4 % (`tests/obvious.rs`). The first look errs in
+//! 1.6 %. What is chosen wrongly costs time, and the last comparison does not prove it: that has its whole error still, as
+//! nothing is proven by these runs (docs/decisions/tuning.md).
 
 use goodput_model::{Response, Trial};
 
@@ -28,7 +31,7 @@ pub enum Obvious {
     Worse,
 }
 
-/// Whether `arm` differs obviously from the baseline in a response that may prove it better. What is better by it is not, if
+/// Whether `arm` differs obviously from the baseline in a response that may prove it better. It is not obviously better if
 /// each block is worse by another response of the design.
 pub fn obvious(design: &Design, trials: &[Trial], arm: usize) -> Option<Obvious> {
     obvious_in(design, &Runs::of(trials, design.arms), arm)

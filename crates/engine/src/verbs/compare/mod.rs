@@ -181,7 +181,7 @@ async fn run(
                 break "its runs were mostly slow start".into();
             }
             Step::RunBlock { block, order, warm_up } => {
-                listener(Event::BlockBegan(runs.log.outlook(&design, block)));
+                listener(Event::BlockBegan(runs.log.outlook(&design, block, &order)));
                 broken = match request.turns {
                     // Separate runs show what limits, and so what to expect of the arms.
                     Some(counted) if !warm_up => {
@@ -280,10 +280,17 @@ impl Runs<'_> {
             return;
         }
         // Only a forecast: the result says whether it came true.
-        let text = format!(
-            "the {runs} runs until the first judgement take about {needed_s:.0} s, and {left_s:.0} s are left; \
-             --max-time gives more"
-        );
+        let candidates = self.arms.len() - 1;
+        let blocks_runs = self.log.time_left().runs / first_look;
+        let text = match (blocks_runs as usize).saturating_sub(1).min(candidates) {
+            0 => format!(
+                "the {runs} runs until the first judgement take about {needed_s:.0} s, and {left_s:.0} s are left; \
+                 --max-time gives more"
+            ),
+            judged => format!(
+                "there is time to judge {judged} of {candidates} arms; --max-time gives more"
+            ),
+        };
         listener(Event::Note { text });
     }
 

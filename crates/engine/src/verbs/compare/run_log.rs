@@ -241,21 +241,22 @@ impl RunLog {
         self.first_look = first_look;
     }
 
-    /// How far the comparison has got before `block` begins, and how long it may take.
-    pub fn outlook(&self, design: &Design, block: u32) -> Outlook {
+    /// How far the comparison has got before `block` begins, which runs these arms, and how long it may take.
+    pub fn outlook(&self, design: &Design, block: u32, running: &[usize]) -> Outlook {
         let arms = analyse(design, &self.trials);
         let candidates = || arms.iter().enumerate().skip(1);
-        let open: Vec<_> = candidates().filter(|(_, arm)| arm.settled.is_none()).collect();
+        let open = candidates().filter(|(_, arm)| arm.settled.is_none()).count();
         let decided = candidates().filter_map(|(number, arm)| {
             let judgement = arm.settled.and_then(|_| judgement(arm))?;
             Some(Decided { values: self.named(number), judgement })
         });
         let looks = design.looks();
         // An arm that lost runs is judged later; this is the first look at any arm.
-        let made = open.iter().map(|(_, arm)| arm.n as u32).max().unwrap_or(0);
+        let made = candidates().filter(|(number, _)| running.contains(number));
+        let made = made.map(|(_, arm)| arm.n as u32).max().unwrap_or(0);
         let warm_up = u32::from(block == 0);
         let blocks_until = |due: u32| due - made + warm_up;
-        let runs_a_block = open.len() as u32 + 1;
+        let runs_a_block = running.len() as u32;
         let time_s = |blocks: u32| self.pace.time_s(blocks * runs_a_block);
         let next = looks.next_after(made).map(blocks_until);
         let is_paced = self.knows_pace();
@@ -268,7 +269,7 @@ impl RunLog {
                 true => time_s(blocks_until(looks.last().max(made))).min(left_s),
                 false => left_s,
             },
-            open: open.len(),
+            open,
             decided: decided.collect(),
         }
     }

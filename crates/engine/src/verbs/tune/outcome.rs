@@ -7,8 +7,8 @@ use super::gain::{gains, obviously, reached_first_look};
 use crate::error::EngineError;
 use crate::verbs::compare::Compared;
 
-/// The record of a comparison after which its change is kept.
-pub fn kept_by(compared: &Result<Compared, EngineError>, purpose: Purpose) -> Option<&Record> {
+/// The record of a comparison that proves its change, if no other one was tried: an obvious difference proves nothing.
+pub fn proven_by(compared: &Result<Compared, EngineError>, purpose: Purpose) -> Option<&Record> {
     let record = &compared.as_ref().ok()?.record;
     record.comparison.as_ref().filter(|comparison| gains(comparison, purpose)).map(|_| record)
 }

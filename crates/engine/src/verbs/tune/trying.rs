@@ -8,7 +8,7 @@ use goodput_model::{
 use super::comparisons::{Aim, Compare, only_started};
 use super::explaining::explain_by;
 use super::gain::{is_undecided, obviously};
-use super::outcome::{kept_by, outcome_of};
+use super::outcome::{outcome_of, proven_by};
 use super::proof::changed_goodput;
 use super::purposes::first;
 use super::search::Candidate;
@@ -111,7 +111,7 @@ impl<C: Compare> Tuner<'_, C> {
         }
         let purpose = self.runs.request.purpose;
         match compared.is_ok() {
-            true => self.only.tried(kept_by(&compared, purpose).cloned().map(Box::new)),
+            true => self.only.tried(proven_by(&compared, purpose).cloned().map(Box::new)),
             // Nothing was measured, so nothing is chosen by its result.
             false => self.search.refuse(&change),
         }
