@@ -27,7 +27,8 @@ pub struct Host {
     pub(crate) opened_in: Duration,
     /// The process there by which this run holds the host (`RemoteTurn`), if it does.
     pub(crate) held_by: Option<u32>,
-    login: Login,
+    /// Logs in once more.
+    pub(crate) login: Login,
 }
 
 /// Logs in once more.
@@ -90,17 +91,13 @@ impl Host {
         self.system.shaper(&mut self.session, towards)
     }
 
-    /// Refuses a value that no file there can keep.
+    /// Refuses a value that no file there can keep, or whose file can't be written: the disk is full, or read-only.
     ///
     /// # Errors
     /// With the reason, and what to do.
-    pub fn check_would_save(
-        &mut self,
-        setting: &SettingRef,
-        value: &str,
-    ) -> Result<(), RemoteError> {
+    pub fn rehearse_save(&mut self, setting: &SettingRef, value: &str) -> Result<(), RemoteError> {
         let assignment = (its_own(setting)?, value.to_owned());
-        saved::check_would_save(self.system, &mut self.session, &[assignment])
+        saved::rehearse(self.system, &mut self.session, &[assignment])
     }
 
     /// The lines of ours there that keep values over a reboot, including edited ones.

@@ -165,6 +165,7 @@ impl Contents {
 pub(crate) struct Journal {
     file: File,
     path: PathBuf,
+    /// What its end was when it was opened.
     end: LastLine,
     /// Whether a line can't be read.
     damaged: bool,
@@ -208,12 +209,14 @@ impl Journal {
 
     /// Adds a line, which is on disk when this returns.
     fn append(&mut self, line: &Line) -> io::Result<()> {
-        let text = seal(line)?;
+        let text = [self.end.line_break(), &seal(line)?].concat();
         let length = self.file.metadata()?.len();
         self.file.write_all(&text).and_then(|()| self.file.sync_all()).inspect_err(|_| {
             // A partial line in front of the next one would spoil both.
             let _ = self.file.set_len(length);
-        })
+        })?;
+        self.end = self.end.followed();
+        Ok(())
     }
 
     /// Adds a line, which is on disk when this returns.

@@ -200,9 +200,12 @@ fn settle(found: Found, request: UndoRequest) -> RemoteReport {
     finish(&owner.host, &mut journal, &contents, entries)
 }
 
-/// Settles a journal at its host.
+/// Settles a journal at its host. A reboot has undone what damaged lines say, too.
 fn settle_at(found: Found, host: &mut Host) -> RemoteReport {
-    let (mut journal, contents, owner) = match without_host(found, UndoRequest::default()) {
+    let owner = found.contents.owner.as_ref();
+    let use_damaged = owner.is_some_and(|owner| relation(owner, host) == Relation::Rebooted);
+    let request = UndoRequest { use_damaged, ..UndoRequest::default() };
+    let (mut journal, contents, owner) = match without_host(found, request) {
         Ok(found) => found,
         Err(report) => return report,
     };

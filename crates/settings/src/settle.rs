@@ -25,11 +25,11 @@ pub(crate) fn settle(mut journal: JournalFile, request: UndoRequest) -> RestoreR
     if let Some(problem) = contents.foreign() {
         return RestoreReport::unusable(journal.path().into(), problem);
     }
-    let damage = contents.damage().filter(|_| !is_over(&contents));
-    let mut report = match &damage {
-        None => settle_contents(&mut journal, &contents, request.forget),
+    let damage = contents.damaged(journal.path()).filter(|_| !is_over(&contents));
+    let mut report = match damage {
         Some(damage) if !request.use_damaged => shown(journal.path(), &contents, damage),
-        Some(damage) => use_damaged(&mut journal, &contents, damage, request.forget),
+        Some(_) => use_damaged(&mut journal, &contents, request.forget),
+        None => settle_contents(&mut journal, &contents, request.forget),
     };
     report.notes.extend(journal.end().note().map(Into::into));
     report
@@ -43,22 +43,14 @@ fn is_over(contents: &Contents) -> bool {
 }
 
 /// What is known of a damaged journal, and what a person can do.
-fn shown(journal: &Path, contents: &Contents, damage: &str) -> RestoreReport {
-    let folder = journal.parent().unwrap_or(journal).display();
-    let undo = format!("`goodput --state-dir {folder} settings undo --damaged`");
-    let advice = match &contents.owner {
-        Some(_) => format!("{undo} puts back what its other lines say, and sets it aside"),
-        None => format!("put back by hand what it names, then {undo} sets it aside"),
-    };
-    let problem = format!("it is damaged: {damage}; nothing was changed; {advice}");
-    RestoreReport { entries: untouched(contents), ..RestoreReport::unusable(journal.into(), problem) }
+fn shown(journal: &Path, contents: &Contents, damage: String) -> RestoreReport {
+    RestoreReport { entries: untouched(contents), ..RestoreReport::unusable(journal.into(), damage) }
 }
 
 /// Puts back what can be read, and keeps the journal under another name.
 fn use_damaged(
     journal: &mut JournalFile,
     contents: &Contents,
-    damage: &str,
     forget: Forget,
 ) -> RestoreReport {
     let mut report = match &contents.owner {
@@ -71,6 +63,7 @@ fn use_damaged(
         }
     };
     let set_aside = journal.set_aside().map(|path| format!(", set aside as {}", path.display()));
+    let damage = contents.damage().unwrap_or_default();
     report.notes.push(format!("it is damaged{}: {damage}", set_aside.unwrap_or_default()));
     report
 }

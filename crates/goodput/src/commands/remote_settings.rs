@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use goodput_model::SettingRef;
-use goodput_remote::{Access, Address, Host, Listed, RemoteChanges, RemoteError, SavedThere};
+use goodput_remote::{Access, Address, Host, Listed, RemoteChanges, SavedThere};
 use goodput_settings::UndoRequest;
 
 use super::{explain, rounding, saved};
@@ -115,11 +115,13 @@ pub fn set(
     Ok(Exit::Fine)
 }
 
-/// Whether a file there can store a value, as far as a login shows it.
-pub fn can_keep(address: &Address, access: &Access, setting: &SettingRef, value: &str) -> bool {
-    let checked =
-        Host::open(address, access).and_then(|mut host| host.check_would_save(setting, value));
-    !matches!(checked, Err(RemoteError::NoSuchSetting { .. } | RemoteError::LeftAlone { .. }))
+/// Finds out whether a value can be kept there, without keeping it: the places of its files take as much text.
+pub fn rehearse(
+    address: &Address,
+    access: &Access,
+    (setting, value): (&SettingRef, &str),
+) -> Result<()> {
+    Ok(Host::open(address, access)?.rehearse_save(setting, value)?)
 }
 
 /// Files that store values, and why some of these won't be in effect after a reboot.

@@ -76,25 +76,23 @@ pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
     Runs { output: &args.output, live, text: &text, judge }.report_after(work, last)
 }
 
-/// What this host, or a host reached by SSH, can keep. Here it is tried: who learns only in the end that a disk is full
-/// has waited in vain.
+/// What this host, or a host reached by SSH, can keep. This is tried: who learns only in the end that a disk is full has
+/// waited in vain.
 fn keepable(hosts: Hosts) -> Keepable {
     Arc::new(move |change, point| {
         let end = change.setting.end;
         let kept = to_keep(&change.setting, point).filter(|_| is_within_reach(&hosts, end));
         let Some(kept) = kept else { return Err(nobody_keeps()) };
-        match hosts.at(end) {
-            Some(address)
-                if remote_settings::can_keep(address, &hosts.access, &kept, &change.to) =>
-            {
-                Ok(())
+        let rehearsed = match hosts.at(end) {
+            Some(address) => {
+                remote_settings::rehearse(address, &hosts.access, (&kept, &change.to))
             }
-            Some(_) => Err(nobody_keeps()),
-            None => saved::rehearse(&kept, &change.to).map_err(|why| EngineError::Incomplete {
-                not_permitted: exit::of(&why) == Exit::NotPermitted,
-                why: without_numbers(&exit::in_words(&why)).into(),
-            }),
-        }
+            None => saved::rehearse(&kept, &change.to),
+        };
+        rehearsed.map_err(|why| EngineError::Incomplete {
+            not_permitted: exit::of(&why) == Exit::NotPermitted,
+            why: without_numbers(&exit::in_words(&why)).into(),
+        })
     })
 }
 

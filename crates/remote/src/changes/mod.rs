@@ -242,7 +242,7 @@ impl RemoteChanges {
         };
         let dead_man = open.dead_man.pid;
         // A lost session has made the dead-man put back; check again what it did.
-        let reached = match self.host.session.answers() {
+        let reached = match self.entries.is_empty() || self.host.session.answers() {
             true => Ok(()),
             false => self.host.again().and_then(|session| {
                 self.host.session = session;

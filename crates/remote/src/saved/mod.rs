@@ -69,11 +69,20 @@ const WRITE: &str = "f=$1; [ \"$(cksum 2>/dev/null <\"$f\")\" = \"$2\" ] || { ec
     if [ -s \"$t\" ] || [ \"$8\" != goes ]; then { fsync \"$t\" 2>/dev/null || sync \"$t\" 2>/dev/null || sync; } && mv \"$t\" \"$f\"; \
     else rm -f \"$f\"; fi";
 
-/// Refuses a link that goodput did not make, and makes ours before the file; `$7` is its path.
-const MAKE_LINK: &str = "umask 022; l=$7; if [ -n \"$6\" ]; then \
-    if [ -L \"$l\" ] || [ -e \"$l\" ]; then [ \"$(readlink \"$l\")\" = \"$1\" ] || \
-    { echo \"$l is there, which goodput did not make: it is left as it is. Move it away\" >&2; exit 1; }; \
-    else mkdir -p \"${l%/*}\" && ln -s \"$1\" \"$l\" || exit; fi; fi";
+/// Refuses a link that goodput did not make.
+const REFUSE_LINK: &str = "if [ -L \"$l\" ] || [ -e \"$l\" ]; then [ \"$(readlink \"$l\")\" = \"$f\" ] || \
+    { echo \"$l is there, which goodput did not make: it is left as it is. Move it away\" >&2; exit 1; }; fi";
+
+/// Makes our link before the file.
+const MAKE_LINK: &str =
+    "[ -L \"$l\" ] || { umask 022; mkdir -p \"${l%/*}\" && ln -s \"$f\" \"$l\" || exit; }";
+
+/// Writes what would take the place of a file beside it, or where its folder would be, and removes that again. `$2` is the
+/// text; the file's own is added unless `$3` is `whole`; `$4` is the path of our link.
+const REHEARSE: &str = "umask 077; d=${f%/*}; while [ ! -d \"$d/\" ]; do d=${d%/*}; done; \
+    t=$d/${f##*/}.goodput.$$; trap 'rm -f \"$t\"' EXIT; : >\"$t\" || exit; \
+    { [ \"$3\" = whole ] || [ ! -e \"$f\" ] || cat \"$f\"; } >\"$t\" && printf '%b' \"$2\" | cat >>\"$t\" && \
+    { fsync \"$t\" 2>/dev/null || sync \"$t\" 2>/dev/null || sync; }";
 
 /// Without the file, removes our link, unless someone made another of it.
 const REMOVE_LINK: &str = "[ -e \"$f\" ] || [ \"$(readlink \"$l\")\" != \"$f\" ] || rm -f \"$l\"";
@@ -145,6 +154,40 @@ impl Keeper {
         (sum, is_made): (&str, bool),
         keeps: &[Assignment],
     ) -> Result<(), RemoteError> {
+        let text = self.text(shell, system, is_made, keeps)?;
+        let link = self.link.unwrap_or("");
+        let end = if is_made { "goes" } else { "stays" };
+        let words = [&*self.path, sum, self.kind(), BEGIN, END, &text, link, end];
+        let purpose = format!("write {}", self.path);
+        shell.output(&Command::script(purpose, &self.script(), words)).map(drop)
+    }
+
+    /// Refuses what [`Self::write`] would fail at, and leaves nothing.
+    fn rehearse(
+        &self,
+        shell: &mut dyn Shell,
+        system: &dyn System,
+        is_made: bool,
+        keeps: &[Assignment],
+    ) -> Result<(), RemoteError> {
+        let text = self.text(shell, system, is_made, keeps)?;
+        let words = [&*self.path, &text, self.kind(), self.link.unwrap_or("")];
+        let script = match self.link {
+            Some(_) => format!("f=$1; l=$4; {REFUSE_LINK}; {REHEARSE}"),
+            None => format!("f=$1; {REHEARSE}"),
+        };
+        let purpose = format!("write {}", self.path);
+        shell.output(&Command::script(purpose, &script, words)).map(drop)
+    }
+
+    /// What our lines are then, for printf(1), which restores the line breaks.
+    fn text(
+        &self,
+        shell: &mut dyn Shell,
+        system: &dyn System,
+        is_made: bool,
+        keeps: &[Assignment],
+    ) -> Result<String, RemoteError> {
         let text = match keeps {
             [] => String::new(),
             _ => saved_text::render(keeps, &system.lines(shell, self, keeps)?),
@@ -153,23 +196,18 @@ impl Keeper {
             true => text,
             false => format!("{BEGIN}\n{}{text}{END}\n", if is_made { MADE } else { "" }),
         };
-        // For printf(1), which restores the line breaks.
-        let text = text.replace('\\', r"\\").replace('\n', r"\n");
-        let link = self.link.unwrap_or("");
-        let end = if is_made { "goes" } else { "stays" };
-        let words = [&*self.path, sum, self.kind(), BEGIN, END, &text, link, end];
-        let purpose = format!("write {}", self.path);
-        shell.output(&Command::script(purpose, &self.script(), words)).map(drop)
+        Ok(text.replace('\\', r"\\").replace('\n', r"\n"))
     }
 
     /// The script that replaces this file.
     fn script(&self) -> String {
+        let link = format!("l=$7; if [ -n \"$6\" ]; then {REFUSE_LINK}; {MAKE_LINK}; fi");
         let (before, after) = match (self.link, self.folder) {
-            (Some(_), _) => (MAKE_LINK, REMOVE_LINK),
+            (Some(_), _) => (&*link, REMOVE_LINK),
             (None, true) => (":", REMOVE_FOLDER),
             (None, false) => return WRITE.into(),
         };
-        format!("{before}; f=$1; ( {WRITE} ); s=$?; {after}; exit $s")
+        format!("f=$1; {before}; ( {WRITE} ); s=$?; {after}; exit $s")
     }
 }
 
@@ -219,6 +257,19 @@ pub(crate) fn check_would_save(
 ) -> Result<(), RemoteError> {
     check(system, shell, assignments)?;
     plans(system, shell, assignments).map(drop)
+}
+
+/// Refuses what [`save`] would refuse or fail at: the files are written in full beside their places, and removed again.
+pub(crate) fn rehearse(
+    system: &dyn System,
+    shell: &mut dyn Shell,
+    assignments: &[Assignment],
+) -> Result<(), RemoteError> {
+    check(system, shell, assignments)?;
+    let plans = plans(system, shell, assignments)?;
+    plans.iter().try_for_each(|Plan { keeper, is_made, keeps, .. }| {
+        keeper.rehearse(shell, system, *is_made, keeps)
+    })
 }
 
 /// Writes lines that keep these values after a reboot, and returns the files. Values that are kept already stay.

@@ -46,11 +46,11 @@ impl Scene {
     }
 
     fn save(&mut self, assignments: &[(&str, &str)]) -> Result<Vec<SavedThere>, RemoteError> {
-        let assignments: Vec<_> = assignments
-            .iter()
-            .map(|(setting, value)| (setting.parse().unwrap(), (*value).to_owned()))
-            .collect();
-        save(self.system, &mut self.session, &assignments)
+        save(self.system, &mut self.session, &parsed(assignments))
+    }
+
+    fn rehearse(&mut self, assignments: &[(&str, &str)]) -> Result<(), RemoteError> {
+        rehearse(self.system, &mut self.session, &parsed(assignments))
     }
 
     fn kept(&mut self) -> Vec<String> {
@@ -63,6 +63,11 @@ impl Scene {
         let removed = remove(self.system, &mut self.session).unwrap();
         removed.into_iter().map(|(_, removed)| removed.is_ok()).collect()
     }
+}
+
+fn parsed(assignments: &[(&str, &str)]) -> Vec<Assignment> {
+    let one = |(setting, value): &(&str, &str)| (setting.parse().unwrap(), (*value).to_owned());
+    assignments.iter().map(one).collect()
 }
 
 const THEIRS: &str = "hostname=\"b\"\nifconfig_em0=\"DHCP\"\nodd='\u{1b}\\n%s'";
@@ -350,12 +355,44 @@ fn a_full_or_read_only_disk_is_named_without_the_script() {
                 ("Linux", ("sysctl.net.core.rmem_max", "4194304")),
             ] {
                 let mut scene = Scene::with(system, script);
+                let before = scene.all();
+                let early = scene.rehearse(&[setting]).unwrap_err().to_string();
+                assert_eq!(scene.all(), before, "a rehearsal leaves nothing");
                 let said = scene.save(&[setting]).unwrap_err().to_string();
+                assert!(early.contains(why) && early.contains(what_to_do), "{early}");
+                assert!(!early.contains("umask") && early.contains("can't write /etc/"), "{early}");
                 assert!(said.contains(why) && said.contains(what_to_do), "{said}");
                 assert!(said.contains("can't write /etc/"), "{said}");
                 assert!(!said.contains("umask") && !said.contains("cksum"), "{said}");
             }
         }
+    });
+}
+
+#[test]
+fn a_rehearsal_refuses_what_saving_would_and_leaves_nothing() {
+    in_namespace(|| {
+        let mut scene = Scene::with_systemd(false);
+        let unit = [("link.txqueuelen@v0", "300")];
+        let all = [("link.mtu@v0", "1400"), unit[0], ("sysctl.net.ipv4.tcp_sack", "1")];
+        scene.rehearse(&all).unwrap();
+        assert!(fs::read_dir(scene.path("")).unwrap().next().is_none(), "{:?}", scene.all());
+        scene.save(&all).unwrap();
+        let (saved, text) = (scene.all(), scene.text(UNIT));
+        scene.rehearse(&all).unwrap();
+        assert_eq!((scene.all(), scene.text(UNIT)), (saved, text.clone()));
+        fs::write(scene.path(UNIT), text + "# edited\n").unwrap();
+        let refused = scene.rehearse(&unit).unwrap_err().to_string();
+        assert!(refused.contains("edited"), "{refused}");
+        fs::remove_file(scene.path(UNIT)).unwrap();
+        fs::remove_file(scene.path(WANTED)).unwrap();
+        std::os::unix::fs::symlink("/dev/null", scene.path(WANTED)).unwrap();
+        let refused = scene.rehearse(&unit).unwrap_err().to_string();
+        assert!(refused.contains("goodput did not make"), "{refused}");
+        let mut bsd = Scene::new("FreeBSD");
+        fs::write(bsd.path("rc.conf"), THEIRS).unwrap();
+        bsd.rehearse(&[("polling@em0", "on")]).unwrap();
+        assert_eq!((bsd.all(), bsd.text("rc.conf")), (vec!["rc.conf".into()], THEIRS.into()));
     });
 }
 

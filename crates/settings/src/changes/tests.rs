@@ -249,6 +249,13 @@ fn a_damaged_journal_of_another_directory_is_refused_in_the_same_words() {
     for said in [&here, &there] {
         assert!(said.contains(path.to_str().unwrap()) && said.contains("first line"), "{said}");
     }
+    // Whichever lines are damaged, nobody knows what they said.
+    for damaged in [String::new(), "\0".repeat(300), whole + "garbage\n"] {
+        std::fs::write(&path, &damaged).unwrap();
+        let there = changes.apply(&scene.setting(), "c").unwrap_err().to_string();
+        assert!(there.contains(path.to_str().unwrap()) && there.contains("--damaged"), "{there}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), damaged);
+    }
     assert_eq!(scene.value(), "b");
 }
 

@@ -1,6 +1,7 @@
 //! The lines of a journal, and their total effect.
 
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use goodput_model::SettingRef;
 use serde::{Deserialize, Serialize};
@@ -210,6 +211,18 @@ impl Contents {
             )),
             None => None,
         }
+    }
+
+    /// How the journal at `path` is damaged, and what a person can do, if it is.
+    pub(crate) fn damaged(&self, path: &Path) -> Option<String> {
+        let damage = self.damage()?;
+        let folder = path.parent().unwrap_or(path).display();
+        let undo = format!("`goodput --state-dir {folder} settings undo --damaged`");
+        let advice = match &self.owner {
+            Some(_) => format!("{undo} puts back what its other lines say, and sets it aside"),
+            None => format!("put back by hand what it names, then {undo} sets it aside"),
+        };
+        Some(format!("it is damaged: {damage}; nothing was changed; {advice}"))
     }
 
     /// How the journal is damaged, if it is.
@@ -477,7 +490,9 @@ mod tests {
             let lines = [intent("off"), effective("off"), intent("on")];
             let bytes = written(&lines);
             let cut = cut.min(bytes.len());
-            let whole = bytes[..cut].iter().filter(|b| **b == b'\n').count();
+            // The first line has its line break before the journal has its name. Any other line may lack it.
+            let fits = |n: &usize| written(&lines[..*n]).len() <= cut + usize::from(*n > 1);
+            let whole = (0..=lines.len()).rev().find(fits).unwrap();
             let contents = Contents::parse(&bytes[..cut]);
             prop_assert_eq!(contents, Contents::parse(&written(&lines[..whole])));
         }

@@ -181,13 +181,17 @@ impl JournalFile {
     pub(crate) fn append(&mut self, line: &Line, durable: Durable) -> Result<(), SettingError> {
         #[cfg(test)]
         crate::testing::step();
-        let text = seal(line).map_err(|e| self.failed("write", e.into()))?;
+        let line = seal(line).map_err(|e| self.failed("write", e.into()))?;
+        let text = [self.end.line_break(), &line].concat();
         let written = self.file.write_all(&text).and_then(|()| match durable {
             Durable::Yes => self.file.sync_all(),
             Durable::No => Ok(()),
         });
         match written {
-            Ok(()) => self.length += text.len() as u64,
+            Ok(()) => {
+                self.length += text.len() as u64;
+                self.end = self.end.followed();
+            }
             Err(cause) => {
                 // A partial line in front of the next one would spoil both. Shrinking needs no
                 // space; if it still fails, the line is reported as unreadable.

@@ -137,6 +137,10 @@ pub(crate) fn claim(
         let Contents { owner, entries, .. } = &contents;
         // A journal whose first line is damaged may belong to any place.
         let here = owner.as_ref().is_none_or(|owner| owner.place.same_namespace(place));
+        if let Some(why) = contents.damaged(path).filter(|_| here && !alive) {
+            let report = format!("{}: {why}", path.display());
+            return Err(SettingError::Unreadable { report });
+        }
         let same_boot = owner.as_ref().is_none_or(|owner| owner.place.same_boot(place));
         let shared = |entry: &&Entry| {
             let namespaced = lookup::machine(&entry.setting).map(|m| m.namespaced(&entry.setting));
@@ -150,14 +154,11 @@ pub(crate) fn claim(
             }
             let setting = entry.setting.clone();
             let journal = path.clone();
-            return Err(match owner.as_ref().map(|owner| owner.pid) {
-                None => {
-                    let why = contents.damage().unwrap_or_default();
-                    SettingError::Unreadable { report: format!("{}: {why}", journal.display()) }
-                }
-                Some(_) if !alive => SettingError::LeftChanged { setting, journal },
-                Some(pid) if life::runs(pid) => SettingError::InUse { setting, pid },
-                Some(pid) => SettingError::Held { setting, pid, journal },
+            let pid = owner.as_ref().map_or(0, |owner| owner.pid);
+            return Err(match alive {
+                false => SettingError::LeftChanged { setting, journal },
+                true if life::runs(pid) => SettingError::InUse { setting, pid },
+                true => SettingError::Held { setting, pid, journal },
             });
         }
     }

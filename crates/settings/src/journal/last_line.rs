@@ -2,7 +2,7 @@
 //! and nothing is changed before a line is whole. Anything else is damage.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 
 use serde::de::IgnoredAny;
 
@@ -29,16 +29,32 @@ impl LastLine {
         (self == Self::Torn).then_some(torn)
     }
 
+    /// What stands before the next line, so that it is not joined to what can't be mended by cutting it off.
+    pub fn line_break(self) -> &'static [u8] {
+        match self {
+            Self::Ended | Self::Torn => b"",
+            Self::Unbroken | Self::Damaged => b"\n",
+        }
+    }
+
+    /// What is left to say about it once a line was added.
+    pub fn followed(self) -> Self {
+        if self == Self::Torn { Self::Torn } else { Self::Ended }
+    }
+
     /// Judges what stands behind the last line break. The beginning of a JSON object ends too early, and has no other fault.
     pub fn of(rest: &[u8]) -> Self {
         if rest.is_empty() {
             return Self::Ended;
         }
+        if !rest.starts_with(b"{") {
+            return Self::Damaged;
+        }
         if unseal::<IgnoredAny>(rest).is_some() {
             return Self::Unbroken;
         }
         match serde_json::from_slice::<IgnoredAny>(rest) {
-            Err(error) if error.is_eof() && rest.starts_with(b"{") => Self::Torn,
+            Err(error) if error.is_eof() => Self::Torn,
             _ => Self::Damaged,
         }
     }
@@ -52,9 +68,9 @@ pub fn lines(bytes: &[u8]) -> (impl Iterator<Item = &[u8]>, &[u8]) {
     (bytes[..end.unwrap_or(0)].split(|byte| *byte == b'\n'), rest)
 }
 
-/// Makes an end at which a line can be added: cuts off the beginning of a line, and adds a missing line break. Damage
-/// stays as it is. Reads the file from where it stands, and returns what the end was. If the file can't be changed, the
-/// next line will be reported as damaged.
+/// Cuts off the beginning of a line at the end, which would be joined to the next line. Everything else stays, and a line
+/// break comes first when a line is added ([`LastLine::line_break`]). Reads the file from where it stands, and returns what
+/// the end was. If the file can't be changed, the next line will be reported as damaged.
 ///
 /// # Errors
 /// If the file can't be read.
@@ -63,11 +79,9 @@ pub fn mend_end(file: &mut File) -> io::Result<LastLine> {
     file.read_to_end(&mut bytes)?;
     let (_, rest) = lines(&bytes);
     let end = LastLine::of(rest);
-    let _ = match end {
-        LastLine::Torn => file.set_len((bytes.len() - rest.len()) as u64),
-        LastLine::Unbroken => file.write_all(b"\n"),
-        LastLine::Ended | LastLine::Damaged => Ok(()),
-    };
+    if end == LastLine::Torn {
+        let _ = file.set_len((bytes.len() - rest.len()) as u64);
+    }
     Ok(end)
 }
 
@@ -104,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_mended_where_nothing_is_lost() {
+    fn only_the_beginning_of_a_line_is_cut_off_and_the_next_line_is_whole() {
         let whole = line();
         let begun = [&whole[..], &whole[..9]].concat();
         let unbroken = [&whole[..], &whole[..whole.len() - 1]].concat();
         let damaged = [&whole[..], b"x"].concat();
         for (bytes, end, mended) in [
             (&begun, LastLine::Torn, &whole),
-            (&unbroken, LastLine::Unbroken, &[&whole[..], &whole].concat()),
+            (&unbroken, LastLine::Unbroken, &unbroken),
             (&damaged, LastLine::Damaged, &damaged),
             (&whole, LastLine::Ended, &whole),
         ] {
@@ -121,6 +135,9 @@ mod tests {
             let mut file = options.read(true).append(true).open(named.path()).unwrap();
             assert_eq!(mend_end(&mut file).unwrap(), end);
             assert_eq!(&std::fs::read(named.path()).unwrap(), mended);
+            let longer = [&mended[..], end.line_break(), &whole].concat();
+            let (all, rest) = lines(&longer);
+            assert!(rest.is_empty() && all.last() == Some(&whole[..whole.len() - 1]));
         }
     }
 

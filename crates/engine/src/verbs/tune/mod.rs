@@ -101,7 +101,7 @@ async fn tune_in_turn(
     budget.expect(payload_s(run_length) + beside_s);
     let mut search = Search::default();
     search.consider(&purposes::first(request.purpose, &start.findings));
-    search.consider_later(&purposes::last(checked(&start).await, offered));
+    search.consider_later(&purposes::last(checked(&request.hosts, &start).await, offered));
     let runs = Comparisons::new(request, interrupt, run_length, budget, Measured);
     let mut tuner = Tuner::new(runs, search);
     let stopped = match request.dry_run {
@@ -205,8 +205,12 @@ fn offered(measured: &Measurement, purpose: Purpose) -> Vec<Finding> {
     seen.flat_map(|evidence| offers(&View::new(&evidence), purpose)).collect()
 }
 
-/// Findings about this host and the device towards the target; none if they can't be inspected.
-async fn checked(start: &Record) -> Vec<Finding> {
+/// Findings about this host and the device towards the target; none if they can't be inspected, or the changes of this end
+/// go to another host, which has other devices and settings.
+async fn checked(hosts: &Hosts, start: &Record) -> Vec<Finding> {
+    if hosts.near.is_some() {
+        return Vec::new();
+    }
     let device = start.ends.near.get().and_then(|near| near.after.text("route.device"));
     let Ok(device) = device.map(ToOwned::to_owned) else { return Vec::new() };
     let started = start.started.clone();
