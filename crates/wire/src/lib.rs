@@ -25,6 +25,7 @@ pub mod network;
 mod outbox;
 #[cfg(any(test, feature = "testing"))]
 pub mod pair;
+pub mod patience;
 mod plain;
 pub mod protocols;
 pub mod session;

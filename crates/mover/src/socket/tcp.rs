@@ -1,9 +1,9 @@
 //! TCP sockets: listening, connecting, and what an accepted socket still needs.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use goodput_model::SocketOptions;
 use rustix::net::sockopt;
@@ -22,6 +22,10 @@ const USER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Time without a byte until a peer is probed, and between probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
+
+/// How long after "no route to host" to try once more: while a link flaps or a neighbour is looked up anew, the route is
+/// back within a second. A host that stays unreachable is reported one second later.
+const FLAP_TIME: Duration = Duration::from_secs(1);
 
 /// Connections that may wait to be accepted; the kernel limits this to net.core.somaxconn.
 const LISTEN_BACKLOG_CONNECTIONS: i32 = 1024;
@@ -50,7 +54,31 @@ pub fn tcp_connect(
     options: &SocketOptions,
     timeout: Duration,
 ) -> Result<OwnedFd, SocketError> {
-    connect_by(address, options, |socket| socket.connect_timeout(&SockAddr::from(address), timeout))
+    let give_up = Instant::now() + timeout;
+    let connect = |time: Duration| {
+        connect_by(address, options, |socket| {
+            socket.connect_timeout(&SockAddr::from(address), time)
+        })
+    };
+    again_if_unreachable(give_up, connect)
+}
+
+/// Connects, and once more if the host was unreachable at that moment. Returns the first error: of a host without a route,
+/// a second attempt says no more.
+fn again_if_unreachable<T>(
+    give_up: Instant,
+    mut connect: impl FnMut(Duration) -> Result<T, SocketError>,
+) -> Result<T, SocketError> {
+    let time_left = || give_up.saturating_duration_since(Instant::now());
+    match connect(time_left()) {
+        Err(error)
+            if error.cause.kind() == ErrorKind::HostUnreachable && time_left() > FLAP_TIME =>
+        {
+            std::thread::sleep(FLAP_TIME);
+            connect(time_left()).map_err(|_| error)
+        }
+        outcome => outcome,
+    }
 }
 
 /// The same, with the caller's wait: it returns once the socket is writable, or fails with the reason for giving up.
@@ -178,6 +206,29 @@ mod tests {
     use goodput_model::{Role, Transport};
 
     use crate::{FlowConfig, Gate, Stop};
+
+    /// Connects with these outcomes one after the other; how often, and with which outcome.
+    fn attempts(outcomes: &[Option<ErrorKind>], timeout: Duration) -> (usize, Option<ErrorKind>) {
+        let mut tried = 0;
+        let outcome = again_if_unreachable(Instant::now() + timeout, |_| {
+            tried += 1;
+            let address = SocketAddr::from(([192, 0, 2, 1], 1));
+            let failed = |kind| Err(SocketError::of("connect to", address)(io::Error::from(kind)));
+            outcomes[tried - 1].map_or(Ok(()), failed)
+        });
+        (tried, outcome.err().map(|error| error.cause.kind()))
+    }
+
+    #[test]
+    fn a_host_that_is_unreachable_for_a_moment_is_tried_once_more() {
+        use ErrorKind::{ConnectionRefused, HostUnreachable, TimedOut};
+        let long = Duration::from_secs(3600);
+        assert_eq!(attempts(&[Some(HostUnreachable), None], long), (2, None));
+        let still = [Some(HostUnreachable), Some(TimedOut)];
+        assert_eq!(attempts(&still, long), (2, Some(HostUnreachable)));
+        assert_eq!(attempts(&still, Duration::from_millis(500)), (1, Some(HostUnreachable)));
+        assert_eq!(attempts(&[Some(ConnectionRefused)], long), (1, Some(ConnectionRefused)));
+    }
 
     #[test]
     fn a_receiver_delays_acknowledgements_or_asks_for_them_after_a_read() {

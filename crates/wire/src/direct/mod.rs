@@ -15,7 +15,7 @@ pub(crate) use answering::{Answering, ClientRequest, Order};
 pub(crate) use connecting::{Connecting, Dialect, names_far_receiver, out_of_reach};
 
 /// From the first byte to a complete request.
-const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
+const GREETING_TIMEOUT: Duration = crate::patience::GREETING_TIMEOUT;
 
 /// For the driver to prepare for flows.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -26,7 +26,7 @@ use crate::serve::session::served_client;
 use crate::serve::session::tickets::{Sign, Ticket};
 
 /// How long a new connection may take to send its first request.
-const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
+const GREETING_TIMEOUT: Duration = goodput_wire::patience::GREETING_TIMEOUT;
 
 /// What a new connection is for.
 enum Purpose {

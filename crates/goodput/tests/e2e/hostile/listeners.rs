@@ -122,7 +122,7 @@ fn the_silent_and_the_slow_are_turned_away_and_leave_nothing() {
         assert_eq!(until_closed(&mut one), b"");
     }
     wait_for("all is given back", || held(&listeners.server).1 <= descriptors);
-    wait_for("the log reports it", || log(&home).contains("it sent nothing for 5 s"));
+    wait_for("the log reports it", || log(&home).contains("it sent nothing for 8 s"));
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use crate::patience;
+
 /// From the connection to the end of the greeting.
-pub const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
+pub const GREETING_TIMEOUT: Duration = patience::GREETING_TIMEOUT;
 
 /// How long to wait for more bytes of a foreign greeting, so that it can be named.
 pub const FOREIGN_TAIL_TIME: Duration = Duration::from_millis(500);

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use crate::patience;
+
 /// From the cookie to the server's first byte.
-pub const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
+pub const GREETING_TIMEOUT: Duration = patience::GREETING_TIMEOUT;
 
 /// From the invitation to the parameters. A server of 3.15 and later waits 10 s for each part of a
 /// message (`net.c`).

@@ -65,7 +65,7 @@ const DATA_PORT: u16 = 5101;
 const MAX_STREAMS: u16 = 128;
 
 /// From the connection to the parameters, at each end.
-const GREETING_TIMEOUT: Duration = Duration::from_secs(5);
+const GREETING_TIMEOUT: Duration = crate::patience::GREETING_TIMEOUT;
 
 /// From the parameters to their acceptance or refusal.
 const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);

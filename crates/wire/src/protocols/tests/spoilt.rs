@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::super::ALL;
 use super::{TOKENS, joined, measure, observing, observing_with_tokens};
 use crate::pair::{Cut, Link, Pair, Peer, client_key, knows, origin, server_config};
+use crate::patience;
 use crate::session::{Action, Input, Protocol};
 use proptest::prelude::*;
 
@@ -106,7 +107,7 @@ fn silence_from_the_start_ends_both_sides_at_the_greeting() {
 fn assert_ends_within_the_greeting(peer: &Peer) {
     assert!(peer.error().is_some(), "{:?}", peer.ended);
     let took = peer.ended_at.unwrap() - origin();
-    assert!(took <= Duration::from_secs(5), "{took:?}: {:?}", peer.ended);
+    assert!(took <= patience::GREETING_TIMEOUT, "{took:?}: {:?}", peer.ended);
 }
 
 #[test]
