@@ -36,7 +36,7 @@ pub use charts::{ALL, Chart};
 pub use coded::coded;
 pub use figure::{Figure, Of, Picture, Table};
 pub use over_time::{Moment, over_time};
-pub use page::{Shown, page, printed, sections, style, summary, title};
+pub use page::{Shown, page, printed, sections, style, subject, summary, title};
 pub use pair::side_by_side;
 pub use plot::PlotError;
 pub use section::section;

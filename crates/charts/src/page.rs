@@ -67,8 +67,14 @@ pub fn page(results: &[Shown]) -> String {
     page.into_string()
 }
 
-/// What a result is about, in one line: what was done, with which traffic, and the answer.
+/// What a result is about, in one line, and its answer.
 pub fn title(record: &Record) -> String {
+    let answer = lead(record).unwrap_or(record.result.goodput_bits_per_s.to_string());
+    format!("{}: {answer}", subject(record))
+}
+
+/// What a result is about: what was done, and with which traffic. A heading that its answer follows.
+pub fn subject(record: &Record) -> String {
     let what = match record.kind {
         Kind::Test => "test",
         Kind::Attach => "watched connection",
@@ -77,8 +83,7 @@ pub fn title(record: &Record) -> String {
         Kind::Shaping => "shaping",
         Kind::Tune => "tuning",
     };
-    let answer = lead(record).unwrap_or(record.result.goodput_bits_per_s.to_string());
-    format!("{what} of {}, {}: {answer}", record.target, record.plan.traffic())
+    format!("{what} of {}, {}", record.target, record.plan.traffic())
 }
 
 fn contents(results: &[Shown]) -> Markup {
@@ -120,7 +125,7 @@ fn result(level: u8, number: usize, shown: &Shown) -> Markup {
 fn article(level: u8, number: usize, Shown { record, text, .. }: &Shown, below: &Markup) -> Markup {
     html! {
         article id={ "result-" (number) } {
-            (heading(level, &title(record)))
+            (heading(level, &subject(record)))
             (summary(record))
             (printed(record, text))
             (below)
@@ -164,11 +169,11 @@ fn verdict(record: &Record) -> Markup {
     html! {
         section.verdict {
             @if let Some(answered) = answered(record) { (answer_block(&answered)) }
+            @if let Some(shaping) = &record.shaping { (confirmed(shaping)) }
             @match one_run::which(record) {
                 Some(run) => p { (run) ": " (record.result.goodput_bits_per_s) "." },
                 None => p.number { (record.result.goodput_bits_per_s) },
             }
-            @if let Some(shaping) = &record.shaping { (confirmed(shaping)) }
             @for verdict in std::iter::once(&record.verdict).chain(&record.verdict_reverse) {
                 p { (limited(record, verdict)) strong { (coded(&verdict.summary)) } " (" (verdict.end) ")." }
             }
@@ -196,7 +201,7 @@ fn answer_block(answered: &Answered) -> Markup {
 /// The files that keep a change over a reboot.
 fn for_good(permanent: &[&Permanent]) -> Markup {
     html! {
-        @for permanent in permanent { p { "For good: " (coded(&permanent.file)) } pre tabindex="0" { (permanent.lines) } }
+        @for permanent in permanent { p { "For good, in " (coded(&permanent.file)) ":" } pre tabindex="0" { (permanent.lines) } }
     }
 }
 
@@ -220,7 +225,7 @@ pub fn label(advice: &str) -> &'static str {
 
 /// Whether a shaper gives its rate, and why.
 fn confirmed(shaping: &ShapingTest) -> Markup {
-    html! { p { strong { (in_words(shaping)) } } ul { @for reason in &shaping.reasons { li { (coded(reason)) } } } }
+    html! { p.answer { strong { (in_words(shaping)) } } ul { @for reason in &shaping.reasons { li { (coded(reason)) } } } }
 }
 
 fn found(finding: &Finding) -> Markup {

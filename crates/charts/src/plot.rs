@@ -37,7 +37,7 @@ const NARROW: Paper = Paper { width: 330, labels: 80, legend_left: 8, ticks: 3 }
 /// Room beside an axis without labels.
 const NO_LABELS_PIXELS: u32 = 8;
 
-/// Margins of the panel, on the left and on the right.
+/// Margins of the panel, at least, on the left and on the right.
 const MARGINS_PIXELS: [u32; 2] = [8, 24];
 
 /// Height of a line of text.
@@ -46,8 +46,11 @@ const LINE_PIXELS: i32 = 15;
 /// Mean width of a character of a sentence, pixels.
 const MEAN_CHARACTER_PIXELS: u32 = 7;
 
-/// How much taller rows are if words in them need two lines.
-const TWO_LINES: f64 = 1.8;
+/// How much taller rows are for each further line of the words in them.
+const FURTHER_LINE: f64 = 0.8;
+
+/// Most lines of a name; a peer may have chosen a longer one.
+const MAX_LINES: usize = 4;
 
 /// Size of text; the library makes 12.9 pixels of it (it divides by 1.24).
 const TEXT_SIZE: u32 = 16;
@@ -57,6 +60,9 @@ const CHARACTER_PIXELS: i32 = 8;
 
 /// Height of the row of names.
 const LEGEND_PIXELS: u32 = 24;
+
+/// Room before a name, for its colour, and behind it.
+const BESIDE_NAME_PIXELS: [i32; 2] = [17, 17];
 
 /// A picture that could not be drawn.
 #[derive(Debug, thiserror::Error)]
@@ -161,9 +167,9 @@ impl Plot {
 
     fn on(&self, paper: &Paper, alt: &str) -> Result<String, PlotError> {
         let mut svg = String::new();
-        // Each further row of names makes the picture taller, not the panel lower.
-        let further = self.legend_rows(paper).len().saturating_sub(1) as u32;
-        let size = (paper.width, self.height_on(paper) + LEGEND_PIXELS * further);
+        // Further rows of names make the picture taller, not the panel lower.
+        let further = self.names(paper).height.saturating_sub(LEGEND_PIXELS);
+        let size = (paper.width, self.height_on(paper) + further);
         let canvas = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         self.draw(&canvas, paper)?;
         drop(canvas);
@@ -175,23 +181,33 @@ impl Plot {
             Shape::Words(words) => Some(words),
             _ => None,
         });
-        let mut words = words.flatten().map(|(_, word)| word);
-        match words.any(|word| in_lines(word, self.letters(paper)).len() > 1) {
-            true => (f64::from(self.height) * TWO_LINES) as u32,
-            false => self.height,
-        }
+        let lines = words.flatten().map(|(_, word)| in_lines(word, self.letters(paper)).len());
+        let further = lines.max().unwrap_or(1).saturating_sub(1);
+        (f64::from(self.height) * (1.0 + FURTHER_LINE * further as f64)) as u32
     }
 
     /// Room for the labels of the vertical axis, pixels. On a sheet, the panels of all pictures begin at one place.
     fn labels(&self, paper: &Paper) -> u32 {
         let is_bare = self.y.title.is_empty() && (self.y.label)(self.y.range.end).is_empty();
-        if is_bare && paper.width < WIDE.width { NO_LABELS_PIXELS } else { paper.labels }
+        let labels = if is_bare && paper.width < WIDE.width { 0 } else { paper.labels };
+        let first = self.half_a_label(self.x.range.start).saturating_sub(MARGINS_PIXELS[0]);
+        labels.max(first).max(NO_LABELS_PIXELS)
+    }
+
+    /// Room on the right, where half of the last label of the horizontal axis may stand.
+    fn margin_right(&self) -> u32 {
+        self.half_a_label(self.x.range.end).max(MARGINS_PIXELS[1])
+    }
+
+    fn half_a_label(&self, value: f64) -> u32 {
+        let letters = (self.x.label)(value).chars().count();
+        u32::try_from(letters).unwrap_or(u32::MAX).saturating_mul(MEAN_CHARACTER_PIXELS) / 2
     }
 
     /// Letters that have room in a line of the panel.
     fn letters(&self, paper: &Paper) -> usize {
-        let beside: u32 = MARGINS_PIXELS.into_iter().sum();
-        (paper.width.saturating_sub(self.labels(paper) + beside) / MEAN_CHARACTER_PIXELS) as usize
+        let beside = self.labels(paper) + MARGINS_PIXELS[0] + self.margin_right();
+        (paper.width.saturating_sub(beside) / MEAN_CHARACTER_PIXELS) as usize
     }
 
     fn panel(&self) -> Panel {
@@ -206,7 +222,7 @@ impl Plot {
         };
         let mut chart = ChartBuilder::on(&panel)
             .margin(MARGINS_PIXELS[0])
-            .margin_right(MARGINS_PIXELS[1])
+            .margin_right(self.margin_right())
             .x_label_area_size(38)
             .y_label_area_size(self.labels(paper))
             .build_cartesian_2d(self.x.range.clone(), self.y.range.clone())
@@ -224,9 +240,8 @@ impl Plot {
         self.layers.iter().filter_map(|layer| Some((layer, layer.name.as_ref()?)))
     }
 
-    /// Where the names begin, in pixels, row by row.
-    fn legend_rows(&self, paper: &Paper) -> Vec<Vec<(i32, i32)>> {
-        lines_of(paper, self.named().map(|(_, name)| &name[..]))
+    fn names(&self, paper: &Paper) -> Names {
+        names_on(paper, self.named().map(|(_, name)| &name[..]))
     }
 
     /// Rows of names above the panel, where no line hides them. Returns what is left of the canvas.
@@ -236,15 +251,16 @@ impl Plot {
         paper: &Paper,
         text: &TextStyle<'_>,
     ) -> Result<Canvas<'a>, PlotError> {
-        let rows = self.legend_rows(paper);
-        let (row, panel) = canvas.split_vertically(LEGEND_PIXELS * rows.len() as u32);
-        let places = rows.into_iter().flatten();
-        for ((layer, name), (x, y)) in self.named().zip(places) {
+        let names = self.names(paper);
+        let (area, panel) = canvas.split_vertically(names.height);
+        for ((layer, _), Name { at: (x, y), lines }) in self.named().zip(names.placed) {
             let fill = layer.colour.mix(layer.shape.opacity()).filled();
             let swatch = Rectangle::new([(x, y + 8), (x + 12, y + 18)], fill);
-            row.draw(&swatch).map_err(PlotError::new)?;
-            row.draw(&Text::new(name.clone(), (x + 17, y + 7), text.clone()))
-                .map_err(PlotError::new)?;
+            area.draw(&swatch).map_err(PlotError::new)?;
+            for (line, number) in lines.into_iter().zip(0..) {
+                let at = (x + BESIDE_NAME_PIXELS[0], y + 7 + number * LINE_PIXELS);
+                area.draw(&Text::new(line, at, text.clone())).map_err(PlotError::new)?;
+            }
         }
         Ok(panel)
     }
@@ -344,35 +360,64 @@ impl Lettering<'_> {
     }
 }
 
-/// A text in one line, or in two if it is longer than `letters`.
+/// A text in lines of at most `letters`, between words if that is possible. What no line has room for is left out.
 fn in_lines(text: &str, letters: usize) -> Vec<String> {
-    let Some((end, next)) = text.char_indices().nth(letters) else { return vec![text.into()] };
-    match text[..end + next.len_utf8()].rfind(' ') {
-        Some(space) if space > 0 => vec![text[..space].into(), text[space + 1..].into()],
-        _ => vec![text.into()],
+    let (mut lines, mut rest) = (Vec::new(), text);
+    while let Some((end, next)) = rest.char_indices().nth(letters.max(1)) {
+        if lines.len() == MAX_LINES - 1 {
+            let whole = rest.chars().take(letters.saturating_sub(1)).collect::<String>();
+            lines.push(whole + "…");
+            return lines;
+        }
+        let (line, after) = match rest[..end + next.len_utf8()].rfind(' ') {
+            Some(space) if space > 0 => (&rest[..space], &rest[space + 1..]),
+            _ => rest.split_at(end),
+        };
+        lines.push(line.into());
+        rest = after;
     }
+    lines.push(rest.into());
+    lines
 }
 
 fn paths(panel: &Panel, points: &[Point], style: ShapeStyle) -> Vec<PathElement<Point>> {
     panel.line(points).into_iter().map(|part| PathElement::new(part, style)).collect()
 }
 
-/// Where the names of a legend begin, in pixels, row by row.
-fn lines_of<'a>(paper: &Paper, names: impl Iterator<Item = &'a str>) -> Vec<Vec<(i32, i32)>> {
+/// The names of a legend.
+struct Names {
+    placed: Vec<Name>,
+    /// Of all their rows, pixels.
+    height: u32,
+}
+
+/// A name of a legend: where it begins, in pixels, and its lines.
+struct Name {
+    at: (i32, i32),
+    lines: Vec<String>,
+}
+
+/// The names side by side in rows, each as a whole: those of two arms may differ at their ends only.
+fn names_on<'a>(paper: &Paper, names: impl Iterator<Item = &'a str>) -> Names {
     let left = paper.legend_left;
-    let mut rows = vec![Vec::new()];
-    let mut x = left;
+    let beside: i32 = BESIDE_NAME_PIXELS.into_iter().sum();
+    let room = paper.width as i32 - left - BESIDE_NAME_PIXELS[0];
+    let letters = usize::try_from(room / CHARACTER_PIXELS).unwrap_or(1);
+    let height_of = |lines: usize| LEGEND_PIXELS as i32 + LINE_PIXELS * (lines as i32 - 1);
+    let (mut placed, mut x, mut y, mut lines_in_row) = (Vec::new(), left, 0, 1);
     for name in names {
-        let width = 34 + CHARACTER_PIXELS * name.chars().count() as i32;
+        let lines = in_lines(&plain(name), letters);
+        let longest = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+        let width = beside + CHARACTER_PIXELS * longest as i32;
         if x > left && x + width > paper.width as i32 {
-            rows.push(Vec::new());
-            x = left;
+            y += height_of(lines_in_row);
+            (x, lines_in_row) = (left, 1);
         }
-        let y = (rows.len() as i32 - 1) * LEGEND_PIXELS as i32;
-        rows.last_mut().expect("there is a row").push((x, y));
+        lines_in_row = lines_in_row.max(lines.len());
+        placed.push(Name { at: (x, y), lines });
         x += width;
     }
-    rows
+    Names { placed, height: (y + height_of(lines_in_row)) as u32 }
 }
 
 /// The document with a name for screen readers, and with ink that suits the paper.
@@ -426,18 +471,46 @@ mod tests {
     #[test]
     fn a_long_legend_has_several_rows() {
         for paper in [WIDE, NARROW] {
-            let rows = lines_of(&paper, ["a name of a line"; 12].into_iter());
-            assert!(rows.len() > 1 && rows.iter().map(Vec::len).sum::<usize>() == 12, "{rows:?}");
+            let names = names_on(&paper, ["a name of a line"; 12].into_iter());
+            assert!(names.height > LEGEND_PIXELS && names.placed.len() == 12);
             let right = paper.width as i32 - 100;
-            assert!(rows.iter().flatten().all(|(x, _)| *x < right), "{rows:?}");
+            assert!(names.placed.iter().all(|name| name.at.0 < right));
         }
+    }
+
+    /// Two values of one setting: what tells them apart is at their ends.
+    #[test]
+    fn a_name_that_is_wider_than_a_phone_is_shown_to_its_end() {
+        let name = |most: &str| format!("sysctl.net.ipv4.tcp_wmem=4096 16384 {most}");
+        let long = [name("65536"), name("4194304"), "n".repeat(200), "short".into()];
+        let names = names_on(&NARROW, long.iter().map(String::as_str));
+        let lines = |at: usize| names.placed[at].lines.join(" ");
+        assert_eq!([lines(0), lines(1)], [&long[0][..], &long[1][..]]);
+        let room = (NARROW.width as usize - 25) / CHARACTER_PIXELS as usize;
+        let all = || names.placed.iter().flat_map(|name| &name.lines);
+        assert!(all().all(|line| line.chars().count() <= room), "{:?}", all().collect::<Vec<_>>());
+        assert!(names.placed[2].lines.len() == MAX_LINES && lines(2).ends_with('…'));
+        let tops: Vec<i32> = names.placed.iter().map(|name| name.at.1).collect();
+        assert_eq!(tops, [0, 39, 78, 78 + 24 + 3 * 15], "none stands upon another");
+        assert_eq!(names.height, 78 + 24 + 3 * 15 + 24);
+    }
+
+    /// A label is centred at its place on the axis, which may be the end of the panel.
+    #[test]
+    fn the_ends_of_the_horizontal_axis_have_room_for_their_labels() {
+        let bare = Axis { title: "", range: 0.0..1.0, label: |_| String::new() };
+        let times = |_: f64| String::from("13.0 times");
+        let x = Axis { title: "", range: 0.0..13.0, label: times };
+        let plot = Plot { x, y: bare, ..plot(Vec::new()) };
+        assert_eq!([plot.margin_right(), plot.labels(&NARROW) + MARGINS_PIXELS[0]], [35, 35]);
+        assert_eq!(plot.labels(&WIDE), WIDE.labels);
     }
 
     #[test]
     fn words_that_have_no_room_on_a_phone_have_two_lines_there() {
         let long = "path: 162.3k in, 1641 lost (1.01 %), segments".to_owned();
         let axis = Axis { title: "", range: 0.0..10.0, label: |_| String::new() };
-        let words = Layer::unnamed(palette::INK, Shape::Words(vec![((1.0, 1.0), long.repeat(2))]));
+        let words = Layer::unnamed(palette::INK, Shape::Words(vec![((1.0, 1.0), long)]));
         let plot = Plot { y: axis, ..plot(vec![words]) };
         let picture = plot.svg("").unwrap();
         let height = |svg: &str| {
@@ -447,7 +520,9 @@ mod tests {
         assert_eq!(height(&picture.narrow), Ok(360));
         assert_eq!(in_lines("one two three", 8), ["one two", "three"]);
         assert_eq!(in_lines("one two", 7), ["one two"]);
-        assert_eq!(in_lines("äöüäöüäöü", 3), ["äöüäöüäöü"]);
+        assert_eq!(in_lines("äöüäöüäöü", 3), ["äöü"; 3]);
+        assert_eq!(in_lines("one two three four", 5), ["one", "two", "three", "four"]);
+        assert_eq!(in_lines("1 2 3 4 5", 1), ["1", "2", "3", "…"]);
     }
 
     #[test]

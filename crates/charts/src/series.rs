@@ -14,8 +14,7 @@ pub fn end(record: &Record, name: EndName) -> Option<&End> {
 }
 
 /// A count that grows, as its rate per second from one sample to the next. A rate stands at the end of the time that
-/// it is of. Samples that lack the count are passed over. A sample that follows another much sooner than usual takes its
-/// place: the last of a run does, and a rate over so short a time says nothing. A time that steps back has no rate.
+/// it is of. Samples that lack the count are passed over. A time that steps back has no rate.
 pub fn growth<'a>(
     samples: impl Iterator<Item = &'a Sample>,
     count: impl Fn(&Sample) -> Option<f64>,
@@ -25,13 +24,24 @@ pub fn growth<'a>(
 
 /// The same of counts with their times.
 pub fn growth_of(counted: Vec<Point>) -> Vec<Point> {
-    let usual = median(counted.windows(2).map(|pair| pair[1].0 - pair[0].0)).unwrap_or(0.0);
-    let mut kept: Vec<Point> = Vec::new();
+    let kept = joined(counted, |point| point.0);
+    let rate = |pair: &[Point]| (pair[1].0, (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0));
+    let forward = kept.windows(2).filter(|pair| pair[1].0 > pair[0].0);
+    forward.map(rate).filter(|(_, rate)| rate.is_finite()).collect()
+}
+
+/// Cumulative counts without those that soon had another: a count that follows one much sooner than usual takes its place.
+/// The last of a run does, and a rate over so short a time says nothing.
+pub fn joined<T>(counted: Vec<T>, at_s: impl Fn(&T) -> f64) -> Vec<T> {
+    let usual = median(counted.windows(2).map(|pair| at_s(&pair[1]) - at_s(&pair[0])));
+    let usual = usual.unwrap_or(0.0);
+    let mut kept: Vec<T> = Vec::new();
     for now in counted {
         let is_soon = match kept[..] {
             // Many that come soon, as at the beginning of a long run, are not joined to more than one of the usual length.
-            [.., one, before] => {
-                (0.0..=usual / 2.0).contains(&(now.0 - before.0)) && now.0 - one.0 <= usual * 1.5
+            [.., ref one, ref before] => {
+                let since = |other: &T| at_s(&now) - at_s(other);
+                (0.0..=usual / 2.0).contains(&since(before)) && since(one) <= usual * 1.5
             }
             _ => false,
         };
@@ -41,9 +51,7 @@ pub fn growth_of(counted: Vec<Point>) -> Vec<Point> {
         }
         kept.push(now);
     }
-    let rate = |pair: &[Point]| (pair[1].0, (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0));
-    let forward = kept.windows(2).filter(|pair| pair[1].0 > pair[0].0);
-    forward.map(rate).filter(|(_, rate)| rate.is_finite()).collect()
+    kept
 }
 
 /// What one flow's kernel reported over time, as `read` takes it from each sample that has it.

@@ -7,7 +7,7 @@ use goodput_model::{Finding, Permanent};
 use crate::answered::{Answered, answered};
 use crate::coded::{Part, parts};
 use crate::figure::{Figure, Of, Table};
-use crate::page::{Shown, about, in_words, label, limited, title};
+use crate::page::{Shown, about, in_words, label, limited, subject};
 use crate::{one_run, words};
 
 /// A text and the files that it shows.
@@ -34,10 +34,15 @@ pub fn ticket(results: &[Shown], stem: &str) -> Ticket {
 
 impl Ticket {
     fn result(&mut self, Shown { record, text, figures }: &Shown, stem: &str) {
-        self.line(&format!("# goodput: {}\n", plain(&title(record))));
+        self.line(&format!("# goodput: {}\n", plain(&subject(record))));
         self.line(&format!("{}\n", plain(&about(record).join(" · "))));
         if let Some(answered) = answered(record) {
             self.answer(&answered);
+        }
+        if let Some(shaping) = &record.shaping {
+            self.line(&format!("**{}**\n", in_words(shaping)));
+            shaping.reasons.iter().for_each(|reason| self.line(&format!("- {}", prose(reason))));
+            self.line("");
         }
         let run = one_run::which(record);
         let named = run.as_ref().map_or(String::new(), |run| format!("{}: ", plain(run)));
@@ -45,11 +50,6 @@ impl Ticket {
         for verdict in std::iter::once(&record.verdict).chain(&record.verdict_reverse) {
             let (summary, end) = (plain(&verdict.summary), verdict.end);
             self.line(&format!("{}**{summary}** ({end}).\n", limited(record, verdict)));
-        }
-        if let Some(shaping) = &record.shaping {
-            self.line(&format!("{}\n", in_words(shaping)));
-            shaping.reasons.iter().for_each(|reason| self.line(&format!("- {}", prose(reason))));
-            self.line("");
         }
         if let Some(why) = &record.incomplete {
             self.line(&format!("> Incomplete: {}\n", prose(why)));

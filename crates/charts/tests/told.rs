@@ -5,7 +5,9 @@ mod kept;
 use std::collections::HashSet;
 
 use goodput_charts::{Shown, figures, page, ticket, title};
-use goodput_model::{Change, Kind, Known, Purpose, Record, Tuning, TuningOutcome, TuningStep};
+use goodput_model::{
+    Change, Kind, Known, Permanent, Purpose, Record, Tuning, TuningOutcome, TuningStep,
+};
 
 use kept::RECORDS;
 
@@ -42,6 +44,10 @@ fn a_comparison_begins_with_its_answer() {
     for text in told(&record) {
         stands_before(&text, " % interval ", "The first run of the baseline, ");
         stands_before(&text, "against the baseline", "The first run of the baseline, ");
+        let (_, shown) = text.split_once("</head>").unwrap_or(("", &text));
+        let lead = &named[..named.find(" (").expect("it has an interval")];
+        let lead = shown.replace("&#58;", ":").matches(lead).count();
+        assert_eq!(lead, 1, "no answer is said twice: {text}");
     }
 }
 
@@ -76,6 +82,17 @@ fn a_tuning_begins_with_what_was_tried_and_kept_and_how_to_keep_it() {
     tuning.proven.clear();
     let nothing = "nothing: what helped in a trial is not proven against the start";
     assert!(title(&record).ends_with(nothing), "{}", title(&record));
+}
+
+#[test]
+fn what_a_shaper_gives_stands_before_what_one_run_got() {
+    let mut record = of("shaping");
+    record.findings[0].permanent =
+        vec![Permanent { file: "a root shell".into(), lines: "tc qdisc".into() }];
+    for text in told(&record) {
+        stands_before(&text, "The shaper ", "TCP through the shaper");
+        assert!(text.contains(", in a root shell:"), "{text}");
+    }
 }
 
 #[test]

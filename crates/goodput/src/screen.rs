@@ -1,6 +1,7 @@
 //! Where results are printed: standard output, unless it takes the payload (`--sink -`). Output during a measurement
 //! goes through a thread of its own, because a reader may stall (^S, a pipe that nobody drains).
 
+use std::cell::Cell;
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,9 +64,22 @@ pub fn print_data(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::R
 /// Columns if neither the terminal nor `COLUMNS` says how many there are.
 const USUAL_COLUMNS: u16 = 80;
 
+thread_local! {
+    /// Columns of what this thread writes for something else than the screen.
+    static ELSEWHERE: Cell<Option<u16>> = const { Cell::new(None) };
+}
+
+/// Makes a text for something that has so many columns, such as a page, whatever terminal goodput runs on.
+pub fn in_columns<T>(columns: u16, make: impl FnOnce() -> T) -> T {
+    let before = ELSEWHERE.replace(Some(columns));
+    let made = make();
+    ELSEWHERE.set(before);
+    made
+}
+
 /// Columns of a text for people.
 pub fn columns() -> u16 {
-    known_columns().unwrap_or(USUAL_COLUMNS)
+    ELSEWHERE.get().or_else(known_columns).unwrap_or(USUAL_COLUMNS)
 }
 
 /// Columns of the terminal; in a file or pipe, those of `COLUMNS` (environ(7)).

@@ -14,7 +14,12 @@ pub const MAX_HOST_CPU: usize = 240;
 pub struct HostCpu {
     /// Seconds since this end began to move payload, on its monotonic clock.
     pub at_s: f64,
-    /// Time that the CPUs were not idle, microseconds: everything that runs on the host, soft interrupts, and time that
+    /// CPUs that the host had online then, whichever of them the program may use.
+    pub cpus: u32,
+    /// Time that the kernel has counted, busy or idle, microseconds: a share of it is one of the same clock and of the same
+    /// ticks, and never more than all of the CPUs.
+    pub counted_us: u64,
+    /// Part of `counted_us`: time that the CPUs were not idle, microseconds: everything that runs on the host, soft interrupts, and time that
     /// the hypervisor took.
     pub busy_us: u64,
     /// Part of `busy_us`: soft interrupts, network receive among them.

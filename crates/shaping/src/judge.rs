@@ -252,7 +252,8 @@ fn within(
     let (least, most) =
         (configured.rate.0 * (1.0 - tolerance), configured.rate.0 * (1.0 + tolerance));
     let off = Difference((rate.value / configured.rate.0 - 1.0) * 100.0);
-    let words = format!("{who} {}, {off}", BitRate(rate.value));
+    let of_it = if off.is_factor() { " the rate" } else { "" };
+    let words = format!("{who} {}, {off}{of_it}", BitRate(rate.value));
     let is_inside = rate.value >= least && rate.value <= most;
     let is_outside = rate.high < least || rate.low > most;
     match (is_inside, is_outside) {
@@ -365,6 +366,12 @@ mod tests {
         let seen = judged(CONFIGURED, 1e8, 77.4e6);
         assert_eq!(seen.confirmation, Confirmation::Missed);
         assert_eq!(seen.reasons, ["TCP gets 80.9 Mbit/s, -19.1 %"]);
+    }
+
+    #[test]
+    fn a_rate_far_beyond_is_so_many_times_the_rate() {
+        let seen = judged(CONFIGURED, 1e8, 1.4e9);
+        assert_eq!(seen.reasons.last().unwrap(), "TCP gets 1.46 Gbit/s, 14.6 times the rate");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{end, growth, growth_of, highest, last, sum};
+use crate::series::{end, growth, highest, joined, last, sum};
 use crate::sketch::Sketch;
 use crate::thin::thinned;
 use crate::words;
@@ -53,8 +53,8 @@ fn sketch(record: &Record, name: EndName, end: &End) -> Option<Sketch> {
     }
     let said: Vec<_> = lines.iter().map(words_of).collect();
     let of_all = match of_host(record, name).host_cpu_percent.value() {
-        Some(percent) if end.host.cpus > 0 => {
-            let cpus = end.host.cpus;
+        Some(percent) if cpus(end) > 0 => {
+            let cpus = cpus(end);
             format!(" The whole host used {} of its {cpus} CPUs.", words::percent(*percent))
         }
         _ => String::new(),
@@ -63,6 +63,12 @@ fn sketch(record: &Record, name: EndName, end: &End) -> Option<Sketch> {
     let table = table(&lines, &of_host(record, name).cpu_percent);
     let title = format!("CPU of the {name} host over time");
     Some(Sketch { id: format!("cpu-{name}"), title, alt, plot: Some(plot(&lines)), table })
+}
+
+/// CPUs of a host. An older record only has those that the program could use; 0 if that is unknown, too.
+fn cpus(end: &End) -> u32 {
+    let counted = end.host_cpu.value().and_then(|readings| readings.last());
+    counted.map_or(end.host.cpus, |last| last.cpus)
 }
 
 fn of_host(record: &Record, name: EndName) -> &EndResult {
@@ -76,7 +82,7 @@ fn of_host(record: &Record, name: EndName) -> &EndResult {
 fn lines(result: &EndResult, end: &End) -> Vec<Line> {
     let flows = of_flows(end);
     // An end that is another program does not say how many CPUs it has.
-    let of_one = |percent: f64| match end.host.cpus {
+    let of_one = |percent: f64| match cpus(end) {
         0 => Known::missing("the number of its CPUs is unknown"),
         cpus => Known::Value(percent * f64::from(cpus)),
     };
@@ -93,13 +99,31 @@ fn lines(result: &EndResult, end: &End) -> Vec<Line> {
         ),
     ];
     let readings = end.host_cpu.value().map(Vec::as_slice).unwrap_or_default();
-    let of_host = of_host.into_iter().map(|(name, colour, of, mean)| {
-        let counted = readings.iter().map(|one| (one.at_s, of(one) as f64 / 1e4)).collect();
-        Line { name, colour, points: growth_of(counted), mean }
+    let of_host = of_host.into_iter().map(|(name, colour, of, mean)| Line {
+        name,
+        colour,
+        points: shares(readings, of),
+        mean,
     });
     let mean = mean(&flows).map_or(Known::missing("no flow reports it"), Known::Value);
     let flows = Line { name: "flows' threads", colour: palette::BLUE, points: flows, mean };
     of_host.chain([flows]).collect()
+}
+
+/// A use between each two readings, percent of one CPU: its share of what the kernel counted meanwhile. A thread that waits
+/// for a CPU between the clock and the counters would shift a share of the clock, up to more CPUs than there are.
+fn shares(readings: &[HostCpu], of: Use) -> Vec<Point> {
+    let readings = joined(readings.to_vec(), |one| one.at_s);
+    let grown = |pair: &[HostCpu], count: Use| {
+        let [before, now] = [0, 1].map(|at| count(&pair[at]));
+        now.saturating_sub(before) as f64
+    };
+    let share = |pair: &[HostCpu]| {
+        let share = grown(pair, of) / grown(pair, |one| one.counted_us);
+        (pair[1].at_s, share * f64::from(pair[1].cpus) * 100.0)
+    };
+    let forward = readings.windows(2).filter(|pair| pair[1].at_s > pair[0].at_s);
+    forward.map(share).filter(|(_, share)| share.is_finite()).collect()
 }
 
 /// CPU of all flows of an end, both roles together, percent of one CPU.
@@ -218,6 +242,28 @@ mod tests {
         let plot = plot(&[busy, stolen, flows]);
         assert!(plot.y.range.end > 6400.0, "{:?}", plot.y.range);
         assert_eq!(names(plot), ["whole host", "flows' threads"]);
+    }
+
+    #[test]
+    fn a_host_is_never_busier_than_its_cpus_whatever_the_clock_says() {
+        let reading = |at_s, counted_us, busy_us| HostCpu {
+            at_s,
+            cpus: 2,
+            counted_us,
+            busy_us,
+            ..HostCpu::default()
+        };
+        // The reading at 1 s has an early time: by the clock, 250 % of two CPUs.
+        let all = [
+            HostCpu::default(),
+            reading(0.6, 1_000_000, 500_000),
+            reading(1.0, 2_000_000, 1_500_000),
+            reading(1.5, 3_000_000, 2_000_000),
+        ];
+        let busy = shares(&all, |one| one.busy_us);
+        assert_eq!(busy, [(0.6, 100.0), (1.0, 200.0), (1.5, 100.0)]);
+        let stopped = [reading(0.5, 7, 7), reading(1.0, 7, 7)];
+        assert_eq!(shares(&stopped, |one| one.busy_us), [], "nothing was counted");
     }
 
     #[test]

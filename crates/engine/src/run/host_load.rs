@@ -14,7 +14,7 @@ const EVERY: Duration = Duration::from_millis(500);
 pub struct HostLoad {
     root: Root,
     /// The first reading, or why there are none.
-    first: Result<[u64; 3], Missing>,
+    first: Result<[u64; 4], Missing>,
     kept: Vec<HostCpu>,
     every_s: f64,
 }
@@ -23,7 +23,7 @@ impl HostLoad {
     /// Begins now, at time zero; reads nothing unless `wanted`.
     pub fn begin(wanted: bool, root: &Root) -> Self {
         let first = match wanted {
-            true => goodput_kernel::host_busy(root),
+            true => goodput_kernel::host_busy(root).map(|(_, since_boot)| since_boot),
             false => Err(Missing::because("observing was switched off")),
         };
         Self {
@@ -51,12 +51,12 @@ impl HostLoad {
     fn read(&mut self, at_s: f64) {
         let Ok(first) = &self.first else { return };
         match goodput_kernel::host_busy(&self.root) {
-            Ok(now) => {
+            Ok((cpus, now)) => {
                 let grown = |at: usize| now[at].saturating_sub(first[at]);
-                let [busy_us, softirq_us, steal_us] = [0, 1, 2].map(grown);
+                let [counted_us, busy_us, softirq_us, steal_us] = [0, 1, 2, 3].map(grown);
                 // The ticks of the counters are longer.
                 let at_s = (at_s * 1e3).round() / 1e3;
-                self.keep(HostCpu { at_s, busy_us, softirq_us, steal_us });
+                self.keep(HostCpu { at_s, cpus, counted_us, busy_us, softirq_us, steal_us });
             }
             Err(why) => self.first = Err(why),
         }

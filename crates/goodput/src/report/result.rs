@@ -5,9 +5,10 @@ use goodput_model::{Kind, Record};
 use super::test::Detail;
 use super::{compare, file_parts, rate_search, shaping, style, test, tune};
 use crate::fit::fit;
+use crate::screen;
 
-/// Columns of a report that is no terminal's.
-const PAGE_COLUMNS: usize = 100;
+/// Columns of a report in a page: what its main part has room for, on a screen and on paper.
+const PAGE_COLUMNS: u16 = 80;
 
 /// The report of a result, with the styles of a terminal.
 pub fn text(record: &Record, detail: Detail) -> String {
@@ -23,5 +24,22 @@ pub fn text(record: &Record, detail: Detail) -> String {
 
 /// The same for a page: without styles, in lines that fit it.
 pub fn on_page(record: &Record) -> String {
-    style::without(&fit(&text(record, Detail::default()), Some(PAGE_COLUMNS)))
+    let text = screen::in_columns(PAGE_COLUMNS, || text(record, Detail::default()));
+    style::without(&fit(&text, Some(PAGE_COLUMNS.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_the_same_whatever_terminal_it_is_made_on() {
+        let record = include_str!("../../../charts/tests/records/both.json");
+        let record = Record::from_json(record).expect("it is a record");
+        let page = on_page(&record);
+        let text = |columns| screen::in_columns(columns, || text(&record, Detail::default()));
+        assert_ne!(text(200), text(80), "its tables depend on the columns");
+        assert_eq!(screen::in_columns(200, || on_page(&record)), page);
+        assert!(page.lines().all(|line| line.chars().count() <= PAGE_COLUMNS.into()), "{page}");
+    }
 }

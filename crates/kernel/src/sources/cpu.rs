@@ -35,17 +35,20 @@ impl Source for Cpu {
     }
 }
 
-/// What all CPUs of this host have done since boot: time that they were not idle, and of this the time in soft interrupts
-/// and the time that the hypervisor took, microseconds each, summed over the CPUs.
+/// What all CPUs of this host have done since boot: all time that the kernel counted, the part in which they were not idle,
+/// and of this the time in soft interrupts and the time that the hypervisor took, microseconds each, summed over the CPUs.
+/// Before them the number of CPUs that are online.
 ///
 /// # Errors
 /// When /proc/stat can't be read.
-pub fn host_busy(root: &Root) -> Result<[u64; 3], Missing> {
-    let CpuTicks { user, nice, system, irq, softirq, steal, .. } =
-        stat::parse(&root.read(FILE)?)?.total;
+pub fn host_busy(root: &Root) -> Result<(u32, [u64; 4]), Missing> {
+    let stat = stat::parse(&root.read(FILE)?)?;
+    let CpuTicks { user, nice, system, idle, iowait, irq, softirq, steal } = stat.total;
     let parts = [user, nice, system, irq, softirq, steal];
     let busy = parts.into_iter().fold(0, u64::saturating_add);
-    Ok([busy, softirq, steal].map(microseconds))
+    let counted = busy.saturating_add(idle).saturating_add(iowait);
+    let cpus = u32::try_from(stat.cpus.len()).unwrap_or(u32::MAX);
+    Ok((cpus, [counted, busy, softirq, steal].map(microseconds)))
 }
 
 /// Clock ticks as a time.
@@ -82,7 +85,7 @@ mod tests {
         let text = format!("cpu  {line}\ncpu0 {line}\nctxt 1\n");
         std::fs::write(folder.path().join(FILE), text).unwrap();
         let root = Root::at(folder.path());
-        assert_eq!(host_busy(&root), Ok([63, 16, 32].map(microseconds)));
+        assert_eq!(host_busy(&root), Ok((1, [6063, 63, 16, 32].map(microseconds))));
         let nothing = tempfile::tempdir().unwrap();
         assert!(host_busy(&Root::at(nothing.path())).is_err());
     }

@@ -1,6 +1,6 @@
 //! One result: the page of `goodput report`, and the record itself.
 
-use goodput_charts::{figures, printed, sections, summary, title};
+use goodput_charts::{figures, printed, sections, subject, summary};
 use goodput_model::Record;
 use maud::{Markup, html};
 
@@ -18,7 +18,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let id: i64 = visit.number()?;
     let record = visit.program.history()?.get(id)?;
     Ok(Answer::page(
-        title(&record),
+        subject(&record),
         html! {
             (links(id, &record))
             (summary(&record))

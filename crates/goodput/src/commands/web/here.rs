@@ -6,9 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use goodput_fleet::Surveyed;
 use goodput_model::{CheckReport, Direction, EndName, Record, SettingRef};
-use goodput_settings::{
-    ChangeKind, GuardProgram, Patience, Scope, Setting, Standing, UndoRequest,
-};
+use goodput_settings::{ChangeKind, GuardProgram, Patience, Scope, Setting, Standing, UndoRequest};
 use goodput_store::{Store, StoreError};
 use goodput_web::{
     LoggedChange, MeasureAsked, Measures, MeshAsked, PathChange, Program, Running, SettingLine,
