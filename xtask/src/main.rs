@@ -1,5 +1,5 @@
-//! What developers and CI run: `cargo xtask test | docs | bench | crowd | soak | truth | corpus | tuning | same | shapers |
-//! changes | peers | new | advisories | fuzz | kernel | kills | package`.
+//! What developers and CI run: `cargo xtask test | docs | bench | crowd | soak | views | truth | corpus | tuning | same |
+//! shapers | changes | peers | new | advisories | fuzz | kernel | kills | package`.
 #![forbid(unsafe_code)]
 
 mod docs;
@@ -53,6 +53,9 @@ enum Task {
     /// Lets clients come and go for a while, and says whether the server grows.
     #[command(disable_help_flag = true)]
     Soak(Arguments),
+    /// Measures what it costs to look: a page, a list, every connection, a whole terminal.
+    #[command(disable_help_flag = true)]
+    Views(Arguments),
     /// Runs the lab's scenarios and says how often the diagnosis is right.
     #[command(disable_help_flag = true)]
     Truth(Arguments),
@@ -98,6 +101,7 @@ fn main() -> ExitCode {
         Task::Bench(arguments) => other_programs::run(BENCH, "bench", &arguments),
         Task::Crowd(arguments) => other_programs::run(BENCH, "crowd", &arguments),
         Task::Soak(arguments) => other_programs::run(BENCH, "soak", &arguments),
+        Task::Views(arguments) => other_programs::run(BENCH, "views", &arguments),
         Task::Truth(arguments) => other_programs::run(CAMPAIGNS, "truth", &arguments),
         Task::Corpus(arguments) => other_programs::run(CAMPAIGNS, "corpus", &arguments),
         Task::Tuning(arguments) => other_programs::run(CAMPAIGNS, "tuning", &arguments),

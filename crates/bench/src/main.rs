@@ -1,9 +1,10 @@
-//! Measures goodput itself: `goodput-bench bench | crowd | soak`, which `cargo xtask` starts under the same names.
+//! Measures goodput itself: `goodput-bench bench | crowd | soak | views`, which `cargo xtask` starts under the same names.
 #![forbid(unsafe_code)]
 
 mod bench;
 mod crowd;
 mod soak;
+mod views;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,8 @@ enum Task {
     Crowd(crowd::Options),
     /// Lets clients come and go for a while, and says whether the server grows.
     Soak(soak::Options),
+    /// Measures what it costs to look: a page, a list, every connection, a whole terminal.
+    Views(views::Options),
 }
 
 fn main() -> ExitCode {
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
         Task::Bench(options) => bench::run(&options),
         Task::Crowd(options) => crowd::run(&options),
         Task::Soak(options) => soak::run(&options),
+        Task::Views(options) => views::run(&options),
     };
     goodput_tools::exit(outcome)
 }

@@ -13,7 +13,7 @@ impl Difference {
     const FACTOR_FROM_PERCENT: f64 = 900.0;
 
     /// Whether people read it as a factor.
-    pub(crate) fn is_factor(self) -> bool {
+    pub fn is_factor(self) -> bool {
         self.0 >= Self::FACTOR_FROM_PERCENT
     }
 

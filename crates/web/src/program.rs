@@ -74,6 +74,9 @@ pub trait Program: Send + Sync + 'static {
     /// Logs in to these hosts and puts back what is still changed, which may take minutes. Returns what it did, a line each.
     fn undo_at_hosts(&self) -> Vec<String>;
 
+    /// A result with its reasons as people read them; programs get the record as it was kept.
+    fn in_words(&self, record: Record) -> Record;
+
     /// The report of a result, as its command printed it, without control sequences.
     fn report(&self, record: &Record) -> String;
 

@@ -20,6 +20,9 @@ use url::form_urlencoded;
 
 const TOKEN: &str = "a token of some length";
 const HOSTILE: &str = "<script>alert(1)</script>";
+
+/// What the program makes of the reasons in a result.
+const IN_WORDS: &str = "reasons in words";
 const RECORDS: [&str; 2] = [
     include_str!("../../charts/tests/records/window.json"),
     include_str!("../../charts/tests/records/compare.json"),
@@ -119,6 +122,11 @@ impl Program for FakeHost {
 
     fn undo_at_hosts(&self) -> Vec<String> {
         vec![format!("ssh://{HOSTILE}: put back there")]
+    }
+
+    fn in_words(&self, mut record: Record) -> Record {
+        record.doubts.push(IN_WORDS.into());
+        record
     }
 
     fn report(&self, _: &Record) -> String {
@@ -244,6 +252,13 @@ async fn every_page_is_there_and_has_no_name_as_code() {
         site.page(path).await;
     }
     assert!(site.page("/results/1/json").await.starts_with('{'));
+}
+
+#[tokio::test]
+async fn people_get_a_result_in_words_and_programs_as_it_was_kept() {
+    let site = Fixture::new(false);
+    assert!(site.page("/results/1").await.contains(IN_WORDS));
+    assert!(!site.page("/results/1/json").await.contains(IN_WORDS));
 }
 
 #[tokio::test]

@@ -67,7 +67,7 @@ fn record(name: &str) -> Result<Record> {
 }
 
 /// The record with its reasons as people read them. Before it is drawn, because a picture cuts long texts.
-fn in_words(record: &Record) -> Result<Record> {
+pub fn in_words(record: &Record) -> Result<Record> {
     let text = record.to_json().context("can't write the record again")?;
     let mut record =
         Record::from_json(&without_numbers(&text)).context("can't read the record again")?;
@@ -134,9 +134,19 @@ fn put(path: &Path, text: &str) -> Result<()> {
     // A device, a pipe or a link is written to, not replaced.
     let put =
         if is_new_or_plain { replace } else { |path: &Path, text: &str| fs::write(path, text) };
-    put(path, text).with_context(|| format!("can't write {}", path.display()))?;
+    put(path, text).map_err(|why| unwritten(path, why))?;
     screen::say(format_args!("{}", path.display()));
     Ok(())
+}
+
+fn unwritten(path: &Path, why: io::Error) -> anyhow::Error {
+    let path = path.display();
+    match why.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => anyhow::anyhow!(
+            "can't write {path}: no space is left there; make room, or name another place with -o"
+        ),
+        _ => anyhow::Error::new(why).context(format!("can't write {path}")),
+    }
 }
 
 /// Gives the file its name only when it is complete.

@@ -5,11 +5,11 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Paragraph, Row, Table, TableState};
+use ratatui::widgets::{Block, Borders, Paragraph, Row, Table, TableState, Wrap};
 
 use super::controls::{Controls, RUN_KEYS};
 use super::limits::{Limits, RunLimits};
-use super::parts::{Times, graph, help, percent, spoken};
+use super::parts::{Times, foot, graph, help, percent, spoken};
 use super::series::{Lines, SHOWN_S, Series};
 use super::state::{DirectionState, Phase, State};
 use crate::report::whole_time;
@@ -29,6 +29,13 @@ const FLOW_COLUMNS: [u16; 5] = [4, 12, 10, 9, 11];
 /// Columns of the table as a whole, with the spaces between and after them.
 const TABLE_COLUMNS: u16 = 52;
 
+/// Fewest rows of the table: its title, its headings and two flows.
+const TABLE_ROWS: u16 = 4;
+
+/// The keys, in fewer words where there is less room.
+const KEYS: [&str; 3] =
+    ["q end  space pause  u units  ↓↑ flow  h help", "q end  space pause  h help", "q end  h help"];
+
 /// Limiters in the legend: more don't fit 80 columns.
 const MAX_SHOWN_SHARES: usize = 3;
 
@@ -38,19 +45,22 @@ pub fn whole(frame: &mut Frame, state: &State, limits: &RunLimits, controls: Con
         Layout::vertical([Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)])
             .areas(frame.area());
     frame.render_widget(title(state, controls), head);
-    let areas = Layout::vertical(
-        state.directions.iter().map(|_| Constraint::Fill(2)).chain([Constraint::Fill(1)]),
-    )
-    .split(body);
+    // On a small terminal, the rate and who limits it come first.
+    let least = (RATE_ROWS + BAND_ROWS) * state.directions.len() as u16;
+    let has_room = body.height >= least + TABLE_ROWS;
+    let rest = if has_room { Constraint::Fill(1) } else { Constraint::Length(0) };
+    let areas =
+        Layout::vertical(state.directions.iter().map(|_| Constraint::Fill(2)).chain([rest]))
+            .split(body);
     for ((direction, limits), area) in
         state.directions.iter().zip(&limits.directions).zip(areas.iter())
     {
         self::direction(frame, *area, (direction, limits), state, controls);
     }
-    if let Some(rest) = areas.last() {
+    if let Some(rest) = areas.last().filter(|_| has_room) {
         below(frame, *rest, state, controls);
     }
-    frame.render_widget(Line::from("q end  space pause  u units  ↓↑ flow  h help").dim(), foot);
+    self::foot(frame, foot, &KEYS);
     if controls.help {
         help(frame, &RUN_KEYS);
     }
@@ -89,8 +99,8 @@ fn direction(
     let (lines, of) = shown(direction, state, controls);
     let has_room = area.height >= RATE_ROWS + BAND_ROWS + GRAPH_ROWS;
     let [rate, band, graphs] = Layout::vertical([
-        Constraint::Min(RATE_ROWS),
-        Constraint::Length(BAND_ROWS),
+        Constraint::Fill(1),
+        Constraint::Length(BAND_ROWS.min(area.height / 2)),
         Constraint::Length(if has_room { GRAPH_ROWS } else { 0 }),
     ])
     .areas(area);
@@ -173,14 +183,16 @@ fn share((limiter, place, share): &(Limiter, Place, f64)) -> Span<'static> {
 fn below(frame: &mut Frame, area: Rect, state: &State, controls: Controls) {
     let block = |title| Block::new().borders(Borders::TOP).title(title);
     let lines: Vec<Line> = state.lines.iter().map(|line| Line::from(line.as_str())).collect();
-    let newest_first = Paragraph::new(lines).block(block("newest lines first"));
+    let newest_first = Paragraph::new(lines).wrap(Wrap { trim: false });
+    let newest_first = newest_first.block(block("newest lines first"));
     if state.flows().next().is_none() {
         return frame.render_widget(newest_first, area);
     }
     let [left, right] =
         Layout::horizontal([Constraint::Length(TABLE_COLUMNS), Constraint::Min(0)]).areas(area);
     let rows = state.directions.iter().flat_map(|direction| flow_rows(direction, state, controls));
-    let widths = FLOW_COLUMNS.map(Constraint::Length);
+    let widths =
+        FLOW_COLUMNS[..whole_columns(left.width)].iter().map(|one| Constraint::Length(*one));
     let (lost, _) = losses(state, &Lines::default());
     let head = Row::new(["flow", "rate", "round trip", "window", lost]).dim();
     let table = Table::new(rows, widths)
@@ -190,6 +202,17 @@ fn below(frame: &mut Frame, area: Rect, state: &State, controls: Controls) {
     let mut at = TableState::new().with_selected(controls.selected);
     frame.render_stateful_widget(table, left, &mut at);
     frame.render_widget(newest_first, right);
+}
+
+/// How many columns of the table are not cut off in an area of this width; one at least.
+fn whole_columns(width: u16) -> usize {
+    let mut room = width + 1;
+    let fits = |columns: &&u16| {
+        let left = room.checked_sub(**columns + 1);
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    FLOW_COLUMNS.iter().take_while(fits).count().max(1)
 }
 
 fn flow_rows(
@@ -322,6 +345,28 @@ mod tests {
         let controls = Controls { selected: Some(1), bytes: true, ..Controls::default() };
         let shown = drawn(&state(), controls, (100, 40));
         assert!(shown.contains("received near → far, flow 1 10 MB/s"), "{shown}");
+    }
+
+    /// Both directions have their rate, their limits and their band, whatever has no room is left out.
+    #[test]
+    fn a_small_terminal_has_what_matters_and_cuts_no_word() {
+        let mut both = state();
+        let plan = Plan { direction: goodput_model::Direction::Both, ..Plan::clone(&both.plan) };
+        both.plan = std::sync::Arc::new(plan);
+        both.directions.push(super::super::state::DirectionState {
+            sender: EndName::Far,
+            moved: both.directions[0].moved.clone(),
+        });
+        let shown = drawn(&both, Controls::default(), (40, 12));
+        assert_eq!(shown.matches("received ").count(), 2, "{shown}");
+        assert_eq!(shown.matches("limited by: ").count(), 2, "{shown}");
+        assert!(
+            shown.contains("q end  space pause  h help ") && !shown.contains("flows─"),
+            "{shown}"
+        );
+        let shown = drawn(&state(), Controls::default(), (40, 24));
+        assert!(shown.contains("round trip window") && !shown.contains("sent"), "{shown}");
+        assert_eq!([52, 51, 40, 17, 3].map(whole_columns), [5, 5, 4, 2, 1]);
     }
 
     #[test]

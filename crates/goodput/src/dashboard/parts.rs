@@ -70,6 +70,15 @@ fn left_of_times(area: Rect, labels: &[String]) -> u16 {
     widest.map_or(0, |widest| widest.min(area.width / 3) + 1)
 }
 
+/// The last row: the first of these texts that has room, or the last one.
+pub fn foot(frame: &mut Frame, area: Rect, texts: &[&'static str]) {
+    let lines = || texts.iter().map(|text| Line::from(*text));
+    let line = lines().find(|line| line.width() <= area.width.into());
+    if let Some(line) = line.or_else(|| lines().last()) {
+        frame.render_widget(line.dim(), area);
+    }
+}
+
 /// The keys, above everything else.
 pub fn help(frame: &mut Frame, keys: &[(&str, &str)]) {
     let rows = keys.iter().map(|(key, does)| Line::from(format!(" {key:<12} {does}")));

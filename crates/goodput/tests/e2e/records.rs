@@ -109,6 +109,19 @@ fn a_result_is_drawn_as_a_page_a_ticket_or_a_picture() {
 }
 
 #[test]
+fn a_report_that_no_disk_has_room_for_is_named_with_what_to_do() {
+    let home = Home::new();
+    let kept = include_str!("../../../charts/tests/records/window.json");
+    let kept = home.file("kept.json", kept);
+    let page = home.path().join("page.html");
+    std::os::unix::fs::symlink("/dev/full", &page).unwrap();
+    let output = home.run(&["report", kept.to_str().unwrap(), "-o", page.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = stderr(&output);
+    assert!(said.contains("page.html: no space is left there; make room"), "{said}");
+}
+
+#[test]
 fn pauses_between_datagrams_are_kept_and_drawn() {
     let home = Home::new();
     let server = Server::start(&home, &[]);

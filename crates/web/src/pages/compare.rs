@@ -21,7 +21,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let get = |id: &str| -> Result<Record, Trouble> {
         let number =
             id.parse().map_err(|_| Trouble::bad(format!("{id:?} is no number of a result")))?;
-        Ok(history.get(number)?)
+        Ok(visit.program.in_words(history.get(number)?))
     };
     let (first, second) = (get(a)?, get(b)?);
     Ok(Answer::page(

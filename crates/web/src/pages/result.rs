@@ -16,7 +16,7 @@ pub const RECORD: Page = Page::of("/results/{}/json", record);
 
 fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let id: i64 = visit.number()?;
-    let record = visit.program.history()?.get(id)?;
+    let record = visit.program.in_words(visit.program.history()?.get(id)?);
     Ok(Answer::page(
         subject(&record),
         html! {

@@ -26,7 +26,7 @@ struct Text {
 const TEXTS: [Text; 6] = [
     Text {
         name: "setting",
-        label: "Setting and its values, for a comparison",
+        label: "Setting to compare",
         hint: "such as socket.congestion=cubic,bbr",
     },
     Text { name: "time", label: "Length of a run", hint: "such as 10s; empty: as long as needed" },

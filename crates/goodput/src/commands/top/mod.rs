@@ -10,7 +10,7 @@ use anyhow::Result;
 use goodput_engine::{ConnectionWatch, EngineError, Interrupt, Summary};
 use goodput_model::{Connections, Seconds};
 use ratatui::crossterm::event::{self, Event as Input, KeyEvent, KeyEventKind};
-use ratatui::layout::{Constraint, Layout};
+use ratatui::layout::{Constraint, Layout, Size};
 use ratatui::style::Stylize;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
@@ -21,14 +21,15 @@ use self::look::{Asked, KEYS, Look};
 use super::measured;
 use crate::args::TopArgs;
 use crate::exit::Exit;
+use crate::fit::fit;
 use crate::report::top;
 use crate::screen;
 
 /// How long a key may wait.
 const KEY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Rows of the screen around the connections: the heading, an empty one, the table's heading, and the foot.
-const ROWS_AROUND: usize = 4;
+/// Rows of the screen around the connections besides the heading: an empty one, the table's heading, and the foot.
+const ROWS_AROUND: usize = 3;
 
 /// Shows connections until the user ends it, or once.
 pub fn run(args: &TopArgs) -> Result<Exit> {
@@ -74,22 +75,32 @@ impl View {
         Ok(())
     }
 
-    /// Makes the text anew, for a screen with this many rows.
-    fn remake(&mut self, rows: u16) {
-        let text = match &self.seen {
-            _ if self.look.help => help(),
-            Some(seen) if !self.look.summed_up => {
-                let chosen = top::chosen(seen, self.look.order, self.look.idle, &self.look.filter);
-                let room = usize::from(rows).saturating_sub(ROWS_AROUND);
-                let part = top::part(&chosen, seen.seconds, self.look.above, room);
-                (self.look.above, self.page) = (part.above, part.shown);
-                let filter = self.look.filtered();
-                format!("{}{filter}{}\n\n{}", top::heading(seen), part.place(), part.text)
-            }
-            _ => self.text(),
-        };
+    /// Makes the text anew, for a screen of this size.
+    fn remake(&mut self, size: Size) {
+        let text = screen::in_columns(size.width, || self.made(size));
         // The tables are coloured for plain output.
         self.text = strip_str(&text).to_string();
+    }
+
+    fn made(&mut self, Size { width, height }: Size) -> String {
+        let fitted = |text: &str| fit(text, Some(width.into()));
+        match &self.seen {
+            _ if self.look.help => fitted(&help()),
+            Some(seen) if !self.look.summed_up => {
+                let chosen = top::chosen(seen, self.look.order, self.look.idle, &self.look.filter);
+                let filter = self.look.filtered();
+                let heading =
+                    |place: &str| fitted(&format!("{}{filter}{place}", top::heading(seen)));
+                let all = chosen.len();
+                let longest = heading(&format!(" · {all} to {all} of {all}"));
+                let around = ROWS_AROUND + longest.lines().count();
+                let room = usize::from(height).saturating_sub(around);
+                let part = top::part(&chosen, seen.seconds, self.look.above, room);
+                (self.look.above, self.page) = (part.above, part.shown);
+                format!("{}\n\n{}", heading(&part.place()), part.text)
+            }
+            _ => self.text(),
+        }
     }
 
     fn print(&self, json: bool) -> io::Result<()> {
@@ -185,7 +196,7 @@ async fn until_quit(
             return Ok(());
         }
         if is_new {
-            view.remake(size.height);
+            view.remake(size);
             drawn_on = Some(size);
             terminal.draw(|frame| draw(frame, &view)).map_err(failed("draw on the terminal"))?;
         }
@@ -217,4 +228,50 @@ fn draw(frame: &mut Frame, view: &View) {
 
 fn failed(operation: &str) -> impl FnOnce(io::Error) -> EngineError {
     move |cause| EngineError::Io { operation: operation.into(), cause }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use goodput_model::{BitRate, ConnectionActivity, Known, Role};
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn view(connections: u16) -> View {
+        let connection = |number: u16| ConnectionActivity {
+            local: ([127, 0, 0, 1], 1000 + number).into(),
+            peer: ([192, 0, 2, 7], 443).into(),
+            program: Known::missing("not ours"),
+            idle: false,
+            sent_bits_per_s: BitRate(f64::from(number) * 1e6),
+            received_bits_per_s: BitRate(0.0),
+            role: Role::Sender,
+            rtt_us: Known::Value(1000),
+            retransmitted_percent: Known::missing("nothing was sent"),
+            congestion: Known::missing("not asked"),
+            limits: Known::missing("too short"),
+        };
+        let cli = Cli::try_parse_from(["goodput", "top"]).expect("it is a command");
+        let Command::Top(args) = cli.command else { panic!("it is this one") };
+        let connections = (0..connections).map(connection).collect();
+        let at = "2026-01-01T00:00:00Z".into();
+        View { seen: Some(Connections { at, seconds: 1.0, connections }), ..View::new(&args) }
+    }
+
+    #[test]
+    fn a_narrow_screen_cuts_neither_a_heading_nor_a_row_nor_a_word_of_help() {
+        let mut view = view(50);
+        view.look.filter = "192.0.2.7".into();
+        view.remake(Size::new(40, 24));
+        let lines: Vec<&str> = view.text.lines().collect();
+        assert!(lines.len() < 24, "the last row has the keys: {lines:?}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 40), "{lines:?}");
+        assert!(view.text.contains("limit known") && view.text.contains(" of 50"), "{lines:?}");
+        assert_eq!(view.text.matches("192.0.2.7:443").count(), view.page);
+        view.look.help = true;
+        view.remake(Size::new(40, 24));
+        assert!(view.text.contains("a port, a limit"), "{}", view.text);
+        assert!(view.text.lines().all(|line| line.chars().count() <= 40), "{}", view.text);
+    }
 }

@@ -14,9 +14,11 @@ use goodput_web::{
 
 use crate::args::{Cli, refused};
 use crate::commands::fleet::{Asked, Memory, survey};
+use crate::commands::report::in_words;
 use crate::commands::{measured, path_changes, saved};
 use crate::data_dirs;
 use crate::exit;
+use crate::os_error::without_numbers;
 use crate::report::{self, watch};
 use crate::running::{self, Followable, Head};
 
@@ -56,7 +58,10 @@ impl Program for ThisHost {
     }
 
     fn check(&self) -> Result<CheckReport, String> {
-        goodput_engine::check(&[], None, &measured::now()).map_err(|why| why.to_string())
+        let report = goodput_engine::check(&[], None, &measured::now());
+        let report = report.map_err(|why| without_numbers(&why.to_string()).into_owned())?;
+        let text = serde_json::to_string(&report).map_err(|why| why.to_string())?;
+        serde_json::from_str(&without_numbers(&text)).map_err(|why| why.to_string())
     }
 
     fn settings(&self) -> Vec<SettingLine> {
@@ -122,6 +127,10 @@ impl Program for ThisHost {
         let reports = goodput_remote::undo(&self.state_dir, UndoRequest::default());
         let text: Vec<_> = reports.iter().map(ToString::to_string).collect();
         text.iter().flat_map(|report| report.lines()).map(Into::into).collect()
+    }
+
+    fn in_words(&self, record: Record) -> Record {
+        in_words(&record).unwrap_or(record)
     }
 
     fn report(&self, record: &Record) -> String {

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Row, Table, TableState};
 
 use super::super::controls::{Controls, SERVER_KEYS};
-use super::super::parts::{graph, help, percent, spoken};
+use super::super::parts::{foot, graph, help, percent, spoken};
 use super::super::series::SHOWN_S;
 use super::state::{Counted, Past, Remark, Running, ServerState};
 use crate::fit::fit;
@@ -25,6 +25,13 @@ const RATE_COLUMNS: u16 = 11;
 
 /// Fewest rows of a table, with its title and headings.
 const TABLE_ROWS: u16 = 4;
+
+/// The keys, in fewer words where there is less room.
+const KEYS: [&str; 3] = [
+    "q end  space pause  u units  ↓↑ client  h help",
+    "q end  space pause  h help",
+    "q end  h help",
+];
 
 /// The whole picture.
 pub fn whole(frame: &mut Frame, state: &ServerState, controls: Controls) {
@@ -46,7 +53,7 @@ pub fn whole(frame: &mut Frame, state: &ServerState, controls: Controls) {
     self::past(frame, past, ended, state.at_s);
     let said = state.remarks.iter().filter(|remark| of_client(remark.from));
     self::remarks(frame, remarks, said, state.at_s);
-    frame.render_widget(Line::from("q end  space pause  u units  ↓↑ client  h help").dim(), foot);
+    self::foot(frame, foot, &KEYS);
     if controls.help {
         help(frame, &SERVER_KEYS);
     }

@@ -16,6 +16,9 @@ const CHROMIUM: &str = "/usr/bin/chromium";
 /// Lists what is wrong with a page.
 const ACCESSIBLE: &str = include_str!("accessible.js");
 
+/// Lists what a person could not read of it.
+const LEGIBLE: &str = include_str!("legible.js");
+
 /// No sandbox, which root can't have; and nothing that asks other hosts.
 const OPTIONS: [&str; 9] = [
     "--headless",
@@ -158,10 +161,14 @@ impl Browser {
         std::fs::write(folder.join(format!("{name}.png")), picture).expect("it is writable");
     }
 
-    /// What programs like axe would find wrong with the open page on this paper.
+    /// What programs like axe, or a person who reads it, would find wrong with the open page on this paper.
     pub fn problems(&mut self) -> Vec<String> {
-        let Value::Array(found) = self.evaluate(ACCESSIBLE) else { panic!("a list") };
-        found.iter().map(Value::to_string).collect()
+        let mut problems = Vec::new();
+        for list in [ACCESSIBLE, LEGIBLE] {
+            let Value::Array(found) = self.evaluate(list) else { panic!("a list") };
+            problems.extend(found.iter().map(Value::to_string));
+        }
+        problems
     }
 
     /// How many pixels the open page needs, if it needs more than these.

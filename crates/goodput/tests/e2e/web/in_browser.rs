@@ -39,7 +39,7 @@ pub fn log_in(browser: &mut Browser, web: &Web) {
 }
 
 #[test]
-fn every_page_is_quiet_narrow_enough_and_accessible_on_light_and_dark_paper() {
+fn every_page_is_quiet_narrow_enough_and_accessible_on_light_dark_and_printed_paper() {
     let Some(mut browser) = Browser::open() else { return };
     let web = Web::start(&[]);
     web.add_mesh();
@@ -54,6 +54,9 @@ fn every_page_is_quiet_narrow_enough_and_accessible_on_light_and_dark_paper() {
             browser.photograph(&format!("{name}-{width}"));
             wrong.extend(found.iter().map(|problem| format!("{name}, {width}: {problem}")));
         }
+        browser.print(false);
+        browser.visit(&format!("{}{path}", web.url()));
+        wrong.extend(browser.problems().iter().map(|why| format!("{name}, printed: {why}")));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
