@@ -7,7 +7,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use crate::raw::RawMessage;
 use crate::{
     addresses, cake, classes, ethtool, filters, line_care, links, packet_filter, pause_statistics,
-    qdiscs, queue_statistics, routes, sock_diag, standard_statistics, tbf,
+    qdiscs, queue_statistics, routes, size_table, sock_diag, standard_statistics, tbf,
 };
 
 /// `struct nlmsghdr`.
@@ -21,6 +21,7 @@ pub fn replies(bytes: &[u8]) {
     let _ = (line_care::parse_fec(&message), line_care::parse_eee(&message));
     let _ = (pause_statistics::statistics(&message), standard_statistics::counters(&message));
     let _ = (queue_statistics::queue(&message, 1), packet_filter::sum(&[message]));
+    let _ = size_table::SizeTable::parse(body);
     let _ = (ethtool::parse_settings(body), tbf::Tbf::parse(body), cake::Cake::parse(body));
     route(*kind, body);
 }

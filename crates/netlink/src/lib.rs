@@ -46,6 +46,7 @@ pub mod routes;
 mod rtnetlink;
 #[cfg(any(test, feature = "scripted"))]
 pub mod scripted;
+pub mod size_table;
 pub mod sock_diag;
 mod socket;
 pub mod standard_statistics;
@@ -75,4 +76,5 @@ pub use rounded_times::kept_time;
 pub use route_metrics::{ROUTE_FEATURE_ECN, RouteMetrics};
 pub use routes::{Family, Route};
 pub use rtnetlink::Netlink;
+pub use size_table::SizeTable;
 pub use tbf::Tbf;

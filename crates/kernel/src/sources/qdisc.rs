@@ -1,8 +1,10 @@
 //! The outermost queueing discipline of the path's device: its limits and its counters.
 
+use std::collections::BTreeSet;
+
 use goodput_model::{Fact, Missing, Snapshot};
 use goodput_netlink::{
-    Cake, CakeCells, HtbClass, Netlink, Qdisc, QdiscOptions, QdiscStats, RateSpec, Tbf,
+    Cake, CakeCells, HtbClass, Netlink, Qdisc, QdiscOptions, QdiscStats, RateSpec, SizeTable, Tbf,
 };
 
 use super::Source;
@@ -39,11 +41,13 @@ impl Source for QdiscSource {
 
     fn snapshot(&self, context: &Context, snapshot: &mut Snapshot) -> Result<(), Missing> {
         let (device, mut netlink, qdiscs) = context.qdiscs()?;
+        shapers_below(snapshot, &qdiscs);
         let root = qdiscs.into_iter().find(Qdisc::is_root);
         let root =
             root.ok_or_else(|| Missing::because(format!("{device} has no qdisc; is it up?")))?;
         snapshot.put("qdisc.kind", root.kind.as_str());
         counters(snapshot, &root.stats);
+        sizes(snapshot, netlink.size_table(&root).map_err(missing)?);
         match &root.options {
             QdiscOptions::Tbf(tbf) => bucket(snapshot, tbf),
             QdiscOptions::Bfifo { limit_bytes } => {
@@ -69,6 +73,31 @@ fn counters(snapshot: &mut Snapshot, stats: &QdiscStats) {
     for (name, value) in COUNTERS {
         snapshot.put(format!("qdisc.{name}"), value(stats));
     }
+}
+
+/// Disciplines below the outermost one that hold a rate. Only their kinds are read.
+fn shapers_below(snapshot: &mut Snapshot, qdiscs: &[Qdisc]) {
+    const SHAPERS: [&str; 5] = ["cake", "hfsc", "htb", "netem", "tbf"];
+    let below = qdiscs.iter().filter(|qdisc| !qdisc.is_root() && !qdisc.is_hook());
+    let kinds: BTreeSet<&str> = below.map(|qdisc| qdisc.kind.as_str()).collect();
+    let shapers: Vec<&str> = kinds.into_iter().filter(|kind| SHAPERS.contains(kind)).collect();
+    match shapers.is_empty() {
+        true => snapshot.lacks("qdisc.shapers_below", "none is below the outermost discipline"),
+        false => snapshot.put("qdisc.shapers_below", shapers.join(", ")),
+    }
+}
+
+/// How a table of sizes has packets counted, in the discipline, its classes and its counters.
+fn sizes(snapshot: &mut Snapshot, table: Option<SizeTable>) {
+    let Some(table) = table else {
+        return snapshot.lacks("qdisc.table", "packets count as they are");
+    };
+    let overhead = table.overhead_bytes;
+    let overhead = u64::try_from(overhead).map_or(Fact::Real(overhead.into()), Fact::Count);
+    snapshot.put("qdisc.table.overhead_bytes", overhead);
+    snapshot.put("qdisc.table.least_bytes", u64::from(table.least_bytes));
+    let layer = if table.counts_cells { "atm" } else { "ethernet" };
+    snapshot.put("qdisc.table.link_layer", layer);
 }
 
 fn bucket(snapshot: &mut Snapshot, tbf: &Tbf) {
@@ -158,4 +187,38 @@ fn busiest(netlink: &mut Netlink, index: u32) -> Result<(u32, HtbClass), Missing
 
 fn bits(bytes: u64) -> u64 {
     bytes.saturating_mul(8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapers_below_another_discipline_are_named() {
+        let qdisc = |kind: &str, parent: u32| {
+            let options = QdiscOptions::Other(Vec::new());
+            Qdisc { parent, ..Qdisc::root(1, kind, options) }
+        };
+        let named = |qdiscs: &[Qdisc]| {
+            let mut snapshot = Snapshot::default();
+            shapers_below(&mut snapshot, qdiscs);
+            snapshot.text("qdisc.shapers_below").map(str::to_owned).ok()
+        };
+        let (root, hook) = (qdisc("tbf", Qdisc::ROOT), qdisc("clsact", 0xFFFF_FFF1));
+        assert_eq!(named(&[root.clone(), hook.clone(), qdisc("bfifo", 0x0001_0001)]), None);
+        let both = [root, hook, qdisc("tbf", 0x0001_0002), qdisc("tbf", 0x0001_0003)];
+        assert_eq!(named(&both).as_deref(), Some("tbf"));
+    }
+
+    #[test]
+    fn a_table_of_sizes_has_facts_of_its_own() {
+        let mut snapshot = Snapshot::default();
+        sizes(&mut snapshot, None);
+        assert!(snapshot.text("qdisc.table.link_layer").is_err());
+        let table = SizeTable { overhead_bytes: -4, least_bytes: 64, counts_cells: true };
+        sizes(&mut snapshot, Some(table));
+        assert_eq!(snapshot.number("qdisc.table.overhead_bytes"), Ok(-4.0));
+        assert_eq!(snapshot.count("qdisc.table.least_bytes"), Ok(64));
+        assert_eq!(snapshot.text("qdisc.table.link_layer"), Ok("atm"));
+    }
 }

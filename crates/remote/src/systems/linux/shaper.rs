@@ -26,6 +26,7 @@ pub(super) fn shaper(shell: &mut dyn Shell, towards: IpAddr) -> Result<Snapshot,
     facts.put("qdisc.kind", kind);
     let wrong = |line: &str, what: &str| misread(shell.host(), &command, line, what);
     counters(&mut facts, "qdisc", root).ok_or_else(|| wrong(root.line, "its counters"))?;
+    sizes(&mut facts, root).ok_or_else(|| wrong(root.line, "a table of sizes"))?;
     match kind {
         "tbf" => bucket(&mut facts, root).ok_or_else(|| wrong(root.line, "a rate and a burst"))?,
         "cake" => cake(&mut facts, root).ok_or_else(|| wrong(root.line, "a bandwidth"))?,
@@ -127,13 +128,31 @@ fn counting(facts: &mut Snapshot, of: &str, block: &Block) -> Option<()> {
     let optional = |key: &str| block.value(key).map_or(Some(0), bytes);
     facts.put(format!("{of}.overhead_bytes"), optional("overhead")?);
     facts.put(format!("{of}.least_bytes"), optional("mpu")?);
-    let layer = match block.value("linklayer") {
-        None | Some("ethernet") => "ethernet",
-        Some("atm" | "adsl") => "atm",
-        Some(_) => return None,
-    };
-    facts.put(format!("{of}.link_layer"), layer);
+    facts.put(format!("{of}.link_layer"), layer(block.value("linklayer"))?);
     Some(())
+}
+
+/// The table by which the discipline counts sizes (`print_size_table`, tc/tc_stab.c).
+fn sizes(facts: &mut Snapshot, block: &Block) -> Option<()> {
+    let Some(table) = &block.table else {
+        facts.lacks("qdisc.table", "packets count as they are");
+        return Some(());
+    };
+    let value = |key: &str| after(table, key);
+    let overhead: i32 = value("overhead").unwrap_or("0").parse().ok()?;
+    let overhead = u64::try_from(overhead).map_or(Fact::Real(overhead.into()), Fact::Count);
+    facts.put("qdisc.table.overhead_bytes", overhead);
+    facts.put("qdisc.table.least_bytes", value("mpu").map_or(Some(0), bytes)?);
+    facts.put("qdisc.table.link_layer", layer(value("linklayer"))?);
+    Some(())
+}
+
+fn layer(text: Option<&str>) -> Option<&'static str> {
+    match text {
+        None | Some("ethernet") => Some("ethernet"),
+        Some("atm" | "adsl") => Some("atm"),
+        Some(_) => None,
+    }
 }
 
 /// ` Sent 86 bytes 1 pkt (dropped 0, overlimits 0 requeues 0)`.
@@ -148,6 +167,8 @@ fn counters(facts: &mut Snapshot, of: &str, block: &Block) -> Option<()> {
 struct Block<'a> {
     line: &'a str,
     words: Vec<&'a str>,
+    /// The words about its table of sizes, if it has one.
+    table: Option<Vec<&'a str>>,
 }
 
 /// The parts of what tc prints. Lines that belong to one begin with a space.
@@ -156,8 +177,13 @@ fn blocks(printed: &str) -> Vec<Block<'_>> {
     for line in printed.lines().filter(|line| !line.trim().is_empty()) {
         let words = line.split_whitespace();
         match blocks.last_mut() {
-            Some(block) if line.starts_with([' ', '\t']) => block.words.extend(words),
-            _ => blocks.push(Block { line, words: words.collect() }),
+            Some(block) if line.starts_with([' ', '\t']) => {
+                match words.clone().any(|word| word == "tsize") {
+                    true => block.table = Some(words.collect()),
+                    false => block.words.extend(words),
+                }
+            }
+            _ => blocks.push(Block { line, words: words.collect(), table: None }),
         }
     }
     blocks
@@ -166,13 +192,17 @@ fn blocks(printed: &str) -> Vec<Block<'_>> {
 impl<'a> Block<'a> {
     /// The word after this one.
     fn value(&self, key: &str) -> Option<&'a str> {
-        let place = self.words.iter().position(|word| *word == key)?;
-        self.words.get(place + 1).copied()
+        after(&self.words, key)
     }
 
     fn number(&self, key: &str) -> Option<u64> {
         self.value(key)?.trim_end_matches([',', ')']).parse().ok()
     }
+}
+
+fn after<'a>(words: &[&'a str], key: &str) -> Option<&'a str> {
+    let place = words.iter().position(|word| *word == key)?;
+    words.get(place + 1).copied()
 }
 
 /// A rate in bits per second, with a decimal prefix (`tc_print_rate`, tc/tc_util.c).
@@ -275,6 +305,20 @@ mod tests {
         assert_eq!(facts.count("qdisc.least_bytes"), Ok(64));
         assert_eq!(facts.text("qdisc.link_layer"), Ok("atm"));
         assert!(facts.count("qdisc.limit_bytes").is_err());
+        assert!(facts.text("qdisc.table.link_layer").is_err(), "it has no table of sizes");
+    }
+
+    /// `tc qdisc add dev v0 root stab overhead 18 linklayer atm tbf …`
+    #[test]
+    fn a_table_of_sizes_is_none_of_the_buckets_own_overhead() {
+        let sized = "qdisc tbf 823b: root refcnt 3 rate 20Mbit burst 70000b/1 mpu 0b lat 391ms linklayer ethernet \n \
+            linklayer atm overhead 18 mpu 64 mtu 2047 tsize 512 \n Sent 9 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n";
+        let facts = read(sized, "").unwrap();
+        assert_eq!(facts.count("qdisc.overhead_bytes"), Ok(0));
+        assert_eq!(facts.text("qdisc.link_layer"), Ok("ethernet"));
+        assert_eq!(facts.count("qdisc.table.overhead_bytes"), Ok(18));
+        assert_eq!(facts.count("qdisc.table.least_bytes"), Ok(64));
+        assert_eq!(facts.text("qdisc.table.link_layer"), Ok("atm"));
     }
 
     #[test]
