@@ -6,6 +6,7 @@ use goodput_model::{
 };
 
 use crate::kind::waited_for_rate;
+use crate::others::{Beside, Others};
 
 /// Largest share of datagrams lost by chance; a greater loss shows that something drops what exceeds a rate.
 const MAX_CHANCE_LOSS_SHARE: f64 = 0.01;
@@ -23,7 +24,52 @@ pub struct Configured {
     /// The largest burst that it may let through.
     pub max_burst: Option<Bytes>,
     /// Which bytes its rate counts, if that was read; otherwise it follows from the rate that fits best.
-    pub counts: Option<CountedLayer>,
+    pub counts: Option<Counts>,
+}
+
+/// Which bytes a shaper counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Counts {
+    /// Those of a layer.
+    Layer(CountedLayer),
+    /// As it is set, so many for a datagram of the train and for a segment of TCP: cells, or an overhead that fits no layer.
+    AsSet {
+        /// For a datagram, bytes.
+        train: f64,
+        /// For a segment, bytes.
+        tcp: f64,
+    },
+}
+
+impl From<CountedLayer> for Counts {
+    fn from(layer: CountedLayer) -> Self {
+        Self::Layer(layer)
+    }
+}
+
+impl Counts {
+    fn of_train(self, train: &Shaping) -> f64 {
+        match self {
+            Self::Layer(layer) => train.packet_bytes.0 as f64 + layer.extra_bytes(),
+            Self::AsSet { train, .. } => train,
+        }
+    }
+
+    fn of_tcp(self, tcp: &TcpRate) -> f64 {
+        match self {
+            Self::Layer(layer) => tcp.packet + layer.extra_bytes(),
+            Self::AsSet { tcp, .. } => tcp,
+        }
+    }
+
+    fn layer(self) -> Result<CountedLayer, Missing> {
+        match self {
+            Self::Layer(layer) => Ok(layer),
+            Self::AsSet { .. } => {
+                Err(Missing::because("it counts as it is set, which is no layer"))
+            }
+        }
+    }
 }
 
 /// What TCP got.
@@ -42,22 +88,23 @@ pub fn judge_tcp(
     configured: Configured,
     why: &Missing,
     tcp: Result<TcpRate, Missing>,
+    beside: &Beside,
 ) -> ShapingTest {
     let counts = match (configured.counts, &tcp) {
         (Some(layer), _) => Ok(layer),
-        (None, Ok(tcp)) => Ok(counted_by_tcp(configured, tcp)),
+        (None, Ok(tcp)) => Ok(counted_by_tcp(configured, tcp).into()),
         (None, Err(why)) => Err(why.clone()),
     };
     let tcp = tcp.and_then(|tcp| counts.clone().map(|layer| tcp_in(&tcp, layer)));
     let unknown = || Err(why.clone());
     let found = [
-        Some(within(&configured, "TCP gets", &tcp)),
+        Some(within(&configured, "TCP gets", &tcp, beside.tcp.as_ref())),
         configured.max_burst.map(|most| burst(most, &unknown())),
     ];
     let mut test = answered(configured, found.into_iter().flatten().collect());
     test.reasons.push(format!("judged by TCP alone: {why}"));
     ShapingTest {
-        counts: counts.into(),
+        counts: counts.and_then(Counts::layer).into(),
         datagrams_bits_per_s: Known::Missing(why.clone()),
         tcp_bits_per_s: tcp.into(),
         train: Known::Missing(why.clone()),
@@ -65,15 +112,16 @@ pub fn judge_tcp(
     }
 }
 
-/// Compares what was seen with what it is configured for.
+/// Compares what was seen with what it is configured for. Others may have had a part of the rate meanwhile.
 pub fn judge(
     configured: Configured,
     train: Result<Shaping, Missing>,
     tcp: Result<TcpRate, Missing>,
+    beside: &Beside,
 ) -> ShapingTest {
     let counts = match configured.counts {
         Some(layer) => Ok(layer),
-        None => counts(configured, &train, &tcp),
+        None => counts(configured, &train, &tcp).map(Counts::from),
     };
     let datagrams = match (&train, &counts) {
         (Ok(train), Ok(layer)) => datagrams_in(configured, train, *layer),
@@ -86,12 +134,12 @@ pub fn judge(
     let found = [
         train.as_ref().ok().and_then(|train| unlimited(&configured, train)),
         train.as_ref().ok().and_then(|train| broken(&configured, train)),
-        Some(within(&configured, "datagrams get", &datagrams)),
-        Some(within(&configured, "TCP gets", &tcp)),
+        Some(within(&configured, "datagrams get", &datagrams, beside.train.as_ref())),
+        Some(within(&configured, "TCP gets", &tcp, beside.tcp.as_ref())),
         configured.max_burst.map(|most| burst(most, &train)),
     ];
     ShapingTest {
-        counts: counts.into(),
+        counts: counts.and_then(Counts::layer).into(),
         datagrams_bits_per_s: datagrams.into(),
         tcp_bits_per_s: tcp.into(),
         train: train.into(),
@@ -162,9 +210,9 @@ fn nearest(
 fn datagrams_in(
     configured: Configured,
     train: &Shaping,
-    layer: CountedLayer,
+    counts: impl Into<Counts>,
 ) -> Result<Estimate, Missing> {
-    let by = (train.packet_bytes.0 as f64 + layer.extra_bytes()) / train.frame_bytes.0 as f64;
+    let by = counts.into().of_train(train) / train.frame_bytes.0 as f64;
     let too_slow = || too_slow(train.offered_bits_per_s);
     match (train.rate_bits_per_s.get(), train.kind) {
         (Ok(_), _) if is_senders_own(configured, train) => Err(too_slow()),
@@ -207,8 +255,8 @@ pub(crate) fn is_own_rate(
     offered.0 < configured.0 && free && !shaped && lost_share <= MAX_CHANCE_LOSS_SHARE
 }
 
-pub(crate) fn tcp_in(tcp: &TcpRate, layer: CountedLayer) -> Estimate {
-    tcp.goodput.scaled((tcp.packet + layer.extra_bytes()) / tcp.payload)
+pub(crate) fn tcp_in(tcp: &TcpRate, counts: impl Into<Counts>) -> Estimate {
+    tcp.goodput.scaled(counts.into().of_tcp(tcp) / tcp.payload)
 }
 
 fn unlimited(configured: &Configured, train: &Shaping) -> Option<(Confirmation, String)> {
@@ -243,6 +291,7 @@ fn within(
     configured: &Configured,
     who: &str,
     rate: &Result<Estimate, Missing>,
+    others: Option<&Others>,
 ) -> (Confirmation, String) {
     let rate = match rate {
         Ok(rate) => rate,
@@ -256,6 +305,11 @@ fn within(
     let words = format!("{who} {}, {off}{of_it}", BitRate(rate.value));
     let is_inside = rate.value >= least && rate.value <= most;
     let is_outside = rate.high < least || rate.low > most;
+    let is_shared = |others: &&Others| rate.high < least && rate.high + others.bits_per_s >= least;
+    if let Some(others) = others.filter(is_shared) {
+        let words = format!("{words}, but {}: test again without it", others.words());
+        return (Confirmation::Inconclusive, words);
+    }
     match (is_inside, is_outside) {
         (true, _) => (Confirmation::Confirmed, words),
         (_, true) => (Confirmation::Missed, words),
@@ -329,17 +383,29 @@ mod tests {
     }
 
     fn judged(configured: Configured, frames: f64, goodput: f64) -> ShapingTest {
-        judge(configured, Ok(train(frames)), Ok(tcp(goodput)))
+        judge(configured, Ok(train(frames)), Ok(tcp(goodput)), &Beside::default())
     }
 
     /// 98.6 Mbit/s in frames are 100.2 on the wire; but a shaper that was seen to count frames gives 1.4 % less.
     #[test]
     fn what_was_read_is_not_guessed() {
-        let configured = Configured { counts: Some(CountedLayer::Frame), ..CONFIGURED };
+        let configured = Configured { counts: Some(CountedLayer::Frame.into()), ..CONFIGURED };
         let seen = judged(configured, 98.6e6, 94.2e6);
         assert_eq!(seen.counts, Known::Value(CountedLayer::Frame));
         assert!((seen.datagrams_bits_per_s.value().unwrap().value - 98.6e6).abs() < 1.0);
         assert_eq!(judged(CONFIGURED, 98.6e6, 94.2e6).counts, Known::Value(CountedLayer::Wire));
+    }
+
+    /// Of cells of ATM, 1696 bytes count for a frame of 1514: 20 Mbit/s leave 17.85 for frames.
+    #[test]
+    fn a_shaper_that_counts_cells_is_held_against_its_own_count() {
+        let counts = Some(Counts::AsSet { train: 1696.0, tcp: 1696.0 });
+        let configured = Configured { rate: BitRate(20e6), counts, ..CONFIGURED };
+        let frames = 20e6 * 1514.0 / 1696.0;
+        let seen = judged(configured, frames, frames * 1448.0 / 1514.0);
+        assert_eq!(seen.confirmation, Confirmation::Confirmed, "{:?}", seen.reasons);
+        assert!((seen.tcp_bits_per_s.value().unwrap().value / 20e6 - 1.0).abs() < 1e-9);
+        assert!(seen.counts.value().is_none());
     }
 
     #[test]
@@ -380,7 +446,12 @@ mod tests {
         assert_eq!(judged(most(20_000), 1e8, 95.6e6).confirmation, Confirmation::Confirmed);
         assert_eq!(judged(most(14_000), 1e8, 95.6e6).confirmation, Confirmation::Inconclusive);
         assert_eq!(judged(most(10_000), 1e8, 95.6e6).confirmation, Confirmation::Missed);
-        let alone = judge(most(10_000), Err(Missing::because("foreign")), Ok(tcp(95.6e6)));
+        let alone = judge(
+            most(10_000),
+            Err(Missing::because("foreign")),
+            Ok(tcp(95.6e6)),
+            &Beside::default(),
+        );
         assert_eq!(alone.confirmation, Confirmation::Inconclusive);
         assert!(alone.reasons.iter().all(|why| why.contains("foreign")), "{:?}", alone.reasons);
     }
@@ -405,7 +476,7 @@ mod tests {
             rate_bits_per_s: Known::missing("none"),
             ..train(1e8)
         };
-        let seen = judge(CONFIGURED, Ok(slow), Ok(tcp(95.6e6)));
+        let seen = judge(CONFIGURED, Ok(slow), Ok(tcp(95.6e6)), &Beside::default());
         assert_eq!(seen.confirmation, Confirmation::Inconclusive);
         assert!(seen.reasons[0].contains("only 90 Mbit/s"), "{:?}", seen.reasons);
     }
@@ -417,14 +488,14 @@ mod tests {
             held_percent: Known::Value(held),
             ..train(8e7)
         };
-        let seen = judge(CONFIGURED, Ok(busy(0.0)), Ok(tcp(95.6e6)));
+        let seen = judge(CONFIGURED, Ok(busy(0.0)), Ok(tcp(95.6e6)), &Beside::default());
         assert_eq!(seen.confirmation, Confirmation::Inconclusive, "{:?}", seen.reasons);
         let tcp_rate = seen.tcp_bits_per_s.value().unwrap().value;
         assert!((tcp_rate / 1e8 - 1.0).abs() < 1e-3, "TCP is known anyway: {tcp_rate}");
-        let held = judge(CONFIGURED, Ok(busy(70.0)), Ok(tcp(95.6e6)));
+        let held = judge(CONFIGURED, Ok(busy(70.0)), Ok(tcp(95.6e6)), &Beside::default());
         assert_eq!(held.confirmation, Confirmation::Missed, "its queue held it");
         let timed = Shaping { rate_waits_per_call: Known::Value(1.0), ..busy(0.0) };
-        let timed = judge(CONFIGURED, Ok(timed), Ok(tcp(95.6e6)));
+        let timed = judge(CONFIGURED, Ok(timed), Ok(tcp(95.6e6)), &Beside::default());
         assert_eq!(timed.confirmation, Confirmation::Missed, "its shaper took its CPU");
     }
 
@@ -436,8 +507,9 @@ mod tests {
             outages,
             ..train(1e8)
         };
-        let judged =
-            |outage_s, outages| judge(CONFIGURED, Ok(broken(outage_s, outages)), Ok(tcp(95.6e6)));
+        let judged = |outage_s, outages| {
+            judge(CONFIGURED, Ok(broken(outage_s, outages)), Ok(tcp(95.6e6)), &Beside::default())
+        };
         let once = judged(1.0, 1);
         assert_eq!(once.confirmation, Confirmation::Inconclusive);
         assert!(once.reasons[0].contains("broken: for 1 s of 2.00 s"), "{:?}", once.reasons);
@@ -452,7 +524,7 @@ mod tests {
     fn another_program_is_judged_by_tcp_alone() {
         let why = Missing::because("another program answers there");
         // 2 % more than the payload of 100 Mbit/s in frames: as many IP packets fit better.
-        let of = |goodput| judge_tcp(CONFIGURED, &why, Ok(tcp(goodput)));
+        let of = |goodput| judge_tcp(CONFIGURED, &why, Ok(tcp(goodput)), &Beside::default());
         let seen = of(96.5e6);
         assert_eq!(seen.confirmation, Confirmation::Confirmed, "{:?}", seen.reasons);
         assert_eq!(seen.counts, Known::Value(CountedLayer::Frame));
@@ -461,10 +533,11 @@ mod tests {
         assert_eq!(seen.reasons, said);
         assert_eq!(of(77e6).confirmation, Confirmation::Missed);
         let with_burst = Configured { max_burst: Some(Bytes(10_000)), ..CONFIGURED };
-        let seen = judge_tcp(with_burst, &why, Ok(tcp(95.6e6)));
+        let seen = judge_tcp(with_burst, &why, Ok(tcp(95.6e6)), &Beside::default());
         assert_eq!(seen.confirmation, Confirmation::Inconclusive, "{:?}", seen.reasons);
         assert!(seen.reasons[0].starts_with("the burst is unknown"), "{:?}", seen.reasons);
-        let nothing = judge_tcp(CONFIGURED, &why, Err(Missing::because("nothing came")));
+        let nothing =
+            judge_tcp(CONFIGURED, &why, Err(Missing::because("nothing came")), &Beside::default());
         assert_eq!(nothing.confirmation, Confirmation::Inconclusive);
     }
 
@@ -483,7 +556,7 @@ mod tests {
             bucket_bytes: Known::missing("none"),
             ..train(1e8)
         };
-        let seen = judge(CONFIGURED, Ok(free), Ok(tcp(380e6)));
+        let seen = judge(CONFIGURED, Ok(free), Ok(tcp(380e6)), &Beside::default());
         assert_eq!(seen.confirmation, Confirmation::Missed);
         assert!(seen.reasons[0].contains("nothing holds the rate"), "{:?}", seen.reasons);
     }

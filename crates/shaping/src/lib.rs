@@ -10,9 +10,11 @@
 // A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod behind;
 mod bucket;
 mod busy;
 mod captured;
+mod changed;
 mod classes;
 mod codel;
 mod curve;
@@ -25,6 +27,7 @@ mod held;
 mod judge;
 mod kind;
 mod levels;
+mod others;
 mod outage;
 mod policed;
 mod proof;
@@ -39,11 +42,13 @@ mod windows;
 
 use goodput_model::{BitRate, Bytes, Estimate, Known, Missing, Shaping, ShapingKind};
 
+pub use behind::{Behind, behind};
 pub use captured::captured;
 pub use classes::{ClassAsked, ClassSeen, TrainPart, classes, overlapping};
 pub use explain::{Sender, Timers, Watched, counts, explain};
 pub use fair::{has_queue_to_share, sharing};
-pub use judge::{Configured, TcpRate, judge, judge_tcp};
+pub use judge::{Configured, Counts, TcpRate, judge, judge_tcp};
+pub use others::{Around, Beside, Counted, Others, beside};
 pub use proof::{Chosen, Question, Questions, chosen, proof, questions};
 pub use since::since;
 pub use trace::{Sizes, Train};

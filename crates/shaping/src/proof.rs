@@ -4,7 +4,7 @@ use goodput_model::{
     ArmRate, BitRate, Change, Comparison, Known, Missing, SettingRef, ShapingProof, ShapingTest,
 };
 
-use crate::explain::{LIMIT, Sender, at, burst_at_most, larger_bucket, made_by};
+use crate::explain::{LIMIT, Sender, at, burst_at_most, is_bucket, larger_bucket, made_by};
 
 /// Error of the interval of a median.
 const INTERVAL_ERROR: f64 = 0.05;
@@ -74,7 +74,8 @@ fn bucket(test: &ShapingTest, sender: &Sender) -> Result<Question, String> {
         .value()
         .zip(burst_at_most(shaper))
         .is_some_and(|(enough, most)| most < enough.bytes.0 as f64);
-    let change = larger_bucket(test, sender).filter(|_| is_small);
+    let proposed = test.changes.iter().find(|change| is_bucket(&change.setting)).cloned();
+    let change = proposed.or_else(|| larger_bucket(test, sender).filter(|_| is_small));
     let change = change.ok_or_else(|| {
         format!(
             "the bucket of {burst} is not compared: it is enough for the rate and for super-packets"

@@ -265,6 +265,8 @@ fn a_full_queue_is_measured_and_drops_at_its_tail() {
     assert!(is_near(queue.bytes.0 as f64, 151_400.0, 0.05, 0.0), "{queue:?}");
     assert!(is_near(queue.longest_wait_s, 151_400.0 / RATE, 0.05, 0.0), "{queue:?}");
     assert_eq!(queue.discipline, Known::Value(QueueDiscipline::DropTail));
+    let lengths: Vec<f64> = seen.windows.iter().map(|window| window.window_s).collect();
+    assert_eq!(lengths, [0.001, 0.01, 0.1, 1.0]);
     let [.., second] = seen.windows[..] else { panic!("{:?}", seen.windows) };
     assert!(is_near(second.lowest_bits_per_s.0, 100e6, 0.01, 0.0), "{second:?}");
 }

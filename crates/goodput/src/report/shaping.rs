@@ -2,7 +2,7 @@
 
 use goodput_model::{
     BitRate, Bytes, ClassAnswer, Confirmation, CountedLayer, Estimate, FlowSharing, Gaps, Known,
-    QueueDiscipline, Record, Seconds, Shaping, ShapingKind, ShapingQueue, ShapingTest,
+    QueueDiscipline, Record, Seconds, Shaping, ShapingKind, ShapingQueue, ShapingTest, Transport,
 };
 
 use super::classes;
@@ -31,7 +31,7 @@ pub fn text(record: &Record) -> String {
         proof::add(&mut out, record, test);
         since(&mut out, test);
         match test.furthest_below().map(|place| &test.classes[place]) {
-            None => out += "\nTCP\n",
+            None => out += heading(record),
             // A class that has its rate is limited by that.
             Some(class) if has_its_rate(class.answer) => return out,
             // Its diagnosis knows the path, and not what the class should get of it.
@@ -47,6 +47,14 @@ pub fn text(record: &Record) -> String {
         }
     }
     out + &test::text(record, Detail::default())
+}
+
+/// Without TCP, the record is that of the datagrams.
+fn heading(record: &Record) -> &'static str {
+    match record.plan.transport {
+        Transport::Udp => "\nDatagrams, without TCP\n",
+        _ => "\nTCP\n",
+    }
 }
 
 fn has_its_rate(answer: ClassAnswer) -> bool {
@@ -73,10 +81,8 @@ fn verdict(out: &mut String, test: &ShapingTest) {
 }
 
 fn rates(out: &mut String, test: &ShapingTest) {
-    if let Known::Value(layer) = &test.counts {
-        let words = counted(test).unwrap_or_else(|| layer.words().to_owned());
-        line(out, "counts", &words);
-    }
+    let layer = || test.counts.value().map(|layer| layer.words().to_owned());
+    lines(out, "counts", counted(test).or_else(layer));
     let shown = [("datagrams", &test.datagrams_bits_per_s), ("tcp", &test.tcp_bits_per_s)];
     for (label, rate) in shown {
         if let Known::Value(rate) = rate {

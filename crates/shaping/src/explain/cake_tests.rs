@@ -4,7 +4,7 @@ use goodput_model::{BitRate, CountedLayer, Known, ShapingKind, ShapingTest, Snap
 
 use super::counts;
 use super::tests::{device, explained, sender, tbf, test};
-use crate::judge::Configured;
+use crate::judge::{Configured, Counts};
 
 const SHAPER: ShapingKind = ShapingKind::Shaper;
 
@@ -82,8 +82,10 @@ fn what_it_counts_follows_from_its_overhead_and_its_link_layer() {
     let configured =
         Configured { rate: BitRate(1e8), tolerance_percent: 2.0, max_burst: None, counts: None };
     let packets = cake("packet", 0, 0, "ethernet");
-    let layer = counts(&sender(&packets, &packets), &configured, 1500.0);
-    assert_eq!(layer, Some(CountedLayer::Packet));
+    let layer = counts(&sender(&packets, &packets), &configured, 1500.0, None);
+    assert_eq!(layer, Some(CountedLayer::Packet.into()));
+    let cells = counts(&sender(&atm, &atm), &configured, 1500.0, None);
+    assert_eq!(cells, Some(Counts::AsSet { train: 1749.0, tcp: 1749.0 }));
 }
 
 #[test]

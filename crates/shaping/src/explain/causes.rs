@@ -2,17 +2,19 @@
 
 use goodput_model::ShapingCause;
 
-use super::{Answer, Seen, bucket, captured, late_timers, queue, rates, say, tree};
+use super::{Answer, Seen, bucket, captured, downstream, late_timers, queue, rates, say, tree};
 
 /// All that explain what was seen.
 pub(super) fn all(seen: &Seen) -> Vec<ShapingCause> {
-    const ALL: [fn(&Seen) -> Answer; 21] = [
+    const ALL: [fn(&Seen) -> Answer; 23] = [
         rates::set_otherwise,
+        rates::other_traffic,
         bucket::below_a_frame,
         late_timers::of_frames,
         late_timers::of_super_packets,
         tree::peak_rate,
         rates::second_shaper,
+        downstream::drops_bursts,
         rates::ignored,
         tree::past_htb,
         rates::elsewhere,

@@ -1,8 +1,9 @@
 //! The shaper that the traffic passed at the sending host, or at the router that was asked.
 
-use goodput_model::{BitRate, Bytes, CountedLayer, Known, LocalShaper, Missing};
+use goodput_model::{BitRate, Bytes, CountedLayer, Known, LocalShaper, Missing, Snapshot};
 
 use super::Sender;
+use crate::others::Counted;
 
 /// A payload of 48 bytes in each cell of 53 (ATM, ITU-T I.361).
 const CELL_PAYLOAD_BYTES: f64 = 48.0;
@@ -67,6 +68,11 @@ const WITHOUT_RATE: [&str; 9] =
 /// Why there is no shaper to look at.
 fn no_shaper(sender: &Sender, device: &str, kind: &str) -> Missing {
     let place = sender.place();
+    if let Ok(below) = sender.before.text("qdisc.shapers_below") {
+        return Missing::because(format!(
+            "{device} of {place} may shape by {below}, which is below {kind}; goodput only reads the outermost queueing discipline"
+        ));
+    }
     Missing::because(match WITHOUT_RATE.contains(&kind) {
         true => {
             format!("{device} of {place} shapes nothing (its queueing discipline is {kind})")
@@ -77,21 +83,30 @@ fn no_shaper(sender: &Sender, device: &str, kind: &str) -> Missing {
     })
 }
 
-/// What a shaper counts for a frame (net/sched/sch_generic.c `psched_l2t_ns`; net/sched/sch_cake.c `cake_calc_overhead`):
-/// itself, if it does not say. cake adds its overhead to the IP packet.
-fn counted(sender: &Sender, of: &str, frame: f64) -> f64 {
-    let fact = |what: &str| sender.before.number(&format!("{of}.{what}")).unwrap_or(0.0);
-    let text = |what: &str| sender.before.text(&format!("{of}.{what}"));
-    let base = match text("counts_from") {
-        Ok("packet") => frame - CountedLayer::Frame.extra_bytes(),
-        _ => frame,
-    };
-    let length = (base + fact("overhead_bytes")).max(fact("least_bytes"));
-    match text("link_layer") {
+/// What the table of sizes of the discipline has it count for a frame (net/sched/sch_api.c, `__qdisc_calculate_pkt_len`): the
+/// frame, if it has none.
+pub(crate) fn by_table(facts: &Snapshot, frame: f64) -> f64 {
+    in_layer(facts, "qdisc.table", frame)
+}
+
+fn in_layer(facts: &Snapshot, of: &str, frame: f64) -> f64 {
+    let fact = |what: &str| facts.number(&format!("{of}.{what}")).unwrap_or(0.0);
+    let length = (frame + fact("overhead_bytes")).max(fact("least_bytes"));
+    match facts.text(&format!("{of}.link_layer")) {
         Ok("atm") => (length / CELL_PAYLOAD_BYTES).ceil() * CELL_BYTES,
         Ok("ptm") => length + (length / PTM_BYTES).ceil(),
         _ => length,
     }
+}
+
+/// What a shaper counts for a frame (net/sched/sch_generic.c `psched_l2t_ns`; net/sched/sch_cake.c `cake_calc_overhead`):
+/// itself, if it does not say. cake adds its overhead to the IP packet.
+fn counted(sender: &Sender, of: &str, frame: f64) -> f64 {
+    let base = match sender.before.text(&format!("{of}.counts_from")) {
+        Ok("packet") => frame - CountedLayer::Frame.extra_bytes(),
+        _ => by_table(sender.before, frame),
+    };
+    in_layer(sender.before, of, base)
 }
 
 /// The leaf class that the traffic passed: at its sender, the one whose count of bytes grew most.
@@ -136,6 +151,20 @@ fn class_burst(sender: &Sender, class: &str) -> Result<u64, Missing> {
     let (burst, cburst) = (fact("burst_bytes")?, fact("cburst_bytes")?);
     let borrows = fact("ceil_bits_per_s")? > fact("rate_bits_per_s")?;
     Ok(if borrows { cburst } else { burst.min(cburst) })
+}
+
+/// The class of htb that holds the traffic that was counted here: of its leaf and the classes above, the highest one with the
+/// lowest ceil, which all classes below it share. `None` if the discipline is another.
+pub(crate) fn bottleneck(sender: &Sender, at: Counted) -> Option<String> {
+    if at.before.text("qdisc.kind") != Ok("htb") {
+        return None;
+    }
+    let leaf = used_class(sender).ok()?;
+    let all: Vec<&str> = [leaf.as_str()].into_iter().chain(parents(sender, &leaf)).collect();
+    let ceil = |class: &str| at.before.number(&format!("class.{class}.ceil_bits_per_s")).ok();
+    let known = all.into_iter().filter_map(|class| Some((ceil(class)?, class)));
+    let lowest = known.reduce(|low, next| if next.0 <= low.0 { next } else { low });
+    lowest.map(|(_, class)| class.to_owned())
 }
 
 /// Highest rate of a class: the lowest ceil from the class to the root.

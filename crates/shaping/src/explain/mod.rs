@@ -5,65 +5,60 @@ mod bucket;
 mod cake_tests;
 mod captured;
 mod causes;
+mod downstream;
 mod late_timers;
 mod local;
+#[cfg(test)]
+mod meanwhile_tests;
 mod queue;
 mod rates;
 mod remedy;
+mod sender;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timers;
 mod tree;
 
-pub(crate) use local::{ceil, parents, used_class};
+pub(crate) use local::{bottleneck, by_table, ceil, parents, used_class};
 pub(crate) use rates::above_parent;
-pub(crate) use remedy::{LIMIT, at};
+pub(crate) use remedy::{LIMIT, at, is_bucket};
+pub use sender::Sender;
 pub use timers::{Timers, Watched};
 
 use goodput_model::{
-    Bytes, Change, CountedLayer, EndName, EnoughBucket, Estimate, Known, LocalShaper, Missing,
-    PacketCapture, Shaping, ShapingCause, ShapingKind, ShapingTest, Snapshot,
+    Bytes, Change, Confirmation, CountedLayer, EnoughBucket, Estimate, Known, LocalShaper, Missing,
+    Shaping, ShapingCause, ShapingKind, ShapingTest, Snapshot,
 };
 
-use crate::judge::Configured;
+use crate::changed::changed;
+use crate::judge::{Configured, Counts};
 use crate::kind::waited_for_rate;
+use crate::others::{Beside, Others, beside};
 
 /// The kernel reports a bucket as the time in which it fills, in steps of this, seconds (`PSCHED_TICK2NS`,
 /// include/net/pkt_sched.h).
 const BURST_STEP_S: f64 = 64e-9;
 
-/// The end that sent, and what is known of it.
-#[derive(Debug, Clone)]
-pub struct Sender<'a> {
-    /// The end.
-    pub end: EndName,
-    /// The router, as typed, whose facts and timers stand in for the end's own, if one was asked.
-    pub router: Option<&'a str>,
-    /// Facts of its path's device before TCP was measured.
-    pub before: &'a Snapshot,
-    /// The same facts afterwards.
-    pub after: &'a Snapshot,
-    /// Lateness of its timers.
-    pub timers: Result<Timers, Missing>,
-    /// Payload of a TCP segment, bytes, and its IP packet.
-    pub segment: Result<(f64, f64), Missing>,
-    /// Payload of TCP that arrived, bytes.
-    pub arrived_bytes: Result<u64, Missing>,
-    /// Smallest round-trip time of TCP, seconds.
-    pub min_rtt_s: Result<f64, Missing>,
-    /// A capture there, if one was made.
-    pub capture: Option<&'a PacketCapture>,
-    /// What limits TCP, by its own diagnosis, if that found anything.
-    pub tcp_limit: Option<String>,
-}
-
 /// What the shaper counts that has the `configured` rate, if it is at the sender and so can be read; `packet` is an IP
-/// packet, bytes.
+/// packet of TCP, bytes, and the train one that is measured in the same counts.
 #[must_use]
-pub fn counts(sender: &Sender, configured: &Configured, packet: f64) -> Option<CountedLayer> {
+pub fn counts(
+    sender: &Sender,
+    configured: &Configured,
+    packet: f64,
+    train: Option<&Shaping>,
+) -> Option<Counts> {
     let shaper = read(sender, packet).ok()?;
     let off_percent = (shaper.rate_bits_per_s.0 / configured.rate.0 - 1.0).abs() * 100.0;
-    layer_of(&shaper, packet).filter(|_| off_percent <= configured.tolerance_percent)
+    if off_percent > configured.tolerance_percent {
+        return None;
+    }
+    if let Some(layer) = layer_of(&shaper, packet) {
+        return Some(layer.into());
+    }
+    let tcp = shaper.counted_frame_bytes.0 as f64;
+    let of_frame = |train: &Shaping| local::counts_for(sender, &shaper, train.frame_bytes.0 as f64);
+    Some(Counts::AsSet { train: train.map_or(tcp, of_frame), tcp })
 }
 
 /// What the shaper at the sender counts, whatever its rate is; `packet` is an IP packet, bytes.
@@ -96,9 +91,14 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
             return ShapingTest { shaper, enough_bucket, ..test };
         }
     };
+    if let Some(how) = changed(&looks(&sender)) {
+        return of_changed(test, &how);
+    }
     let frame = frame_bytes(&test, &sender);
     let shaper = frame.clone().and_then(|frame| local::shaper(&sender, frame));
     let test = with_counted_kind(test, &sender, &shaper);
+    let lost_behind = downstream::lost_behind(&Seen::of(&test, &sender, &shaper));
+    let test = downstream::without_losses_of_others(test, lost_behind);
     let enough = frame.and_then(|frame| match shaper.as_ref().ok() {
         Some(shaper) if shaper.kind == "cake" => {
             Err(Missing::because("cake has no bucket: it counts when the next packet may leave"))
@@ -108,7 +108,7 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
         }
         shaper => Ok(bucket::enough(&test, &sender, shaper, frame)),
     });
-    let seen = Seen { test: &test, sender: &sender, shaper: &shaper, enough: enough.as_ref().ok() };
+    let seen = Seen { enough: enough.as_ref().ok(), ..Seen::of(&test, &sender, &shaper) };
     let (causes, mut changes) = (causes::all(&seen), remedy::changes(&seen));
     let (commands, networkd) =
         (remedy::commands(&seen, &changes), remedy::networkd(&seen, &changes));
@@ -120,6 +120,24 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
     ShapingTest { causes, changes, commands, networkd, shaper, enough_bucket, ..test }
 }
 
+/// The facts of the shaper's place, the earliest first.
+fn looks<'a>(sender: &Sender<'a>) -> Vec<&'a Snapshot> {
+    let train = sender.around_train.map(|around| [around.sender.before, around.sender.after]);
+    train.into_iter().flatten().chain([sender.before, sender.after]).collect()
+}
+
+/// A test of a shaper that someone changed meanwhile: what was measured is of neither setting.
+fn of_changed(test: ShapingTest, how: &str) -> ShapingTest {
+    let why = Missing::because("it was changed meanwhile");
+    ShapingTest {
+        confirmation: Confirmation::Inconclusive,
+        reasons: vec![format!("{how}: it was changed while it was measured; test again")],
+        shaper: Known::Missing(why.clone()),
+        enough_bucket: Known::Missing(why),
+        ..test
+    }
+}
+
 /// A test whose datagrams were dropped above the rate without waiting, as by a policer, but by a shaper that was read: its
 /// queue is so short that almost nothing waits, and it counts its waits. If another rate came through than the one that it
 /// is set to, something else dropped them.
@@ -128,7 +146,7 @@ fn with_counted_kind(
     sender: &Sender,
     shaper: &Result<LocalShaper, Missing>,
 ) -> ShapingTest {
-    let seen = Seen { test: &test, sender, shaper, enough: None };
+    let seen = Seen::of(&test, sender, shaper);
     let is_own = |train: &Shaping| {
         train.kind == ShapingKind::Policer
             && waited_for_rate(&train.rate_waits_per_call)
@@ -151,7 +169,7 @@ pub(crate) fn burst_at_most(shaper: &LocalShaper) -> Option<f64> {
 /// A sufficient bucket in place of the present one, if the shaper is at the sender.
 pub(crate) fn larger_bucket(test: &ShapingTest, sender: &Sender) -> Option<Change> {
     let shaper = test.shaper.get().cloned();
-    let seen = Seen { test, sender, shaper: &shaper, enough: test.enough_bucket.value() };
+    let seen = Seen { enough: test.enough_bucket.value(), ..Seen::of(test, sender, &shaper) };
     remedy::larger(&seen)
 }
 
@@ -162,7 +180,7 @@ pub(crate) fn made_by(
     changes: &[Change],
 ) -> (Vec<String>, Vec<String>) {
     let shaper = test.shaper.get().cloned();
-    let seen = Seen { test, sender, shaper: &shaper, enough: test.enough_bucket.value() };
+    let seen = Seen { enough: test.enough_bucket.value(), ..Seen::of(test, sender, &shaper) };
     (remedy::commands(&seen, changes), remedy::networkd(&seen, changes))
 }
 
@@ -183,25 +201,29 @@ pub(crate) fn say(id: &str, text: String) -> ShapingCause {
     ShapingCause { id: id.into(), text }
 }
 
-impl Sender<'_> {
-    /// Where its facts are from, in words.
-    pub(crate) fn place(&self) -> String {
-        match self.router {
-            Some(router) => format!("the router {router}"),
-            None => format!("the {} host", self.end),
-        }
-    }
-}
-
 /// What causes look at.
 struct Seen<'a> {
     test: &'a ShapingTest,
     sender: &'a Sender<'a>,
     shaper: &'a Result<LocalShaper, Missing>,
     enough: Option<&'a EnoughBucket>,
+    beside: Beside,
 }
 
 impl<'a> Seen<'a> {
+    fn of(
+        test: &'a ShapingTest,
+        sender: &'a Sender<'a>,
+        shaper: &'a Result<LocalShaper, Missing>,
+    ) -> Self {
+        Self { test, sender, shaper, enough: None, beside: beside(sender, test.train.value()) }
+    }
+
+    /// The rate that datagrams and others beside them get, in frames, bits per second.
+    fn passed(&self) -> Option<f64> {
+        Some(self.given()?.value + Others::rate(self.beside.train.as_ref()))
+    }
+
     fn train(&self) -> Option<&'a Shaping> {
         self.test.train.value()
     }
@@ -230,14 +252,14 @@ impl<'a> Seen<'a> {
 
     /// Shortfall of the datagrams' rate, as a share of the local shaper's rate; `None` if it is tolerated.
     fn shortfall(&self) -> Option<f64> {
-        let short = 1.0 - self.given()?.value / self.set_in_frames()?;
+        let short = 1.0 - self.passed()? / self.set_in_frames()?;
         (short > self.tolerance()).then_some(short)
     }
 
     /// Whether the rate that came is the local shaper's own.
     fn gives_what_is_set(&self) -> bool {
-        let rates = self.given().zip(self.set_in_frames());
-        rates.is_some_and(|(given, set)| (given.value / set - 1.0).abs() <= self.tolerance())
+        let rates = self.passed().zip(self.set_in_frames());
+        rates.is_some_and(|(passed, set)| (passed / set - 1.0).abs() <= self.tolerance())
     }
 
     /// A full frame of TCP or of the train, whichever is larger, as the local shaper counts it, bytes: frames of TCP fill
@@ -251,11 +273,14 @@ impl<'a> Seen<'a> {
     /// Shortfall of TCP's rate, as a share of the local shaper's rate; `None` if it is tolerated.
     fn tcp_shortfall(&self) -> Option<f64> {
         let (shaper, (_, packet)) = (self.shaper()?, self.sender.segment.as_ref().ok()?);
-        let layer = self.test.counts.value()?;
         let frame = packet + CountedLayer::Frame.extra_bytes();
         let counted = local::counts_for(self.sender, shaper, frame);
-        let by = counted / (packet + layer.extra_bytes());
-        let short = 1.0 - self.test.tcp_bits_per_s.value()?.value * by / shaper.rate_bits_per_s.0;
+        // Without a layer, the rate is in what the shaper counts.
+        let in_layer = |layer: &CountedLayer| counted / (packet + layer.extra_bytes());
+        let by = self.test.counts.value().map_or(1.0, in_layer);
+        let passed =
+            self.test.tcp_bits_per_s.value()?.value * by + Others::rate(self.beside.tcp.as_ref());
+        let short = 1.0 - passed / shaper.rate_bits_per_s.0;
         (short > self.tolerance()).then_some(short)
     }
 
@@ -285,6 +310,7 @@ impl<'a> Seen<'a> {
         let of_datagrams = self.test.datagrams_bits_per_s.value().map(|rate| rate.value);
         let rate = of_datagrams.unwrap_or(self.test.configured_bits_per_s.0);
         let tcp = self.test.tcp_bits_per_s.value();
-        tcp.is_some_and(|tcp| tcp.high < rate * (1.0 - self.tolerance()))
+        let others = Others::rate(self.beside.tcp.as_ref());
+        tcp.is_some_and(|tcp| tcp.high + others < rate * (1.0 - self.tolerance()))
     }
 }

@@ -3,6 +3,7 @@
 use goodput_ceiling::bucket::{SUPER_PACKET_BYTES, queue_bytes};
 use goodput_model::{Bytes, FlowSharing, QueueDiscipline, Seconds, ShapingKind, ShapingQueue};
 
+use super::downstream::is_policed;
 use super::{Answer, Seen, say};
 
 /// Shortest wait that a person notices, seconds: a third of the 150 ms that ITU-T G.114 allows one way for a whole call.
@@ -118,7 +119,7 @@ pub(super) fn policed_tcp(seen: &Seen) -> Answer {
     let (rate, bucket) = (seen.given()?.value, train.bucket_bytes.value()?.value);
     let rtt_s = seen.sender.min_rtt_s.clone().ok()?;
     let wanted = wanted_by_tcp(rate, rtt_s);
-    (train.kind == ShapingKind::Policer && seen.tcp_lags() && bucket < wanted).then(|| {
+    (is_policed(seen) && seen.tcp_lags() && bucket < wanted).then(|| {
         say(
             "policed-bursts",
             format!(

@@ -6,7 +6,9 @@ use super::late_timers::is_explained;
 use super::local::{counts_for, parents};
 use super::tree::peak_rate;
 use super::{Answer, Seen, Sender, say};
+use crate::behind::Behind;
 use crate::kind::waited_for_rate;
+use crate::others::Others;
 
 /// A local shaper that is set to another rate than the one that was asked about.
 pub(super) fn set_otherwise(seen: &Seen) -> Answer {
@@ -15,6 +17,18 @@ pub(super) fn set_otherwise(seen: &Seen) -> Answer {
     (off > seen.tolerance()).then(|| {
         say("set-otherwise", format!("{} is set to {}", name(seen), shaper.rate_bits_per_s))
     })
+}
+
+/// Traffic of others that had a part of the rate.
+pub(super) fn other_traffic(seen: &Seen) -> Answer {
+    let least = seen.test.configured_bits_per_s.0 * seen.tolerance();
+    let beside = [(&seen.beside.train, "datagrams"), (&seen.beside.tcp, "TCP")];
+    let counts = |(others, who): (&Option<Others>, &str)| {
+        let others = others.as_ref().filter(|others| others.bits_per_s >= least)?;
+        Some(format!("beside {who}, {}", others.words()))
+    };
+    let said: Vec<String> = beside.into_iter().filter_map(counts).collect();
+    (!said.is_empty()).then(|| say("other-traffic", said.join("; ")))
 }
 
 /// Overhead that the shaper is configured to count.
@@ -36,14 +50,14 @@ pub(super) fn counts_more(seen: &Seen) -> Answer {
 
 /// Why users see less than the rate.
 pub(super) fn headers(seen: &Seen) -> Answer {
-    let layer = *seen.test.counts.value()?;
     let (payload, packet) = seen.sender.segment.clone().ok()?;
     let configured = seen.test.configured_bits_per_s;
     let frame = packet + CountedLayer::Frame.extra_bytes();
     // One that was meant was read; what another counts follows from the rate.
     let own = seen.shaper().filter(|_| set_otherwise(seen).is_none());
     let own = own.map(|shaper| counts_for(seen.sender, shaper, frame));
-    let counted = own.unwrap_or(packet + layer.extra_bytes());
+    let in_layer = |layer: &CountedLayer| packet + layer.extra_bytes();
+    let counted = own.or(seen.test.counts.value().map(in_layer))?;
     Some(say(
         "headers",
         format!(
@@ -57,12 +71,16 @@ pub(super) fn headers(seen: &Seen) -> Answer {
 pub(super) fn second_shaper(seen: &Seen) -> Answer {
     let (train, given, short) = (seen.train()?, seen.given()?, seen.shortfall()?);
     let what = match train.kind {
-        // They wait in the first one, so what the second does with them is not seen.
+        // They wait in the first one. What the second does shows in the pauses, or not at all.
         ShapingKind::Shaper if waited_for_rate(&train.rate_waits_per_call) => {
-            "shaper, a policer or a slower link"
+            match seen.sender.behind {
+                Some(Behind::Drops) => "a policer",
+                Some(Behind::Waits) => "a second shaper, or a slower link,",
+                None => "a second shaper, a policer or a slower link",
+            }
         }
-        ShapingKind::Shaper => "shaper, or a slower link,",
-        ShapingKind::Policer => "policer",
+        ShapingKind::Shaper => "a second shaper, or a slower link,",
+        ShapingKind::Policer => "a policer",
         ShapingKind::None => return None,
     };
     let (name, given, set) = (name(seen), BitRate(given.value), BitRate(seen.set_in_frames()?));
@@ -70,9 +88,7 @@ pub(super) fn second_shaper(seen: &Seen) -> Answer {
     (!is_explained && never_borrows(seen).is_none()).then(|| {
         say(
             "second-shaper",
-            format!(
-                "{name} would give {set}, datagrams get {given}: a second {what} is on the way"
-            ),
+            format!("{name} would give {set}, datagrams get {given}: {what} is on the way"),
         )
     })
 }
@@ -99,9 +115,12 @@ pub(super) fn elsewhere(seen: &Seen) -> Answer {
     let why = seen.shaper.as_ref().err()?;
     seen.given()?;
     let what = match seen.train()?.kind {
+        ShapingKind::None => return None,
+        _ if seen.sender.before.text("qdisc.shapers_below").is_ok() => {
+            "that holds the rate, or a router on the way, or the provider"
+        }
         ShapingKind::Shaper => "a router on the way or the provider shapes, or a link is that slow",
         ShapingKind::Policer => "a router on the way or the provider polices",
-        ShapingKind::None => return None,
     };
     Some(say("elsewhere", format!("{why}: {what}")))
 }

@@ -2,14 +2,19 @@
 
 use goodput_model::{Bytes, Change, EndName, Known, LocalShaper, SettingRef};
 
-use super::{Answer, Seen, bucket, late_timers, queue};
+use super::{Answer, Seen, bucket, downstream, late_timers, queue};
 
 /// Settings that are changed (`goodput settings list`).
 pub(crate) const BURST: &str = "qdisc.tbf.burst";
 pub(crate) const LIMIT: &str = "qdisc.tbf.limit";
 pub(crate) const BURSTS: &str = "qdisc.htb.bursts";
 
-/// A larger bucket, if the present one costs rate, and a longer queue, if that costs TCP its rate.
+/// Whether a setting is that of a bucket.
+pub(crate) fn is_bucket(setting: &SettingRef) -> bool {
+    [BURST, BURSTS].contains(&setting.name.as_str())
+}
+
+/// A smaller bucket, if what is behind drops bursts; a larger one, if the present one costs rate, and a longer queue, if that costs TCP its rate.
 pub(super) fn changes(seen: &Seen) -> Vec<Change> {
     let is_cost = |causes: &[fn(&Seen) -> Answer]| causes.iter().any(|cause| cause(seen).is_some());
     let limit = longer(seen).filter(|_| is_cost(&[queue::too_short]));
@@ -18,7 +23,8 @@ pub(super) fn changes(seen: &Seen) -> Vec<Change> {
     let of_batches = (limit.is_some() || holds_a_batch(seen))
         && (is_cost(&[late_timers::of_super_packets])
             || (seen.tcp_shortfall_or_lag() && is_cost(&[bucket::cuts_batches])));
-    let bucket = (of_frames || of_batches).then(|| larger(seen)).flatten();
+    let bucket =
+        downstream::smaller(seen).or_else(|| larger(seen).filter(|_| of_frames || of_batches));
     bucket.into_iter().chain(limit).collect()
 }
 
@@ -47,7 +53,12 @@ fn longer(seen: &Seen) -> Option<Change> {
 
 /// The setting of a bucket that is too small, with its value now and a sufficient one.
 pub(super) fn larger(seen: &Seen) -> Option<Change> {
-    let (shaper, enough) = (seen.shaper()?, seen.enough?);
+    sized(seen, seen.enough?.bytes, "enough for late timers and for a super-packet")
+}
+
+/// The setting of the local shaper's bucket, with its value now and another one.
+pub(super) fn sized(seen: &Seen, to: Bytes, why: &str) -> Option<Change> {
+    let shaper = seen.shaper()?;
     let (name, scope, from) = match &shaper.class {
         None => {
             let Bytes(burst) = shaper.burst_bytes.value()?;
@@ -61,8 +72,8 @@ pub(super) fn larger(seen: &Seen) -> Option<Change> {
     Some(Change {
         setting: SettingRef { end: shaper.end, name: name.into(), scope: Some(scope) },
         from: Some(from),
-        to: enough.bytes.0.to_string(),
-        why: "enough for late timers and for a super-packet".into(),
+        to: to.0.to_string(),
+        why: why.into(),
     })
 }
 
@@ -174,12 +185,14 @@ fn is_plain(seen: &Seen, shaper: &LocalShaper) -> bool {
         && counts_bare_frames(seen, "qdisc")
 }
 
-/// Whether what these facts are `of` counts a packet as its frame, without overhead, least size or cells.
+/// Whether what these facts are `of` counts a packet as its frame, without overhead, least size, cells or a table of sizes.
 fn counts_bare_frames(seen: &Seen, of: &str) -> bool {
     let facts = seen.sender.before;
     let none = |what: &str| facts.number(&format!("{of}.{what}")).is_ok_and(|value| value == 0.0);
     let layer = facts.text(&format!("{of}.link_layer"));
-    none("overhead_bytes") && none("least_bytes") && layer.is_ok_and(|layer| layer == "ethernet")
+    let has_table = facts.text("qdisc.table.link_layer").is_ok();
+    let is_bare = none("overhead_bytes") && none("least_bytes");
+    is_bare && !has_table && layer.is_ok_and(|layer| layer == "ethernet")
 }
 
 fn tbf_command(seen: &Seen, changes: &[Change]) -> Option<String> {

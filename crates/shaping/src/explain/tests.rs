@@ -8,7 +8,7 @@ use goodput_model::{
 
 use super::{Sender, Timers, Watched, counts, explain};
 use crate::captured;
-use crate::judge::Configured;
+use crate::judge::{Configured, Counts};
 
 /// Datagrams in frames, and TCP in the same, of the configured 100 Mbit/s.
 pub(crate) fn test(kind: ShapingKind, datagrams: f64, tcp: f64) -> ShapingTest {
@@ -92,6 +92,10 @@ pub(crate) fn sender<'a>(before: &'a Snapshot, after: &'a Snapshot) -> Sender<'a
         }),
         segment: Ok((1448.0, 1500.0)),
         arrived_bytes: Ok(1_000_000),
+        resent_segments: 0,
+        around_train: None,
+        around_tcp: None,
+        behind: None,
         min_rtt_s: Ok(0.02),
         capture: None,
         tcp_limit: Some("the super-packets that something drops".into()),
@@ -311,14 +315,18 @@ fn what_the_shaper_counts_that_has_the_rate_is_read() {
             max_burst: None,
             counts: None,
         };
-        counts(&sender(facts, &nothing), &configured, 1500.0)
+        counts(&sender(facts, &nothing), &configured, 1500.0, None)
     };
     let plain = tbf(100_000_000, 1600, 500_000);
-    assert_eq!(read(&plain, 1e8), Some(CountedLayer::Frame));
+    assert_eq!(read(&plain, 1e8), Some(CountedLayer::Frame.into()));
     assert_eq!(read(&plain, 5e7), None, "another shaper was meant");
     let mut wire = plain;
     wire.put("qdisc.overhead_bytes", 24u64);
-    assert_eq!(read(&wire, 1e8), Some(CountedLayer::Wire));
+    assert_eq!(read(&wire, 1e8), Some(CountedLayer::Wire.into()));
+    let mut table = tbf(100_000_000, 1600, 500_000);
+    table.put("qdisc.table.overhead_bytes", 18u64);
+    table.put("qdisc.table.link_layer", "atm");
+    assert_eq!(read(&table, 1e8), Some(Counts::AsSet { train: 1696.0, tcp: 1696.0 }));
     assert_eq!(read(&device("fq", &[], &[]), 1e8), None);
 }
 
@@ -520,16 +528,6 @@ fn a_quantum_below_a_frame_and_a_peak_rate_are_named() {
     assert_eq!(ids(&far), ["second-shaper", "headers"], "{:#?}", far.causes);
 }
 
-#[test]
-fn a_policer_of_packets_lets_super_packets_through_as_one() {
-    let none = device("fq_codel", &[], &[]);
-    let counts = |tcp| {
-        ids(&explained(test(ShapingKind::Policer, 12e6, tcp), &none, &none))
-            .contains(&"counts-packets")
-    };
-    assert!(counts(118e6) && !counts(13e6));
-}
-
 /// A class of htb as systemd-networkd has it.
 #[test]
 fn a_class_has_lines_of_networkd() {
@@ -557,9 +555,12 @@ fn a_class_has_lines_of_networkd() {
         "CeilBufferBytes=68130",
     ];
     assert_eq!(seen.networkd, lines, "{:#?}", seen.changes);
-    let mut with_overhead = with_bucket(0);
-    with_overhead.put("class.1:10.overhead_bytes", 8u64);
-    let seen = explained(test(SHAPER, 93e6, 92.8e6), &with_overhead, &with_bucket(99));
+    let with_overhead = |sent| {
+        let mut facts = with_bucket(sent);
+        facts.put("class.1:10.overhead_bytes", 8u64);
+        facts
+    };
+    let seen = explained(test(SHAPER, 93e6, 92.8e6), &with_overhead(0), &with_overhead(99));
     assert!(seen.networkd.is_empty() && !seen.changes.is_empty(), "its lines would lose that");
 }
 

@@ -6,10 +6,11 @@ use goodput_shaping::{
 };
 
 use super::ShapingRequest;
+use super::arrivals::train;
 use super::beside::{BESIDE_S, at_once, from_its_port, of_beside};
 use super::router::{self, Router, RouterFacts};
 use super::sender_facts::{sender, tcp_rate};
-use super::train::{train, train_plan};
+use super::train::train_plan;
 use crate::control::target::Target;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};

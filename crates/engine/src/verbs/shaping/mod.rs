@@ -1,5 +1,7 @@
 //! Whether a shaper delivers its rate: a train of datagrams shows what it does, then TCP shows what its users have.
 
+mod around;
+mod arrivals;
 mod beside;
 mod classes;
 mod prove;
@@ -10,12 +12,11 @@ mod together;
 mod train;
 
 use std::path::PathBuf;
+use std::time::Instant;
 
-use goodput_model::{
-    Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, Shaping, ShapingTest,
-};
+use goodput_model::{Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, ShapingTest};
 use goodput_settings::to_keep;
-use goodput_shaping::{Configured, Timers, counts, explain, judge, judge_tcp};
+use goodput_shaping::{Beside, Configured, Timers, beside, counts, explain, judge, judge_tcp};
 
 use crate::control::credentials::Credentials;
 use crate::control::target::Target;
@@ -26,6 +27,8 @@ use crate::near::captures::{CaptureFiles, CapturedRun, Captures};
 use crate::near::client::Client;
 use crate::near::measure::measure;
 use crate::result::conclude::conclude;
+use crate::result::measurement::Measurement;
+use around::{with_counts, without_tcp};
 pub use classes::{ClassMark, ClassRequest};
 pub use prove::ProveRequest;
 use prove::prove;
@@ -91,6 +94,7 @@ pub async fn shaping(
     let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
     // A router that does not report its shaper ends the test before any traffic.
     let at_begin = router::before(&mut router, request, &mut client).await?;
+    let looked = Instant::now();
     let captures = Captures::start(&client, plan, &request.capture).await?;
     // Before any traffic: what it costs is not the timers'.
     let late = timers(request).await;
@@ -101,22 +105,27 @@ pub async fn shaping(
     };
     // Before the second flow: its datagrams are not this train's.
     let sent = router::before(&mut router, request, &mut client).await?;
-    let train = train.counted_at(at_begin.as_ref().zip(sent.as_ref()));
-    let train = with_second_flow(request, train, interrupt, listener).await?;
+    let train = train.counted_at(at_begin.zip(sent), looked.elapsed().as_secs_f64());
+    let mut train = with_second_flow(request, train, interrupt, listener).await?;
     listener(Event::Note { text: "measures TCP, which is what users have".into() });
     let length = Length::Seconds(tcp_s(&train));
     let plan = Plan { length, ..plan.clone() };
     let before = router::before(&mut router, request, &mut client).await?;
+    let begun = Instant::now();
     let measured = measure(&mut client, &plan, interrupt, listener).await;
+    let tcp_s = begun.elapsed().as_secs_f64();
     let at_router = router::since(&mut router, before, request, &mut client).await;
     client.leave().await;
-    let mut measured = measured?;
-    let runs = [train.captured, vec![CapturedRun::of(&mut measured)]].concat();
+    let (mut measured, no_tcp) = or_train(measured, &mut train)?;
+    let of_tcp = no_tcp.is_none().then(|| CapturedRun::of(&mut measured));
+    let runs = std::mem::take(&mut train.captured).into_iter().chain(of_tcp).collect();
     let mut record = conclude(measured, &target.text, &request.started)?.record;
+    record.incomplete = record.incomplete.or(no_tcp.as_ref().map(ToString::to_string));
     captures.finish(&mut record, runs).await;
-    let record = explained(request, record, (train.shaping, train.is_foreign), (late, at_router));
+    let tcp = Tcp { missing: no_tcp, seconds: tcp_s };
+    let record = explained(request, record, train, &tcp, (late, at_router));
     Ok(match &request.prove {
-        Some(how) if !interrupt.is_raised() => {
+        Some(how) if !interrupt.is_raised() && tcp.missing.is_none() => {
             prove(request, how, record, interrupt, listener).await
         }
         _ => record,
@@ -131,21 +140,55 @@ fn tcp_s(train: &Sent) -> f64 {
     (TRAFFIC_S - train.seconds - drains_s).max(LEAST_TCP_S)
 }
 
+/// How long TCP took, seconds, or why it was not measured.
+struct Tcp {
+    missing: Option<Missing>,
+    seconds: f64,
+}
+
+/// The measurement of TCP. If that failed, what the train shows is not lost: its own measurement, and why there is no TCP.
+fn or_train(
+    tcp: Result<Measurement, EngineError>,
+    train: &mut Sent,
+) -> Result<(Measurement, Option<Missing>), EngineError> {
+    let why = match tcp {
+        Ok(measured) => return Ok((measured, None)),
+        Err(why @ (EngineError::Interrupted | EngineError::Io { .. })) => return Err(why),
+        Err(why) => why,
+    };
+    let missing = || Missing::because(format!("TCP was not measured: {why}"));
+    let own = train.measured.take().filter(|_| train.shaping.is_ok());
+    own.map(|own| (own, Some(missing()))).ok_or(why)
+}
+
 /// The record of TCP, with what the train shows and what explains it.
 fn explained(
     request: &ShapingRequest,
     record: Record,
-    (train, is_foreign): (Result<Shaping, Missing>, bool),
+    Sent { shaping: train, facts, is_foreign, .. }: Sent,
+    timing: &Tcp,
     (late, router): (Result<Timers, Missing>, Option<Result<RouterFacts, Missing>>),
 ) -> Record {
     let sender = sender(&record, late, router.as_ref());
-    let tcp = tcp_rate(&record);
+    let of_router = router.as_ref().and_then(|facts| facts.as_ref().ok());
+    let sender =
+        sender.map(|one| with_counts(one, &record, facts.as_ref(), of_router, timing.seconds));
+    let (sender, tcp) = match &timing.missing {
+        None => (sender, tcp_rate(&record)),
+        Some(why) => (sender.map(|sender| without_tcp(sender, why)), Err(why.clone())),
+    };
     let read = sender.as_ref().ok().zip(tcp.as_ref().ok());
-    let counts = read.and_then(|(sender, tcp)| counts(sender, &request.configured, tcp.packet));
+    let seen = train.as_ref().ok();
+    let counts =
+        read.and_then(|(sender, tcp)| counts(sender, &request.configured, tcp.packet, seen));
     let configured = Configured { counts, ..request.configured };
+    let others = match &sender {
+        Ok(sender) => beside(sender, train.as_ref().ok()),
+        Err(_) => Beside::default(),
+    };
     let test = match train {
-        Err(why) if is_foreign => judge_tcp(configured, &why, tcp),
-        train => judge(configured, train, tcp),
+        Err(why) if is_foreign => judge_tcp(configured, &why, tcp, &others),
+        train => judge(configured, train, tcp, &others),
     };
     let mut test = explain(test, sender);
     let changed = test.changes.iter().map(|Change { setting, to, .. }| (setting, to.as_str()));

@@ -10,8 +10,9 @@ use goodput_model::{
 use goodput_shaping::{has_queue_to_share, sharing};
 
 use super::ShapingRequest;
+use super::arrivals::train;
 use super::beside::run_together;
-use super::train::{Sent, train, train_length_s, train_plan};
+use super::train::{Sent, train_length_s, train_plan};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;

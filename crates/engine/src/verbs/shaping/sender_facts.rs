@@ -95,6 +95,14 @@ pub(super) fn sender<'a>(
         timers: if facts.is_some() { Err(Missing::because(elsewhere)) } else { timers },
         segment: inputs.and_then(Packet::of).map(|packet| (packet.payload, packet.ip)),
         arrived_bytes: direction.clone().and_then(|one| one.received_bytes.get().copied()),
+        resent_segments: direction
+            .as_ref()
+            .ok()
+            .and_then(|one| one.retransmits.value().copied())
+            .unwrap_or_default(),
+        around_train: None,
+        around_tcp: None,
+        behind: None,
         min_rtt_s: direction.and_then(|one| one.min_rtt_us.get().map(|us| us / 1e6)),
         capture: capture_of(record, end),
         tcp_limit: limit(record),

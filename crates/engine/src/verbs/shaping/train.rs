@@ -4,22 +4,23 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use goodput_model::{
-    BitRate, Direction, ETHERNET_HEADER_BYTES, EndName, FlowSample, Known, Length, MAX_ARRIVALS,
-    Missing, Plan, Shaping, Snapshot, SocketOptions, Transport,
+    BitRate, Known, Length, MAX_ARRIVALS, Missing, Plan, Seconds, Shaping, ShapingKind, Snapshot,
+    SocketOptions, Transport,
 };
-use goodput_shaping::{Sizes, Train};
+use goodput_shaping::{Configured, Train, behind};
 
 use super::ShapingRequest;
+use super::around::TrainFacts;
+use super::arrivals::train;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::captures::CapturedRun;
 use crate::near::client::Client;
 use crate::near::measure::measure_whole;
-use crate::result::dropped::dropped_share;
 use crate::result::measurement::Measurement;
 
 /// A train is sent at this multiple of the configured rate: fast enough to empty a bucket soon, and not a whole number,
@@ -31,13 +32,13 @@ const MAX_TRAIN_S: f64 = 2.5;
 const WANTED_ARRIVALS: f64 = 10_000.0;
 /// Pause before a train: the bucket fills.
 const BUCKET_FILL_TIME: Duration = Duration::from_secs(1);
-/// Largest share of the datagrams that the receiving socket may drop: more would look like a policer.
-const MAX_DROPPED_SHARE: f64 = 0.005;
 /// Rate from which datagrams are joined for the way through the kernel, bits per second: a program that sends them one
 /// by one gets little further.
 const JOINED_FROM_BITS_PER_S: f64 = 1e9;
-/// Header of a datagram, bytes (RFC 768).
-const UDP_HEADER_BYTES: u64 = 8;
+/// The mover that sends datagrams one by one.
+const SINGLE: &str = "copy";
+/// An Ethernet frame of 1500 bytes of IP, bits.
+const USUAL_FRAME_BITS: f64 = 1514.0 * 8.0;
 
 /// A train that was sent, or was to be.
 pub(super) struct Sent {
@@ -49,6 +50,10 @@ pub(super) struct Sent {
     pub(super) seconds: f64,
     /// Number of calls that sent it, if that was counted.
     pub(super) calls: Option<f64>,
+    /// What both ends counted around it, if it was sent.
+    pub(super) facts: Option<TrainFacts>,
+    /// Its own measurement, if it was sent.
+    pub(super) measured: Option<Measurement>,
     /// Whether the far end is a program that can report on none.
     pub(super) is_foreign: bool,
 }
@@ -58,20 +63,29 @@ impl Sent {
     pub(super) fn none(request: &ShapingRequest, why: impl Into<Cow<'static, str>>) -> Self {
         let seconds = train_length_s(request);
         let shaping = Err(Missing::because(why));
-        Self { shaping, captured: Vec::new(), seconds, calls: None, is_foreign: false }
+        Self {
+            shaping,
+            captured: Vec::new(),
+            seconds,
+            calls: None,
+            facts: None,
+            measured: None,
+            is_foreign: false,
+        }
     }
 }
 
 impl Sent {
     /// The same with the waits for its rate that a router's queueing discipline counted meanwhile, if one was asked before and
     /// after.
-    pub(super) fn counted_at(mut self, router: Option<(&Snapshot, &Snapshot)>) -> Self {
-        if let (Ok(train), Some(calls), Some((before, after))) =
-            (&mut self.shaping, self.calls, router)
-            && let Ok(waits) = before.grown(after, "qdisc.overlimits")
+    pub(super) fn counted_at(mut self, router: Option<(Snapshot, Snapshot)>, seconds: f64) -> Self {
+        let Some((before, after)) = router else { return self };
+        if let (Ok(train), Some(calls)) = (&mut self.shaping, self.calls)
+            && let Ok(waits) = before.grown(&after, "qdisc.overlimits")
         {
             train.rate_waits_per_call = Known::Value(waits as f64 / calls);
         }
+        self.facts = self.facts.map(|facts| facts.with_router((before, after), seconds));
         self
     }
 }
@@ -87,6 +101,9 @@ pub(super) async fn send_train(
         let why = "only goodput reports when datagrams come, and another program answers there";
         return Ok(Sent { seconds: 0.0, is_foreign: true, ..Sent::none(request, why) });
     }
+    if let Some(why) = too_slow_to_show(request.configured.rate) {
+        return Ok(Sent { seconds: 0.0, ..Sent::none(request, why) });
+    }
     // Refused before the time is spent.
     let file = request.times.as_deref().map(begin_times).transpose()?;
     let plan = train_plan(request);
@@ -97,23 +114,86 @@ pub(super) async fn send_train(
             plan.rate_bits_per_s.unwrap_or(request.configured.rate)
         ),
     });
-    let_fill(interrupt).await?;
-    let mut measurement = measure_whole(client, &plan, interrupt, &mut |_| {}).await?;
-    if interrupt.is_raised() {
-        return Err(EngineError::Interrupted);
+    let mut run = one(client, &plan, interrupt).await?;
+    if plan.mover != SINGLE && !run.shows_a_shaper() {
+        let text = "sends datagrams one by one as well: a policer may take joined ones for one";
+        listener(Event::Note { text: text.into() });
+        let single = one(client, &Plan { mover: SINGLE.into(), ..plan }, interrupt).await?;
+        run = single.instead_of(run, &request.configured);
     }
-    let train = train(&measurement);
-    if let (Ok(train), Some(mut file)) = (&train, file)
+    if let (Ok(train), Some(mut file)) = (&run.train, file)
         && let Err(why) = keep(train, &mut file)
     {
         let text = format!("the times of datagrams were not written to the end: {why}");
         listener(Event::Note { text });
     }
-    let calls = train.as_ref().ok().map(|train| train.sent as f64 / train.batch);
-    let shaping = train.and_then(|train| goodput_shaping::shaping(&train));
+    let calls = run.train.as_ref().ok().map(|train| train.sent as f64 / train.batch);
+    let Run { shaping, captured, facts, measured, trains, .. } = run;
+    let seconds = trains * train_length_s(request);
+    let (facts, measured) = (Some(facts), Some(measured));
+    Ok(Sent { shaping, captured, seconds, calls, facts, measured, is_foreign: false })
+}
+
+/// Why no train can show a rate, if it is so low.
+fn too_slow_to_show(rate: BitRate) -> Option<String> {
+    let least = BitRate(Train::MIN_ARRIVALS as f64 * USUAL_FRAME_BITS / MAX_TRAIN_S);
+    (rate.0 < least.0).then(|| {
+        let train = Seconds(MAX_TRAIN_S);
+        format!("in {train}, too few datagrams pass at {rate} to show it; {least} is the lowest rate that shows")
+    })
+}
+
+/// A train as it was sent once.
+struct Run {
+    train: Result<Train, Missing>,
+    shaping: Result<Shaping, Missing>,
+    captured: Vec<CapturedRun>,
+    facts: TrainFacts,
+    measured: Measurement,
+    /// Number of trains that were sent for it.
+    trains: f64,
+}
+
+/// Lets the bucket fill, and sends one.
+async fn one(client: &mut Client, plan: &Plan, interrupt: &Interrupt) -> Result<Run, EngineError> {
+    let_fill(interrupt).await?;
+    let begun = Instant::now();
+    let mut measurement = measure_whole(client, plan, interrupt, &mut |_| {}).await?;
+    if interrupt.is_raised() {
+        return Err(EngineError::Interrupted);
+    }
+    let train = train(&measurement);
+    let shaping = train.clone().and_then(|train| goodput_shaping::shaping(&train));
+    let behind = train.as_ref().ok().and_then(behind);
+    let facts = TrainFacts::of(&measurement, begun.elapsed().as_secs_f64(), behind);
     let captured = vec![CapturedRun::of(&mut measurement)];
-    let seconds = train_length_s(request);
-    Ok(Sent { shaping, captured, seconds, calls, is_foreign: false })
+    Ok(Run { train, shaping, captured, facts, measured: measurement, trains: 1.0 })
+}
+
+impl Run {
+    /// Whether datagrams waited at a rate: what counts joined ones as one would have shown something else.
+    fn shows_a_shaper(&self) -> bool {
+        let waited = |train: &Shaping| {
+            train.kind == ShapingKind::Shaper && train.rate_bits_per_s.value().is_some()
+        };
+        self.shaping.as_ref().is_ok_and(waited)
+    }
+
+    /// This train of single datagrams instead of one of joined ones, if it was fast enough to show something.
+    fn instead_of(self, joined: Self, configured: &Configured) -> Self {
+        let captured = [joined.captured.clone(), self.captured.clone()].concat();
+        let (own, trains) = (is_answer(&self.shaping, configured), self.trains + joined.trains);
+        Self { captured, trains, ..if own { self } else { joined } }
+    }
+}
+
+/// Whether something held single datagrams, or they came faster than the rate.
+fn is_answer(single: &Result<Shaping, Missing>, configured: &Configured) -> bool {
+    let fast = configured.rate.0 * (1.0 + configured.tolerance_percent / 100.0);
+    single.as_ref().is_ok_and(|train| match train.kind {
+        ShapingKind::None => train.offered_bits_per_s.0 > fast,
+        ShapingKind::Policer | ShapingKind::Shaper => train.rate_bits_per_s.value().is_some(),
+    })
 }
 
 /// The file for the times of datagrams.
@@ -156,7 +236,7 @@ pub(super) fn train_plan(request: &ShapingRequest) -> Plan {
         chunk_bytes: payload,
         rate_bits_per_s: Some(BitRate(rate)),
         // `auto` sends datagrams that have a rate one by one.
-        mover: if rate < JOINED_FROM_BITS_PER_S { "copy" } else { "gso" }.into(),
+        mover: if rate < JOINED_FROM_BITS_PER_S { SINGLE } else { "gso" }.into(),
         arrivals: true,
         far_capture: base.far_capture,
         socket: SocketOptions {
@@ -172,51 +252,44 @@ pub(super) fn train_plan(request: &ShapingRequest) -> Plan {
     }
 }
 
-/// The datagrams that came, as the receiving end reports them.
-pub(super) fn train(measurement: &Measurement) -> Result<Train, Missing> {
-    let plan = &measurement.plan;
-    let sender = if plan.direction == Direction::Reverse { EndName::Far } else { EndName::Near };
-    let receiver = measurement.end(sender.other());
-    let dropped = receiver.map_or(Ok(0.0), dropped_share)?;
-    if dropped > MAX_DROPPED_SHARE {
-        let percent = dropped * 100.0;
-        return Err(Missing::because(format!(
-            "the receiving socket dropped {percent:.1} % of the datagrams: that host is too busy, or its buffers are too small"
-        )));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONFIGURED: Configured =
+        Configured { rate: BitRate(1e9), tolerance_percent: 2.0, max_burst: None, counts: None };
+
+    /// What single datagrams show, as JSON of a train's estimate.
+    fn single(kind: &str, offered: f64, rate: &serde_json::Value) -> Result<Shaping, Missing> {
+        let gaps = serde_json::json!({ "longest_s": 0.0, "histogram": [] });
+        let train = serde_json::json!({
+            "kind": kind, "payload_bytes": 1472, "packet_bytes": 1500, "frame_bytes": 1514, "sent": 9000, "lost": 0,
+            "offered_bits_per_s": offered, "rate_bits_per_s": rate, "bucket_bytes": { "missing": "not asked" },
+            "queue": { "missing": "not asked" }, "windows": [], "gaps": gaps, "curve": [],
+        });
+        Ok(serde_json::from_value(train).unwrap())
     }
-    let arrivals = receiver.and_then(|end| end.arrivals.first());
-    let arrivals = arrivals.ok_or_else(|| Missing::because("the receiver kept no arrivals"))?;
-    let last = measurement.end(sender).and_then(|end| end.last_sample());
-    let last = last.ok_or_else(|| Missing::because("the sender reports no counts"))?;
-    let sent = last.sent_bytes / plan.chunk_bytes.0;
-    let flow = last.flows.first().ok_or_else(|| Missing::because("the sender reports no flow"))?;
-    // A sender that does not count its calls is taken for one that joins nothing.
-    let calls = flow.calls.value().map_or(sent as f64, |calls| (*calls as f64).max(1.0));
-    let over_v6 = measurement.connections.first().is_some_and(|flow| flow.remote.is_ipv6());
-    let packet = plan.chunk_bytes.0 + UDP_HEADER_BYTES + if over_v6 { 40 } else { 20 };
-    let frame = packet + u64::from(ETHERNET_HEADER_BYTES);
-    Ok(Train {
-        arrivals: arrivals.datagrams.clone(),
-        sent,
-        sizes: Sizes { payload: plan.chunk_bytes.0, packet, frame },
-        held_percent: held_percent(flow, last.at_s).into(),
-        rate_waits_per_call: rate_waits(measurement, sender).map(|waits| waits / calls).into(),
-        batch: sent as f64 / calls,
-    })
-}
 
-/// How often the sender's queueing discipline waited for its rate.
-fn rate_waits(measurement: &Measurement, sender: EndName) -> Result<f64, Missing> {
-    let none = || Missing::because("the sender reports nothing");
-    let end = measurement.end(sender).ok_or_else(none)?;
-    Ok(end.before.grown(&end.after, "qdisc.overlimits")? as f64)
-}
+    /// A policer that takes joined datagrams for one lets them come at 4.4 Gbit/s. Single ones are an answer if they were held,
+    /// or came faster than the rate.
+    #[test]
+    fn single_datagrams_are_an_answer_if_they_were_fast_enough() {
+        let held = serde_json::json!({ "value": 1e9, "low": 1e9, "high": 1e9 });
+        let unknown = serde_json::json!({ "missing": "too little came" });
+        assert!(is_answer(&single("policer", 1.4e9, &held), &CONFIGURED));
+        assert!(is_answer(&single("none", 1.4e9, &unknown), &CONFIGURED));
+        assert!(!is_answer(&single("none", 0.9e9, &unknown), &CONFIGURED));
+        assert!(!is_answer(&single("policer", 1.4e9, &unknown), &CONFIGURED));
+        assert!(!is_answer(&Err(Missing::because("the socket dropped some")), &CONFIGURED));
+    }
 
-/// How long the sender waited for its own queue, percent of the time until its last sample.
-fn held_percent(flow: &FlowSample, at_s: f64) -> Result<f64, Missing> {
-    let blocked_s = *flow.blocked_us.get()? as f64 / 1e6;
-    match at_s > 0.0 {
-        true => Ok(blocked_s / at_s * 100.0),
-        false => Err(Missing::because("its only sample is from the beginning")),
+    #[test]
+    fn a_rate_that_no_train_can_show_is_refused_with_the_lowest_one() {
+        assert_eq!(too_slow_to_show(BitRate(78e3)), None);
+        let why = too_slow_to_show(BitRate(1e3)).unwrap();
+        assert!(
+            why.contains("pass at 1 kbit/s") && why.contains("77.5 kbit/s is the lowest"),
+            "{why}"
+        );
     }
 }

@@ -1,0 +1,61 @@
+//! The datagrams of a train that came, and what both ends counted of it.
+
+use goodput_model::{Direction, ETHERNET_HEADER_BYTES, EndName, FlowSample, Missing};
+use goodput_shaping::{Sizes, Train};
+
+use crate::result::dropped::dropped_share;
+use crate::result::measurement::Measurement;
+
+/// Largest share of the datagrams that the receiving socket may drop: more would look like a policer.
+const MAX_DROPPED_SHARE: f64 = 0.005;
+/// Header of a datagram, bytes (RFC 768).
+const UDP_HEADER_BYTES: u64 = 8;
+
+/// The datagrams that came, as the receiving end reports them.
+pub(super) fn train(measurement: &Measurement) -> Result<Train, Missing> {
+    let plan = &measurement.plan;
+    let sender = if plan.direction == Direction::Reverse { EndName::Far } else { EndName::Near };
+    let receiver = measurement.end(sender.other());
+    let dropped = receiver.map_or(Ok(0.0), dropped_share)?;
+    if dropped > MAX_DROPPED_SHARE {
+        let percent = dropped * 100.0;
+        return Err(Missing::because(format!(
+            "the receiving socket dropped {percent:.1} % of the datagrams: that host is too busy, or its buffers are too small"
+        )));
+    }
+    let arrivals = receiver.and_then(|end| end.arrivals.first());
+    let arrivals = arrivals.ok_or_else(|| Missing::because("the receiver kept no arrivals"))?;
+    let last = measurement.end(sender).and_then(|end| end.last_sample());
+    let last = last.ok_or_else(|| Missing::because("the sender reports no counts"))?;
+    let sent = last.sent_bytes / plan.chunk_bytes.0;
+    let flow = last.flows.first().ok_or_else(|| Missing::because("the sender reports no flow"))?;
+    // A sender that does not count its calls is taken for one that joins nothing.
+    let calls = flow.calls.value().map_or(sent as f64, |calls| (*calls as f64).max(1.0));
+    let over_v6 = measurement.connections.first().is_some_and(|flow| flow.remote.is_ipv6());
+    let packet = plan.chunk_bytes.0 + UDP_HEADER_BYTES + if over_v6 { 40 } else { 20 };
+    let frame = packet + u64::from(ETHERNET_HEADER_BYTES);
+    Ok(Train {
+        arrivals: arrivals.datagrams.clone(),
+        sent,
+        sizes: Sizes { payload: plan.chunk_bytes.0, packet, frame },
+        held_percent: held_percent(flow, last.at_s).into(),
+        rate_waits_per_call: rate_waits(measurement, sender).map(|waits| waits / calls).into(),
+        batch: sent as f64 / calls,
+    })
+}
+
+/// How often the sender's queueing discipline waited for its rate.
+fn rate_waits(measurement: &Measurement, sender: EndName) -> Result<f64, Missing> {
+    let none = || Missing::because("the sender reports nothing");
+    let end = measurement.end(sender).ok_or_else(none)?;
+    Ok(end.before.grown(&end.after, "qdisc.overlimits")? as f64)
+}
+
+/// How long the sender waited for its own queue, percent of the time until its last sample.
+fn held_percent(flow: &FlowSample, at_s: f64) -> Result<f64, Missing> {
+    let blocked_s = *flow.blocked_us.get()? as f64 / 1e6;
+    match at_s > 0.0 {
+        true => Ok(blocked_s / at_s * 100.0),
+        false => Err(Missing::because("its only sample is from the beginning")),
+    }
+}

@@ -1,0 +1,118 @@
+//! Whether what lies behind the sender's own shaper holds datagrams up or drops them.
+//!
+//! A train that waits in the first shaper leaves it at even times. Behind it, a policer drops some and holds none up, so the
+//! pause before an arrival grows with the number of datagrams that were lost in it. A second queue sends them at even times
+//! of its own, however many were dropped at its tail.
+
+use crate::trace::{Trace, Train};
+
+/// What is behind the sender's shaper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Behind {
+    /// It drops, and lets nothing wait: a policer.
+    Drops,
+    /// What exceeds its rate waits: a shaper or a slower link.
+    Waits,
+}
+
+/// Largest share of the datagrams lost by chance: what holds a smaller rate and loses fewer lets them wait.
+const MAX_CHANCE_LOSS_SHARE: f64 = 0.01;
+/// A pause that is this many times as long as the mean is a host that stopped.
+const STOPPED: f64 = 4.0;
+/// How much of a pause must follow from the losses in it, as a share, if something drops; the rest if something waits.
+const LEAST_SHARE: f64 = 0.75;
+
+/// What the pauses of a train show; `None` if they show neither.
+pub fn behind(train: &Train) -> Option<Behind> {
+    let trace = Trace::of(train).ok()?;
+    let lost: u64 = trace.came.iter().map(|came| came.lost_before).sum();
+    if train.batch > 1.5 {
+        // Datagrams that leave together come together.
+        return None;
+    }
+    if (lost as f64) < MAX_CHANCE_LOSS_SHARE * trace.came.len() as f64 {
+        return Some(Behind::Waits);
+    }
+    match share_of_losses(&trace)? {
+        (share, error) if share - error >= LEAST_SHARE => Some(Behind::Drops),
+        (share, error) if share + error <= 1.0 - LEAST_SHARE => Some(Behind::Waits),
+        _ => None,
+    }
+}
+
+/// How much of the pauses the numbers of datagrams between two arrivals explain: the slope of their regression, as a share
+/// of the mean pause for each; with twice its standard error.
+fn share_of_losses(trace: &Trace) -> Option<(f64, f64)> {
+    let pairs = trace.came.windows(2);
+    let pairs: Vec<(f64, f64)> =
+        pairs.map(|two| ((two[1].lost_before + 1) as f64, two[1].came_s - two[0].came_s)).collect();
+    let mean = |values: &mut dyn Iterator<Item = f64>| {
+        let (sum, count) =
+            values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+        sum / count
+    };
+    let usual = STOPPED * mean(&mut pairs.iter().map(|pair| pair.1));
+    let pairs: Vec<_> = pairs.into_iter().filter(|pair| pair.1 <= usual).collect();
+    let (steps, pause) =
+        (mean(&mut pairs.iter().map(|pair| pair.0)), mean(&mut pairs.iter().map(|pair| pair.1)));
+    let spread = mean(&mut pairs.iter().map(|pair| (pair.0 - steps).powi(2)));
+    let slope = mean(&mut pairs.iter().map(|pair| (pair.0 - steps) * (pair.1 - pause))) / spread;
+    let off = |pair: &(f64, f64)| (pair.1 - pause - slope * (pair.0 - steps)).powi(2);
+    let error = (mean(&mut pairs.iter().map(off)) / spread / pairs.len() as f64).sqrt();
+    let [share, error] = [slope, 2.0 * error].map(|value| value * steps / pause);
+    (share.is_finite() && error.is_finite()).then_some((share, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Sizes;
+    use goodput_model::{Arrival, Known};
+
+    const FRAME_NS: u64 = 121_120;
+
+    /// What passes behind a shaper that lets a datagram through every 121 µs, with hosts that are up to 40 µs late.
+    fn train(count: u64, passes: impl Fn(u64) -> Option<u64>) -> Train {
+        let late = |number: u64| number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+        let arrivals = (0..count).filter_map(|number| {
+            let came_ns = passes(number)? + late(number) % 40_000;
+            Some(Arrival { number, sent_ns: number * FRAME_NS, came_ns })
+        });
+        let missing = || Known::missing("not counted");
+        Train {
+            arrivals: arrivals.collect(),
+            sent: count,
+            sizes: Sizes { payload: 1472, packet: 1500, frame: 1514 },
+            held_percent: missing(),
+            rate_waits_per_call: missing(),
+            batch: 1.0,
+        }
+    }
+
+    /// One in two passes exactly, so that only the burst at the beginning tells.
+    #[test]
+    fn a_policer_drops_and_holds_nothing_up() {
+        let policed = |number: u64| (number < 40 || number % 2 == 0).then_some(number * FRAME_NS);
+        assert_eq!(behind(&train(4000, policed)), Some(Behind::Drops));
+        let three_of_five = |number: u64| (number % 5 % 2 == 0).then_some(number * FRAME_NS);
+        assert_eq!(behind(&train(4000, three_of_five)), Some(Behind::Drops));
+    }
+
+    #[test]
+    fn a_second_queue_sends_at_times_of_its_own() {
+        let queue = |number: u64| match number {
+            ..200 => Some(2 * number * FRAME_NS),
+            _ => (number % 2 == 0).then_some((number + 200) * FRAME_NS),
+        };
+        assert_eq!(behind(&train(4000, queue)), Some(Behind::Waits));
+        let endless = |number: u64| Some(2 * number * FRAME_NS);
+        assert_eq!(behind(&train(4000, endless)), Some(Behind::Waits));
+    }
+
+    #[test]
+    fn joined_datagrams_and_few_of_them_show_nothing() {
+        let policed = |number: u64| (number % 2 == 0).then_some(number * FRAME_NS);
+        assert_eq!(behind(&Train { batch: 8.0, ..train(4000, policed) }), None);
+        assert_eq!(behind(&train(8, policed)), None);
+    }
+}

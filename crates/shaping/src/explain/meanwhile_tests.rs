@@ -1,0 +1,211 @@
+//! Traffic of others, a shaper that is changed, and what lies behind it.
+
+use goodput_model::{Bytes, Confirmation, Estimate, Known, ShapingKind, ShapingTest, Snapshot};
+
+use super::tests::{device, explained, sender, tbf, test};
+use super::{Sender, explain};
+use crate::behind::Behind;
+use crate::judge::{Configured, TcpRate, judge};
+use crate::others::{Around, Counted, beside};
+
+const SHAPER: ShapingKind = ShapingKind::Shaper;
+/// A train of this test, bytes of frames, which passes within a second.
+const TRAIN_BYTES: u64 = 10_000 * 1514;
+
+fn ids(test: &ShapingTest) -> Vec<&str> {
+    test.causes.iter().map(|cause| cause.id.as_str()).collect()
+}
+
+fn with(mut facts: Snapshot, counts: &[(&str, u64)]) -> Snapshot {
+    counts.iter().for_each(|(name, value)| facts.put(*name, *value));
+    facts
+}
+
+fn around<'a>(before: &'a Snapshot, after: &'a Snapshot) -> Around<'a> {
+    Around { sender: Counted { before, after }, receiver: None, seconds: 1.0 }
+}
+
+fn rate(bits: f64) -> Estimate {
+    Estimate { value: bits, low: bits, high: bits }
+}
+
+/// The shaper of 100 Mbit/s counts 30 Mbit/s beside the datagrams' 70.
+#[test]
+fn what_others_take_is_no_fault_of_the_shaper() {
+    let own = tbf(100_000_000, 1600, 500_000);
+    let counted = |sent: u64| with(own.clone(), &[("qdisc.sent_bytes", sent), ("qdisc.drops", 0)]);
+    let (before, after) = (counted(0), counted(TRAIN_BYTES + 3_750_000));
+    let sender = Sender {
+        around_train: Some(around(&before, &after)),
+        around_tcp: Some(around(&before, &after)),
+        arrived_bytes: Ok(TRAIN_BYTES * 1448 / 1514),
+        ..sender(&own, &own)
+    };
+    let seen = test(SHAPER, 70e6, 70e6);
+    let others = beside(&sender, seen.train.value());
+    assert!((others.train.clone().unwrap().bits_per_s / 30e6 - 1.0).abs() < 1e-3, "{others:?}");
+    assert!((others.tcp.clone().unwrap().bits_per_s / 30e6 - 1.0).abs() < 1e-3, "{others:?}");
+
+    let configured = Configured {
+        rate: seen.configured_bits_per_s,
+        tolerance_percent: 2.0,
+        max_burst: None,
+        counts: None,
+    };
+    let tcp =
+        || Ok(TcpRate { goodput: rate(70e6 * 1448.0 / 1514.0), payload: 1448.0, packet: 1500.0 });
+    let judged = judge(configured, seen.train.get().cloned(), tcp(), &others);
+    assert_eq!(judged.confirmation, Confirmation::Inconclusive);
+    let said = "datagrams get 70 Mbit/s, -30.0 %, but 30 Mbit/s of other traffic crossed tbf on eth0 meanwhile: test again without it";
+    assert_eq!(judged.reasons[0], said);
+    let alone =
+        judge(configured, seen.train.get().cloned(), tcp(), &crate::others::Beside::default());
+    assert_eq!(alone.confirmation, Confirmation::Missed);
+
+    let explained = explain(seen, Ok(sender));
+    assert_eq!(
+        ids(&explained),
+        ["other-traffic", "cut-super-packets", "headers"],
+        "{explained:#?}"
+    );
+    assert!(explained.changes.is_empty(), "a larger bucket gives nothing back");
+}
+
+/// 20 Mbit/s of others don't explain a rate of 60; and what the shaper dropped of the train itself has not passed it.
+#[test]
+fn others_that_explain_too_little_excuse_nothing() {
+    let own = tbf(100_000_000, 100_000, 500_000);
+    let counted = |sent: u64, drops: u64| {
+        with(own.clone(), &[("qdisc.sent_bytes", sent), ("qdisc.drops", drops)])
+    };
+    let (before, after) = (counted(0, 0), counted(TRAIN_BYTES / 2 + 2_500_000, 5000));
+    let sender = Sender { around_train: Some(around(&before, &after)), ..sender(&own, &own) };
+    let mut seen = test(SHAPER, 60e6, 60e6);
+    let Known::Value(train) = &mut seen.train else { panic!("it has one") };
+    train.lost = 5000;
+    let others = beside(&sender, seen.train.value());
+    assert!((others.train.clone().unwrap().bits_per_s / 20e6 - 1.0).abs() < 1e-3, "{others:?}");
+    let configured = Configured {
+        rate: seen.configured_bits_per_s,
+        tolerance_percent: 2.0,
+        max_burst: None,
+        counts: None,
+    };
+    let tcp = Ok(TcpRate { goodput: rate(57e6), payload: 1448.0, packet: 1500.0 });
+    assert_eq!(
+        judge(configured, seen.train.get().cloned(), tcp, &others).confirmation,
+        Confirmation::Missed
+    );
+}
+
+/// Without a shaper here, the devices of both hosts say what else they carried.
+#[test]
+fn devices_count_where_no_shaper_does() {
+    let counted = |sent: u64, received: u64| {
+        device("noqueue", &[("link.tx_bytes", sent), ("link.rx_bytes", received)], &[])
+    };
+    let (near, later) = (counted(0, 0), counted(TRAIN_BYTES, 0));
+    let (far, far_later) = (counted(0, 0), counted(0, TRAIN_BYTES + 5_000_000));
+    let receiver = Some(Counted { before: &far, after: &far_later });
+    let around = Around { receiver, ..around(&near, &later) };
+    let sender = Sender { around_train: Some(around), ..sender(&near, &later) };
+    let seen = test(SHAPER, 60e6, 60e6);
+    let others = beside(&sender, seen.train.value()).train.unwrap();
+    let said = "eth0 of the host that receives carried 40 Mbit/s of other traffic meanwhile, which may cross the shaper";
+    assert_eq!(others.words(), said);
+}
+
+#[test]
+fn a_shaper_that_was_changed_meanwhile_is_not_judged() {
+    let (own, later) = (tbf(100_000_000, 100_000, 500_000), tbf(50_000_000, 100_000, 500_000));
+    let sender = Sender { around_train: Some(around(&own, &later)), ..sender(&later, &later) };
+    let seen = explain(test(SHAPER, 73e6, 50e6), Ok(sender));
+    assert_eq!(seen.confirmation, Confirmation::Inconclusive);
+    let said = "tbf on eth0 had a rate of 100 Mbit/s, then of 50 Mbit/s: it was changed while it was measured; test again";
+    assert_eq!(seen.reasons, [said]);
+    assert!(seen.causes.is_empty() && seen.shaper.value().is_none());
+}
+
+/// The train waits in the own shaper of 100 Mbit/s. Of what left it, 40 % were lost.
+#[test]
+fn a_policer_behind_the_own_shaper_is_named_by_the_pauses() {
+    let own = tbf(100_000_000, 100_000, 1_000_000);
+    let (before, after) =
+        (with(own.clone(), &[("qdisc.drops", 7)]), with(own.clone(), &[("qdisc.drops", 7)]));
+    let seen = |behind| {
+        let sender =
+            Sender { around_train: Some(around(&before, &after)), behind, ..sender(&own, &own) };
+        let mut test = test(SHAPER, 60e6, 2e6);
+        let Known::Value(train) = &mut test.train else { panic!("it has one") };
+        (train.rate_waits_per_call, train.lost) = (Known::Value(1.4), 4000);
+        explain(test, Ok(sender))
+    };
+    let policed = seen(Some(Behind::Drops));
+    assert!(policed.causes[0].text.ends_with("a policer is on the way"), "{policed:#?}");
+    assert!(ids(&policed).contains(&"policed-bursts"), "{policed:#?}");
+    let Known::Value(train) = &policed.train else { panic!("it has one") };
+    let why = train.queue.value().unwrap().discipline.get().unwrap_err().to_string();
+    assert_eq!(why, "the shaper itself dropped 0 of the 4000 datagrams that were lost");
+    let queued = seen(Some(Behind::Waits));
+    let said = "a second shaper, or a slower link, is on the way";
+    assert!(queued.causes[0].text.ends_with(said), "{queued:#?}");
+    assert!(!ids(&queued).contains(&"policed-bursts"), "{queued:#?}");
+}
+
+/// The own shaper lets 100 kB through at once, of which what is behind it takes 15 kB; 1.5 kB are enough for the rate.
+#[test]
+fn a_bucket_that_is_too_large_for_what_is_behind_it_is_to_be_smaller() {
+    let seen = |burst: u64, takes: f64| {
+        let own = tbf(100_000_000, burst, 1_000_000);
+        let facts = with(own.clone(), &[("qdisc.drops", 0)]);
+        let sender = Sender { around_train: Some(around(&facts, &facts)), ..sender(&own, &own) };
+        let mut test = test(SHAPER, 1e8, 3e6);
+        let Known::Value(train) = &mut test.train else { panic!("it has one") };
+        train.bucket_bytes =
+            Known::Value(Estimate { value: takes, low: takes - 1514.0, high: takes + 1514.0 });
+        train.lost = 23;
+        explain(test, Ok(sender))
+    };
+    let found = seen(100_000, 15e3);
+    assert_eq!(ids(&found)[0], "dropped-bursts", "{found:#?}");
+    let [change] = &found.changes[..] else { panic!("{:?}", found.changes) };
+    let to: f64 = change.to.parse().unwrap();
+    let enough = found.enough_bucket.value().unwrap().for_rate_bytes;
+    assert!(to >= enough.0 as f64 && to <= 13_486.0, "{to}");
+    assert!(found.commands[0].contains(&format!("burst {to:.0} ")), "{:?}", found.commands);
+    let fits = seen(15_000, 15e3);
+    assert!(!ids(&fits).contains(&"dropped-bursts"), "{fits:#?}");
+    let none = explained(
+        test(SHAPER, 1e8, 3e6),
+        &tbf(100_000_000, 100_000, 1_000_000),
+        &tbf(100_000_000, 100_000, 1_000_000),
+    );
+    assert!(!ids(&none).contains(&"dropped-bursts"), "nobody counted where they were lost");
+    assert_eq!(Bytes(change.from.as_ref().unwrap().parse().unwrap()), Bytes(100_000));
+}
+
+#[test]
+fn a_policer_of_packets_lets_super_packets_through_as_one() {
+    let none = device("fq_codel", &[], &[]);
+    let counts = |tcp| {
+        ids(&explained(test(ShapingKind::Policer, 12e6, tcp), &none, &none))
+            .contains(&"counts-packets")
+    };
+    assert!(counts(118e6) && !counts(13e6));
+}
+
+/// `prio` with a token bucket below one of its bands.
+#[test]
+fn a_shaper_below_another_discipline_is_no_shaper_elsewhere() {
+    let facts = device("prio", &[], &[("qdisc.shapers_below", "tbf")]);
+    let seen = explained(test(SHAPER, 50e6, 50e6), &facts, &facts);
+    let said = &seen.causes[0].text;
+    assert!(
+        said.starts_with("eth0 of the near host may shape by tbf, which is below prio"),
+        "{said}"
+    );
+    assert!(
+        said.ends_with(": that holds the rate, or a router on the way, or the provider"),
+        "{said}"
+    );
+}
