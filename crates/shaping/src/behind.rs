@@ -4,6 +4,10 @@
 //! pause before an arrival grows with the number of datagrams that were lost in it. A second queue sends them at even times
 //! of its own, however many were dropped at its tail.
 
+use std::collections::BTreeMap;
+
+use goodput_model::median;
+
 use crate::trace::{Trace, Train};
 
 /// What is behind the sender's shaper.
@@ -17,8 +21,10 @@ pub enum Behind {
 
 /// Largest share of the datagrams lost by chance: what holds a smaller rate and loses fewer lets them wait.
 const MAX_CHANCE_LOSS_SHARE: f64 = 0.01;
-/// A pause that is this many times as long as the mean is a host that stopped.
-const STOPPED: f64 = 4.0;
+/// Smallest number of pauses whose median counts.
+const LEAST_PAUSES: usize = 8;
+/// Standard error of a median, as a multiple of the median deviation from it, for one value: that of a normal distribution.
+const MEDIAN_ERROR: f64 = 1.86;
 /// How much of a pause must follow from the losses in it, as a share, if something drops; the rest if something waits.
 const LEAST_SHARE: f64 = 0.75;
 
@@ -40,26 +46,47 @@ pub fn behind(train: &Train) -> Option<Behind> {
     }
 }
 
+/// The pauses before arrivals of which as many were lost.
+struct Group {
+    steps: f64,
+    count: f64,
+    /// Their median, and its standard error.
+    pause: f64,
+    error: f64,
+}
+
+impl Group {
+    fn of(steps: u64, pauses: &[f64]) -> Option<Self> {
+        let pause = median(pauses.iter().copied())?;
+        let off = median(pauses.iter().map(|one| (one - pause).abs()))?;
+        let count = pauses.len() as f64;
+        (pauses.len() >= LEAST_PAUSES).then_some(Self {
+            steps: steps as f64,
+            count,
+            pause,
+            error: MEDIAN_ERROR * off / count.sqrt(),
+        })
+    }
+}
+
 /// How much of the pauses the numbers of datagrams between two arrivals explain: the slope of their regression, as a share
-/// of the mean pause for each; with twice its standard error.
+/// of the mean pause for each; with twice its standard error. Medians, because what a late host sends together says nothing.
 fn share_of_losses(trace: &Trace) -> Option<(f64, f64)> {
-    let pairs = trace.came.windows(2);
-    let pairs: Vec<(f64, f64)> =
-        pairs.map(|two| ((two[1].lost_before + 1) as f64, two[1].came_s - two[0].came_s)).collect();
-    let mean = |values: &mut dyn Iterator<Item = f64>| {
-        let (sum, count) =
-            values.fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
-        sum / count
-    };
-    let usual = STOPPED * mean(&mut pairs.iter().map(|pair| pair.1));
-    let pairs: Vec<_> = pairs.into_iter().filter(|pair| pair.1 <= usual).collect();
-    let (steps, pause) =
-        (mean(&mut pairs.iter().map(|pair| pair.0)), mean(&mut pairs.iter().map(|pair| pair.1)));
-    let spread = mean(&mut pairs.iter().map(|pair| (pair.0 - steps).powi(2)));
-    let slope = mean(&mut pairs.iter().map(|pair| (pair.0 - steps) * (pair.1 - pause))) / spread;
-    let off = |pair: &(f64, f64)| (pair.1 - pause - slope * (pair.0 - steps)).powi(2);
-    let error = (mean(&mut pairs.iter().map(off)) / spread / pairs.len() as f64).sqrt();
-    let [share, error] = [slope, 2.0 * error].map(|value| value * steps / pause);
+    let mut by_steps: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for two in trace.came.windows(2) {
+        let pauses = by_steps.entry(two[1].lost_before.saturating_add(1)).or_default();
+        pauses.push(two[1].came_s - two[0].came_s);
+    }
+    let groups: Vec<Group> =
+        by_steps.iter().filter_map(|(steps, pauses)| Group::of(*steps, pauses)).collect();
+    let sum = |of: &dyn Fn(&Group) -> f64| groups.iter().map(of).sum::<f64>();
+    let count = sum(&|group| group.count);
+    let mean = |of: &dyn Fn(&Group) -> f64| sum(&|group| group.count * of(group)) / count;
+    let (steps, pause) = (mean(&|group| group.steps), mean(&|group| group.pause));
+    let spread = sum(&|group| group.count * (group.steps - steps).powi(2));
+    let slope = sum(&|group| group.count * (group.steps - steps) * group.pause) / spread;
+    let error = sum(&|group| (group.count * (group.steps - steps) * group.error).powi(2));
+    let [share, error] = [slope, 2.0 * error.sqrt() / spread].map(|value| value * steps / pause);
     (share.is_finite() && error.is_finite()).then_some((share, error))
 }
 
@@ -74,8 +101,10 @@ mod tests {
     /// What passes behind a shaper that lets a datagram through every 121 µs, with hosts that are up to 40 µs late.
     fn train(count: u64, passes: impl Fn(u64) -> Option<u64>) -> Train {
         let late = |number: u64| number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
+        let mut last_ns = 0;
         let arrivals = (0..count).filter_map(|number| {
-            let came_ns = passes(number)? + late(number) % 40_000;
+            let came_ns = last_ns.max(passes(number)? + late(number) % 40_000);
+            last_ns = came_ns;
             Some(Arrival { number, sent_ns: number * FRAME_NS, came_ns })
         });
         let missing = || Known::missing("not counted");
@@ -96,6 +125,24 @@ mod tests {
         assert_eq!(behind(&train(4000, policed)), Some(Behind::Drops));
         let three_of_five = |number: u64| (number % 5 % 2 == 0).then_some(number * FRAME_NS);
         assert_eq!(behind(&train(4000, three_of_five)), Some(Behind::Drops));
+    }
+
+    /// A host that is late lets a third of the datagrams come together, after a pause of its own.
+    #[test]
+    fn what_a_late_host_sends_together_changes_nothing() {
+        let late = |came_ns: u64| {
+            if came_ns / 10_000_000 % 3 == 0 {
+                came_ns.next_multiple_of(10_000_000)
+            } else {
+                came_ns
+            }
+        };
+        let policed = |number: u64| (number % 5 % 2 == 0).then_some(late(number * FRAME_NS));
+        assert_eq!(behind(&train(4000, policed)), Some(Behind::Drops));
+        // Three of five come, one like the other.
+        let even = |number: u64| (number / 5 * 3 + number % 5 / 2) * FRAME_NS * 5 / 3;
+        let queue = |number: u64| (number % 5 % 2 == 0).then_some(late(even(number)));
+        assert_eq!(behind(&train(4000, queue)), Some(Behind::Waits));
     }
 
     #[test]

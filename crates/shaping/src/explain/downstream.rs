@@ -4,6 +4,7 @@ use goodput_model::{Bytes, Change, Known, Missing, ShapingKind, ShapingTest};
 
 use super::{Answer, Seen, remedy, say};
 use crate::behind::Behind;
+use crate::kind::waited_for_rate;
 
 /// Share of what behind takes at once that a bucket may have: it must not be full when the next burst comes.
 const SAFE_SHARE: f64 = 0.5;
@@ -20,6 +21,13 @@ pub(super) fn lost_behind(seen: &Seen) -> Option<u64> {
 pub(super) fn is_policed(seen: &Seen) -> bool {
     let second = || seen.shortfall().is_some() && seen.sender.behind == Some(Behind::Drops);
     seen.train().is_some_and(|train| train.kind == ShapingKind::Policer) || second()
+}
+
+/// Whether a policer behind the local shaper has the higher rate.
+fn is_faster_behind(seen: &Seen) -> bool {
+    seen.train().is_some_and(|train| {
+        train.kind == ShapingKind::Policer && waited_for_rate(&train.rate_waits_per_call)
+    }) && seen.given().is_none()
 }
 
 /// The test without what the losses say of the local shaper's queue, if they happened behind it.
@@ -64,7 +72,8 @@ fn taken_at_once(seen: &Seen) -> Option<f64> {
     let (bucket, frame) = (train.bucket_bytes.value()?, train.frame_bytes.0 as f64);
     let is_cut = bucket.low > 0.0 && bucket.high + frame < burst;
     lost_behind(seen)?;
-    (is_cut && seen.gives_what_is_set() && seen.tcp_lags()).then_some(bucket.low)
+    let is_held_first = seen.gives_what_is_set() || is_faster_behind(seen);
+    (is_cut && is_held_first && seen.tcp_lags()).then_some(bucket.low)
 }
 
 /// A bucket that passes behind the local shaper, if one is enough for the rate.

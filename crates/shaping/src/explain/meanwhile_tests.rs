@@ -3,7 +3,7 @@
 use goodput_model::{Bytes, Confirmation, Estimate, Known, ShapingKind, ShapingTest, Snapshot};
 
 use super::tests::{device, explained, sender, tbf, test};
-use super::{Sender, explain};
+use super::{Sender, explain, held_first};
 use crate::behind::Behind;
 use crate::judge::{Configured, TcpRate, judge};
 use crate::others::{Around, Counted, beside};
@@ -208,4 +208,33 @@ fn a_shaper_below_another_discipline_is_no_shaper_elsewhere() {
         said.ends_with(": that holds the rate, or a router on the way, or the provider"),
         "{said}"
     );
+}
+
+/// Behind the own shaper of 100 Mbit/s, a policer of 120 drops what a late timer lets through at once.
+#[test]
+fn a_faster_policer_behind_the_own_shaper_is_no_rate_of_it() {
+    let own = tbf(100_000_000, 70_000, 1_000_000);
+    let facts = with(own.clone(), &[("qdisc.drops", 0)]);
+    let sender = || Sender { around_train: Some(around(&facts, &facts)), ..sender(&own, &own) };
+    let configured = Configured {
+        rate: goodput_model::BitRate(1e8),
+        tolerance_percent: 2.0,
+        max_burst: None,
+        counts: None,
+    };
+    let train = |rate: f64, waits: f64| {
+        let Known::Value(mut train) = test(ShapingKind::Policer, rate, 3e6).train else { panic!() };
+        (train.rate_waits_per_call, train.lost) = (Known::Value(waits), 900);
+        held_first(train, &sender(), &configured)
+    };
+    let held = train(120e6, 1.4);
+    let why = held.rate_bits_per_s.get().unwrap_err().to_string();
+    assert!(why.starts_with("behind the shaper, a policer of a higher rate"), "{why}");
+    assert!(train(60e6, 1.4).rate_bits_per_s.value().is_some(), "the slower one is what holds");
+    assert!(train(120e6, 0.0).rate_bits_per_s.value().is_some(), "it does not pass the shaper");
+    let tcp = Ok(TcpRate { goodput: rate(3e6), payload: 1448.0, packet: 1500.0 });
+    let judged = judge(configured, Ok(held), tcp, &crate::others::Beside::default());
+    let seen = explain(judged, Ok(sender()));
+    assert_eq!(ids(&seen)[0], "dropped-bursts", "{seen:#?}");
+    assert!(!ids(&seen).contains(&"ignored"), "{seen:#?}");
 }

@@ -61,6 +61,25 @@ pub fn counts(
     Some(Counts::AsSet { train: train.map_or(tcp, of_frame), tcp })
 }
 
+/// A train that a policer behind the own shaper dropped bursts of, although it is the faster one: its rate, of the times in
+/// which it dropped, is none that came. The own shaper counts its waits.
+#[must_use]
+pub fn held_first(mut train: Shaping, sender: &Sender, configured: &Configured) -> Shaping {
+    let tolerance = configured.tolerance_percent / 100.0;
+    let set = read(sender, train.packet_bytes.0 as f64).ok();
+    let rates = set.map(|shaper| shaper.rate_bits_per_s.0).zip(train.rate_bits_per_s.value());
+    let is_slower = rates.is_some_and(|(set, seen)| set < seen.low * (1.0 - tolerance));
+    if train.kind == ShapingKind::Policer
+        && waited_for_rate(&train.rate_waits_per_call)
+        && is_slower
+    {
+        train.rate_bits_per_s = Known::Missing(Missing::because(
+            "behind the shaper, a policer of a higher rate drops a part of each burst",
+        ));
+    }
+    train
+}
+
 /// What the shaper at the sender counts, whatever its rate is; `packet` is an IP packet, bytes.
 pub(crate) fn counted_layer(sender: &Sender, packet: f64) -> Option<CountedLayer> {
     layer_of(&read(sender, packet).ok()?, packet)
@@ -250,10 +269,15 @@ impl<'a> Seen<'a> {
         Some(shaper.rate_bits_per_s.0 * train.frame_bytes.0 as f64 / counted)
     }
 
-    /// Shortfall of the datagrams' rate, as a share of the local shaper's rate; `None` if it is tolerated.
+    /// Shortfall of the datagrams' rate, as a share of the local shaper's rate; `None` if it is tolerated, or may be.
     fn shortfall(&self) -> Option<f64> {
-        let short = 1.0 - self.passed()? / self.set_in_frames()?;
-        (short > self.tolerance()).then_some(short)
+        let error = self.given()?.high - self.given()?.value;
+        self.short(self.passed()?, error, self.set_in_frames()?)
+    }
+
+    /// What is missing of a rate that is `set`, as a share.
+    fn short(&self, passed: f64, error: f64, set: f64) -> Option<f64> {
+        ((passed + error) / set < 1.0 - self.tolerance()).then_some(1.0 - passed / set)
     }
 
     /// Whether the rate that came is the local shaper's own.
@@ -270,7 +294,7 @@ impl<'a> Seen<'a> {
         Some(bucket::largest_frame(self.sender, Some(shaper), own))
     }
 
-    /// Shortfall of TCP's rate, as a share of the local shaper's rate; `None` if it is tolerated.
+    /// Shortfall of TCP's rate, as a share of the local shaper's rate; `None` if it is tolerated, or may be.
     fn tcp_shortfall(&self) -> Option<f64> {
         let (shaper, (_, packet)) = (self.shaper()?, self.sender.segment.as_ref().ok()?);
         let frame = packet + CountedLayer::Frame.extra_bytes();
@@ -278,10 +302,9 @@ impl<'a> Seen<'a> {
         // Without a layer, the rate is in what the shaper counts.
         let in_layer = |layer: &CountedLayer| counted / (packet + layer.extra_bytes());
         let by = self.test.counts.value().map_or(1.0, in_layer);
-        let passed =
-            self.test.tcp_bits_per_s.value()?.value * by + Others::rate(self.beside.tcp.as_ref());
-        let short = 1.0 - passed / shaper.rate_bits_per_s.0;
-        (short > self.tolerance()).then_some(short)
+        let tcp = self.test.tcp_bits_per_s.value()?;
+        let passed = tcp.value * by + Others::rate(self.beside.tcp.as_ref());
+        self.short(passed, (tcp.high - tcp.value) * by, shaper.rate_bits_per_s.0)
     }
 
     /// Timers that were watched at the shaper's host.

@@ -96,6 +96,9 @@ pub(super) fn second_shaper(seen: &Seen) -> Answer {
 /// A local shaper that the traffic does not pass, or that does not hold it.
 pub(super) fn ignored(seen: &Seen) -> Answer {
     let (train, set) = (seen.train()?, seen.set_in_frames()?);
+    if seen.given().is_none() && waited_for_rate(&train.rate_waits_per_call) {
+        return None;
+    }
     let came = seen.given().map_or(train.offered_bits_per_s.0, |given| given.low);
     (came > set * (1.0 + seen.tolerance())).then(|| {
         say(

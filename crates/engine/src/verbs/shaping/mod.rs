@@ -16,7 +16,9 @@ use std::time::Instant;
 
 use goodput_model::{Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, ShapingTest};
 use goodput_settings::to_keep;
-use goodput_shaping::{Beside, Configured, Timers, beside, counts, explain, judge, judge_tcp};
+use goodput_shaping::{
+    Beside, Configured, Timers, beside, counts, explain, held_first, judge, judge_tcp,
+};
 
 use crate::control::credentials::Credentials;
 use crate::control::target::Target;
@@ -182,6 +184,10 @@ fn explained(
     let counts =
         read.and_then(|(sender, tcp)| counts(sender, &request.configured, tcp.packet, seen));
     let configured = Configured { counts, ..request.configured };
+    let train = match &sender {
+        Ok(sender) => train.map(|train| held_first(train, sender, &configured)),
+        Err(_) => train,
+    };
     let others = match &sender {
         Ok(sender) => beside(sender, train.as_ref().ok()),
         Err(_) => Beside::default(),
