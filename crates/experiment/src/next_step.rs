@@ -17,14 +17,7 @@ use rand::seq::SliceRandom;
 use crate::analyse::{Settled, analyse};
 use crate::design::{Design, WARM_UP_BLOCK};
 use crate::file_parts::{PartsStanding, parts_standing};
-use crate::looks::Looks;
-
-/// The time left, as estimated by the caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TimeLeft {
-    /// Runs for which there is time; `u32::MAX` if time is not limited.
-    pub runs: u32,
-}
+use crate::in_time::{Open, TimeLeft};
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,24 +115,23 @@ impl Design {
     /// What to do after the runs in `done`. A pure function of its arguments.
     ///
     /// The first block is a warm-up, unless this would leave too little time for the first look. After the warm-up at
-    /// least one block counts.
+    /// least one block counts. If there is too little time for all arms, those that do best in the warm-up go on.
     pub fn next(&self, done: &[Trial], time_left: TimeLeft) -> Step {
         if self.arms < 2 {
             return Step::Stop(StopReason::NothingToCompare);
         }
         let open = match self.open_arms(done) {
-            Ok(open) => self.in_time(open, time_left),
+            Ok(open) => self.in_time(open, done, time_left),
             Err(enough) => return Step::Stop(enough),
         };
-        // One run of each undecided arm, and of the baseline.
-        let blocks_left = time_left.runs as usize / (open.len() + 1);
-        if blocks_left == 0 && !self.is_only_warm(done) {
+        // One run of each arm that goes on, and of the baseline.
+        let fits = open.len() < time_left.runs as usize;
+        if !fits && !self.is_only_warm(done) {
             return Step::Stop(StopReason::OutOfTime);
         }
-        let first = self.looks().first() as usize;
         let block = match done.iter().map(|trial| trial.block).max() {
             Some(last) => last + 1,
-            None if blocks_left > first => WARM_UP_BLOCK,
+            None if self.warms_up(time_left) => WARM_UP_BLOCK,
             None => WARM_UP_BLOCK + 1,
         };
         Step::RunBlock { block, order: self.order(block, open), warm_up: block == WARM_UP_BLOCK }
@@ -178,28 +170,6 @@ impl Design {
         order
     }
 
-    /// Those of the open arms that run next: the most that can reach their next look in the time. If none can, those that
-    /// have the most blocks.
-    fn in_time(&self, mut open: Vec<Open>, time_left: TimeLeft) -> Vec<usize> {
-        let looks = self.looks();
-        open.sort_by_key(|one| Turn::of(one.blocks, looks));
-        let due = |one: &Open| looks.next_after(one.blocks).map_or(1, |look| look - one.blocks);
-        let fit = |count: &usize| {
-            let blocks = open[..*count].iter().map(due).max().unwrap_or(0) as usize;
-            blocks * (count + 1) <= time_left.runs as usize
-        };
-        match (1..=open.len()).rev().find(fit) {
-            Some(count) => open.truncate(count),
-            None => {
-                let most = open.iter().map(|one| one.blocks).max();
-                open.retain(|one| Some(one.blocks) == most);
-            }
-        }
-        let mut arms: Vec<usize> = open.into_iter().map(|one| one.arm).collect();
-        arms.sort_unstable();
-        arms
-    }
-
     /// The arms that must still be run, or why to stop.
     fn open_arms(&self, done: &[Trial]) -> Result<Vec<Open>, StopReason> {
         let run: BTreeSet<u32> =
@@ -229,34 +199,6 @@ impl Design {
                 let blocks = |arm: usize| arms[arm].n as u32;
                 Ok(open.into_iter().map(|arm| Open { arm, blocks: blocks(arm) }).collect())
             }
-        }
-    }
-}
-
-/// An arm that must still be run.
-struct Open {
-    arm: usize,
-    /// Blocks in which it counts.
-    blocks: u32,
-}
-
-/// Which arms are run first if there is too little time for all; of the same turn, those with the lower number.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Turn {
-    /// Its blocks are lost unless it reaches its first look.
-    Begun,
-    /// No block of it counts.
-    New,
-    /// A look has judged it, and left it undecided.
-    Undecided,
-}
-
-impl Turn {
-    fn of(blocks: u32, looks: Looks) -> Self {
-        match blocks {
-            0 => Self::New,
-            blocks if blocks < looks.first() => Self::Begun,
-            _ => Self::Undecided,
         }
     }
 }
@@ -317,7 +259,8 @@ mod tests {
         assert_eq!(done.len(), 2 * 7);
     }
 
-    /// The arms of each block of a comparison of 8 arms that differ much, for which there is time for so many runs.
+    /// The arms of each block of a comparison of 8 arms that differ much, for which there is time for so many runs. The
+    /// later an arm, the better.
     fn in_the_time(mut runs: u32) -> Vec<Vec<usize>> {
         let design = Design { arms: 8, ..Design::default() };
         let (mut done, mut blocks) = (Vec::new(), Vec::new());
@@ -336,48 +279,35 @@ mod tests {
         blocks
     }
 
+    const ALL: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
+
     #[test]
-    fn with_too_little_time_for_all_arms_the_first_ones_are_judged() {
+    fn with_time_enough_all_arms_run_until_their_look() {
         // 9 blocks of 7 arms and the baseline, and the warm-up.
         let all = in_the_time(80);
-        assert!(all.len() == 10 && all.iter().all(|arms| arms.len() == 8), "{all:?}");
-        let few = in_the_time(50);
-        assert_eq!(few.len(), 10);
-        assert!(few.iter().all(|arms| *arms == [0, 1, 2, 3, 4]), "{few:?}");
+        assert!(all.len() == 10 && all.iter().all(|arms| *arms == ALL), "{all:?}");
+        let cold = in_the_time(72);
+        assert!(cold.len() == 9 && cold.iter().all(|arms| *arms == ALL), "{cold:?}");
     }
 
     #[test]
-    fn the_warm_up_is_left_out_before_an_arm_is() {
-        let all = in_the_time(75);
-        assert!(all.len() == 9 && all.iter().all(|arms| arms.len() == 8), "{all:?}");
-        assert_eq!(in_the_time(70)[0], [0, 1, 2, 3, 4, 5, 6]);
+    fn with_too_little_time_the_best_of_the_warm_up_are_judged() {
+        let few = in_the_time(8 + 9 * 4);
+        assert_eq!((few.len(), &few[0]), (10, &ALL.to_vec()));
+        assert!(few[1..].iter().all(|arms| *arms == [0, 5, 6, 7]), "{few:?}");
     }
 
     #[test]
     fn arms_that_had_to_wait_get_what_is_left_of_the_time() {
-        let blocks = in_the_time(58);
-        assert_eq!(blocks.len(), 10);
-        assert!(blocks[..9].iter().all(|arms| *arms == [0, 1, 2, 3, 4, 5]), "{blocks:?}");
-        assert_eq!(blocks[9], [0, 6, 7]);
-    }
-
-    #[test]
-    fn arms_that_have_begun_come_first_and_undecided_ones_last() {
-        let design = Design { arms: 4, ..Design::default() };
-        // Arm 1 was looked at, arm 2 has begun, arm 3 has not.
-        let open = || [(1, 8), (2, 5), (3, 0)].map(|(arm, blocks)| Open { arm, blocks }).into();
-        let in_time = |runs| design.in_time(open(), TimeLeft { runs });
-        assert_eq!(design.looks().first(), 8);
-        assert_eq!(in_time(8 * 4), [1, 2, 3]);
-        assert_eq!(in_time(8 * 4 - 1), [2, 3]);
-        assert_eq!(in_time(8 * 3 - 1), [2]);
-        assert_eq!(in_time(5), [1], "none reaches a look");
+        let blocks = in_the_time(8 + 9 * 6 + 3);
+        assert!(blocks[1..10].iter().all(|arms| *arms == [0, 3, 4, 5, 6, 7]), "{blocks:?}");
+        assert_eq!(blocks[10..], [[0, 1, 2]]);
     }
 
     #[test]
     fn what_can_not_be_judged_at_all_is_still_measured() {
-        let none = in_the_time(16);
-        assert_eq!(none, [[0, 1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 3, 4, 5, 6, 7]]);
+        assert_eq!(in_the_time(16), [ALL, ALL]);
+        assert_eq!(in_the_time(8 + 9 * 2 - 1)[0], ALL, "the first block counts then");
     }
 
     #[test]
