@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use goodput_model::SettingRef;
 use goodput_netlink::NetlinkError;
 
+use crate::privilege::Privilege;
 use crate::scope;
 
 /// What went wrong with a setting. Unless it says otherwise, nothing was changed.
@@ -85,7 +86,7 @@ pub enum SettingError {
         /// The setting.
         setting: SettingRef,
         /// The missing capability and what would give it.
-        needs: &'static str,
+        needs: String,
     },
     /// The kernel rejects the value.
     #[error("{setting}: the kernel refuses to {operation} ({cause})")]
@@ -306,12 +307,12 @@ fn from_errno(
     let setting = setting.clone();
     match errno {
         Some(EPERM | EACCES) => {
-            SettingError::NotPermitted { operation, needs: needs(&setting), setting }
+            SettingError::NotPermitted { operation, needs: needed(&setting).lacking(), setting }
         }
         Some(EROFS) => SettingError::NotPermitted {
             operation,
             setting,
-            needs: "a writable /proc/sys, which a container gets with --privileged",
+            needs: "a writable /proc/sys, which a container gets with --privileged".into(),
         },
         // `netif_device_present` of include/linux/netdevice.h, which net/ethtool and net/core check first.
         Some(ENODEV) if scope::is_there(&setting) => {
@@ -323,11 +324,11 @@ fn from_errno(
     }
 }
 
-/// What a change of a setting requires: network capabilities don't help with files of root.
-fn needs(setting: &SettingRef) -> &'static str {
+/// What a change of a setting requires.
+fn needed(setting: &SettingRef) -> Privilege {
     match ["cpu.", "irq."].iter().any(|area| setting.name.starts_with(area)) {
-        true => "root; run it with sudo",
-        false => "CAP_NET_ADMIN (for a sysctl: root); run it with sudo",
+        true => Privilege::Files,
+        false => Privilege::Network,
     }
 }
 
@@ -365,9 +366,9 @@ mod tests {
     }
 
     #[test]
-    fn the_capability_and_the_remedy_are_named() {
+    fn what_is_missing_is_named() {
         let text = said(libc::EPERM).to_string();
-        assert!(text.contains("CAP_NET_ADMIN") && text.contains("sudo"), "{text}");
+        assert!(text.contains("not permitted to read it; it needs "), "{text}");
     }
 
     #[test]

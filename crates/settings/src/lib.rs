@@ -32,6 +32,7 @@ mod permanent;
 mod place;
 pub mod polled;
 mod private_mount;
+mod privilege;
 mod restore;
 pub mod rules;
 mod saved;

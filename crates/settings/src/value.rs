@@ -53,7 +53,8 @@ where
         Ok(number) if digits && range.contains(&number) => Ok(number),
         _ => {
             let number = counted(setting);
-            let why = format!("it must be a {number} from {} to {}", range.start(), range.end());
+            let why =
+                format!("it must be a whole {number} from {} to {}", range.start(), range.end());
             Err(bad(setting, value, why))
         }
     }
@@ -163,11 +164,14 @@ mod tests {
         };
         let of_time = said("route.rto_min@10.0.0.0/24");
         assert!(
-            of_time.ends_with("it must be a number of milliseconds from 1 to 120000"),
+            of_time.ends_with("it must be a whole number of milliseconds from 1 to 120000"),
             "{of_time}"
         );
         let plain = said("link.txqueuelen@eth0");
-        assert!(plain.ends_with("it must be a number from 1 to 120000"), "{plain}");
+        assert!(plain.ends_with("it must be a whole number from 1 to 120000"), "{plain}");
+        let half = number(&"link.txqueuelen@eth0".parse().unwrap(), "1280.5", &(1..=120_000));
+        let half = half.unwrap_err().to_string();
+        assert!(half.ends_with("it must be a whole number from 1 to 120000"), "{half}");
     }
 
     #[test]

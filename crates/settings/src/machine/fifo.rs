@@ -73,7 +73,7 @@ fn parse(setting: &SettingRef, value: &str, unit: Unit) -> Result<u32, SettingEr
     match unit {
         Unit::Packets => {
             let why =
-                format!("this pfifo counts packets: it must be a number from 1 to {}", u32::MAX);
+                format!("this pfifo counts packets: it must be a whole number from 1 to {}", u32::MAX);
             value::number(setting, value, &(1..=u32::MAX))
                 .map_err(|_| value::bad(setting, value, why))
         }

@@ -16,6 +16,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 
 use super::device;
 use crate::error::{SettingError, from_io, from_netlink};
+use crate::privilege::Privilege;
 
 /// The attribute `name` of the setting's device, without its final line break.
 pub(super) fn read(setting: &SettingRef, name: &str) -> Result<String, SettingError> {
@@ -97,7 +98,7 @@ pub(crate) fn hidden(setting: &SettingRef) -> SettingError {
     SettingError::NotPermitted {
         operation: "find it in /sys, which shows another network namespace".into(),
         setting: setting.clone(),
-        needs: "CAP_NET_ADMIN, and CAP_SYS_ADMIN for a private view of /sys; run it with sudo",
+        needs: Privilege::Sysfs.lacking(),
     }
 }
 

@@ -103,7 +103,7 @@ impl<'a> Kind<'a> {
             Self::Switch(..) => Err(bad("it must be on or off".into())),
             Self::Mtu(_) => match number(value).filter(|mtu| MTU_BYTES.contains(mtu)) {
                 Some(mtu) => Ok(mtu.to_string()),
-                None => Err(bad("it must be a number from 72 to 65535".into())),
+                None => Err(bad("it must be a whole number from 72 to 65535".into())),
             },
             Self::Parameter(oid) => {
                 refuse_read_only(shell, setting, oid)?;
