@@ -339,7 +339,7 @@ impl Runs<'_> {
             }
             let cause = match run {
                 Ok(run) => {
-                    self.log.pace.run(began.elapsed());
+                    self.log.pace.run(arm, began.elapsed());
                     let discarded = warm_up.then_some(WARM_UP);
                     self.log.enter(block, arm, discarded, run, listener);
                     return None;

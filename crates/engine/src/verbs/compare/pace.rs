@@ -1,5 +1,6 @@
 //! How long the runs of a block take, and so how many more fit into the time.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use goodput_experiment::Design;
@@ -45,18 +46,29 @@ pub struct Pace {
     longest: Duration,
     this: Duration,
     runs: u32,
+    /// Time and number of the runs of each arm.
+    arms: BTreeMap<usize, (Duration, u32)>,
 }
 
 impl Pace {
     /// Before the first block, when only the length of the plan is known.
     pub fn new(expected: Duration) -> Self {
-        Self { longest: expected, this: Duration::ZERO, runs: 0 }
+        Self { longest: expected, this: Duration::ZERO, runs: 0, arms: BTreeMap::new() }
     }
 
     /// A run of this block ended and took this time, including the change to its arm.
-    pub fn run(&mut self, took: Duration) {
+    pub fn run(&mut self, arm: usize, took: Duration) {
         self.this += took;
         self.runs += 1;
+        let (time, runs) = self.arms.entry(arm).or_default();
+        *time += took;
+        *runs += 1;
+    }
+
+    /// Mean time of a run of this arm.
+    pub fn mean_of(&self, arm: usize) -> Option<Duration> {
+        let (time, runs) = self.arms.get(&arm)?;
+        time.checked_div(*runs)
     }
 
     /// All runs of this block have completed.
@@ -119,12 +131,13 @@ mod tests {
         let mut pace = Pace::new(seconds(1));
         assert_eq!(pace.runs(seconds(60)), 60);
         // Between the two, a run failed and a pause was made; neither is counted.
-        pace.run(seconds(1));
-        pace.run(seconds(3));
+        pace.run(0, seconds(1));
+        pace.run(1, seconds(3));
         pace.end_block();
         assert_eq!((pace.runs(seconds(60)), pace.time_s(30)), (30, 60.0));
-        pace.run(seconds(1));
+        pace.run(1, seconds(1));
         pace.end_block();
         assert_eq!(pace.runs(seconds(60)), 30, "the longest one counts");
+        assert_eq!((pace.mean_of(1), pace.mean_of(2)), (Some(seconds(2)), None));
     }
 }

@@ -30,6 +30,8 @@ pub struct Compared {
     pub record: Record,
     /// The first run of an arm that is not the baseline, warm-ups included.
     pub challenger: Option<Record>,
+    /// Mean time of a run of the second arm.
+    pub changed_run: Option<Duration>,
     /// What could not be put back afterwards, if anything.
     pub not_put_back: Option<String>,
 }
@@ -305,7 +307,7 @@ impl RunLog {
         let doubts = goodput_experiment::doubts(design, &comparison);
         let no_baseline = self.first.is_none();
         let incomplete = broken.as_ref().map(Aborted::why);
-        let challenger = self.other.clone();
+        let (challenger, changed_run) = (self.other.clone(), self.pace.mean_of(1));
         let first = self.first.or(self.other).ok_or_else(|| match broken {
             Some(broken) => broken.cause,
             None => EngineError::Flow(format!("no run finished: {stopped}")),
@@ -330,7 +332,7 @@ impl RunLog {
         let comparison = Some(comparison);
         let kind = Kind::Compare;
         let record = Record { kind, comparison, transfers, nfs_reads, incomplete, doubts, ..first };
-        Ok(Compared { record, challenger, not_put_back: None })
+        Ok(Compared { record, challenger, changed_run, not_put_back: None })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The comparisons of one search: how long their runs are, how long each may take, and whether another may follow.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use goodput_experiment::starting::warmed_up_in_slow_start;
 use goodput_model::{Length, Plan};
@@ -69,6 +69,8 @@ pub struct Comparisons<'a, C> {
     pub compared_length: Length,
     /// The failure after which nothing more may be compared.
     pub broken: Option<String>,
+    /// Mean time of a run with the change that was compared last.
+    changed_run: Option<Duration>,
     /// Of the next comparison.
     run_length: Length,
     made: u64,
@@ -84,8 +86,17 @@ impl<'a, C: Compare> Comparisons<'a, C> {
         budget: TimeBudget,
         by: C,
     ) -> Self {
-        let (compared_length, broken, made) = (run_length, None, 0);
-        Self { request, interrupt, budget, compared_length, broken, run_length, made, by }
+        Self {
+            request,
+            interrupt,
+            budget,
+            compared_length: run_length,
+            broken: None,
+            changed_run: None,
+            run_length,
+            made: 0,
+            by,
+        }
     }
 
     /// Why nothing more may be compared, if that is so.
@@ -144,12 +155,20 @@ impl<'a, C: Compare> Comparisons<'a, C> {
         let runs = compared.as_ref().ok().filter(|compared| !only_started(compared));
         let runs = runs.and_then(|compared| compared.record.comparison.as_ref());
         self.budget.took(began.elapsed(), runs.map_or(0, |comparison| comparison.trials.len()));
+        self.changed_run = compared.as_ref().ok().and_then(|compared| compared.changed_run);
         match &compared {
             Ok(Compared { not_put_back: Some(why), .. }) => self.broken = Some(why.clone()),
             Err(why @ EngineError::NotPutBack { .. }) => self.broken = Some(why.to_string()),
             _ => {}
         }
         compared
+    }
+
+    /// Keeps the change that was compared last: both arms of the next trial have it.
+    pub fn keep(&mut self) {
+        if let Some(run) = self.changed_run {
+            self.budget.keep(run);
+        }
     }
 
     fn asked(&self, arms: Vec<Arm>, max_time: MaxTime, aim: Aim) -> CompareRequest {

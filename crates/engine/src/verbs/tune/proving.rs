@@ -64,7 +64,7 @@ impl<C: Compare> Tuner<'_, C> {
         if self.search.kept().is_empty() || self.is_shown() {
             return;
         }
-        let is_trial_all = !self.runs.budget.allows_another() && self.only.is_proof();
+        let is_trial_all = !self.runs.budget.allows_proof() && self.only.is_proof();
         if self.runs.ended().is_none() && !is_trial_all {
             self.compare_with_start(listener).await;
         }

@@ -86,7 +86,7 @@ impl<C: Compare> Tuner<'_, C> {
             () if self.is_error_spent => ADDITION_NOT_PROVEN,
             () if !self.search.kept().is_empty() && !self.is_shown() => LAST_TOO_SHORT,
             () if last.is_some_and(|last| is_undecided(last, purpose)) => {
-                if self.runs.budget.allows_another() { LAST_UNDECIDED } else { LAST_CUT_SHORT }
+                if self.runs.budget.allows_proof() { LAST_UNDECIDED } else { LAST_CUT_SHORT }
             }
             () if self.steps.iter().any(is_open) => TOO_FEW_RUNS,
             () if self.steps.is_empty() => "no finding proposes a change that goodput can make",

@@ -21,6 +21,8 @@ pub struct TimeBudget {
     /// Whether a comparison has shown how long a run takes. The first measurement may be slow for the very reason that
     /// a change removes.
     is_known: bool,
+    /// How long a run takes with what is kept, seconds; `None` before anything is. Trials then no longer run the start.
+    kept_run_s: Option<f64>,
     /// Blocks of the shortest comparison that can decide.
     first_look: u32,
 }
@@ -29,7 +31,8 @@ impl TimeBudget {
     /// Starts now. `ways_to_win` is as in the design of each comparison.
     pub fn new(all: Duration, ways_to_win: usize) -> Self {
         let first_look = Design { ways_to_win, ..Design::default() }.looks().first();
-        Self { began: Instant::now(), all, run_s: 0.0, is_known: false, first_look }
+        let (began, run_s, is_known, kept_run_s) = (Instant::now(), 0.0, false, None);
+        Self { began, all, run_s, is_known, kept_run_s, first_look }
     }
 
     /// Longest run with which the usual number of comparisons can still decide, seconds.
@@ -51,6 +54,7 @@ impl TimeBudget {
     /// Makes each run longer by these seconds.
     pub fn lengthen(&mut self, more_s: f64) {
         self.run_s += more_s;
+        self.kept_run_s = self.kept_run_s.map(|run_s| run_s + more_s);
     }
 
     /// A comparison of `runs` runs took this time.
@@ -58,34 +62,47 @@ impl TimeBudget {
         if runs > 0 {
             let mean_s = time.as_secs_f64() / runs as f64;
             self.run_s = if self.is_known { self.run_s.max(mean_s) } else { mean_s };
+            self.kept_run_s = self.kept_run_s.map(|run_s| run_s.max(mean_s));
             self.is_known = true;
         }
     }
 
+    /// A change was kept with which a run takes this time.
+    pub fn keep(&mut self, run: Duration) {
+        self.kept_run_s = Some(run.as_secs_f64());
+        self.is_known = true;
+    }
+
     /// The time for one more change while others wait, unless the last comparison would then have too little.
     pub fn for_a_change(&self, waiting: usize) -> Option<MaxTime> {
-        let (left_s, shortest_s) = (self.left().as_secs_f64(), self.shortest_s());
+        let (left_s, trial_s, proof_s) =
+            (self.left().as_secs_f64(), self.trial_s(), self.proof_s());
         let seconds = Duration::from_secs_f64;
         match self.is_known {
-            true => for_a_change(left_s, shortest_s, waiting).map(|time_s| MaxTime {
+            true => for_a_change(left_s, trial_s, proof_s, waiting).map(|time_s| MaxTime {
                 all: seconds(time_s),
-                to_first_look: seconds(left_s - shortest_s),
+                to_first_look: seconds(left_s - proof_s),
             }),
             false => Some(MaxTime {
-                all: seconds(for_the_first(left_s, shortest_s, waiting)),
+                all: seconds(for_the_first(left_s, proof_s, waiting)),
                 to_first_look: seconds(left_s),
             }),
         }
     }
 
-    /// Whether there is time for another comparison that can decide.
-    pub fn allows_another(&self) -> bool {
-        self.left().as_secs_f64() >= self.shortest_s()
+    /// Whether there is time for another comparison with the start that can decide.
+    pub fn allows_proof(&self) -> bool {
+        self.left().as_secs_f64() >= self.proof_s()
     }
 
-    /// Shortest time in which a comparison can decide, seconds.
-    pub fn shortest_s(&self) -> f64 {
+    /// Shortest time in which a comparison with the start can decide, seconds.
+    pub fn proof_s(&self) -> f64 {
         self.run_s * self.shortest_runs()
+    }
+
+    /// Shortest time in which one more change can be decided on top of what is kept, seconds.
+    pub fn trial_s(&self) -> f64 {
+        self.kept_run_s.unwrap_or(self.run_s) * self.shortest_runs()
     }
 
     /// Runs of this comparison, with the margin.
@@ -106,17 +123,17 @@ impl TimeBudget {
     }
 }
 
-/// The free time, shared equally among this change and those that wait.
-fn for_a_change(left_s: f64, shortest_s: f64, waiting: usize) -> Option<f64> {
-    let free = left_s - shortest_s;
+/// The time beside that of the proof, shared equally among this change and those that wait; at least that of a trial.
+fn for_a_change(left_s: f64, trial_s: f64, proof_s: f64, waiting: usize) -> Option<f64> {
+    let free = left_s - proof_s;
     let share = (1.0 / (1.0 + waiting as f64)).max(LEAST_SHARE_OF_A_CHANGE);
-    (free >= shortest_s).then(|| (free * share).max(shortest_s))
+    (free >= trial_s).then(|| (free * share).max(trial_s))
 }
 
 /// A guess about the runs must not prevent the first change, which takes half of the time at most once its arms were
 /// looked at.
 fn for_the_first(left_s: f64, shortest_s: f64, waiting: usize) -> f64 {
-    for_a_change(left_s, shortest_s, waiting).unwrap_or(left_s / 2.0)
+    for_a_change(left_s, shortest_s, shortest_s, waiting).unwrap_or(left_s / 2.0)
 }
 
 #[cfg(test)]
@@ -135,9 +152,25 @@ mod tests {
         assert_eq!(budget.run_s, 2.0, "what was measured takes the place of the guess");
         budget.took(Duration::from_secs(112), 14);
         assert!(budget.for_a_change(2).is_none(), "two comparisons take longer than there is time");
-        assert!(budget.allows_another());
+        assert!(budget.allows_proof());
         budget.took(Duration::from_secs(280), 14);
-        assert!(!budget.allows_another());
+        assert!(!budget.allows_proof());
+    }
+
+    #[test]
+    fn trials_no_longer_run_the_start_once_something_is_kept() {
+        let mut budget = TimeBudget::new(Duration::from_secs(200), 1);
+        // Runs of the start take 11 s, and those with the change 1 s.
+        budget.took(Duration::from_secs(84), 14);
+        assert!(budget.for_a_change(0).is_none(), "two comparisons with the start take 210 s");
+        budget.keep(Duration::from_secs(1));
+        assert_eq!((budget.trial_s(), budget.proof_s()), (17.5, 105.0));
+        let next = budget.for_a_change(0).expect("one of the start and one without it take 123 s");
+        assert!((94..=95).contains(&next.all.as_secs()), "{next:?}");
+        budget.took(Duration::from_secs(28), 14);
+        assert_eq!((budget.trial_s(), budget.proof_s()), (35.0, 105.0));
+        budget.lengthen(1.0);
+        assert_eq!((budget.trial_s(), budget.proof_s()), (52.5, 122.5));
     }
 
     #[test]
@@ -162,10 +195,11 @@ mod tests {
 
     #[test]
     fn the_last_comparison_always_has_its_time() {
-        assert_eq!(for_a_change(170.0, 20.0, 9), Some(50.0));
-        assert_eq!(for_a_change(170.0, 20.0, 1), Some(75.0), "half, beside one that waits");
-        assert_eq!(for_a_change(170.0, 20.0, 0), Some(150.0), "nobody else needs it");
-        assert_eq!(for_a_change(50.0, 20.0, 9), Some(20.0), "no less than it takes to speak");
-        assert_eq!(for_a_change(39.0, 20.0, 0), None);
+        let share = |left_s, waiting| for_a_change(left_s, 20.0, 20.0, waiting);
+        assert_eq!(share(170.0, 9), Some(50.0));
+        assert_eq!(share(170.0, 1), Some(75.0), "half, beside one that waits");
+        assert_eq!(share(170.0, 0), Some(150.0), "nobody else needs it");
+        assert_eq!(share(50.0, 9), Some(20.0), "no less than it takes to speak");
+        assert_eq!(share(39.0, 0), None);
     }
 }

@@ -42,12 +42,7 @@ impl<C: Compare> Tuner<'_, C> {
             let Some(time) = self.runs.budget.for_a_change(self.search.waiting()) else {
                 self.search.give_back(candidate);
                 let listed = self.steps.len();
-                let (least, left) =
-                    (self.runs.budget.shortest_s(), self.runs.budget.left().as_secs_f64());
-                self.leave_untried(&format!(
-                    "too little time: {left:.0} s were left; a change takes at least {least:.0} s, and the last \
-                     comparison as long again"
-                ));
+                self.leave_untried(&self.too_little_time());
                 return Some(match self.steps.len() > listed {
                     true => TOO_LITTLE_TIME.into(),
                     false => TOO_LITTLE_TIME_AGAIN.into(),
@@ -66,6 +61,17 @@ impl<C: Compare> Tuner<'_, C> {
             }
         }
         self.runs.ended()
+    }
+
+    /// Why a change is not tried.
+    fn too_little_time(&self) -> String {
+        let budget = &self.runs.budget;
+        format!(
+            "too little time: {:.0} s were left; a change takes at least {:.0} s, and the last comparison {:.0} s",
+            budget.left().as_secs_f64(),
+            budget.trial_s(),
+            budget.proof_s()
+        )
     }
 
     fn may_be_kept(&self, change: &Change, start: &Record) -> Result<(), EngineError> {
@@ -139,6 +145,7 @@ impl<C: Compare> Tuner<'_, C> {
             false => self.kept_by_starts.clear(),
         }
         self.search.keep(change);
+        self.runs.keep();
         if let Some(better) = better {
             self.search.consider(&first(self.runs.request.purpose, &better.findings));
         }

@@ -26,6 +26,8 @@ use crate::verbs::compare::{Arm, CompareRequest, Compared};
 enum Shows {
     /// The change so judged, with this goodput, Mbit/s; a run with it proposes these changes.
     Runs(Judgement, f64, Vec<Change>),
+    /// The change is better, and a run with it takes a minute.
+    Slow,
     /// Fewer blocks than can show something.
     TooFew,
     /// It can't be made.
@@ -33,7 +35,7 @@ enum Shows {
 }
 
 use Judgement::{Better, NoDifference};
-use Shows::{Refused, Runs, TooFew};
+use Shows::{Refused, Runs, Slow, TooFew};
 
 /// Shows one thing after the other, and notes what was asked: `before -> after`.
 struct Played {
@@ -52,6 +54,10 @@ impl Compare for &mut Played {
         self.asked.push(format!("{before} -> {after}"));
         match self.shows.pop_front().expect("no more comparisons") {
             Runs(judgement, mbit, changes) => Ok(compared(request, judgement, 8, mbit, changes)),
+            Slow => Ok(Compared {
+                changed_run: Some(Duration::from_secs(60)),
+                ..compared(request, Better, 8, 20.0, Vec::new())
+            }),
             TooFew => Ok(compared(request, Judgement::Inconclusive, 2, 1.0, Vec::new())),
             Refused => Err(EngineError::Forbidden("no".into())),
         }
@@ -94,7 +100,7 @@ fn compared(
     let comparison = Some(Comparison::new(arms[0].settings(), results));
     let record = Record { comparison, ..measured(mbit) };
     let challenger = Some(Record { findings: vec![finding(changes)], ..measured(mbit) });
-    Compared { record, challenger, not_put_back: None }
+    Compared { record, challenger, changed_run: None, not_put_back: None }
 }
 
 /// A record with this goodput, Mbit/s, on a path that carries 100.
@@ -376,6 +382,17 @@ fn what_saves_cpu_time_is_tried_after_what_the_findings_propose() {
 fn the_trial_of_an_only_change_counts_if_its_proof_can_not_judge() {
     let came = search(&[sndbuf()], &[Runs(Better, 20.0, vec![]), TooFew]);
     assert_eq!(came.proven, ["socket.sndbuf"]);
+}
+
+#[test]
+fn what_takes_longer_with_the_kept_change_is_not_begun() {
+    let kept = Finding { changes: vec![chunk()], ..finding(vec![]) };
+    let mut search = Search::default();
+    search.consider(&[finding(vec![sndbuf()])]);
+    search.consider_later(&[kept]);
+    let came = play(request(), search, measured(10.0), &[Slow, Runs(Better, 20.0, vec![])]);
+    assert_eq!(came.outcomes, [TuningOutcome::Kept, TuningOutcome::Planned]);
+    assert!(came.stopped.starts_with("too little time was left"), "{}", came.stopped);
 }
 
 #[test]
