@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use goodput_model::SettingRef;
 
 use crate::journal::{Contents, Entry, JournalFile, open_one};
+use crate::leftover;
 use crate::life;
 use crate::lookup::machine;
 use crate::place::Place;
-use crate::leftover;
 use crate::restore::{self, Outcome, RestoreReport, Restored};
 use crate::settle::{self, UndoRequest};
 

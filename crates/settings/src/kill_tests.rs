@@ -211,7 +211,8 @@ fn when_patience_is_spent_the_journal_is_held() {
     let scene = Scene::new();
     let path = leave_dead_journal(&scene, &Place::here().unwrap());
     let _guard = JournalFile::take_over(&path).unwrap().unwrap();
-    let report = crate::held::settle(&path, UndoRequest::default(), &mut { Patience::NONE }).unwrap();
+    let report =
+        crate::held::settle(&path, UndoRequest::default(), &mut { Patience::NONE }).unwrap();
     assert_eq!(report.entries[0].outcome, Outcome::Held);
     assert!(!report.is_clean() && report.is_held() && !report.is_in_use());
     let said = report.to_string();
@@ -228,7 +229,9 @@ fn a_long_wait_is_reported_with_what_is_waited_for() {
     let waiting = std::thread::spawn({
         let state = scene.state_dir();
         let notify = |awaited: &crate::Awaited| NOTICES.lock().unwrap().push(awaited.to_string());
-        move || undo_as_asked(&state, UndoRequest::default(), Patience::for_a_guard(notify)).unwrap()
+        move || {
+            undo_as_asked(&state, UndoRequest::default(), Patience::for_a_guard(notify)).unwrap()
+        }
     });
     crate::testing::wait_for("the word", || !NOTICES.lock().unwrap().is_empty());
     assert!(settle(guard_of_it, UndoRequest::default()).is_clean());
@@ -271,6 +274,11 @@ fn leave_journal(scene: &Scene, place: &Place) {
 
 /// Leaves the note of a run at `place` that is about to make its first change.
 fn note(scene: &Scene, place: &Place, original: &str, to: &str) {
+    drop(begun(scene, place, original, to));
+}
+
+/// The journal of such a run, which this process holds.
+fn begun(scene: &Scene, place: &Place, original: &str, to: &str) -> JournalFile {
     let change = Line::Intent {
         setting: scene.setting(),
         original: original.into(),
@@ -282,6 +290,22 @@ fn note(scene: &Scene, place: &Place, original: &str, to: &str) {
     };
     let mut journal = journal::begin(&scene.state_dir(), place, Asker::User).unwrap();
     journal.append(&change, Durable::Yes).unwrap();
+    journal
+}
+
+#[test]
+fn what_a_live_run_changes_in_another_namespace_is_no_fault_of_this_one() {
+    let scene = Scene::new();
+    let elsewhere = Place { netns: 1, netns_cookie: Some(u64::MAX), ..Place::here().unwrap() };
+    for (place, is_clean_here) in [(elsewhere, true), (Place::here().unwrap(), false)] {
+        let journal = begun(&scene, &place, "a", "b");
+        let report = undo(&scene.state_dir()).unwrap().swap_remove(0);
+        let pid = std::process::id();
+        assert!(report.to_string().contains(&format!("process {pid}")), "{report}");
+        assert_eq!(report.to_string().contains("in another network namespace"), is_clean_here);
+        assert_eq!((report.is_clean(), report.is_clean_here()), (false, is_clean_here), "{report}");
+        journal.close().unwrap();
+    }
 }
 
 #[test]

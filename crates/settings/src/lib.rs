@@ -38,8 +38,8 @@ pub mod rules;
 mod saved;
 mod scope;
 mod setting;
-mod settle;
 pub mod settings;
+mod settle;
 mod side_effects;
 mod standing;
 pub mod steering;
@@ -85,8 +85,8 @@ pub use saved::{
     SaveError, SavedFile, check_savable, check_would_save, contents as saved_text, is_of_mount,
     keeping, of_mount, remove_saved, save, saved, would_save,
 };
-pub use settle::UndoRequest;
 pub use setting::{Assignment, Backend, Machine, Scope, Setting, Unit};
+pub use settle::UndoRequest;
 pub use standing::{Standing, standing};
 pub use turn::Turn;
 pub use undo::{settle_before, undo, undo_as_asked};

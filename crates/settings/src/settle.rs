@@ -44,15 +44,14 @@ fn is_over(contents: &Contents) -> bool {
 
 /// What is known of a damaged journal, and what a person can do.
 fn shown(journal: &Path, contents: &Contents, damage: String) -> RestoreReport {
-    RestoreReport { entries: untouched(contents), ..RestoreReport::unusable(journal.into(), damage) }
+    RestoreReport {
+        entries: untouched(contents),
+        ..RestoreReport::unusable(journal.into(), damage)
+    }
 }
 
 /// Puts back what can be read, and keeps the journal under another name.
-fn use_damaged(
-    journal: &mut JournalFile,
-    contents: &Contents,
-    forget: Forget,
-) -> RestoreReport {
+fn use_damaged(journal: &mut JournalFile, contents: &Contents, forget: Forget) -> RestoreReport {
     let mut report = match &contents.owner {
         Some(_) => settle_contents(journal, contents, forget),
         // It is unknown where the settings belong.
@@ -191,7 +190,8 @@ mod tests {
         let scene = Scene::new();
         let path = scene.journal_of_killed(&["b"]);
         let whole = fs::read_to_string(&path).unwrap();
-        for damaged in [whole.replacen("begin", "?", 1), String::new(), "\n".into(), whole[..60].into()]
+        for damaged in
+            [whole.replacen("begin", "?", 1), String::new(), "\n".into(), whole[..60].into()]
         {
             fs::write(&path, &damaged).unwrap();
             scene.set("c");

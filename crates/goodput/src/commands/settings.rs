@@ -253,11 +253,8 @@ fn undo_all(state_dir: &Path, request: UndoRequest) -> Result<Exit> {
 
 /// Restores what dead runs left changed, and reports it; if there is nothing, returns the message for this.
 fn undo(state_dir: &Path, request: UndoRequest) -> Result<(Exit, Option<&'static str>)> {
-    let reports = goodput_settings::undo_as_asked(
-        state_dir,
-        request,
-        Patience::for_a_guard(report_awaited),
-    )?;
+    let reports =
+        goodput_settings::undo_as_asked(state_dir, request, Patience::for_a_guard(report_awaited))?;
     let mut left = goodput_settings::leftovers(state_dir);
     left.retain(|leftover| reports.iter().all(|report| report.journal != leftover.journal));
     let nothing = match (reports.is_empty(), left.is_empty()) {

@@ -84,9 +84,7 @@ fn keepable(hosts: Hosts) -> Keepable {
         let kept = to_keep(&change.setting, point).filter(|_| is_within_reach(&hosts, end));
         let Some(kept) = kept else { return Err(nobody_keeps()) };
         let rehearsed = match hosts.at(end) {
-            Some(address) => {
-                remote_settings::rehearse(address, &hosts.access, (&kept, &change.to))
-            }
+            Some(address) => remote_settings::rehearse(address, &hosts.access, (&kept, &change.to)),
             None => saved::rehearse(&kept, &change.to),
         };
         rehearsed.map_err(|why| EngineError::Incomplete {

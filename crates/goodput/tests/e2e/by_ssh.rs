@@ -93,6 +93,19 @@ impl Host {
         wait_for("the change", || self.parameter() == OURS);
         compare
     }
+
+    /// Kills a comparison and its dead-man such that neither puts the parameter back. Returns the journal.
+    fn left_changed(&self, server: &Server) -> std::path::PathBuf {
+        let mut compare = self.comparing(server);
+        let run = compare.id();
+        Command::new("kill").args(["-STOP", &run.to_string()]).status().unwrap();
+        kill(dead_man(self).expect("a dead-man"));
+        kill(run);
+        compare.wait().unwrap();
+        let mut journals = walk(self.home.path(), ".remote.jsonl");
+        assert_eq!(journals.len(), 1, "{journals:?}");
+        journals.remove(0)
+    }
 }
 
 impl Drop for Host {
@@ -391,7 +404,7 @@ fn tuning_leaves_the_far_host_as_it_was() {
 #[test]
 fn a_host_that_is_tuned_is_held_before_the_first_change() {
     let Some(host) = Host::start() else { return };
-    let server = Server::start(&host.home, &[]);
+    let server = Server::start(&host.home, &["--max-duration", "1000"]);
     let before = host.sh("ip -o link show v0");
     let tune = ["tune", &server.address, "--far", "ssh://b", "--no-store", "-t", "1000"];
     let mut command = host.goodput(&[&tune[..], &["--max-time", "1000"]].concat());
@@ -415,14 +428,7 @@ fn a_damaged_journal_is_shown_and_nothing_is_changed() {
     let Some(host) = Host::start() else { return };
     let server = Server::start(&host.home, &[]);
     let before = host.parameter();
-    let mut compare = host.comparing(&server);
-    let run = compare.id();
-    Command::new("kill").args(["-STOP", &run.to_string()]).status().unwrap();
-    kill(dead_man(&host).expect("a dead-man"));
-    kill(run);
-    compare.wait().unwrap();
-    let journals = walk(host.home.path(), ".remote.jsonl");
-    let [journal] = &journals[..] else { panic!("{journals:?}") };
+    let journal = &host.left_changed(&server);
     let whole = std::fs::read_to_string(journal).unwrap();
     let damaged = whole.replacen("\"line\":\"intent\"", "\"line\":\"inte", 1);
     std::fs::write(journal, &damaged).unwrap();
@@ -432,6 +438,8 @@ fn a_damaged_journal_is_shown_and_nothing_is_changed() {
     assert!(stderr(&set).contains(journal.to_str().unwrap()), "{}", stderr(&set));
     let undo = host.run(&["settings", "undo"]);
     assert!(stdout(&undo).contains("is not valid"), "{}", stdout(&undo));
+    assert!(stdout(&undo).contains("nothing was changed"), "{}", stdout(&undo));
+    assert_eq!(undo.status.code(), Some(2));
     assert_eq!(host.parameter(), left);
     assert_eq!(std::fs::read_to_string(journal).unwrap(), damaged);
     std::fs::write(journal, whole).unwrap();
@@ -439,6 +447,29 @@ fn a_damaged_journal_is_shown_and_nothing_is_changed() {
     let set = host.run(&["settings", "set", "link.txqueuelen@v0=1000", "--on", "ssh://root@b"]);
     assert!(stderr(&set).contains("left by an interrupted run"), "{}", stderr(&set));
     assert_eq!(host.parameter(), before);
+}
+
+#[test]
+fn whole_lines_of_a_damaged_journal_are_put_back_if_asked() {
+    let Some(host) = Host::start() else { return };
+    let server = Server::start(&host.home, &[]);
+    let before = host.parameter();
+    let journal = host.left_changed(&server);
+    let damaged = std::fs::read_to_string(&journal).unwrap() + "\0\0\0";
+    std::fs::write(&journal, &damaged).unwrap();
+    let shown = host.run(&["settings", "undo"]);
+    assert_eq!(shown.status.code(), Some(2));
+    for words in ["before the run it was", "settings undo --damaged"] {
+        assert!(stdout(&shown).contains(words), "{words}: {}", stdout(&shown));
+    }
+    assert_eq!(std::fs::read_to_string(&journal).unwrap(), damaged);
+    let undo = host.run(&["settings", "undo", "--damaged"]);
+    assert!(undo.status.success(), "{}{}", stdout(&undo), stderr(&undo));
+    assert_eq!(host.parameter(), before);
+    let aside = journal.with_extension("jsonl.damaged");
+    assert!(stdout(&undo).contains(aside.to_str().unwrap()), "{}", stdout(&undo));
+    assert!(std::fs::read_to_string(&aside).unwrap().starts_with(&damaged));
+    assert!(stdout(&host.run(&["settings", "undo"])).contains("nothing to undo"));
 }
 
 fn walk(folder: &std::path::Path, suffix: &str) -> Vec<std::path::PathBuf> {

@@ -133,6 +133,27 @@ fn who_is_to_outlive_the_terminal_does() {
 }
 
 #[test]
+fn a_damaged_journal_is_shown_until_a_person_sets_it_aside() {
+    let home = Home::new();
+    let folder = home.path().join("of-journals");
+    std::fs::DirBuilder::new().mode(0o700).create(&folder).unwrap();
+    let journal = folder.join("1-1.journal.jsonl");
+    std::fs::write(&journal, "\0\0\0").unwrap();
+    let state = ["--state-dir", folder.to_str().unwrap()];
+    let run = |words: &[&str]| home.run(&[&state[..], words].concat());
+    let shown = run(&["settings", "undo"]);
+    assert_eq!(shown.status.code(), Some(2));
+    for words in ["its first line is not valid; nothing was changed", "undo --damaged"] {
+        assert!(stdout(&shown).contains(words), "{words}: {}", stdout(&shown));
+    }
+    assert_eq!(std::fs::read(&journal).unwrap(), [0; 3]);
+    let aside = run(&["settings", "undo", "--damaged"]);
+    assert!(stdout(&aside).contains("set aside as"), "{}{}", stdout(&aside), stderr(&aside));
+    assert!(aside.status.success() && !journal.exists());
+    assert!(stdout(&run(&["settings", "undo"])).contains("nothing to undo"));
+}
+
+#[test]
 fn an_interrupted_run_of_nothing_leaves_nothing_to_undo() {
     let home = Home::new();
     let text = stdout(&home.run(&["settings", "undo"]));

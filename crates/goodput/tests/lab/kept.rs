@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use goodput_lab::{Lab, Scenario, Server};
+use goodput_testing::Sshd;
 use libtest_mimic::Failed;
 use serde_json::Value;
 
@@ -34,6 +35,18 @@ pub fn all() -> Vec<Test> {
             Scenario::parse("small-buffer", SMALL_BUFFER),
             Needs::of,
             is_full_disk_seen,
+        ),
+        disturbed::judged_on(
+            "kept::by_ssh_it_is_kept_by_the_host_that_was_tuned",
+            Scenario::parse("small-buffer", SMALL_BUFFER),
+            Needs::of,
+            is_kept_by_ssh,
+        ),
+        disturbed::judged_on(
+            "kept::by_ssh_a_full_disk_is_seen_before_anything_is_tried",
+            Scenario::parse("small-buffer", SMALL_BUFFER),
+            Needs::of,
+            is_full_disk_seen_by_ssh,
         ),
     ]
 }
@@ -120,7 +133,12 @@ fn is_full_disk_seen(scenario: &Scenario) -> Result<Judgement, Failed> {
     check(output.status.success(), String::from_utf8_lossy(&output.stderr))?;
     let said = |name: &str| fs::read_to_string(directory.path().join(name));
     check(said("left")?.trim() == "/etc/full", said("left")?)?;
-    let record: Value = serde_json::from_str(&said("tuned")?)?;
+    left_out(&said("tuned")?)
+}
+
+/// Whether the record says that the change of [`SMALL_BUFFER`] could not be kept, and was not tried.
+fn left_out(record: &str) -> Result<Judgement, Failed> {
+    let record: Value = serde_json::from_str(record)?;
     let tuning = &record["tuning"];
     check(tuning["proven"].as_array().is_some_and(Vec::is_empty), tuning)?;
     let steps = tuning["steps"].as_array().ok_or("a list of steps")?;
@@ -130,6 +148,64 @@ fn is_full_disk_seen(scenario: &Scenario) -> Result<Judgement, Failed> {
     };
     let why = step["comparison"].to_string();
     check(why.contains("--keep leaves it out") && why.contains("No space left on device"), &why)?;
+    Ok(Judgement::Right)
+}
+
+/// `goodput tune --keep` of the near host, which is changed by SSH: by a login there that begins with `prepare`, a part of
+/// a shell's line. What is printed; `None` if this machine can't host it.
+fn tuned_by_ssh(lab: &Lab, server: &Server, prepare: &str) -> Result<Option<Output>, Failed> {
+    let forced = format!("exec unshare --mount /bin/sh -c '{prepare} && exec /bin/sh'");
+    let directory = tempfile::tempdir()?;
+    let Some(sshd) = lab.near().within(|| Sshd::start(&forced))? else { return Ok(None) };
+    let mut command = lab.near().command(exe())?;
+    command.args(["tune", server.target(), "--near", "ssh://b", "--keep", "--json"]);
+    command.args(["--no-store", "-t", "0.5", "--max-time", "60"]);
+    command.env("GOODPUT_SSH_CONFIG", sshd.config());
+    command.env("GOODPUT_STATE_DIR", directory.path()).env("XDG_CONFIG_HOME", directory.path());
+    let output = command.output()?;
+    check(journals(directory.path()) == 0, "a journal is left")?;
+    Ok(Some(output))
+}
+
+fn is_full_disk_seen_by_ssh(scenario: &Scenario) -> Result<Judgement, Failed> {
+    let lab = Lab::up(scenario)?;
+    let server = Server::start(&lab, scenario, exe())?;
+    let full =
+        "mount -t tmpfs -o size=16k none /etc && { cat /dev/zero >/etc/full 2>/dev/null; :; }";
+    let before = lab.near().sysctl("net.ipv4.tcp_wmem")?;
+    let output = tuned_by_ssh(&lab, &server, full)?;
+    server.stop()?;
+    let Some(output) = output else { return Ok(Judgement::Right) };
+    check(lab.near().sysctl("net.ipv4.tcp_wmem")? == before, "it is not changed")?;
+    left_out(&String::from_utf8_lossy(&output.stdout))
+}
+
+fn is_kept_by_ssh(scenario: &Scenario) -> Result<Judgement, Failed> {
+    let lab = Lab::up(scenario)?;
+    let server = Server::start(&lab, scenario, exe())?;
+    let root = tempfile::tempdir()?;
+    ["etc", "run"].iter().try_for_each(|name| fs::create_dir(root.path().join(name)))?;
+    fs::create_dir_all(root.path().join("run/systemd/system"))?;
+    let at = root.path().display();
+    let prepare = format!("cd {at} && mount --bind etc /etc && mount --bind run /run && cd /");
+    let output = tuned_by_ssh(&lab, &server, &prepare)?;
+    server.stop()?;
+    let Some(output) = output else { return Ok(Judgement::Right) };
+    let record: Value = serde_json::from_slice(&output.stdout)?;
+    let tuning = &record["tuning"];
+    let proven = tuning["proven"].as_array().ok_or("a list of what is proven")?;
+    let name = "sysctl.net.ipv4.tcp_wmem";
+    let ours = proven.iter().find(|change| change["setting"]["name"] == name);
+    let text = fs::read_to_string(root.path().join(&FILE[1..])).unwrap_or_default();
+    let Some(to) = ours.and_then(|change| change["to"].as_str()) else {
+        check(!proven.is_empty() || text.is_empty(), text)?;
+        return Ok(Judgement::Open(tuning.to_string()));
+    };
+    let kept_in = tuning["kept_in"].as_array().ok_or("a list of files")?;
+    check(kept_in.iter().any(|file| *file == format!("ssh://b: {FILE}")), tuning)?;
+    check(text.contains(&format!("net.ipv4.tcp_wmem = {to}")), text)?;
+    let now = lab.near().sysctl("net.ipv4.tcp_wmem")?;
+    check(now.split_whitespace().eq(to.split_whitespace()), now)?;
     Ok(Judgement::Right)
 }
 

@@ -93,7 +93,8 @@ mod tests {
     use serde_json::json;
 
     fn line() -> Vec<u8> {
-        seal(&json!({"line": "intent", "original": "a \u{e4}", "around": {"x": [1, null]}})).unwrap()
+        seal(&json!({"line": "intent", "original": "a \u{e4}", "around": {"x": [1, null]}}))
+            .unwrap()
     }
 
     #[test]
