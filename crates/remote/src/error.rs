@@ -215,7 +215,7 @@ pub enum RemoteError {
         left: String,
     },
     /// It is unknown what a dead run left changed at a host, and perhaps at this host.
-    #[error("nothing was changed, because a journal of an interrupted run can't be read: {left}")]
+    #[error("goodput changes nothing beside an unreadable journal of an interrupted run: {left}")]
     Damaged {
         /// The journal, and what is wrong with it.
         left: String,

@@ -63,11 +63,7 @@ impl Hosts {
     ///
     /// # Errors
     /// As for [`RemoteChanges::begin`].
-    pub fn begin(
-        &self,
-        state_dir: &Path,
-        address: &Address,
-    ) -> Result<RemoteChanges, RemoteError> {
+    pub fn begin(&self, state_dir: &Path, address: &Address) -> Result<RemoteChanges, RemoteError> {
         let held = self.held.iter().find(|(held, _)| held == address);
         let process = held.map(|(_, process)| *process);
         RemoteChanges::begin_held(state_dir, address, &self.access, process)

@@ -393,7 +393,8 @@ fn elsewhere(
     Ok(others)
 }
 
-const EDITED: &str = "someone has edited goodput's lines in it";
+const EDITED: &str =
+    "someone has edited goodput's lines in it. Move them away, or edit it yourself";
 
 /// Removes the lines of ours that nobody has edited. Returns all of our lines with the outcome for each.
 pub(crate) fn remove(

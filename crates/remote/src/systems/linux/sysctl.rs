@@ -28,7 +28,14 @@ pub(super) const LISTED: [&str; 8] = [
 impl Row for Parameter {
     fn read(&self, at: &mut At<'_>) -> Result<String, RemoteError> {
         let command = show(at.setting)?;
-        let printed = at.shell.output(&command)?;
+        let printed = at.shell.output(&command).map_err(|error| match error {
+            // What sysctl(8) of procps and of busybox print.
+            RemoteError::Failed { said, .. } if said.contains("No such file or directory") => {
+                let listed = format!("`goodput settings list --on {}`", at.shell.host());
+                at.refused(&format!("its kernel has no such parameter; {listed} shows many"))
+            }
+            other => other,
+        })?;
         match printed.trim_end_matches('\n') {
             line if line.contains('\n') => Err(at.misread(&command, line, "one line")),
             line => Ok(one_space(line)),
@@ -127,6 +134,16 @@ mod tests {
         assert!(few.contains("3 numbers"), "{few}");
         let write = Parameter.write(&mut at, "1 2 3").unwrap();
         assert_eq!(write[0].typed(), "sysctl -q -w 'net/ipv4/tcp_rmem=1 2 3'");
+    }
+
+    #[test]
+    fn an_unknown_parameter_is_named_without_the_words_of_a_program() {
+        let said = "sysctl: cannot stat /proc/sys/net/ipv4/nosuch: No such file or directory";
+        let mut shell = Scripted::default().fails("sysctl -n net/ipv4/nosuch", 1, said);
+        let setting = "sysctl.net.ipv4.nosuch".parse().unwrap();
+        let refused = Parameter.read(&mut At { shell: &mut shell, setting: &setting }).unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.contains("no such parameter") && !refused.contains("stat"), "{refused}");
     }
 
     #[test]
