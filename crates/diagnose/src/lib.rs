@@ -57,6 +57,7 @@ mod standing_rate;
 #[cfg(test)]
 mod testing;
 pub mod thresholds;
+mod token_bucket;
 mod udev_rule;
 mod unselective;
 mod vanishing;

@@ -2,13 +2,14 @@
 
 use goodput_model::{Confidence, LossModel, Missing};
 
-use crate::account::{HeldShare, held};
+use crate::account::{Part, held};
 use crate::elimination::is_local;
 use crate::fitted_limit::{FittedLimit, MIN_VERY_STRONG_DIFFERENCE};
 use crate::loss::{loss, start_apart};
 use crate::lost_elsewhere::lost_elsewhere;
 use crate::parts;
 use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE};
+use crate::token_bucket::TokenBucket;
 use crate::view::{Bursts, LossStep, Losses, View};
 
 /// Packets lost for each additional packet sent, from which a limit and not chance drops them, and the
@@ -95,11 +96,15 @@ impl Policing {
     pub fn of(view: &View) -> Result<Option<Self>, Missing> {
         if view.sender.retransmitted_segments_in_all()? < MIN_OVERSHOOT_PACKETS
             || lost_elsewhere(view)?
-            || dropping(view)?.is_nothing()
-            || queue_shows(view)?
-            || queue_explains(view)
             || is_local(view)?
         {
+            return Ok(None);
+        }
+        // A queue may stand before a bucket, of a link that is faster; it holds the flows, but the bucket drops.
+        let has_bucket = TokenBucket::of(view).is_some();
+        let held = held(view, if has_bucket { parts::DROPPING_LIMIT } else { dropping(view)? })?;
+        let is_queue = !has_bucket && (queue_shows(view)? || queue_explains(view));
+        if held.is_nothing() || is_queue {
             return Ok(None);
         }
         let marks = Marks::of(view)?;
@@ -153,6 +158,8 @@ pub struct Marks {
     pub ended: bool,
     /// Bursts between time-outs in which the same amount passed.
     pub metered: Option<Bursts>,
+    /// A token bucket that explains the losses clearly better than a full queue and chance.
+    pub bucket: Option<TokenBucket>,
     /// A limit that explains the losses clearly better than chance, if nothing waited before it was lost.
     pub fitted: Option<FittedLimit>,
 }
@@ -213,6 +220,7 @@ impl Marks {
             overshot,
             ended: since.lost == 0.0,
             metered: metered(view),
+            bucket: TokenBucket::of(view),
             fitted: FittedLimit::of(view).filter(|limit| !limit.is_queue()),
             startup,
             losses,
@@ -223,6 +231,7 @@ impl Marks {
     fn confidence(&self) -> Option<Confidence> {
         let marks = [self.overshot, self.regular];
         match marks.into_iter().filter(|mark| *mark).count() {
+            _ if self.bucket.is_some() => Some(Confidence::Likely),
             // What is lost once and never again may be the end of a queue that has drained since.
             _ if self.ended => self.overshot.then_some(Confidence::Possible),
             _ if self.elastic || self.overshot_by_far || self.severe => Some(Confidence::Likely),
@@ -288,10 +297,10 @@ fn same_level(view: &View, until_s: f64) -> Result<bool, Missing> {
     Ok(ended.is_none_or(|segments| middle >= MIN_SAME_LEVEL_CWND_RATIO * segments))
 }
 
-/// Time that a limit which drops packets can have held. One that backs off at losses waits for nothing else
+/// Parts of the account that a limit which drops packets can have held. One that backs off at losses waits for nothing else
 /// there: if a queue holds it, or the path gives all it can, that is no policer's doing.
-fn dropping(view: &View) -> Result<HeldShare, Missing> {
-    held(view, if view.backs_off_at_loss()? { parts::LOSSES } else { parts::PATH })
+fn dropping(view: &View) -> Result<&'static [Part], Missing> {
+    Ok(if view.backs_off_at_loss()? { parts::LOSSES } else { parts::PATH })
 }
 
 /// Whether the losses are best explained by what waited in a queue. A policer lets nothing wait.

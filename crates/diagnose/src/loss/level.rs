@@ -5,8 +5,8 @@ use goodput_model::LossModel;
 use super::fit::{EXCESSES, Fit, INTERVAL_NATS, step_nats, sums};
 use super::series::LossStep;
 
-/// Levels that are tried, by how many of the steps with a loss are below.
-const SHARES: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
+/// How many levels are tried, of those of the steps with a loss.
+const LEVELS: usize = 10;
 /// Share of the steps, by what passed, that show the rate of a queue that is never empty.
 const FULL_SHARE: f64 = 0.2;
 /// A chance below and one above the level, the level, and how much the number varies.
@@ -65,12 +65,10 @@ struct Found {
 impl Found {
     fn of(flows: &[&[LossStep]], level: fn(&LossStep) -> f64) -> Option<Self> {
         let steps: Vec<&LossStep> = flows.iter().copied().flatten().collect();
-        let mut at_losses: Vec<f64> =
-            steps.iter().filter(|step| step.lost > 0.0).map(|step| level(step)).collect();
+        let lossy = || steps.iter().filter(|step| step.lost > 0.0);
+        let mut at_losses: Vec<f64> = lossy().map(|step| level(step)).collect();
         at_losses.sort_by(f64::total_cmp);
-        let place = |share: f64| at_losses.get((share * at_losses.len() as f64) as usize).copied();
-        let mut levels: Vec<f64> = SHARES.into_iter().filter_map(place).collect();
-        levels.dedup();
+        let levels = distinct_quantiles(lossy().map(|step| level(step)), LEVELS);
         let tried: Vec<(f64, f64)> =
             levels.into_iter().filter_map(|at| Some((at, from(&steps, level, at)?))).collect();
         let nats = tried.iter().map(|(_, nats)| *nats).reduce(f64::max)?;
@@ -86,6 +84,16 @@ impl Found {
     fn fit(&self, model: LossModel) -> Option<Fit> {
         Fit::new(model, FREE_PARAMETERS, self.nats, self.steps).sound()
     }
+}
+
+/// This many quantiles of values at equal distances, the least first; each only once.
+pub fn distinct_quantiles(values: impl Iterator<Item = f64>, count: usize) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    let quantile = |number: usize| values.get(number * values.len() / count).copied();
+    let mut quantiles: Vec<f64> = (0..count).filter_map(quantile).collect();
+    quantiles.dedup();
+    quantiles
 }
 
 /// Log-likelihood if more is lost from this level on; `None` if no more is.

@@ -7,7 +7,6 @@
 //! Each explanation is a generative model of how many segments each step loses. They are compared by penalised
 //! likelihood, so the number of samples decides how much can be concluded. `path-loss` is sure only if no limit explains them as well.
 
-mod bucket;
 mod chance;
 mod choose;
 mod cuts;
@@ -19,6 +18,8 @@ mod regular;
 mod series;
 #[cfg(test)]
 mod simulated;
+mod tokens;
+mod totals;
 
 use goodput_model::{Loss, LossCandidate, LossModel, Missing};
 
@@ -29,6 +30,7 @@ use fit::Fit;
 use order::Order;
 use outage::{Parted, criterion_of_moments};
 use series::{Flow, LossStep};
+use totals::{Total, totals};
 
 /// What the flows lost over the whole run, and what explains it.
 ///
@@ -42,7 +44,8 @@ fn made(view: &View) -> Result<Loss, Missing> {
     view.needs_tcp()?;
     let flows = series::flows(view)?;
     let late_s = view.sides().map(|side| side.late_s()).into_iter().fold(0.0, f64::max);
-    Ok(fitted(&flows, late_s))
+    let steps = totals(&series::points(view)?, view.sender.min_rtt_s()?);
+    Ok(fitted(&flows, &steps, late_s))
 }
 
 /// Whether times in which nothing arrived, by their begins and ends in seconds, are clearly better explained by a path that
@@ -78,17 +81,15 @@ pub fn start_apart(view: &View, sent: f64, lost: f64) -> Result<f64, Missing> {
     Ok(chance::start_apart(&lasting, sent, lost))
 }
 
-/// What explains the steps of flows; a queue is longer than `late_s`, seconds.
-fn fitted(flows: &[Flow], late_s: f64) -> Loss {
+/// What explains the steps of flows, and of all flows together; a queue is longer than `late_s`, seconds.
+fn fitted(flows: &[Flow], steps: &[Total], late_s: f64) -> Loss {
     let order = Order::of(flows);
-    let lasting: Vec<&[LossStep]> = flows.iter().map(Flow::after_first_loss).collect();
-    let fits = match order.is_all() {
-        true => Vec::new(),
-        false => candidates(&lasting, cuts::limit_ahead(flows)),
-    };
-    let explanation = match order.is_all() {
-        true => Ok(LossModel::Reordering),
-        false => explanation(&lasting, &fits, late_s),
+    let (explanation, fits) = match order.is_all() {
+        true => (Ok(LossModel::Reordering), Vec::new()),
+        false => match tokens::stands_out(steps) {
+            Some(fits) => (Ok(LossModel::Bucket), fits),
+            None => of_flows(flows, late_s),
+        },
     };
     let sum = |read: fn(&Flow) -> f64| flows.iter().map(read).sum::<f64>().max(0.0) as u64;
     Loss {
@@ -102,8 +103,15 @@ fn fitted(flows: &[Flow], late_s: f64) -> Loss {
     }
 }
 
+/// What explains the steps of each flow after slow start, and all that could be tried.
+fn of_flows(flows: &[Flow], late_s: f64) -> (Result<LossModel, Missing>, Vec<Fit>) {
+    let lasting: Vec<&[LossStep]> = flows.iter().map(Flow::after_first_loss).collect();
+    let fits = candidates(&lasting, cuts::limit_ahead(flows));
+    (explanation(&lasting, &fits, late_s), fits)
+}
+
 /// Every explanation of what was lost that could be tried, the best first. A limit explains the sizes at which windows were
-/// cut by `limit_ahead` better than chance; tokens that have been saved up let a window grow to any size.
+/// cut by `limit_ahead` better than chance.
 fn candidates(flows: &[&[LossStep]], limit_ahead: f64) -> Vec<Fit> {
     let random = chance::random(flows);
     // It is chance that is more regular. If it explains no more than chance, it says nothing of a limit.
@@ -117,13 +125,11 @@ fn candidates(flows: &[&[LossStep]], limit_ahead: f64) -> Vec<Fit> {
         of_flight.min_by(|a, b| a.criterion.total_cmp(&b.criterion)),
         level::shared_flight(flows),
         level::queue(flows),
-        bucket::bucket(flows),
     ];
     let mut fits: Vec<Fit> = models.into_iter().flatten().collect();
     for fit in &mut fits {
         fit.criterion += match fit.model {
             LossModel::Random | LossModel::Runs => limit_ahead,
-            LossModel::Bucket => limit_ahead.min(0.0),
             _ => 0.0,
         };
     }

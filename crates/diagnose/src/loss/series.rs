@@ -99,12 +99,11 @@ pub struct Point {
     pub late: f64,
 }
 
-/// Every flow of the sender.
+/// The points of every flow of the sender, in the order of the flows and of time.
 ///
 /// # Errors
 /// If the sender's samples don't say what is needed.
-pub fn flows(view: &View) -> Result<Vec<Flow>, Missing> {
-    let base_s = view.sender.min_rtt_s()?;
+pub fn points(view: &View) -> Result<Vec<Vec<Point>>, Missing> {
     let kept = kept_at_loss(view);
     let mut points: HashMap<u16, Vec<Point>> = HashMap::new();
     for sample in view.sender.end()?.samples.iter().filter(|s| s.at_s.is_finite()) {
@@ -118,8 +117,17 @@ pub fn flows(view: &View) -> Result<Vec<Flow>, Missing> {
     points.sort_by_key(|(flow, _)| *flow);
     match points.is_empty() {
         true => Err(Missing::because("no flow was sampled")),
-        false => Ok(points.iter().map(|(_, points)| flow(points, base_s, kept)).collect()),
+        false => Ok(points.into_iter().map(|(_, points)| points).collect()),
     }
+}
+
+/// Every flow of the sender.
+///
+/// # Errors
+/// Those of [`points`].
+pub fn flows(view: &View) -> Result<Vec<Flow>, Missing> {
+    let (base_s, kept) = (view.sender.min_rtt_s()?, kept_at_loss(view));
+    Ok(points(view)?.iter().map(|points| flow(points, base_s, kept)).collect())
 }
 
 /// Congestion window that the last cut found; 0 before the first.
@@ -232,7 +240,7 @@ fn step(points: &[Point], start: usize, end: usize, lost: &[f64], base_s: f64) -
 
 /// Segments that never arrived, until each point. What is gone at a time and comes back later was not lost: what stays
 /// is the least from there to the end.
-fn lost(points: &[Point]) -> Vec<f64> {
+pub fn lost(points: &[Point]) -> Vec<f64> {
     let mut least = f64::INFINITY;
     let from_the_end = points.iter().rev().map(|point| {
         least = least.min(point.gone());

@@ -15,7 +15,9 @@
 //! at once, and the window has met the same level again and again since. Losses come in clusters at
 //! a constant rate, or more evenly than chance allows. The flow goes from time-out to time-out, and
 //! the same amount passes in each burst between them. Or a limit of what is in flight explains the
-//! losses clearly better than chance.
+//! losses clearly better than chance. A deep bucket shows itself by more than losses: what it had
+//! saved up passed faster, then only its rate did, and all that was beyond it was lost. A faster
+//! link before it may have a queue.
 //!
 //! # What to try
 //! At the hosts: a congestion control that paces (BBR). At the policer: a bucket of the rate × the
@@ -77,8 +79,9 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
     let summary = summary(stands.as_ref().map(|plateau| plateau.rate), marks);
     let share = side.retransmitted_share()?;
     let lost = format!("{} of the bytes were sent again (tcp_info bytes_retrans)", percent(share));
+    let queue = if marks.bucket.is_some() { "round trips" } else { "no queue: round trips" };
     let flat = format!(
-        "no queue: round trips took {} under load, {} at best (tcp_info rtt, min_rtt)",
+        "{queue} took {} under load, {} at best (tcp_info rtt, min_rtt)",
         time(side.rtt_s()?),
         time(side.min_rtt_s()?)
     );
@@ -100,7 +103,9 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
         );
         draft = draft.saw(place, "congestion_window_ratio", high / low, text);
     }
-    if let Some(limit) = &marks.fitted {
+    if let Some(bucket) = &marks.bucket {
+        draft = draft.saw(place, "chance_behind", bucket.chance_behind, bucket.text());
+    } else if let Some(limit) = &marks.fitted {
         draft = draft.saw(place, "chance_behind", limit.chance_behind, limit.text());
     }
     if let Some(bursts) = &marks.metered {
@@ -139,6 +144,9 @@ fn draft(view: &View, marks: &Marks, confidence: Confidence) -> Result<Draft, Mi
 
 /// What it is, at the constant rate that passes if there is one, with the bucket as far as bursts showed it.
 fn summary(constant_rate: Option<f64>, marks: &Marks) -> String {
+    if let Some(found) = &marks.bucket {
+        return format!("a policer on the path, at {}", rate(found.rate.1));
+    }
     let bucket =
         marks.metered.as_ref().map(|bursts| format!("about {} at once", bytes(bursts.bytes)));
     match (constant_rate.filter(|_| marks.elastic || marks.clustered), bucket) {

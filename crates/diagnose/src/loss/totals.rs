@@ -1,0 +1,57 @@
+//! What all flows of the sender did together between two samples.
+
+use super::series::Point;
+
+/// One step of all flows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Total {
+    /// Length.
+    pub seconds: f64,
+    /// Segments that arrived.
+    pub passed: f64,
+    /// Segments that were found not to have arrived.
+    pub lost: f64,
+    /// By how much the middle flow's round trip exceeded the shortest of all: the longer one of begin and end.
+    pub queue_s: f64,
+    /// The shorter one.
+    pub least_queue_s: f64,
+}
+
+impl Total {
+    /// Segments that came to where they were lost.
+    pub fn arrived(&self) -> f64 {
+        self.passed + self.lost
+    }
+}
+
+/// Steps from the flows' points, without samples that lack a flow; `base_s` is the round trip without a queue.
+pub fn totals(flows: &[Vec<Point>], base_s: f64) -> Vec<Total> {
+    let Some(first) = flows.first() else { return Vec::new() };
+    let lost: Vec<Vec<f64>> = flows.iter().map(|points| super::series::lost(points)).collect();
+    let at = |at_s: f64| -> Option<[f64; 4]> {
+        let mut places = Vec::new();
+        for points in flows {
+            places.push(points.iter().position(|point| point.at_s == at_s)?);
+        }
+        let each = || flows.iter().zip(&lost).zip(&places);
+        let passed = each().map(|((points, _), at)| points[*at].delivered - points[*at].needless);
+        let mut queues: Vec<f64> =
+            each().map(|((points, _), at)| points[*at].rtt_s - base_s).collect();
+        queues.sort_by(f64::total_cmp);
+        let lost = each().map(|((_, lost), at)| lost[*at]);
+        Some([at_s, passed.sum(), lost.sum(), queues[queues.len() / 2]])
+    };
+    let moments: Vec<[f64; 4]> = first.iter().filter_map(|point| at(point.at_s)).collect();
+    let step = |pair: &[[f64; 4]]| {
+        let ([from_s, passed, lost, queue_s], next) = (pair[0], pair[1]);
+        let seconds = next[0] - from_s;
+        (seconds > 0.0).then(|| Total {
+            seconds,
+            passed: (next[1] - passed).max(0.0),
+            lost: (next[2] - lost).max(0.0),
+            queue_s: queue_s.max(next[3]),
+            least_queue_s: queue_s.min(next[3]),
+        })
+    };
+    moments.windows(2).filter_map(step).collect()
+}
