@@ -168,11 +168,21 @@ fn limited(frame: &mut Frame, area: Rect, limits: &Limits, times: Times) {
     let legend: Line = match (&shares[..], &limits.unknown) {
         ([], Some(why)) => Line::from(format!("limited by: unknown, {why}")).dim(),
         ([], None) => Line::from("limited by: after the first second").dim(),
-        (shares, _) => std::iter::once(Span::from("limited so far by "))
-            .chain(shares.iter().take(MAX_SHOWN_SHARES).map(share))
-            .collect(),
+        (shares, _) => legend(shares, area.width),
     };
     frame.render_widget(Paragraph::new(vec![legend, band]), area);
+}
+
+/// The largest shares, as many as have room; one at least.
+fn legend(shares: &[(Limiter, Place, f64)], width: u16) -> Line<'static> {
+    let mut legend = Line::from("limited so far by ");
+    for (number, one) in shares.iter().take(MAX_SHOWN_SHARES).map(share).enumerate() {
+        if number > 0 && legend.width() + Span::raw(one.content.trim_end()).width() > width.into() {
+            break;
+        }
+        legend.push_span(one);
+    }
+    legend
 }
 
 fn share((limiter, place, share): &(Limiter, Place, f64)) -> Span<'static> {
@@ -325,6 +335,15 @@ mod tests {
         state.progress = Some((Progress::default(), WholeTime::begin(at_most)));
         let shown = drawn(&state, Controls::default(), (100, 40));
         assert!(shown.contains(" of max 3:00 in all"), "{shown}");
+    }
+
+    #[test]
+    fn the_legend_has_whole_shares() {
+        let shares = [(Limiter::Host, Place::Far, 0.6), (Limiter::Host, Place::Near, 0.25)];
+        let shown = |width| legend(&shares, width).to_string().trim_end().to_owned();
+        let both = "limited so far by host (far) 60 %  host (near) 25 %";
+        assert_eq!([shown(80), shown(51)], [both, both]);
+        assert_eq!([shown(50), shown(9)], ["limited so far by host (far) 60 %"; 2]);
     }
 
     #[test]
