@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::entry::Entry;
 use crate::error::StoreError;
-use crate::kept::Kept;
+use crate::kept::{Added, Kept};
 use crate::wanted::{Names, Wanted};
 use crate::watched::{Series, Tested, ToldChange, Watched};
 
@@ -19,9 +19,9 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// Stores a record, of a watch's test if it is `watched`; on return it is on disk. Returns its number.
     fn add(&self, kept: &Kept, watched: Option<&Watched>) -> Result<i64, StoreError>;
 
-    /// Stores a record unless there is one with this key, however many try at once; on return it is on disk. Returns the
-    /// number of the one that is there.
-    fn add_once(&self, kept: &Kept, key: &str) -> Result<i64, StoreError>;
+    /// Stores a record unless there is one with this key, however many try at once; on return it is on disk. Says which one
+    /// is there.
+    fn add_once(&self, kept: &Kept, key: &str) -> Result<Added, StoreError>;
 
     /// The number of the record with this key.
     fn with_key(&self, key: &str) -> Result<Option<i64>, StoreError>;

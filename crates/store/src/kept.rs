@@ -35,3 +35,12 @@ impl<'a> Kept<'a> {
 fn text(value: Value) -> String {
     value.as_str().map(str::to_owned).unwrap_or_default()
 }
+
+/// A record that was added unless it was there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Added {
+    /// Its number.
+    pub id: i64,
+    /// Whether it was not there.
+    pub is_new: bool,
+}

@@ -24,6 +24,7 @@ mod watched;
 pub use compat::read_record;
 pub use entry::{Entry, Newest, Traffic};
 pub use error::{RecordError, StoreError};
+pub use kept::Added;
 pub use lock_holder::LockHolder;
 pub use path::default_path;
 pub use place::Place;

@@ -8,7 +8,7 @@ use crate::compat::read_record;
 use crate::database::Database;
 use crate::entry::{Entry, Newest};
 use crate::error::{RecordError, StoreError};
-use crate::kept::Kept;
+use crate::kept::{Added, Kept};
 use crate::place::Place;
 use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
@@ -71,9 +71,9 @@ impl Store {
     }
 
     /// Stores `record` unless the history has one with this key, which tells it apart from all others; on return it is on
-    /// disk. Several may add it at once, and whoever does not know whether it was stored may try again. Returns the number of
-    /// the one that the history has, which may be another version of the same.
-    pub fn add_once(&self, record: &Record, key: &str) -> Result<i64, StoreError> {
+    /// disk. Several may add it at once, and whoever does not know whether it was stored may try again. Says which one the
+    /// history has: it may be another version of the same.
+    pub fn add_once(&self, record: &Record, key: &str) -> Result<Added, StoreError> {
         self.db.add_once(&Kept::of(record)?, key)
     }
 

@@ -9,6 +9,7 @@ use std::thread;
 
 use common::record;
 use databases::{History, in_each};
+use goodput_store::Added;
 
 const WRITERS: usize = 8;
 
@@ -19,8 +20,12 @@ fn a_record_that_is_added_again_is_the_one_that_is_there() {
         let first = store.add_once(&record("nas", 1e6), "t-1").unwrap();
         drop(store);
         let store = history.open();
-        assert_eq!(store.add_once(&record("nas", 2e6), "t-1").unwrap(), first);
+        let again = store.add_once(&record("nas", 2e6), "t-1").unwrap();
+        assert_eq!(again, Added { id: first.id, is_new: false });
+        let first = first.id;
         let second = store.add_once(&record("nas", 1e6), "t-2").unwrap();
+        assert!(second.is_new);
+        let second = second.id;
         let third = store.add(&record("nas", 1e6)).unwrap();
         assert_eq!(BTreeSet::from([first, second, third]).len(), 3);
         assert_eq!(store.list(10).unwrap().len(), 3);
@@ -44,11 +49,13 @@ fn threads_that_add_the_same_at_once_add_one() {
             start.wait();
             store.add_once(&record("nas", 1e6), "t-1").unwrap()
         };
-        let ids: BTreeSet<i64> = thread::scope(|scope| {
+        let added: Vec<Added> = thread::scope(|scope| {
             let writers: Vec<_> = (0..WRITERS).map(|_| scope.spawn(add)).collect();
             writers.into_iter().map(|writer| writer.join().unwrap()).collect()
         });
+        let ids: BTreeSet<i64> = added.iter().map(|added| added.id).collect();
         assert_eq!(ids.len(), 1);
+        assert_eq!(added.iter().filter(|added| added.is_new).count(), 1);
         assert_eq!(history.open().list(10).unwrap().len(), 1);
     });
 }
@@ -59,7 +66,8 @@ fn a_record_that_was_deleted_can_be_added_again() {
         let store = history.open();
         let first = store.add_once(&record("nas", 1e6), "t-1").unwrap();
         assert_eq!(store.delete_before("9999").unwrap(), 1);
-        assert!(store.add_once(&record("nas", 1e6), "t-1").unwrap() > first);
+        let second = store.add_once(&record("nas", 1e6), "t-1").unwrap();
+        assert!(second.id > first.id && second.is_new);
         assert_eq!(store.list(10).unwrap().len(), 1);
     });
 }
@@ -78,8 +86,8 @@ fn a_history_of_an_older_schema_gets_keys_and_keeps_its_records() {
         let before = history.open().add(&record("nas", 1e6)).unwrap();
         history.sql(older(history));
         let store = history.open();
-        let id = store.add_once(&record("nas", 2e6), "t-1").unwrap();
-        assert_eq!(store.add_once(&record("nas", 2e6), "t-1").unwrap(), id);
+        let id = store.add_once(&record("nas", 2e6), "t-1").unwrap().id;
+        assert_eq!(store.add_once(&record("nas", 2e6), "t-1").unwrap().id, id);
         assert_eq!(store.get(before).unwrap(), record("nas", 1e6));
         assert_eq!(store.list(10).unwrap().len(), 2);
     });

@@ -64,9 +64,9 @@ fn a_choice_that_no_result_can_fit_is_refused() {
     for (options, words) in [
         ("--limit nonsense", "no rule \"nonsense\""),
         ("--limit path-los", "did you mean \"path-loss\"?"),
-        ("--since 2026-02 --until 2026-01", "exchange"),
-        ("--since 2026-01-01 --until 2026-01-01", "exchange"),
-        ("--since 1d --until 7d", "exchange"),
+        ("--since 2026-02 --until 2026-01", "a later time than --since"),
+        ("--since 2026-01-01 --until 2026-01-01", "a later time than --since"),
+        ("--since 1d --until 7d", "a later time than --since"),
         ("--since yesterday", "2026-11-24"),
         ("--until 2026-13-40", "2026-11-24"),
         ("--kind nonsense", "find-rate"),

@@ -16,7 +16,7 @@ mod watched;
 use crate::database::Database;
 use crate::entry::Entry;
 use crate::error::StoreError;
-use crate::kept::Kept;
+use crate::kept::{Added, Kept};
 use crate::wanted::{Names, Wanted};
 use crate::watched::{Series, Tested, ToldChange, Watched};
 use link::Link;
@@ -56,7 +56,7 @@ impl Database for Postgres {
         })?)
     }
 
-    fn add_once(&self, kept: &Kept, key: &str) -> Result<i64, StoreError> {
+    fn add_once(&self, kept: &Kept, key: &str) -> Result<Added, StoreError> {
         let add = async |client: &mut _| records::insert_once(client, kept, key).await;
         Ok(self.0.run("write to", PATIENCE, add)?)
     }

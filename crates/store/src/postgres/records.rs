@@ -7,7 +7,7 @@ use tokio_postgres::{Client, GenericClient, Row};
 use super::error::{Failure, Why};
 use super::values::{Values, indexed, plain};
 use crate::entry::{Entry, Traffic};
-use crate::kept::Kept;
+use crate::kept::{Added, Kept};
 
 /// Adds a record. Returns its number.
 pub(super) async fn insert(step: &impl GenericClient, kept: &Kept<'_>) -> Result<i64, Failure> {
@@ -36,14 +36,14 @@ pub(super) async fn insert(step: &impl GenericClient, kept: &Kept<'_>) -> Result
     Ok(row.try_get(0)?)
 }
 
-/// Adds a record unless there is one with this key. Returns the number of the one that is there.
+/// Adds a record unless there is one with this key.
 pub(super) async fn insert_once(
     client: &mut Client,
     kept: &Kept<'_>,
     key: &str,
-) -> Result<i64, Failure> {
+) -> Result<Added, Failure> {
     if let Some(id) = with_key(client, key).await? {
-        return Ok(id);
+        return Ok(Added { id, is_new: false });
     }
     let step = client.transaction().await?;
     let id = insert(&step, kept).await?;
@@ -53,10 +53,10 @@ pub(super) async fn insert_once(
         0 => step.rollback().await?,
         _ => {
             step.commit().await?;
-            return Ok(id);
+            return Ok(Added { id, is_new: true });
         }
     }
-    let theirs = with_key(client, key).await?;
+    let theirs = with_key(client, key).await?.map(|id| Added { id, is_new: false });
     theirs
         .ok_or_else(|| Why::Other("the same record was added and deleted meanwhile".into()).into())
 }

@@ -36,8 +36,7 @@ impl Query {
             condition.replace("{}", &format!("${}", at + 1))
         };
         let watched = wanted.watched.then(|| OF_A_WATCH.to_owned());
-        let conditions: Vec<_> =
-            values.iter().enumerate().map(numbered).chain(watched).collect();
+        let conditions: Vec<_> = values.iter().enumerate().map(numbered).chain(watched).collect();
         let conditions = match &conditions[..] {
             [] => String::new(),
             some => format!("WHERE {}", some.join(" AND ")),

@@ -18,7 +18,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
 use crate::database::Database;
 use crate::entry::Entry;
 use crate::error::StoreError;
-use crate::kept::Kept;
+use crate::kept::{Added, Kept};
 use crate::wanted::{Names, Wanted};
 use crate::watched::{Series, Tested, ToldChange, Watched};
 use file::{identity, make_directory, make_file, real_path, trust_directory};
@@ -131,7 +131,7 @@ impl Database for Sqlite {
         Ok(id)
     }
 
-    fn add_once(&self, kept: &Kept, key: &str) -> Result<i64, StoreError> {
+    fn add_once(&self, kept: &Kept, key: &str) -> Result<Added, StoreError> {
         records::insert_once(&self.db, kept, key).map_err(|source| self.failed("write to", source))
     }
 

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 
 use super::search::{DELETE_ALL, DELETE_SPENT};
 use crate::entry::{Entry, Traffic};
-use crate::kept::Kept;
+use crate::kept::{Added, Kept};
 
 /// Adds a record, within a step of the caller. Returns its number.
 pub(super) fn insert(step: &Connection, kept: &Kept) -> rusqlite::Result<i64> {
@@ -31,17 +31,17 @@ pub(super) fn insert(step: &Connection, kept: &Kept) -> rusqlite::Result<i64> {
     Ok(id)
 }
 
-/// Adds a record unless there is one with this key. Returns the number of the one that is there.
-pub(super) fn insert_once(db: &Connection, kept: &Kept, key: &str) -> rusqlite::Result<i64> {
+/// Adds a record unless there is one with this key.
+pub(super) fn insert_once(db: &Connection, kept: &Kept, key: &str) -> rusqlite::Result<Added> {
     // It reads first: another writer in between would be an error, not a wait.
     let step = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
     if let Some(id) = with_key(&step, key)? {
-        return Ok(id);
+        return Ok(Added { id, is_new: false });
     }
     let id = insert(&step, kept)?;
     step.execute("INSERT INTO keyed (key, record) VALUES (?1, ?2)", params![key, id])?;
     step.commit()?;
-    Ok(id)
+    Ok(Added { id, is_new: true })
 }
 
 /// The number of the record with this key.

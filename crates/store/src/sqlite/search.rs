@@ -133,8 +133,7 @@ mod tests {
                 &[
                     "SCAN listed USING COVERING INDEX records_listed",
                     "SEARCH described USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN",
-                    "CORRELATED SCALAR SUBQUERY 1",
-                    "SEARCH watched USING INTEGER PRIMARY KEY (rowid=?)",
+                    "SEARCH watched EXISTS USING INTEGER PRIMARY KEY (rowid=?)",
                 ],
             ),
         ];

@@ -95,7 +95,7 @@ pub(super) fn keep(history: &Store, task: &str, record: &Record) -> Result<i64> 
     if let Some(id) = history.with_key(task)? {
         return Ok(id);
     }
-    known(history, record)?.map_or_else(|| Ok(history.add_once(record, task)?), Ok)
+    known(history, record)?.map_or_else(|| Ok(history.add_once(record, task)?.id), Ok)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use goodput_model::{Record, plain_char};
-use goodput_store::{RecordError, Store, read_record};
+use goodput_store::{Added, RecordError, Store, read_record};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -24,7 +24,7 @@ pub fn run(store: &Store, files: &[PathBuf]) -> Result<Exit> {
     let mut new = 0;
     for record in &records {
         let (started, target) = (&record.started, plain(&record.target));
-        let (id, is_new) = keep(store, record)?;
+        let Added { id, is_new } = keep(store, record)?;
         new += usize::from(is_new);
         let already = if is_new { "" } else { " already" };
         screen::line(format_args!("{id} is {target} of {started}{already}"))?;
@@ -112,14 +112,14 @@ fn plain_json(json: &str) -> String {
     clean
 }
 
-/// Keeps a record unless the history has it. Returns its number, and whether it is new.
-fn keep(store: &Store, record: &Record) -> Result<(i64, bool)> {
+/// Keeps a record unless the history has it.
+fn keep(store: &Store, record: &Record) -> Result<Added> {
     if let Some(id) = known(store, record)? {
-        return Ok((id, false));
+        return Ok(Added { id, is_new: false });
     }
     // Another import may have the same record at this moment: the first one keeps it, and both get its number.
     let key = format!("content-{}", hex(&Sha256::digest(record.to_json()?)));
-    Ok((store.add_once(record, &key)?, true))
+    Ok(store.add_once(record, &key)?)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -211,13 +211,15 @@ mod tests {
         let import = || {
             let store = Store::open(&place).unwrap();
             all.wait();
-            keep(&store, &record).unwrap().0
+            keep(&store, &record).unwrap()
         };
-        let ids: BTreeSet<i64> = thread::scope(|scope| {
+        let added: Vec<Added> = thread::scope(|scope| {
             let imports: Vec<_> = (0..4).map(|_| scope.spawn(import)).collect();
             imports.into_iter().map(|import| import.join().unwrap()).collect()
         });
+        let ids: BTreeSet<i64> = added.iter().map(|added| added.id).collect();
         assert_eq!(ids.len(), 1);
+        assert_eq!(added.iter().filter(|added| added.is_new).count(), 1, "{added:?}");
         assert_eq!(Store::open(&place).unwrap().list(10).unwrap().len(), 1);
     }
 }

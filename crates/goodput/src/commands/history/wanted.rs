@@ -16,7 +16,7 @@ pub fn checked(store: &Store, args: &WantedArgs, last: u32) -> Result<Wanted> {
         (wanted.ends_before_it_begins(), &wanted.from, &wanted.until)
     {
         bail!(
-            "no result began since {from} and before {until}: exchange the times of --since and --until"
+            "no result began since {from} and before {until}: give --until a later time than --since"
         );
     }
     if let Some(limit) = &wanted.limited_by {
