@@ -291,6 +291,16 @@ mod tests {
     }
 
     #[test]
+    fn who_asks_again_and_again_is_always_answered() {
+        beside(3 * MAX_CONNECTIONS, async |_, address| {
+            for time in 0..3 * MAX_CONNECTIONS {
+                let answer = heard(connection(1, address, WHOLE).await).await;
+                assert!(answer.ends_with("told"), "{time}: {answer}");
+            }
+        });
+    }
+
+    #[test]
     fn who_is_being_answered_keeps_the_place() {
         beside(0, async |told, address| {
             let asking = connection(1, address, WHOLE).await;
