@@ -46,8 +46,18 @@ impl Budget {
     /// The share of one test, if `targets` targets are tested once in every `every_s` seconds. A random beginning lets
     /// one more round fall into a day.
     pub fn share(&self, every_s: f64, targets: usize) -> Bytes {
-        let tests = (DAY_S / every_s).max(1.0).ceil() + 1.0;
-        Bytes((self.limit as f64 / tests / targets.max(1) as f64) as u64)
+        Bytes((self.limit as f64 / shares(every_s, targets)) as u64)
+    }
+
+    /// The smallest budget with a round number of bytes of which this is the share of one test.
+    pub fn smallest(share: Bytes, every_s: f64, targets: usize) -> Bytes {
+        // A byte more than the share: a quotient may be rounded down.
+        round_up((share.0.saturating_add(1) as f64 * shares(every_s, targets)).ceil() as u64)
+    }
+
+    /// Bytes that may be spent in any 24 hours.
+    pub fn limit(&self) -> Bytes {
+        Bytes(self.limit)
     }
 
     /// Seconds after which nothing is left, if `targets` targets are tested once in every `every_s` seconds and a test costs
@@ -100,6 +110,21 @@ impl Budget {
     }
 }
 
+/// Tests that share a day.
+fn shares(every_s: f64, targets: usize) -> f64 {
+    let tests = (DAY_S / every_s).max(1.0).ceil() + 1.0;
+    tests * targets.max(1) as f64
+}
+
+/// The next number with at most two digits that are not zero: a person can type it.
+pub fn round_up(bytes: u64) -> Bytes {
+    let mut unit = 1_u64;
+    while bytes / unit >= 100 {
+        unit *= 10;
+    }
+    Bytes(bytes.div_ceil(unit).saturating_mul(unit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,6 +153,20 @@ mod tests {
         assert_eq!(budget.lasts_s(4.0, 1, Bytes(3_000_000_000)), Some(0.0));
         assert_eq!(budget.lasts_s(900.0, 10, budget.share(900.0, 10)), None);
         assert_eq!(budget.lasts_s(900.0, 0, Bytes(0)), None);
+    }
+
+    #[test]
+    fn the_smallest_budget_has_the_share_and_can_be_typed() {
+        for (share, every_s, targets) in [(1_111_112, 900.0, 1), (2_222_223, 7.0, 3), (1, 1e7, 1)] {
+            let smallest = Budget::smallest(Bytes(share), every_s, targets);
+            assert_eq!(round_up(smallest.0), smallest);
+            let of = |bytes| Budget::new(bytes).share(every_s, targets);
+            assert!(of(smallest) >= Bytes(share), "{smallest}");
+            assert!(of(Bytes(smallest.0 / 10 * 8)) < Bytes(share.max(2)), "{smallest}");
+        }
+        assert_eq!(Budget::smallest(Bytes(1_111_112), 900.0, 1), Bytes(110_000_000));
+        assert_eq!([99, 100, 101, 1999].map(round_up), [99, 100, 110, 2000].map(Bytes));
+        assert!(round_up(u64::MAX) >= Bytes(u64::MAX));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! evening of those who do live by it would. So from then on two charts see each test, and only what both call a change is
 //! one.
 
-use crate::one_clock::{Change, MAX_WINDOW, OneClock, Point};
+use crate::one_clock::{Change, MAX_WINDOW, Mark, OneClock, Point};
 
 const SECONDS_OF_A_DAY: f64 = 86_400.0;
 /// How far this clock has to move beside UTC, days: half a minute, because tests don't begin at whole seconds.
@@ -25,15 +25,15 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// The chart after these tests, oldest first. Those that are marked are the first ones after the changes found by then,
-    /// which are not found again. More than the last [`MAX_TESTS`](crate::MAX_TESTS) add nothing.
-    pub fn restored(tests: &[(Point, bool)]) -> Self {
+    /// The chart after these tests, oldest first, with the changes that were found to begin with them by then, which are not
+    /// found again. More than the last [`MAX_TESTS`](crate::MAX_TESTS) add nothing.
+    pub fn restored(tests: &[(Point, Mark)]) -> Self {
         let mut chart = Self { by_local: OneClock::restored(tests), ..Self::default() };
         let (mut moved, mut steady) = (false, Vec::with_capacity(tests.len()));
-        for (point, begins_change) in tests {
+        for (point, mark) in tests {
             let by_steady = chart.by_first_clock(point);
             moved |= is_apart(point, &by_steady);
-            steady.push((by_steady, *begins_change));
+            steady.push((by_steady, *mark));
         }
         chart.by_steady = moved.then(|| OneClock::restored(&steady));
         chart
@@ -60,19 +60,23 @@ impl Chart {
         Point { day_share: (utc_share + ahead).rem_euclid(1.0), ..*point }
     }
 
-    /// What both charts have found by now, within as many tests as a window has.
+    /// What both charts have found by now, within as many tests as a window has. Of a path that is as before again, one chart
+    /// waits for the other one, whatever time this takes: otherwise the change would be the last word.
     fn agreed(&mut self, found: [Option<Change>; 2]) -> Option<Change> {
         for (alone, found) in self.alone.iter_mut().zip(found) {
             let waits = alone.take().map(|(change, tests)| (change, tests + 1));
-            let waits = waits.filter(|(_, tests)| *tests < MAX_WINDOW);
+            let waits =
+                waits.filter(|(change, tests)| *tests < MAX_WINDOW || change.takes_back.is_some());
             *alone = found.map(|change| (change, 0)).or(waits);
         }
         let [Some((local, local_age)), Some((steady, _))] = &self.alone else { return None };
         if (local.ratio.value < 1.0) != (steady.ratio.value < 1.0) {
             return None;
         }
-        // The later one has seen more tests.
-        let change = if *local_age == 0 { local.clone() } else { steady.clone() };
+        // The later one has seen more tests. That the path is as before again needs one chart alone.
+        let (later, earlier) = if *local_age == 0 { (local, steady) } else { (steady, local) };
+        let takes_back = later.takes_back.or(earlier.takes_back);
+        let change = Change { takes_back, ..later.clone() };
         self.alone = [None, None];
         Some(change)
     }
@@ -87,4 +91,41 @@ impl Chart {
 fn is_apart(point: &Point, steady: &Point) -> bool {
     let apart = (point.day_share - steady.day_share).rem_euclid(1.0);
     apart.min(1.0 - apart) > MOVED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_model::Estimate;
+
+    fn change(ratio: f64, takes_back: Option<i64>) -> Change {
+        let point = |id| Point { id, at_s: 0.0, day_share: 0.0, goodput: 1e9 };
+        Change {
+            last_before: point(7),
+            first_since: point(8),
+            newest: point(11),
+            tests: 4,
+            before: 1e9,
+            since: 1e9 * ratio,
+            ratio: Estimate { value: ratio, low: ratio, high: ratio },
+            probability: 1e-9,
+            takes_back: takes_back.map(point),
+        }
+    }
+
+    #[test]
+    fn what_one_chart_finds_waits_for_the_other_and_a_recovery_for_as_long_as_it_takes() {
+        let late = |first: Change, second: Change| {
+            let mut chart = Chart::default();
+            assert_eq!(chart.agreed([Some(first), None]), None);
+            for _ in 0..MAX_WINDOW {
+                assert_eq!(chart.agreed([None, None]), None);
+            }
+            chart.agreed([None, Some(second)])
+        };
+        assert_eq!(late(change(0.9, None), change(0.9, None)), None);
+        assert_eq!(late(change(1.1, Some(3)), change(0.9, None)), None);
+        let found = late(change(1.1, Some(3)), change(1.2, None)).unwrap();
+        assert_eq!((found.ratio.value, found.takes_back.unwrap().id), (1.2, 3));
+    }
 }

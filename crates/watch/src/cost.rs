@@ -21,17 +21,31 @@ const STEPS_TO_END: u64 = 3;
 /// acknowledgement cost 7.5 %. The rest is for what is sent twice and for what both ends say beside it.
 const PAYLOAD_SHARE: f64 = 0.9;
 
+/// How many times what was expected a test may cost before it is ended: a line that loses half of what is sent carries it
+/// twice.
+const MOST_TIMES: u64 = 2;
+
 /// What the next test may cost: what its payload costs at most, or its `share` of the budget if the plan names no payload;
-/// more if the `last` test did.
-pub fn expected_cost(plan: &Plan, share: Bytes, last: Option<Bytes>) -> Bytes {
-    most_cost(plan).unwrap_or(share).max(last.unwrap_or(Bytes(0)))
+/// more if the `last` test did, but no more than the whole `budget`.
+pub fn expected_cost(plan: &Plan, share: Bytes, last: Option<Bytes>, budget: Bytes) -> Bytes {
+    most_cost(plan).unwrap_or(share).max(last.unwrap_or(Bytes(0))).min(budget)
+}
+
+/// The bytes with which a test ends that was expected to cost `expected`, if this number is `left` of the budget. What it
+/// has cost if nobody saw its end.
+pub fn limit(expected: Bytes, left: Bytes) -> Bytes {
+    Bytes(expected.0.saturating_mul(MOST_TIMES)).min(left)
 }
 
 /// What a test of `plan` costs at most; none if it moves what the path lets through.
 pub fn most_cost(plan: &Plan) -> Option<Bytes> {
     let Length::Bytes(Bytes(each)) = plan.length else { return None };
-    let payload = each.saturating_mul(plan.direction.senders().len() as u64);
-    Some(Bytes((payload as f64 / PAYLOAD_SHARE).ceil() as u64))
+    Some(cost_of(Bytes(each.saturating_mul(plan.direction.senders().len() as u64))))
+}
+
+/// What a test of this payload may cost.
+pub fn cost_of(payload: Bytes) -> Bytes {
+    Bytes((payload.0 as f64 / PAYLOAD_SHARE).ceil() as u64)
 }
 
 /// The payload of a test that may cost `share`.
@@ -275,20 +289,33 @@ mod tests {
 
     #[test]
     fn what_a_test_may_cost_follows_from_its_payload_or_is_a_share_of_the_budget() {
-        let share = Bytes(1_000_000);
+        let (share, budget) = (Bytes(1_000_000), Bytes(12_000_000));
+        let expected_cost = |plan: &Plan, last| expected_cost(plan, share, last, budget);
         let of = |length| Plan { length, ..Plan::standard() };
         let asked = of(Length::Bytes(Bytes(9_000_000)));
         assert_eq!(most_cost(&asked), Some(Bytes(10_000_000)));
-        assert_eq!(expected_cost(&asked, share, None), Bytes(10_000_000));
-        assert_eq!(expected_cost(&asked, share, Some(Bytes(11_000_000))), Bytes(11_000_000));
+        assert_eq!(expected_cost(&asked, None), Bytes(10_000_000));
+        assert_eq!(expected_cost(&asked, Some(Bytes(11_000_000))), Bytes(11_000_000));
+        assert_eq!(
+            expected_cost(&asked, Some(Bytes(13_000_000))),
+            budget,
+            "or it never fits again"
+        );
         let both = Plan { direction: Direction::Both, ..asked };
         assert_eq!(most_cost(&both), Some(Bytes(20_000_000)));
         let small = of(Length::Bytes(Bytes(9000)));
-        assert_eq!(expected_cost(&small, share, None), Bytes(10_000));
+        assert_eq!(expected_cost(&small, None), Bytes(10_000));
         let timed = of(Length::Seconds(2.0));
-        assert_eq!((most_cost(&timed), expected_cost(&timed, share, None)), (None, share));
+        assert_eq!((most_cost(&timed), expected_cost(&timed, None)), (None, share));
         let whole = of(Length::Bytes(payload_of(share)));
         assert!(most_cost(&whole).is_some_and(|cost| cost.0.abs_diff(share.0) <= 1));
+    }
+
+    #[test]
+    fn a_test_costs_at_most_twice_what_was_expected_and_what_is_left() {
+        assert_eq!(limit(Bytes(1000), Bytes(9000)), Bytes(2000));
+        assert_eq!(limit(Bytes(1000), Bytes(1500)), Bytes(1500));
+        assert_eq!(limit(Bytes(u64::MAX), Bytes(9000)), Bytes(9000));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! schedule (when) ──▶ budget (may it?) ──▶ the caller tests ──▶ chart (did the path change?) ──▶ since (what else?)
-//!                                                                 └─ one_clock: rhythm, noise, ranks, shift
+//!                                                                 └─ one_clock: rhythm, noise, ranks, shift, recovery
 //! ```
 #![forbid(unsafe_code)]
 // A library returns its messages. The print macros would also panic if nobody reads.
@@ -18,6 +18,7 @@ mod noise;
 mod one_clock;
 mod options;
 mod ranks;
+mod recovery;
 mod retention;
 mod rhythm;
 mod schedule;
@@ -26,13 +27,12 @@ mod shift;
 mod since;
 mod step;
 
-pub use budget::{Budget, UsedUp};
+pub use budget::{Budget, UsedUp, round_up};
 pub use chart::Chart;
-pub use cost::{Meter, bytes_on_the_path, expected_cost, most_cost, payload_of};
+pub use cost::{Meter, bytes_on_the_path, cost_of, expected_cost, limit, most_cost, payload_of};
 pub use limit::Limit;
-pub use one_clock::{Change, LEARNING_DAYS, MAX_TESTS, Point};
+pub use one_clock::{Change, LEARNING_DAYS, MAX_TESTS, Mark, Point};
 pub use retention::newest_to_delete;
 pub use schedule::{Schedule, Turn};
 pub use series::Series;
 pub use since::{Difference, Differences, differences};
-pub use step::Step;

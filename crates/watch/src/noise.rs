@@ -11,6 +11,10 @@ const PER_MAD: f64 = 1.4826;
 const MAX_INHERITED: f64 = 3.0;
 /// Largest share that a test can inherit. With more, a change would hardly show.
 const MAX_SHARE: f64 = 0.9;
+/// Standard deviations from which a test pulls a mean no harder (Huber 1964: 95 % efficiency for normal noise).
+const HUBER: f64 = 1.345;
+/// Steps towards a mean, after which it hardly moves.
+const STEPS: usize = 8;
 
 /// The noise of one path.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -58,6 +62,23 @@ impl Noise {
     pub(crate) fn of_means(&self) -> f64 {
         // The sum of all autocorrelations of a first-order autoregression.
         (1.0 + self.share) / (1.0 - self.share) * self.inflation.last().copied().unwrap_or(1.0)
+    }
+
+    /// The mean of tests, to which one that is far off counts no more than one at the edge of the usual noise; none without
+    /// tests.
+    pub(crate) fn mean(&self, values: &[f64]) -> Option<f64> {
+        let most = HUBER * self.scale;
+        let median = median(values.iter().copied())?;
+        let nearer = |mean: f64| {
+            let off: f64 = values.iter().map(|value| (value - mean).clamp(-most, most)).sum();
+            mean + off / values.len() as f64
+        };
+        Some((0..STEPS).fold(median, |mean, _| nearer(mean)))
+    }
+
+    /// Standard deviation of the mean of this number of tests.
+    pub(crate) fn error_of_mean(&self, tests: usize) -> f64 {
+        self.scale * (self.of_means() / tests as f64).sqrt()
     }
 
     fn inherited(&self, off: f64) -> f64 {
@@ -143,6 +164,18 @@ mod tests {
         let noise = noise(0.5);
         assert!((0.4..0.6).contains(&noise.share), "{noise:?}");
         assert!(noise.inflation(8) < 1.4 && noise.of_means() > 2.0, "{noise:?}");
+    }
+
+    #[test]
+    fn a_mean_has_the_error_of_what_tests_inherit_and_hardly_moves_by_a_bad_one() {
+        let noise = noise(0.5);
+        // Uniform within 0.02 and inherited by a half: 0.0067, and a sum of n varies three times as much.
+        assert!((0.0035..0.0055).contains(&noise.error_of_mean(8)), "{noise:?}");
+        let mut values = [20.0, 20.01, 19.99, 20.0, 20.01, 19.99, 20.0, 20.0];
+        assert!((noise.mean(&values).unwrap() - 20.0).abs() < 1e-9);
+        values[3] = 19.0;
+        assert!((noise.mean(&values).unwrap() - 20.0).abs() < 0.003);
+        assert_eq!(noise.mean(&[]), None);
     }
 
     #[test]

@@ -13,9 +13,10 @@ use goodput_model::{Estimate, median};
 
 use crate::noise::Noise;
 use crate::ranks::{place, probability, standard_sum};
+use crate::recovery::{Recovery, Since};
 use crate::rhythm::{Rhythm, Seen};
-use crate::shift::shift;
-use crate::step::Step;
+use crate::shift::{ratio, shift};
+use crate::step::MOST_S;
 
 /// Time measured before a change can be found, days: with less, a rhythm looks like a change.
 pub const LEARNING_DAYS: f64 = 2.0;
@@ -71,13 +72,20 @@ pub struct Change {
     pub ratio: Estimate,
     /// Probability that tests of an unchanged path differ as much, for one window.
     pub probability: f64,
+    /// If the path is as before an earlier change again, the first test after that one.
+    pub takes_back: Option<Point>,
 }
 
-impl Change {
-    /// Its size alone.
-    pub fn step(&self) -> Step {
-        Step { at_s: self.first_since.at_s, ratio: self.ratio }
-    }
+/// What was found by now to begin with a test.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Mark {
+    /// Nothing.
+    Nothing,
+    /// A change.
+    Change,
+    /// A change after which the path is as before an earlier one again, whose first test began at this time, seconds since
+    /// 1970.
+    Return(f64),
 }
 
 /// The chart of one path, by one clock.
@@ -86,7 +94,7 @@ pub(crate) struct OneClock {
     points: Vec<Point>,
     /// Logarithm of each point without the rhythm.
     residuals: Vec<f64>,
-    /// Number of changes before each point.
+    /// Number of changes before each point, without those that were taken back.
     segments: Vec<usize>,
     rhythm: Rhythm,
     /// Usual time between two tests, seconds; none until the first fit.
@@ -101,21 +109,47 @@ pub(crate) struct OneClock {
 }
 
 impl OneClock {
-    /// The chart after these tests, oldest first. Those that are marked are the first ones after the changes found by then.
-    pub(crate) fn restored(tests: &[(Point, bool)]) -> Self {
+    /// The chart after these tests, oldest first, and what was found to begin with each by then.
+    pub(crate) fn restored(tests: &[(Point, Mark)]) -> Self {
         let mut chart = Self::default();
-        for (point, begins_change) in tests {
-            if chart.take(*point)
-                && *begins_change
-                && let Some(segment) = chart.segments.last_mut()
-            {
-                *segment += 1;
+        for (point, mark) in tests {
+            if chart.take(*point) {
+                chart.begin(chart.points.len() - 1, *mark);
             }
         }
         if chart.points.len() >= MIN_REFERENCE {
             chart.learn();
         }
         chart
+    }
+
+    /// Lets the tests from `first` on follow what begins with them. Those of a change that was taken back are left out: it
+    /// is as if it had not been.
+    fn begin(&mut self, first: usize, mark: Mark) {
+        let change = match mark {
+            Mark::Nothing => return,
+            Mark::Change => None,
+            Mark::Return(began_s) => {
+                self.changes().find(|change| self.points[*change].at_s == began_s)
+            }
+        };
+        let segment = match change {
+            Some(change) => self.segments[change] - 1,
+            // What is taken back may be forgotten.
+            None => self.segments[first] + 1,
+        };
+        self.segments[first..].fill(segment);
+        if let Some(change) = change {
+            self.points.drain(change..first);
+            self.residuals.drain(change..first);
+            self.segments.drain(change..first);
+        }
+    }
+
+    /// The first test after each change, the newest change first.
+    fn changes(&self) -> impl Iterator<Item = usize> {
+        let last = self.segments.last().copied().unwrap_or_default();
+        (1..=last).rev().map(|number| self.segments.partition_point(|segment| *segment < number))
     }
 
     /// Takes the next test. Returns a change if this test makes one certain enough.
@@ -128,6 +162,9 @@ impl OneClock {
         self.fit_when_due();
         self.spacing_s?;
         self.slide();
+        if let Some((change, recovery)) = self.recovery() {
+            return Some(self.recovered(change, recovery));
+        }
         let (window, probability) = self.least_likely()?;
         (probability < LEVEL).then(|| self.changed(window, probability)).flatten()
     }
@@ -285,32 +322,73 @@ impl OneClock {
         least
     }
 
+    /// The newest of the changes of which the path is as before again, and since when.
+    fn recovery(&self) -> Option<(usize, Recovery)> {
+        let segment = self.segment();
+        let newest_s = self.points.last()?.at_s;
+        let is_recent = |change: &usize| newest_s - self.points[*change].at_s <= MOST_S;
+        let at_s: Vec<f64> = self.points[segment.clone()].iter().map(|point| point.at_s).collect();
+        self.changes().take_while(is_recent).find_map(|change| {
+            let values = &self.residuals[segment.clone()];
+            let since = Since { values, at_s: &at_s, began_s: self.points[change].at_s };
+            let before = &self.residuals[self.compared_before(change)];
+            Some((change, Recovery::find(before, since, &self.noise)?))
+        })
+    }
+
+    /// The tests that count as those before a change with this first test.
+    fn compared_before(&self, first: usize) -> std::ops::Range<usize> {
+        let segment = self.segments[first - 1];
+        let begin = self.segments.partition_point(|other| *other < segment);
+        begin.max(first.saturating_sub(COMPARED))..first
+    }
+
+    /// Goes on with the segment before `change`, which is taken back.
+    fn recovered(&mut self, change: usize, recovery: Recovery) -> Change {
+        let first = self.points.len() - recovery.tests;
+        let before = self.segment().start..first;
+        let takes_back = Some(self.points[change]);
+        let found = Change {
+            takes_back,
+            ..self.change(before, first, recovery.shift, recovery.probability)
+        };
+        self.begin(first, Mark::Return(self.points[change].at_s));
+        self.set_level();
+        found
+    }
+
     /// Begins a new segment with the tests of the window.
     fn changed(&mut self, window: usize, probability: f64) -> Option<Change> {
         let first = self.points.len() - window;
-        let from = self.segment().start.max(first.saturating_sub(COMPARED));
-        let of = |range: std::ops::Range<usize>| -> Vec<f64> {
-            range.map(|index| self.residual(index)).collect()
-        };
-        let (before, since) = (of(from..first), of(first..self.points.len()));
-        let shift = shift(&before, &since, self.noise.of_means())?;
-        let change = Change {
-            last_before: self.points[first - 1],
-            first_since: self.points[first],
-            newest: *self.points.last()?,
-            tests: window,
-            before: median(before)?.exp(),
-            since: median(since)?.exp(),
-            ratio: Estimate {
-                value: shift.value.exp(),
-                low: shift.low.exp(),
-                high: shift.high.exp(),
-            },
-            probability,
-        };
-        self.segments[first..].iter_mut().for_each(|segment| *segment += 1);
+        let before = self.segment().start.max(first.saturating_sub(COMPARED))..first;
+        let (one, other) = (&self.residuals[before.clone()], &self.residuals[first..]);
+        let shift = shift(one, other, self.noise.of_means())?;
+        let change = self.change(before, first, shift, probability);
+        self.begin(first, Mark::Change);
         self.set_level();
         Some(change)
+    }
+
+    /// A change of which tests `before` are compared with those from `first` on; there are some of both.
+    fn change(
+        &self,
+        before: std::ops::Range<usize>,
+        first: usize,
+        shift: Estimate,
+        probability: f64,
+    ) -> Change {
+        let usual = |tests: &[f64]| median(tests.iter().copied()).unwrap_or_default().exp();
+        Change {
+            last_before: self.points[first - 1],
+            first_since: self.points[first],
+            newest: self.points[self.points.len() - 1],
+            tests: self.points.len() - first,
+            before: usual(&self.residuals[before]),
+            since: usual(&self.residuals[first..]),
+            ratio: ratio(shift),
+            probability,
+            takes_back: None,
+        }
     }
 }
 
@@ -409,16 +487,81 @@ mod tests {
     fn a_chart_that_is_restored_after_each_test_finds_the_same_change_once() {
         let all: Vec<Point> =
             (0..560).map(|n| point(n, noise(n) * if n < 500 { 9.4e8 } else { 5.5e8 })).collect();
-        let mut marked: Vec<(Point, bool)> = all.iter().map(|point| (*point, false)).collect();
+        let mut marked: Vec<(Point, Mark)> =
+            all.iter().map(|point| (*point, Mark::Nothing)).collect();
         let mut found = Vec::new();
         for n in 480..all.len() {
             if let Some(change) = OneClock::restored(&marked[..n]).push(all[n]) {
-                marked[change.first_since.id as usize].1 = true;
+                marked[change.first_since.id as usize].1 = Mark::Change;
                 found.push(change);
             }
         }
         let [change] = &found[..] else { panic!("{found:?}") };
         assert!(change.first_since.id == 500 && change.tests <= 8, "{change:?}");
+    }
+
+    /// A path that is slower for 30 tests from the 500th on, and again from the 700th on.
+    fn up_and_down(n: usize) -> Point {
+        let slower = (500..530).contains(&n) || n >= 700;
+        point(n, noise(n) * if slower { 5.5e8 } else { 9.4e8 })
+    }
+
+    /// What is said of a change: its first test, and that of the one that it takes back.
+    fn first_tests(change: &Change) -> (i64, Option<i64>) {
+        (change.first_since.id, change.takes_back.map(|first| first.id))
+    }
+
+    const UP_AND_DOWN: [(i64, Option<i64>); 3] = [(500, None), (530, Some(500)), (700, None)];
+
+    /// Three tests of four may be enough, which are then four.
+    fn assert_found(found: &[(i64, Option<i64>)], expected: &[(i64, Option<i64>)]) {
+        let near = |(one, other): (&(i64, _), &(i64, _))| {
+            one.1 == other.1 && (other.0 - 1..=other.0).contains(&one.0)
+        };
+        assert!(found.iter().zip(expected).all(near), "{found:?}");
+        assert_eq!(found.len(), expected.len(), "{found:?}");
+    }
+
+    #[test]
+    fn a_path_that_soon_recovers_is_as_before_again_and_the_next_drop_is_found_as_soon() {
+        let found = changes((0..720).map(up_and_down));
+        assert_found(&found.iter().map(first_tests).collect::<Vec<_>>(), &UP_AND_DOWN);
+        assert!(found.iter().all(|change| change.tests <= 8), "{found:?}");
+        assert!((found[1].before / 5.5e8 - 1.0).abs() < 0.02, "{found:?}");
+        assert!(found[1].ratio.value > 1.6, "{found:?}");
+    }
+
+    #[test]
+    fn a_chart_that_is_restored_after_each_test_finds_the_same_recovery() {
+        let all: Vec<Point> = (0..720).map(up_and_down).collect();
+        let mut marked: Vec<_> = all.iter().map(|point| (*point, Mark::Nothing)).collect();
+        let mut found = Vec::new();
+        for n in 480..all.len() {
+            let Some(change) = OneClock::restored(&marked[..n]).push(all[n]) else { continue };
+            let back = change.takes_back.map(|first| Mark::Return(first.at_s));
+            marked[change.first_since.id as usize].1 = back.unwrap_or(Mark::Change);
+            found.push(first_tests(&change));
+        }
+        assert_found(&found, &UP_AND_DOWN);
+    }
+
+    #[test]
+    fn a_recovery_from_two_drops_at_once_takes_the_first_one_back() {
+        let level = |n| match n {
+            500..540 => 8e8,
+            540..560 => 6e8,
+            _ => 9.4e8,
+        };
+        let found = changes((0..620).map(|n| point(n, noise(n) * level(n))));
+        let found: Vec<_> = found.iter().map(first_tests).collect();
+        assert_found(&found, &[(500, None), (540, None), (560, Some(500))]);
+    }
+
+    #[test]
+    fn a_return_to_what_is_forgotten_begins_a_segment() {
+        let marked = [Mark::Nothing, Mark::Return(-900.0), Mark::Nothing];
+        let tests: Vec<_> = (0..3).map(|n| (point(n, 1e9), marked[n])).collect();
+        assert_eq!(OneClock::restored(&tests).segments, [0, 1, 1]);
     }
 
     #[test]

@@ -23,6 +23,11 @@ pub(crate) fn shift(before: &[f64], after: &[f64], inflation: f64) -> Option<Est
     Some(Estimate { value, low: differences[outside], high: differences[last - outside] })
 }
 
+/// A shift of logarithms as the ratio that it is.
+pub(crate) fn ratio(shift: Estimate) -> Estimate {
+    Estimate { value: shift.value.exp(), low: shift.low.exp(), high: shift.high.exp() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

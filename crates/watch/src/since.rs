@@ -19,6 +19,8 @@ use crate::ranks::{place, probability, standard_sum};
 const NEAR: usize = MIN_WINDOW;
 /// Tests that a changed setting has lasted for at least, and of which a quantity is known.
 const FEWEST: usize = 3;
+/// Probability below which the limit changed: otherwise the verdicts flip between two.
+const LIMIT_LEVEL: f64 = 0.01;
 /// Probability below which a quantity changed: 1 % for all of them together.
 const LEVEL: f64 = 0.01 / QUANTITIES.len() as f64;
 
@@ -58,11 +60,45 @@ pub fn differences(
     let surely_before = &before[..before.len().saturating_sub(NEAR).max(before.len().min(FEWEST))];
     let quantities =
         QUANTITIES.iter().filter_map(|quantity| quantity.changed(surely_before, since));
+    let of = |records: &[Record]| records.iter().map(Limit::of).collect::<Vec<_>>();
+    let (before, since) = limits(&of(before), &of(since), surely_before.len());
     Differences {
-        before: usual(before),
-        since: usual(since),
+        before,
+        since,
         changed: options.into_iter().chain(addresses).chain(hosts).chain(quantities).collect(),
     }
+}
+
+/// The usual limit before, of which the first `surely` tests are surely before, and that since. If tests flip between
+/// limits, the limit is the same on both sides: the more frequent one.
+fn limits(before: &[Limit], since: &[Limit], surely: usize) -> (Option<Limit>, Option<Limit>) {
+    let own = [usual(before), usual(since)];
+    let [Some(one), Some(other)] = own else { return (own[0].cloned(), own[1].cloned()) };
+    let has_changed = |limit: &Limit| {
+        let has = |tests: &[Limit]| -> Vec<f64> {
+            tests.iter().map(|test| f64::from(u8::from(test.is(limit)))).collect()
+        };
+        by_chance(&mut has(&before[..surely]), &has(since)) < LIMIT_LEVEL
+    };
+    if one.is(other) || has_changed(one) || has_changed(other) {
+        return (Some(one.clone()), Some(other.clone()));
+    }
+    let all = [before, since].concat();
+    let common = |tests: &[Limit]| {
+        let common = usual(&all)?;
+        tests.iter().rfind(|test| test.is(common)).cloned()
+    };
+    match (common(before), common(since)) {
+        (Some(one), Some(other)) => (Some(one), Some(other)),
+        _ => (Some(one.clone()), Some(other.clone())),
+    }
+}
+
+/// Probability that values of an unchanged path lie as far from the middle of the `reference`, which gets sorted.
+fn by_chance(reference: &mut [f64], values: &[f64]) -> f64 {
+    reference.sort_by(f64::total_cmp);
+    let sum = values.iter().map(|value| place(reference, *value)).sum();
+    probability(standard_sum(sum, values.len(), reference.len(), 1.0), values.len())
 }
 
 /// A value that changed once, near the time of the path's change, and has lasted since.
@@ -213,15 +249,12 @@ impl Quantity {
         };
         let (mut reference, values) = (of(before), of(since));
         let (one, other) = (median(reference.iter().copied())?, median(values.iter().copied())?);
-        reference.sort_by(f64::total_cmp);
-        let sum = values.iter().map(|value| place(&reference, *value)).sum();
-        let sum = standard_sum(sum, values.len(), reference.len(), 1.0);
         let words = || Difference {
             what: self.name.into(),
             before: (self.words)(one),
             since: (self.words)(other),
         };
-        (probability(sum, values.len()) < LEVEL).then(words)
+        (by_chance(&mut reference, &values) < LEVEL).then(words)
     }
 }
 
@@ -435,6 +468,36 @@ mod tests {
             };
             assert_eq!(said.changed, [change], "{first}");
         }
+    }
+
+    /// The limits said of a change, of tests with these.
+    fn limits_of(before: &[&str], since: &[&str]) -> [String; 2] {
+        let mut random = Random::seed_from_u64(1);
+        let mut of = |limits: &[&str]| -> Vec<Record> {
+            let record = |limit: &&str| {
+                let mut record = healthy(&mut random);
+                record.verdict.limit = (*limit).into();
+                record
+            };
+            limits.iter().map(record).collect()
+        };
+        let said = differences(&of(before), &of(since), lasts);
+        [said.before, said.since].map(|limit| limit.unwrap().rule)
+    }
+
+    #[test]
+    fn verdicts_that_flip_between_two_limits_are_no_change() {
+        let flipping = ["policer", "path-rate", "policer", "policer", "path-rate"].repeat(6);
+        let said = limits_of(&flipping, &["path-rate", "path-rate", "policer", "path-rate"]);
+        assert_eq!(said, ["policer", "policer"]);
+        let said = limits_of(&flipping, &["shaper"; 5]);
+        assert_eq!(said, ["policer", "shaper"]);
+    }
+
+    #[test]
+    fn a_limit_that_only_one_side_has_is_said_of_this_side_however_few_tests_there_are() {
+        assert_eq!(limits_of(&["policer"; 4], &["shaper"; 4]), ["policer", "shaper"]);
+        assert_eq!(limits_of(&["policer"; 32], &["shaper"; 5]), ["policer", "shaper"]);
     }
 
     #[test]

@@ -4,20 +4,20 @@ use goodput_model::Estimate;
 
 /// Longest time that a change may have lasted, seconds, to have been none that lasts: two days. After that, the path's usual
 /// goodput is another one, and what comes is a change of it.
-const MOST_S: f64 = 2.0 * 86_400.0;
+pub(crate) const MOST_S: f64 = 2.0 * 86_400.0;
 
 /// A change of a path, by its size alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step {
+pub(crate) struct Step {
     /// When the first test after it began, seconds since 1970.
-    pub at_s: f64,
+    pub(crate) at_s: f64,
     /// Goodput since, divided by that before, with its interval.
-    pub ratio: Estimate,
+    pub(crate) ratio: Estimate,
 }
 
 impl Step {
     /// Whether the path is as before `earlier` again: as far as the intervals tell, both together change nothing.
-    pub fn takes_back(&self, earlier: &Self) -> bool {
+    pub(crate) fn takes_back(&self, earlier: &Self) -> bool {
         let lasted_s = self.at_s - earlier.at_s;
         let opposite = (self.ratio.value < 1.0) != (earlier.ratio.value < 1.0);
         let (low, high) =

@@ -3,7 +3,7 @@
 
 use goodput_model::sample::{FlowSample, Role};
 use goodput_model::{Bytes, Known, Length, Plan, Sample, TcpInfo};
-use goodput_watch::{Budget, Meter, Schedule, expected_cost, payload_of};
+use goodput_watch::{Budget, Meter, Schedule, expected_cost, limit, payload_of};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -24,11 +24,13 @@ struct Line {
     most_loss: f64,
     /// Share of the tests that have no result, because the far end is gone before the end.
     failing: f64,
+    /// Share of the tests that are killed, with the watch: they have spent what they could.
+    killed: f64,
     targets: usize,
     every_s: f64,
     budget: Bytes,
-    /// Length of the tests that the user chose; none: the share of the budget.
-    seconds: Option<f64>,
+    /// Longest time of a test.
+    seconds: f64,
 }
 
 impl Line {
@@ -39,20 +41,21 @@ impl Line {
             rate: any(&[1e5, 1e6, 1.25e7, 1.25e8]),
             most_loss: any(&[0.0, 0.05, 0.3]),
             failing: any(&[0.0, 0.1, 0.9]),
+            killed: any(&[0.0, 0.1]),
             targets: any(&[1.0, 2.0, 10.0]) as usize,
             every_s: any(&[300.0, 900.0, 3600.0, 20_000.0, DAY_S]),
             // What a line moves until a test hears that it should end is beyond control if it comes before the first
             // sample: here, less than 1 % of any budget, also if a third of it is lost and it ends late.
             budget: Bytes(any(&[6e9, 1e10, 2e10]) as u64),
-            seconds: [None, Some(2.0), Some(10.0)].choose(&mut random).copied().flatten(),
+            seconds: any(&[2.0, 10.0, 60.0]),
             random,
         }
     }
 
     /// The bytes of a test that ends when its meter says that no more are left, and whether it is whole.
     fn test(&mut self, length: Length, left: Bytes) -> (Bytes, bool) {
-        let most_s = if let Length::Seconds(seconds) = length { seconds } else { 10.0 };
-        let most = if let Length::Bytes(bytes) = length { bytes.0 as f64 } else { f64::INFINITY };
+        let Length::Bytes(Bytes(most)) = length else { panic!("a test of bytes") };
+        let (most, most_s) = (most as f64, self.seconds);
         let lost = self.most_loss * self.random.random::<f64>();
         let gone_s = match self.random.random_bool(self.failing) {
             true => most_s * self.random.random::<f64>(),
@@ -82,7 +85,7 @@ impl Line {
     fn days(mut self) -> Vec<(f64, Bytes)> {
         let mut budget = Budget::new(self.budget);
         let share = budget.share(self.every_s, self.targets);
-        let length = self.seconds.map_or(Length::Bytes(payload_of(share)), Length::Seconds);
+        let length = Length::Bytes(payload_of(share));
         let plan = Plan { length, ..Plan::standard() };
         let mut schedule = Schedule::new(self.every_s, self.targets, 1);
         let (mut last, mut costs) = (vec![None; self.targets], Vec::new());
@@ -90,15 +93,20 @@ impl Line {
         while now_s < DAYS * DAY_S {
             let turn = schedule.next(now_s);
             now_s = turn.due_s;
-            let expected = expected_cost(&plan, share, last[turn.target]);
+            let expected = expected_cost(&plan, share, last[turn.target], self.budget);
             if budget.allow(now_s, expected).is_err() {
                 continue;
             }
-            let (bytes, whole) = self.test(length, budget.left(now_s));
+            let limit = limit(expected, budget.left(now_s));
+            let (bytes, whole) = self.test(length, limit);
+            costs.push((now_s, bytes));
+            if self.random.random_bool(self.killed) {
+                budget.spend(now_s, limit);
+                continue;
+            }
             let least = last[turn.target].filter(|_| !whole);
             last[turn.target] = Some(least.map_or(bytes, |least: Bytes| least.max(bytes)));
             budget.spend(now_s, bytes);
-            costs.push((now_s, bytes));
         }
         costs
     }

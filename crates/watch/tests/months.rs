@@ -1,10 +1,11 @@
-//! Simulated months: a lasting drop of 10 % is found within eight tests, and false alarms are rare.
+//! Simulated months: a lasting drop of 10 % is found within eight tests, and so is its end. False alarms are rare.
 //!
 //! Each month has a test every quarter of an hour, an evening dip of up to 12 %, noise of up to 4 % (normal, with heavy
 //! tails, or of which each test passes on a third), one bad test in a hundred, up to three whole days without tests, and
 //! one test in fifty missing.
 
 use std::f64::consts::TAU;
+use std::ops::{Range, RangeInclusive};
 
 use goodput_watch::{Change, Chart, Point};
 use rand::rngs::Xoshiro256PlusPlus;
@@ -75,56 +76,89 @@ impl Path {
     }
 }
 
-/// What a chart says of a month, and the number of the first test after the drop and of the eighth.
-fn month(seed: u64, drop_at: Option<usize>) -> (Vec<Change>, Option<[i64; 2]>) {
+/// What a chart says of a month in which the path is slower for some of the tests, and the numbers of the tests that were
+/// made.
+fn month(seed: u64, slower: &Range<usize>) -> (Vec<Change>, Vec<usize>) {
     let (mut path, mut chart) = (Path::new(seed), Chart::default());
-    let (mut changes, mut since) = (Vec::new(), Vec::new());
+    let (mut changes, mut made) = (Vec::new(), Vec::new());
     for n in 0..DAYS * PER_DAY {
-        let dropped = drop_at.is_some_and(|at| n >= at);
-        let Some(point) = path.test(n, dropped) else { continue };
-        if dropped && since.len() < 8 {
-            since.push(point.id);
-        }
+        let Some(point) = path.test(n, slower.contains(&n)) else { continue };
+        made.push(n);
         changes.extend(chart.push(point));
     }
-    (changes, since.first().copied().zip(since.get(7).copied()).map(|(one, eight)| [one, eight]))
+    (changes, made)
 }
 
-/// How many of these changes are alarms: one that takes the alarm before it back is none.
-fn alarms(changes: &[Change]) -> usize {
-    let (mut alarms, mut last) = (0, None);
-    for step in changes.iter().map(Change::step) {
-        let back = last.is_some_and(|last| step.takes_back(&last));
-        last = (!back).then_some(step);
-        alarms += usize::from(!back);
-    }
-    alarms
+/// The number of the first test from `at` on, and of the eighth.
+fn eight(made: &[usize], at: usize) -> RangeInclusive<i64> {
+    let from = made.partition_point(|n| *n < at);
+    made[from] as i64..=made[from + 7] as i64
+}
+
+/// The alarms: what takes one back is none.
+fn alarms(changes: &[Change]) -> impl Iterator<Item = &Change> {
+    changes.iter().filter(|change| change.takes_back.is_none())
 }
 
 #[test]
 fn a_lasting_drop_of_a_tenth_is_found_within_eight_tests() {
-    let (mut found, mut exact, mut false_alarms) = (0, 0, 0);
+    let (mut found, mut exact, mut others, mut returns) = (0, 0, 0, 0);
     for seed in 0..MONTHS {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed + 1000);
         let drop_at = random.random_range(5 * PER_DAY..28 * PER_DAY);
-        let (changes, dropped) = month(seed, Some(drop_at));
-        let [first, eighth] = dropped.expect("tests follow the drop");
-        let in_time = changes.iter().find(|change| (first..=eighth).contains(&change.newest.id));
-        false_alarms +=
-            changes.len() - changes.iter().filter(|c| c.newest.id >= first).count().min(1);
+        let (changes, made) = month(seed, &(drop_at..usize::MAX));
+        let eight = eight(&made, drop_at);
+        let in_time = changes.iter().find(|change| eight.contains(&change.newest.id));
+        let since = changes.iter().filter(|change| change.newest.id >= *eight.start());
+        others += changes.len() - since.clone().count().min(1);
+        returns += since.filter(|change| change.takes_back.is_some()).count();
         found += usize::from(in_time.is_some());
-        let near = |change: &Change| (change.first_since.id - first).abs() <= 2;
+        let near = |change: &Change| (change.first_since.id - eight.start()).abs() <= 2;
         exact += usize::from(in_time.is_some_and(near));
     }
-    println!("found {found} of {MONTHS}, {exact} within two tests; {false_alarms} false alarms");
+    println!(
+        "found {found} of {MONTHS}, {exact} within two tests; {others} other changes, {returns} of which take the drop back"
+    );
     assert!(found >= 190, "{found} of {MONTHS}");
     assert!(exact >= 180, "{exact} of {MONTHS}");
+    assert!(returns <= 4, "{returns} of {MONTHS}");
+}
+
+/// The drop lasts for an hour and a half to a day and a half.
+#[test]
+fn the_end_of_a_drop_is_said_within_eight_tests_and_is_the_last_word() {
+    let (mut dropped, mut in_time, mut last, mut wrong) = (0, 0, 0, 0);
+    for seed in 0..MONTHS {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed + 2000);
+        let drop_at = random.random_range(5 * PER_DAY..25 * PER_DAY);
+        let end = drop_at + random.random_range(6..3 * PER_DAY / 2);
+        let (changes, made) = month(seed, &(drop_at..end));
+        let (begin, eight) = (eight(&made, drop_at), eight(&made, end));
+        let since: Vec<&Change> =
+            changes.iter().filter(|change| change.newest.id >= *begin.start()).collect();
+        if !since.iter().any(|change| change.ratio.value < 1.0) {
+            continue;
+        }
+        dropped += 1;
+        let back = |change: &&&Change| change.takes_back.is_some();
+        in_time +=
+            usize::from(since.iter().filter(back).any(|change| eight.contains(&change.newest.id)));
+        last += usize::from(since.last().is_some_and(|change| back(&change)));
+        wrong += since.iter().filter(|change| change.ratio.value > 1.0 && !back(change)).count();
+    }
+    println!(
+        "of {dropped} drops, the end of {in_time} is said within eight tests, and is the last word of {last}; {wrong} rises"
+    );
+    assert!(dropped >= 170, "{dropped} of {MONTHS}");
+    assert!(in_time * 100 >= dropped * 95, "{in_time} of {dropped}");
+    assert!(last * 100 >= dropped * 95, "{last} of {dropped}");
+    assert!(wrong <= 4, "{wrong} of {dropped}");
 }
 
 #[test]
 fn false_alarms_are_far_rarer_than_one_a_month() {
-    let months: Vec<Vec<Change>> = (0..MONTHS).map(|seed| month(seed + 5000, None).0).collect();
-    let alarms: Vec<usize> = months.iter().map(|changes| alarms(changes)).collect();
+    let months: Vec<Vec<Change>> = (0..MONTHS).map(|seed| month(seed + 5000, &(0..0)).0).collect();
+    let alarms: Vec<usize> = months.iter().map(|changes| alarms(changes).count()).collect();
     let (found, all): (usize, usize) = (months.iter().map(Vec::len).sum(), alarms.iter().sum());
     let several = alarms.iter().filter(|alarms| **alarms > 1).count();
     println!(

@@ -1,8 +1,8 @@
 //! The changes of a path: what the chart found, with what else changed, and what the history has of it.
 
-use goodput_model::{BitRate, Estimate, Record};
+use goodput_model::{BitRate, Record};
 use goodput_store::{Store, StoreError, Tested, ToldChange};
-use goodput_watch::{Change, Point, Step, differences};
+use goodput_watch::{Change, Mark, Point, differences};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -29,11 +29,14 @@ pub fn all(store: &Store, text: &str) -> Result<Vec<Changed>, StoreError> {
     Ok(found)
 }
 
-/// The numbers of the records before a change, and since then, which the newest of `records` made certain.
+/// The numbers of the records before a change, and since then, which the newest of `records` made certain. Before one that
+/// takes an earlier one back, those since that one.
 pub fn around(records: &[i64], change: &Change) -> [Vec<i64>; 2] {
-    let first = records.iter().rposition(|id| *id == change.first_since.id);
-    let first = first.unwrap_or(records.len());
-    [records[first.saturating_sub(COMPARED)..first].into(), records[first..].into()]
+    let place = |point: &Point| records.iter().rposition(|id| *id == point.id);
+    let first = place(&change.first_since).unwrap_or(records.len());
+    let earlier = change.takes_back.as_ref().and_then(place).unwrap_or_default();
+    let from = earlier.max(first.saturating_sub(COMPARED));
+    [records[from..first].into(), records[first..].into()]
 }
 
 /// Those that can be read: a record may have been deleted, or be of a newer goodput.
@@ -44,10 +47,6 @@ pub fn read(store: &Store, ids: &[i64]) -> Vec<Record> {
 /// A change, with what changed with it, by the records before it and since then.
 pub fn explained(target: &str, [before, since]: &[Vec<Record>; 2], change: &Change) -> Changed {
     let found = differences(before, since, goodput_kernel::sources::lasts);
-    let time = |point: Point| {
-        let time = Timestamp::from_second(point.at_s as i64).unwrap_or_default();
-        time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-    };
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     Changed {
         at: time(change.newest),
@@ -65,30 +64,30 @@ pub fn explained(target: &str, [before, since]: &[Vec<Record>; 2], change: &Chan
         limit_before: found.before,
         limit_since: found.since,
         changed: found.changed,
-        takes_back: None,
+        takes_back: change.takes_back.map(time),
     }
 }
 
-/// When the change began that `newest` takes back; none if it takes none back. `told` are those before it, the oldest first.
-/// One that took one back itself is no change that another could take back.
-pub fn taken_back(told: &[Changed], newest: &Changed) -> Option<String> {
-    let of_target =
-        |change: &&Changed| change.target == newest.target && change.since < newest.since;
-    let last = told.iter().rfind(of_target).filter(|last| last.takes_back.is_none())?;
-    step(newest)?.takes_back(&step(last)?).then(|| last.since.clone())
+/// When a test began, as records say it.
+fn time(point: Point) -> String {
+    let time = Timestamp::from_second(point.at_s as i64).unwrap_or_default();
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn step(change: &Changed) -> Option<Step> {
-    let at = change.since.parse::<Timestamp>().ok()?;
-    let ratio = |percent: f64| 1.0 + percent / 100.0;
-    Some(Step {
-        at_s: at.as_second() as f64,
-        ratio: Estimate {
-            value: ratio(change.percent),
-            low: ratio(change.low_percent),
-            high: ratio(change.high_percent),
-        },
-    })
+/// What was found to begin with a test of `target`; `told` is what was said of it and of others.
+pub fn mark(test: &Tested, target: &str, told: &[Changed]) -> Mark {
+    if !test.begins_change {
+        return Mark::Nothing;
+    }
+    let started_s = seconds(&test.started);
+    let begins = |change: &&Changed| change.target == target && seconds(&change.since) == started_s;
+    let earlier = told.iter().filter(begins).find_map(|change| change.takes_back.as_deref());
+    earlier.and_then(seconds).map_or(Mark::Change, Mark::Return)
+}
+
+/// A time of a record as the chart has it: seconds since 1970.
+fn seconds(time: &str) -> Option<f64> {
+    Some(time.parse::<Timestamp>().ok()?.as_second() as f64)
 }
 
 /// A test of the history as the chart sees it.
@@ -112,16 +111,18 @@ pub fn point(id: i64, started: &str, goodput: BitRate) -> Option<Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::Estimate;
 
-    fn changed(since: &str, percent: f64, takes_back: Option<&str>) -> Changed {
+    /// What was said of a change that began then.
+    fn changed(target: &str, since: &str, takes_back: Option<&str>) -> Changed {
         Changed {
             at: since.into(),
-            target: "nas".into(),
+            target: target.into(),
             since: since.into(),
             tests: 8,
-            percent,
-            low_percent: percent - 2.0,
-            high_percent: percent + 2.0,
+            percent: 11.1,
+            low_percent: 9.1,
+            high_percent: 13.1,
             p_value: 1e-9,
             record_before: 1,
             record_since: 9,
@@ -135,15 +136,41 @@ mod tests {
     }
 
     #[test]
-    fn a_change_takes_back_the_last_one_of_its_target() {
+    fn a_change_that_took_one_back_is_known_again_by_its_time() {
         let (monday, tuesday) = ("2026-11-23T09:00:00Z", "2026-11-24T09:00:00Z");
-        let drop = changed(monday, -10.0, None);
-        let rise = changed(tuesday, 11.1, None);
-        assert_eq!(taken_back(std::slice::from_ref(&drop), &rise), Some(monday.into()));
-        assert_eq!(taken_back(&[], &rise), None);
-        let other = Changed { target: "nas2".into(), ..drop.clone() };
-        assert_eq!(taken_back(&[drop.clone(), other], &rise), Some(monday.into()));
-        let back = changed("2026-11-23T20:00:00Z", -10.0, Some(monday));
-        assert_eq!(taken_back(&[drop, back], &rise), None, "a path that goes up and down");
+        let test = |begins_change| Tested {
+            record: 9,
+            started: "2026-11-24T09:00:00.25Z".into(),
+            goodput: BitRate(1e9),
+            begins_change,
+        };
+        let told = [changed("nas2", tuesday, Some(tuesday)), changed("nas", tuesday, Some(monday))];
+        assert_eq!(mark(&test(true), "nas", &told), Mark::Return(1_795_424_400.0));
+        assert_eq!(mark(&test(false), "nas", &told), Mark::Nothing);
+        assert_eq!(mark(&test(true), "nas", &told[..1]), Mark::Change);
+        assert_eq!(mark(&test(true), "nas", &[changed("nas", monday, Some(monday))]), Mark::Change);
+    }
+
+    #[test]
+    fn what_takes_a_change_back_is_compared_with_what_was_since_that_one() {
+        let point = |id| Point { id, at_s: id as f64, day_share: 0.0, goodput: 1e9 };
+        let change = |takes_back| Change {
+            last_before: point(59),
+            first_since: point(60),
+            newest: point(63),
+            tests: 4,
+            before: 1e9,
+            since: 1e9,
+            ratio: Estimate { value: 1.1, low: 1.1, high: 1.1 },
+            probability: 1e-9,
+            takes_back,
+        };
+        let records: Vec<i64> = (0..64).collect();
+        let before = |takes_back| around(&records, &change(takes_back))[0].clone();
+        assert_eq!(before(Some(point(50))), (50..60).collect::<Vec<_>>());
+        assert_eq!(before(Some(point(7))), (28..60).collect::<Vec<_>>());
+        assert_eq!(before(None), (28..60).collect::<Vec<_>>());
+        let text = explained("nas", &Default::default(), &change(Some(point(50))));
+        assert_eq!(text.takes_back.as_deref(), Some("1970-01-01T00:00:50Z"));
     }
 }

@@ -54,15 +54,23 @@ fn a_used_up_budget_is_said_and_not_measured_even_after_a_restart() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
     let budget = ["--budget", "2MB/day"];
+    // A budget that is too small from the first is refused, with one that is not.
+    let none = once(&home, &[&server.address], &["--budget", "1MB/day"]);
+    assert_eq!(none.status.code(), Some(2), "{}", stdout(&none));
+    assert!(stderr(&none).contains("; allow 1.20MB/day, or make it"), "{}", stderr(&none));
     let first = once(&home, &[&server.address], &budget);
     assert_eq!(first.status.code(), Some(0), "{}", stderr(&first));
     let second = once(&home, &[&server.address], &budget);
     assert_eq!(second.status.code(), Some(2), "{}", stderr(&second));
     assert!(stdout(&second).contains("not tested: the budget is used up"), "{}", stdout(&second));
     assert_eq!(history(&home).list(10).unwrap().len(), 1);
-    let tiny = home.run(&["watch", "--once", &server.address, "--budget", "2MB/day"]);
-    assert_eq!(tiny.status.code(), Some(2));
-    assert!(stderr(&tiny).contains("less often (--every)"), "{}", stderr(&tiny));
+    for time in [&[][..], &["-t", "5"]] {
+        let tiny = ["watch", "--once", &server.address, "--budget", "2MB/day"];
+        let tiny = home.run(&[&tiny[..], time].concat());
+        assert_eq!(tiny.status.code(), Some(2));
+        let said = "allow 110MB/day, test fewer targets, or less often (--every)";
+        assert!(stderr(&tiny).contains(said), "{}", stderr(&tiny));
+    }
 }
 
 #[test]
@@ -86,7 +94,7 @@ fn spent(home: &Home, target: &str) -> Vec<u64> {
 
 /// A watch whose only test would take a minute and has begun, by the history.
 fn in_a_test(home: &Home, server: &Server) -> Watch {
-    let long = ["--once", "-t", "60", "--rate", "8mbit", "--budget", "970MB/day"];
+    let long = ["--once", "-t", "60", "--rate", "1mbit", "--budget", "970MB/day"];
     let watch = Watch::start(home, &[&[&server.address[..]], &long[..]].concat());
     goodput_testing::wait_for("a note of the test", || {
         home.path().join("goodput/history.db").exists() && !spent(home, &server.address).is_empty()
@@ -110,9 +118,9 @@ fn a_watch_that_is_killed_in_a_test_has_spent_what_it_might_have_cost() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
     drop(in_a_test(&home, &server));
-    // A test of each quarter of an hour, and one more.
-    assert_eq!(spent(&home, &server.address), [10_000_000]);
-    let again = once(&home, &[&server.address], &["--budget", "10MB/day"]);
+    // A test of each quarter of an hour, and one more. It ends with twice its share.
+    assert_eq!(spent(&home, &server.address), [20_000_000]);
+    let again = once(&home, &[&server.address], &["--budget", "20MB/day"]);
     assert!(stdout(&again).contains("the budget is used up"), "{}", stdout(&again));
 }
 
@@ -176,17 +184,18 @@ fn a_target_that_is_named_twice_is_tested_once_and_no_line_is_broken_in_a_file()
     assert!(stderr(&output).contains("is named twice, and tested once"), "{}", stderr(&output));
 }
 
-/// A test of a time has no share of the budget that it could be made to fit.
+/// Datagrams whose headers are as large as their payload cost more than was expected of this payload.
 #[test]
 fn a_test_ends_when_the_budget_is_used_up() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
-    let rate = ["--rate", "80mbit", "-t", "60", "--budget", "20MB/day", "--json"];
-    let output = home.run(&[&["watch", "--once", &server.address][..], &rate].concat());
+    let small =
+        ["-u", "-l", "32", "-n", "1M", "--rate", "2mbit", "--budget", "1.2MB/day", "--json"];
+    let output = home.run(&[&["watch", "--once", &server.address][..], &small].concat());
     let event: Value = serde_json::from_str(&stdout(&output)).expect("one event");
     assert_eq!(event["incomplete"], "the budget was used up", "{event}");
     let bytes = event["bytes"].as_u64().unwrap();
-    assert!((10_000_000..20_200_000).contains(&bytes), "{event}");
+    assert!((300_000..1_250_000).contains(&bytes), "{event}");
     // And whoever looks later sees it, too.
     let why = "only a part: the budget was used up";
     let listed = stdout(&home.run(&["history"])).to_string();
@@ -195,6 +204,25 @@ fn a_test_ends_when_the_budget_is_used_up() {
     assert!(shown.contains(", incomplete") && shown.contains("the budget was used up"), "{shown}");
     let samples = stdout(&home.run(&["history", "export", "--openmetrics"])).to_string();
     assert!(samples.contains("incomplete=\"true\""), "{samples}");
+}
+
+/// A slow test ends after the time, a fast one with its share.
+#[test]
+fn a_test_of_a_time_moves_its_share_at_most_and_is_whole() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let share = ["--every", "8h", "--budget", "60MB/day", "--json"];
+    let tested = |options: &[&str]| -> u64 {
+        let watch = ["watch", "--once", &server.address];
+        let output = home.run(&[&watch[..], &share, options].concat());
+        let event: Value = serde_json::from_str(&stdout(&output)).expect("one event");
+        assert!(event["event"] == "tested" && event.get("incomplete").is_none(), "{event}");
+        event["bytes"].as_u64().unwrap()
+    };
+    let slow = tested(&["-t", "500ms", "--rate", "8mbit"]);
+    assert!(slow < 10_000_000, "{slow}");
+    let fast = tested(&["-t", "60"]);
+    assert!((13_000_000..=15_000_000).contains(&fast), "{fast}");
 }
 
 /// This path moves a test's share before the kernel is asked a second time what the line has carried.
@@ -378,11 +406,36 @@ fn every_target_has_its_turns_until_a_signal_comes() {
 }
 
 #[test]
-fn a_watch_that_waits_ends_at_once() {
+fn a_watch_that_waits_ends_at_once_and_says_that_nothing_was_tested() {
     let home = Home::new();
-    let mut watch = Watch::start(&home, &["192.0.2.1", "--every", "1d"]);
+    let said = home.path().join("said.log");
+    let log = std::fs::File::create(&said).unwrap();
+    let mut watch = Watch::start_with(&home, &["192.0.2.1", "--every", "1d"], log.into());
     assert_eq!(watch.event()["event"], "begin");
     assert_eq!(watch.end(), Some(0));
+    let said = std::fs::read_to_string(said).unwrap();
+    assert!(said.contains("ended before the first result; --once tests"), "{said}");
+}
+
+/// Another one spends the budget while this one waits for its turn: here, while it tests another target.
+#[test]
+fn what_others_have_spent_meanwhile_counts_for_a_single_test() {
+    let home = Home::new();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = Server::start(&home, &[]);
+    let first = silent.local_addr().unwrap().to_string();
+    let options = [&SMALL[..], &["--budget", "100MB/day"]].concat();
+    let mut watch =
+        Watch::start(&home, &[&["--once", &first, &server.address][..], &options].concat());
+    let (connection, _) = silent.accept().unwrap();
+    history(&home).spend(&server.address, &now(), 100_000_000).unwrap();
+    drop((connection, silent));
+    assert_eq!(watch.event()["event"], "no-result");
+    assert_eq!(watch.event()["event"], "used-up");
+}
+
+fn now() -> String {
+    jiff::Timestamp::now().to_string()
 }
 
 #[test]

@@ -11,6 +11,8 @@ pub enum Ending {
     Time,
     /// What is left of the budget.
     Budget,
+    /// What a test may cost, although the budget has more.
+    Cost,
     /// The user, or the service manager.
     User,
 }
@@ -34,6 +36,7 @@ impl Ended {
         match self.0.get()? {
             Ending::Plan | Ending::Time => None,
             Ending::Budget => Some("the budget was used up"),
+            Ending::Cost => Some("it cost twice as much as was expected"),
             Ending::User => Some("the watch was ended"),
         }
     }
@@ -53,7 +56,7 @@ mod tests {
     #[test]
     fn what_comes_after_its_end_makes_no_part_of_a_test() {
         assert_eq!(early(&[]), None);
-        for late in [Ending::User, Ending::Budget] {
+        for late in [Ending::User, Ending::Budget, Ending::Cost] {
             assert_eq!(early(&[Ending::Plan, late]), None);
             assert_eq!(early(&[Ending::Time, late, Ending::Plan]), None);
         }
@@ -63,5 +66,9 @@ mod tests {
     fn what_comes_first_is_why_it_is_a_part() {
         assert_eq!(early(&[Ending::User, Ending::Plan]), Some("the watch was ended"));
         assert_eq!(early(&[Ending::Budget, Ending::User]), Some("the budget was used up"));
+        assert_eq!(
+            early(&[Ending::Cost, Ending::Budget]),
+            Some("it cost twice as much as was expected")
+        );
     }
 }

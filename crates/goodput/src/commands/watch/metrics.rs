@@ -94,7 +94,7 @@ impl Metrics {
             change: gauges(
                 &mut registry,
                 "last_change",
-                "Goodput since the last change, divided by that before",
+                "Goodput since the last change, divided by that before; 1 if the path is as before again",
                 "ratio",
             ),
             budget_used: Gauge::default(),
@@ -184,11 +184,12 @@ impl Metrics {
         self.budget_used.set(test.used_bytes.0 as f64);
     }
 
-    /// A change, which counts unless it takes one back.
+    /// A change, which counts unless it takes one back: then the path is as before it.
     fn changed(&self, target: &str, percent: f64, counts: bool) {
         let labels = of(target);
         self.changes.get_or_create(&labels).inc_by(counts.into());
-        self.change.get_or_create(&labels).set(1.0 + percent / 100.0);
+        let ratio = if counts { 1.0 + percent / 100.0 } else { 1.0 };
+        self.change.get_or_create(&labels).set(ratio);
     }
 
     fn no_result(&self, target: &str) {
@@ -359,6 +360,17 @@ mod tests {
             assert!(has(&text, line), "{line}\n{text}");
         }
         assert!(!text.contains("bytes_per_second{") && !text.contains("verdict{"), "{text}");
+    }
+
+    #[test]
+    fn a_path_that_is_as_before_again_has_changed_once_and_has_a_ratio_of_one() {
+        let metrics = Metrics::new(Bytes(5000));
+        metrics.changed("nas", -50.0, true);
+        assert!(has(&metrics.text(), "goodput_watch_last_change_ratio{target=\"nas\"} 0.5"));
+        metrics.changed("nas", 100.0, false);
+        let text = metrics.text();
+        assert!(has(&text, "goodput_watch_last_change_ratio{target=\"nas\"} 1.0"), "{text}");
+        assert!(has(&text, "goodput_watch_changes_total{target=\"nas\"} 1"), "{text}");
     }
 
     #[test]

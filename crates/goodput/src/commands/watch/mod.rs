@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail};
 use goodput_engine::{EngineError, Interrupt};
 use goodput_model::{Bytes, Direction, Length};
 use goodput_store::Store;
-use goodput_watch::{Budget, Schedule, payload_of};
+use goodput_watch::{Budget, Schedule, UsedUp, cost_of, limit, payload_of, round_up};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
@@ -51,10 +51,14 @@ pub fn run(args: &WatchArgs, state: Option<PathBuf>) -> Result<Exit> {
 
 async fn watch(args: &WatchArgs, state: Option<PathBuf>, interrupt: &Interrupt) -> Result<Exit> {
     let mut watch = Watch::new(args, state).await?;
-    match args.schedule.once {
-        true => watch.once(interrupt).await,
-        false => watch.go_on(interrupt).await,
+    let exit = match args.schedule.once {
+        true => watch.once(interrupt).await?,
+        false => watch.go_on(interrupt).await?,
+    };
+    if interrupt.is_raised() && !watch.has_result {
+        screen::say("goodput: ended before the first result; --once tests each target at once");
     }
+    Ok(exit)
 }
 
 /// A running watch.
@@ -70,6 +74,8 @@ struct Watch<'a> {
     host: HostTurn,
     program: Option<Program>,
     metrics: Option<Metrics>,
+    /// Whether a test had a result.
+    has_result: bool,
     began: Instant,
     /// When old results were last deleted.
     deleted: Option<Instant>,
@@ -92,15 +98,14 @@ impl<'a> Watch<'a> {
     async fn new(args: &'a WatchArgs, state: Option<PathBuf>) -> Result<Self> {
         let history = HistoryThread::begin(history)?;
         history.open().await?;
-        let mut budget = Budget::new(args.schedule.budget);
+        let budget = Budget::new(args.schedule.budget);
         let targets = distinct(&args.targets);
         let share = budget.share(args.schedule.every, targets.len());
-        let length = Length::Bytes(payload(args, share)?);
+        let length = Length::Bytes(payload(args, share, targets.len())?);
         let mut paths = Vec::new();
         for text in targets {
             let path = Path::open(text, &args.measure, length, state.clone(), &history).await?;
-            let spent = spent::of_last_day(&history, text).await?;
-            spent.into_iter().for_each(|(age_s, bytes)| budget.spend(-age_s, bytes));
+            check_fits(&path, budget.limit())?;
             paths.push(path);
         }
         let program = args.output.notify.as_deref().map(Program::new).transpose()?;
@@ -108,7 +113,7 @@ impl<'a> Watch<'a> {
         let metrics = args.output.metrics.map(|_| Metrics::new(args.schedule.budget));
         let began = Instant::now();
         let (openings, deleted) = (history.openings(), None);
-        Ok(Self {
+        let mut watch = Self {
             args,
             history,
             openings,
@@ -118,9 +123,24 @@ impl<'a> Watch<'a> {
             host,
             program,
             metrics,
+            has_result: false,
             began,
             deleted,
-        })
+        };
+        watch.count_spent().await?;
+        Ok(watch)
+    }
+
+    /// Counts anew what the history knows that the tests of the last 24 hours cost.
+    async fn count_spent(&mut self) -> Result<()> {
+        let mut budget = Budget::new(self.args.schedule.budget);
+        for path in &self.paths {
+            let spent = spent::of_last_day(&self.history, &path.text).await?;
+            let now_s = self.now_s();
+            spent.into_iter().for_each(|(age_s, bytes)| budget.spend(now_s - age_s, bytes));
+        }
+        self.budget = budget;
+        Ok(())
     }
 
     /// One test of each target.
@@ -160,8 +180,7 @@ impl<'a> Watch<'a> {
             let without_it = schedule.missed(now_s - took_s);
             let turn = schedule.next(now_s);
             if turn.missed > 0 {
-                let history =
-                    (without_it < turn.missed).then_some(HistoryDelay { took_s, why });
+                let history = (without_it < turn.missed).then_some(HistoryDelay { took_s, why });
                 self.tell(&Event::Late { tests: turn.missed, history })?;
             }
             let wait = Duration::from_secs_f64((turn.due_s - self.now_s()).max(0.0));
@@ -223,18 +242,6 @@ impl<'a> Watch<'a> {
             return Ok(Ended::Interrupted);
         }
         self.renew_history().await;
-        let now_s = self.now_s();
-        let expected = self.paths[target].expected_cost(self.share);
-        if let Err(why) = self.budget.allow(now_s, expected) {
-            self.tell(&Event::UsedUp {
-                at: measured::now(),
-                target: self.paths[target].text.clone(),
-                used_bytes: why.used,
-                budget_bytes: why.limit,
-                free_at: why.free_in_s.is_finite().then(|| time_in(why.free_in_s)),
-            })?;
-            return Ok(Ended::NoResult);
-        }
         let patience = Duration::from_secs_f64(self.args.schedule.every);
         let _turn = match self.host.take(patience, interrupt).await {
             Ok(Some(turn)) => turn,
@@ -242,16 +249,8 @@ impl<'a> Watch<'a> {
             Ok(None) => return self.no_result(target, self.host.taken(), Bytes(0)).await,
             Err(why) => return self.no_result(target, format!("{why:#}"), Bytes(0)).await,
         };
-        let limits = Limits {
-            time: Duration::from_secs_f64(self.args.schedule.max_time),
-            bytes: self.budget.left(self.now_s()),
-        };
-        let note = match self.note(target, expected).await {
-            Ok(note) => note,
-            Err(why) => {
-                screen::say(format_args!("goodput: {why:#}"));
-                return Ok(Ended::NoResult);
-            }
+        let Some((limits, note)) = self.allowed(target).await? else {
+            return Ok(Ended::NoResult);
         };
         let outcome = self.paths[target].test(limits, interrupt).await;
         let (Ok(Run { bytes, .. }) | Err(NoRun { bytes, .. })) = &outcome;
@@ -265,19 +264,62 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// What the test whose turn it is may take, and the note of it; none if it is not made, which is said.
+    async fn allowed(&mut self, target: usize) -> Result<Option<(Limits, Note)>> {
+        match self.within_budget(target).await {
+            Err(why) => {
+                screen::say(format_args!("goodput: {why:#}"));
+                Ok(None)
+            }
+            Ok(Ok(allowed)) => Ok(Some(allowed)),
+            Ok(Err(why)) => {
+                self.tell(&Event::UsedUp {
+                    at: measured::now(),
+                    target: self.paths[target].text.clone(),
+                    used_bytes: why.used,
+                    budget_bytes: why.limit,
+                    free_at: why.free_in_s.is_finite().then(|| time_in(why.free_in_s)),
+                })?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Counts, and notes what a test may cost: as much as it has spent if this process is killed.
+    async fn within_budget(&mut self, target: usize) -> Result<Result<(Limits, Note), UsedUp>> {
+        if self.args.schedule.once {
+            // Others that test the same once may have had the turn since.
+            self.count_spent().await.with_context(|| self.not_tested(target))?;
+        }
+        let expected = self.paths[target].expected_cost(self.share, self.budget.limit());
+        let now_s = self.now_s();
+        if let Err(why) = self.budget.allow(now_s, expected) {
+            return Ok(Err(why));
+        }
+        let left = self.budget.left(now_s);
+        let bytes = limit(expected, left);
+        let time = Duration::from_secs_f64(self.args.schedule.max_time);
+        let note = self.note(target, bytes).await?;
+        Ok(Ok((Limits { time, bytes, is_rest: bytes == left }, note)))
+    }
+
     /// Notes what a test may cost. A watch that goes on counts it all the same; one of a single test each has nothing but the
     /// history to count by, and does not test.
-    async fn note(&self, target: usize, expected: Bytes) -> Result<Note> {
-        let target = &self.paths[target].text;
-        let note = Note::begin(&self.history, target, expected).await;
+    async fn note(&self, target: usize, most: Bytes) -> Result<Note> {
+        let text = &self.paths[target].text;
+        let note = Note::begin(&self.history, text, most).await;
         if !self.args.schedule.once {
-            return Ok(note.unwrap_or_else(|_| Note::unkept(target)));
+            return Ok(note.unwrap_or_else(|_| Note::unkept(text)));
         }
-        note.with_context(|| {
-            format!(
-                "{target} was not tested: the next `watch --once` could not count what this test costs"
-            )
-        })
+        note.with_context(|| self.not_tested(target))
+    }
+
+    /// What is said if a history can't count.
+    fn not_tested(&self, target: usize) -> String {
+        let target = &self.paths[target].text;
+        format!(
+            "{target} was not tested: without the history, nothing counts what `watch --once` costs"
+        )
     }
 
     /// A gap, which cost `bytes`.
@@ -300,6 +342,7 @@ impl<'a> Watch<'a> {
     /// Keeps a test, and compares it with the ones before.
     async fn tested(&mut self, target: usize, run: &Run, interrupt: &Interrupt) -> Result<Ended> {
         // What the test is compared with must be of the history that gets it.
+        self.has_result = true;
         self.renew_history().await;
         let used = self.budget.used(self.now_s());
         let path = &mut self.paths[target];
@@ -385,18 +428,40 @@ fn distinct(targets: &[String]) -> Vec<&String> {
     once
 }
 
-/// The payload of a test that costs at most `share`.
-fn payload(args: &WatchArgs, share: Bytes) -> Result<Bytes> {
-    let asks = args.measure.length.length().is_some();
+/// The payload of a test that costs at most `share`, of one of `targets` targets.
+fn payload(args: &WatchArgs, share: Bytes, targets: usize) -> Result<Bytes> {
+    let length = &args.measure.length;
+    let asks = length.bytes.is_some() || length.fetches.is_some();
     let both = args.measure.direction.direction() == Direction::Both;
-    let payload = Bytes(payload_of(share).0 / if both { 2 } else { 1 });
+    let directions = if both { 2 } else { 1 };
+    let payload = Bytes(payload_of(share).0 / directions);
     if payload < MIN_PAYLOAD && !asks {
+        let needed = cost_of(Bytes(MIN_PAYLOAD.0 * directions));
+        let smallest = Budget::smallest(needed, args.schedule.every, targets);
         bail!(
             "--budget leaves {share} for a test, and a test needs at least {MIN_PAYLOAD} of payload in each direction; \
-             test fewer targets, less often (--every), or allow more"
+             allow {}, test fewer targets, or less often (--every)",
+            per_day(smallest)
         );
     }
     Ok(payload)
+}
+
+/// Refuses a test that the whole budget is too small for.
+fn check_fits(path: &Path, budget: Bytes) -> Result<()> {
+    match path.most_cost() {
+        Some(cost) if cost > budget => bail!(
+            "--budget allows {budget} a day, and a test of {} may cost {cost}; allow {}, or make it smaller (-n)",
+            path.text,
+            per_day(round_up(cost.0))
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// A budget as --budget takes it.
+fn per_day(budget: Bytes) -> String {
+    format!("{budget}/day").replace(' ', "")
 }
 
 /// The time in this number of seconds, in the format of records.

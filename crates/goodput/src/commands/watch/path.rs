@@ -10,8 +10,10 @@ use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclu
 use goodput_model::{Bytes, EndName, Length, Plan, Record};
 use goodput_store::{Store, Tested, ToldChange, Watched};
 use goodput_watch::{
-    Chart, Limit, MAX_TESTS, Meter, Point, Series, bytes_on_the_path, expected_cost, most_cost,
+    Chart, Limit, MAX_TESTS, Mark, Meter, Point, Series, bytes_on_the_path, expected_cost,
+    most_cost,
 };
+use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use super::ending::{Ended, Ending};
@@ -41,6 +43,8 @@ pub struct Path {
     target: Target,
     credentials: Credentials,
     plan: Plan,
+    /// The time of a test that the user chose: what its plan does not say.
+    most_s: Option<f64>,
     /// What tests are compared by, as JSON.
     series: String,
     chart: Chart,
@@ -75,19 +79,12 @@ pub struct NoRun {
 /// What a test may take; it ends with what it has.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Longest time of a test of bytes. A test of a time has its own.
+    /// Longest time of a test of bytes, from when its flows are open, unless the user chose one. A test of a time has its own.
     pub time: Duration,
     /// Most bytes on the line.
     pub bytes: Bytes,
-}
-
-impl Limits {
-    async fn time_is_over(&self, plan: &Plan) {
-        match plan.length {
-            Length::Bytes(_) => sleep(self.time).await,
-            _ => std::future::pending().await,
-        }
-    }
+    /// Whether this is what is left of the budget.
+    pub is_rest: bool,
 }
 
 /// Lets a meter hear what happens in a test.
@@ -110,7 +107,15 @@ impl Path {
     ) -> Result<Self> {
         let target = file_servers::target(text, &args.peer.files, state.clone())?;
         let credentials = credentials(&args.peer.credentials, &target)?;
-        let plan = args.plan_towards(&target, length);
+        let mut plan = args.plan_towards(&target, length);
+        // A test of a time moves its share at most: with a time alone, a fast path would move all that the budget has.
+        let most_s = match plan.length {
+            Length::Seconds(seconds) if plan.storage.source.is_none() => {
+                Some(seconds + plan.omit_s)
+            }
+            _ => None,
+        };
+        plan.length = most_s.map_or(plan.length, |_| length);
         let series = serde_json::to_string(&Series::from(&plan))?;
         let of = goodput_store::Series { target: text.into(), plan: series.clone() };
         let mut path = Self {
@@ -120,6 +125,7 @@ impl Path {
             target,
             credentials,
             plan,
+            most_s,
             series,
             chart: Chart::restored(&[]),
             records: Vec::new(),
@@ -132,18 +138,24 @@ impl Path {
     /// Goes on from what the history has of the path.
     pub async fn restore(&mut self, history: &HistoryThread) -> Result<()> {
         let (text, series) = (self.text.clone(), self.series.clone());
-        let tests =
-            history.ask(move |store| Ok(store.tests_of(&text, &series, MAX_TESTS)?)).await?;
-        let read = |test: Tested| Some((path_changes::of_test(&test)?, test.begins_change));
-        let tests: Vec<(Point, bool)> = tests.into_iter().filter_map(read).collect();
+        let read = move |store: &Store| {
+            let tests = store.tests_of(&text, &series, MAX_TESTS)?;
+            Ok((tests, path_changes::all(store, &text)?))
+        };
+        let (tests, told) = history.ask(read).await?;
+        let read = |test: Tested| {
+            let mark = path_changes::mark(&test, &self.text, &told);
+            Some((path_changes::of_test(&test)?, mark))
+        };
+        let tests: Vec<(Point, Mark)> = tests.into_iter().filter_map(read).collect();
         self.records = tests.iter().map(|(test, _)| test.id).collect();
         self.chart = Chart::restored(&tests);
         Ok(())
     }
 
-    /// What the next test may cost, of which `share` is its share of the budget.
-    pub fn expected_cost(&self, share: Bytes) -> Bytes {
-        expected_cost(&self.plan, share, self.last_cost)
+    /// What the next test may cost, of which `share` is its share of the `budget`.
+    pub fn expected_cost(&self, share: Bytes, budget: Bytes) -> Bytes {
+        expected_cost(&self.plan, share, self.last_cost, budget)
     }
 
     /// What a test costs at most; none if it moves what the path lets through.
@@ -173,10 +185,11 @@ impl Path {
         let announced = self.announced(&started);
         let others_at_first = self.others(announced.as_ref());
         let (raise, soon) = goodput_engine::interrupt();
-        let ended = Ended::default();
+        let (ended, opened) = (Ended::default(), Notify::new());
         let ends_it = async {
             let time = async {
-                limits.time_is_over(&self.plan).await;
+                opened.notified().await;
+                self.time_is_over(limits.time).await;
                 ended.by(Ending::Time)
             };
             let user = async {
@@ -197,10 +210,13 @@ impl Path {
             let listener = &mut |event: goodput_engine::Event| {
                 announced.iter().for_each(|announced| announced.enter(&event));
                 hear(&mut meter.borrow_mut(), &event);
-                if matches!(event, goodput_engine::Event::Ended) {
-                    ended.by(Ending::Plan);
+                match event {
+                    goodput_engine::Event::Opened { .. } => opened.notify_one(),
+                    goodput_engine::Event::Ended => drop(ended.by(Ending::Plan)),
+                    _ => {}
                 }
-                if meter.borrow().will_exceed(limits.bytes) && ended.by(Ending::Budget) {
+                let ending = if limits.is_rest { Ending::Budget } else { Ending::Cost };
+                if meter.borrow().will_exceed(limits.bytes) && ended.by(ending) {
                     raise.raise();
                 }
             };
@@ -227,6 +243,16 @@ impl Path {
             others_at_first.into_iter().chain(self.others(announced.as_ref())).collect();
         let beside = beside.into_iter().collect();
         Ok(Run { record, incomplete, bytes, beside, _announced: announced })
+    }
+
+    /// Waits until a test of bytes lasts for its longest time.
+    async fn time_is_over(&self, standard: Duration) {
+        match self.plan.length {
+            Length::Bytes(_) => {
+                sleep(self.most_s.map_or(standard, Duration::from_secs_f64)).await;
+            }
+            _ => std::future::pending().await,
+        }
     }
 
     /// What else goodput measures on this host now, as commands.
@@ -282,15 +308,10 @@ impl Path {
         self.records.push(id);
         let change = self.chart.push(test)?;
         let ids = path_changes::around(&self.records, &change);
-        let target = self.text.clone();
-        let read = move |store: &Store| {
-            let records = ids.map(|ids| path_changes::read(store, &ids));
-            Ok((records, path_changes::all(store, &target).unwrap_or_default()))
-        };
-        // Without them, it is not known what changed with it, nor what it takes back.
-        let (records, told) = history.ask(read).await.unwrap_or_default();
-        let mut changed = path_changes::explained(&self.text, &records, &change);
-        changed.takes_back = path_changes::taken_back(&told, &changed);
+        let read = move |store: &Store| Ok(ids.map(|ids| path_changes::read(store, &ids)));
+        // Without them, it is not known what changed with it.
+        let records = history.ask(read).await.unwrap_or_default();
+        let changed = path_changes::explained(&self.text, &records, &change);
         // Numbers and texts: to write them can't fail.
         let event = serde_json::to_string(&changed).unwrap_or_default();
         let told = ToldChange { target: self.text.clone(), event };
