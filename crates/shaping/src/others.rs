@@ -105,36 +105,19 @@ fn own_of_tcp(sender: &Sender) -> Option<Own> {
 
 /// The traffic of others that the shaper counted; without one that was read, the most that a device of the path did.
 fn others(sender: &Sender, around: &Around, own: &Own) -> Option<Others> {
-    let of = |at: &Counted, name: &str, own: f64| {
-        Some(at.before.grown(at.after, name).ok()? as f64 - own)
-    };
-    let facts = around.sender.before;
-    let (kind, device) =
-        (facts.text("qdisc.kind"), facts.text("link.device").unwrap_or("the device"));
-    let (bytes, place, at_shaper) = match kind.ok().filter(|kind| SHAPERS.contains(kind)) {
+    let kind = around.sender.before.text("qdisc.kind").ok();
+    let (bytes, place, at_shaper) = match kind.filter(|kind| SHAPERS.contains(kind)) {
         Some(kind) => {
-            let (name, place) = match bottleneck(sender, around.sender) {
-                Some(class) => {
-                    (format!("class.{class}"), format!("class {class} of {kind} on {device}"))
-                }
-                None => ("qdisc".into(), format!("{kind} on {device}")),
-            };
-            let by = by_table(facts, own.frame) / own.frame;
-            let passed = passed(sender, around, own) * by;
-            (of(&around.sender, &format!("{name}.sent_bytes"), passed)?, place, true)
+            let (bytes, place) = at_shaper(sender, around, own, kind)?;
+            (bytes, place, true)
         }
         None => {
-            let sending = of(&around.sender, "link.tx_bytes", passed(sender, around, own))
-                .map(|bytes| (bytes, device, "that sends"));
-            let receiving = around.receiver.as_ref().and_then(|at| {
-                let device = at.before.text("link.device").unwrap_or("the device");
-                Some((of(at, "link.rx_bytes", own.arrived)?, device, "that receives"))
-            });
-            let (bytes, device, which) = [sending, receiving]
-                .into_iter()
-                .flatten()
-                .max_by(|(one, ..), (other, ..)| one.total_cmp(other))?;
-            (bytes, format!("{device} of the host {which}"), false)
+            let sending = at_sender(sender, around, own);
+            let both = [sending, around.receiver.as_ref().and_then(|at| at_receiver(at, own))];
+            let most =
+                both.into_iter().flatten().max_by(|(one, _), (other, _)| one.total_cmp(other));
+            let (bytes, place) = most?;
+            (bytes, place, false)
         }
     };
     (bytes > own.arrived * MIN_SHARE && around.seconds > 0.0).then(|| Others {
@@ -144,15 +127,49 @@ fn others(sender: &Sender, around: &Around, own: &Own) -> Option<Others> {
     })
 }
 
+/// Bytes that the shaper counted beyond the test's own, and its name.
+fn at_shaper(sender: &Sender, around: &Around, own: &Own, kind: &str) -> Option<(f64, String)> {
+    let facts = around.sender.before;
+    let device = device(&around.sender);
+    let (of, place) = match bottleneck(sender, around.sender) {
+        Some(class) => (format!("class.{class}"), format!("class {class} of {kind} on {device}")),
+        None => ("qdisc".into(), format!("{kind} on {device}")),
+    };
+    let by = by_table(facts, own.frame) / own.frame;
+    let all = grown(&around.sender, &format!("{of}.sent_bytes"))?;
+    Some((all - passed(sender, around, own) * by, place))
+}
+
+fn at_sender(sender: &Sender, around: &Around, own: &Own) -> Option<(f64, String)> {
+    let all = grown(&around.sender, "link.tx_bytes")?;
+    let place = format!("{} of the host that sends", device(&around.sender));
+    Some((all - passed(sender, around, own), place))
+}
+
+/// What a device counted that is behind whatever held the rate has passed that: less than was sent, if anything was lost. If
+/// it counted all that was sent, the rest was lost behind it.
+fn at_receiver(at: &Counted, own: &Own) -> Option<(f64, String)> {
+    let all = grown(at, "link.rx_bytes")?;
+    let mine = if all < own.sent * (1.0 - MIN_SHARE) { own.arrived } else { own.sent };
+    Some((all - mine, format!("{} of the host that receives", device(at))))
+}
+
+fn grown(at: &Counted, name: &str) -> Option<f64> {
+    at.before.grown(at.after, name).ok().map(|bytes| bytes as f64)
+}
+
+fn device<'a>(at: &Counted<'a>) -> &'a str {
+    at.before.text("link.device").unwrap_or("the device")
+}
+
 /// What of the test's own traffic left the sender's queueing discipline, bytes of frames. Of htb, a leaf drops.
 fn passed(sender: &Sender, around: &Around, own: &Own) -> f64 {
-    let Counted { before, after } = around.sender;
-    let name =
-        match before.text("qdisc.kind").is_ok_and(|kind| kind == "htb").then(|| used_class(sender))
-        {
-            Some(Ok(class)) => format!("class.{class}.drops"),
-            _ => "qdisc.drops".into(),
-        };
-    let dropped = before.grown(after, &name).unwrap_or_default() as f64 * own.frame;
+    let facts = around.sender.before;
+    let is_htb = facts.text("qdisc.kind").is_ok_and(|kind| kind == "htb");
+    let name = match is_htb.then(|| used_class(sender)) {
+        Some(Ok(class)) => format!("class.{class}.drops"),
+        _ => "qdisc.drops".into(),
+    };
+    let dropped = grown(&around.sender, &name).unwrap_or_default() * own.frame;
     (own.sent - dropped).max(own.arrived)
 }

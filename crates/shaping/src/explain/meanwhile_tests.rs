@@ -111,6 +111,14 @@ fn devices_count_where_no_shaper_does() {
     let sender = Sender { around_train: Some(around), ..sender(&near, &later) };
     let seen = test(SHAPER, 60e6, 60e6);
     let others = beside(&sender, seen.train.value()).train.unwrap();
+    // A policer behind the receiver's device drops what that has counted.
+    let all = counted(0, TRAIN_BYTES);
+    let receiver = Some(Counted { before: &far, after: &all });
+    let dropped = Sender { around_train: Some(Around { receiver, ..around }), ..sender.clone() };
+    let mut policed = test(ShapingKind::Policer, 60e6, 60e6);
+    let Known::Value(train) = &mut policed.train else { panic!("it has one") };
+    train.lost = 7000;
+    assert_eq!(beside(&dropped, policed.train.value()).train, None);
     let said = "eth0 of the host that receives carried 40 Mbit/s of other traffic meanwhile, which may cross the shaper";
     assert_eq!(others.words(), said);
 }
