@@ -49,7 +49,7 @@ pub fn behind(train: &Train) -> Option<Behind> {
 /// The pauses before arrivals of which as many were lost.
 struct Group {
     steps: f64,
-    count: f64,
+    count: usize,
     /// Their median, and its standard error.
     pause: f64,
     error: f64,
@@ -59,34 +59,28 @@ impl Group {
     fn of(steps: u64, pauses: &[f64]) -> Option<Self> {
         let pause = median(pauses.iter().copied())?;
         let off = median(pauses.iter().map(|one| (one - pause).abs()))?;
-        let count = pauses.len() as f64;
-        (pauses.len() >= LEAST_PAUSES).then_some(Self {
-            steps: steps as f64,
-            count,
-            pause,
-            error: MEDIAN_ERROR * off / count.sqrt(),
-        })
+        let (steps, count) = (steps as f64, pauses.len());
+        let error = MEDIAN_ERROR * off / (count as f64).sqrt();
+        (count >= LEAST_PAUSES).then_some(Self { steps, count, pause, error })
     }
 }
 
-/// How much of the pauses the numbers of datagrams between two arrivals explain: the slope of their regression, as a share
-/// of the mean pause for each; with twice its standard error. Medians, because what a late host sends together says nothing.
+/// How much of the pauses the numbers of datagrams between two arrivals explain: how the pause grows from one number to the
+/// other, as a share of the pause for each; with twice its standard error. The two numbers that are most frequent, and
+/// medians, because what a late host lets through at once says nothing.
 fn share_of_losses(trace: &Trace) -> Option<(f64, f64)> {
     let mut by_steps: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for two in trace.came.windows(2) {
         let pauses = by_steps.entry(two[1].lost_before.saturating_add(1)).or_default();
         pauses.push(two[1].came_s - two[0].came_s);
     }
-    let groups: Vec<Group> =
-        by_steps.iter().filter_map(|(steps, pauses)| Group::of(*steps, pauses)).collect();
-    let sum = |of: &dyn Fn(&Group) -> f64| groups.iter().map(of).sum::<f64>();
-    let count = sum(&|group| group.count);
-    let mean = |of: &dyn Fn(&Group) -> f64| sum(&|group| group.count * of(group)) / count;
-    let (steps, pause) = (mean(&|group| group.steps), mean(&|group| group.pause));
-    let spread = sum(&|group| group.count * (group.steps - steps).powi(2));
-    let slope = sum(&|group| group.count * (group.steps - steps) * group.pause) / spread;
-    let error = sum(&|group| (group.count * (group.steps - steps) * group.error).powi(2));
-    let [share, error] = [slope, 2.0 * error.sqrt() / spread].map(|value| value * steps / pause);
+    let groups = by_steps.iter().filter_map(|(steps, pauses)| Group::of(*steps, pauses));
+    let mut groups: Vec<Group> = groups.collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.count));
+    let [first, second, ..] = &groups[..] else { return None };
+    let by = first.steps / first.pause / (second.steps - first.steps);
+    let share = (second.pause - first.pause) * by;
+    let error = 2.0 * first.error.hypot(second.error) * by.abs();
     (share.is_finite() && error.is_finite()).then_some((share, error))
 }
 
@@ -121,9 +115,11 @@ mod tests {
     /// One in two passes exactly, so that only the burst at the beginning tells.
     #[test]
     fn a_policer_drops_and_holds_nothing_up() {
-        let policed = |number: u64| (number < 40 || number % 2 == 0).then_some(number * FRAME_NS);
+        let policed =
+            |number: u64| (number < 40 || number.is_multiple_of(2)).then_some(number * FRAME_NS);
         assert_eq!(behind(&train(4000, policed)), Some(Behind::Drops));
-        let three_of_five = |number: u64| (number % 5 % 2 == 0).then_some(number * FRAME_NS);
+        let three_of_five =
+            |number: u64| (number % 5).is_multiple_of(2).then_some(number * FRAME_NS);
         assert_eq!(behind(&train(4000, three_of_five)), Some(Behind::Drops));
     }
 
@@ -131,17 +127,18 @@ mod tests {
     #[test]
     fn what_a_late_host_sends_together_changes_nothing() {
         let late = |came_ns: u64| {
-            if came_ns / 10_000_000 % 3 == 0 {
+            if (came_ns / 10_000_000).is_multiple_of(3) {
                 came_ns.next_multiple_of(10_000_000)
             } else {
                 came_ns
             }
         };
-        let policed = |number: u64| (number % 5 % 2 == 0).then_some(late(number * FRAME_NS));
+        let policed =
+            |number: u64| (number % 5).is_multiple_of(2).then_some(late(number * FRAME_NS));
         assert_eq!(behind(&train(4000, policed)), Some(Behind::Drops));
         // Three of five come, one like the other.
         let even = |number: u64| (number / 5 * 3 + number % 5 / 2) * FRAME_NS * 5 / 3;
-        let queue = |number: u64| (number % 5 % 2 == 0).then_some(late(even(number)));
+        let queue = |number: u64| (number % 5).is_multiple_of(2).then_some(late(even(number)));
         assert_eq!(behind(&train(4000, queue)), Some(Behind::Waits));
     }
 
@@ -149,7 +146,7 @@ mod tests {
     fn a_second_queue_sends_at_times_of_its_own() {
         let queue = |number: u64| match number {
             ..200 => Some(2 * number * FRAME_NS),
-            _ => (number % 2 == 0).then_some((number + 200) * FRAME_NS),
+            _ => number.is_multiple_of(2).then_some((number + 200) * FRAME_NS),
         };
         assert_eq!(behind(&train(4000, queue)), Some(Behind::Waits));
         let endless = |number: u64| Some(2 * number * FRAME_NS);
@@ -158,7 +155,7 @@ mod tests {
 
     #[test]
     fn joined_datagrams_and_few_of_them_show_nothing() {
-        let policed = |number: u64| (number % 2 == 0).then_some(number * FRAME_NS);
+        let policed = |number: u64| number.is_multiple_of(2).then_some(number * FRAME_NS);
         assert_eq!(behind(&Train { batch: 8.0, ..train(4000, policed) }), None);
         assert_eq!(behind(&train(8, policed)), None);
     }

@@ -52,6 +52,14 @@ pub(crate) fn rate(
     if all.bytes < MIN_FRAMES * trace.frame || all.seconds <= 0.0 {
         return Err(Missing::because("too little came while the rate was seen to hold"));
     }
+    let offered = trace.offered_bytes_per_s();
+    if kind == ShapingKind::Policer && offered < all.rate() {
+        let offered = BitRate(offered * 8.0);
+        return Err(Missing::because(format!(
+            "the sender stopped for so long that it reached {offered} on average, less than what passes: the bucket was \
+             hardly ever empty"
+        )));
+    }
     if begun.seconds > all.seconds {
         let offered = BitRate(trace.offered_bytes_per_s() * 8.0);
         return Err(Missing::because(format!(

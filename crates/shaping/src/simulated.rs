@@ -173,6 +173,17 @@ fn a_policer_whose_sender_stops_again_and_again_is_known() {
     }
 }
 
+/// It stops for most of the time, and sends less on average than passes.
+#[test]
+fn a_policer_that_is_hardly_ever_reached_has_no_rate() {
+    let bucket = Bucket { rate: RATE, depth: 126_000.0, queue: None };
+    let train = train(bucket, OFFERED_TO_BUCKET_RATE, 2.5, 10e-6, 200e-3, 8);
+    let seen = shaping(&train).unwrap();
+    assert_eq!(seen.kind, ShapingKind::Policer);
+    let why = seen.rate_bits_per_s.get().unwrap_err().to_string();
+    assert!(why.starts_with("the sender stopped for so long"), "{why}");
+}
+
 /// Of 4 s, the path loses all for one; or it is not there again before the end.
 #[test]
 fn a_path_that_breaks_is_known() {

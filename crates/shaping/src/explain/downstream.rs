@@ -53,33 +53,41 @@ pub(super) fn without_losses_of_others(
 pub(super) fn drops_bursts(seen: &Seen) -> Answer {
     let (burst, takes) = (seen.burst()?, taken_at_once(seen)?);
     let small = match smaller(seen) {
-        Some(change) => format!("a bucket of {} passes there", Bytes(change.to.parse().ok()?)),
+        Some(change) => format!("a bucket of {} passes more", Bytes(change.to.parse().ok()?)),
         None => "a bucket that passes there is too small for the rate".to_owned(),
+    };
+    let takes = match takes {
+        Some(bytes) => format!("takes about {} and drops the rest", Bytes(bytes as u64)),
+        None => "drops a part".to_owned(),
     };
     Some(say(
         "dropped-bursts",
         format!(
-            "the bucket lets {burst:.0} bytes through at once, and what is behind it takes about {} and drops the rest, of which \
-             TCP sends much: {small}",
-            Bytes(takes as u64)
+            "the bucket lets {burst:.0} bytes through at once, and what is behind it {takes}; TCP sends such bursts: {small}"
         ),
     ))
 }
 
-/// What the path behind the local shaper takes at once, bytes, if that is less than the shaper's bucket and TCP suffers.
-fn taken_at_once(seen: &Seen) -> Option<f64> {
+/// What the path behind the local shaper takes at once, bytes, if that is known, and if it is less than the shaper's bucket
+/// and TCP suffers.
+fn taken_at_once(seen: &Seen) -> Option<Option<f64>> {
     let (train, burst) = (seen.train()?, seen.burst()?);
-    let (bucket, frame) = (train.bucket_bytes.value()?, train.frame_bytes.0 as f64);
-    let is_cut = bucket.low > 0.0 && bucket.high + frame < burst;
-    lost_behind(seen)?;
-    let is_held_first = seen.gives_what_is_set() || is_faster_behind(seen);
-    (is_cut && is_held_first && seen.tcp_lags()).then_some(bucket.low)
+    lost_behind(seen).filter(|_| seen.tcp_lags())?;
+    let frame = train.frame_bytes.0 as f64;
+    let known = train.bucket_bytes.value().filter(|bucket| bucket.low > 0.0);
+    let cut = known.filter(|bucket| bucket.high + frame < burst).map(|bucket| bucket.low);
+    match cut {
+        Some(_) if seen.gives_what_is_set() || is_faster_behind(seen) => Some(cut),
+        None if is_faster_behind(seen) => Some(None),
+        _ => None,
+    }
 }
 
 /// A bucket that passes behind the local shaper, if one is enough for the rate.
 pub(super) fn smaller(seen: &Seen) -> Option<Change> {
     let (takes, enough) = (taken_at_once(seen)?, seen.enough?.for_rate_bytes.0 as f64);
-    let bytes = enough.max(takes * SAFE_SHARE);
+    let most = takes.unwrap_or(f64::INFINITY).min(seen.burst()?);
+    let bytes = takes.map_or(enough, |takes| enough.max(takes * SAFE_SHARE));
     let why = "enough for late timers, and less than what is behind the shaper takes at once";
-    remedy::sized(seen, (bytes <= takes).then_some(Bytes(bytes.ceil() as u64))?, why)
+    remedy::sized(seen, (bytes < most).then_some(Bytes(bytes.ceil() as u64))?, why)
 }

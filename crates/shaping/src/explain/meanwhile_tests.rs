@@ -245,4 +245,6 @@ fn a_faster_policer_behind_the_own_shaper_is_no_rate_of_it() {
     let seen = explain(judged, Ok(sender()));
     assert_eq!(ids(&seen)[0], "dropped-bursts", "{seen:#?}");
     assert!(!ids(&seen).contains(&"ignored"), "{seen:#?}");
+    let [change] = &seen.changes[..] else { panic!("{:?}", seen.changes) };
+    assert!(change.to.parse::<u64>().unwrap() < 70_000, "{change:?}");
 }
