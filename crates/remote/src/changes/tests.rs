@@ -169,16 +169,6 @@ fn between_two_changes_of_a_run_that_holds_the_host_nobody_else_begins() {
 }
 
 #[test]
-fn a_lost_host_without_a_change_is_left_without_another_login() {
-    in_scene(|folder| {
-        let mut changes = begin(&folder);
-        changes.host.login = Box::new(|| panic!("there is nothing to put back"));
-        changes.host.session.cut();
-        assert!(changes.restore().report.is_clean() && journals(&folder).is_empty());
-    });
-}
-
-#[test]
 fn what_is_kept_stays() {
     in_scene(|folder| {
         let mut changes = begin(&folder);
