@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(view.text.matches("192.0.2.7:443").count(), view.page);
         view.look.help = true;
         view.remake(Size::new(40, 24));
-        assert!(view.text.contains("a port, a limit"), "{}", view.text);
+        assert!(view.text.contains("an address, a port"), "{}", view.text);
         assert!(view.text.lines().all(|line| line.chars().count() <= 40), "{}", view.text);
     }
 }
