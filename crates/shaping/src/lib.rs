@@ -45,10 +45,10 @@ use goodput_model::{BitRate, Bytes, Estimate, Known, Missing, Shaping, ShapingKi
 pub use behind::{Behind, behind};
 pub use captured::captured;
 pub use classes::{ClassAsked, ClassSeen, TrainPart, classes, overlapping};
-pub use explain::{Sender, Timers, Watched, counts, explain, held_first};
+pub use explain::{Sender, Timers, Watched, beside, counts, explain, held_first};
 pub use fair::{has_queue_to_share, sharing};
 pub use judge::{Configured, Counts, TcpRate, judge, judge_tcp};
-pub use others::{Around, Beside, Counted, Others, beside};
+pub use others::{Around, Beside, Counted, Others};
 pub use proof::{Chosen, Question, Questions, chosen, proof, questions};
 pub use since::since;
 pub use trace::{Sizes, Train};

@@ -2,14 +2,7 @@
 //!
 //! Counters say what passed, and what the test itself sent is known. The rest is of others, and took its part of the rate.
 
-use goodput_model::{BitRate, Shaping, Snapshot};
-
-use crate::explain::{Sender, bottleneck, by_table, used_class};
-
-/// Smallest share of the test's own traffic that counts: what counters add to a packet differs by less.
-const MIN_SHARE: f64 = 0.01;
-/// Disciplines that hold a rate.
-const SHAPERS: [&str; 3] = ["tbf", "htb", "cake"];
+use goodput_model::{BitRate, Snapshot};
 
 /// What one host counted around a run.
 #[derive(Debug, Clone, Copy)]
@@ -37,9 +30,9 @@ pub struct Others {
     /// Bits per second of frames.
     pub bits_per_s: f64,
     /// What counted it, in words.
-    place: String,
+    pub(crate) place: String,
     /// Whether that is the shaper: what a device counts may take another way.
-    at_shaper: bool,
+    pub(crate) at_shaper: bool,
 }
 
 /// Traffic of others beside each part of a test.
@@ -49,13 +42,6 @@ pub struct Beside {
     pub train: Option<Others>,
     /// Beside TCP.
     pub tcp: Option<Others>,
-}
-
-/// What the test itself sent, bytes of frames.
-struct Own {
-    sent: f64,
-    arrived: f64,
-    frame: f64,
 }
 
 impl Others {
@@ -74,102 +60,4 @@ impl Others {
     pub(crate) fn rate(others: Option<&Self>) -> f64 {
         others.map_or(0.0, |others| others.bits_per_s)
     }
-}
-
-/// What others sent beside a train and beside TCP, as far as it was counted.
-pub fn beside(sender: &Sender, train: Option<&Shaping>) -> Beside {
-    let around = sender.around_train.as_ref().zip(train);
-    Beside {
-        train: around.and_then(|(around, train)| others(sender, around, &own_of_train(train))),
-        tcp: sender
-            .around_tcp
-            .as_ref()
-            .zip(own_of_tcp(sender))
-            .and_then(|(around, own)| others(sender, around, &own)),
-    }
-}
-
-fn own_of_train(train: &Shaping) -> Own {
-    let frame = train.frame_bytes.0 as f64;
-    let sent = train.sent as f64 * frame;
-    Own { sent, arrived: sent - train.lost as f64 * frame, frame }
-}
-
-/// Repeated segments count as sent.
-fn own_of_tcp(sender: &Sender) -> Option<Own> {
-    let (payload, packet) = sender.segment.clone().ok()?;
-    let frame = packet + f64::from(goodput_model::ETHERNET_HEADER_BYTES);
-    let arrived = sender.arrived_bytes.clone().ok()? as f64 / payload * frame;
-    Some(Own { sent: arrived + sender.resent_segments as f64 * frame, arrived, frame })
-}
-
-/// The traffic of others that the shaper counted; without one that was read, the most that a device of the path did.
-fn others(sender: &Sender, around: &Around, own: &Own) -> Option<Others> {
-    let kind = around.sender.before.text("qdisc.kind").ok();
-    let (bytes, place, at_shaper) = match kind.filter(|kind| SHAPERS.contains(kind)) {
-        Some(kind) => {
-            let (bytes, place) = at_shaper(sender, around, own, kind)?;
-            (bytes, place, true)
-        }
-        None => {
-            let sending = at_sender(sender, around, own);
-            let both = [sending, around.receiver.as_ref().and_then(|at| at_receiver(at, own))];
-            let most =
-                both.into_iter().flatten().max_by(|(one, _), (other, _)| one.total_cmp(other));
-            let (bytes, place) = most?;
-            (bytes, place, false)
-        }
-    };
-    (bytes > own.arrived * MIN_SHARE && around.seconds > 0.0).then(|| Others {
-        bits_per_s: bytes * 8.0 / around.seconds,
-        place,
-        at_shaper,
-    })
-}
-
-/// Bytes that the shaper counted beyond the test's own, and its name.
-fn at_shaper(sender: &Sender, around: &Around, own: &Own, kind: &str) -> Option<(f64, String)> {
-    let facts = around.sender.before;
-    let device = device(&around.sender);
-    let (of, place) = match bottleneck(sender, around.sender) {
-        Some(class) => (format!("class.{class}"), format!("class {class} of {kind} on {device}")),
-        None => ("qdisc".into(), format!("{kind} on {device}")),
-    };
-    let by = by_table(facts, own.frame) / own.frame;
-    let all = grown(&around.sender, &format!("{of}.sent_bytes"))?;
-    Some((all - passed(sender, around, own) * by, place))
-}
-
-fn at_sender(sender: &Sender, around: &Around, own: &Own) -> Option<(f64, String)> {
-    let all = grown(&around.sender, "link.tx_bytes")?;
-    let place = format!("{} of the host that sends", device(&around.sender));
-    Some((all - passed(sender, around, own), place))
-}
-
-/// What a device counted that is behind whatever held the rate has passed that: less than was sent, if anything was lost. If
-/// it counted all that was sent, the rest was lost behind it.
-fn at_receiver(at: &Counted, own: &Own) -> Option<(f64, String)> {
-    let all = grown(at, "link.rx_bytes")?;
-    let mine = if all < own.sent * (1.0 - MIN_SHARE) { own.arrived } else { own.sent };
-    Some((all - mine, format!("{} of the host that receives", device(at))))
-}
-
-fn grown(at: &Counted, name: &str) -> Option<f64> {
-    at.before.grown(at.after, name).ok().map(|bytes| bytes as f64)
-}
-
-fn device<'a>(at: &Counted<'a>) -> &'a str {
-    at.before.text("link.device").unwrap_or("the device")
-}
-
-/// What of the test's own traffic left the sender's queueing discipline, bytes of frames. Of htb, a leaf drops.
-fn passed(sender: &Sender, around: &Around, own: &Own) -> f64 {
-    let facts = around.sender.before;
-    let is_htb = facts.text("qdisc.kind").is_ok_and(|kind| kind == "htb");
-    let name = match is_htb.then(|| used_class(sender)) {
-        Some(Ok(class)) => format!("class.{class}.drops"),
-        _ => "qdisc.drops".into(),
-    };
-    let dropped = grown(&around.sender, &name).unwrap_or_default() * own.frame;
-    (own.sent - dropped).max(own.arrived)
 }

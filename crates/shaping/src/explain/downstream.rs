@@ -2,7 +2,7 @@
 
 use goodput_model::{Bytes, Change, Known, Missing, ShapingKind, ShapingTest};
 
-use super::{Answer, Seen, remedy, say};
+use super::{Answer, Seen, resized, say};
 use crate::behind::Behind;
 use crate::kind::waited_for_rate;
 
@@ -89,5 +89,5 @@ pub(super) fn smaller(seen: &Seen) -> Option<Change> {
     let most = takes.unwrap_or(f64::INFINITY).min(seen.burst()?);
     let bytes = takes.map_or(enough, |takes| enough.max(takes * SAFE_SHARE));
     let why = "enough for late timers, and less than what is behind the shaper takes at once";
-    remedy::sized(seen, (bytes < most).then_some(Bytes(bytes.ceil() as u64))?, why)
+    resized::sized(seen, (bytes < most).then_some(Bytes(bytes.ceil() as u64))?, why)
 }

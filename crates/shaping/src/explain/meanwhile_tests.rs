@@ -3,10 +3,10 @@
 use goodput_model::{Bytes, Confirmation, Estimate, Known, ShapingKind, ShapingTest, Snapshot};
 
 use super::tests::{device, explained, sender, tbf, test};
-use super::{Sender, explain, held_first};
+use super::{Sender, beside, explain, held_first};
 use crate::behind::Behind;
 use crate::judge::{Configured, TcpRate, judge};
-use crate::others::{Around, Counted, beside};
+use crate::others::{Around, Counted};
 
 const SHAPER: ShapingKind = ShapingKind::Shaper;
 /// A train of this test, bytes of frames, which passes within a second.

@@ -1,5 +1,6 @@
 //! Why a shaper gives what it gives: the settings of the sending host's queueing discipline, compared with what was measured.
 
+mod beside;
 mod bucket;
 #[cfg(test)]
 mod cake_tests;
@@ -13,15 +14,18 @@ mod meanwhile_tests;
 mod queue;
 mod rates;
 mod remedy;
+mod resized;
 mod sender;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timers;
 mod tree;
 
-pub(crate) use local::{bottleneck, by_table, ceil, parents, used_class};
+pub use beside::beside;
+pub(crate) use local::{ceil, parents, used_class};
 pub(crate) use rates::above_parent;
-pub(crate) use remedy::{LIMIT, at, is_bucket};
+pub(crate) use remedy::{LIMIT, at};
+pub(crate) use resized::is_bucket;
 pub use sender::Sender;
 pub use timers::{Timers, Watched};
 
@@ -33,7 +37,7 @@ use goodput_model::{
 use crate::changed::changed;
 use crate::judge::{Configured, Counts};
 use crate::kind::waited_for_rate;
-use crate::others::{Beside, Others, beside};
+use crate::others::{Beside, Others};
 
 /// The kernel reports a bucket as the time in which it fills, in steps of this, seconds (`PSCHED_TICK2NS`,
 /// include/net/pkt_sched.h).

@@ -2,19 +2,14 @@
 
 use goodput_model::{Bytes, Change, EndName, Known, LocalShaper, SettingRef};
 
-use super::{Answer, Seen, bucket, downstream, late_timers, queue};
+use super::resized::{BURST, BURSTS};
+use super::{Answer, Seen, bucket, downstream, late_timers, queue, resized};
 
 /// Settings that are changed (`goodput settings list`).
-pub(crate) const BURST: &str = "qdisc.tbf.burst";
 pub(crate) const LIMIT: &str = "qdisc.tbf.limit";
-pub(crate) const BURSTS: &str = "qdisc.htb.bursts";
 
-/// Whether a setting is that of a bucket.
-pub(crate) fn is_bucket(setting: &SettingRef) -> bool {
-    [BURST, BURSTS].contains(&setting.name.as_str())
-}
-
-/// A smaller bucket, if what is behind drops bursts; a larger one, if the present one costs rate, and a longer queue, if that costs TCP its rate.
+/// A smaller bucket, if what is behind drops bursts; a larger one, if the present one costs rate; and a longer queue, if the
+/// present one costs TCP its rate.
 pub(super) fn changes(seen: &Seen) -> Vec<Change> {
     let is_cost = |causes: &[fn(&Seen) -> Answer]| causes.iter().any(|cause| cause(seen).is_some());
     let limit = longer(seen).filter(|_| is_cost(&[queue::too_short]));
@@ -53,35 +48,7 @@ fn longer(seen: &Seen) -> Option<Change> {
 
 /// The setting of a bucket that is too small, with its value now and a sufficient one.
 pub(super) fn larger(seen: &Seen) -> Option<Change> {
-    sized(seen, seen.enough?.bytes, "enough for late timers and for a super-packet")
-}
-
-/// The setting of the local shaper's bucket, with its value now and another one.
-pub(super) fn sized(seen: &Seen, to: Bytes, why: &str) -> Option<Change> {
-    let shaper = seen.shaper()?;
-    let (name, scope, from) = match &shaper.class {
-        None => {
-            let Bytes(burst) = shaper.burst_bytes.value()?;
-            (BURST, shaper.device.clone(), burst.to_string())
-        }
-        Some(class) => {
-            let scope = format!("{}:{class}", shaper.device);
-            (BURSTS, scope, bursts(seen, class)?)
-        }
-    };
-    Some(Change {
-        setting: SettingRef { end: shaper.end, name: name.into(), scope: Some(scope) },
-        from: Some(from),
-        to: to.0.to_string(),
-        why: why.into(),
-    })
-}
-
-/// Both buckets of a class, as the setting takes them.
-fn bursts(seen: &Seen, class: &str) -> Option<String> {
-    let fact = |what: &str| seen.sender.before.count(&format!("class.{class}.{what}")).ok();
-    let (burst, cburst) = (fact("burst_bytes")?, fact("cburst_bytes")?);
-    Some(if burst == cburst { burst.to_string() } else { format!("{burst} {cburst}") })
+    resized::sized(seen, seen.enough?.bytes, "enough for late timers and for a super-packet")
 }
 
 /// A rate, exact, in the largest of these units (of 10⁹ bits per second, 10⁶, 1000 and 1) in which it is whole.
