@@ -24,6 +24,10 @@ pub fn all() -> Vec<Test> {
             "shaping::without_privileges_nothing_is_proven",
             without_privileges_nothing_is_proven,
         ),
+        Test::of_facts(
+            "shaping::what_the_device_can_not_do_is_not_compared",
+            what_the_device_can_not_do_is_not_compared,
+        ),
     ]
 }
 
@@ -123,6 +127,21 @@ fn without_privileges_nothing_is_proven() -> Result<(), Failed> {
     match output.status.code() {
         Some(3) if is_refused && record["shaping"]["confirmation"].is_string() => Ok(()),
         code => Err(format!("{code:?}: {not}").into()),
+    }
+}
+
+/// Without scatter and gather there is no segmentation offload to switch on; the bucket is compared all the same.
+fn what_the_device_can_not_do_is_not_compared() -> Result<(), Failed> {
+    let hosts = Hosts::up("bucket.toml")?;
+    hosts.on(hosts.lab.near(), &["settings", "set", "offload.sg@to-far=off"])?;
+    let (record, _) = hosts.shaping(&["--prove", "--max-time", "10s", "--no-store"])?;
+    hosts.server.stop()?;
+    let shaping = &record["shaping"];
+    let left_out = shaping["proof"]["left_out"].to_string();
+    let arms = shaping["proof"]["arms"].as_array().map_or(0, Vec::len);
+    match left_out.contains("not compared: offload.tso@to-far: set to") && arms == 2 {
+        true => Ok(()),
+        false => Err(format!("{}, {}", shaping["proof"], shaping["not_proven"]).into()),
     }
 }
 

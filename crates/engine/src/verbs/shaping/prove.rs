@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use goodput_model::{
-    Length, Missing, NotProven, Plan, Record, Response, ShapingProof, ShapingTest,
+    Length, Missing, NotProven, Plan, Record, Response, SettingRef, ShapingProof, ShapingTest,
 };
 use goodput_remote::Hosts;
-use goodput_settings::to_keep;
+use goodput_settings::{SettingError, to_keep};
 use goodput_shaping::{Chosen, Question, Questions, Timers, chosen, proof, questions};
 
 use super::ShapingRequest;
@@ -84,14 +84,13 @@ fn unwatched() -> Result<Timers, Missing> {
 async fn compared(
     request: &ShapingRequest,
     how: &ProveRequest,
-    (test, Questions { asked, left_out }): (&ShapingTest, Questions),
+    (test, questions): (&ShapingTest, Questions),
     record: &Record,
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<(ShapingProof, Record), EngineError> {
-    let names: Vec<_> = asked.iter().map(|question| question.setting.to_string()).collect();
-    listener(Event::Note { text: format!("compares {}", names.join(" and ")) });
-    let whole = compare(&comparison_of(request, how, &asked), interrupt, listener).await?;
+    let (Questions { asked, left_out }, whole) =
+        compared_if_possible(request, how, questions, interrupt, listener).await?;
     let nothing = || EngineError::Flow("nothing was compared".into());
     let comparison = whole.comparison.as_ref().ok_or_else(nothing)?;
     let goodput = record.result.goodput_bits_per_s.0;
@@ -105,6 +104,42 @@ async fn compared(
         });
     }
     Ok((found, whole))
+}
+
+/// Compares the settings in question without those of which the kernel does not take the other value, such as segmentation
+/// offload that the device can't do. Nothing was sent before that is known.
+async fn compared_if_possible(
+    request: &ShapingRequest,
+    how: &ProveRequest,
+    mut questions: Questions,
+    interrupt: &Interrupt,
+    listener: &mut Listener<'_>,
+) -> Result<(Questions, Record), EngineError> {
+    loop {
+        let asked = &mut questions.asked;
+        let names: Vec<_> = asked.iter().map(|question| question.setting.to_string()).collect();
+        listener(Event::Note { text: format!("compares {}", names.join(" and ")) });
+        let why = match compare(&comparison_of(request, how, asked), interrupt, listener).await {
+            Ok(whole) => return Ok((questions, whole)),
+            Err(why) => why,
+        };
+        let refused = not_taken(&why).cloned();
+        let known = asked.iter().position(|question| Some(&question.setting) == refused.as_ref());
+        let Some(place) = known.filter(|_| asked.len() > 1) else { return Err(why) };
+        asked.remove(place);
+        questions.left_out.push(format!("not compared: {why}"));
+    }
+}
+
+/// The setting of which the kernel did not take a value, if that is why, and nothing stayed changed.
+fn not_taken(why: &EngineError) -> Option<&SettingRef> {
+    match why {
+        EngineError::Setting(
+            SettingError::NotEffective { setting, not_back: None, .. }
+            | SettingError::Refused { setting, .. },
+        ) => Some(setting),
+        _ => None,
+    }
 }
 
 /// All combinations of the settings in question, with TCP as the test has it.
