@@ -72,8 +72,10 @@ impl Unit {
 fn parse(setting: &SettingRef, value: &str, unit: Unit) -> Result<u32, SettingError> {
     match unit {
         Unit::Packets => {
-            let why =
-                format!("this pfifo counts packets: it must be a whole number from 1 to {}", u32::MAX);
+            let why = format!(
+                "this pfifo counts packets: it must be a whole number from 1 to {}",
+                u32::MAX
+            );
             value::number(setting, value, &(1..=u32::MAX))
                 .map_err(|_| value::bad(setting, value, why))
         }
