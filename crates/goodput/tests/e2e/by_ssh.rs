@@ -98,10 +98,10 @@ impl Host {
     fn left_changed(&self, server: &Server) -> std::path::PathBuf {
         let mut compare = self.comparing(server);
         let run = compare.id();
-        Command::new("kill").args(["-STOP", &run.to_string()]).status().unwrap();
+        Command::new("kill").args(["-STOP", &run.to_string()]).status().expect("kill starts");
         kill(dead_man(self).expect("a dead-man"));
         kill(run);
-        compare.wait().unwrap();
+        compare.wait().expect("goodput ends");
         let mut journals = walk(self.home.path(), ".remote.jsonl");
         assert_eq!(journals.len(), 1, "{journals:?}");
         journals.remove(0)
