@@ -66,7 +66,12 @@ pub fn stands_out(steps: &[Total]) -> Option<Vec<Fit>> {
     }
     let mut fits = [vec![bucket, full], quick].concat();
     fits.sort_by(|a, b| a.criterion.total_cmp(&b.criterion));
-    fits.dedup_by(|later, earlier| later.model == earlier.model);
+    let mut seen = Vec::new();
+    fits.retain(|fit| {
+        let is_first = !seen.contains(&fit.model);
+        seen.push(fit.model);
+        is_first
+    });
     Some(fits)
 }
 

@@ -42,8 +42,12 @@ impl HostLoad {
         }
     }
 
-    /// All readings, with a last one now.
+    /// All readings, with a last one now. It takes the place of one before it that is so young that few ticks lie between.
     pub fn end(mut self, at_s: f64) -> Known<Vec<HostCpu>> {
+        let is_young = |last: &HostCpu| at_s - last.at_s < self.every_s / 2.0;
+        if self.kept.len() > 1 && self.kept.last().is_some_and(is_young) {
+            self.kept.pop();
+        }
         self.read(at_s);
         self.first.map(|_| self.kept).into()
     }
@@ -99,7 +103,8 @@ mod tests {
         assert!((MAX_HOST_CPU / 2..=MAX_HOST_CPU).contains(&kept.len()), "{}", kept.len());
         assert_eq!((kept[0], kept.last().unwrap().at_s), (HostCpu::default(), 600.04));
         let apart: Vec<f64> = kept.windows(2).map(|pair| pair[1].at_s - pair[0].at_s).collect();
-        let [even @ .., _] = &apart[..] else { panic!("there are several") };
+        let [even @ .., end] = &apart[..] else { panic!("there are several") };
+        assert!(*end > even[0] / 4.0, "{end} of {even:?}");
         // The newest ones may still have the time of before.
         assert!(even.iter().all(|apart| (apart / even[0] - 1.0).abs() < 0.2), "{even:?}");
         let ticks = kept.last().unwrap().busy_us as f64 / kept[1].busy_us as f64;

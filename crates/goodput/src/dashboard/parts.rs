@@ -74,7 +74,7 @@ fn left_of_times(area: Rect, labels: &[String]) -> u16 {
 pub fn foot(frame: &mut Frame, area: Rect, texts: &[&'static str]) {
     let lines = || texts.iter().map(|text| Line::from(*text));
     let line = lines().find(|line| line.width() <= area.width.into());
-    if let Some(line) = line.or_else(|| lines().last()) {
+    if let Some(line) = line.or_else(|| lines().next_back()) {
         frame.render_widget(line.dim(), area);
     }
 }

@@ -47,7 +47,10 @@ impl Source for QdiscSource {
             root.ok_or_else(|| Missing::because(format!("{device} has no qdisc; is it up?")))?;
         snapshot.put("qdisc.kind", root.kind.as_str());
         counters(snapshot, &root.stats);
-        sizes(snapshot, netlink.size_table(&root).map_err(missing)?);
+        match netlink.size_table(&root) {
+            Ok(table) => sizes(snapshot, table),
+            Err(why) => snapshot.lacks("qdisc.table", missing(why).missing),
+        }
         match &root.options {
             QdiscOptions::Tbf(tbf) => bucket(snapshot, tbf),
             QdiscOptions::Bfifo { limit_bytes } => {

@@ -98,6 +98,25 @@ fn others_that_explain_too_little_excuse_nothing() {
     );
 }
 
+/// Others take 30 of 100 Mbit/s all the time: 45 for TCP is less than what it could have.
+#[test]
+fn a_lag_of_tcp_shows_beside_others() {
+    let own = tbf(100_000_000, 100_000, 500_000);
+    let counted = |sent: u64| with(own.clone(), &[("qdisc.sent_bytes", sent), ("qdisc.drops", 0)]);
+    let (before, after) = (counted(0), counted(TRAIN_BYTES + 3_750_000));
+    let lags = |tcp: f64| {
+        let sender = Sender {
+            around_train: Some(around(&before, &after)),
+            around_tcp: Some(around(&before, &after)),
+            arrived_bytes: Ok(((TRAIN_BYTES as f64) * tcp / 70e6 * 1448.0 / 1514.0) as u64),
+            ..sender(&own, &own)
+        };
+        let explained = explain(test(SHAPER, 70e6, tcp), Ok(sender));
+        ids(&explained).contains(&"tcp-limit")
+    };
+    assert!(lags(45e6) && !lags(70e6));
+}
+
 /// Without a shaper here, the devices of both hosts say what else they carried.
 #[test]
 fn devices_count_where_no_shaper_does() {

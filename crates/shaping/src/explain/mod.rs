@@ -333,9 +333,12 @@ impl<'a> Seen<'a> {
     }
 
     /// Whether TCP gets less than datagrams, by more than what is tolerated; less than the configured rate, if theirs is unknown.
+    /// What others sent beside each counts as its own, but not beyond the configured rate: it may take another way.
     fn tcp_lags(&self) -> bool {
+        let configured = self.test.configured_bits_per_s.0;
+        let beside = Others::rate(self.beside.train.as_ref());
         let of_datagrams = self.test.datagrams_bits_per_s.value().map(|rate| rate.value);
-        let rate = of_datagrams.unwrap_or(self.test.configured_bits_per_s.0);
+        let rate = of_datagrams.map_or(configured, |own| (own + beside).min(own.max(configured)));
         let tcp = self.test.tcp_bits_per_s.value();
         let others = Others::rate(self.beside.tcp.as_ref());
         tcp.is_some_and(|tcp| tcp.high + others < rate * (1.0 - self.tolerance()))

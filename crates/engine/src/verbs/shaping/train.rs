@@ -48,6 +48,8 @@ pub(super) struct Sent {
     pub(super) captured: Vec<CapturedRun>,
     /// How long its traffic takes, seconds.
     pub(super) seconds: f64,
+    /// Number of trains that were sent.
+    pub(super) trains: f64,
     /// Number of calls that sent it, if that was counted.
     pub(super) calls: Option<f64>,
     /// What both ends counted around it, if it was sent.
@@ -67,6 +69,7 @@ impl Sent {
             shaping,
             captured: Vec::new(),
             seconds,
+            trains: 0.0,
             calls: None,
             facts: None,
             measured: None,
@@ -80,6 +83,14 @@ impl Sent {
     /// after.
     pub(super) fn counted_at(mut self, router: Option<(Snapshot, Snapshot)>, seconds: f64) -> Self {
         let Some((before, after)) = router else { return self };
+        if self.trains > 1.0 {
+            // The router's counts are those of both trains.
+            self.facts = None;
+            if let Ok(train) = &mut self.shaping {
+                train.rate_waits_per_call = Known::missing("two trains were counted together");
+            }
+            return self;
+        }
         if let (Ok(train), Some(calls)) = (&mut self.shaping, self.calls)
             && let Ok(waits) = before.grown(&after, "qdisc.overlimits")
         {
@@ -118,8 +129,14 @@ pub(super) async fn send_train(
     if plan.mover != SINGLE && !run.shows_a_shaper() {
         let text = "sends datagrams one by one as well: a policer may take joined ones for one";
         listener(Event::Note { text: text.into() });
-        let single = one(client, &Plan { mover: SINGLE.into(), ..plan }, interrupt).await?;
-        run = single.instead_of(run, &request.configured);
+        match one(client, &Plan { mover: SINGLE.into(), ..plan }, interrupt).await {
+            Ok(single) => run = single.instead_of(run, &request.configured),
+            Err(why @ (EngineError::Interrupted | EngineError::Io { .. })) => return Err(why),
+            Err(why) => {
+                let text = format!("single datagrams were not all sent: {why}");
+                listener(Event::Note { text });
+            }
+        }
     }
     if let (Ok(train), Some(mut file)) = (&run.train, file)
         && let Err(why) = keep(train, &mut file)
@@ -131,7 +148,7 @@ pub(super) async fn send_train(
     let Run { shaping, captured, facts, measured, trains, .. } = run;
     let seconds = trains * train_length_s(request);
     let (facts, measured) = (Some(facts), Some(measured));
-    Ok(Sent { shaping, captured, seconds, calls, facts, measured, is_foreign: false })
+    Ok(Sent { shaping, captured, seconds, trains, calls, facts, measured, is_foreign: false })
 }
 
 /// Why no train can show a rate, if it is so low.
@@ -182,9 +199,31 @@ impl Run {
     /// This train of single datagrams instead of one of joined ones, if it was fast enough to show something.
     fn instead_of(self, joined: Self, configured: &Configured) -> Self {
         let captured = [joined.captured.clone(), self.captured.clone()].concat();
-        let (own, trains) = (is_answer(&self.shaping, configured), self.trains + joined.trains);
+        let own = overrules(&self.shaping, &joined.shaping, configured);
+        let trains = self.trains + joined.trains;
         Self { captured, trains, ..if own { self } else { joined } }
     }
+}
+
+/// Whether single datagrams say more than joined ones. If a policer lets the rate of joined ones pass, which come faster, it may
+/// just have saved up what the single ones had too much.
+fn overrules(
+    single: &Result<Shaping, Missing>,
+    joined: &Result<Shaping, Missing>,
+    configured: &Configured,
+) -> bool {
+    let none = single.as_ref().is_ok_and(|train| train.kind == ShapingKind::None);
+    is_answer(single, configured) && !(none && gives_the_rate(joined, configured))
+}
+
+/// Whether a policer let the configured rate pass.
+fn gives_the_rate(joined: &Result<Shaping, Missing>, configured: &Configured) -> bool {
+    let is_near =
+        |rate: f64| (rate / configured.rate.0 - 1.0).abs() * 100.0 <= configured.tolerance_percent;
+    joined.as_ref().is_ok_and(|train| {
+        train.kind == ShapingKind::Policer
+            && train.rate_bits_per_s.value().is_some_and(|rate| is_near(rate.value))
+    })
 }
 
 /// Whether something held single datagrams, or they came faster than the rate.
@@ -281,6 +320,17 @@ mod tests {
         assert!(!is_answer(&single("none", 0.9e9, &unknown), &CONFIGURED));
         assert!(!is_answer(&single("policer", 1.4e9, &unknown), &CONFIGURED));
         assert!(!is_answer(&Err(Missing::because("the socket dropped some")), &CONFIGURED));
+    }
+
+    #[test]
+    fn a_policer_that_gives_joined_datagrams_the_rate_had_saved_up_what_single_ones_need() {
+        let rate = |value: f64| serde_json::json!({ "value": value, "low": value, "high": value });
+        let unknown = serde_json::json!({ "missing": "nothing was held" });
+        let passed = single("none", 1.05e9, &unknown);
+        let joined = |value| single("policer", 4.3e9, &rate(value));
+        assert!(!overrules(&passed, &joined(1e9), &CONFIGURED));
+        assert!(overrules(&passed, &joined(4.2e9), &CONFIGURED), "it took joined ones for one");
+        assert!(overrules(&single("policer", 1.05e9, &rate(9e8)), &joined(1e9), &CONFIGURED));
     }
 
     #[test]

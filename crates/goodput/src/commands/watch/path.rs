@@ -200,10 +200,9 @@ impl Path {
                 }
             };
             tokio::select! {
-                true = time => {}
-                () = user => {}
+                true = time => raise.raise_at_time_limit(),
+                () = user => raise.raise(),
             }
-            raise.raise();
             std::future::pending::<()>().await;
         };
         let measured = async {

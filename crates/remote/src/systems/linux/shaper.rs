@@ -171,6 +171,9 @@ struct Block<'a> {
     table: Option<Vec<&'a str>>,
 }
 
+/// How a line about a table of sizes can begin: what is not set is not printed (iproute2, tc/tc_stab.c `print_size_table`).
+const OF_TABLE: [&str; 5] = ["linklayer", "overhead", "mpu", "mtu", "tsize"];
+
 /// The parts of what tc prints. Lines that belong to one begin with a space.
 fn blocks(printed: &str) -> Vec<Block<'_>> {
     let mut blocks: Vec<Block<'_>> = Vec::new();
@@ -178,7 +181,7 @@ fn blocks(printed: &str) -> Vec<Block<'_>> {
         let words = line.split_whitespace();
         match blocks.last_mut() {
             Some(block) if line.starts_with([' ', '\t']) => {
-                match words.clone().any(|word| word == "tsize") {
+                match words.clone().next().is_some_and(|word| OF_TABLE.contains(&word)) {
                     true => block.table = Some(words.collect()),
                     false => block.words.extend(words),
                 }
@@ -319,6 +322,16 @@ mod tests {
         assert_eq!(facts.count("qdisc.table.overhead_bytes"), Ok(18));
         assert_eq!(facts.count("qdisc.table.least_bytes"), Ok(64));
         assert_eq!(facts.text("qdisc.table.link_layer"), Ok("atm"));
+        // What is not set is not printed.
+        for (printed, overhead) in
+            [("overhead 18", 18.0), ("linklayer ethernet overhead 18", 18.0), ("overhead -4", -4.0)]
+        {
+            let sized =
+                sized.replace("linklayer atm overhead 18 mpu 64 mtu 2047 tsize 512", printed);
+            let facts = read(&sized, "").unwrap();
+            assert_eq!(facts.count("qdisc.overhead_bytes"), Ok(0), "{printed}");
+            assert_eq!(facts.number("qdisc.table.overhead_bytes"), Ok(overhead), "{printed}");
+        }
     }
 
     #[test]
