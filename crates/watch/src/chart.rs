@@ -6,7 +6,8 @@
 //! evening of those who do live by it would. So from then on two charts see each test, and only what both call a change is
 //! one.
 
-use crate::one_clock::{Change, MAX_WINDOW, Mark, OneClock, Point};
+use crate::one_clock::{Change, Mark, OneClock, Point};
+use crate::window::MAX_WINDOW;
 
 const SECONDS_OF_A_DAY: f64 = 86_400.0;
 /// How far this clock has to move beside UTC, days: half a minute, because tests don't begin at whole seconds.

@@ -26,6 +26,7 @@ mod series;
 mod shift;
 mod since;
 mod step;
+mod window;
 
 pub use budget::{Budget, UsedUp, round_up};
 pub use chart::Chart;

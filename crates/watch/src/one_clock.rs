@@ -17,6 +17,7 @@ use crate::recovery::{Recovery, Since};
 use crate::rhythm::{Rhythm, Seen};
 use crate::shift::{ratio, shift};
 use crate::step::MOST_S;
+use crate::window::{MAX_WINDOW, MIN_WINDOW};
 
 /// Time measured before a change can be found, days: with less, a rhythm looks like a change.
 pub const LEARNING_DAYS: f64 = 2.0;
@@ -24,10 +25,6 @@ pub const LEARNING_DAYS: f64 = 2.0;
 const MEMORY_DAYS: f64 = 28.0;
 /// Most tests kept, however often they come.
 pub const MAX_TESTS: usize = 20_000;
-/// Shortest window: a change lasts.
-pub(crate) const MIN_WINDOW: usize = 4;
-/// Longest window. A longer one would find smaller changes, later.
-pub(crate) const MAX_WINDOW: usize = 32;
 /// Fewest tests before the window. With 24, four tests below all others have a probability of 1 in 20 000.
 const MIN_REFERENCE: usize = 24;
 /// Tests before the window that count for the size of a change.

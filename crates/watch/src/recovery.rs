@@ -10,10 +10,10 @@ use std::f64::consts::TAU;
 use goodput_model::Estimate;
 
 use crate::noise::Noise;
-use crate::one_clock::{MAX_WINDOW, MIN_WINDOW};
 use crate::ranks::{place, probability, standard_sum};
 use crate::shift::{ratio, shift};
 use crate::step::Step;
+use crate::window::{MAX_WINDOW, MIN_WINDOW};
 
 /// Probability, for one window, below which the newest tests are not like those since the change. `tests/months.rs` counts
 /// what this means for recoveries that are found, and for changes that last.

@@ -10,9 +10,9 @@ use goodput_model::{Bytes, End, EndName, Fact, Known, Record, Seconds, TcpInfo, 
 use serde::{Deserialize, Serialize};
 
 use crate::limit::{Limit, usual};
-use crate::one_clock::MIN_WINDOW;
 use crate::options::{Options, given};
 use crate::ranks::{place, probability, standard_sum};
+use crate::window::MIN_WINDOW;
 
 /// The beginning of a change is known to about as many tests as the shortest window has that is tried. A setting that
 /// changed this near to it changed with the path, and a quantity of tests this near before it may be of either side.
