@@ -406,11 +406,15 @@ fn a_host_that_is_tuned_is_held_before_the_first_change() {
     let Some(host) = Host::start() else { return };
     let server = Server::start(&host.home, &["--max-duration", "1000"]);
     let before = host.sh("ip -o link show v0");
-    let tune = ["tune", &server.address, "--far", "ssh://b", "--no-store", "-t", "1000"];
+    // Instead of this host, of which other tests may take the turn.
+    let tune = ["tune", &server.address, "--near", "ssh://b", "--no-store", "-t", "1000"];
     let mut command = host.goodput(&[&tune[..], &["--max-time", "1000"]].concat());
     let mut tune = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     // As long as the first measurement runs, nothing is changed.
-    wait_for("the host to be held", || dead_man(&host).is_some());
+    wait_for("the host to be held", || {
+        assert_eq!(tune.try_wait().unwrap(), None, "it ended");
+        dead_man(&host).is_some()
+    });
     let set = ["settings", "set", "link.mtu@v0=1400", "--on", "ssh://b"];
     let second = host.run(&set);
     assert_eq!(second.status.code(), Some(2));

@@ -89,7 +89,7 @@ fn a_result_is_drawn_as_a_page_a_ticket_or_a_picture() {
     assert!(std::fs::read_to_string(file("ticket-rate.svg")).unwrap().starts_with("<svg"));
     assert!(report(&["last"], "rate.svg", &["--only", "rate"]).status.success());
     assert!(report(&["last"], "all.svg", &[]).status.success());
-    assert!(file("all-rate.svg").exists() && file("all-cpu.svg").exists());
+    assert!(file("all-rate.svg").exists() && file("all-cpu-near.svg").exists());
     let wrong = [
         (report(&["1", "1"], "all.svg", &[]), "name one result"),
         (report(&["last"], "gaps.html", &["--only", "gaps"]), "gaps"),
