@@ -6,6 +6,8 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
 const COMPARISONS: u32 = 4000;
+/// One more than the first look needs, and the warm-up.
+const MOST_BLOCKS: usize = 8;
 
 /// A standard normal number (Box and Muller, 1958).
 fn normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
@@ -20,6 +22,11 @@ fn choose(seed: u32, factor: f64, spread: f64) -> (StopReason, usize, Option<Obv
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(u64::from(seed) << 32);
     let mut done: Vec<Trial> = Vec::new();
     loop {
+        // Nothing is obvious later that was not by then.
+        if done.len() > 2 * MOST_BLOCKS {
+            let run = MOST_BLOCKS as u32;
+            return (StopReason::MaxBlocks { run }, MOST_BLOCKS, obvious(&design, &done, 1));
+        }
         match design.next(&done, TimeLeft { runs: u32::MAX }) {
             Step::Stop(why) => {
                 // The warm-up is a block as well.
