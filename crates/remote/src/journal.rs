@@ -6,7 +6,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use goodput_settings::{LastLine, lines, make_own_folder, mend_end, seal, unseal};
+use goodput_settings::{
+    LastLine, close, lines, make_own_folder, mend_end, seal, set_aside, unseal,
+};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
@@ -237,29 +239,13 @@ impl Journal {
 
     /// Where a damaged journal is once it is closed. `None`: it is whole, or not closed.
     pub(crate) fn set_aside(&self) -> Option<PathBuf> {
-        let aside = self.aside();
-        (self.damaged && !self.path.exists() && aside.exists()).then_some(aside)
-    }
-
-    /// A name at which nobody looks for a journal.
-    fn aside(&self) -> PathBuf {
-        let mut name = self.path.clone().into_os_string();
-        name.push(".damaged");
-        name.into()
+        set_aside(&self.path).filter(|_| self.damaged)
     }
 
     /// Removes the journal: nothing is left to put back. A damaged one is set aside.
     pub(crate) fn close(&self) -> Result<(), RemoteError> {
-        let closed = match self.damaged {
-            true => fs::rename(&self.path, self.aside()),
-            false => fs::remove_file(&self.path),
-        };
-        match closed {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                Err(RemoteError::Journal { path: self.path.clone(), cause })
-            }
-            _ => Ok(()),
-        }
+        let closed = close(&self.path, self.damaged);
+        closed.map_err(|cause| RemoteError::Journal { path: self.path.clone(), cause })
     }
 }
 

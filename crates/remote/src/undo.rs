@@ -289,6 +289,21 @@ pub(crate) fn refuse_others(host: &mut Host, own: u32) -> Result<(), RemoteError
     }
 }
 
+/// Refuses a host that this run no longer holds: the session of the process that held it has ended, and somebody else may
+/// have changed the host since.
+pub(crate) fn check_hold(host: &mut Host) -> Result<(), RemoteError> {
+    let Some(held_by) = host.held_by else { return Ok(()) };
+    let holders = host.system.processes(&mut host.session, MARK)?;
+    if holders.iter().any(|process| process.trusted && process.pid == held_by) {
+        return Ok(());
+    }
+    Err(RemoteError::Lost {
+        host: host.address.to_string(),
+        doing: "hold the host for this run".into(),
+        why: format!("process {held_by} there has ended"),
+    })
+}
+
 fn busy(host: &Host, pid: u32) -> RemoteError {
     let process = format!("process {pid} there");
     RemoteError::Busy { host: host.address.to_string(), process }

@@ -28,8 +28,7 @@ pub(crate) fn settle(mut journal: JournalFile, request: UndoRequest) -> RestoreR
     let damage = contents.damaged(journal.path()).filter(|_| !is_over(&contents));
     let mut report = match damage {
         Some(damage) if !request.use_damaged => shown(journal.path(), &contents, damage),
-        Some(_) => use_damaged(&mut journal, &contents, request.forget),
-        None => settle_contents(&mut journal, &contents, request.forget),
+        _ => use_whole_lines(&mut journal, &contents, request.forget),
     };
     report.notes.extend(journal.end().note().map(Into::into));
     report
@@ -50,8 +49,12 @@ fn shown(journal: &Path, contents: &Contents, damage: String) -> RestoreReport {
     }
 }
 
-/// Puts back what can be read, and keeps the journal under another name.
-fn use_damaged(journal: &mut JournalFile, contents: &Contents, forget: Forget) -> RestoreReport {
+/// Puts back what can be read, and keeps a damaged journal under another name.
+fn use_whole_lines(
+    journal: &mut JournalFile,
+    contents: &Contents,
+    forget: Forget,
+) -> RestoreReport {
     let mut report = match &contents.owner {
         Some(_) => settle_contents(journal, contents, forget),
         // It is unknown where the settings belong.
@@ -62,8 +65,8 @@ fn use_damaged(journal: &mut JournalFile, contents: &Contents, forget: Forget) -
         }
     };
     let set_aside = journal.set_aside().map(|path| format!(", set aside as {}", path.display()));
-    let damage = contents.damage().unwrap_or_default();
-    report.notes.push(format!("it is damaged{}: {damage}", set_aside.unwrap_or_default()));
+    let note = |damage| format!("it is damaged{}: {damage}", set_aside.unwrap_or_default());
+    report.notes.extend(contents.damage().map(note));
     report
 }
 

@@ -1,8 +1,11 @@
 //! Whether someone changed the shaper while it was measured.
 
+use std::collections::BTreeSet;
+
 use goodput_model::{BitRate, Bytes, Fact, Snapshot};
 
-/// What a shaper is set to, by the ends of the facts' names. Of htb's discipline, only the classes have it.
+/// What a shaper is set to, by the ends of the facts' names. Of htb's discipline, only the classes and the table of sizes
+/// have it.
 const SETTINGS: [&str; 10] = [
     "rate_bits_per_s",
     "ceil_bits_per_s",
@@ -27,18 +30,37 @@ fn between(one: &Snapshot, other: &Snapshot) -> Option<String> {
     if kind != now {
         return Some(format!("the queueing discipline of {device} was {kind}, then {now}"));
     }
-    let of = if kind == "htb" { "class." } else { "qdisc." };
-    let differs = |(name, before): (&String, &Fact)| {
-        let (place, what) =
-            name.strip_prefix(of).map(|rest| rest.rsplit_once('.').unwrap_or(("", rest)))?;
-        let after =
-            other.facts.get(name).filter(|after| SETTINGS.contains(&what) && *after != before)?;
-        let place = if kind == "htb" { format!("class {place} of ") } else { String::new() };
-        let [before, after] = [before, after].map(|fact| value(what, fact));
+    let names: BTreeSet<&String> = one.facts.keys().chain(other.facts.keys()).collect();
+    let differs = |name: &String| {
+        let (of, what) = setting(kind, name)?;
+        if is_unread(one, name) || is_unread(other, name) {
+            return None;
+        }
+        let [before, after] = [one, other].map(|look| look.facts.get(name));
+        let [said, then] = [before, after]
+            .map(|fact| fact.map_or_else(|| "none".into(), |fact| value(what, fact)));
         let what = words(what);
-        Some(format!("{place}{kind} on {device} had a {what} of {before}, then of {after}"))
+        (before != after).then(|| format!("{of}{kind} on {device} had {what} {said}, then {then}"))
     };
-    one.facts.iter().find_map(differs)
+    names.into_iter().find_map(differs)
+}
+
+/// Whether the look says why it lacks this fact, or all of which it is part. Without a reason, it is not set.
+fn is_unread(look: &Snapshot, name: &str) -> bool {
+    let is_part = |rest: &str| rest.is_empty() || rest.starts_with('.');
+    look.missing.keys().any(|lacking| name.strip_prefix(lacking.as_str()).is_some_and(is_part))
+}
+
+/// Of what, in words, this fact is which setting; `None` if it is none.
+fn setting<'a>(kind: &str, name: &'a str) -> Option<(String, &'a str)> {
+    let (place, what) = name.rsplit_once('.').filter(|(_, what)| SETTINGS.contains(what))?;
+    let of = match (place, place.strip_prefix("class.")) {
+        ("qdisc.table", _) => "the table of sizes of ".into(),
+        ("qdisc", _) if kind != "htb" => String::new(),
+        (_, Some(class)) if kind == "htb" => format!("class {class} of "),
+        _ => return None,
+    };
+    Some((of, what))
 }
 
 /// `peak_rate_bits_per_s`: `peak rate`.
@@ -56,6 +78,8 @@ fn value(what: &str, fact: &Fact) -> String {
     };
     match what.ends_with("_bits_per_s") {
         true => BitRate(number).to_string(),
+        // What a table takes off a packet is below 0.
+        false if number < 0.0 => format!("-{}", Bytes(-number as u64)),
         false => Bytes(number as u64).to_string(),
     }
 }
@@ -69,11 +93,31 @@ mod tests {
     fn a_shaper_that_was_changed_is_named_with_both_values() {
         let (one, other) = (tbf(100_000_000, 70_000, 200_000), tbf(50_000_000, 70_000, 200_000));
         assert_eq!(changed(&[&one, &one, &one]), None);
-        let said = "tbf on eth0 had a rate of 100 Mbit/s, then of 50 Mbit/s";
+        let said = "tbf on eth0 had rate 100 Mbit/s, then 50 Mbit/s";
         assert_eq!(changed(&[&one, &one, &other, &other]).as_deref(), Some(said));
         let none = device("noqueue", &[], &[]);
         let said = "the queueing discipline of eth0 was tbf, then noqueue";
         assert_eq!(changed(&[&one, &none]).as_deref(), Some(said));
+    }
+
+    #[test]
+    fn a_setting_that_comes_or_goes_has_changed() {
+        let peak = |counts: &[(&str, u64)]| device("tbf", counts, &[]);
+        let (without, with) = (peak(&[]), peak(&[("qdisc.peak_rate_bits_per_s", 20_000_000)]));
+        let said = "tbf on eth0 had peak rate none, then 20 Mbit/s";
+        assert_eq!(changed(&[&without, &with]).as_deref(), Some(said));
+        let said = "tbf on eth0 had peak rate 20 Mbit/s, then none";
+        assert_eq!(changed(&[&with, &without]).as_deref(), Some(said));
+        let table = |overhead: f64| {
+            let mut facts = device("htb", &[], &[]);
+            facts.put("qdisc.table.overhead_bytes", overhead);
+            facts
+        };
+        let said = "the table of sizes of htb on eth0 had overhead 18 B, then -4 B";
+        assert_eq!(changed(&[&table(18.0), &table(-4.0)]).as_deref(), Some(said));
+        let mut unread = device("htb", &[], &[]);
+        unread.lacks("qdisc.table", "the kernel did not answer");
+        assert_eq!(changed(&[&table(18.0), &unread]), None, "what was not read is not known");
     }
 
     /// The rate in the facts of htb's discipline is that of the class that was busiest, which may be another one later.
@@ -88,7 +132,7 @@ mod tests {
             device("htb", &counts, &[])
         };
         assert_eq!(changed(&[&htb(1, 20_000_000, 5), &htb(2, 20_000_000, 9)]), None);
-        let said = "class 1:10 of htb on eth0 had a ceil of 20 Mbit/s, then of 30 Mbit/s";
+        let said = "class 1:10 of htb on eth0 had ceil 20 Mbit/s, then 30 Mbit/s";
         assert_eq!(
             changed(&[&htb(1, 20_000_000, 5), &htb(1, 30_000_000, 5)]).as_deref(),
             Some(said)

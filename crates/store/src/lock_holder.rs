@@ -9,6 +9,10 @@ use std::path::Path;
 use goodput_model::plain_char;
 use rustix::fs::{major, minor};
 
+/// The byte that a writer locks in the index of a write-ahead log. Readers lock others, for writing, too, as they set the
+/// marks of what they read (sqlite.org/walformat.html, "WAL Locks": `WAL_WRITE_LOCK`).
+const WRITE_LOCK: u64 = 120;
+
 /// A process that keeps a file locked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockHolder {
@@ -22,14 +26,13 @@ impl LockHolder {
     /// such as one on another host or in another container.
     pub(crate) fn of(database: &Path) -> Option<Self> {
         let locks = fs::read_to_string("/proc/locks").ok()?;
-        // Who writes to a file with a write-ahead log locks the index of the log (sqlite.org/walformat.html, "Locks").
-        let mut files = ["", "-shm"].into_iter().filter_map(|end| {
+        let mut files = [("", None), ("-shm", Some(WRITE_LOCK))].into_iter();
+        let pid = files.find_map(|(end, byte)| {
             let mut file = OsString::from(database);
             file.push(end);
             let file = fs::metadata(file).ok()?;
-            Some((file.dev(), file.ino()))
-        });
-        let pid = files.find_map(|file| writer(&locks, file, std::process::id()))?;
+            writer(&locks, (file.dev(), file.ino()), byte, std::process::id())
+        })?;
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok();
         let name = name.map(|name| name.trim_end().chars().map(plain_char).collect());
         Some(Self { pid, name })
@@ -43,15 +46,18 @@ impl fmt::Display for LockHolder {
     }
 }
 
-/// The process, other than `own`, that has a lock for writing of this device and inode. A line is `1: POSIX ADVISORY WRITE
+/// The process, other than `own`, that has a lock for writing of this device and inode, at `byte` if given. A line is `1: POSIX ADVISORY WRITE
 /// PID MAJOR:MINOR:INODE START END`, with the device in hexadecimal; one that only waits has an arrow (proc_locks(5)).
-fn writer(locks: &str, (device, inode): (u64, u64), own: u32) -> Option<u32> {
+fn writer(locks: &str, (device, inode): (u64, u64), byte: Option<u64>, own: u32) -> Option<u32> {
     let file = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
     let mut writers = locks.lines().filter_map(|line| {
         let mut words = line.split_whitespace().skip(1);
         let is_of_it = words.next()? != "->" && words.nth(1)? == "WRITE";
         let pid = words.next()?.parse().ok()?;
-        (is_of_it && words.next()? == file && pid != own).then_some(pid)
+        let is_of_file = words.next()? == file;
+        let (start, end) = (words.next()?.parse().ok()?, words.next()?.parse().unwrap_or(u64::MAX));
+        let is_there = byte.is_none_or(|byte| (start..=end).contains(&byte));
+        (is_of_it && is_of_file && is_there && pid != own).then_some(pid)
     });
     writers.next()
 }
@@ -68,6 +74,11 @@ mod tests {
             ("1: POSIX  ADVISORY  WRITE 12 fd:01:77 120 120\n", Some(12)),
             ("1: OFDLCK ADVISORY  WRITE -1 fd:01:77 120 120\n", None),
             ("1: POSIX  ADVISORY  READ 12 fd:01:77 124 124\n", None),
+            ("1: POSIX  ADVISORY  WRITE 13 fd:01:77 124 124\n", None),
+            (
+                "1: POSIX ADVISORY WRITE 13 fd:01:77 121 127\n2: POSIX ADVISORY WRITE 9 fd:01:77 120 120",
+                Some(9),
+            ),
             ("1: -> POSIX  ADVISORY  WRITE 12 fd:01:77 120 120\n", None),
             ("1: POSIX  ADVISORY  WRITE 12 fd:01:78 120 120\n", None),
             ("1: POSIX  ADVISORY  WRITE 12 08:01:77 120 120\n", None),
@@ -77,7 +88,9 @@ mod tests {
             ),
             ("1:\n\nnonsense", None),
         ] {
-            assert_eq!(writer(lines, file, 1), expected, "{lines}");
+            assert_eq!(writer(lines, file, Some(WRITE_LOCK), 1), expected, "{lines}");
         }
+        let other = "1: POSIX  ADVISORY  WRITE 13 fd:01:77 124 124\n";
+        assert_eq!(writer(other, file, None, 1), Some(13), "of the database, each counts");
     }
 }

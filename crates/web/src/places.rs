@@ -43,7 +43,7 @@ pub struct Place {
 /// Ends when the connection has to leave its place to another one.
 pub struct Leaving(oneshot::Receiver<()>);
 
-/// A whole request has come, and its answer is not complete: until it is dropped, the connection keeps its place.
+/// A whole request has come, and its answer is still being made: until it is dropped, the connection keeps its place.
 pub struct Answering(Arc<Place>);
 
 impl Places {

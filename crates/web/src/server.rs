@@ -181,7 +181,8 @@ async fn answered(
     answer.map(|body| Answered { body, _answering: answering }.boxed_unsync())
 }
 
-/// The body of an answer, whose connection keeps its place until the body has ended.
+/// The body of an answer, whose connection keeps its place until hyper has taken all of it. What hyper has not yet sent
+/// then counts as sent.
 struct Answered {
     body: Body,
     _answering: Answering,

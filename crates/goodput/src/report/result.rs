@@ -43,6 +43,10 @@ mod tests {
             let page = on_page(record);
             assert_eq!(screen::in_columns(50, || on_page(record)), page);
         }
+        let text =
+            |record, columns| screen::in_columns(columns, || text(record, Detail::default()));
+        let depends = |record| text(record, 200) != text(record, 20);
+        assert!(records.iter().any(depends), "tables depend on the columns");
         let page = on_page(&records[0]);
         assert!(page.lines().all(|line| line.chars().count() <= PAGE_COLUMNS.into()), "{page}");
     }

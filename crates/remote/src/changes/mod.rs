@@ -24,7 +24,9 @@ use crate::saved::{self, SavedThere};
 use crate::script::script;
 use crate::shell::Shell;
 use crate::ssh::{Access, DeadMan, Session};
-use crate::undo::{RemoteReport, await_dead_man, finish, refuse_others, restored, undo_at};
+use crate::undo::{
+    RemoteReport, await_dead_man, check_hold, finish, refuse_others, restored, undo_at,
+};
 
 /// How long a change that could cut the connection may go unconfirmed, seconds, on a host that answers quickly.
 const CONFIRM_S: u32 = 10;
@@ -109,6 +111,7 @@ impl RemoteChanges {
         let dead_man = DeadMan::start(&mut host.session)?;
         // Checked once ours is there: of two that begin at the same time, at least one sees the other.
         refuse_others(&mut host, dead_man.pid)?;
+        check_hold(&mut host)?;
         let journal = Journal::create(state_dir, |format, pid| Owner {
             format,
             pid,

@@ -163,8 +163,12 @@ fn between_two_changes_of_a_run_that_holds_the_host_nobody_else_begins() {
         changes.apply(&setting(PARAMETER), OURS).unwrap();
         assert!(changes.restore().report.is_clean());
         assert!(refuses_others());
+        let mut late = host();
+        late.held_by = holder.dead_man();
         drop(holder);
         assert!(!refuses_others() && journals(&folder).is_empty());
+        let late = RemoteChanges::after_dead_runs(late, folder.path());
+        assert!(matches!(late, Err(RemoteError::Lost { .. })), "somebody else may have changed it");
     });
 }
 

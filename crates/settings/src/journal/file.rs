@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::asker::Asker;
+use super::closing::{close, set_aside};
 use super::contents::{Contents, JOURNAL_FORMAT_VERSION, Line, Owner};
 use super::last_line::{LastLine, mend_end};
 use super::list::List;
@@ -202,35 +203,17 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Where a damaged journal is once it is closed: what it said can still be read there. `None`: it is not closed.
+    /// Where a damaged journal is once it is closed.
     pub(crate) fn set_aside(&self) -> Option<PathBuf> {
-        let aside = self.aside();
-        (self.damaged && !self.path.exists() && aside.exists()).then_some(aside)
-    }
-
-    /// A name at which nobody looks for a journal.
-    fn aside(&self) -> PathBuf {
-        let mut name = self.path.clone().into_os_string();
-        name.push(".damaged");
-        name.into()
+        set_aside(&self.path).filter(|_| self.damaged)
     }
 
     /// Closes the journal: nothing is left to put back. A damaged one is set aside.
     pub(crate) fn close(&self) -> Result<(), SettingError> {
-        let closed = match self.damaged {
-            true => fs::rename(&self.path, self.aside()),
-            false => fs::remove_file(&self.path),
-        };
-        match closed {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(self.failed("remove", error))
-            }
-            _ => {
-                // A dangling line of the list does no harm; the next run removes it.
-                let _ = self.list.remove(&self.path);
-                Ok(())
-            }
-        }
+        close(&self.path, self.damaged).map_err(|error| self.failed("remove", error))?;
+        // A dangling line of the list does no harm; the next run removes it.
+        let _ = self.list.remove(&self.path);
+        Ok(())
     }
 
     fn failed(&self, operation: &'static str, cause: io::Error) -> SettingError {

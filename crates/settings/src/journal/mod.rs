@@ -4,6 +4,7 @@
 //! on it while alive. A missing file is a closed journal: there is nothing to put back.
 
 mod asker;
+mod closing;
 mod contents;
 mod entry;
 mod file;
@@ -15,6 +16,7 @@ mod sealed_line;
 mod surroundings;
 
 pub use asker::Asker;
+pub use closing::{close, set_aside};
 pub(crate) use contents::{Contents, Line};
 pub(crate) use entry::Entry;
 pub(crate) use file::{Durable, JournalFile};

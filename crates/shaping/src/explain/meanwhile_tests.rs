@@ -103,12 +103,15 @@ fn others_that_explain_too_little_excuse_nothing() {
 fn a_lag_of_tcp_shows_beside_others() {
     let own = tbf(100_000_000, 100_000, 500_000);
     let counted = |sent: u64| with(own.clone(), &[("qdisc.sent_bytes", sent), ("qdisc.drops", 0)]);
-    let (before, after) = (counted(0), counted(TRAIN_BYTES + 3_750_000));
+    const OTHERS: u64 = 3_750_000;
+    let (before, after) = (counted(0), counted(TRAIN_BYTES + OTHERS));
     let lags = |tcp: f64| {
+        let own_of_tcp = (TRAIN_BYTES as f64 * tcp / 70e6) as u64;
+        let after_tcp = counted(own_of_tcp + OTHERS);
         let sender = Sender {
             around_train: Some(around(&before, &after)),
-            around_tcp: Some(around(&before, &after)),
-            arrived_bytes: Ok(((TRAIN_BYTES as f64) * tcp / 70e6 * 1448.0 / 1514.0) as u64),
+            around_tcp: Some(around(&before, &after_tcp)),
+            arrived_bytes: Ok(own_of_tcp * 1448 / 1514),
             ..sender(&own, &own)
         };
         let explained = explain(test(SHAPER, 70e6, tcp), Ok(sender));
@@ -148,7 +151,7 @@ fn a_shaper_that_was_changed_meanwhile_is_not_judged() {
     let sender = Sender { around_train: Some(around(&own, &later)), ..sender(&later, &later) };
     let seen = explain(test(SHAPER, 73e6, 50e6), Ok(sender));
     assert_eq!(seen.confirmation, Confirmation::Inconclusive);
-    let said = "tbf on eth0 had a rate of 100 Mbit/s, then of 50 Mbit/s: it was changed while it was measured; test again";
+    let said = "tbf on eth0 had rate 100 Mbit/s, then 50 Mbit/s: it was changed while it was measured; test again";
     assert_eq!(seen.reasons, [said]);
     assert!(seen.causes.is_empty() && seen.shaper.value().is_none());
 }

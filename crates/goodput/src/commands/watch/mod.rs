@@ -431,7 +431,9 @@ fn distinct(targets: &[String]) -> Vec<&String> {
 /// The payload of a test that costs at most `share`, of one of `targets` targets.
 fn payload(args: &WatchArgs, share: Bytes, targets: usize) -> Result<Bytes> {
     let length = &args.measure.length;
-    let asks = length.bytes.is_some() || length.fetches.is_some();
+    // A file is as long as it is.
+    let has_file = args.measure.files.source.is_some();
+    let asks = length.bytes.is_some() || length.fetches.is_some() || has_file;
     let both = args.measure.direction.direction() == Direction::Both;
     let directions = if both { 2 } else { 1 };
     let payload = Bytes(payload_of(share).0 / directions);
