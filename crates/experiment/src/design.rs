@@ -31,7 +31,7 @@ pub struct Design {
     /// arms run until this is decided.
     pub is_about_parts: bool,
     /// Whether the runs only choose what is compared again: then an obvious difference ends them
-    /// ([`crate::obvious`]).
+    /// ([`crate::obvious()`]).
     pub chooses: bool,
     /// Determines the order within blocks. The same seed gives the same orders.
     pub seed: u64,

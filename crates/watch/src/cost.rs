@@ -25,10 +25,10 @@ const PAYLOAD_SHARE: f64 = 0.9;
 /// twice.
 const MOST_TIMES: u64 = 2;
 
-/// What the next test may cost: what its payload costs at most, or its `share` of the budget if the plan names no payload;
-/// more if the `last` test did, but no more than the whole `budget`.
+/// What the next test may cost: what its payload costs if nothing is lost, or its `share` of the budget if the plan names
+/// no payload; more if the `last` test did, but no more than the whole `budget`.
 pub fn expected_cost(plan: &Plan, share: Bytes, last: Option<Bytes>, budget: Bytes) -> Bytes {
-    most_cost(plan).unwrap_or(share).max(last.unwrap_or(Bytes(0))).min(budget)
+    planned_cost(plan).unwrap_or(share).max(last.unwrap_or(Bytes(0))).min(budget)
 }
 
 /// The bytes with which a test ends that was expected to cost `expected`, if this number is `left` of the budget. What it
@@ -37,8 +37,8 @@ pub fn limit(expected: Bytes, left: Bytes) -> Bytes {
     Bytes(expected.0.saturating_mul(MOST_TIMES)).min(left)
 }
 
-/// What a test of `plan` costs at most; none if it moves what the path lets through.
-pub fn most_cost(plan: &Plan) -> Option<Bytes> {
+/// What a test of `plan` costs if nothing is lost; none if it moves what the path lets through.
+pub fn planned_cost(plan: &Plan) -> Option<Bytes> {
     let Length::Bytes(Bytes(each)) = plan.length else { return None };
     Some(cost_of(Bytes(each.saturating_mul(plan.direction.senders().len() as u64))))
 }
@@ -293,7 +293,7 @@ mod tests {
         let expected_cost = |plan: &Plan, last| expected_cost(plan, share, last, budget);
         let of = |length| Plan { length, ..Plan::standard() };
         let asked = of(Length::Bytes(Bytes(9_000_000)));
-        assert_eq!(most_cost(&asked), Some(Bytes(10_000_000)));
+        assert_eq!(planned_cost(&asked), Some(Bytes(10_000_000)));
         assert_eq!(expected_cost(&asked, None), Bytes(10_000_000));
         assert_eq!(expected_cost(&asked, Some(Bytes(11_000_000))), Bytes(11_000_000));
         assert_eq!(
@@ -302,13 +302,13 @@ mod tests {
             "or it never fits again"
         );
         let both = Plan { direction: Direction::Both, ..asked };
-        assert_eq!(most_cost(&both), Some(Bytes(20_000_000)));
+        assert_eq!(planned_cost(&both), Some(Bytes(20_000_000)));
         let small = of(Length::Bytes(Bytes(9000)));
         assert_eq!(expected_cost(&small, None), Bytes(10_000));
         let timed = of(Length::Seconds(2.0));
-        assert_eq!((most_cost(&timed), expected_cost(&timed, None)), (None, share));
+        assert_eq!((planned_cost(&timed), expected_cost(&timed, None)), (None, share));
         let whole = of(Length::Bytes(payload_of(share)));
-        assert!(most_cost(&whole).is_some_and(|cost| cost.0.abs_diff(share.0) <= 1));
+        assert!(planned_cost(&whole).is_some_and(|cost| cost.0.abs_diff(share.0) <= 1));
     }
 
     #[test]

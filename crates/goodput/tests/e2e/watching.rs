@@ -148,7 +148,8 @@ fn what_a_test_costs_is_said_first_and_that_the_budget_is_too_small_for_it() {
         tested = watch.event();
     }
     let bytes = tested["bytes"].as_u64().unwrap();
-    assert!((3_000_000..=said).contains(&bytes), "{begin} {tested}");
+    // A busy machine loses some on loopback too. What is lost is sent again, and twice the cost ends the test.
+    assert!((3_000_000..=2 * said).contains(&bytes), "{begin} {tested}");
     assert_eq!(watch.end(), Some(0));
 }
 

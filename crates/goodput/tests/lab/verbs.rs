@@ -290,7 +290,8 @@ fn tuning_that_is_interrupted_reports_what_it_tried() -> Result<(), Failed> {
     check(stage.burst()? == ORIGINAL && stage.journals() == 0, "not everything was put back")
 }
 
-/// As the last comparison begins: a trial is the proof if it was the only one, and nothing is if it was not.
+/// As the last comparison begins: a trial is the proof if it was the only one and went on until it was judged. Nothing is
+/// if there were others, or if an obvious difference ended it early.
 fn a_proof_that_is_interrupted_is_worth_what_its_runs_say() -> Result<Judgement, Failed> {
     let stage = Stage::set(&[])?;
     let (code, event) = interrupted(&stage, &[], |line| line.contains("proof-began"))?;
@@ -305,10 +306,12 @@ fn a_proof_that_is_interrupted_is_worth_what_its_runs_say() -> Result<Judgement,
     let compared = |step: &&Value| step["comparison"].get("arms").is_some();
     let trials: Vec<_> = steps.iter().filter(compared).collect();
     let proven = tuning["proven"].as_array().ok_or("a list")?.len();
-    match &trials[..] {
-        [only] => check(only["outcome"] == "kept" && proven == 1, tuning)?,
-        _ => check(proven == 0, tuning)?,
-    }
+    let is_better = |step: &Value| {
+        step["outcome"] == "kept"
+            && step["comparison"]["arms"][1]["goodput"]["judgement"] == "better"
+    };
+    let is_proof = matches!(&trials[..], [only] if is_better(only));
+    check(proven == usize::from(is_proof), tuning)?;
     Ok(Judgement::Right)
 }
 

@@ -200,7 +200,7 @@ impl<'a> Watch<'a> {
         let now_s = self.now_s();
         let used_bytes = self.budget.used(now_s);
         let schedule = &self.args.schedule;
-        let test_bytes = self.paths.iter().filter_map(Path::most_cost).max();
+        let test_bytes = self.paths.iter().filter_map(Path::planned_cost).max();
         let lasts = |cost| self.budget.lasts_s(schedule.every, self.paths.len(), cost);
         self.tell(&Event::Begin {
             targets: self.paths.iter().map(|path| path.text.clone()).collect(),
@@ -451,7 +451,7 @@ fn payload(args: &WatchArgs, share: Bytes, targets: usize) -> Result<Bytes> {
 
 /// Refuses a test that the whole budget is too small for.
 fn check_fits(path: &Path, budget: Bytes) -> Result<()> {
-    match path.most_cost() {
+    match path.planned_cost() {
         Some(cost) if cost > budget => bail!(
             "--budget allows {budget} a day, and a test of {} may cost {cost}; allow {}, or make it smaller (-n)",
             path.text,

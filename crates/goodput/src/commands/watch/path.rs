@@ -11,7 +11,7 @@ use goodput_model::{Bytes, EndName, Length, Plan, Record};
 use goodput_store::{Store, Tested, ToldChange, Watched};
 use goodput_watch::{
     Chart, Limit, MAX_TESTS, Mark, Meter, Point, Series, bytes_on_the_path, expected_cost,
-    most_cost,
+    planned_cost,
 };
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -158,9 +158,9 @@ impl Path {
         expected_cost(&self.plan, share, self.last_cost, budget)
     }
 
-    /// What a test costs at most; none if it moves what the path lets through.
-    pub fn most_cost(&self) -> Option<Bytes> {
-        most_cost(&self.plan)
+    /// What a test costs if nothing is lost; none if it moves what the path lets through.
+    pub fn planned_cost(&self) -> Option<Bytes> {
+        planned_cost(&self.plan)
     }
 
     /// Tests once, within `limits`.
