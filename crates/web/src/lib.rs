@@ -25,6 +25,7 @@ mod secret;
 mod server;
 mod site;
 mod tls;
+mod unsent;
 
 pub use gate::Gate;
 pub use metrics::Metrics;

@@ -3,13 +3,11 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Limited};
-use hyper::body::{Body as _, Bytes, Frame, Incoming, SizeHint};
+use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
@@ -21,6 +19,7 @@ use tokio::time::{sleep, timeout};
 use crate::answer::{self, Body};
 use crate::places::{Answering, Leaving, Place, Places};
 use crate::tls::Tls;
+use crate::unsent::Unsent;
 
 /// Connections at once; a browser opens up to six.
 const MAX_CONNECTIONS: usize = 64;
@@ -145,15 +144,16 @@ async fn converse(
     answers: impl Answers,
     place: Arc<Place>,
 ) {
+    let unsent = Unsent::default();
     let service = service_fn(|request| {
-        let (answers, place) = (answers.clone(), Arc::clone(&place));
-        async move { Ok::<_, Infallible>(answered(request, answers, &place).await) }
+        let (answers, place, unsent) = (answers.clone(), Arc::clone(&place), unsent.clone());
+        async move { Ok::<_, Infallible>(answered(request, answers, &place, &unsent).await) }
     });
     let ended = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(PATIENCE)
         .max_buf_size(MAX_HEAD_BYTES)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(unsent.on(stream)), service)
         .await;
     if let Err(why) = ended {
         tracing::debug!("a connection ended: {why}");
@@ -165,6 +165,7 @@ async fn answered(
     request: Request<Incoming>,
     answers: impl Answers,
     place: &Arc<Place>,
+    unsent: &Unsent,
 ) -> Response<Body> {
     let (head, body) = request.into_parts();
     if body.size_hint().lower() > MAX_FORM_BYTES as u64 {
@@ -178,34 +179,7 @@ async fn answered(
     };
     let answering = Answering::begin(place);
     let answer = answers.answer(Request::from_parts(head, body)).await;
-    answer.map(|body| Answered { body, _answering: answering }.boxed_unsync())
-}
-
-/// The body of an answer, whose connection keeps its place until hyper has taken all of it. What hyper has not yet sent
-/// then counts as sent.
-struct Answered {
-    body: Body,
-    _answering: Answering,
-}
-
-impl hyper::body::Body for Answered {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+    answer.map(|body| unsent.until_sent(body, answering))
 }
 
 fn refused(status: StatusCode, why: &str) -> Response<Body> {
@@ -232,10 +206,11 @@ mod tests {
     }
 
     impl Answers for Told {
-        async fn answer(&self, _: Request<Bytes>) -> Response<Body> {
+        async fn answer(&self, request: Request<Bytes>) -> Response<Body> {
             self.asked.add_permits(1);
             self.go_on.acquire().await.unwrap().forget();
-            answer::response(StatusCode::OK, "text/plain", "told".into())
+            let words = if request.uri().path() == "/long" { LONG_BYTES / 4 } else { 1 };
+            answer::response(StatusCode::OK, "text/plain", "told".repeat(words))
         }
     }
 
@@ -270,6 +245,9 @@ mod tests {
         String::from_utf8(text).unwrap()
     }
 
+    /// More than the sockets of a connection hold.
+    const LONG_BYTES: usize = 32 << 20;
+    const LONG: &str = "GET /long HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     const HALF: &str = "GET /metrics HTTP/1.1\r\nHo";
     const WHOLE: &str = "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
 
@@ -314,6 +292,22 @@ mod tests {
             assert_eq!(heard(crowd.remove(0)).await, "");
             told.go_on.add_permits(1);
             assert!(heard(asking).await.ends_with("told"));
+        });
+    }
+
+    #[test]
+    fn who_has_not_been_sent_all_of_an_answer_keeps_the_place() {
+        beside(1, async |told, address| {
+            let asking = connection(1, address, LONG).await;
+            told.asked.acquire().await.unwrap().forget();
+            asking.readable().await.unwrap();
+            let mut crowd = Vec::new();
+            for _ in 0..=MAX_OF_CLIENT {
+                crowd.push(connection(1, address, HALF).await);
+            }
+            // The oldest of the crowd had to leave.
+            assert_eq!(heard(crowd.remove(0)).await, "");
+            assert!(heard(asking).await.len() > LONG_BYTES);
         });
     }
 
