@@ -2,7 +2,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr as SocketName, UnixDatagram};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -71,6 +73,20 @@ fn a_used_up_budget_is_said_and_not_measured_even_after_a_restart() {
         let said = "allow 110MB/day, test fewer targets, or less often (--every)";
         assert!(stderr(&tiny).contains(said), "{}", stderr(&tiny));
     }
+}
+
+/// Without that, this watch would wait for a quarter of an hour.
+#[test]
+fn a_used_up_budget_is_said_while_another_watch_has_the_turn() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let line = format!("used-up-{}", std::process::id());
+    let options = ["--budget", "2MB/day", "--line", &line];
+    assert!(once(&home, &[&server.address], &options).status.success());
+    let name = SocketName::from_abstract_name(format!("goodput-watch/{line}")).unwrap();
+    let _turn = UnixDatagram::bind_addr(&name).unwrap();
+    let second = once(&home, &[&server.address], &options);
+    assert!(stdout(&second).contains("the budget is used up"), "{}", stdout(&second));
 }
 
 #[test]

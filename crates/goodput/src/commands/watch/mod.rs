@@ -18,7 +18,7 @@ use anyhow::{Context, Result, bail};
 use goodput_engine::{EngineError, Interrupt};
 use goodput_model::{Bytes, Direction, Length};
 use goodput_store::Store;
-use goodput_watch::{Budget, Schedule, UsedUp, cost_of, limit, payload_of, round_up};
+use goodput_watch::{Budget, Schedule, cost_of, limit, payload_of, round_up};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
@@ -242,6 +242,10 @@ impl<'a> Watch<'a> {
             return Ok(Ended::Interrupted);
         }
         self.renew_history().await;
+        // Said at once: a test that is not made needs no turn.
+        if !self.fits(target)? {
+            return Ok(Ended::NoResult);
+        }
         let patience = Duration::from_secs_f64(self.args.schedule.every);
         let _turn = match self.host.take(patience, interrupt).await {
             Ok(Some(turn)) => turn,
@@ -266,41 +270,48 @@ impl<'a> Watch<'a> {
 
     /// What the test whose turn it is may take, and the note of it; none if it is not made, which is said.
     async fn allowed(&mut self, target: usize) -> Result<Option<(Limits, Note)>> {
-        match self.within_budget(target).await {
-            Err(why) => {
-                screen::say(format_args!("goodput: {why:#}"));
-                Ok(None)
-            }
-            Ok(Ok(allowed)) => Ok(Some(allowed)),
-            Ok(Err(why)) => {
-                self.tell(&Event::UsedUp {
-                    at: measured::now(),
-                    target: self.paths[target].text.clone(),
-                    used_bytes: why.used,
-                    budget_bytes: why.limit,
-                    free_at: why.free_in_s.is_finite().then(|| time_in(why.free_in_s)),
-                })?;
-                Ok(None)
-            }
+        // Others that test the same once may have had the turn since.
+        if self.args.schedule.once
+            && let Err(why) = self.count_spent().await.with_context(|| self.not_tested(target))
+        {
+            screen::say(format_args!("goodput: {why:#}"));
+            return Ok(None);
         }
+        if !self.fits(target)? {
+            return Ok(None);
+        }
+        let allowed = self.noted(target).await;
+        let allowed = allowed.inspect_err(|why| screen::say(format_args!("goodput: {why:#}")));
+        Ok(allowed.ok())
     }
 
-    /// Counts, and notes what a test may cost: as much as it has spent if this process is killed.
-    async fn within_budget(&mut self, target: usize) -> Result<Result<(Limits, Note), UsedUp>> {
-        if self.args.schedule.once {
-            // Others that test the same once may have had the turn since.
-            self.count_spent().await.with_context(|| self.not_tested(target))?;
-        }
-        let expected = self.paths[target].expected_cost(self.share, self.budget.limit());
+    /// Whether a test may begin, by what was spent so far. If not, this is said.
+    fn fits(&mut self, target: usize) -> Result<bool> {
+        let expected = self.expected_cost(target);
         let now_s = self.now_s();
-        if let Err(why) = self.budget.allow(now_s, expected) {
-            return Ok(Err(why));
-        }
+        let Err(why) = self.budget.allow(now_s, expected) else { return Ok(true) };
+        self.tell(&Event::UsedUp {
+            at: measured::now(),
+            target: self.paths[target].text.clone(),
+            used_bytes: why.used,
+            budget_bytes: why.limit,
+            free_at: why.free_in_s.is_finite().then(|| time_in(why.free_in_s)),
+        })?;
+        Ok(false)
+    }
+
+    fn expected_cost(&self, target: usize) -> Bytes {
+        self.paths[target].expected_cost(self.share, self.budget.limit())
+    }
+
+    /// What a test may take, noted as spent if this process is killed.
+    async fn noted(&mut self, target: usize) -> Result<(Limits, Note)> {
+        let now_s = self.now_s();
         let left = self.budget.left(now_s);
-        let bytes = limit(expected, left);
+        let bytes = limit(self.expected_cost(target), left);
         let time = Duration::from_secs_f64(self.args.schedule.max_time);
         let note = self.note(target, bytes).await?;
-        Ok(Ok((Limits { time, bytes, is_rest: bytes == left }, note)))
+        Ok((Limits { time, bytes, is_rest: bytes == left }, note))
     }
 
     /// Notes what a test may cost. A watch that goes on counts it all the same; one of a single test each has nothing but the
