@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::end_name::EndName;
-use crate::known::Known;
+use crate::known::{Known, Missing};
 use crate::loss::Loss;
 use crate::place::Place;
 
@@ -47,6 +47,21 @@ fn no_loss() -> Known<Loss> {
 impl Verdict {
     /// Value of `limit` if no rule found a limit.
     pub const NO_LIMIT: &'static str = "none";
+
+    /// None on what `sender` sent, and why: nothing was diagnosed.
+    pub fn missing(why: &Missing, sender: EndName) -> Self {
+        Self {
+            limit: Self::NO_LIMIT.into(),
+            end: Place::Path,
+            share_percent: Known::Missing(why.clone()),
+            share_between_percent: None,
+            summary: why.to_string(),
+            split: None,
+            account: Known::Missing(why.clone()),
+            loss: Known::Missing(why.clone()),
+            sender,
+        }
+    }
 }
 
 /// How the sender's time divides; the four shares add up to 100.

@@ -7,7 +7,7 @@ use goodput_diagnose::ceiling::PathCeiling;
 use goodput_diagnose::{Diagnosis, diagnose};
 use goodput_model::record::{Ends, FORMAT_VERSION};
 use goodput_model::{
-    EndName, Finding, Kind, Known, LimitAmount, Place, Record, Transport, Verdict,
+    EndName, Finding, Kind, Known, LimitAmount, Missing, Record, Transport, Verdict,
 };
 use goodput_remote::Hosts;
 use goodput_settings::{permanent, to_keep};
@@ -132,17 +132,7 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
         None => "no end reports what arrived".into(),
     };
     Diagnosis {
-        verdict: Verdict {
-            limit: Verdict::NO_LIMIT.into(),
-            end: Place::Path,
-            share_percent: Known::missing(why.clone()),
-            share_between_percent: None,
-            summary: why.clone(),
-            split: None,
-            account: Known::missing(why.clone()),
-            loss: Known::missing(why.clone()),
-            sender,
-        },
+        verdict: Verdict::missing(&Missing::because(why.clone()), sender),
         findings: Vec::new(),
         undecided: Vec::new(),
         witnesses: BTreeMap::new(),
@@ -244,7 +234,7 @@ mod tests {
         let change = Change { setting, from: None, to: "1".into(), why: "because".into() };
         let likely = goodput_model::Confidence::Likely;
         let finding =
-            Finding { changes: vec![change], ..Finding::new("x", Place::Far, likely, "x") };
+            Finding { changes: vec![change], ..Finding::new("x", goodput_model::Place::Far, likely, "x") };
         let kept = |hosts: &Hosts| {
             let mut finding = finding.clone();
             keep_for_good(&mut finding, hosts);

@@ -14,7 +14,9 @@ mod train;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use goodput_model::{Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, ShapingTest};
+use goodput_model::{
+    Bytes, Change, Finding, Kind, Length, Missing, Plan, Record, ShapingTest, Verdict,
+};
 use goodput_settings::to_keep;
 use goodput_shaping::{
     Beside, Configured, Timers, beside, counts, explain, held_first, judge, judge_tcp,
@@ -122,7 +124,9 @@ pub async fn shaping(
     let of_tcp = no_tcp.is_none().then(|| CapturedRun::of(&mut measured));
     let runs = std::mem::take(&mut train.captured).into_iter().chain(of_tcp).collect();
     let mut record = conclude(measured, &target.text, &request.started)?.record;
-    record.incomplete = record.incomplete.or(no_tcp.as_ref().map(ToString::to_string));
+    if let Some(why) = &no_tcp {
+        record = undiagnosed(record, why);
+    }
     captures.finish(&mut record, runs).await;
     let tcp = Tcp { missing: no_tcp, seconds: tcp_s };
     let record = explained(request, record, train, &tcp, (late, at_router));
@@ -161,6 +165,17 @@ fn or_train(
     let missing = || Missing::because(format!("TCP was not measured: {why}"));
     let own = train.measured.take().filter(|_| train.shaping.is_ok());
     own.map(|own| (own, Some(missing()))).ok_or(why)
+}
+
+/// The record of the train, if TCP is missing. Its diagnosis would be of a path that the train overloads on purpose.
+fn undiagnosed(record: Record, why: &Missing) -> Record {
+    Record {
+        verdict: Verdict::missing(why, record.verdict.sender),
+        findings: Vec::new(),
+        undecided: Vec::new(),
+        incomplete: record.incomplete.or(Some(why.to_string())),
+        ..record
+    }
 }
 
 /// The record of TCP, with what the train shows and what explains it.
@@ -214,4 +229,20 @@ fn with_one_remedy(mut finding: Finding, test: &ShapingTest) -> Finding {
         }
     }
     finding
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_overload_of_a_train_is_not_diagnosed_as_the_path_of_its_users() {
+        let json = include_str!("../../../../store/tests/golden/v1/test.json");
+        let record = Record::from_json(json).unwrap();
+        assert!(!record.findings.is_empty() && record.verdict.limit != Verdict::NO_LIMIT);
+        let why = Missing::because("TCP was not measured: refused");
+        let record = undiagnosed(record, &why);
+        assert!(record.findings.is_empty() && record.verdict.limit == Verdict::NO_LIMIT);
+        assert_eq!(record.verdict.summary, record.incomplete.unwrap());
+    }
 }
