@@ -45,8 +45,8 @@ pub fn leftovers(state_dir: &Path) -> Vec<LeftThere> {
 }
 
 fn of(found: &Found) -> Option<LeftThere> {
-    let contents = &found.contents;
-    let problem = contents.problem().map(|why| format!("{}: {why}", found.path.display()));
+    let contents = &found.text.says;
+    let problem = found.problem().map(|why| format!("{}: {why}", found.path.display()));
     let settings: Vec<_> =
         contents.entries.iter().map(|entry| entry.main.setting.clone()).collect();
     let is_over = found.journal.is_none() || settings.is_empty() && problem.is_none();

@@ -88,7 +88,7 @@ pub fn undo(state_dir: &Path, request: UndoRequest) -> Vec<RemoteReport> {
 /// that can't be read may be about this host too.
 pub(crate) fn undo_at(state_dir: &Path, host: &mut Host) -> Vec<RemoteReport> {
     let settled = all(state_dir).filter_map(|found| match found {
-        Ok(found) => is_about(&found.contents, host).then(|| settle_at(found, host)),
+        Ok(found) => is_about(&found, host).then(|| settle_at(found, host)),
         Err((path, error)) => Some(report(UNKNOWN, path, Vec::new(), Some(error.to_string()))),
     });
     let settled: Vec<_> = settled.collect();
@@ -96,8 +96,8 @@ pub(crate) fn undo_at(state_dir: &Path, host: &mut Host) -> Vec<RemoteReport> {
 }
 
 /// Whether a journal may be about this host as it is now.
-fn is_about(contents: &Contents, host: &Host) -> bool {
-    let Some(owner) = &contents.owner else { return contents.problem().is_some() };
+fn is_about(found: &Found, host: &Host) -> bool {
+    let Some(owner) = &found.text.says.owner else { return found.problem().is_some() };
     match relation(owner, host) {
         Relation::Same => true,
         Relation::Rebooted | Relation::Unknown => owner.host == host.address.to_string(),
@@ -156,7 +156,10 @@ fn without_host(
     found: Found,
     request: UndoRequest,
 ) -> Result<(Journal, Contents, Owner), RemoteReport> {
-    let Found { path, contents, journal } = found;
+    let problem = found.problem();
+    let Found { path, text, journal } = found;
+    let usable = text.foreign().is_none() && request.use_damaged;
+    let contents = text.says;
     let owner = contents.owner.as_ref();
     let host = owner.map_or(UNKNOWN, |owner| &owner.host);
     let Some(journal) = journal else {
@@ -164,8 +167,7 @@ fn without_host(
         let entries = outcomes(&contents.entries, |_| Outcome::InUse { pid });
         return Err(report(host, path, entries, None));
     };
-    let usable = contents.foreign().is_none() && request.use_damaged;
-    if let Some(problem) = contents.problem().filter(|_| !usable) {
+    if let Some(problem) = problem.filter(|_| !usable) {
         return Err(report(host, path, untouched(&contents.entries), Some(problem)));
     }
     match contents.owner.clone() {
@@ -202,7 +204,7 @@ fn settle(found: Found, request: UndoRequest) -> RemoteReport {
 
 /// Settles a journal at its host. A reboot has undone what damaged lines say, too.
 fn settle_at(found: Found, host: &mut Host) -> RemoteReport {
-    let owner = found.contents.owner.as_ref();
+    let owner = found.text.says.owner.as_ref();
     let use_damaged = owner.is_some_and(|owner| relation(owner, host) == Relation::Rebooted);
     let request = UndoRequest { use_damaged, ..UndoRequest::default() };
     let (mut journal, contents, owner) = match without_host(found, request) {
@@ -355,9 +357,6 @@ fn close(host: &str, journal: &Journal, entries: Vec<Restored>) -> RemoteReport 
 
 /// With what else a person should know about the journal.
 fn noted(mut report: RemoteReport, journal: &Journal) -> RemoteReport {
-    let torn = journal.end().note().map(String::from);
-    let aside = journal.set_aside();
-    let aside = aside.map(|path| format!("it is damaged, and set aside as {}", path.display()));
-    report.report.notes.extend(torn.into_iter().chain(aside));
+    report.report.notes.extend(journal.notes());
     report
 }

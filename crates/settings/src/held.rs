@@ -100,15 +100,16 @@ pub(crate) fn settle(
     loop {
         match JournalFile::peek(path) {
             Ok(None) => return first.map(|contents| by_guard(path, &contents)),
-            Ok(Some((contents, false))) => {
-                first.get_or_insert(contents);
+            Ok(Some((text, false))) => {
+                first.get_or_insert(text.says);
                 match open_one(path) {
                     Ok(Some(journal)) => return Some(settle::settle(journal, request)),
                     Ok(None) => {}
                     Err(cause) => return Some(RestoreReport::unopened(path.into(), &cause)),
                 }
             }
-            Ok(Some((contents, true))) => {
+            Ok(Some((text, true))) => {
+                let contents = text.says;
                 if let Some(pid) = live_owner(&contents) {
                     return Some(in_use(path, &contents, pid));
                 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use goodput_model::SettingRef;
 
-use crate::journal::{Contents, JournalFile, left};
+use crate::journal::{Contents, JournalFile, Text, left};
 use crate::life::{self, Life};
 use crate::lookup::machine;
 use crate::place::Place;
@@ -87,8 +87,8 @@ pub fn leftovers(state_dir: &Path) -> Vec<Leftover> {
     let here = Place::here().ok();
     let found = left(state_dir).into_iter().flat_map(|found| {
         let leftover = |settings, place| Leftover { journal: found.path.clone(), settings, place };
-        match (&found.contents, &here) {
-            (Ok(contents), Some(here)) => of(contents, here)
+        match (&found.text, &here) {
+            (Ok(text), Some(here)) => of(text, here)
                 .into_iter()
                 .map(|(settings, place)| leftover(settings, place))
                 .collect(),
@@ -99,13 +99,14 @@ pub fn leftovers(state_dir: &Path) -> Vec<Leftover> {
 }
 
 /// The settings that a journal would put back, by place.
-fn of(contents: &Contents, here: &Place) -> Vec<(Vec<SettingRef>, Whereabouts)> {
+fn of(text: &Text, here: &Place) -> Vec<(Vec<SettingRef>, Whereabouts)> {
+    let contents = &text.says;
     let all = contents.entries.iter().map(|entry| entry.setting.clone());
     let owner = match &contents.owner {
         // A reboot has undone what damaged lines say, too.
         Some(owner) if !owner.place.same_boot(here) => return Vec::new(),
-        Some(owner) if contents.damage().is_none() => owner,
-        None if contents.damage().is_none() => return Vec::new(),
+        Some(owner) if text.damage().is_none() => owner,
+        None if text.damage().is_none() => return Vec::new(),
         _ => return vec![(all.collect(), Whereabouts::Damaged)],
     };
     let elsewhere = elsewhere(contents, here);
@@ -143,6 +144,6 @@ pub(crate) fn elsewhere(contents: &Contents, here: &Place) -> Vec<SettingRef> {
 }
 
 /// The contents of a journal that can be read and is not closed.
-pub(crate) fn read(path: &Path) -> Option<Contents> {
-    JournalFile::peek(path).ok().flatten().map(|(contents, _)| contents)
+pub(crate) fn read(path: &Path) -> Option<Text> {
+    JournalFile::peek(path).ok().flatten().map(|(text, _)| text)
 }

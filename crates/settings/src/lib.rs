@@ -66,9 +66,7 @@ pub use error::SettingError;
 pub use footprint::Footprint;
 pub use guard::{GuardProgram, guard_main};
 pub use held::{Awaited, Patience};
-pub use journal::{
-    Asker, LastLine, close, lines, make_own_folder, mend_end, seal, set_aside, unseal,
-};
+pub use journal::{Account, Asker, Durable, JournalText, Opened, SealedFile, make_own_folder};
 pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use live::changes_live_flows;
 pub use log::{

@@ -1,8 +1,6 @@
 //! Settles the journal of a dead run. What a damaged journal says is shown, and nothing is changed by it until a person
 //! asks for that.
 
-use std::path::Path;
-
 use crate::journal::{Contents, JournalFile};
 use crate::place::Place;
 use crate::restore::{Forget, Outcome, RestoreReport, Restored, last, settle_contents};
@@ -18,20 +16,14 @@ pub struct UndoRequest {
 
 /// Puts everything in `journal` back and removes the journal, unless something is left to do.
 pub(crate) fn settle(mut journal: JournalFile, request: UndoRequest) -> RestoreReport {
-    let contents = match journal.contents() {
-        Ok(contents) => contents,
-        Err(error) => return RestoreReport::unusable(journal.path().into(), error.to_string()),
-    };
-    if let Some(problem) = contents.foreign() {
+    let text = journal.text().clone();
+    if let Some(problem) = text.foreign() {
         return RestoreReport::unusable(journal.path().into(), problem);
     }
-    let damage = contents.damaged(journal.path()).filter(|_| !is_over(&contents));
-    let mut report = match damage {
-        Some(damage) if !request.use_damaged => shown(journal.path(), &contents, damage),
-        _ => use_whole_lines(&mut journal, &contents, request.forget),
-    };
-    report.notes.extend(journal.end().note().map(Into::into));
-    report
+    match text.damaged(journal.path()).filter(|_| !is_over(&text.says)) {
+        Some(damage) if !request.use_damaged => shown(&journal, &text.says, damage),
+        _ => use_whole_lines(&mut journal, &text.says, request.forget),
+    }
 }
 
 /// Whether a reboot has undone everything that a journal says, in its damaged lines too.
@@ -42,10 +34,11 @@ fn is_over(contents: &Contents) -> bool {
 }
 
 /// What is known of a damaged journal, and what a person can do.
-fn shown(journal: &Path, contents: &Contents, damage: String) -> RestoreReport {
+fn shown(journal: &JournalFile, contents: &Contents, damage: String) -> RestoreReport {
     RestoreReport {
         entries: untouched(contents),
-        ..RestoreReport::unusable(journal.into(), damage)
+        notes: journal.note_of_end().into_iter().collect(),
+        ..RestoreReport::unusable(journal.path().into(), damage)
     }
 }
 
@@ -64,9 +57,7 @@ fn use_whole_lines(
             RestoreReport { entries, problem, ..RestoreReport::empty(journal.path().into()) }
         }
     };
-    let set_aside = journal.set_aside().map(|path| format!(", set aside as {}", path.display()));
-    let note = |damage| format!("it is damaged{}: {damage}", set_aside.unwrap_or_default());
-    report.notes.extend(contents.damage().map(note));
+    report.notes.extend(journal.notes());
     report
 }
 
@@ -82,6 +73,7 @@ fn untouched(contents: &Contents) -> Vec<Restored> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use super::*;
     use crate::testing::Scene;

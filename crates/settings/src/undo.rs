@@ -65,10 +65,10 @@ fn settle_elsewhere(
     patience: &mut Patience,
 ) -> Option<RestoreReport> {
     // An unreadable journal is reported as a leftover.
-    let contents = leftover::read(path)?;
-    let is_ours = contents.foreign().is_none()
-        && contents.damage().is_none()
-        && leftover::elsewhere(&contents, here).is_empty();
+    let text = leftover::read(path)?;
+    let is_ours = text.foreign().is_none()
+        && text.damage().is_none()
+        && leftover::elsewhere(&text.says, here).is_empty();
     match is_ours.then(|| open_one(path))? {
         Ok(Some(journal)) => Some(settle(journal, request)),
         Ok(None) => held::settle(path, request, patience),

@@ -12,7 +12,7 @@ use crate::beside;
 use crate::error::SettingError;
 use crate::guard::GuardProgram;
 use crate::held::Patience;
-use crate::journal::{Asker, Contents, Durable, Entry, Line, claim};
+use crate::journal::{Account, Asker, Contents, Durable, Entry, Line, claim};
 use crate::log::{self, ChangeKind};
 use crate::lookup::{find, machine};
 use crate::machine::device;
@@ -63,9 +63,9 @@ impl Changes {
         if let Some(objection) = settled.iter().find_map(RestoreReport::objection) {
             return Err(objection);
         }
-        let mut open = turn::take(state_dir, &place, asker, &guard)?;
+        let open = turn::take(state_dir, &place, asker, &guard)?;
         // Who owns the changes and where they belong also counts for putting back.
-        let contents = open.journal.contents()?;
+        let contents = open.journal.text().says.clone();
         let (watched, became) = Default::default();
         Ok(Self { place, contents, watched, became, settled, open: Some(open) })
     }

@@ -222,9 +222,9 @@ fn a_line_that_was_torn_does_not_spoil_the_next_one() {
     std::fs::create_dir(other.file()).unwrap();
     assert!(!crate::undo(&scene.state_dir()).unwrap()[0].is_clean());
     assert_eq!(scene.value(), "a");
-    let (contents, _) = JournalFile::peek(&path).unwrap().unwrap();
-    assert_eq!(contents.unreadable, [0; 0]);
-    assert_eq!(contents.entries.len(), 1, "the other one is settled");
+    let (text, _) = JournalFile::peek(&path).unwrap().unwrap();
+    assert_eq!(text.damage(), None);
+    assert_eq!(text.says.entries.len(), 1, "the other one is settled");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// If the file can't be removed or renamed. One that is gone is closed.
-pub fn close(path: &Path, damaged: bool) -> io::Result<()> {
+pub(super) fn close(path: &Path, damaged: bool) -> io::Result<()> {
     let closed = match damaged {
         true => fs::rename(path, aside(path)),
         false => fs::remove_file(path),
@@ -21,7 +21,7 @@ pub fn close(path: &Path, damaged: bool) -> io::Result<()> {
 }
 
 /// Where a damaged journal is once it is closed. `None`: it is not closed, or nothing of it is left.
-pub fn set_aside(path: &Path) -> Option<PathBuf> {
+pub(super) fn set_aside(path: &Path) -> Option<PathBuf> {
     let aside = aside(path);
     (!path.exists() && aside.exists()).then_some(aside)
 }

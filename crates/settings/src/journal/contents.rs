@@ -1,24 +1,20 @@
-//! The lines of a journal, and their total effect.
+//! The lines of a journal of this host, and their total effect.
 
 use std::ops::RangeInclusive;
-use std::path::Path;
 
 use goodput_model::SettingRef;
 use serde::{Deserialize, Serialize};
 
 use super::asker::Asker;
 use super::entry::Entry;
-use super::last_line::{LastLine, lines};
-use super::sealed_line::unseal;
 use super::surroundings::Surroundings;
+use super::text::{Account, JournalText};
 use crate::place::Place;
 use crate::side_effects::{Cells, Changed};
 
-/// The version of the format that is written.
-pub(crate) const JOURNAL_FORMAT_VERSION: u32 = 3;
-/// The versions that can be read. The first one had neither cookies nor the side effects of a
+/// The version of the format that is written. The first one had neither cookies nor the side effects of a
 /// setting, the second one no [`Line::Found`].
-const KNOWN_FORMAT_VERSIONS: RangeInclusive<u32> = 1..=JOURNAL_FORMAT_VERSION;
+pub(crate) const JOURNAL_FORMAT_VERSION: u32 = 3;
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,43 +87,28 @@ pub(crate) struct Owner {
     pub(crate) asker: Asker,
 }
 
-/// What a journal says.
+/// A journal of changes of this host that was read.
+pub(crate) type Text = JournalText<Contents>;
+
+/// What the whole lines of a journal say.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Contents {
     /// The first line; `None` if it is damaged.
     pub(crate) owner: Option<Owner>,
     /// The entries to put back, in the order of the changes.
     pub(crate) entries: Vec<Entry>,
-    /// Numbers of the lines that can't be read, from 1.
-    pub(crate) unreadable: Vec<usize>,
-    /// How many lines were read, these included.
-    lines: usize,
     /// The surroundings of all of its settings.
     surroundings: Surroundings,
     /// Values that changes of the run gave to other settings before the run changed those settings.
     dragged: Vec<(SettingRef, Option<String>)>,
 }
 
-impl Contents {
-    /// Reads a journal. The beginning of a line at its end was interrupted while being written, so
-    /// its change was never made and it is ignored. The first line was whole before the journal got its name: a
-    /// journal without it is damaged.
-    pub(crate) fn parse(bytes: &[u8]) -> Self {
-        let mut contents = Self::default();
-        let (whole, rest) = lines(bytes);
-        let last = matches!(LastLine::of(rest), LastLine::Unbroken | LastLine::Damaged);
-        for line in whole.chain(last.then_some(rest)) {
-            contents.lines += 1;
-            match unseal(line) {
-                Some(line) => contents.add(line),
-                None => contents.unreadable.push(contents.lines),
-            }
-        }
-        contents
-    }
+impl Account for Contents {
+    type Line = Line;
 
-    /// Takes one more line into account.
-    pub(crate) fn add(&mut self, line: Line) {
+    const KNOWN_FORMATS: RangeInclusive<u32> = 1..=JOURNAL_FORMAT_VERSION;
+
+    fn add(&mut self, line: Line) {
         match line {
             Line::Begin(owner) => self.owner = Some(owner),
             Line::Intent { setting, original, exact, to, rounded, around, link } => {
@@ -164,6 +145,16 @@ impl Contents {
         }
     }
 
+    fn format(&self) -> Option<u32> {
+        self.owner.as_ref().map(|owner| owner.format)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+impl Contents {
     /// The cells to restore when `entry` is put back, if all of them are `now`: the cells that
     /// nobody but this run changed, as they were before the run. A cell that another setting of the run still
     /// holds goes back with the last of them. Cells that were not there before stay: the
@@ -197,46 +188,6 @@ impl Contents {
         let (cut_short, whole): (Vec<&Entry>, Vec<_>) =
             self.entries.iter().rev().partition(|entry| entry.doubt.is_some());
         cut_short.into_iter().chain(whole).map(|entry| entry.setting.clone()).collect()
-    }
-
-    /// Why this goodput can't use the journal at all, if so.
-    pub(crate) fn foreign(&self) -> Option<String> {
-        match &self.owner {
-            Some(owner) if KNOWN_FORMAT_VERSIONS.contains(&owner.format) => None,
-            Some(owner) => Some(format!(
-                "its format is {}, this goodput knows {} to {}; use the version that wrote it",
-                owner.format,
-                KNOWN_FORMAT_VERSIONS.start(),
-                KNOWN_FORMAT_VERSIONS.end()
-            )),
-            None => None,
-        }
-    }
-
-    /// How the journal at `path` is damaged, and what a person can do, if it is.
-    pub(crate) fn damaged(&self, path: &Path) -> Option<String> {
-        let damage = self.damage()?;
-        let folder = path.parent().unwrap_or(path).display();
-        let undo = format!("`goodput --state-dir {folder} settings undo --damaged`");
-        let advice = match &self.owner {
-            Some(_) => format!("{undo} puts back what its other lines say, and sets it aside"),
-            None => format!("put back by hand what it names, then {undo} sets it aside"),
-        };
-        Some(format!("it is damaged: {damage}; nothing was changed; {advice}"))
-    }
-
-    /// How the journal is damaged, if it is.
-    pub(crate) fn damage(&self) -> Option<String> {
-        match (&self.owner, &self.unreadable[..]) {
-            (None, []) if self.entries.is_empty() => None,
-            (None, _) => Some("its first line is not valid".into()),
-            (Some(_), []) => None,
-            (Some(_), [line]) => Some(format!("line {line} of {} is not valid", self.lines)),
-            (Some(_), lines) => {
-                let lines: Vec<_> = lines.iter().map(ToString::to_string).collect();
-                Some(format!("lines {} of {} are not valid", lines.join(", "), self.lines))
-            }
-        }
     }
 
     /// The entry of a setting.
@@ -294,7 +245,7 @@ mod tests {
     #[test]
     fn the_first_original_is_kept_over_many_changes() {
         let lines = [intent("off"), effective("off"), intent("on"), effective("on"), intent("off")];
-        let contents = Contents::parse(&written(&lines));
+        let contents = Text::read(&written(&lines)).says;
         let [entry] = &contents.entries[..] else { panic!("{contents:?}") };
         assert_eq!(entry.original, "on");
         assert_eq!(entry.ours, ["on", "off"], "either may be the value now");
@@ -307,7 +258,7 @@ mod tests {
             *rounded = Some("1024".into());
         }
         let known = |lines: &[Line]| -> Vec<String> {
-            Contents::parse(&written(lines)).entries[0].known_values().cloned().collect()
+            Text::read(&written(lines)).says.entries[0].known_values().cloned().collect()
         };
         assert_eq!(known(&[line.clone()]), ["1001", "1024", "on"]);
         assert_eq!(known(&[line, effective("1024")]), ["1024", "on"]);
@@ -316,24 +267,24 @@ mod tests {
     #[test]
     fn a_settled_setting_is_not_put_back_again() {
         let settled = Line::Settled { setting: setting() };
-        let contents = Contents::parse(&written(&[intent("off"), settled]));
-        assert_eq!(contents.entries, []);
+        let text = Text::read(&written(&[intent("off"), settled]));
+        assert_eq!(text.says.entries, []);
     }
 
     #[test]
     fn an_original_that_is_damaged_is_not_believed() {
         let text = String::from_utf8(written(&[intent("off"), effective("off")])).unwrap();
         let damaged = text.replacen("\"original\":\"on\"", "\"original\":\"no\"", 1);
-        let contents = Contents::parse(damaged.as_bytes());
-        assert_eq!((contents.unreadable.as_slice(), contents.entries.len()), (&[1][..], 0));
+        let text = Text::read(damaged.as_bytes());
+        assert_eq!((text.unreadable.as_slice(), text.says.entries.len()), (&[1][..], 0));
     }
 
     #[test]
     fn a_journal_without_its_first_line_is_damaged() {
         let begun = written(&[intent("off")]);
         for damaged in [&b""[..], b"\n", &[0; 300], &begun[..60]] {
-            let contents = Contents::parse(damaged);
-            assert_eq!((contents.unreadable.as_slice(), contents.owner), (&[1][..], None));
+            let text = Text::read(damaged);
+            assert_eq!((text.unreadable.as_slice(), text.says.owner), (&[1][..], None));
         }
     }
 
@@ -341,8 +292,8 @@ mod tests {
     fn a_damaged_line_in_the_middle_is_reported_and_the_rest_counts() {
         let mut bytes = b"{\"line\":\"inte\n".to_vec();
         bytes.extend(written(&[intent("off")]));
-        let contents = Contents::parse(&bytes);
-        assert_eq!((contents.unreadable.as_slice(), contents.entries.len()), (&[1][..], 1));
+        let text = Text::read(&bytes);
+        assert_eq!((text.unreadable.as_slice(), text.says.entries.len()), (&[1][..], 1));
     }
 
     /// A journal of changes of `offload.tso@eth0`, and the state when the first one begins.
@@ -493,20 +444,19 @@ mod tests {
             // The first line has its line break before the journal has its name. Any other line may lack it.
             let fits = |n: &usize| written(&lines[..*n]).len() <= cut + usize::from(*n > 1);
             let whole = (0..=lines.len()).rev().find(fits).unwrap();
-            let contents = Contents::parse(&bytes[..cut]);
-            prop_assert_eq!(contents, Contents::parse(&written(&lines[..whole])));
+            let (cut, whole) = (Text::read(&bytes[..cut]), Text::read(&written(&lines[..whole])));
+            prop_assert_eq!((cut.says, cut.unreadable), (whole.says, whole.unreadable));
         }
 
         #[test]
         fn any_bytes_are_read_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let contents = Contents::parse(&bytes);
-            prop_assert!(contents.entries.is_empty());
+            prop_assert!(Text::read(&bytes).says.entries.is_empty());
         }
 
         #[test]
         fn any_value_comes_back_as_it_was(value in ".*") {
-            let contents = Contents::parse(&written(&[intent(&value)]));
-            prop_assert_eq!(&contents.entries[0].ours, &vec![value]);
+            let text = Text::read(&written(&[intent(&value)]));
+            prop_assert_eq!(&text.says.entries[0].ours, &vec![value]);
         }
     }
 }

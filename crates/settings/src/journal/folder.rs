@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use goodput_model::SettingRef;
 
 use super::asker::Asker;
-use super::contents::Contents;
+use super::contents::{Contents, Text};
 use super::entry::Entry;
-use super::file::{JournalFile, SUFFIX, remove_unnamed};
+use super::file::{JournalFile, SUFFIX};
 use super::list::List;
 use super::own_folder::{check_folder, lock_folder};
+use super::sealed_file::remove_unnamed;
 use crate::error::SettingError;
 use crate::footprint::Footprint;
 use crate::life;
@@ -25,8 +26,8 @@ use crate::setting::Machine;
 pub(crate) struct Found {
     /// Its path.
     pub(crate) path: PathBuf,
-    /// Its contents, or why they can't be read.
-    pub(crate) contents: io::Result<Contents>,
+    /// What it says, or why it can't be read.
+    pub(crate) text: io::Result<Text>,
 }
 
 /// A journal, open unless somebody holds it or it is closed.
@@ -65,8 +66,8 @@ pub(crate) fn left(state_dir: &Path) -> Vec<Found> {
     paths.dedup();
     let dead = |path: PathBuf| match JournalFile::peek(&path) {
         Ok(None | Some((_, true))) => None,
-        Ok(Some((contents, false))) => Some(Found { path, contents: Ok(contents) }),
-        Err(error) => Some(Found { path, contents: Err(error) }),
+        Ok(Some((text, false))) => Some(Found { path, text: Ok(text) }),
+        Err(error) => Some(Found { path, text: Err(error) }),
     };
     paths.into_iter().filter_map(dead).collect()
 }
@@ -91,9 +92,8 @@ fn in_the_way(folder: &Path, list: &List, place: &Place, asker: Asker) -> io::Re
     others.extend(list.journals());
     let found = others.iter().find_map(|path| {
         // A journal that can't be read is someone else's.
-        let Ok(Some((Contents { owner: Some(owner), .. }, true))) = JournalFile::peek(path) else {
-            return None;
-        };
+        let Ok(Some((text, true))) = JournalFile::peek(path) else { return None };
+        let owner = text.says.owner?;
         let is_this_run =
             owner.pid == std::process::id() && asker.is_user() && owner.asker.is_user();
         let excludes = !is_this_run && asker.excludes(owner.asker);
@@ -131,13 +131,13 @@ pub(crate) fn claim(
     others.extend(list.journals());
     for path in others.iter().filter(|path| *path != own) {
         // A journal that vanishes meanwhile holds nothing; one that can't be read is someone else's.
-        let Ok(Some((contents, alive))) = JournalFile::peek(path) else {
+        let Ok(Some((text, alive))) = JournalFile::peek(path) else {
             continue;
         };
-        let Contents { owner, entries, .. } = &contents;
+        let Contents { owner, entries, .. } = &text.says;
         // A journal whose first line is damaged may belong to any place.
         let here = owner.as_ref().is_none_or(|owner| owner.place.same_namespace(place));
-        if let Some(why) = contents.damaged(path).filter(|_| here && !alive) {
+        if let Some(why) = text.damaged(path).filter(|_| here && !alive) {
             let report = format!("{}: {why}", path.display());
             return Err(SettingError::Unreadable { report });
         }
@@ -181,7 +181,7 @@ fn list(state_dir: &Path) -> io::Result<Vec<Opened>> {
     check_folder(state_dir)?;
     let state_dir = state_dir.canonicalize()?;
     let _busy = lock_folder(&state_dir)?;
-    remove_unnamed(&state_dir)?;
+    remove_unnamed(&state_dir, SUFFIX)?;
     let open = |path: PathBuf| {
         let opened = JournalFile::open_abandoned(&path);
         (path, opened)

@@ -12,15 +12,18 @@ mod folder;
 mod last_line;
 mod list;
 mod own_folder;
+mod sealed_file;
 mod sealed_line;
 mod surroundings;
+mod text;
 
 pub use asker::Asker;
-pub use closing::{close, set_aside};
-pub(crate) use contents::{Contents, Line};
+pub(crate) use contents::{Contents, Line, Text};
 pub(crate) use entry::Entry;
-pub(crate) use file::{Durable, JournalFile};
+pub(crate) use file::JournalFile;
 pub(crate) use folder::{abandoned, begin, claim, left, listed_elsewhere, open_one};
-pub use last_line::{LastLine, lines, mend_end};
 pub use own_folder::make_own_folder;
-pub use sealed_line::{seal, unseal};
+pub use sealed_file::{Durable, Opened, SealedFile};
+#[cfg(test)]
+pub(crate) use sealed_line::seal;
+pub use text::{Account, JournalText};

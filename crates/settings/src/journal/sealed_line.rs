@@ -16,7 +16,7 @@ const CHECKSUM_BYTES: usize = 4;
 ///
 /// # Errors
 /// If `object` can't be written as JSON.
-pub fn seal(object: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+pub(crate) fn seal(object: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(object)?;
     // The end of the object moves behind the checksum.
     line.pop();
@@ -26,7 +26,7 @@ pub fn seal(object: &impl Serialize) -> serde_json::Result<Vec<u8>> {
 }
 
 /// Reads a line without its end; `None` if it is damaged. Lines of earlier versions have no checksum.
-pub fn unseal<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
+pub(super) fn unseal<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     let is_whole = sealed(line).is_none_or(|(members, sum)| sum == checksum(members).as_bytes());
     serde_json::from_slice(line).ok().filter(|_| is_whole)
 }
