@@ -73,6 +73,15 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('-') && name.chars().all(plain)
 }
 
+impl Address {
+    /// Whether two addresses differ at most in what means the same to every resolver. Different addresses may still lead
+    /// to one host.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.host.eq_ignore_ascii_case(&other.host)
+            && (&self.user, self.port) == (&other.user, other.port)
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(SCHEME)?;

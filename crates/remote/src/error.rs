@@ -204,6 +204,14 @@ pub enum RemoteError {
         /// A process of it, and where that is.
         process: String,
     },
+    /// One host stands for both ends.
+    #[error(
+        "can't change one host for both ends: {names}; leave out --near, and write far: before each of its settings"
+    )]
+    BothEnds {
+        /// The host by its names, as `ssh://…`.
+        names: String,
+    },
     /// A dead run left the host changed, and this can't be put back.
     #[error(
         "{host} is still as an interrupted run left it; put it back first with `goodput settings undo`: {left}"

@@ -31,6 +31,27 @@ pub struct Host {
     pub(crate) login: Login,
 }
 
+/// A running host and the place of the session there, whatever name it was reached by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The name, as `ssh://…`.
+    pub(crate) name: String,
+    /// Output that differs after a reboot, and in another network namespace or jail there.
+    pub(crate) words: Vec<String>,
+}
+
+impl Identity {
+    /// Refuses a host that stands for the other end already, under another name.
+    pub(crate) fn refuse_among(&self, others: &[Self]) -> Result<(), RemoteError> {
+        match others.iter().find(|other| other.words == self.words) {
+            Some(Self { name, .. }) => {
+                Err(RemoteError::BothEnds { names: format!("{name} is {}", self.name) })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// Logs in once more.
 type Login = Box<dyn Fn() -> Result<Session, RemoteError> + Send>;
 
@@ -63,6 +84,11 @@ impl Host {
         let opened_in = began.elapsed();
         let held_by = None;
         Ok(Self { session, system, identity, machine, address, access, opened_in, held_by, login })
+    }
+
+    /// Which running host it is.
+    pub(crate) fn identity(&self) -> Identity {
+        Identity { name: self.address.to_string(), words: self.identity.clone() }
     }
 
     /// Another session at the same host.
@@ -132,4 +158,22 @@ impl Host {
 pub(crate) fn its_own(setting: &SettingRef) -> Result<SettingRef, RemoteError> {
     goodput_settings::check_scope(setting)?;
     Ok(SettingRef { end: EndName::Near, ..setting.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_names_of_one_host_do_not_stand_for_both_ends() {
+        let at = |name: &str, words: [&str; 2]| {
+            let words = words.map(String::from).to_vec();
+            Identity { name: name.into(), words }
+        };
+        let near = [at("ssh://a", ["boot", "net:[1]"])];
+        let error = at("ssh://b", ["boot", "net:[1]"]).refuse_among(&near).unwrap_err();
+        assert!(error.to_string().contains("ssh://a is ssh://b; leave out --near"), "{error}");
+        at("ssh://b", ["boot", "net:[2]"]).refuse_among(&near).unwrap();
+        at("ssh://a", ["another boot", "net:[1]"]).refuse_among(&near).unwrap();
+    }
 }

@@ -7,6 +7,7 @@ use goodput_model::EndName;
 use crate::address::Address;
 use crate::changes::RemoteChanges;
 use crate::error::RemoteError;
+use crate::host::Identity;
 use crate::ssh::Access;
 use crate::turn::RemoteTurn;
 
@@ -42,30 +43,70 @@ impl Hosts {
         self.at(end).map(ToString::to_string)
     }
 
+    /// Refuses one name for both ends. Nobody logs in for it.
+    ///
+    /// # Errors
+    /// [`RemoteError::BothEnds`].
+    pub fn check(&self) -> Result<(), RemoteError> {
+        match (&self.near, &self.far) {
+            (Some(near), Some(far)) if near.is_same(far) => {
+                Err(RemoteError::BothEnds { names: format!("--near and --far name {far}") })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Holds every host until its turn is dropped: other runs that want to change it are refused. Changes that
     /// [`Hosts::begin`] makes are not.
     ///
     /// # Errors
-    /// As for [`RemoteChanges::begin`].
+    /// As for [`RemoteChanges::begin`], and if both ends are one host.
     pub fn hold(&mut self, state_dir: &Path) -> Result<Vec<RemoteTurn>, RemoteError> {
-        let mut turns = Vec::new();
+        self.check()?;
+        let mut turns: Vec<RemoteTurn> = Vec::new();
         for address in self.near.iter().chain(&self.far) {
-            if self.held.iter().all(|(held, _)| held != address) {
-                let turn = RemoteTurn::take(state_dir, address, &self.access)?;
-                self.held.extend(turn.process().map(|process| (address.clone(), process)));
-                turns.push(turn);
-            }
+            let others: Vec<_> = turns.iter().map(RemoteTurn::identity).collect();
+            let turn = RemoteTurn::take(state_dir, address, &self.access, &others)?;
+            self.held.extend(turn.process().map(|process| (address.clone(), process)));
+            turns.push(turn);
         }
         Ok(turns)
     }
 
-    /// Begins changes of a host, which this run may hold.
+    /// Begins changes of a host, which this run may hold. The run is changing the `others`.
     ///
     /// # Errors
-    /// As for [`RemoteChanges::begin`].
-    pub fn begin(&self, state_dir: &Path, address: &Address) -> Result<RemoteChanges, RemoteError> {
+    /// As for [`RemoteChanges::begin`], and if the host is one of the `others`.
+    pub fn begin(
+        &self,
+        state_dir: &Path,
+        address: &Address,
+        others: &[Identity],
+    ) -> Result<RemoteChanges, RemoteError> {
         let held = self.held.iter().find(|(held, _)| held == address);
         let process = held.map(|(_, process)| *process);
-        RemoteChanges::begin_held(state_dir, address, &self.access, process)
+        RemoteChanges::begin_held(state_dir, address, &self.access, process, others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_name_for_both_ends_is_refused_without_a_login() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |text: &str| Some(text.parse().unwrap());
+        let hosts = |near, far| Hosts::new(at(near), at(far), Access::default());
+        // No login is possible there (RFC 6761, section 6.4).
+        let error = hosts("ssh://A.invalid", "ssh://a.invalid").hold(folder.path()).err().unwrap();
+        assert!(matches!(error, RemoteError::BothEnds { .. }), "{error}");
+        let said = error.to_string();
+        assert!(said.contains("ssh://a.invalid") && said.contains("leave out --near"), "{said}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        for far in ["ssh://b", "ssh://root@a", "ssh://a:2222"] {
+            hosts("ssh://a", far).check().unwrap();
+        }
+        Hosts::new(at("ssh://a"), None, Access::default()).check().unwrap();
     }
 }

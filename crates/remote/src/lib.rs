@@ -38,7 +38,7 @@ pub use changes::RemoteChanges;
 pub use command::{Command, Condition};
 pub use counters::{Counted, Counters, CpuTime, Packets};
 pub use error::RemoteError;
-pub use host::Host;
+pub use host::{Host, Identity};
 pub use hosts::Hosts;
 pub use keeper::Keeper;
 pub use leftover::{LeftThere, leftovers};

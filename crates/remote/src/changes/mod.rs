@@ -15,7 +15,7 @@ use crate::command::Command;
 use crate::counters::Counters;
 use crate::entry::{Cell, Entry, originals};
 use crate::error::RemoteError;
-use crate::host::{Host, its_own};
+use crate::host::{Host, Identity, its_own};
 use crate::journal::{Contents, Journal, Line, Owner};
 use crate::look::Look;
 use crate::polling::PollingRates;
@@ -74,19 +74,26 @@ impl RemoteChanges {
         address: &Address,
         access: &Access,
     ) -> Result<Self, RemoteError> {
-        Self::begin_held(state_dir, address, access, None)
+        Self::begin_held(state_dir, address, access, None, &[])
     }
 
-    /// The same at a host that this run holds by a process there.
+    /// The same at a host that this run holds by a process there, and that must be none of the `others`.
     pub(crate) fn begin_held(
         state_dir: &Path,
         address: &Address,
         access: &Access,
         held_by: Option<u32>,
+        others: &[Identity],
     ) -> Result<Self, RemoteError> {
         let mut host = Host::open(address, access)?;
+        host.identity().refuse_among(others)?;
         host.held_by = held_by;
         Self::after_dead_runs(host, state_dir)
+    }
+
+    /// Which running host it is.
+    pub fn identity(&self) -> Identity {
+        self.host.identity()
     }
 
     /// The process there that puts back; `None` if everything is put back or kept.

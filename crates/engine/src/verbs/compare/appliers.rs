@@ -205,12 +205,13 @@ impl Appliers {
         act: impl FnOnce(&mut RemoteChanges) -> Result<T, RemoteError> + Send + 'static,
     ) -> Result<T, EngineError> {
         let changes = self.remote.remove(&address);
+        let others: Vec<_> = self.remote.values().map(RemoteChanges::identity).collect();
         let (state_dir, hosts) = (self.state_dir.clone(), self.hosts.clone());
         let to = address.clone();
         let (changes, done) = blocking(move || {
             let begun = match changes {
                 Some(changes) => Ok(changes),
-                None => hosts.begin(&state_dir, &to),
+                None => hosts.begin(&state_dir, &to, &others),
             };
             match begun {
                 Ok(mut changes) => {

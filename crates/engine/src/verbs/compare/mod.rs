@@ -109,6 +109,7 @@ pub(crate) async fn compare_whole(
     listener: &mut Listener<'_>,
 ) -> Result<Compared, EngineError> {
     let CompareRequest { target, credentials, plan, .. } = request;
+    request.hosts.check()?;
     if request.turns.is_some() {
         turns::check(request)?;
     }

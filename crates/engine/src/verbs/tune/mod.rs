@@ -152,6 +152,7 @@ async fn take_turn(request: &TuneRequest) -> Result<Option<Turn>, EngineError> {
 /// A login may put back what a dead run left, which a plan alone must not do.
 async fn hold(request: &TuneRequest) -> Result<(Vec<RemoteTurn>, Hosts), EngineError> {
     let mut hosts = request.hosts.clone();
+    hosts.check()?;
     if request.dry_run {
         return Ok((Vec::new(), hosts));
     }
