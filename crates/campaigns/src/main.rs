@@ -4,9 +4,11 @@
 
 mod changes;
 mod corpus;
+mod judge_again;
 mod kills;
 mod lab_program;
 mod options;
+mod part;
 mod random;
 mod same;
 mod shapers;

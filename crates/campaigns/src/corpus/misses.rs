@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Case;
 use super::page::counts;
-use super::store::Part;
+use crate::part::Part;
 use crate::truth::{report, score};
 
 /// A paragraph for each run that was not right, by its judged line.

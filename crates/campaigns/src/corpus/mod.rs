@@ -8,18 +8,16 @@ mod said;
 mod store;
 
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
-use std::process::Stdio;
-use std::thread;
 
 use anyhow::{Context, Result, bail};
 
+use crate::judge_again::judge_again;
+use crate::part::Part;
 use crate::truth::Ran;
 use fit::Fit;
-use goodput_tools::shell::{self, cargo, command, root};
+use goodput_tools::shell::root;
 use said::Said;
-use store::Part;
 
 /// Options of `cargo xtask corpus`.
 #[derive(clap::Args)]
@@ -121,25 +119,6 @@ impl Corpus {
         let said: Vec<_> = runs.iter().flat_map(|case| case.said.clone()).collect();
         old.again(&said, runs.len(), &self.lines)
     }
-}
-
-/// The lines with the verdicts and findings of today's rules.
-fn judge_again(lines: &str) -> Result<String> {
-    // Built with the whole workspace: alone, it would get other features of its dependencies, and so a second build.
-    shell::run(&mut cargo(["build", "--quiet", "--workspace", "--example=rejudge"]))?;
-    let mut judge = command("target/debug/examples/rejudge");
-    judge.arg("--json").stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = judge.spawn().context("start the example `rejudge`")?;
-    let mut input = child.stdin.take().context("the example has no standard input")?;
-    let said = thread::scope(|scope| {
-        // Written beside reading, because both pipes are shorter than the lines. If it stops reading, its end says why.
-        scope.spawn(move || input.write_all(lines.as_bytes()));
-        child.wait_with_output()
-    })?;
-    if !said.status.success() {
-        bail!("the example `rejudge` ended with {}", said.status);
-    }
-    String::from_utf8(said.stdout).context("the example `rejudge` printed no UTF-8")
 }
 
 /// A run with the part of the corpus that it belongs to, and its findings.

@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 
 use super::fit::Fit;
 use super::said::{Said, said};
-use super::store::Part;
 use super::{Case, reliability};
+use crate::part::Part;
 use crate::truth::{Came, Planted, Ran, report, score};
 
 /// The runs of kept lines.
@@ -39,7 +39,7 @@ pub fn judged(cases: &[Case], part: Part) -> Vec<&Case> {
 /// The whole page.
 pub fn page(cases: &[Case], weights: &Fit) -> Result<String> {
     let mut page = head(cases);
-    for (title, part) in [("Held out", Part::HeldOut), ("Fitted to", Part::Fit)] {
+    for (title, part) in Part::ALL {
         let judged = judged(cases, part);
         let runs: Vec<Ran> = judged.iter().map(|case| case.ran.clone()).collect();
         writeln!(page, "\n## {title}\n\n| | share (95 % interval, Wilson) |\n|---|---|")?;

@@ -12,27 +12,6 @@ use goodput_tools::shell::root;
 /// xz's preset, 0 to 9: its window of 8 MiB covers the records of several runs, which repeat each other's names.
 const XZ_PRESET: u32 = 6;
 
-/// Share of the cases that nothing may be fitted to, in 256ths.
-const HELD_OUT_256THS: u8 = 64;
-
-/// Which part of the corpus a case belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
-    /// Nothing is fitted to it, and nobody looks at its single cases.
-    HeldOut,
-    /// Rules and numbers may be fitted to it.
-    Fit,
-}
-
-impl Part {
-    /// The part of a fault, by the first byte of its [digest](crate::random::Case::digest). A fault and its twin share
-    /// it, and so do repeated runs.
-    pub fn of(digest: &str) -> Option<Self> {
-        let first = u8::from_str_radix(digest.get(..2)?, 16).ok()?;
-        Some(if first < HELD_OUT_256THS { Self::HeldOut } else { Self::Fit })
-    }
-}
-
 /// Every line of the corpus, in the order of the files' names.
 pub fn lines() -> Result<String> {
     let mut files: Vec<_> = fs::read_dir(folder())
@@ -92,12 +71,5 @@ mod tests {
         let mut out = String::new();
         XzReader::new(&packed[..], false).read_to_string(&mut out).unwrap();
         assert_eq!(out, lines);
-    }
-
-    #[test]
-    fn the_first_byte_of_the_digest_decides() {
-        assert_eq!(Part::of("3fab"), Some(Part::HeldOut));
-        assert_eq!(Part::of("40ab"), Some(Part::Fit));
-        assert_eq!([Part::of(""), Part::of("zz")], [None, None]);
     }
 }

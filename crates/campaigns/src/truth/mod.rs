@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Arg;
 
+use crate::judge_again::judge_again;
 use crate::options::{DrawOptions, RunOptions};
 use crate::{random, side_by_side};
 pub use case::{Came, Planted, Ran};
@@ -51,6 +52,9 @@ pub struct Options {
     /// Run nothing: make the tables of what an earlier run kept in this file.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "repeat", "fixes", "random"])]
     from: Option<PathBuf>,
+    /// Judge the kept runs again by today's rules, instead of showing what was said when they ran.
+    #[arg(long, requires = "from")]
+    again: bool,
 }
 
 /// Only random faults are drawn.
@@ -62,9 +66,7 @@ fn with_random(option: Arg) -> Arg {
 /// Runs the cases and shows or writes the tables.
 pub fn run(options: &Options) -> Result<()> {
     let lines = match &options.from {
-        Some(file) => {
-            fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?
-        }
+        Some(file) => options.kept(file)?,
         None => match options.random {
             Some(count) => measure_random(options, count)?,
             None => measure(options)?,
@@ -89,6 +91,20 @@ impl Options {
     /// Whether a case of this name should run.
     fn wants(&self, case: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| case.starts_with(only))
+    }
+
+    /// The wanted runs of a file, judged again if asked for.
+    fn kept(&self, file: &Path) -> Result<String> {
+        let read = || format!("read {}", file.display());
+        let all = fs::read_to_string(file).with_context(read)?;
+        let mut lines = String::new();
+        for line in all.lines() {
+            if self.wants(&Ran::parse(line).with_context(read)?.case) {
+                lines.push_str(line);
+                lines.push('\n');
+            }
+        }
+        if self.again { judge_again(&lines) } else { Ok(lines) }
     }
 }
 

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use anyhow::Result;
 
 use super::case::{Came, Planted, Ran, Verdict};
-use super::score::{Score, score};
+use super::score::{Score, cost_decides_nothing, score};
+use crate::part::Part;
 use crate::wilson;
 use goodput_model::median;
 use goodput_tools::shell::machine;
@@ -40,6 +41,10 @@ pub fn summary(runs: &[Ran]) -> String {
         ("false alarms on healthy paths", wilson::shown(count(&[Score::FalseAlarm]), healthy)),
         ("all causes of several named", wilson::shown(count(&[Score::AllNamed]), several)),
     ];
+    let cheap = runs.iter().filter(|ran| cost_decides_nothing(ran)).count();
+    if cheap > 0 {
+        lines.push(("not judged: the cost of the fault is too small, or that of a path without one too large", cheap.to_string()));
+    }
     let disturbed = count(&[Score::Disturbed]);
     if disturbed > 0 {
         let row = "healthy paths not judged: named that other programs took the CPUs, as they did";
@@ -57,6 +62,7 @@ pub fn page(runs: &[Ran]) -> Result<String> {
     let mut page = head(runs)?;
     page.push_str("\n| | share (95 % interval, Wilson) |\n|---|---|\n");
     page.push_str(&summary(runs));
+    by_part(&mut page, runs)?;
     page.push_str("\n## By cause\n\n");
     by_cause(&mut page, runs)?;
     page.push_str("\n## Confidence\n\nHow often a verdict of each confidence was right.\n\n");
@@ -68,6 +74,20 @@ pub fn page(runs: &[Ran]) -> Result<String> {
     every_case(&mut page, runs)?;
     could_not(&mut page, runs)?;
     Ok(page)
+}
+
+/// The shares of each part of the faults that were drawn at random: a rule that was changed after a look at one part is
+/// judged by the other.
+fn by_part(page: &mut String, runs: &[Ran]) -> Result<()> {
+    for (title, part) in Part::ALL {
+        let is_of_part = |ran: &&Ran| ran.drawn.as_deref().and_then(Part::of) == Some(part);
+        let of_part: Vec<Ran> = runs.iter().filter(is_of_part).cloned().collect();
+        if !of_part.is_empty() {
+            writeln!(page, "\n{title}:\n\n| | share (95 % interval, Wilson) |\n|---|---|")?;
+            page.push_str(&summary(&of_part));
+        }
+    }
+    Ok(())
 }
 
 fn head(runs: &[Ran]) -> Result<String> {
@@ -323,6 +343,25 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("`s` could not run: needs luck"), "{page}");
+    }
+
+    #[test]
+    fn drawn_faults_are_also_counted_by_part_and_the_cheap_ones_apart() {
+        let drawn = |digest: &str, cost, found: &[&str]| Ran {
+            drawn: Some(digest.into()),
+            cost: Some(cost),
+            ..ran("x", found)
+        };
+        let page =
+            page(&[drawn("00", 0.5, &["b"]), drawn("ff", 0.5, &["a"]), drawn("ff", 0.1, &["b"])]);
+        let page = page.unwrap();
+        let (all, parts) = page.split_once("\nHeld out:\n").unwrap();
+        let (held_out, fit) = parts.split_once("\nFitted to:\n").unwrap();
+        let cheap = "too large | 1 |";
+        assert!(all.contains("| right cause first | 1 of 2 ") && all.contains(cheap), "{all}");
+        assert!(held_out.contains("| right cause first | 0 of 1 "), "{held_out}");
+        assert!(!held_out.contains(cheap), "{held_out}");
+        assert!(fit.contains("| right cause first | 1 of 1 ") && fit.contains(cheap), "{fit}");
     }
 
     #[test]

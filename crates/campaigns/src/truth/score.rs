@@ -31,9 +31,7 @@ pub enum Score {
 /// How right a run was; `None` if there is no verdict, if the fault cost too little to count, or if a path without a fault
 /// fell too far short of its rate.
 pub fn score(ran: &Ran) -> Option<Score> {
-    let is_healthy = matches!(ran.planted, Planted::Nothing(_));
-    let is_unclear = |cost| if is_healthy { cost >= MAX_HEALTHY_COST } else { cost < LEAST_COST };
-    if ran.cost.is_some_and(is_unclear) {
+    if cost_decides_nothing(ran) {
         return None;
     }
     let Came::Verdict(verdict) = &ran.came else { return None };
@@ -42,6 +40,13 @@ pub fn score(ran: &Ran) -> Option<Score> {
         Planted::Several(rules) => several(verdict, rules),
         Planted::Nothing(may) => nothing(ran, verdict, may),
     })
+}
+
+/// Whether a fault cost too little to count, or a path without a fault fell too far short of its rate.
+pub fn cost_decides_nothing(ran: &Ran) -> bool {
+    let is_healthy = matches!(ran.planted, Planted::Nothing(_));
+    let is_unclear = |cost| if is_healthy { cost >= MAX_HEALTHY_COST } else { cost < LEAST_COST };
+    ran.cost.is_some_and(is_unclear)
 }
 
 fn one(verdict: &Verdict, rules: &[String], end: Option<&str>) -> Score {
