@@ -223,6 +223,7 @@ fn witness(view: &View) -> Result<f64, Missing> {
 mod tests {
     use super::*;
     use crate::testing::{Case, cannot_tell, fires, quiet};
+    use crate::token_bucket::TokenBucket;
     use goodput_model::EndName::Near;
     use goodput_model::TcpInfo;
 
@@ -304,6 +305,54 @@ mod tests {
     #[test]
     fn a_queue_is_not_a_policer() {
         quiet(&RULE, bbr().tcp(|tcp, _| tcp.rtt_us = Some(24_000)));
+    }
+
+    /// BBR through the queue of a 1 Mbit/s link, of which 8 segments pass in a tenth of a second. So many pass of each tenth,
+    /// and so many are lost; the queue takes 180 ms, and this long after 0.7 s.
+    fn behind_a_link(each: impl Fn(u64) -> (u64, u64) + 'static, later_us: u64) -> Case {
+        let case = Case::path_rate().without_links().goodput(0.55e6).wobble(0.0);
+        case.tcp(move |tcp, number| {
+            let (passed, lost) =
+                (0..number).map(&each).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+            (tcp.unacked_segments, tcp.notsent_bytes) = (Some(20), Some(100_000));
+            (tcp.sacked_segments, tcp.lost_segments) = (Some(0), Some(0));
+            tcp.delivered_segments = Some(passed);
+            tcp.data_segs_out = Some(passed + lost + 20);
+            tcp.total_retrans_segments = Some(lost);
+            tcp.retrans_bytes = Some(lost * 1448);
+            tcp.sent_bytes = Some((passed + lost + 20) * 1448);
+            tcp.delivery_rate_bytes_per_s = Some(passed * 14_480 / number.max(1));
+            (tcp.min_rtt_us, tcp.rttvar_us) = (Some(4_000), Some(1_000));
+            tcp.rtt_us = Some(if number < 7 { 184_000 } else { 4_000 + later_us });
+        })
+    }
+
+    /// A policer at 0.5 Mbit/s behind that link, as measured: its savings pass first, then all that is more is lost, and the
+    /// queue drains.
+    #[test]
+    fn savings_that_pass_first_show_a_policer_behind_a_queue() {
+        let policed = |number| match number {
+            0..=4 => (8, 0),
+            5 => (7, 2),
+            later => (4, 3 + later % 3),
+        };
+        let bucket = TokenBucket::of(&View::new(&behind_a_link(policed, 20_000).evidence()));
+        let finding = fires(&RULE, behind_a_link(policed, 20_000));
+        assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
+        assert!(finding.evidence.iter().any(|seen| seen.text.contains("a token bucket of")));
+        let (rate, passed) = (bucket.unwrap().rate.1, 4.0 * 1448.0 * 8.0 / 0.1);
+        assert!((rate / passed - 1.0).abs() < 0.05, "{rate} for {passed}");
+    }
+
+    /// The same link with a shaper behind it: its queue stays, and overflows now and then.
+    #[test]
+    fn savings_that_pass_first_show_no_policer_if_the_queue_stays() {
+        let shaped = |number| match number {
+            0..=4 => (8, 0),
+            lossy if lossy % 4 == 1 => (4, 6),
+            _ => (4, 0),
+        };
+        quiet(&RULE, behind_a_link(shaped, 180_000));
     }
 
     #[test]
