@@ -233,8 +233,10 @@ mod tests {
         let setting = "far:sysctl.net.ipv4.tcp_sack".parse().unwrap();
         let change = Change { setting, from: None, to: "1".into(), why: "because".into() };
         let likely = goodput_model::Confidence::Likely;
-        let finding =
-            Finding { changes: vec![change], ..Finding::new("x", goodput_model::Place::Far, likely, "x") };
+        let finding = Finding {
+            changes: vec![change],
+            ..Finding::new("x", goodput_model::Place::Far, likely, "x")
+        };
         let kept = |hosts: &Hosts| {
             let mut finding = finding.clone();
             keep_for_good(&mut finding, hosts);
