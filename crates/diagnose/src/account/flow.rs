@@ -199,9 +199,7 @@ impl<'a> PathFacts<'a> {
 
     /// Whether most of the flows waited in a queue, of those whose round trips are fresh.
     fn most_are_queued(&self, pair: &Pair) -> bool {
-        let lasts_s = pair.lasts_s();
-        let fresh = pair.flows.iter().filter_map(|flow| freshly_measured(flow, lasts_s));
-        let fresh: Vec<&TcpInfo> = fresh.collect();
+        let fresh: Vec<&TcpInfo> = pair.flows.iter().filter_map(freshly_measured).collect();
         let waits = |tcp: &&&TcpInfo| self.is_queued(tcp).unwrap_or(false);
         2 * fresh.iter().filter(waits).count() > fresh.len()
     }
@@ -220,18 +218,10 @@ impl<'a> PathFacts<'a> {
     }
 }
 
-/// The connection at the end of two samples, if it measured round trips between them: something of it was delivered, it was
-/// busy for most of that time, and it does not wait for a time-out, after which the smoothed round trip is still that of
-/// before.
-fn freshly_measured<'a>(
-    (from, to): &(&FlowSample, &'a FlowSample),
-    lasts_s: f64,
-) -> Option<&'a TcpInfo> {
+/// The connection at the end of two samples, if it measured round trips between them: something of it was delivered, and it
+/// does not wait for a time-out, after which the smoothed round trip is still that of before.
+fn freshly_measured<'a>((from, to): &(&FlowSample, &'a FlowSample)) -> Option<&'a TcpInfo> {
     let (before, tcp) = (from.tcp.value()?, to.tcp.value()?);
-    let busy_us = tcp.busy_us.zip(before.busy_us).map(|(to, from)| to.saturating_sub(from) as f64);
-    if busy_us.is_some_and(|busy_us| 2.0 * busy_us < lasts_s * 1e6) {
-        return None;
-    }
     // Linux before 4.18 does not report what was delivered.
     let counted = |tcp: &TcpInfo| tcp.delivered_segments.or(tcp.acked_bytes);
     let is_fresh = counted(tcp)? > counted(before)? && tcp.ca_state != Some(CA_LOSS);

@@ -111,11 +111,8 @@ fn waits_for_time_out(seen: &Interval) -> bool {
 
 fn divided(seen: &Interval) -> Result<Ledger, Missing> {
     let mut ledger = Ledger::default();
-    let by_queue = match (seen.look.full_for_all, seen.look.queued) {
-        (true, _) => queue_share(seen)?,
-        (false, true) => queue_share(seen)?.min(seen.busy_us / seen.duration_us),
-        (false, false) => 0.0,
-    };
+    let by_queue =
+        if seen.look.queued || seen.look.full_for_all { queue_share(seen)? } else { 0.0 };
     ledger.enter(Limiter::PathRate, Seat::Path, by_queue * seen.duration_us);
     let mut ledger = ledger.all_seen();
     if by_queue < 1.0 {
@@ -125,11 +122,7 @@ fn divided(seen: &Interval) -> Result<Ledger, Missing> {
     Ok(ledger)
 }
 
-/// Share of an interval with a queue that the bottleneck was busy: at most as long as something of this flow was on its way,
-/// unless others fill the path. The smoothed round trip stays what it was while nothing is (net/ipv4/tcp_output.c,
-/// `tcp_chrono_stop`).
-///
-/// A sender that has nothing to send leaves the queue to
+/// Share of an interval with a queue that the bottleneck was busy. A sender that has nothing to send leaves the queue to
 /// drain: then it is what arrived over what the bottleneck delivers. The kernel marks that a program limits only when the
 /// program begins to write (net/ipv4/tcp_rate.c, `tcp_rate_check_app_limited`). One that waits within a write for room in a
 /// full buffer has begun long before.

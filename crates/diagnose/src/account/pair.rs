@@ -64,16 +64,6 @@ impl<'a> Pair<'a> {
         Some(bytes * 8.0 / self.lasts_s())
     }
 
-    /// A count of all flows together at its start; nothing is known of one that does not report it.
-    pub fn at_start(&self, read: fn(&TcpInfo) -> Option<u64>) -> Option<f64> {
-        self.flows.iter().map(|(from, _)| Some(read(from.tcp.value()?)? as f64)).sum()
-    }
-
-    /// The same at its end.
-    pub fn at_end(&self, read: fn(&TcpInfo) -> Option<u64>) -> Option<f64> {
-        self.flows.iter().map(|(_, to)| Some(read(to.tcp.value()?)? as f64)).sum()
-    }
-
     /// By how much a counter of all flows together grew.
     fn grown(&self, read: fn(&TcpInfo) -> Option<u64>) -> Option<f64> {
         let count = |flow: &FlowSample| read(flow.tcp.value()?);

@@ -12,8 +12,7 @@ use crate::view::{TcpOption, View};
 const MIN_IN_FLIGHT_SEGMENTS: f64 = 10.0;
 
 /// Times within the window in which the path delivered nothing of any flow, though much was in flight, and after which it
-/// delivered again. None is a queue that was longer than the time-out, which the kernel then takes back (RFC 5682;
-/// net/ipv4/tcp_input.c, `tcp_process_loss`).
+/// delivered again.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outages {
     /// When each began and ended, seconds by the sender's samples.
@@ -48,13 +47,11 @@ impl Outages {
         let (mut outages, mut began) = (Self::default(), None);
         for (number, pair) in pairs.iter().enumerate() {
             if silent(number, pair) {
-                began = Some(began.map_or_else(
-                    || Silence::beginning_with(pair),
-                    |silence: Silence| Silence { to_s: pair.to_s, ..silence },
-                ));
+                let (from_s, _, in_flight) =
+                    began.unwrap_or((pair.from_s, pair.to_s, pair.in_flight_segments()));
+                began = Some((from_s, pair.to_s, in_flight));
             } else if pair.flows.iter().any(|(from, to)| is_delivering(from, to)) {
-                let ended = began.take().filter(|silence| !silence.was_a_queue(&pairs[number..]));
-                ended.into_iter().for_each(|outage| outages.enter(outage));
+                began.take().into_iter().for_each(|outage| outages.enter(outage));
             }
         }
         outages
@@ -65,44 +62,11 @@ impl Outages {
         self.spans.iter().map(|(from_s, to_s)| to_s - from_s).sum()
     }
 
-    fn enter(&mut self, Silence { from_s, to_s, in_flight_segments, .. }: Silence) {
+    fn enter(&mut self, (from_s, to_s, in_flight_segments): (f64, f64, f64)) {
         if in_flight_segments >= MIN_IN_FLIGHT_SEGMENTS {
             self.spans.push((from_s, to_s));
             self.in_flight_segments = in_flight_segments;
         }
-    }
-}
-
-/// A time in which all flows waited for a time-out.
-#[derive(Debug, Clone, Copy)]
-struct Silence {
-    from_s: f64,
-    to_s: f64,
-    /// Segments in flight when it began.
-    in_flight_segments: f64,
-    /// Segments that had been sent again by then; `None` if the kernel does not report that.
-    repeated: Option<f64>,
-}
-
-impl Silence {
-    fn beginning_with(pair: &Pair) -> Self {
-        let (from_s, to_s) = (pair.from_s, pair.to_s);
-        let repeated = pair.at_start(|tcp| tcp.total_retrans_segments);
-        Self { from_s, to_s, in_flight_segments: pair.in_flight_segments(), repeated }
-    }
-
-    /// Whether a queue kept what was in flight: most of it arrived without being sent again, and later round trips took as
-    /// long. What a link holds while it is down arrives, too, but the next round trips are short again.
-    fn was_a_queue(&self, later: &[Pair]) -> bool {
-        let Some(delivering) = later.first() else { return false };
-        let repeated = delivering.at_end(|tcp| tcp.total_retrans_segments);
-        let again = repeated.zip(self.repeated).map(|(after, before)| after - before);
-        let lost = delivering.at_end(|tcp| tcp.lost_segments).unwrap_or(0.0);
-        let arrived = again.is_some_and(|again| 2.0 * (again + lost) < self.in_flight_segments);
-        let trips_us = later.iter().flat_map(|pair| &pair.flows);
-        let trips_us = trips_us.filter_map(|(_, to)| tcp(to)?.rtt_us);
-        let longest_s = trips_us.max().map_or(0.0, |us| us as f64 / 1e6);
-        arrived && longest_s >= self.to_s - self.from_s
     }
 }
 

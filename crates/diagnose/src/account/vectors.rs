@@ -233,23 +233,6 @@ fn a_queue_that_drains_holds_the_time_in_which_the_bottleneck_is_busy() {
     Example::new(unmarked()).writer(3.0, 0.0, 97.0).queued().is(&[(PathRate, Path, 100.0)]);
 }
 
-/// Four flows whose process a quota stops for 85 of 100 ms: what they sent at once still shows in the smoothed round trip.
-#[test]
-fn a_flow_waits_in_a_queue_at_most_while_something_of_it_is_on_its_way() {
-    let stopped =
-        Work { throttled_us: 90.0 * US_PER_MS, ran_us: 10.0 * US_PER_MS, ..Work::default() };
-    let idle = Example { writer: stopped, ..Example::new(full(tcp(15.0, 0.0, 0.0))) }.queued();
-    let parts = idle.account().unwrap();
-    assert_eq!(
-        parts.iter().map(|part| part.1).collect::<Vec<_>>(),
-        [Path, Path, Sender],
-        "{parts:?}"
-    );
-    assert!((parts[1].2 - 15.0).abs() < 0.2 && (parts[2].2 - 72.3).abs() < 0.2, "{parts:?}");
-    // Others may fill the path meanwhile.
-    Example { full_for_all: true, ..idle }.is(&[(PathRate, Path, 100.0)]);
-}
-
 #[test]
 fn a_cap_that_the_first_window_uses_up_holds_what_follows() {
     // 10 segments at once, 1570 bytes a second: for 9 seconds.
