@@ -62,16 +62,18 @@ fn a_range_is_judged_by_what_is_named_beside_a_placebo() {
     for arm in &comparison.arms {
         let names: Vec<_> = arm.responses.iter().map(|result| result.response.name()).collect();
         assert_eq!(names, ["throughput", "cpu", "loss", "interrupts"]);
-        // Loopback has no interrupts, and its TCP counts what it sent again.
-        assert!(
-            arm.responses[2].median.value().is_some() && arm.responses[3].median.value().is_none()
-        );
+        // Loopback has no interrupts, and its TCP counts what it sent again. On a busy machine there may be no time for
+        // runs of every arm after the warm-up.
+        let is_known: Vec<_> =
+            arm.responses[2..].iter().map(|result| result.median.value().is_some()).collect();
+        assert_eq!(is_known, [arm.n > 0, false], "{arm:?}: {}", comparison.stopped);
     }
     let is_beside = |trial: &goodput_model::Trial| {
         trial.conditions.get("reference-copy-s-per-gb").is_some_and(|cost| *cost > 0.0)
     };
     assert!(comparison.trials.iter().all(is_beside), "{:?}", comparison.trials);
-    assert!(comparison.curve.is_some());
+    let have_run = comparison.arms.iter().all(|arm| arm.n > 0);
+    assert!(comparison.curve.is_some() || !have_run, "{}", comparison.stopped);
 }
 
 /// A comparison that goes on for long, started by `shell`, once a run of it has ended.

@@ -42,7 +42,8 @@ fn mixture() -> Result<(), Failed> {
     for (kind, client) in clients.collect::<Result<Vec<_>, Failed>>()? {
         let ended = client.finish()?;
         if !ended.status.success() {
-            return Err(format!("{kind:?}: {}: {}", ended.status, ended.stderr).into());
+            let said = ended.stdout + &ended.stderr;
+            return Err(format!("{kind:?}: {}: {said}", ended.status).into());
         }
         // iperf ends well even if nobody has heard it. It waits for 2.5 s, in which a busy machine may not answer.
         if ended.stderr.contains("WARNING") {
