@@ -48,7 +48,7 @@ impl Verdict {
     /// Value of `limit` if no rule found a limit.
     pub const NO_LIMIT: &'static str = "none";
 
-    /// None on what `sender` sent, and why: nothing was diagnosed.
+    /// No verdict on what `sender` sent, and why nothing was diagnosed.
     pub fn missing(why: &Missing, sender: EndName) -> Self {
         Self {
             limit: Self::NO_LIMIT.into(),

@@ -206,7 +206,7 @@ pub enum RemoteError {
     },
     /// One host stands for both ends.
     #[error(
-        "can't change one host for both ends: {names}; leave out --near, and write far: before each of its settings"
+        "can't change one host for both ends: {names}; leave out --near to change this host, or --far to let the target's goodput change its own"
     )]
     BothEnds {
         /// The host by its names, as `ssh://…`.

@@ -22,7 +22,7 @@ pub enum Event {
         every_s: f64,
         /// Bytes that all tests may cost in 24 hours.
         budget_bytes: Bytes,
-        /// Bytes that one test may cost; absent if it moves what the path lets through.
+        /// Bytes that one test costs if nothing is lost; absent if it moves what the path lets through.
         #[serde(skip_serializing_if = "Option::is_none")]
         test_bytes: Option<Bytes>,
         /// Seconds after which the tests have used up the budget of 24 hours; absent if it suffices, or is not known to be
@@ -197,7 +197,7 @@ pub fn text_in(event: &Event, zone: &TimeZone) -> String {
         Event::Begin { targets, every_s, budget_bytes, test_bytes, budget_lasts_s, .. } => {
             let (targets, every) = (plain(&targets.join(", ")), interval(*every_s));
             let cost = match test_bytes {
-                Some(bytes) => format!("costs {bytes}, or up to twice that where packets are lost"),
+                Some(bytes) => format!("costs {bytes}, and more where packets are lost"),
                 None => "costs what its path lets through".into(),
             };
             format!(
@@ -489,8 +489,8 @@ mod tests {
             })
         };
         let short = begin(Some(Bytes(3_333_334)), Some(26_396.0));
-        let expected = "watching nas, b\u{fffd}: a test of each every 4 s, which costs 3.33 MB, or up to twice that where packets are \
-                        lost; all together at most 22 GB in 24 hours\n";
+        let expected = "watching nas, b\u{fffd}: a test of each every 4 s, which costs 3.33 MB, and more where packets are lost; all \
+                        together at most 22 GB in 24 hours\n";
         assert!(short.starts_with(expected), "{short}");
         assert!(short.contains("too small for this: it lasts for 7.3 of 24 hours"), "{short}");
         assert_eq!(begin(Some(Bytes(1000)), None).lines().count(), 1);

@@ -199,7 +199,7 @@ fn is_left(unnamed: &Path) -> bool {
 }
 
 /// Removes files that writers left when they died before the first line of their journal was on disk. The folder is
-/// locked, so that nobody is writing such a line. The names end with `suffix` as long as they have no first line. Others'
+/// locked, so that nobody is writing such a line. A journal's name ends with `suffix` once it has its first line. Others'
 /// files stay, and so does what can't be removed: it does no harm.
 pub(super) fn remove_unnamed(folder: &Path, suffix: &str) -> io::Result<()> {
     let unnamed = Path::new(suffix).with_extension(UNNAMED);

@@ -242,8 +242,9 @@ impl<'a> Watch<'a> {
             return Ok(Ended::Interrupted);
         }
         self.renew_history().await;
-        // Said at once: a test that is not made needs no turn.
-        if !self.fits(target)? {
+        // Said at once: a test that is not made needs no turn. With --once others may be testing the same, and what their
+        // tests might cost counts as spent until these end.
+        if !self.args.schedule.once && !self.fits(target)? {
             return Ok(Ended::NoResult);
         }
         let patience = Duration::from_secs_f64(self.args.schedule.every);
