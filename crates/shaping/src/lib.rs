@@ -59,7 +59,7 @@ use trace::{Came, Trace};
 /// What a train shows.
 ///
 /// # Errors
-/// If fewer than [`Train::MIN_ARRIVALS`] datagrams came, or all at one time.
+/// If fewer than [`Train::MIN_ARRIVALS`] datagrams came, or all came or were sent at one time.
 pub fn shaping(train: &Train) -> Result<Shaping, Missing> {
     let trace = Trace::of(train)?;
     let rough = rough::line(&trace);

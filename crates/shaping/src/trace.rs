@@ -83,14 +83,22 @@ impl Trace {
             let count = came.len();
             return Err(Missing::because(format!("{count} datagrams came, which is too few")));
         }
-        Ok(Self { came, frame: train.sizes.frame as f64 })
+        let trace = Self { came, frame: train.sizes.frame as f64 };
+        if trace.sent_for_s() <= 0.0 {
+            return Err(Missing::because("all datagrams that came were sent at one time"));
+        }
+        Ok(trace)
+    }
+
+    /// Time from the first to the last sending of the datagrams that arrived, seconds.
+    fn sent_for_s(&self) -> f64 {
+        self.came.iter().map(|came| came.sent_s).fold(0.0, f64::max)
     }
 
     /// Sending rate of the datagrams that arrived and of those lost between them, bytes per second.
     pub(crate) fn offered_bytes_per_s(&self) -> f64 {
         let sent = self.came.iter().map(|came| 1 + came.lost_before).sum::<u64>() - 1;
-        let last = self.came.iter().map(|came| came.sent_s).fold(0.0, f64::max);
-        if last > 0.0 { sent as f64 * self.frame / last } else { f64::INFINITY }
+        sent as f64 * self.frame / self.sent_for_s()
     }
 
     /// Bytes that had arrived up to and including the arrival at this place.
@@ -160,14 +168,24 @@ mod tests {
         assert_eq!(serde_json::from_str::<Train>(&json).unwrap(), train);
     }
 
-    #[test]
-    fn too_few_say_nothing() {
-        let arrivals = (0..15).map(|n| Arrival { number: n, sent_ns: n, came_ns: n }).collect();
+    fn nothing_of(arrivals: Vec<Arrival>) -> String {
+        let sent = arrivals.len() as u64;
         let sizes = Sizes { payload: 1472, packet: 1500, frame: 1514 };
         let missing = || Known::missing("not counted");
         let (held_percent, rate_waits_per_call) = (missing(), missing());
-        let train =
-            Train { arrivals, sent: 15, sizes, held_percent, rate_waits_per_call, batch: 1.0 };
-        assert!(Trace::of(&train).unwrap_err().to_string().contains("15 datagrams"));
+        let train = Train { arrivals, sent, sizes, held_percent, rate_waits_per_call, batch: 1.0 };
+        Trace::of(&train).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn too_few_say_nothing() {
+        let arrivals = (0..15).map(|n| Arrival { number: n, sent_ns: n, came_ns: n }).collect();
+        assert!(nothing_of(arrivals).contains("15 datagrams"));
+    }
+
+    #[test]
+    fn what_was_sent_at_one_time_has_no_rate() {
+        let arrivals = (0..20).map(|n| Arrival { number: n, sent_ns: 7, came_ns: n }).collect();
+        assert!(nothing_of(arrivals).contains("sent at one time"));
     }
 }
