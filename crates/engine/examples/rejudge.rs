@@ -47,18 +47,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Passes lines on with a new verdict and new findings. A line without a record stays as it is.
+/// Passes lines on with a new verdict and new findings, and without what was said of the old ones. A line without a record
+/// stays as it is.
 fn every_line_anew() -> Result<(), Box<dyn Error>> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for line in std::io::stdin().lines() {
         let mut line: serde_json::Value = serde_json::from_str(&line?)?;
         if !line["record"].is_null() {
-            let record: Record = serde_json::from_value(line["record"].take())?;
+            let record: Record = serde_json::from_value(line["record"].take())
+                .map_err(|why| format!("{}: {why}", line["case"]))?;
             let (target, started) = (record.target.clone(), record.started.clone());
             let again = measurement(record).and_then(|seen| Ok(conclude(seen, &target, &started)?));
             let again = again.map_err(|why| format!("{}: {why}", line["case"]))?;
             line["features"] = features(&again.record);
             line["record"] = again.record.to_json_value()?;
+            let line = line.as_object_mut().ok_or("a line is no object")?;
+            line.retain(|key, _| !["judged", "fix"].contains(&key.as_str()));
         }
         writeln!(out, "{line}")?;
     }

@@ -53,7 +53,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["program", "repeat", "fixes", "random"])]
     from: Option<PathBuf>,
     /// Judge the kept runs again by today's rules, instead of showing what was said when they ran.
-    #[arg(long, requires = "from")]
+    #[arg(long, requires = "from", conflicts_with = "full")]
     again: bool,
 }
 
@@ -76,7 +76,7 @@ pub fn run(options: &Options) -> Result<()> {
     if runs.is_empty() {
         bail!("there is no such case: see `goodput lab list`");
     }
-    let page = report::page(&runs)?;
+    let page = report::page(&runs, options.again)?;
     if options.full && options.only.is_empty() {
         let path = root().join("docs/truth.md");
         fs::write(&path, page).with_context(|| format!("write {}", path.display()))?;
@@ -98,8 +98,9 @@ impl Options {
         let read = || format!("read {}", file.display());
         let all = fs::read_to_string(file).with_context(read)?;
         let mut lines = String::new();
-        for line in all.lines() {
-            if self.wants(&Ran::parse(line).with_context(read)?.case) {
+        for (number, line) in all.lines().enumerate() {
+            let at = || format!("{}, line {}", file.display(), number + 1);
+            if self.wants(&Ran::parse(line).with_context(at)?.case) {
                 lines.push_str(line);
                 lines.push('\n');
             }

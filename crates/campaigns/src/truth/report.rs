@@ -57,8 +57,11 @@ pub fn summary(runs: &[Ran]) -> String {
     lines.into_iter().map(row).collect()
 }
 
-/// The whole page.
-pub fn page(runs: &[Ran]) -> Result<String> {
+/// The whole page. Of runs that are judged again, those held out are counted and not named: rules are changed by what is
+/// named, and a case that somebody has looked at is held out no longer.
+pub fn page(runs: &[Ran], again: bool) -> Result<String> {
+    let is_held_out = |ran: &Ran| part_of(ran) == Some(Part::HeldOut);
+    let named: Vec<Ran> = runs.iter().filter(|ran| !again || !is_held_out(ran)).cloned().collect();
     let mut page = head(runs)?;
     page.push_str("\n| | share (95 % interval, Wilson) |\n|---|---|\n");
     page.push_str(&summary(runs));
@@ -68,10 +71,10 @@ pub fn page(runs: &[Ran]) -> Result<String> {
     page.push_str("\n## Confidence\n\nHow often a verdict of each confidence was right.\n\n");
     by_confidence(&mut page, runs)?;
     page.push_str("\n## What was not right\n\n");
-    faults(&mut page, runs)?;
-    fixes(&mut page, runs)?;
+    faults(&mut page, &named)?;
+    fixes(&mut page, &named)?;
     page.push_str("\n## Every case\n\n");
-    every_case(&mut page, runs)?;
+    every_case(&mut page, &named)?;
     could_not(&mut page, runs)?;
     Ok(page)
 }
@@ -80,14 +83,18 @@ pub fn page(runs: &[Ran]) -> Result<String> {
 /// judged by the other.
 fn by_part(page: &mut String, runs: &[Ran]) -> Result<()> {
     for (title, part) in Part::ALL {
-        let is_of_part = |ran: &&Ran| ran.drawn.as_deref().and_then(Part::of) == Some(part);
-        let of_part: Vec<Ran> = runs.iter().filter(is_of_part).cloned().collect();
+        let of_part = runs.iter().filter(|ran| part_of(ran) == Some(part));
+        let of_part: Vec<Ran> = of_part.cloned().collect();
         if !of_part.is_empty() {
             writeln!(page, "\n{title}:\n\n| | share (95 % interval, Wilson) |\n|---|---|")?;
             page.push_str(&summary(&of_part));
         }
     }
     Ok(())
+}
+
+fn part_of(ran: &Ran) -> Option<Part> {
+    ran.drawn.as_deref().and_then(Part::of)
 }
 
 fn head(runs: &[Ran]) -> Result<String> {
@@ -330,8 +337,8 @@ mod tests {
     #[test]
     fn the_page_counts_what_was_right() {
         let skipped = Ran { came: Came::Skipped("luck".into()), ..ran("s", &[]) };
-        let page =
-            page(&[ran("x", &["a"]), ran("x", &["b", "a"]), ran("y", &[]), skipped]).unwrap();
+        let page = page(&[ran("x", &["a"]), ran("x", &["b", "a"]), ran("y", &[]), skipped], false)
+            .unwrap();
         assert!(page.contains("| right cause first | 1 of 3 (33 %; 6 to 79 %) |"), "{page}");
         assert!(
             page.contains("| `a` | 3 | 1 | 2 | 0 | 1 | `b` (likely), then `a`; `none` |"),
@@ -345,15 +352,32 @@ mod tests {
         assert!(page.contains("`s` could not run: needs luck"), "{page}");
     }
 
-    #[test]
-    fn drawn_faults_are_also_counted_by_part_and_the_cheap_ones_apart() {
-        let drawn = |digest: &str, cost, found: &[&str]| Ran {
+    /// A case that is named like its digest.
+    fn drawn(digest: &str, cost: f64, found: &[&str]) -> Ran {
+        Ran {
             drawn: Some(digest.into()),
             cost: Some(cost),
-            ..ran("x", found)
+            ..ran(&format!("case-{digest}"), found)
+        }
+    }
+
+    #[test]
+    fn what_is_held_out_is_counted_and_not_named_if_it_is_judged_again() {
+        let runs = [drawn("00", 0.5, &["b"]), drawn("ff", 0.5, &["c"])];
+        let named = |again| {
+            let page = page(&runs, again).unwrap();
+            assert!(page.contains("| right cause first | 0 of 2 "), "{page}");
+            ["case-00", "case-ff"].map(|case| page.contains(case))
         };
-        let page =
-            page(&[drawn("00", 0.5, &["b"]), drawn("ff", 0.5, &["a"]), drawn("ff", 0.1, &["b"])]);
+        assert_eq!((named(false), named(true)), ([true, true], [false, true]));
+    }
+
+    #[test]
+    fn drawn_faults_are_also_counted_by_part_and_the_cheap_ones_apart() {
+        let page = page(
+            &[drawn("00", 0.5, &["b"]), drawn("ff", 0.5, &["a"]), drawn("ff", 0.1, &["b"])],
+            false,
+        );
         let page = page.unwrap();
         let (all, parts) = page.split_once("\nHeld out:\n").unwrap();
         let (held_out, fit) = parts.split_once("\nFitted to:\n").unwrap();
