@@ -445,6 +445,8 @@ mod tests {
             let fits = |n: &usize| written(&lines[..*n]).len() <= cut + usize::from(*n > 1);
             let whole = (0..=lines.len()).rev().find(fits).unwrap();
             let (cut, whole) = (Text::read(&bytes[..cut]), Text::read(&written(&lines[..whole])));
+            // Damage tells the number of lines as well.
+            prop_assert_eq!(cut.damage(), whole.damage());
             prop_assert_eq!((cut.says, cut.unreadable), (whole.says, whole.unreadable));
         }
 
