@@ -10,6 +10,7 @@ mod lab_program;
 mod options;
 mod part;
 mod random;
+mod ratio;
 mod same;
 mod shapers;
 mod side_by_side;

@@ -9,10 +9,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::lab_program::LabProgram;
+use crate::ratio::Ratio;
 use goodput_model::median;
 
 /// Runs of the healthy path before tuning, and the same number after.
 const TWIN_RUNS: usize = 2;
+
+/// Brief runs of the healthy path: against the six runs or more of a comparison, they tell differences as large as their
+/// spread.
+const BRIEF_TWIN_RUNS: usize = 8;
+
+/// Share of the healthy path's goodput that tuning should reach.
+const REACHED_SHARE: f64 = 0.95;
 
 /// Whether something is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,18 +55,14 @@ pub struct Tuned {
     pub kind: Kind,
     /// When tuning began, RFC 3339, UTC; `None` if it failed.
     pub started: Option<String>,
-    /// Median goodput of the healthy path in runs as long as the first one of tuning, bits per second; `None` if it
-    /// could not be measured.
-    pub healthy_bits_per_s: Option<f64>,
+    /// Goodput of the healthy path in each run that was as long as the first one of tuning, bits per second.
+    pub healthy_bits_per_s: Vec<f64>,
     /// The same in runs as short as those that tuning compares: a bucket that is full at first counts for more.
-    pub healthy_briefly_bits_per_s: Option<f64>,
-    /// Largest difference between the healthy path's long runs, and between its short ones, as shares of their medians.
-    #[serde(default)]
-    pub healthy_spreads: [Option<f64>; 2],
+    pub healthy_briefly_bits_per_s: Vec<f64>,
     /// Goodput before any change.
     pub start_bits_per_s: Option<f64>,
-    /// Goodput with all proven changes; the starting goodput if none was proven.
-    pub tuned_bits_per_s: Option<f64>,
+    /// Goodput of each run with all proven changes, in the last comparison; none if nothing was proven.
+    pub tuned_bits_per_s: Vec<f64>,
     /// The proven changes, `SETTING=VALUE`.
     pub proven: Vec<String>,
     /// Whether the last comparison found the proven changes better.
@@ -67,11 +71,9 @@ pub struct Tuned {
     pub took_s: f64,
     /// Why tuning stopped, or what failed.
     pub ended: String,
-    /// The scenario that was tuned; empty in older files.
-    #[serde(default)]
+    /// The scenario that was tuned.
     pub scenario: String,
-    /// Every change that was tried, with its comparison, as in the record; null in older files.
-    #[serde(default)]
+    /// Every change that was tried, with its comparison, as in the record.
     pub steps: Value,
 }
 
@@ -90,31 +92,30 @@ impl TunedPath {
         let run_s = line["record"]["tuning"]["run_length"]["seconds"].as_f64();
         let brief = lasting(&self.healthy, run_s)?;
         let brief = write(folder, &format!("{}-brief-twin", self.name), &brief)?;
-        let brief = goodputs(program, &brief, 2 * TWIN_RUNS)?;
+        let brief = goodputs(program, &brief, BRIEF_TWIN_RUNS)?;
         Ok(self.read(&line, [[before, after].concat(), brief], took_s))
     }
 
-    /// `healthy` is the goodput of the healthy path in runs as long as those of `goodput test`, and as those of the last
-    /// comparison.
-    fn read(&self, line: &Value, healthy: [Vec<f64>; 2], took_s: f64) -> Tuned {
-        let healthy_spreads = [spread(&healthy[0]), spread(&healthy[1])];
-        let healthy = healthy.map(median);
+    /// `long` and `brief` are the goodputs of the healthy path in runs as long as those of `goodput test`, and as those of
+    /// the last comparison.
+    fn read(&self, line: &Value, [long, brief]: [Vec<f64>; 2], took_s: f64) -> Tuned {
         let (record, tuning) = (&line["record"], &line["record"]["tuning"]);
         let arm = &record["comparison"]["arms"][1];
-        let start = record["result"]["goodput_bits_per_s"].as_f64();
         let proven: Vec<String> =
             tuning["proven"].as_array().into_iter().flatten().map(spelled).collect();
-        let with_proven = arm["goodput_bits_per_s"].as_f64().filter(|_| !proven.is_empty());
+        let with_proven = match proven.is_empty() {
+            true => Vec::new(),
+            false => runs_with_changes(&record["comparison"]["trials"]),
+        };
         let ended = tuning["stopped"].as_str().or(line["failed"].as_str()).unwrap_or("no record");
         Tuned {
             name: self.name.clone(),
             kind: self.kind,
             started: record["started"].as_str().map(Into::into),
-            healthy_bits_per_s: healthy[0],
-            healthy_briefly_bits_per_s: healthy[1],
-            healthy_spreads,
-            start_bits_per_s: start,
-            tuned_bits_per_s: with_proven.or(start),
+            healthy_bits_per_s: long,
+            healthy_briefly_bits_per_s: brief,
+            start_bits_per_s: record["result"]["goodput_bits_per_s"].as_f64(),
+            tuned_bits_per_s: with_proven,
             supported: proven.is_empty() || arm["goodput"]["judgement"] == "better",
             proven,
             took_s,
@@ -128,27 +129,33 @@ impl TunedPath {
 impl Tuned {
     /// Share of the healthy path's goodput that the fault cost; `None` without both figures.
     pub fn cost(&self) -> Option<f64> {
-        Some(1.0 - self.start_bits_per_s? / self.healthy_bits_per_s?)
+        Some(1.0 - self.start_bits_per_s? / median(self.healthy_bits_per_s.clone())?)
     }
 
-    /// Goodput after tuning, as a share of the healthy path's.
-    pub fn reached(&self) -> Option<f64> {
-        let healthy = match self.is_held_against_brief_runs() {
-            false => self.healthy_bits_per_s,
-            true => self.healthy_briefly_bits_per_s,
-        };
-        Some(self.tuned_bits_per_s? / healthy?)
+    /// Goodput after tuning, as a share of the healthy path's. What was compared is held against runs as brief.
+    pub fn after(&self) -> Option<Ratio> {
+        if self.proven.is_empty() {
+            return Ratio::of(self.start_bits_per_s.as_slice(), &self.healthy_bits_per_s);
+        }
+        Ratio::of(&self.tuned_bits_per_s, &self.healthy_briefly_bits_per_s)
     }
 
-    /// How far the runs of the healthy path are apart that this share is of; `None` if that was not kept.
-    pub fn healthy_spread(&self) -> Option<f64> {
-        self.healthy_spreads[usize::from(self.is_held_against_brief_runs())]
+    /// Whether tuning brought a costly fault to the share of the healthy path's goodput that it should reach; `None` if
+    /// the runs differ so much that they can't tell.
+    pub fn reaches(&self) -> Option<bool> {
+        if self.proven.is_empty() {
+            return Some(false);
+        }
+        let (low, high) = self.after()?.interval?;
+        (low >= REACHED_SHARE || high < REACHED_SHARE).then_some(low >= REACHED_SHARE)
     }
+}
 
-    /// What was compared ran as briefly as the comparison's runs.
-    fn is_held_against_brief_runs(&self) -> bool {
-        !self.proven.is_empty()
-    }
+/// Goodput of each run of the second arm that counts.
+fn runs_with_changes(trials: &Value) -> Vec<f64> {
+    let trials = trials.as_array().into_iter().flatten();
+    let counts = |trial: &&Value| trial["discarded"].is_null() && trial["arm"] == 1;
+    trials.filter(counts).filter_map(|trial| trial["goodput_bits_per_s"].as_f64()).collect()
 }
 
 fn write(folder: &Path, name: &str, toml: &str) -> Result<String> {
@@ -175,13 +182,6 @@ fn goodputs(program: &LabProgram, case: &str, runs: usize) -> Result<Vec<f64>> {
         goodputs.extend(line["record"]["result"]["goodput_bits_per_s"].as_f64());
     }
     Ok(goodputs)
-}
-
-/// Largest difference between values, as a share of their median.
-fn spread(values: &[f64]) -> Option<f64> {
-    let most = values.iter().copied().reduce(f64::max)?;
-    let least = values.iter().copied().reduce(f64::min)?;
-    Some((most - least) / median(values.to_vec())?)
 }
 
 /// `[far:]NAME[@SCOPE]=VALUE`.
@@ -215,61 +215,57 @@ mod tests {
         }
     }
 
+    /// What tuning prints, if the goodput was 10 before any change, and `with_changes` with what was proven.
+    fn line(proven: &Value, with_changes: &[f64], judgement: &str) -> Value {
+        let trial = |goodput| json!({ "arm": 1, "discarded": null, "goodput_bits_per_s": goodput });
+        let mut trials: Vec<Value> = with_changes.iter().map(trial).collect();
+        trials.push(json!({ "arm": 0, "discarded": null, "goodput_bits_per_s": 10.0 }));
+        trials.push(json!({ "arm": 1, "discarded": "steal", "goodput_bits_per_s": 1.0 }));
+        json!({ "record": {
+            "result": { "goodput_bits_per_s": 10.0 },
+            "tuning": { "proven": proven, "stopped": "nothing is left" },
+            "comparison": { "arms": [{}, { "goodput": { "judgement": judgement } }], "trials": trials },
+        } })
+    }
+
+    fn healthy() -> [Vec<f64>; 2] {
+        [vec![90.0, 100.0, 110.0], vec![198.0, 199.0, 200.0, 200.0, 201.0, 202.0]]
+    }
+
+    fn proven() -> Value {
+        let setting = json!({ "end": "far", "name": "mtu", "scope": "eth0" });
+        json!([{ "setting": setting, "to": "9000" }])
+    }
+
     #[test]
-    fn what_was_proven_counts_and_else_the_start() {
-        let proven =
-            json!([{ "setting": { "end": "far", "name": "mtu", "scope": "eth0" }, "to": "9000" }]);
-        let line = |proven: Value, judgement: &str| {
-            json!({ "record": {
-                "result": { "goodput_bits_per_s": 10.0 },
-                "tuning": { "proven": proven, "stopped": "nothing is left" },
-                "comparison": { "arms": [{}, { "goodput_bits_per_s": 95.0, "goodput": { "judgement": judgement } }] },
-            } })
+    fn what_was_proven_is_held_against_brief_runs_of_the_healthy_path() {
+        let read = |with_changes: &[f64], judgement| {
+            path(Kind::Faulty).read(&line(&proven(), with_changes, judgement), healthy(), 1.0)
         };
-        let tuned = path(Kind::Faulty).read(
-            &line(proven.clone(), "better"),
-            [vec![90.0, 100.0, 110.0], vec![100.0]],
-            1.0,
-        );
-        assert_eq!((tuned.reached(), tuned.supported), (Some(0.95), true));
-        assert_eq!(tuned.healthy_spreads, [Some(0.2), Some(0.0)]);
-        assert_eq!(tuned.healthy_spread(), Some(0.0), "of the runs that are as brief");
+        let tuned = read(&[198.0, 199.0, 200.0, 201.0, 202.0, 203.0], "better");
+        assert_eq!((tuned.reaches(), tuned.supported), (Some(true), true));
+        assert!((tuned.after().unwrap().estimate - 1.0).abs() < 0.01);
         assert_eq!(
             (tuned.proven, tuned.ended.as_str()),
             (vec!["far:mtu@eth0=9000".into()], "nothing is left")
         );
-        let tuned = path(Kind::Faulty).read(
-            &line(json!([]), "worse"),
-            [vec![90.0, 100.0, 110.0], vec![100.0]],
-            1.0,
-        );
-        assert_eq!((tuned.reached(), tuned.cost(), tuned.supported), (Some(0.1), Some(0.9), true));
-        assert!(
-            !path(Kind::Faulty)
-                .read(&line(proven, "inconclusive"), [vec![90.0, 100.0, 110.0], vec![100.0]], 1.0)
-                .supported
-        );
+        let short = read(&[178.0, 179.0, 180.0, 181.0, 182.0, 183.0], "inconclusive");
+        assert_eq!((short.reaches(), short.supported), (Some(false), false));
+        assert_eq!(read(&[150.0, 170.0, 190.0, 210.0, 230.0, 250.0], "better").reaches(), None);
+        assert_eq!(read(&[200.0, 200.0], "better").reaches(), None, "too few");
     }
 
     #[test]
-    fn what_was_compared_is_held_against_runs_of_its_length() {
-        let proven = json!([{ "setting": "far:link.mtu@e", "to": "9000" }]);
-        let line = |proven: Value| {
-            json!({ "record": {
-                "result": { "goodput_bits_per_s": 50.0 },
-                "tuning": { "proven": proven, "stopped": "done" },
-                "comparison": { "arms": [{}, { "goodput_bits_per_s": 110.0 }] },
-            } })
-        };
-        let reached =
-            |line| path(Kind::Faulty).read(&line, [vec![100.0], vec![110.0]], 1.0).reached();
-        assert_eq!((reached(line(proven)), reached(line(json!([])))), (Some(1.0), Some(0.5)));
+    fn without_a_proven_change_a_path_is_as_it_was() {
+        let tuned = path(Kind::Faulty).read(&line(&json!([]), &[], "worse"), healthy(), 1.0);
+        assert_eq!((tuned.cost(), tuned.supported), (Some(0.9), true));
+        assert_eq!((tuned.after().unwrap().estimate, tuned.reaches()), (0.1, Some(false)));
     }
 
     #[test]
     fn a_failure_is_what_ended_it() {
         let tuned =
             path(Kind::Faulty).read(&json!({ "failed": "no route\nmore" }), [vec![], vec![]], 1.0);
-        assert_eq!((tuned.ended.as_str(), tuned.reached()), ("no route", None));
+        assert_eq!((tuned.ended.as_str(), tuned.after()), ("no route", None));
     }
 }

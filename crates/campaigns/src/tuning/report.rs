@@ -9,9 +9,6 @@ use crate::truth::LEAST_COST;
 use crate::wilson;
 use goodput_tools::shell::machine;
 
-/// Share of the healthy path's goodput that tuning should reach.
-const REACHED_SHARE: f64 = 0.95;
-
 /// Longest that tuning may take, seconds; bringing the hosts up is in it.
 const LONGEST_S: f64 = 180.0;
 
@@ -27,11 +24,17 @@ pub fn one_line(tuned: &Tuned) -> String {
     )
 }
 
-/// The shares of the healthy path's goodput before and after.
+/// The shares of the healthy path's goodput before and after, the latter with its interval.
 fn shares(tuned: &Tuned) -> [String; 2] {
-    let before = tuned.cost().map(|cost| 1.0 - cost);
-    [before, tuned.reached()]
-        .map(|share| share.map_or("unknown".into(), |share| format!("{:.0} %", 100.0 * share)))
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    let before = tuned.cost().map(|cost| percent(1.0 - cost));
+    let after = tuned.after().map(|after| match after.interval {
+        Some((low, high)) => {
+            format!("{} ({:.0} to {})", percent(after.estimate), 100.0 * low, percent(high))
+        }
+        None => percent(after.estimate),
+    });
+    [before, after].map(|share| share.unwrap_or_else(|| "unknown".into()))
 }
 
 fn proven(tuned: &Tuned) -> String {
@@ -41,22 +44,19 @@ fn proven(tuned: &Tuned) -> String {
 /// The most important shares: what, and how often.
 pub fn summary(all: &[Tuned]) -> Vec<(&'static str, String)> {
     let costly: Vec<_> = all.iter().filter(is_costly).collect();
-    let steady: Vec<_> = costly.iter().filter(|tuned| is_steady(tuned)).collect();
-    let reached = steady.iter().filter(|tuned| reaches(tuned)).count();
+    let judged: Vec<bool> = costly.iter().filter_map(|tuned| tuned.reaches()).collect();
+    let reached = judged.iter().filter(|reached| **reached).count();
     let healthy: Vec<_> = all.iter().filter(|tuned| tuned.kind == Kind::Healthy).collect();
     let untouched = healthy.iter().filter(|tuned| tuned.proven.is_empty()).count();
     let of_all = |holds: fn(&Tuned) -> bool| {
         wilson::shown(all.iter().filter(|tuned| holds(tuned)).count(), all.len())
     };
     vec![
-        ("measured", of_all(|tuned| tuned.reached().is_some())),
+        ("measured", of_all(|tuned| tuned.after().is_some())),
+        ("costly faults brought to 95 % of the healthy path", wilson::shown(reached, judged.len())),
         (
-            "costly faults brought to 95 % of a steady healthy path",
-            wilson::shown(reached, steady.len()),
-        ),
-        (
-            "costly faults that are not judged, because the healthy path is not steady",
-            wilson::shown(costly.len() - steady.len(), costly.len()),
+            "costly faults that are not judged: runs differ too much to tell",
+            wilson::shown(costly.len() - judged.len(), costly.len()),
         ),
         ("healthy paths on which nothing was kept", wilson::shown(untouched, healthy.len())),
         (
@@ -71,15 +71,6 @@ fn is_costly(tuned: &&Tuned) -> bool {
     tuned.kind == Kind::Faulty && tuned.cost().is_some_and(|cost| cost >= LEAST_COST)
 }
 
-/// Whether the healthy path's own runs differ by less than the share that tuning may lack.
-fn is_steady(tuned: &Tuned) -> bool {
-    tuned.healthy_spread().is_none_or(|spread| spread <= 1.0 - REACHED_SHARE)
-}
-
-fn reaches(tuned: &Tuned) -> bool {
-    tuned.reached().is_some_and(|reached| reached >= REACHED_SHARE)
-}
-
 /// The whole page.
 pub fn page(all: &[Tuned]) -> Result<String> {
     let mut page = head(all)?;
@@ -88,7 +79,8 @@ pub fn page(all: &[Tuned]) -> Result<String> {
         writeln!(page, "| {what} | {shown} |")?;
     }
     page.push_str(
-        "\n## Every path\n\n*Before* and *after* are shares of the healthy path's goodput.\n\n",
+        "\n## Every path\n\n*Before* and *after* are shares of the healthy path's goodput, *after* with its interval if \
+         something was proven.\n\n",
     );
     page.push_str("| path | before | after | time | proven | ended |\n|---|---|---|---|---|---|\n");
     for tuned in all {
@@ -109,8 +101,9 @@ fn head(all: &[Tuned]) -> Result<String> {
         "# What tuning reaches\n\nWritten by `cargo xtask tuning --from FILE` from runs that were kept. Each path \
          lies between virtual hosts. It has a fault that a setting of one of the hosts removes, or nothing wrong. \
          `goodput lab tune` tunes the path unaided. The same path without the fault is measured before and after. A \
-         fault is costly if it takes 15 % or more of the goodput. It is not judged if the healthy path's own runs \
-         differ by more than 5 %: then they can't tell whether 95 % was reached.\n\n\
+         fault is costly if it takes 15 % or more of the goodput. Whether 95 % was reached is judged by the 95 % interval \
+         of the ratio of the tuned path's runs to the healthy path's, as long as each other (rank-sum test): a fault is \
+         not judged if 95 % lies in it.\n\n\
          - {} paths, from {} to {} UTC\n- {}\n",
         all.len(),
         minute(times.first()),
@@ -125,40 +118,35 @@ mod tests {
 
     #[test]
     fn shares_are_of_what_they_are_about() {
-        let with_spread = |kind, start, reached: f64, proven: &[&str], spread| Tuned {
+        let tuned = |kind, start, with_changes: f64, spread: f64| Tuned {
             name: "x".into(),
             kind,
             started: Some("2026-01-02T03:04:05Z".into()),
-            healthy_bits_per_s: Some(100.0),
-            healthy_briefly_bits_per_s: Some(100.0),
-            healthy_spreads: [Some(0.01), Some(spread)],
+            healthy_bits_per_s: vec![100.0],
+            healthy_briefly_bits_per_s: vec![99.0, 99.5, 100.0, 100.0, 100.5, 101.0],
             start_bits_per_s: Some(start),
-            tuned_bits_per_s: Some(reached),
-            proven: proven.iter().map(|change| (*change).into()).collect(),
+            tuned_bits_per_s: (0..6).map(|run| with_changes + spread * f64::from(run)).collect(),
+            proven: if with_changes > start { vec!["a=1".into()] } else { vec![] },
             supported: true,
             took_s: 100.0,
             ended: "done".into(),
             scenario: String::new(),
             steps: serde_json::Value::Null,
         };
-        let tuned =
-            |kind, start, reached, proven: &[&str]| with_spread(kind, start, reached, proven, 0.01);
         let all = [
-            with_spread(Kind::Faulty, 10.0, 40.0, &["a=1"], 0.06),
-            tuned(Kind::Faulty, 10.0, 96.0, &["a=1"]),
-            tuned(Kind::Faulty, 10.0, 94.0, &["a=1"]),
-            tuned(Kind::Faulty, 95.0, 95.0, &[]),
-            tuned(Kind::Healthy, 100.0, 100.0, &[]),
+            tuned(Kind::Faulty, 10.0, 80.0, 10.0),
+            tuned(Kind::Faulty, 10.0, 98.0, 0.1),
+            tuned(Kind::Faulty, 10.0, 92.0, 0.1),
+            tuned(Kind::Faulty, 95.0, 95.0, 0.0),
+            tuned(Kind::Healthy, 100.0, 100.0, 0.0),
         ];
         let page = page(&all).unwrap();
         assert!(page.contains("5 paths, from 2026-01-02T03:04 to"), "{page}");
-        assert!(page.contains("95 % of a steady healthy path | 1 of 2 "), "{page}");
-        assert!(page.contains("is not steady | 1 of 3 "), "{page}");
+        assert!(page.contains("95 % of the healthy path | 1 of 2 "), "{page}");
+        assert!(page.contains("too much to tell | 1 of 3 "), "{page}");
         assert!(page.contains("nothing was kept | 1 of 1 "), "{page}");
-        assert!(page.contains("| x | 10 % | 96 % | 100 s | a=1 | done |"), "{page}");
-        assert!(
-            one_line(&all[1])
-                .starts_with("x: 10 % -> 96 % of the healthy path in 100 s, proven: a=1")
-        );
+        assert!(page.contains("| x | 10 % | 98 % (98 to 99 %) | 100 s | a=1 | done |"), "{page}");
+        assert!(page.contains("| x | 95 % | 95 % | 100 s | nothing | done |"), "{page}");
+        assert!(one_line(&all[1]).starts_with("x: 10 % -> 98 % (98 to 99 %) of the healthy path"));
     }
 }
