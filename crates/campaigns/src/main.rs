@@ -5,6 +5,7 @@
 mod changes;
 mod corpus;
 mod judge_again;
+mod kept;
 mod kills;
 mod lab_program;
 mod options;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 
+use crate::kept::KeptFile;
 use crate::lab_program::LabProgram;
 use goodput_tools::shell::root;
 
@@ -32,6 +33,9 @@ pub struct RunOptions {
     /// Keep each result in this file, one JSON line each [default: target/NAME.jsonl]
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
+    /// Go on with a campaign that was stopped: leave out what its file has, and add to it.
+    #[arg(long)]
+    go_on: bool,
 }
 
 impl RunOptions {
@@ -40,9 +44,17 @@ impl RunOptions {
         LabProgram::given_or_built(self.program.as_deref())
     }
 
-    /// The file for the results of the campaign `name`.
-    pub fn keep(&self, name: &str) -> PathBuf {
+    /// The file for the results of the campaign `name`, and what `read` finds in it if the campaign goes on.
+    pub fn keep<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&Path) -> Result<Vec<T>>,
+    ) -> Result<(KeptFile, Vec<T>)> {
         let usual = || Path::new("target").join(name).with_extension("jsonl");
-        root().join(self.keep.clone().unwrap_or_else(usual))
+        let path = root().join(self.keep.clone().unwrap_or_else(usual));
+        if self.go_on {
+            return Ok((KeptFile::go_on(&path)?, read(&path)?));
+        }
+        Ok((KeptFile::create(&path)?, Vec::new()))
     }
 }

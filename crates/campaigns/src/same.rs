@@ -2,13 +2,13 @@
 //! runs in the lab.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::kept;
 use crate::lab_program::LabProgram;
 use crate::options::{DrawOptions, RunOptions};
 use crate::random::{self, Known};
@@ -57,19 +57,20 @@ impl Options {
 /// Compares arms whose difference is known, and prints how often each answer came.
 pub fn run(options: &Options) -> Result<()> {
     let program = options.run.program()?;
-    let keep = options.run.keep("same");
-    let mut kept = File::create(&keep).with_context(|| format!("create {}", keep.display()))?;
+    let read = |file: &Path| kept::read_by(file, Compared::read);
+    let (mut kept, mut all) = options.run.keep("same", read)?;
+    let mut paths = options.paths()?;
+    paths.retain(|path| all.iter().all(|compared| compared.case != path.name));
     let folder = tempfile::tempdir().context("make a temporary directory")?;
-    let mut all = Vec::new();
     side_by_side::each(
-        options.paths()?,
+        paths,
         options.draw.jobs,
         |path| path.light,
         |path| compare(&program, folder.path(), &path),
-        |(name, line)| {
-            writeln!(kept, "{line}").context("keep what came of a comparison")?;
+        |line| {
+            kept.add(&line)?;
             let compared = Compared::read(&line)?;
-            println!("{name}: {compared}");
+            println!("{compared}");
             all.push(compared);
             Ok(())
         },
@@ -78,15 +79,17 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The name of a path and the line of the comparison on it.
-fn compare(program: &LabProgram, folder: &Path, known: &Known) -> Result<(String, String)> {
+/// The line of the comparison on a path.
+fn compare(program: &LabProgram, folder: &Path, known: &Known) -> Result<String> {
     let path = folder.join(format!("{}.toml", known.name));
     fs::write(&path, &known.scenario).with_context(|| format!("write {}", path.display()))?;
-    Ok((known.name.clone(), program.compare(&path.display().to_string(), &known.change, MAX_TIME)?))
+    program.compare(&path.display().to_string(), &known.change, MAX_TIME)
 }
 
 /// What came of a comparison.
 struct Compared {
+    /// The path.
+    case: String,
     /// The judgement, or why there is none.
     judgement: String,
     /// Pooled standard deviation of the logarithms of an arm's runs: about the spread as a share of their goodput.
@@ -100,6 +103,7 @@ impl Compared {
         let judgement = comparison["arms"][1]["goodput"]["judgement"].as_str();
         let why = line["failed"].as_str().and_then(|why| why.lines().next());
         Ok(Self {
+            case: line["case"].as_str().context("a comparison's line names no case")?.into(),
             judgement: judgement.or(why).unwrap_or("no run counts").into(),
             spread: spread(&comparison["trials"]),
         })
@@ -108,7 +112,7 @@ impl Compared {
 
 impl std::fmt::Display for Compared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.judgement)?;
+        write!(f, "{}: {}", self.case, self.judgement)?;
         match self.spread {
             Some(spread) => write!(f, " (runs spread by {:.1} %)", spread * 100.0),
             None => Ok(()),
@@ -189,8 +193,8 @@ mod tests {
     #[test]
     fn only_what_was_compared_counts() {
         let read = |text: &str| Compared::read(text).unwrap();
-        let judged = r#"{"record":{"comparison":{"arms":[{},{"goodput":{"judgement":"worse"}}]}}}"#;
-        let failed = r#"{"failed":"no route\nmore"}"#;
+        let judged = r#"{"case":"a","record":{"comparison":{"arms":[{},{"goodput":{"judgement":"worse"}}]}}}"#;
+        let failed = r#"{"case":"b","failed":"no route\nmore"}"#;
         let all = [read(judged), read(failed)];
         assert_eq!(all[1].judgement, "no route");
         let text = summary(&all);

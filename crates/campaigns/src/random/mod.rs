@@ -70,7 +70,7 @@ fn draw(seed: u64, number: u64, which: Which) -> Option<Case> {
         let end = class.spot.end(path.reverse);
         let mut twins = Twins {
             faulty: Scene::faulty(&name, class.title, class.rules, end, &path),
-            healthy: Scene::healthy(&format!("{name}-healthy"), &path),
+            healthy: Scene::healthy(&healthy_name(&name), &path),
         };
         (class.plant)(&mut rng, &path, &mut twins)?;
         let (faulty, healthy) = (twins.faulty.into_toml(), twins.healthy.into_toml());
@@ -101,7 +101,7 @@ pub struct Known {
 /// The healthy paths of cases `first` to `first + count` of a seed; on each, a change that changes nothing.
 pub fn same(seed: u64, first: u64, count: u64) -> Result<Vec<Known>> {
     let known = |case: Case| Known {
-        name: case.name,
+        name: healthy_name(&case.name),
         scenario: case.healthy,
         change: SAME.into(),
         light: case.light,
@@ -123,6 +123,11 @@ pub fn slower(seed: u64, first: u64, count: u64, percent: f64) -> Vec<Known> {
         drawn.map(|(scenario, change, light)| Known { name, scenario, change, light })
     };
     (first..first.saturating_add(count)).filter_map(path).collect()
+}
+
+/// The name of a case's healthy path.
+pub fn healthy_name(case: &str) -> String {
+    format!("{case}-healthy")
 }
 
 /// Case `number` of a seed, or why there is none.

@@ -1,6 +1,5 @@
 //! What is kept of a test, and how the estimators of this tree judge it again.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 use super::draw::Drawn;
 use super::judged::Judged;
 use super::report::{Outcome, summary, words};
+use crate::kept;
 
 /// One line.
 #[derive(Serialize, Deserialize)]
@@ -43,6 +43,12 @@ impl Kept {
         json!({ "failed": self.failed, "shaping": self.shaping, "plan": length })
     }
 
+    /// What it shows, by a record.
+    pub fn outcome(&self, record: &Value) -> Outcome {
+        let judged = Judged::of(&self.drawn, record);
+        Outcome { planted: self.drawn.planted(), judged, enough: self.enough }
+    }
+
     /// The same, with what the train shows to this tree.
     fn again(&self) -> Result<Value> {
         let mut record = self.record();
@@ -66,14 +72,10 @@ impl Kept {
 
 /// Judges every line of a file again.
 pub fn again(file: &Path) -> Result<()> {
-    let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
     let mut all = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let kept: Kept = serde_json::from_str(line)
-            .with_context(|| format!("{}:{}: no kept test", file.display(), number + 1))?;
+    for kept in kept::read::<Kept>(file)? {
         let record = kept.again()?;
-        let judged = Judged::of(&kept.drawn, &record);
-        let outcome = Outcome { planted: kept.drawn.planted(), judged, enough: kept.enough };
+        let outcome = kept.outcome(&record);
         println!("{}", words(&kept.drawn, &record, &outcome));
         all.push(outcome);
     }

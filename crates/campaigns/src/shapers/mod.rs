@@ -7,15 +7,14 @@ mod kept;
 mod planted;
 mod report;
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
 use self::draw::Drawn;
-use self::judged::{Judged, computed_bucket, gives};
+use self::judged::{computed_bucket, gives};
 use self::kept::Kept;
 use self::planted::Kernel;
 use self::report::{Outcome, summary, words};
@@ -53,21 +52,21 @@ pub fn run(options: &Options) -> Result<()> {
         return kept::again(file);
     }
     let program = options.run.program()?;
-    let keep = options.run.keep("shapers");
-    let mut file = File::create(&keep).with_context(|| format!("create {}", keep.display()))?;
+    let (mut file, before) = options.run.keep("shapers", crate::kept::read::<Kept>)?;
     let folder = tempfile::tempdir().context("make a temporary directory")?;
     let DrawOptions { seed, first, jobs } = options.draw;
     let numbers = first..first.saturating_add(options.shapers);
-    let mut all = Vec::new();
+    let mut drawn: Vec<_> = numbers.map(|number| Drawn::of(options.kernel, seed, number)).collect();
+    drawn.retain(|drawn| before.iter().all(|kept| kept.drawn != *drawn));
+    let mut all: Vec<_> = before.iter().map(|kept| kept.outcome(&kept.record())).collect();
     side_by_side::each(
-        numbers.map(|number| Drawn::of(options.kernel, seed, number)),
+        drawn,
         jobs,
         |_| false,
         |drawn| tested(&program, folder.path(), drawn, !options.no_buckets),
         |(kept, outcome)| {
             println!("{}", words(&kept.drawn, &kept.record(), &outcome));
-            let line = serde_json::to_string(&kept).context("write what came of a test")?;
-            writeln!(file, "{line}").context("keep what came of a test")?;
+            file.add(&serde_json::to_string(&kept).context("write what came of a test")?)?;
             all.push(outcome);
             Ok(())
         },
@@ -83,15 +82,15 @@ fn tested(
     tries_buckets: bool,
 ) -> Result<(Kept, Outcome)> {
     let (record, train) = shaping(program, folder, &drawn, None)?;
-    let judged = Judged::of(&drawn, &record);
     let computed = computed_bucket(&record).filter(|_| tries_buckets);
     // Only tbf has one bucket, and the sender's own.
     let enough = match (drawn.planted().id, computed) {
         ("tbf", Some(bytes)) => enough(program, folder, &drawn, bytes)?,
         _ => None,
     };
-    let outcome = Outcome { planted: drawn.planted(), judged, enough };
-    Ok((Kept::of(drawn, &record, train, enough), outcome))
+    let kept = Kept::of(drawn, &record, train, enough);
+    let outcome = kept.outcome(&record);
+    Ok((kept, outcome))
 }
 
 /// Whether this bucket gives the rate; `None` if an ample one does not either.

@@ -7,14 +7,14 @@ pub mod report;
 mod score;
 mod twin;
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Arg;
 
 use crate::judge_again::judge_again;
+use crate::kept::{self, KeptFile};
 use crate::options::{DrawOptions, RunOptions};
 use crate::{random, side_by_side};
 pub use case::{Came, Planted, Ran};
@@ -59,7 +59,7 @@ pub struct Options {
 
 /// Only random faults are drawn.
 fn with_random(option: Arg) -> Arg {
-    let is_of_draw = ["seed", "first", "jobs"].contains(&option.get_id().as_str());
+    let is_of_draw = ["seed", "first", "jobs", "go_on"].contains(&option.get_id().as_str());
     if is_of_draw { option.requires("random") } else { option }
 }
 
@@ -95,13 +95,10 @@ impl Options {
 
     /// The wanted runs of a file, judged again if asked for.
     fn kept(&self, file: &Path) -> Result<String> {
-        let read = || format!("read {}", file.display());
-        let all = fs::read_to_string(file).with_context(read)?;
         let mut lines = String::new();
-        for (number, line) in all.lines().enumerate() {
-            let at = || format!("{}, line {}", file.display(), number + 1);
-            if self.wants(&Ran::parse(line).with_context(at)?.case) {
-                lines.push_str(line);
+        for (case, line) in kept::read_by(file, named)? {
+            if self.wants(&case) {
+                lines.push_str(&line);
                 lines.push('\n');
             }
         }
@@ -109,11 +106,16 @@ impl Options {
     }
 }
 
+/// The case of a kept run, and its line.
+fn named(line: &str) -> Result<(String, String)> {
+    Ok((Ran::parse(line)?.case, line.to_owned()))
+}
+
 /// Runs all cases one after the other, because they share the CPUs that they measure. Each result is on
 /// disk before the next case begins.
 fn measure(options: &Options) -> Result<String> {
     let program = options.run.program()?;
-    let mut kept = Kept::create(&options.run.keep("truth"))?;
+    let mut kept = Kept::new(options)?;
     let cases = if options.full { program.every_case()? } else { program.default_cases()? };
     let cases: Vec<_> = cases.iter().filter(|case| options.wants(case)).collect();
     for round in 1..=options.repeat {
@@ -134,10 +136,10 @@ fn measure(options: &Options) -> Result<String> {
 /// Draws faults, and runs each beside its healthy twin.
 fn measure_random(options: &Options, count: u64) -> Result<String> {
     let program = options.run.program()?;
-    let mut kept = Kept::create(&options.run.keep("truth"))?;
+    let mut kept = Kept::new(options)?;
     let folder = tempfile::tempdir().context("make a temporary directory")?;
     let mut cases = random::cases(options.draw.seed, options.draw.first, count)?;
-    cases.retain(|case| options.wants(&case.name));
+    cases.retain(|case| options.wants(&case.name) && !kept.cases.contains(&case.name));
     let measure = |case| twin::run(&program, folder.path(), &case);
     side_by_side::each(
         cases,
@@ -156,18 +158,22 @@ fn measure_random(options: &Options, count: u64) -> Result<String> {
 
 /// The results of the runs so far, in memory and on disk.
 struct Kept {
-    file: File,
+    file: KeptFile,
+    /// Cases that an earlier campaign ran.
+    cases: Vec<String>,
     lines: String,
 }
 
 impl Kept {
-    fn create(path: &Path) -> Result<Self> {
-        let file = File::create(path).with_context(|| format!("create {}", path.display()))?;
-        Ok(Self { file, lines: String::new() })
+    fn new(options: &Options) -> Result<Self> {
+        let (file, before) = options.run.keep("truth", |file| kept::read_by(file, named))?;
+        let (cases, lines): (_, Vec<String>) = before.into_iter().unzip();
+        let lines = lines.into_iter().map(|line| line + "\n").collect();
+        Ok(Self { file, cases, lines })
     }
 
     fn add(&mut self, line: &str) -> Result<()> {
-        writeln!(self.file, "{line}").context("keep what a run said")?;
+        self.file.add(line)?;
         self.lines.push_str(line);
         self.lines.push('\n');
         Ok(())

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::lab_program::LabProgram;
-use crate::random::Case;
+use crate::random::{Case, healthy_name};
 
 /// Least share of the healthy twin's goodput that a fault must cost to be judged. A fault that costs nothing is none.
 pub const LEAST_COST: f64 = 0.15;
@@ -21,7 +21,7 @@ pub const MAX_HEALTHY_COST: f64 = 0.05;
 /// The `cost` of the healthy path is what its own rate would have carried beyond it. Both lines have the digest of what was
 /// `drawn`.
 pub fn run(program: &LabProgram, folder: &Path, case: &Case) -> Result<[String; 2]> {
-    let healthy = write(folder, &format!("{}-healthy", case.name), &case.healthy)?;
+    let healthy = write(folder, &healthy_name(&case.name), &case.healthy)?;
     let faulty = write(folder, &case.name, &case.faulty)?;
     let before = program.run(&healthy)?;
     let line = program.run(&faulty)?;

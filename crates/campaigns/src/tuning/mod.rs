@@ -4,12 +4,12 @@
 mod case;
 mod report;
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::kept;
 use crate::lab_program::LabProgram;
 use crate::options::{DrawOptions, RunOptions};
 use crate::random::{self, Which};
@@ -50,15 +50,14 @@ pub fn run(options: &Options) -> Result<()> {
         return write_page(file);
     }
     let program = options.run.program()?;
-    let paths = paths(options, &program)?;
+    let mut paths = paths(options, &program)?;
     if paths.is_empty() {
         bail!("choose at least one of --scenarios, --random N and --healthy N");
     }
-    let keep = options.run.keep("tuning");
-    let mut kept = File::create(&keep).with_context(|| format!("create {}", keep.display()))?;
+    let (mut kept, mut all) = options.run.keep("tuning", kept::read::<Tuned>)?;
+    paths.retain(|path| all.iter().all(|tuned| tuned.name != path.name));
     let folder = tempfile::tempdir().context("make a temporary directory")?;
-    let mut all = Vec::new();
-    let count = paths.len();
+    let count = all.len() + paths.len();
     let tune = |path: TunedPath| path.tune(&program, folder.path());
     side_by_side::each(
         paths,
@@ -67,8 +66,7 @@ pub fn run(options: &Options) -> Result<()> {
         tune,
         |tuned| {
             println!("{} of {count}: {}", all.len() + 1, report::one_line(&tuned));
-            writeln!(kept, "{}", serde_json::to_string(&tuned)?)
-                .context("keep what came of a case")?;
+            kept.add(&serde_json::to_string(&tuned)?)?;
             all.push(tuned);
             Ok(())
         },
@@ -81,10 +79,8 @@ pub fn run(options: &Options) -> Result<()> {
 
 /// Writes the page of what was kept in a file.
 fn write_page(file: &Path) -> Result<()> {
-    let lines = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
-    let parse = |line| serde_json::from_str(line).with_context(|| format!("not a case: {line}"));
-    let all = lines.lines().map(parse).collect::<Result<Vec<Tuned>>>()?;
-    fs::write(root().join("docs/tuning.md"), report::page(&all)?).context("write docs/tuning.md")
+    let page = report::page(&kept::read(file)?)?;
+    fs::write(root().join("docs/tuning.md"), page).context("write docs/tuning.md")
 }
 
 fn paths(options: &Options, program: &LabProgram) -> Result<Vec<TunedPath>> {
@@ -107,7 +103,7 @@ fn paths(options: &Options, program: &LabProgram) -> Result<Vec<TunedPath>> {
     };
     for case in healthy.filter(is_bare).take(options.healthy as usize) {
         let random::Case { name, healthy, light, .. } = case?;
-        let name = format!("{name}-healthy");
+        let name = random::healthy_name(&name);
         let tuned = healthy.clone();
         paths.push(TunedPath { name, kind: Kind::Healthy, tuned, healthy, light });
     }
