@@ -13,6 +13,9 @@
 //! The signed-rank test with the levels of `looks` and the orders of `next_step` stayed between 3.6 and 4.4 %;
 //! `tests/false_alarms.rs` repeats that part.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 /// The location of a paired difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Location {
@@ -32,7 +35,7 @@ pub(crate) struct Ranked {
     /// Sorted averages of two.
     averages: Vec<f64>,
     /// Two-sided error of the interval between the r-th lowest and the r-th highest average, for r of at least 1.
-    errors: Vec<f64>,
+    errors: Arc<[f64]>,
 }
 
 impl Ranked {
@@ -79,8 +82,14 @@ fn rank_for(errors: &[f64], level: f64) -> (usize, f64) {
     (rank, errors[rank - 1])
 }
 
-/// See [`Ranked::errors`].
-fn errors(n: usize) -> Vec<f64> {
+/// See [`Ranked::errors`]. All comparisons of `n` pairs have the same, so they are worked out once.
+fn errors(n: usize) -> Arc<[f64]> {
+    static KNOWN: Mutex<BTreeMap<usize, Arc<[f64]>>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(n).or_insert_with(|| worked_out(n)).clone()
+}
+
+fn worked_out(n: usize) -> Arc<[f64]> {
     let sum = |below: &mut f64, probability: f64| {
         *below += probability;
         Some((2.0 * *below).min(1.0))

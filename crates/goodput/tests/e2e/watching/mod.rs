@@ -1,0 +1,112 @@
+//! `goodput watch`: one test, a gap, and its end.
+
+mod budget;
+mod kept;
+mod metrics;
+mod process;
+mod told;
+
+use std::process::Stdio;
+
+use goodput_store::Store;
+
+use crate::common::{Home, Server, stderr, stdout};
+pub use process::Watch;
+pub use told::plant_a_change;
+
+/// A test that costs little.
+pub const SMALL: [&str; 2] = ["-n", "1M"];
+
+pub fn once(home: &Home, targets: &[&str], options: &[&str]) -> std::process::Output {
+    home.run(&[&["watch", "--once"][..], targets, &SMALL, options].concat())
+}
+
+fn history(home: &Home) -> Store {
+    Store::open(&home.path().join("goodput/history.db")).expect("the history can be opened")
+}
+
+#[test]
+fn a_test_is_kept_like_any_other() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let output = once(&home, &[&server.address], &[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains(&server.address), "{}", stdout(&output));
+    let shown = home.run(&["history", "1"]);
+    assert!(stdout(&shown).contains("goodput"), "{}", stderr(&shown));
+    let listed = stdout(&home.run(&["history", "--kind", "watch"])).to_string();
+    assert!(listed.contains(&server.address), "{listed}");
+    let [series] = &history(&home).series().unwrap()[..] else { panic!("one series") };
+    assert_eq!(history(&home).tests_of(&series.target, &series.plan, 10).unwrap().len(), 1);
+}
+
+#[test]
+fn a_target_that_is_gone_is_a_gap_and_the_others_are_tested() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let (_taken, gone) = crate::common::refusing();
+    let output = once(&home, &[&gone.to_string(), &server.address], &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stdout(&output).contains("no result"), "{}", stdout(&output));
+    assert_eq!(history(&home).list(10).unwrap().len(), 1);
+}
+
+#[test]
+fn a_test_beside_another_measurement_of_this_host_says_so() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let long = ["test", &server.address, "--rate", "1mbit", "-t", "60"];
+    let mut other = home.goodput(&long).stdout(Stdio::null()).spawn().unwrap();
+    let announced = || std::fs::read_dir(home.path().join("state/running"));
+    goodput_testing::wait_for("an announced test", || {
+        announced().is_ok_and(|mut all| all.next().is_some())
+    });
+    let output = once(&home, &[&server.address], &[]);
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert!(stdout(&output).contains("  beside goodput test "), "{}", stdout(&output));
+    let alone = once(&home, &[&server.address], &[]);
+    assert!(!stdout(&alone).contains("beside"), "{}", stdout(&alone));
+}
+
+#[test]
+fn a_target_that_is_named_twice_is_tested_once_and_no_line_is_broken_in_a_file() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let (_taken, gone) = crate::common::refusing();
+    let gone = gone.to_string();
+    let twice = ["watch", "--once", &server.address, &server.address, &gone, SMALL[0], SMALL[1]];
+    let output = home.goodput(&twice).env_remove("COLUMNS").output().unwrap();
+    let lines: Vec<_> = stdout(&output).lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[1].len() > 80, "{lines:?}");
+    assert!(stderr(&output).contains("is named twice, and tested once"), "{}", stderr(&output));
+}
+
+#[test]
+fn every_target_has_its_turns_until_a_signal_comes() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let (_taken, gone) = crate::common::refusing();
+    let gone = gone.to_string();
+    let targets = [&server.address[..], &gone];
+    let mut watch = Watch::start(&home, &[&targets[..], &SMALL, &["--every", "1s"]].concat());
+    assert_eq!(watch.event()["event"], "begin");
+    let mut seen = std::collections::BTreeSet::new();
+    while !(seen.contains("tested") && seen.contains("no-result")) {
+        seen.insert(watch.event()["event"].as_str().unwrap().to_string());
+    }
+    assert_eq!(watch.end(), Some(0));
+}
+
+#[test]
+fn a_watch_that_waits_ends_at_once_and_says_that_nothing_was_tested() {
+    let home = Home::new();
+    let said = home.path().join("said.log");
+    let log = std::fs::File::create(&said).unwrap();
+    let mut watch = Watch::start_with(&home, &["192.0.2.1", "--every", "1d"], log.into());
+    assert_eq!(watch.event()["event"], "begin");
+    assert_eq!(watch.end(), Some(0));
+    let said = std::fs::read_to_string(said).unwrap();
+    assert!(said.contains("ended before the first result; --once tests"), "{said}");
+}

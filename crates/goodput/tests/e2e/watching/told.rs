@@ -1,0 +1,101 @@
+//! What the program of `--notify` is told.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use goodput_model::{BitRate, Known, Record};
+use goodput_store::Watched;
+use serde_json::Value;
+
+use super::{history, once};
+use crate::common::{Home, Server, stdout};
+
+#[test]
+fn a_target_that_is_gone_is_told_once_and_that_it_is_back() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let (_taken, gone) = crate::common::refusing();
+    let gone = gone.to_string();
+    let said = home.path().join("said");
+    let script =
+        format!("#!/bin/sh\necho \"$GOODPUT_EVENT $GOODPUT_TARGET\" >> {}\n", said.display());
+    let program = home.file("tell", &script);
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let notify = ["--notify", program.to_str().unwrap()];
+    for _ in 0..2 {
+        assert_eq!(once(&home, &[&gone], &notify).status.code(), Some(2));
+    }
+    assert!(once(&home, &[&server.address], &notify).status.success());
+    let [series] = &history(&home).series().unwrap()[..] else { panic!("one series") };
+    history(&home).set_gone(series, Some("2026-01-01T10:00:00Z")).unwrap();
+    for _ in 0..2 {
+        assert!(once(&home, &[&server.address], &notify).status.success());
+    }
+    let said = std::fs::read_to_string(said).unwrap();
+    assert_eq!(said, format!("gone {gone}\nback {}\n", server.address));
+}
+
+/// Tests of four days on a path of 1 Pbit/s with an older kernel, then three of a slower path.
+pub fn plant_a_change(home: &Home) {
+    let store = history(home);
+    let series = store.series().expect("the history of the test works").remove(0);
+    let real = store.get(1).expect("the history of the test works");
+    let hour_24_s = 86_400;
+    let tests = 4 * 96;
+    for n in 0..tests + 3 {
+        let at = jiff::Timestamp::now().as_second() - 6 * hour_24_s + n * 900;
+        let at = jiff::Timestamp::from_second(at).expect("the history of the test works");
+        let noise = 1.0 + 0.02 * (n as f64 * 0.618_033_988_75).fract();
+        let before = n < tests;
+        let goodput = if before { noise * 1e15 } else { noise * 1e9 };
+        let mut record = Record { started: at.to_string(), ..real.clone() };
+        record.result.goodput_bits_per_s = BitRate(goodput);
+        if let Known::Value(near) = &mut record.ends.near
+            && before
+        {
+            near.host.kernel = "Linux 2.0.36".into();
+        }
+        let watched = Watched { plan: series.plan.clone(), goodput: Some(BitRate(goodput)) };
+        store.add_watched(&record, &watched).expect("the history of the test works");
+    }
+}
+
+/// A program for --notify, and the file that it writes.
+fn teller(home: &Home) -> (PathBuf, PathBuf) {
+    let said = home.path().join("said");
+    let script = format!("#!/bin/sh\n{{ echo \"$GOODPUT_EVENT\"; cat; }} > {}\n", said.display());
+    let path = home.file("tell", &script);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
+        .expect("the history of the test works");
+    (path, said)
+}
+
+#[test]
+fn a_change_is_named_with_what_changed_with_it_and_told_once() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    assert!(once(&home, &[&server.address], &[]).status.success());
+    plant_a_change(&home);
+    let (program, said) = teller(&home);
+    let notify = ["--notify", program.to_str().unwrap()];
+    let tests = (0..8).map(|_| once(&home, &[&server.address], &notify));
+    let found: Vec<_> = tests.filter(|output| output.status.code() == Some(1)).collect();
+    let [output] = &found[..] else { panic!("{found:?}") };
+    let text = stdout(output);
+    assert!(text.contains("the path gives 100 % less"), "{text}");
+    assert!(
+        text.contains("kernel of the near end: Linux") && text.contains("before Linux 2.0.36"),
+        "{text}"
+    );
+    let listed = home.run(&["history", "--target", &server.address]);
+    let listed = stdout(&listed);
+    assert!(
+        listed.contains("the path gives 100 % less") && listed.contains("  watch  "),
+        "{listed}"
+    );
+    let told = std::fs::read_to_string(said).unwrap();
+    let (event, json) = told.split_once('\n').unwrap();
+    assert_eq!(event, "changed");
+    let json: Value = serde_json::from_str(json).unwrap();
+    assert!(json["percent"].as_f64().unwrap() < -99.0, "{json}");
+}
