@@ -12,6 +12,7 @@ mod dashboard;
 mod data_dirs;
 mod exit;
 mod expect;
+mod far_end;
 mod file_servers;
 mod fit;
 mod history_thread;

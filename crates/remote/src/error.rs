@@ -124,6 +124,28 @@ pub enum RemoteError {
         /// The missing program.
         program: String,
     },
+    /// No program there can serve.
+    #[error(
+        "{host} has neither goodput nor iperf3, so no server can be started there; install one of them, or start another \
+         server by hand"
+    )]
+    NoServer {
+        /// The host.
+        host: String,
+    },
+    /// A server does not begin.
+    #[error(
+        "{host}: {program} does not serve: {said}; `--far-port` chooses another port; if a server stands open there, name \
+         it without ssh://"
+    )]
+    ServerFailed {
+        /// The host.
+        host: String,
+        /// The program.
+        program: &'static str,
+        /// Its last words.
+        said: String,
+    },
     /// A command failed.
     #[error("{host}: {command:?} failed with exit code {status}: {said}")]
     Failed {

@@ -96,6 +96,12 @@ impl FromStr for Target {
         if let Some(client) = file_schemes::find(scheme) {
             return Self::of_file(text, client);
         }
+        if scheme == "ssh" {
+            return Err(EngineError::Target(format!(
+                "{text}: only test, compare and tune start a server by SSH; start `goodput serve` there, and name its host \
+                 without ssh://"
+            )));
+        }
         let protocol = find_protocol(scheme)?;
         let (host, port) = split_port(rest.trim_end_matches('/')).ok_or_else(|| {
             EngineError::Target(format!(

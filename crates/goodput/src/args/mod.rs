@@ -18,7 +18,7 @@ use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser};
 use values::path::path;
 
 pub use options::{
-    CredentialArgs, FileServerArgs, MeasureArgs, OutputArgs, ProxyArgs, Words, asks_for_something,
+    CredentialArgs, FileServerArgs, MeasureArgs, OutputArgs, PeerArgs, ProxyArgs, Words, asks_for_something,
     with_defaults,
 };
 pub use values::local::LocalAddress;

@@ -17,16 +17,17 @@ use super::measured;
 use super::settings::settle_leftovers;
 
 use crate::args::{Combination, CompareArgs, ComparisonArgs, spelled, steps};
-use crate::credentials::credentials;
 use crate::data_dirs::{Keeper, announced, state_dir};
 use crate::exit::{self, Exit};
-use crate::file_servers;
+use crate::far_end::FarEnd;
 use crate::report::{self, live::Live};
 use crate::screen;
 
 /// Runs the comparison and reports.
 pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
-    let target = file_servers::target(&args.target, &args.measure.peer.files, state.clone())?;
+    let (peer, access) = (&args.measure.peer, args.hosts.access.access());
+    let FarEnd { target, credentials, started: _started } =
+        FarEnd::of(&args.target, peer, &access, state.clone())?;
     let hosts = args.hosts.hosts();
     let factors = args.factors.iter().map(|f| factor(f, &hosts)).collect::<Result<Vec<_>>>()?;
     each_once(&factors)?;
@@ -46,7 +47,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let cells = cells(&plan, &args.comparison.sizes, &args.comparison.clients)?;
     let seed = args.comparison.seed.unwrap_or_else(rand::random);
     let request = CompareRequest {
-        credentials: credentials(&args.measure.peer.credentials, &target)?,
+        credentials,
         target,
         plan: plan.clone(),
         arms,

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use goodput_engine::compare::CompareRequest;
-use goodput_engine::{Target, file_parts};
+use goodput_engine::file_parts;
 use goodput_model::{Length, Record, Response, Source};
 
 use super::measured::{self, Runs};
 use super::settings::settle_leftovers;
 use crate::args::TestArgs;
-use crate::credentials::credentials;
 use crate::data_dirs::{announced, state_dir};
 use crate::exit::Exit;
+use crate::far_end::FarEnd;
 use crate::report::{self, live::Live};
 
 /// The target that stands for the parts of a file transfer.
@@ -32,7 +32,9 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
     let Some(host) = &args.host else {
         bail!("name the far end after `files`: goodput test files HOST --source FILE");
     };
-    let target: Target = host.parse()?;
+    let (peer, access) = (&args.measure.peer, args.access.access());
+    let FarEnd { target, credentials, started: _started } =
+        FarEnd::of(host, peer, &access, state.clone())?;
     let plan = args.measure.plan_towards(&target, RUN_LENGTH);
     match &plan.storage.source {
         None if plan.storage.sink.is_none() => {
@@ -45,7 +47,7 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         bail!("standard output can't be written alone first: name a file for --sink");
     }
     let request = CompareRequest {
-        credentials: credentials(&args.measure.peer.credentials, &target)?,
+        credentials,
         target,
         plan,
         arms: Vec::new(),

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use goodput_engine::{FindRateRequest, Target, find_rate};
+use goodput_engine::{FindRateRequest, find_rate};
 use goodput_model::{Length, RateOutcome, Record};
 
 use super::measured::{self, Runs};
 use crate::args::TestArgs;
-use crate::credentials::credentials;
 use crate::data_dirs::announced;
 use crate::exit::Exit;
+use crate::far_end::FarEnd;
 use crate::report::{self, live::Live};
 
 /// Length of one trial if the user sets none: long enough for thousands of datagrams at most rates,
@@ -19,14 +19,16 @@ const TRIAL_LENGTH: Length = Length::Seconds(2.0);
 
 /// Searches and reports.
 pub fn run(args: &TestArgs, target_text: &str, state: Option<PathBuf>) -> Result<Exit> {
-    let target: Target = target_text.parse()?;
+    let (peer, access) = (&args.measure.peer, args.access.access());
+    let FarEnd { target, credentials, started: _started } =
+        FarEnd::of(target_text, peer, &access, state.clone())?;
     let plan = args.measure.plan_towards(&target, TRIAL_LENGTH);
     let sizes = match &args.find_rate.datagram_sizes[..] {
         [] => vec![plan.chunk_bytes],
         sizes => sizes.to_vec(),
     };
     let request = FindRateRequest {
-        credentials: credentials(&args.measure.peer.credentials, &target)?,
+        credentials,
         target,
         plan,
         sizes,

@@ -13,10 +13,9 @@ use goodput_model::Plan;
 use super::file_parts::{self, FILES};
 use super::{find_rate, measured};
 use crate::args::TestArgs;
-use crate::credentials::credentials;
 use crate::data_dirs::{Keeper, announced, state_dir};
 use crate::exit::{self, Exit};
-use crate::file_servers;
+use crate::far_end::FarEnd;
 use crate::report::test::Detail;
 use crate::report::{self, live::Live};
 use crate::screen;
@@ -117,8 +116,9 @@ fn measure(
     state: Option<PathBuf>,
     detail: Detail,
 ) -> Result<Exit> {
-    let target = file_servers::target(target_text, &args.measure.peer.files, state.clone())?;
-    let credentials = credentials(&args.measure.peer.credentials, &target)?;
+    let (peer, access) = (&args.measure.peer, args.access.access());
+    let FarEnd { target, credentials, started: _started } =
+        FarEnd::of(target_text, peer, &access, state.clone())?;
     let files = args.capture.files()?;
     let plan = files.plan(args.measure.plan_towards(&target, Plan::standard().length));
     screen::leave_to_payload(&plan);

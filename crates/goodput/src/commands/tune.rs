@@ -17,23 +17,24 @@ use super::measured::{self, Runs};
 use super::settings::settle_leftovers;
 use super::{remote_settings, saved};
 use crate::args::TuneArgs;
-use crate::credentials::credentials;
 use crate::data_dirs::{announced, state_dir};
 use crate::exit::{self, Exit};
-use crate::file_servers;
+use crate::far_end::FarEnd;
 use crate::os_error::without_numbers;
 use crate::report::{self, live::Live};
 
 /// Tunes and reports.
 pub fn run(args: TuneArgs, state: Option<PathBuf>) -> Result<Exit> {
-    let target = file_servers::target(&args.target, &args.measure.peer.files, state.clone())?;
+    let (peer, access) = (&args.measure.peer, args.hosts.access.access());
+    let FarEnd { target, credentials, started: _started } =
+        FarEnd::of(&args.target, peer, &access, state.clone())?;
     let mut plan = args.measure.plan_towards(&target, Plan::standard().length);
     // Round trips matter for these purposes.
     plan.latency |= matches!(args.tuning.purpose, Purpose::Latency | Purpose::Balanced);
     let hosts = args.hosts.hosts();
     let request = TuneRequest {
         keepable: args.tuning.keep.then(|| keepable(hosts.clone())),
-        credentials: credentials(&args.measure.peer.credentials, &target)?,
+        credentials,
         target,
         run_length: args.measure.length.length(),
         plan,

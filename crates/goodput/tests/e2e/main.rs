@@ -53,6 +53,7 @@ mod settings;
 mod silent_far;
 mod sockets;
 mod stalled;
+mod started_by_ssh;
 mod terminal;
 mod top;
 mod transfer;

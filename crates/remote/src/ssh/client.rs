@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::trouble;
 use crate::address::Address;
 use crate::error::RemoteError;
 
@@ -145,7 +146,28 @@ impl Drop for Client {
     }
 }
 
+/// The name by which ssh looks a host up: that of the user's configuration for it (ssh_config(5), `HostName`).
+pub(crate) fn host_name(address: &Address, access: &Access) -> Result<String, RemoteError> {
+    let host = address.to_string();
+    let output = options(address, access).arg("-G").arg(&address.host).output();
+    let output = output.map_err(|cause| RemoteError::NoSsh { host: host.clone(), cause })?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let name = printed.lines().find_map(|line| line.strip_prefix("hostname "));
+    name.map(str::to_owned).ok_or_else(|| {
+        let said = trouble::last(&String::from_utf8_lossy(&output.stderr));
+        RemoteError::Unreachable { host, said }
+    })
+}
+
 fn command(address: &Address, access: &Access) -> Command {
+    let mut command = options(address, access);
+    // The login shell need not be a POSIX shell. `exec` means the same in all shells.
+    command.args([&address.host, "exec /bin/sh"]);
+    command
+}
+
+/// ssh with its options for a host.
+fn options(address: &Address, access: &Access) -> Command {
     let mut command = Command::new("ssh");
     command.args(["-T", "-o", "BatchMode=yes"]);
     // A shared connection would pass for a new one, and outlive ours (ssh_config(5)).
@@ -159,8 +181,6 @@ fn command(address: &Address, access: &Access) -> Command {
     if let Some(user) = &address.user {
         command.arg("-l").arg(user);
     }
-    // The login shell need not be a POSIX shell. `exec` means the same in all shells.
-    command.args([&address.host, "exec /bin/sh"]);
     // The language of the errors that we look for.
     command.env("LC_ALL", "C");
     command

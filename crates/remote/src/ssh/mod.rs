@@ -8,5 +8,6 @@ mod session;
 mod trouble;
 
 pub use client::Access;
+pub(crate) use client::host_name;
 pub(crate) use guard::{DeadMan, MARK};
 pub use session::Session;

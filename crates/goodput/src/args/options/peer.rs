@@ -27,6 +27,11 @@ pub struct PeerArgs {
     /// More connections take the next ports.
     #[arg(long, value_name = "PORT", value_parser = whole("a port", 1..=u16::MAX), hide_short_help = true)]
     pub data_port: Option<u16>,
+    /// Port of the server that is started for ssh://HOST [default: any that is free]
+    ///
+    /// For a firewall on the way that lets only this port through.
+    #[arg(long, value_name = "PORT", value_parser = whole("a port", 1..=u16::MAX), hide_short_help = true)]
+    pub far_port: Option<u16>,
     // Last, or the options behind it would stand under its heading.
     #[command(flatten)]
     pub files: FileServerArgs,

@@ -3,7 +3,7 @@
 use clap::Args;
 use goodput_engine::AttachTo;
 
-use crate::args::options::{CaptureArgs, FindRateArgs, FormatArgs, MeasureArgs, OutputArgs};
+use crate::args::options::{AccessArgs, CaptureArgs, FindRateArgs, FormatArgs, MeasureArgs, OutputArgs};
 
 /// What the longer help adds.
 const MORE: &str = "\
@@ -24,6 +24,7 @@ Examples:
     goodput test nas                                # send to nas
     goodput test nas --reverse --flows 4 --time 30s
     goodput test nas --udp --rate 500mbit
+    goodput test ssh://nas                          # start a server there by SSH
     goodput test files nas --source big.iso --sink copy.iso
     goodput test nfs://nas/export/big.iso           # fetch a file
     goodput test --attach port:443                  # watch another program
@@ -37,6 +38,9 @@ Exit codes: 0 fine, 1 a problem found or an expectation missed, 2 could not do i
 pub struct TestArgs {
     /// The far end: HOST, HOST:PORT or SCHEME://HOST, a file, or `files`
     ///
+    /// For ssh://[USER@]HOST[:PORT], goodput starts a server there by SSH and ends it after the measurement: goodput, or else
+    /// iperf3. No server has to stand open, but its port must be reachable (--far-port).
+    ///
     /// A file is http://HOST/FILE, nfs://HOST/EXPORT/FILE or /mnt/nas/FILE. goodput speaks HTTP/1.1 with web servers and
     /// NFS version 3 with NFS servers. `files HOST` measures disk and network alone and together, and says which one limits;
     /// name the files with --source FILE, --sink FILE or both.
@@ -47,6 +51,8 @@ pub struct TestArgs {
     pub host: Option<String>,
     #[command(flatten)]
     pub measure: MeasureArgs,
+    #[command(flatten)]
+    pub access: AccessArgs,
     #[command(flatten)]
     pub explain: ExplainArgs,
     #[command(flatten)]
@@ -68,7 +74,7 @@ pub struct ExplainArgs {
     /// Give its process id or one of its ports. Write pid:N or port:N if a number could be both.
     #[arg(long, value_name = "PID|PORT",
           conflicts_with_all = ["target", "DirectionArgs", "LoadArgs", "SocketArgs", "StorageArgs", "PeerArgs",
-                                "CaptureArgs", "username", "server_key", "bytes", "fetches", "omit", "latency"])]
+                                "CaptureArgs", "ssh_config", "username", "server_key", "bytes", "fetches", "omit", "latency"])]
     pub attach: Option<AttachTo>,
     /// Run short probes if the two likeliest causes look alike
     ///

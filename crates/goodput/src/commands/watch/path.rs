@@ -19,10 +19,9 @@ use tokio::time::sleep;
 use super::ending::{Ended, Ending};
 use crate::args::MeasureArgs;
 use crate::commands::{measured, path_changes};
-use crate::credentials::credentials;
 use crate::data_dirs::state_dir;
 use crate::exit;
-use crate::file_servers;
+use crate::far_end::FarEnd;
 use crate::history_thread::HistoryThread;
 use crate::report::figures::Figures;
 use crate::report::watch::{self, Changed, Event};
@@ -105,8 +104,7 @@ impl Path {
         state: Option<PathBuf>,
         history: &HistoryThread,
     ) -> Result<Self> {
-        let target = file_servers::target(text, &args.peer.files, state.clone())?;
-        let credentials = credentials(&args.peer.credentials, &target)?;
+        let FarEnd { target, credentials, .. } = FarEnd::standing(text, &args.peer, state.clone())?;
         let mut plan = args.plan_towards(&target, length);
         // A test of a time moves its share at most: with a time alone, a fast path would move all that the budget has.
         let most_s = match plan.length {

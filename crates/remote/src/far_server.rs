@@ -1,0 +1,195 @@
+//! A server for measurements at a host, which runs for as long as a session there.
+
+use std::net::SocketAddr;
+
+use crate::address::Address;
+use crate::command::Command;
+use crate::error::RemoteError;
+use crate::shell::Shell;
+use crate::ssh::{Access, Session, host_name};
+
+/// A program that can serve.
+struct Program {
+    /// Its name, which is also that of its protocol.
+    name: &'static str,
+    /// Port unless the user chose one; 0 is any that is free.
+    port: u16,
+    /// Its arguments before the port. The file `secret` in the server's folder has a token.
+    before_port: &'static [&'static str],
+    /// Its arguments after the port.
+    after_port: &'static [&'static str],
+    /// Whether it lets in only those who know the secret.
+    has_secret: bool,
+}
+
+/// Programs that can serve, the best first.
+const PROGRAMS: [Program; 2] = [
+    Program {
+        name: "goodput",
+        port: 0,
+        before_port: &["serve", "--require-credential", "--protocols", "goodput", "--port"],
+        after_port: &["--token-file", "secret"],
+        has_secret: true,
+    },
+    Program {
+        name: "iperf3",
+        port: 5201,
+        before_port: &["--server", "--forceflush", "--port"],
+        after_port: &[],
+        has_secret: false,
+    },
+];
+
+/// Finds a program, also where users install their own.
+const FIND: &str =
+    "PATH=$PATH:/usr/local/bin:$HOME/.local/bin:$HOME/.cargo/bin; command -v \"$1\"";
+
+/// Starts a server, `"$@"`, in a folder of its own. Prints the secret, and then what the server has said when it listens,
+/// has ended, or 10 s are over. A process stays with the server, and ends it once the shell of the session has gone. One
+/// line, because a session carries no others; where sleep(1) takes whole seconds alone, it sleeps those.
+const START: &str = "umask 077; main=$PPID; \
+     t=$(mktemp -d) && cd \"$t\" && od -An -tx1 -N32 /dev/urandom | tr -d ' \\n' >secret && : >said || exit; \
+     { \"$@\" >said 2>&1 & server=$!; \
+     while kill -0 \"$main\"; do kill -0 \"$server\" || : >ended; sleep 1; done; \
+     kill \"$server\"; cd /; rm -r \"$t\"; } </dev/null >/dev/null 2>&1 & \
+     n=0; until grep -q 'istening on ' said || [ -e ended ] || [ $n -ge 100 ]; do \
+     sleep 0.1 2>/dev/null && n=$((n + 1)) || { sleep 1; n=$((n + 10)); }; done; \
+     cat secret; echo; cat said";
+
+/// A running server. Dropping it ends the session, and so the server within a second or two.
+#[derive(Debug)]
+pub struct FarServer {
+    /// Where it is, for this host's resolver: what ssh makes of the name that the user typed.
+    pub host_name: String,
+    /// Where it listens.
+    pub port: u16,
+    /// The protocol that it speaks, by its scheme.
+    pub protocol: &'static str,
+    /// The token without which it refuses everybody; `None` if its protocol has no such thing.
+    pub secret: Option<String>,
+    _session: Session,
+}
+
+impl FarServer {
+    /// Starts the first program that the host has: goodput or iperf3. It listens at `port`; without one, goodput listens at
+    /// any that is free, and iperf3 at its own.
+    ///
+    /// # Errors
+    /// When there is no session (see [`Session::open`]), the host has neither program, or the server does not begin.
+    pub fn start(
+        address: &Address,
+        access: &Access,
+        port: Option<u16>,
+    ) -> Result<Self, RemoteError> {
+        let host_name = host_name(address, access)?;
+        Self::within(Session::open(address, access)?, host_name, port)
+    }
+
+    fn within(
+        mut session: Session,
+        host_name: String,
+        port: Option<u16>,
+    ) -> Result<Self, RemoteError> {
+        let host = session.host().to_owned();
+        let Some((program, path)) = find(&mut session)? else {
+            return Err(RemoteError::NoServer { host });
+        };
+        let said = session.output(&program.start(&path, port))?;
+        let (secret, said) = said.split_once('\n').unwrap_or((&said, ""));
+        let Some(port) = port_in(said) else {
+            let said = said.trim().lines().next_back().unwrap_or("it said nothing").into();
+            return Err(RemoteError::ServerFailed { host, program: program.name, said });
+        };
+        let secret = program.has_secret.then(|| secret.to_owned());
+        Ok(Self { host_name, port, protocol: program.name, secret, _session: session })
+    }
+}
+
+/// The first program that the host has, and its path there.
+fn find(session: &mut Session) -> Result<Option<(&'static Program, String)>, RemoteError> {
+    for program in &PROGRAMS {
+        let output = session.run(&Command::script("look for a server", FIND, [program.name]))?;
+        if output.status == 0 {
+            return Ok(Some((program, output.stdout.trim().into())));
+        }
+    }
+    Ok(None)
+}
+
+impl Program {
+    fn start(&self, path: &str, port: Option<u16>) -> Command {
+        let port = port.unwrap_or(self.port).to_string();
+        let command = Command::script("start a server", START, [path]);
+        let words = [self.before_port, &[&port], self.after_port].concat();
+        command.args(words.into_iter().map(String::from))
+    }
+}
+
+/// The port in `goodput 0.1.0 listening on [::]:7487` and `Server listening on 5201 (test #1)`.
+fn port_in(said: &str) -> Option<u16> {
+    let (_, place) = said.lines().find_map(|line| line.split_once("istening on "))?;
+    let place = place.split_whitespace().next()?;
+    place.parse().ok().or_else(|| Some(place.parse::<SocketAddr>().ok()?.port()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    use goodput_testing::wait_for;
+
+    use super::*;
+
+    /// A session on this host that finds only a goodput that is this script.
+    fn session_with(folder: &Path, script: &str) -> Session {
+        let program = folder.join("goodput");
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut session = Session::with_shell(["sh"]).unwrap();
+        let place = format!("PATH={}:/usr/bin:/bin HOME=/nowhere", folder.display());
+        session.run(&Command::new("export", place.split(' '))).unwrap();
+        session
+    }
+
+    #[test]
+    fn a_server_has_a_secret_and_ends_with_the_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = folder.path().join("told");
+        let script = format!(
+            "{{ pwd; echo $$; cat secret; echo; echo \"$@\"; }} >{}; echo \"goodput 0 listening on [::]:77\"; \
+             exec sleep 1000",
+            told.display()
+        );
+        let session = session_with(folder.path(), &script);
+        let server = FarServer::within(session, "b.example".into(), Some(77)).unwrap();
+        assert_eq!((server.port, server.protocol, &*server.host_name), (77, "goodput", "b.example"));
+        let told = std::fs::read_to_string(told).unwrap();
+        let [place, process, secret, arguments] = told.lines().collect::<Vec<_>>()[..] else {
+            panic!("{told}")
+        };
+        assert_eq!((server.secret.as_deref(), secret.len()), (Some(secret), 64));
+        assert!(arguments.contains(" --port 77 --token-file secret"), "{arguments}");
+        let process = Path::new("/proc").join(process);
+        assert!(process.exists() && Path::new(place).exists());
+        drop(server);
+        wait_for("the end of the server", || !process.exists() && !Path::new(place).exists());
+    }
+
+    #[test]
+    fn a_server_that_does_not_begin_is_quoted() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = session_with(folder.path(), "echo more; echo >&2 'the port is taken'; exit 2");
+        let error = FarServer::within(session, "b".into(), None).unwrap_err();
+        let RemoteError::ServerFailed { said, .. } = error else { panic!("{error}") };
+        assert_eq!(said, "the port is taken");
+    }
+
+    #[test]
+    fn the_port_is_what_either_program_says() {
+        let lines = "-----\nServer listening on 5201 (test #1)\n-----";
+        assert_eq!(port_in(lines), Some(5201));
+        assert_eq!(port_in("goodput 0.1.0 listening on 0.0.0.0:1"), Some(1));
+        assert_eq!(port_in("goodput: can't listen on [::]:1"), None);
+    }
+}
