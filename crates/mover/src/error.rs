@@ -148,7 +148,11 @@ fn advice(cause: &io::Error) -> &'static str {
         Some(libc::EPERM) => "; a firewall rule of this host forbids the packet",
         Some(libc::EHOSTUNREACH | libc::ENETUNREACH) => "; check the route to the peer",
         Some(libc::ENETDOWN | libc::ENODEV) => "; check whether the network device is up",
-        Some(libc::ETIMEDOUT) => "; the peer no longer answers",
+        // A packet that the own queueing discipline drops counts as a probe without an answer, and 15 of those, half a second
+        // apart, are enough (tcp_send_probe0, tcp_output.c; tcp_retries2).
+        Some(libc::ETIMEDOUT) => {
+            "; the peer no longer answers, or this host's own queue dropped all that was sent: use fewer flows or a longer queue"
+        }
         Some(libc::ENOSYS) => {
             "; this kernel, or a container's system call filter, does not support this mover: choose another one"
         }

@@ -41,8 +41,7 @@ const PROGRAMS: [Program; 2] = [
 ];
 
 /// Finds a program, also where users install their own.
-const FIND: &str =
-    "PATH=$PATH:/usr/local/bin:$HOME/.local/bin:$HOME/.cargo/bin; command -v \"$1\"";
+const FIND: &str = "PATH=$PATH:/usr/local/bin:$HOME/.local/bin:$HOME/.cargo/bin; command -v \"$1\"";
 
 /// Starts a server, `"$@"`, in a folder of its own. Prints the secret, and then what the server has said when it listens,
 /// has ended, or 10 s are over. A process stays with the server, and ends it once the shell of the session has gone. One
@@ -163,7 +162,10 @@ mod tests {
         );
         let session = session_with(folder.path(), &script);
         let server = FarServer::within(session, "b.example".into(), Some(77)).unwrap();
-        assert_eq!((server.port, server.protocol, &*server.host_name), (77, "goodput", "b.example"));
+        assert_eq!(
+            (server.port, server.protocol, &*server.host_name),
+            (77, "goodput", "b.example")
+        );
         let told = std::fs::read_to_string(told).unwrap();
         let [place, process, secret, arguments] = told.lines().collect::<Vec<_>>()[..] else {
             panic!("{told}")
@@ -179,7 +181,8 @@ mod tests {
     #[test]
     fn a_server_that_does_not_begin_is_quoted() {
         let folder = tempfile::tempdir().unwrap();
-        let session = session_with(folder.path(), "echo more; echo >&2 'the port is taken'; exit 2");
+        let session =
+            session_with(folder.path(), "echo more; echo >&2 'the port is taken'; exit 2");
         let error = FarServer::within(session, "b".into(), None).unwrap_err();
         let RemoteError::ServerFailed { said, .. } = error else { panic!("{error}") };
         assert_eq!(said, "the port is taken");

@@ -18,8 +18,8 @@ use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser};
 use values::path::path;
 
 pub use options::{
-    CredentialArgs, FileServerArgs, MeasureArgs, OutputArgs, PeerArgs, ProxyArgs, Words, asks_for_something,
-    with_defaults,
+    CredentialArgs, FileServerArgs, MeasureArgs, OutputArgs, PeerArgs, ProxyArgs, Words,
+    asks_for_something, with_defaults,
 };
 pub use values::local::LocalAddress;
 pub use values::setting::spelled;

@@ -3,7 +3,9 @@
 use clap::Args;
 use goodput_engine::AttachTo;
 
-use crate::args::options::{AccessArgs, CaptureArgs, FindRateArgs, FormatArgs, MeasureArgs, OutputArgs};
+use crate::args::options::{
+    AccessArgs, CaptureArgs, FindRateArgs, FormatArgs, MeasureArgs, OutputArgs,
+};
 
 /// What the longer help adds.
 const MORE: &str = "\

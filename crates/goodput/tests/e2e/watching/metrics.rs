@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use super::{SMALL, Watch, once};
+use super::{SMALL, Watch};
 use crate::common::{Home, Server};
 
 const REQUEST: &[u8] =
