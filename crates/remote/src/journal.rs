@@ -5,7 +5,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use goodput_settings::{Account, Durable, JournalText, SealedFile, make_own_folder};
+use goodput_settings::{Durable, JournalContents, JournalText, SealedFile};
 use serde::{Deserialize, Serialize};
 
 use crate::entry::{Cell, Entry};
@@ -80,7 +80,7 @@ pub(crate) struct Contents {
     pub(crate) entries: Vec<Entry>,
 }
 
-impl Account for Contents {
+impl JournalContents for Contents {
     type Line = Line;
 
     const KNOWN_FORMATS: RangeInclusive<u32> = 1..=FORMAT_VERSION;
@@ -130,14 +130,13 @@ impl Account for Contents {
 pub(crate) struct Journal(SealedFile);
 
 impl Journal {
-    /// Begins a journal in `state_dir`.
+    /// Begins a journal in `state_dir`, and removes what writers left there that died before their journal began.
     pub(crate) fn create(
         state_dir: &Path,
         owner: impl FnOnce(u32, u32) -> Owner,
     ) -> Result<Self, RemoteError> {
         let first = Line::Begin(owner(FORMAT_VERSION, std::process::id()));
-        let begun =
-            make_own_folder(state_dir).and_then(|()| SealedFile::begin(state_dir, SUFFIX, &first));
+        let begun = SealedFile::begin_in(state_dir, SUFFIX, &first);
         begun.map(Self).map_err(|cause| RemoteError::Journal { path: state_dir.into(), cause })
     }
 
@@ -184,6 +183,12 @@ impl Found {
     }
 }
 
+/// Removes what writers of such journals left in `state_dir` when they died before the first line was on disk. It has
+/// changed nothing, so what can't be removed does no harm.
+pub(crate) fn remove_unfinished(state_dir: &Path) {
+    let _ = SealedFile::remove_unfinished(state_dir, SUFFIX);
+}
+
 /// The journals in `state_dir`, the last one first. A journal that can't be read is an error in its place. Each is
 /// opened and locked only when its turn comes: others may need the rest meanwhile.
 pub(crate) fn all(
@@ -215,7 +220,9 @@ mod tests {
     use super::*;
     use crate::scripted::Scripted;
     use crate::systems;
+    use goodput_settings::UndoRequest;
     use proptest::prelude::*;
+    use std::os::unix::fs::MetadataExt;
 
     fn cell(made: Option<&str>) -> Cell {
         let show = "ip -j -p link show dev eth0";
@@ -249,6 +256,23 @@ mod tests {
         assert!(contents().entries.is_empty());
         journal.close().unwrap();
         assert_eq!(all(folder.path()).count(), 0);
+    }
+
+    #[test]
+    fn what_a_writer_left_that_died_early_is_removed_and_what_is_being_written_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let (left, writes) = (folder.path().join("1-1.remote.new"), "2-2.remote.new");
+        let writes = fs::File::create(folder.path().join(writes)).unwrap();
+        writes.lock().unwrap();
+        let is_removed_by = |remove: &dyn Fn()| {
+            fs::write(&left, "{\"line\":\"be").unwrap();
+            remove();
+            !left.exists() && writes.metadata().unwrap().nlink() == 1
+        };
+        assert!(is_removed_by(&|| Journal::create(folder.path(), owner).unwrap().close().unwrap()));
+        let nothing = UndoRequest::default();
+        assert!(is_removed_by(&|| assert_eq!(crate::undo(folder.path(), nothing), [])));
+        assert!(is_removed_by(&|| remove_unfinished(folder.path())));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use goodput_settings::{
 use crate::entry::{Cell, Entry};
 use crate::error::RemoteError;
 use crate::host::Host;
-use crate::journal::{Contents, Found, Journal, Line, Owner, all};
+use crate::journal::{Contents, Found, Journal, Line, Owner, all, remove_unfinished};
 use crate::put_back::put_back;
 use crate::ssh::MARK;
 use crate::system::Process;
@@ -77,6 +77,7 @@ fn is_settled(restored: &Restored) -> bool {
 /// of live runs are left alone and reported. With [`Forget::Unseen`], changes that can't be put back are given up: the
 /// host can't be reached, is another machine now, or refuses.
 pub fn undo(state_dir: &Path, request: UndoRequest) -> Vec<RemoteReport> {
+    remove_unfinished(state_dir);
     let settled = all(state_dir).map(|found| match found {
         Ok(found) => settle(found, request),
         Err((path, error)) => report(UNKNOWN, path, Vec::new(), Some(error.to_string())),

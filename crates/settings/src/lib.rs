@@ -66,7 +66,9 @@ pub use error::SettingError;
 pub use footprint::Footprint;
 pub use guard::{GuardProgram, guard_main};
 pub use held::{Awaited, Patience};
-pub use journal::{Account, Asker, Durable, JournalText, Opened, SealedFile, make_own_folder};
+pub use journal::{
+    Asker, Durable, JournalContents, JournalText, Opened, SealedFile, make_own_folder,
+};
 pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use live::changes_live_flows;
 pub use log::{

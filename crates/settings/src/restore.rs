@@ -7,7 +7,7 @@ use goodput_model::SettingRef;
 use crate::beside;
 use crate::error::SettingError;
 use crate::footprint::Footprint;
-use crate::journal::{Account, Contents, Durable, Entry, JournalFile, Line};
+use crate::journal::{Contents, Durable, Entry, JournalContents, JournalFile, Line};
 use crate::life::{self, Life};
 use crate::log::{self, ChangeKind};
 use crate::lookup::machine;

@@ -69,6 +69,10 @@ const WRITE: &str = "f=$1; [ \"$(cksum 2>/dev/null <\"$f\")\" = \"$2\" ] || { ec
     if [ -s \"$t\" ] || [ \"$8\" != goes ]; then { fsync \"$t\" 2>/dev/null || sync \"$t\" 2>/dev/null || sync; } && mv \"$t\" \"$f\"; \
     else rm -f \"$f\"; fi";
 
+/// Removes drafts whose writers were killed: their names end with the number of a process, which is gone.
+const REMOVE_LEFT: &str = "for t in \"$f\".goodput.*; do p=${t##*.}; case $p in *[!0-9]*) continue ;; esac; \
+    case $(kill -0 \"$p\" 2>&1) in *'No such process'*) [ ! -f \"$t\" ] || rm -f \"$t\" ;; esac; done";
+
 /// Refuses a link that goodput did not make.
 const REFUSE_LINK: &str = "if [ -L \"$l\" ] || [ -e \"$l\" ]; then [ \"$(readlink \"$l\")\" = \"$f\" ] || \
     { echo \"$l is there, which goodput did not make: it is left as it is. Move it away\" >&2; exit 1; }; fi";
@@ -173,8 +177,8 @@ impl Keeper {
         let text = self.text(shell, system, is_made, keeps)?;
         let words = [&*self.path, &text, self.kind(), self.link.unwrap_or("")];
         let script = match self.link {
-            Some(_) => format!("f=$1; l=$4; {REFUSE_LINK}; {REHEARSE}"),
-            None => format!("f=$1; {REHEARSE}"),
+            Some(_) => format!("f=$1; l=$4; {REMOVE_LEFT}; {REFUSE_LINK}; {REHEARSE}"),
+            None => format!("f=$1; {REMOVE_LEFT}; {REHEARSE}"),
         };
         let purpose = format!("write {}", self.path);
         shell.output(&Command::script(purpose, &script, words)).map(drop)
@@ -205,9 +209,9 @@ impl Keeper {
         let (before, after) = match (self.link, self.folder) {
             (Some(_), _) => (&*link, REMOVE_LINK),
             (None, true) => (":", REMOVE_FOLDER),
-            (None, false) => return WRITE.into(),
+            (None, false) => return format!("f=$1; {REMOVE_LEFT}; {WRITE}"),
         };
-        format!("f=$1; {before}; ( {WRITE} ); s=$?; {after}; exit $s")
+        format!("f=$1; {REMOVE_LEFT}; {before}; ( {WRITE} ); s=$?; {after}; exit $s")
     }
 }
 

@@ -110,6 +110,29 @@ fn lines_of_ours_stand_behind_those_of_others_and_go_again() {
 }
 
 #[test]
+fn drafts_of_writers_that_are_gone_are_removed() {
+    in_namespace(|| {
+        let mut scene = Scene::new("FreeBSD");
+        // No process has so high a number (proc_sys_kernel(5), pid_max).
+        let gone = "sysctl.conf.goodput.4194305";
+        let others =
+            [&*format!("sysctl.conf.goodput.{}", std::process::id()), "sysctl.conf.goodput.x"];
+        let burst = [("sysctl.kern.polling.burst_max", "1000")];
+        let mut leaves = |act: fn(&mut Scene, &[(&str, &str)])| {
+            for name in others.iter().chain(&[gone]) {
+                fs::write(scene.path(name), "a draft").unwrap();
+            }
+            act(&mut scene, &burst);
+            assert!(others.iter().all(|name| scene.path(name).exists()));
+            scene.path(gone).exists()
+        };
+        assert!(!leaves(|scene, burst| scene.rehearse(burst).unwrap()));
+        assert!(!leaves(|scene, burst| drop(scene.save(burst).unwrap())));
+        assert_eq!(scene.kept(), ["sysctl.kern.polling.burst_max=1000"]);
+    });
+}
+
+#[test]
 fn a_file_that_was_there_before_stays_even_if_it_is_empty() {
     in_namespace(|| {
         let mut scene = Scene::new("FreeBSD");

@@ -12,7 +12,7 @@ use crate::beside;
 use crate::error::SettingError;
 use crate::guard::GuardProgram;
 use crate::held::Patience;
-use crate::journal::{Account, Asker, Contents, Durable, Entry, Line, claim};
+use crate::journal::{Asker, Contents, Durable, Entry, JournalContents, Line, claim};
 use crate::log::{self, ChangeKind};
 use crate::lookup::{find, machine};
 use crate::machine::device;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::asker::Asker;
 use super::entry::Entry;
 use super::surroundings::Surroundings;
-use super::text::{Account, JournalText};
+use super::text::{JournalContents, JournalText};
 use crate::place::Place;
 use crate::side_effects::{Cells, Changed};
 
@@ -103,7 +103,7 @@ pub(crate) struct Contents {
     dragged: Vec<(SettingRef, Option<String>)>,
 }
 
-impl Account for Contents {
+impl JournalContents for Contents {
     type Line = Line;
 
     const KNOWN_FORMATS: RangeInclusive<u32> = 1..=JOURNAL_FORMAT_VERSION;

@@ -1,6 +1,5 @@
 //! One journal of this host: created in a folder that is on the list, taken over, removed.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
@@ -51,10 +50,8 @@ impl JournalFile {
         let first = Line::Begin(Owner { format, pid, place, asker });
         let begun = SealedFile::begin(&folder, SUFFIX, &first);
         let file = begun.map_err(|cause| fail("create", cause))?;
-        list.add(file.path()).inspect_err(|_| {
-            // The journal holds no change yet. Report the first error.
-            let _ = fs::remove_file(file.path());
-        })?;
+        // The journal holds no change yet. Report the first error.
+        list.add(file.path()).inspect_err(|_| drop(file.close()))?;
         Ok(Self { file, list, text: Text::begun(first) })
     }
 

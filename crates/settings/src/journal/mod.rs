@@ -26,4 +26,4 @@ pub use own_folder::make_own_folder;
 pub use sealed_file::{Durable, Opened, SealedFile};
 #[cfg(test)]
 pub(crate) use sealed_line::seal;
-pub use text::{Account, JournalText};
+pub use text::{JournalContents, JournalText};

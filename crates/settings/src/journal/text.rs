@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use super::last_line::{LastLine, lines};
 use super::sealed_line::unseal;
 
-/// What the lines of one kind of journal say altogether.
-pub trait Account: Default {
+/// What the lines of a journal say altogether. Each kind of journal has its own lines.
+pub trait JournalContents: Default {
     /// One line.
     type Line: DeserializeOwned;
 
@@ -29,9 +29,9 @@ pub trait Account: Default {
 
 /// A journal that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JournalText<A> {
+pub struct JournalText<C> {
     /// What its whole lines say.
-    pub says: A,
+    pub says: C,
     /// Numbers of the lines that can't be read, from 1.
     pub(crate) unreadable: Vec<usize>,
     /// How many lines were read, these included.
@@ -42,7 +42,7 @@ pub struct JournalText<A> {
     kept_bytes: usize,
 }
 
-impl<A: Account> JournalText<A> {
+impl<C: JournalContents> JournalText<C> {
     /// Reads a journal. The beginning of a line at its end was interrupted while being written, so
     /// its change was never made and it is ignored. The first line was whole before the journal got its name: a
     /// journal without it is damaged.
@@ -60,7 +60,7 @@ impl<A: Account> JournalText<A> {
     }
 
     /// A journal that consists of its first line.
-    pub(crate) fn begun(first: A::Line) -> Self {
+    pub(crate) fn begun(first: C::Line) -> Self {
         let mut text = Self::empty();
         text.take(Some(first));
         text
@@ -71,7 +71,7 @@ impl<A: Account> JournalText<A> {
         Self { says, unreadable, lines, end: LastLine::Ended, kept_bytes }
     }
 
-    fn take(&mut self, line: Option<A::Line>) {
+    fn take(&mut self, line: Option<C::Line>) {
         self.lines += 1;
         match line {
             Some(line) => self.says.add(line),
@@ -96,8 +96,8 @@ impl<A: Account> JournalText<A> {
 
     /// Why this goodput can't use the journal at all, if so.
     pub fn foreign(&self) -> Option<String> {
-        let format = self.says.format().filter(|format| !A::KNOWN_FORMATS.contains(format))?;
-        let (first, last) = (A::KNOWN_FORMATS.start(), A::KNOWN_FORMATS.end());
+        let format = self.says.format().filter(|format| !C::KNOWN_FORMATS.contains(format))?;
+        let (first, last) = (C::KNOWN_FORMATS.start(), C::KNOWN_FORMATS.end());
         Some(format!(
             "its format is {format}, this goodput knows {first} to {last}; use the version that wrote it"
         ))

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 use goodput_model::{EndName, Permanent, SettingRef};
 
 use crate::error::SettingError;
+use crate::life;
 use crate::lookup::permanent;
 use contents::{Assignment, Contents};
 use host::Here;
@@ -401,7 +402,9 @@ fn write(root: &Path, file: &NewFile) -> Result<(), SaveError> {
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let draft = folder.join(format!(".{name}.{}", std::process::id()));
+    let prefix = format!(".{name}.");
+    remove_left(folder, &prefix);
+    let draft = folder.join(format!("{prefix}{}", std::process::id()));
     let written = (|| {
         let mut out = fs::File::create(&draft)?;
         out.write_all(bytes)?;
@@ -415,6 +418,19 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&draft);
     }
     written
+}
+
+/// Removes drafts whose writers were killed: their names are the `prefix` and the number of a process that is gone. What
+/// can't be removed does no harm.
+fn remove_left(folder: &Path, prefix: &str) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let writer = name.to_str().and_then(|name| name.strip_prefix(prefix)?.parse().ok());
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && writer.is_some_and(|writer: u32| !life::runs(writer)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Makes the unit start at boot.

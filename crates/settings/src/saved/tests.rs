@@ -52,6 +52,21 @@ fn a_value_is_saved_once_replaced_and_removed() {
 }
 
 #[test]
+fn drafts_of_writers_that_are_gone_are_removed() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = below(root.path(), "/etc/sysctl.d");
+    fs::create_dir_all(&folder).unwrap();
+    // No process has so high a number (proc_sys_kernel(5), pid_max).
+    let [gone, lives, other] =
+        ["4194305", "1", "x"].map(|writer| folder.join(format!(".90-goodput.conf.{writer}")));
+    for draft in [&gone, &lives, &other] {
+        fs::write(draft, "a draft").unwrap();
+    }
+    save(root.path(), &["sysctl.net.ipv4.tcp_sack=1"]).unwrap();
+    assert!(!gone.exists() && lives.exists() && other.exists());
+}
+
+#[test]
 fn what_no_file_can_say_is_set_at_boot() {
     let root = tempfile::tempdir().unwrap();
     let root = root.path();
