@@ -2,6 +2,7 @@
 
 use goodput_capture::CaptureError;
 use goodput_files::FileError;
+use goodput_model::SettingRef;
 use goodput_mover::socket::SocketError;
 use goodput_remote::RemoteError;
 use goodput_settings::{PrivateMountError, SettingError};
@@ -93,6 +94,9 @@ pub enum EngineError {
     FarSetting {
         /// Whether a token or a privilege is missing there.
         not_permitted: bool,
+        /// The setting of which the kernel there did not take the value, if that is why and the setting is as before:
+        /// as the far host names its own settings.
+        not_taken: Option<SettingRef>,
         /// In the peer's words.
         why: String,
     },
@@ -135,6 +139,17 @@ impl EngineError {
     /// Whether a host reached by SSH is lost. Such a host puts its changes back alone, so nothing more can be compared.
     pub(crate) fn has_lost_host(&self) -> bool {
         matches!(self, Self::Remote(error) if matches!(**error, RemoteError::Lost { .. }))
+    }
+
+    /// The setting of which a kernel did not take the value, if that is why, and nothing stayed changed: of this host,
+    /// the far host or a host reached by SSH. Each names its own settings as those of the near end.
+    pub(crate) fn not_taken(&self) -> Option<SettingRef> {
+        match self {
+            Self::Setting(error) => error.not_taken().cloned(),
+            Self::Remote(error) => error.not_taken(),
+            Self::FarSetting { not_taken, .. } => not_taken.clone(),
+            _ => None,
+        }
     }
 
     /// Why a run failed, without what to do about it if the whole comparison ends with it.

@@ -1,6 +1,8 @@
 //! Everything that can go wrong with a host reached by SSH, with what to do about it.
 
+use goodput_model::SettingRef;
 use goodput_settings::SettingError;
+use goodput_settings::rules::no_device;
 
 use crate::address::{Address, BadAddress};
 
@@ -305,7 +307,48 @@ fn as_root(host: &str) -> String {
     }
 }
 
+/// How programs report that the kernel does not take a value: EINVAL, ERANGE and EOPNOTSUPP in the words of strerror(3), and
+/// ethtool(8) about features.
+const NOT_TAKEN: [&str; 4] = [
+    "Invalid argument",
+    "Numerical result out of range",
+    "Operation not supported",
+    "Could not change any device features",
+];
+
 impl RemoteError {
+    /// The same for a change of `setting` to `value`: if the kernel there does not take the value, as on this host.
+    pub(crate) fn of_a_change(self, setting: &SettingRef, value: &str) -> Self {
+        let (Self::Failed { host, said, .. } | Self::CouldNot { host, said, .. }) = &self else {
+            return self;
+        };
+        if !NOT_TAKEN.iter().any(|words| said.contains(words)) {
+            return self;
+        }
+        let cause = format!("{host}: {said}").into();
+        let operation = format!("change it to {value:?}");
+        SettingError::Refused { operation, setting: setting.clone(), cause }.into()
+    }
+
+    /// `host` has no `device`, the device of a setting, only those with these `names`: as on this host.
+    pub(crate) fn no_device(
+        host: &str,
+        setting: &SettingRef,
+        device: &str,
+        names: impl Iterator<Item = String>,
+    ) -> Self {
+        let what = no_device(&format!("{device} at {host}"), names.collect());
+        SettingError::Gone { setting: setting.clone(), what }.into()
+    }
+
+    /// The setting of which the kernel there did not take a value, if that is why, and nothing stayed changed.
+    pub fn not_taken(&self) -> Option<SettingRef> {
+        match self {
+            Self::Setting(error) => error.not_taken().cloned(),
+            _ => None,
+        }
+    }
+
     /// Whether a privilege is missing.
     pub fn not_permitted(&self) -> bool {
         match self {
@@ -313,5 +356,32 @@ impl RemoteError {
             Self::Setting(error) => matches!(error, SettingError::NotPermitted { .. }),
             _ => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_the_kernel_does_not_take_is_reported_as_on_this_host() {
+        let setting: SettingRef = "offload.tso@eth0".parse().unwrap();
+        let of_a_change = |said: &str| {
+            let (host, command) = ("ssh://b".to_owned(), "ethtool -K eth0 tso on".to_owned());
+            let failed = RemoteError::Failed { host, command, status: 1, said: said.into() };
+            failed.of_a_change(&setting, "on")
+        };
+        for said in
+            ["netlink error: Operation not supported", "Could not change any device features"]
+        {
+            let refused = of_a_change(said);
+            assert_eq!(refused.not_taken(), Some(setting.clone()));
+            let words = format!(
+                "offload.tso@eth0: the kernel refuses to change it to \"on\" (ssh://b: {said})"
+            );
+            assert_eq!(refused.to_string(), words);
+        }
+        let other = of_a_change("netlink error: Device or resource busy");
+        assert!(matches!(other, RemoteError::Failed { .. }) && other.not_taken().is_none());
     }
 }

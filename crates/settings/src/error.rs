@@ -263,6 +263,16 @@ impl SettingError {
         self
     }
 
+    /// The setting of which the kernel did not take a value, if that is why, and nothing stayed changed.
+    pub fn not_taken(&self) -> Option<&SettingRef> {
+        match self {
+            Self::NotEffective { setting, not_back: None, .. } | Self::Refused { setting, .. } => {
+                Some(setting)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a missing privilege is the reason, rather than anything else (exit code 3).
     pub fn not_permitted(&self) -> bool {
         match self {
@@ -362,6 +372,22 @@ mod tests {
         }
         for errno in [libc::ENODEV, libc::EINVAL, libc::EOPNOTSUPP, libc::EIO, libc::ENOENT] {
             assert!(!said(errno).not_permitted(), "{errno}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_the_kernel_does_not_take_is_distinguished_from_everything_else() {
+        let not_effective = |not_back| {
+            let setting = "offload.tso@eth0".parse().unwrap();
+            let [asked, effective] = ["on", "off"].map(str::to_owned);
+            SettingError::NotEffective { setting, asked, effective, not_back }
+        };
+        for not_taken in [said(libc::EINVAL), said(libc::EOPNOTSUPP), not_effective(None)] {
+            assert!(not_taken.not_taken().is_some(), "{not_taken}");
+        }
+        let stays = not_effective(Some(Box::new(said(libc::EIO))));
+        for other in [said(libc::EPERM), said(libc::ENODEV), said(libc::EIO), stays] {
+            assert_eq!(other.not_taken(), None, "{other}");
         }
     }
 

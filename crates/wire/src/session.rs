@@ -381,10 +381,14 @@ impl std::fmt::Display for SettingRequest {
 }
 
 /// Why a setting request was not done.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct SettingRefusal {
     /// Whether a token or a privilege is missing, rather than anything else.
     pub not_permitted: bool,
+    /// Whether the kernel there did not take the value of a change, and the setting is as before. A peer that does not
+    /// know this field does not report it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_taken: bool,
     /// In words.
     pub why: String,
 }

@@ -185,10 +185,15 @@ impl Client {
 
     /// Reads or changes a setting of the far end. Returns the effective value.
     pub async fn setting(&mut self, request: SettingRequest) -> Result<String, EngineError> {
+        let changed = match &request {
+            SettingRequest::Apply(setting, _) => Some(setting.clone()),
+            _ => None,
+        };
         self.conversation.feed(Input::AskSetting(request));
         match self.next().await? {
             Action::SettingAnswered(answer) => answer.map_err(|refusal| EngineError::FarSetting {
                 not_permitted: refusal.not_permitted,
+                not_taken: changed.filter(|_| refusal.not_taken),
                 why: refusal.why,
             }),
             other => Err(unexpected(&self.target, &other)),

@@ -201,7 +201,7 @@ fn files_of_a_device_are_set_and_refused_with_the_reason() {
         ("rps.cpus@v0=x", "hexadecimal mask"),
         ("irq.affinity@v0=0", "no interrupts of its own"),
         ("napi.irq_suspend_timeout@v0=9", "no common program"),
-        ("napi.threaded@nosuch=on", "does not exist"),
+        ("napi.threaded@nosuch=on", "there is no device nosuch at ssh://b, only"),
     ] {
         let refused = host.run(&["settings", "set", assignment, "--on", "ssh://b"]);
         let said = stderr(&refused);

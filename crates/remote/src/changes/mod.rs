@@ -418,7 +418,8 @@ impl RemoteChanges {
         for command in &commands {
             let session = &mut self.host.session;
             if let Err(refusal) = session.output(command) {
-                return Err(system.explained(session, &setting, wanted, refusal));
+                let explained = system.explained(session, &setting, wanted, refusal);
+                return Err(explained.of_a_change(&setting, wanted));
             }
         }
         if may_cut {

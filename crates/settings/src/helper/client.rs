@@ -67,7 +67,7 @@ impl Helper {
     /// Makes the helper carry out a request, and waits until it is done.
     pub fn carry_out(&self, request: &Request) -> Answer {
         let Some(packet) = request.packet() else {
-            return Err(Refusal { not_permitted: false, why: "the value is too long".into() });
+            return Err(Refusal { why: "the value is too long".into(), ..Default::default() });
         };
         // A panic in between leaves an unread answer, which `ask` would mistake for its own.
         let Ok(socket) = self.socket.lock() else { return Err(gone("a request was cut short")) };
@@ -114,9 +114,9 @@ fn ask(socket: &OwnedFd, packet: &[u8]) -> io::Result<Answer> {
 
 fn gone(why: &str) -> Refusal {
     Refusal {
-        not_permitted: false,
         why: format!(
             "the server's settings helper has ended ({why}); it put back what was changed, and changes no more settings"
         ),
+        ..Refusal::default()
     }
 }

@@ -181,7 +181,7 @@ impl Worker<'_> {
 }
 
 fn refused(why: String) -> Refusal {
-    Refusal { not_permitted: false, why }
+    Refusal { why, ..Default::default() }
 }
 
 #[cfg(test)]

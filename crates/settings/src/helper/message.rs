@@ -40,18 +40,22 @@ pub enum Work {
 pub type Answer = Result<String, Refusal>;
 
 /// Why a request was refused.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refusal {
     /// Whether a missing privilege is the reason.
     pub not_permitted: bool,
+    /// Whether the kernel did not take the value, and nothing stayed changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_taken: bool,
     /// In words.
     pub why: String,
 }
 
 impl From<SettingError> for Refusal {
     fn from(error: SettingError) -> Self {
-        Self { not_permitted: error.not_permitted(), why: error.to_string() }
+        let (not_permitted, not_taken) = (error.not_permitted(), error.not_taken().is_some());
+        Self { not_permitted, not_taken, why: error.to_string() }
     }
 }
 
@@ -141,11 +145,11 @@ pub(super) fn answer_packet(answer: Answer) -> Vec<u8> {
     }
     let cut = match reply {
         Reply::Done(_) => {
-            Refusal { not_permitted: false, why: "the value is too long to report".into() }
+            Refusal { why: "the value is too long to report".into(), ..Refusal::default() }
         }
-        Reply::Refused(Refusal { not_permitted, why }) => {
-            let end = why.floor_char_boundary(LONGEST_REASON_BYTES);
-            Refusal { not_permitted, why: why[..end].into() }
+        Reply::Refused(refusal) => {
+            let end = refusal.why.floor_char_boundary(LONGEST_REASON_BYTES);
+            Refusal { why: refusal.why[..end].into(), ..refusal }
         }
     };
     // JSON of a text of this length is always shorter than a packet.

@@ -3,6 +3,8 @@
 use goodput_model::{EndName, SettingRef};
 use proptest::prelude::*;
 
+use crate::error::SettingError;
+
 use super::message::{Answer, LONGEST_PACKET_BYTES, Refusal, Request, Work, answer_packet, hear};
 
 fn setting() -> impl Strategy<Value = SettingRef> {
@@ -59,14 +61,30 @@ proptest! {
     }
 
     #[test]
-    fn an_answer_fits_into_a_packet(why in "\\PC{0,4000}", not_permitted: bool, done: bool) {
+    fn an_answer_fits_into_a_packet(why in "\\PC{0,4000}", refused: [bool; 2], done: bool) {
+        let [not_permitted, not_taken] = refused;
         let answer: Answer =
-            if done { Ok(why) } else { Err(Refusal { not_permitted, why }) };
+            if done { Ok(why) } else { Err(Refusal { not_permitted, not_taken, why }) };
         let packet = answer_packet(answer.clone());
         prop_assert!(packet.len() <= LONGEST_PACKET_BYTES);
         let heard = hear(&packet).expect("it is an answer");
         prop_assert!(heard == answer || heard.is_err());
     }
+}
+
+#[test]
+fn a_value_that_the_kernel_does_not_take_is_reported_as_such() {
+    let refused = |not_back| {
+        let setting = "offload.tso@eth0".parse().expect("a setting");
+        let [asked, effective] = ["on", "off"].map(str::to_owned);
+        Refusal::from(SettingError::NotEffective { setting, asked, effective, not_back })
+    };
+    let refusal = refused(None);
+    assert!(refusal.not_taken && !refusal.not_permitted);
+    let packet = answer_packet(Err(refusal.clone()));
+    assert_eq!(hear(&packet).expect("it is an answer"), Err(refusal));
+    let why = Box::new(SettingError::Guard("it ended".into()));
+    assert!(!refused(Some(why)).not_taken, "something stayed changed");
 }
 
 #[test]

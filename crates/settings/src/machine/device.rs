@@ -39,7 +39,7 @@ pub(super) fn index(netlink: &mut Netlink, setting: &SettingRef) -> Result<u32, 
         Err(error) => {
             let links = netlink.links().unwrap_or_default();
             let names = links.into_iter().map(|link| link.name).collect();
-            let what = missing(&format!("device {}", name(setting)), names, ONE_OF_THESE);
+            let what = no_device(name(setting), names);
             Err(from_netlink(setting, "find its device", &what, error))
         }
     }
@@ -100,6 +100,11 @@ pub(super) fn qdisc<T>(
 
 /// What the user can do if objects of the wanted kind exist.
 pub(super) const ONE_OF_THESE: &str = "name one of these";
+
+/// Says that there is no such device, what the `names` of those are that exist, and what the user can do.
+pub fn no_device(device: &str, names: Vec<String>) -> String {
+    missing(&format!("device {device}"), names, ONE_OF_THESE)
+}
 
 /// Names what is missing, what exists instead, and what the user can do then.
 pub(super) fn missing(object: &str, mut present: Vec<String>, advice: &str) -> String {

@@ -83,7 +83,7 @@ impl StateMachine for Connecting {
             (Input::Report(_), State::Running { .. }) => self.conclude(now, None),
             (Input::AskSetting(_), _) => {
                 let why = format!("{} has no settings to ask for", self.dialect.program);
-                let refusal = SettingRefusal { not_permitted: false, why };
+                let refusal = SettingRefusal { why, ..Default::default() };
                 self.outbox.act(Action::SettingAnswered(Err(refusal)));
             }
             (Input::Leave(_), _) => self.outbox.close(),

@@ -60,7 +60,9 @@ impl Gate<'_> {
         proven: Option<&Credential>,
         request: &SettingRequest,
     ) -> Result<(), SettingRefusal> {
-        let refused = |why: &str| Err(SettingRefusal { not_permitted: true, why: why.into() });
+        let refused = |why: &str| {
+            Err(SettingRefusal { not_permitted: true, why: why.into(), ..Default::default() })
+        };
         if !proven.is_some_and(Credential::may_change_settings) {
             let who = match proven {
                 Some(credential) => format!("{credential} is for measuring only"),
@@ -84,6 +86,7 @@ impl Gate<'_> {
         checked.map_err(|error| SettingRefusal {
             not_permitted: error.not_permitted(),
             why: error.to_string(),
+            ..Default::default()
         })
     }
 }

@@ -158,7 +158,7 @@ pub async fn refuse(
                 let why = why.into();
                 conversation.feed(match action {
                     Action::Setting(_) => {
-                        Input::SettingDone(Err(SettingRefusal { not_permitted: false, why }))
+                        Input::SettingDone(Err(SettingRefusal { why, ..Default::default() }))
                     }
                     _ => Input::FlowsFailed(why),
                 });

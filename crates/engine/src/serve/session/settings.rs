@@ -51,11 +51,13 @@ impl SessionSettings {
             return Err(SettingRefusal {
                 not_permitted: true,
                 why: "this server doesn't change settings for clients".into(),
+                ..Default::default()
             });
         };
         let request = Request { client: self.client, is_here: self.is_here, work };
         helper.carry_out(&request).map_err(|refusal| SettingRefusal {
             not_permitted: refusal.not_permitted,
+            not_taken: refusal.not_taken,
             why: refusal.why,
         })
     }

@@ -7,7 +7,7 @@ use goodput_model::{
     Length, Missing, NotProven, Plan, Record, Response, SettingRef, ShapingProof, ShapingTest,
 };
 use goodput_remote::Hosts;
-use goodput_settings::{SettingError, to_keep};
+use goodput_settings::to_keep;
 use goodput_shaping::{Chosen, Question, Questions, Timers, chosen, proof, questions};
 
 use super::ShapingRequest;
@@ -123,23 +123,16 @@ async fn compared_if_possible(
             Ok(whole) => return Ok((questions, whole)),
             Err(why) => why,
         };
-        let refused = not_taken(&why).cloned();
-        let known = asked.iter().position(|question| Some(&question.setting) == refused.as_ref());
+        let known = asked.iter().position(|question| is_about(&why, &question.setting));
         let Some(place) = known.filter(|_| asked.len() > 1) else { return Err(why) };
         asked.remove(place);
         questions.left_out.push(format!("not compared: {why}"));
     }
 }
 
-/// The setting of which the kernel did not take a value, if that is why, and nothing stayed changed.
-fn not_taken(why: &EngineError) -> Option<&SettingRef> {
-    match why {
-        EngineError::Setting(
-            SettingError::NotEffective { setting, not_back: None, .. }
-            | SettingError::Refused { setting, .. },
-        ) => Some(setting),
-        _ => None,
-    }
+/// Whether a kernel did not take a value of `setting`, and nothing stayed changed. All settings in question are of one end.
+fn is_about(why: &EngineError, setting: &SettingRef) -> bool {
+    why.not_taken().is_some_and(|of| of.name == setting.name && of.scope == setting.scope)
 }
 
 /// All combinations of the settings in question, with TCP as the test has it.
@@ -189,4 +182,38 @@ fn keep(
     (found.commands, found.networkd) = (commands, networkd);
     let values = changed.iter().map(|one| (&one.setting, one.values[1].as_str()));
     found.permanent = to_keep(values, |_| None);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_remote::RemoteError;
+    use goodput_settings::SettingError;
+
+    #[test]
+    fn a_value_that_a_kernel_does_not_take_is_left_out_whichever_host_it_is_of() {
+        let tso = |device: &str| -> SettingRef { format!("offload.tso@{device}").parse().unwrap() };
+        let not_effective = || SettingError::NotEffective {
+            setting: tso("eth0"),
+            asked: "on".into(),
+            effective: "off".into(),
+            not_back: None,
+        };
+        let far = |not_taken| EngineError::FarSetting {
+            not_permitted: false,
+            not_taken,
+            why: not_effective().to_string(),
+        };
+        let asked = SettingRef { end: goodput_model::EndName::Far, ..tso("eth0") };
+        for why in [
+            not_effective().into(),
+            RemoteError::Setting(not_effective()).into(),
+            far(Some(tso("eth0"))),
+        ] {
+            assert!(is_about(&why, &asked) && !is_about(&why, &tso("eth1")), "{why}");
+        }
+        for other in [far(None), EngineError::Interrupted] {
+            assert!(!is_about(&other, &asked), "{other}");
+        }
+    }
 }

@@ -69,7 +69,11 @@ mod tests {
             note(&mut step, answer).map(|()| (step.outcome, why(step)))
         };
         let refused = |not_permitted| {
-            Err(EngineError::FarSetting { not_permitted, why: "it allows nothing".into() })
+            Err(EngineError::FarSetting {
+                not_permitted,
+                not_taken: None,
+                why: "it allows nothing".into(),
+            })
         };
         let (not_permitted, failed) = (TuningOutcome::NotPermitted, TuningOutcome::Failed);
         for (answer, outcome) in [(refused(true), not_permitted), (refused(false), failed)] {

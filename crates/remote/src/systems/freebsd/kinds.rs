@@ -229,6 +229,28 @@ pub(super) fn explained(
     SettingError::Refused { operation, setting: setting.clone(), cause: cause.into() }.into()
 }
 
+/// Reports that the interface of a setting is missing, if that is why something failed.
+pub(super) fn without_interface(
+    shell: &mut dyn Shell,
+    setting: &SettingRef,
+    error: RemoteError,
+) -> RemoteError {
+    let device = match Kind::of(shell.host(), setting) {
+        Ok(Kind::Switch(_, device) | Kind::Mtu(device)) => device,
+        _ => return error,
+    };
+    if matches!(error, RemoteError::Lost { .. }) {
+        return error;
+    }
+    match shell.output(&Command::new("ifconfig", ["-l"])) {
+        Ok(names) if names.split_whitespace().all(|name| name != device) => {
+            let names = names.split_whitespace().map(str::to_owned);
+            RemoteError::no_device(shell.host(), setting, device, names)
+        }
+        _ => error,
+    }
+}
+
 /// The settings that can be changed on one interface.
 pub(super) fn of_interface(
     shell: &mut dyn Shell,

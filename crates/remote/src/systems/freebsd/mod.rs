@@ -68,7 +68,8 @@ impl System for FreeBsd {
     }
 
     fn read(&self, shell: &mut dyn Shell, setting: &SettingRef) -> Result<String, RemoteError> {
-        Kind::of(shell.host(), setting)?.read(shell, setting)
+        let read = Kind::of(shell.host(), setting)?.read(shell, setting);
+        read.map_err(|error| kinds::without_interface(shell, setting, error))
     }
 
     fn normalise(
@@ -77,7 +78,8 @@ impl System for FreeBsd {
         setting: &SettingRef,
         value: &str,
     ) -> Result<String, RemoteError> {
-        Kind::of(shell.host(), setting)?.normalise(shell, setting, value)
+        let normal = Kind::of(shell.host(), setting)?.normalise(shell, setting, value);
+        normal.map_err(|error| kinds::without_interface(shell, setting, error))
     }
 
     fn write(

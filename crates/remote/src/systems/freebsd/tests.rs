@@ -173,6 +173,17 @@ fn values_out_of_range_and_read_only_ones_change_nothing() {
 }
 
 #[test]
+fn an_interface_that_is_missing_is_reported_as_on_this_host() {
+    let mut host = Host::plain();
+    for name in ["link.mtu@em9", "polling@em9"] {
+        let words =
+            format!("{name}: there is no device em9 at simulated, only em0; name one of these");
+        assert_eq!(said(host.read(name)), words);
+        assert_eq!(said(host.normalise(name, "on")), words);
+    }
+}
+
+#[test]
 fn a_range_is_reported_before_the_kernel_refuses() {
     let mut host = Host::new(|userland| userland.hz(100));
     for (name, value, range) in [

@@ -6,6 +6,7 @@ use super::row::{At, Row};
 use crate::command::{Command, Condition};
 use crate::error::RemoteError;
 use crate::shell::Shell;
+use goodput_model::SettingRef;
 use goodput_settings::keeping::Device;
 use goodput_settings::{rules, value};
 
@@ -96,6 +97,28 @@ fn depends(link: &Link, name: &str, links: &[Link]) -> bool {
     let is_master = of(name).is_some_and(|own| own.master.as_deref() == Some(&*link.name));
     let is_shared = of(name).is_some_and(|own| matches!(&*own.kind, "bond" | "team"));
     stands_on || is_master || is_shared && link.master.as_deref() == Some(name)
+}
+
+/// What is wrong with the device of a setting, if that is why something failed: programs have many words for it.
+pub(super) fn explained(
+    shell: &mut dyn Shell,
+    setting: &SettingRef,
+    error: RemoteError,
+) -> RemoteError {
+    let of_route = setting.name.starts_with("route.");
+    let scope = setting.scope.as_deref().filter(|_| !of_route);
+    let (Some(scope), false) = (scope, matches!(error, RemoteError::Lost { .. })) else {
+        return error;
+    };
+    // No name of a device has a colon (net/core/dev.c `dev_valid_name`).
+    let device = scope.split_once(':').map_or(scope, |(device, _)| device);
+    match links(shell) {
+        Ok(links) if links.iter().all(|link| link.name != device) => {
+            let names = links.into_iter().map(|link| link.name);
+            RemoteError::no_device(shell.host(), setting, device, names)
+        }
+        _ => error,
+    }
 }
 
 /// Why a device does not exist, if so.
@@ -200,6 +223,7 @@ impl Row for Number {
 mod tests {
     use super::*;
     use crate::scripted::Scripted;
+    use crate::system::System;
 
     const SHOW: &str = "ip -j -p link show dev eth0";
 
@@ -224,6 +248,28 @@ mod tests {
         for wrong in ["", "2: eth0: mtu 1500", "[]", "[{\"mtu\":\"1500\"}]", "[{},{}]"] {
             assert!(matches!(read(wrong), Err(RemoteError::NotUnderstood { .. })), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_device_that_is_missing_is_reported_as_on_this_host() {
+        let setting = |name: &str| -> SettingRef { name.parse().unwrap() };
+        let links = "[{\"ifname\":\"lo\"},{\"ifname\":\"eth0\"}]";
+        let mut shell = Scripted::default()
+            .prints("ip -j -d link show", links)
+            .fails("ip -j -p link show dev x", 1, "Device \"x\" does not exist.")
+            .fails("ethtool -k x", 1, "netlink error: No such device")
+            .fails("tc qdisc show dev x", 1, "Cannot find device \"x\"")
+            .fails("ethtool -k eth0", 1, "netlink error: Operation not supported");
+        let linux = crate::systems::linux::Linux;
+        for name in ["link.mtu@x", "offload.tso@x", "qdisc.kind@x", "napi.threaded@x"] {
+            let words = "there is no device x at scripted, only eth0, lo; name one of these";
+            let read = linux.read(&mut shell, &setting(name)).unwrap_err();
+            assert_eq!(read.to_string(), format!("{name}: {words}"));
+            let refused = linux.normalise(&mut shell, &setting(name), "on").unwrap_err();
+            assert_eq!(refused.to_string(), read.to_string());
+        }
+        let other = linux.read(&mut shell, &setting("offload.tso@eth0")).unwrap_err();
+        assert!(other.to_string().contains("Operation not supported"), "{other}");
     }
 
     #[test]

@@ -131,7 +131,8 @@ impl System for Linux {
     }
 
     fn read(&self, shell: &mut dyn Shell, setting: &SettingRef) -> Result<String, RemoteError> {
-        row(shell, setting)?.read(&mut At { shell, setting })
+        let read = row(shell, setting)?.read(&mut At { shell: &mut *shell, setting });
+        read.map_err(|error| link::explained(shell, setting, error))
     }
 
     fn normalise(
@@ -140,7 +141,8 @@ impl System for Linux {
         setting: &SettingRef,
         value: &str,
     ) -> Result<String, RemoteError> {
-        row(shell, setting)?.normalise(&mut At { shell, setting }, value)
+        let normal = row(shell, setting)?.normalise(&mut At { shell: &mut *shell, setting }, value);
+        normal.map_err(|error| link::explained(shell, setting, error))
     }
 
     fn write(

@@ -327,6 +327,19 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_of_an_earlier_release_has_less() {
+        let earlier = r#"{"id":1,"answer":{"refused":{"not_permitted":false,"why":"no"}}}"#;
+        let answer: SettingAnswer = serde_json::from_str(earlier).unwrap();
+        assert_eq!(serde_json::to_string(&answer).unwrap(), earlier);
+        let Answer::Refused(refusal) = answer.answer else { panic!("it is refused") };
+        assert!(!refusal.not_taken);
+        let taken = SettingRefusal { not_taken: true, ..refusal };
+        let written = serde_json::to_string(&Answer::Refused(taken)).unwrap();
+        let known = r#"{"refused":{"not_permitted":false,"not_taken":true,"why":"no"}}"#;
+        assert_eq!(written, known);
+    }
+
+    #[test]
     fn a_reason_is_short_enough_for_a_screen() {
         let why = "z".repeat(40_000);
         let refuse = serde_json::json!({ "refuse": { "measurement": 1, "why": why } });

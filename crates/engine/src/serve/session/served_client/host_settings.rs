@@ -45,8 +45,8 @@ impl HostSettings {
     async fn carry_out(&mut self, request: SettingRequest) -> Result<String, SettingRefusal> {
         let Some(mut settings) = self.session.take() else {
             return Err(SettingRefusal {
-                not_permitted: false,
                 why: "an earlier change failed; disconnect and connect again".into(),
+                ..Default::default()
             });
         };
         let done = blocking(move || {
@@ -58,7 +58,7 @@ impl HostSettings {
                 self.session = Some(settings);
                 answer
             }
-            Err(why) => Err(SettingRefusal { not_permitted: false, why: why.to_string() }),
+            Err(why) => Err(SettingRefusal { why: why.to_string(), ..Default::default() }),
         }
     }
 

@@ -85,7 +85,7 @@ impl Questions {
         }
         self.asked_until = None;
         let why = format!("the far end did not answer within {} s", SETTING_TIMEOUT.as_secs());
-        channel.act(Action::SettingAnswered(Err(SettingRefusal { not_permitted: false, why })));
+        channel.act(Action::SettingAnswered(Err(SettingRefusal { why, ..Default::default() })));
         self.ask_next(now, channel)
     }
 

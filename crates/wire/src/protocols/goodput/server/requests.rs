@@ -36,7 +36,7 @@ impl Requests {
             let why = "settings of this host are accessible only with its token (--token-file) or a key that its \
                        server knows, and only those that it allows (serve --allow-settings)"
                 .into();
-            let refusal = SettingRefusal { not_permitted: true, why };
+            let refusal = SettingRefusal { not_permitted: true, why, ..Default::default() };
             return answer(now, channel, question.id, Err(refusal));
         }
         if self.waiting.len() >= MAX_WAITING {

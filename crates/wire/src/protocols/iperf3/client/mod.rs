@@ -87,7 +87,7 @@ impl StateMachine for ClientSession {
             }
             Input::AskSetting(_) => {
                 let why = "an iperf3 server has no settings to ask for".into();
-                let refusal = SettingRefusal { not_permitted: false, why };
+                let refusal = SettingRefusal { why, ..Default::default() };
                 self.control.act(Action::SettingAnswered(Err(refusal)));
             }
             // iperf3's driver reports nothing more: the session sends its own counts with the results.
