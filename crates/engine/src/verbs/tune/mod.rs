@@ -206,16 +206,44 @@ fn offered(measured: &Measurement, purpose: Purpose) -> Vec<Finding> {
     seen.flat_map(|evidence| offers(&View::new(&evidence), purpose)).collect()
 }
 
-/// Findings about this host and the device towards the target; none if they can't be inspected, or the changes of this end
-/// go to another host, which has other devices and settings.
+/// Findings about this host and the device towards the target; none if they can't be inspected.
 async fn checked(hosts: &Hosts, start: &Record) -> Vec<Finding> {
-    if hosts.near.is_some() {
-        return Vec::new();
-    }
-    let device = start.ends.near.get().and_then(|near| near.after.text("route.device"));
-    let Ok(device) = device.map(ToOwned::to_owned) else { return Vec::new() };
+    let Some(device) = device_to_check(hosts, start) else { return Vec::new() };
     let started = start.started.clone();
     let report = blocking(move || check(&[device], None, &started)).await;
     let findings = report.and_then(|report| report).map(|report| report.findings);
     findings.unwrap_or_default()
+}
+
+/// The device of this host towards the target. `None` if it is unknown, or if the changes of this end go to another host,
+/// which has other devices and settings: what is found here would be tried there.
+fn device_to_check(hosts: &Hosts, start: &Record) -> Option<String> {
+    let near = start.ends.near.get().ok().filter(|_| hosts.near.is_none())?;
+    near.after.text("route.device").ok().map(ToOwned::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::{End, Host, Known};
+
+    use super::tuner_tests::measured;
+    use super::*;
+
+    #[test]
+    fn only_a_host_whose_settings_are_changed_is_checked() {
+        let mut near = End::unobserved(Host::foreign("near"));
+        near.after.put("route.device", "eth0");
+        let mut start = measured(1.0);
+        start.ends.near = Known::Value(near);
+        let checks = |near: Option<&str>, far: Option<&str>| {
+            let [near, far] = [near, far].map(|host| host.map(|host| host.parse().unwrap()));
+            device_to_check(&Hosts::new(near, far, Default::default()), &start)
+        };
+        let (router, server) = (Some("ssh://router"), Some("ssh://server"));
+        let here = Some("eth0".to_owned());
+        assert_eq!([checks(None, None), checks(None, server)], [here.clone(), here]);
+        assert_eq!([checks(router, None), checks(router, server)], [None, None]);
+        start.ends.near = Known::missing("made up");
+        assert_eq!(device_to_check(&Hosts::default(), &start), None);
+    }
 }
