@@ -17,7 +17,7 @@ use crate::systems;
 pub struct Host {
     pub(crate) session: Session,
     pub(crate) system: &'static dyn System,
-    /// Output that differs after a reboot, and in another network namespace or jail there.
+    /// Output that differs after a reboot, and in another network namespace or jail there, as far as the host knows.
     pub(crate) identity: Vec<String>,
     /// Distinguishes this machine from another one that answers at the same name, if the host reports this.
     pub(crate) machine: Option<String>,
@@ -29,27 +29,6 @@ pub struct Host {
     pub(crate) held_by: Option<u32>,
     /// Logs in once more.
     pub(crate) login: Login,
-}
-
-/// A running host and the place of the session there, whatever name it was reached by.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// The name, as `ssh://…`.
-    pub(crate) name: String,
-    /// Output that differs after a reboot, and in another network namespace or jail there.
-    pub(crate) words: Vec<String>,
-}
-
-impl Identity {
-    /// Refuses a host that stands for the other end already, under another name.
-    pub(crate) fn refuse_among(&self, others: &[Self]) -> Result<(), RemoteError> {
-        match others.iter().find(|other| other.words == self.words) {
-            Some(Self { name, .. }) => {
-                Err(RemoteError::BothEnds { names: format!("{name} is {}", self.name) })
-            }
-            None => Ok(()),
-        }
-    }
 }
 
 /// Logs in once more.
@@ -79,16 +58,11 @@ impl Host {
         let words = words.map(|words| words.map(|text| text.trim().to_owned()));
         let identity = words.collect::<Result<_, _>>()?;
         let machine = session.output(&system.machine())?.trim().to_owned();
-        let machine = Some(machine).filter(|machine| !machine.is_empty());
+        let machine = Some(machine).filter(|machine| is_an_id(machine));
         let (address, access) = (address.clone(), access.clone());
         let opened_in = began.elapsed();
         let held_by = None;
         Ok(Self { session, system, identity, machine, address, access, opened_in, held_by, login })
-    }
-
-    /// Which running host it is.
-    pub(crate) fn identity(&self) -> Identity {
-        Identity { name: self.address.to_string(), words: self.identity.clone() }
     }
 
     /// Another session at the same host.
@@ -151,6 +125,12 @@ impl Host {
     }
 }
 
+/// Whether it tells machines apart: a jail without an id of its own has zeros (jail(8), `host.hostuuid`), and a machine that
+/// starts for the first time has no id yet (machine-id(5)).
+pub(crate) fn is_an_id(machine: &str) -> bool {
+    machine != "uninitialized" && machine.chars().any(|c| c != '0' && c != '-')
+}
+
 /// On the host itself, its own settings belong to the near end.
 ///
 /// # Errors
@@ -165,15 +145,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_names_of_one_host_do_not_stand_for_both_ends() {
-        let at = |name: &str, words: [&str; 2]| {
-            let words = words.map(String::from).to_vec();
-            Identity { name: name.into(), words }
-        };
-        let near = [at("ssh://a", ["boot", "net:[1]"])];
-        let error = at("ssh://b", ["boot", "net:[1]"]).refuse_among(&near).unwrap_err();
-        assert!(error.to_string().contains("ssh://a is ssh://b; leave out --near"), "{error}");
-        at("ssh://b", ["boot", "net:[2]"]).refuse_among(&near).unwrap();
-        at("ssh://a", ["another boot", "net:[1]"]).refuse_among(&near).unwrap();
+    fn a_machine_that_has_no_id_is_told_from_no_other_one() {
+        for none in ["", "uninitialized", "00000000-0000-0000-0000-000000000000", "0"] {
+            assert!(!is_an_id(none), "{none}");
+        }
+        for id in ["564d1f4a-0000-0000-0000-000000000001", "0b2f61c7e1b84a3aa45a4a9d3c6a7e21"] {
+            assert!(is_an_id(id), "{id}");
+        }
     }
 }

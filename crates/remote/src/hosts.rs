@@ -7,7 +7,6 @@ use goodput_model::EndName;
 use crate::address::Address;
 use crate::changes::RemoteChanges;
 use crate::error::RemoteError;
-use crate::host::Identity;
 use crate::ssh::Access;
 use crate::turn::RemoteTurn;
 
@@ -43,6 +42,24 @@ impl Hosts {
         self.at(end).map(ToString::to_string)
     }
 
+    /// The hosts of a run that changes settings of these ends. A name that stands for the other end as well does so no more:
+    /// nothing is changed there for that end, and what the host counts would count twice.
+    ///
+    /// # Errors
+    /// [`RemoteError::BothEnds`] if one name stands for both, and both are changed. Nobody logs in for it.
+    pub fn of_changes(&self, ends: &[EndName]) -> Result<Self, RemoteError> {
+        let mut hosts = self.clone();
+        if self.check().is_err() {
+            match ends {
+                [EndName::Near] => hosts.far = None,
+                [EndName::Far] => hosts.near = None,
+                [] => {}
+                _ => self.check()?,
+            }
+        }
+        Ok(hosts)
+    }
+
     /// Refuses one name for both ends. Nobody logs in for it.
     ///
     /// # Errors
@@ -65,8 +82,7 @@ impl Hosts {
         self.check()?;
         let mut turns: Vec<RemoteTurn> = Vec::new();
         for address in self.near.iter().chain(&self.far) {
-            let others: Vec<_> = turns.iter().map(RemoteTurn::identity).collect();
-            let turn = RemoteTurn::take(state_dir, address, &self.access, &others)?;
+            let turn = RemoteTurn::take(state_dir, address, &self.access, &mut turns)?;
             self.held.extend(turn.process().map(|process| (address.clone(), process)));
             turns.push(turn);
         }
@@ -76,12 +92,12 @@ impl Hosts {
     /// Begins changes of a host, which this run may hold. The run is changing the `others`.
     ///
     /// # Errors
-    /// As for [`RemoteChanges::begin`], and if the host is one of the `others`.
-    pub fn begin(
+    /// As for [`RemoteChanges::begin`], and if the host is one of the `others` or can't be told from it.
+    pub fn begin<'a>(
         &self,
         state_dir: &Path,
         address: &Address,
-        others: &[Identity],
+        others: impl IntoIterator<Item = &'a mut RemoteChanges>,
     ) -> Result<RemoteChanges, RemoteError> {
         let held = self.held.iter().find(|(held, _)| held == address);
         let process = held.map(|(_, process)| *process);
@@ -108,5 +124,21 @@ mod tests {
             hosts("ssh://a", far).check().unwrap();
         }
         Hosts::new(at("ssh://a"), None, Access::default()).check().unwrap();
+    }
+
+    #[test]
+    fn one_name_for_both_ends_is_fine_if_only_one_of_them_is_changed() {
+        let at = |text: &str| Some(text.parse().unwrap());
+        let [near, far] = [EndName::Near, EndName::Far];
+        let one = Hosts::new(at("ssh://a"), at("ssh://a"), Access::default());
+        assert!(matches!(one.of_changes(&[near, far]), Err(RemoteError::BothEnds { .. })));
+        let named = |hosts: Hosts| [near, far].map(|end| hosts.named(end));
+        let a = || Some("ssh://a".to_owned());
+        assert_eq!(named(one.of_changes(&[near]).unwrap()), [a(), None]);
+        assert_eq!(named(one.of_changes(&[far]).unwrap()), [None, a()]);
+        let two = Hosts::new(at("ssh://a"), at("ssh://b"), Access::default());
+        for ends in [&[near, far][..], &[near], &[]] {
+            assert_eq!(two.of_changes(ends).unwrap(), two);
+        }
     }
 }

@@ -171,9 +171,13 @@ pub trait System: Watch {
     /// soon confirmed over the connection.
     fn may_cut(&self, setting: &SettingRef) -> bool;
 
-    /// Commands whose output differs after a reboot, and in another network namespace or jail of the host. A
-    /// reboot has undone every change.
+    /// Commands whose output differs after a reboot, and in another network namespace or jail of the host, as far as the
+    /// system knows. A reboot has undone every change. Later versions of goodput may ask for more, at the end.
     fn identity(&self) -> Vec<Command>;
+
+    /// A command that prints which processes a login sees: two logins at one place of a host for which it prints the same see
+    /// the same.
+    fn viewpoint(&self) -> Command;
 
     /// A command that prints an identity of the machine, unique and the same after a reboot; nothing if the system has
     /// none.

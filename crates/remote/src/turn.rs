@@ -5,7 +5,6 @@ use std::path::Path;
 use crate::address::Address;
 use crate::changes::RemoteChanges;
 use crate::error::RemoteError;
-use crate::host::Identity;
 use crate::ssh::Access;
 
 /// Holds a host by a process there that has nothing to put back. Dropping it, or any other end of this run, releases the
@@ -21,14 +20,10 @@ impl RemoteTurn {
         state_dir: &Path,
         address: &Address,
         access: &Access,
-        others: &[Identity],
+        others: &mut [Self],
     ) -> Result<Self, RemoteError> {
+        let others = others.iter_mut().map(|turn| &mut turn.0);
         RemoteChanges::begin_held(state_dir, address, access, None, others).map(Self)
-    }
-
-    /// Which running host it is.
-    pub(crate) fn identity(&self) -> Identity {
-        self.0.identity()
     }
 
     /// The process there.

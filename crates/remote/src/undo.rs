@@ -11,7 +11,7 @@ use goodput_settings::{
 
 use crate::entry::{Cell, Entry};
 use crate::error::RemoteError;
-use crate::host::Host;
+use crate::host::{Host, is_an_id};
 use crate::journal::{Contents, Found, Journal, Line, Owner, all, remove_unfinished};
 use crate::put_back::put_back;
 use crate::ssh::MARK;
@@ -86,10 +86,11 @@ pub fn undo(state_dir: &Path, request: UndoRequest) -> Vec<RemoteReport> {
 }
 
 /// The same for a host with a session, before a new run changes it, under whatever name dead runs knew it. Journals
-/// that can't be read may be about this host too.
+/// that can't be read may be about this host too. What this process itself is changing is left out: at another host that
+/// looks like this one, or it is refused by [`refuse_others`].
 pub(crate) fn undo_at(state_dir: &Path, host: &mut Host) -> Vec<RemoteReport> {
     let settled = all(state_dir).filter_map(|found| match found {
-        Ok(found) => is_about(&found, host).then(|| settle_at(found, host)),
+        Ok(found) => (is_about(&found, host) && !is_own(&found)).then(|| settle_at(found, host)),
         Err((path, error)) => Some(report(UNKNOWN, path, Vec::new(), Some(error.to_string()))),
     });
     let settled: Vec<_> = settled.collect();
@@ -107,6 +108,12 @@ fn is_about(found: &Found, host: &Host) -> bool {
     }
 }
 
+/// Whether this process is making the changes of a journal.
+fn is_own(found: &Found) -> bool {
+    let owner = found.text.says.owner.as_ref();
+    found.journal.is_none() && owner.is_some_and(|owner| owner.pid == std::process::id())
+}
+
 /// How the host that answers now relates to the host of a journal.
 #[derive(Debug, PartialEq, Eq)]
 enum Relation {
@@ -122,15 +129,15 @@ enum Relation {
     Unknown,
 }
 
-/// Judged by the boot id, which no two machines share (random(4) of Linux, kern.boot_id), and by the machine's own id.
+/// Judged by the boot id, which two machines share only if they were resumed from one snapshot (random(4) of Linux,
+/// kern.boot_id), by the place there, and by the machine's own id. An earlier version of goodput has noted less of the place.
 fn relation(owner: &Owner, host: &Host) -> Relation {
-    if owner.identity == host.identity {
-        return Relation::Same;
+    let boot = owner.identity.first();
+    if boot.is_some() && boot == host.identity.first() {
+        let is_same = owner.identity.iter().zip(&host.identity).all(|(one, other)| one == other);
+        return if is_same { Relation::Same } else { Relation::OtherNamespace };
     }
-    if owner.identity.first() == host.identity.first() {
-        return Relation::OtherNamespace;
-    }
-    match (&owner.machine, &host.machine) {
+    match (owner.machine.as_ref().filter(|id| is_an_id(id)), &host.machine) {
         (Some(one), Some(other)) if one == other => Relation::Rebooted,
         (Some(_), Some(_)) => Relation::OtherMachine,
         _ => Relation::Unknown,
@@ -240,12 +247,12 @@ fn put_all_back(host: &mut Host, owner: &Owner, entries: &[Entry]) -> Vec<Restor
         Relation::Same => None,
         Relation::Rebooted => return outcomes(entries, |_| Outcome::Rebooted),
         Relation::OtherNamespace => {
-            Some("it belongs to another network namespace of that host; log in to that one")
+            Some("it belongs to another network namespace or jail of that host; log in to that one")
         }
         Relation::OtherMachine => Some("another machine answers at this name now"),
         Relation::Unknown => Some(
             "the host has rebooted, which has undone it, or another machine answers at this name now; \
-             the host has no /etc/machine-id to identify it",
+             the host has no id that tells machines apart (/etc/machine-id, kern.hostuuid)",
         ),
     };
     if let Some(why) = why {

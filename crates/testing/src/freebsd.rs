@@ -87,6 +87,7 @@ impl FreeBsd {
         host.set("release", "14.1-RELEASE");
         host.set("uid", "0");
         host.set("dmesg", "1700000000 4242 9000");
+        host.set("root", "94 34");
         host.set("table", TABLE.trim_end());
         for (name, value) in VALUES {
             host.set(&format!("sysctl/{name}"), value);
@@ -153,6 +154,14 @@ impl FreeBsd {
     /// FreeBSD 7.2, whose sysctl has fewer options, and exits successfully when the kernel refuses a value.
     pub fn release_7(self) -> Self {
         self.set("release", "7.2-RELEASE");
+        self
+    }
+
+    /// A jail whose root directory has this inode, without an id of its own (jail(8), `host.hostuuid`).
+    pub fn jail(self, root: u32) -> Self {
+        self.set("sysctl/kern.hostuuid", "00000000-0000-0000-0000-000000000000");
+        self.set("sysctl/security.jail.jailed", "1");
+        self.set("root", &format!("94 {root}"));
         self
     }
 

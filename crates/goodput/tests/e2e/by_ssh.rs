@@ -330,6 +330,25 @@ fn median(record: &Value, arm: usize, response: &str) -> Option<f64> {
 }
 
 #[test]
+fn one_host_is_not_changed_for_both_ends() {
+    let Some(host) = Host::start() else { return };
+    let server = Server::start(&host.home, &[]);
+    let before = host.sh("ip -o link show v0");
+    let near = format!("sysctl.{PARAMETER}={},{OURS}", host.parameter());
+    let compare = ["compare", &server.address, &near, "far:link.txqueuelen@v0=1000,500"];
+    for far in ["ssh://root@b", "ssh://b"] {
+        let output = host.run(&[&compare[..], &["--near", "ssh://b", "--far", far]].concat());
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        let words = "can't change one host for both ends: ";
+        assert!(said.contains(words) && said.contains("leave out --near"), "{far}: {said}");
+    }
+    assert_eq!(host.sh("ip -o link show v0"), before);
+    let undo = host.run(&["settings", "undo"]);
+    assert!(stdout(&undo).contains("nothing to undo"), "{}", stdout(&undo));
+}
+
+#[test]
 fn a_comparison_reports_what_the_far_host_counted() {
     let Some(host) = Host::start() else { return };
     let server = Server::start(&host.home, &[]);

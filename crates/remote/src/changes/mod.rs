@@ -15,9 +15,10 @@ use crate::command::Command;
 use crate::counters::Counters;
 use crate::entry::{Cell, Entry, originals};
 use crate::error::RemoteError;
-use crate::host::{Host, Identity, its_own};
+use crate::host::{Host, its_own};
 use crate::journal::{Contents, Journal, Line, Owner};
 use crate::look::Look;
+use crate::one_host;
 use crate::polling::PollingRates;
 use crate::put_back::put_back;
 use crate::saved::{self, SavedThere};
@@ -74,26 +75,23 @@ impl RemoteChanges {
         address: &Address,
         access: &Access,
     ) -> Result<Self, RemoteError> {
-        Self::begin_held(state_dir, address, access, None, &[])
+        Self::begin_held(state_dir, address, access, None, [])
     }
 
     /// The same at a host that this run holds by a process there, and that must be none of the `others`.
-    pub(crate) fn begin_held(
+    pub(crate) fn begin_held<'a>(
         state_dir: &Path,
         address: &Address,
         access: &Access,
         held_by: Option<u32>,
-        others: &[Identity],
+        others: impl IntoIterator<Item = &'a mut Self>,
     ) -> Result<Self, RemoteError> {
         let mut host = Host::open(address, access)?;
-        host.identity().refuse_among(others)?;
+        for other in others {
+            one_host::refuse(&mut other.host, &mut host)?;
+        }
         host.held_by = held_by;
         Self::after_dead_runs(host, state_dir)
-    }
-
-    /// Which running host it is.
-    pub fn identity(&self) -> Identity {
-        self.host.identity()
     }
 
     /// The process there that puts back; `None` if everything is put back or kept.

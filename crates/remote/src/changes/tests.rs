@@ -1,7 +1,7 @@
 //! Tests with a shell of this machine in its own network namespace.
 
 use super::*;
-use goodput_testing::{in_namespace, wait_for};
+use goodput_testing::{FreeBsd, in_namespace, wait_for};
 use std::path::PathBuf;
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -144,6 +144,123 @@ fn a_second_goodput_is_refused() {
         assert!(matches!(second, RemoteError::Busy { .. }), "{second}");
         drop(first);
         begin(&folder);
+    });
+}
+
+/// The login of another host: in a network namespace of its own.
+fn another_host(name: &str) -> Host {
+    let login = || {
+        let script = "mount -t sysfs none /sys; exec sh";
+        Session::with_shell(["unshare", "--net", "--mount", "sh", "-c", script])
+    };
+    Host::through(Box::new(login), &name.parse().unwrap(), &Access::default()).unwrap()
+}
+
+#[test]
+fn two_names_of_one_host_are_refused_for_two_ends() {
+    in_scene(|folder| {
+        let mut near = begin(&folder);
+        let refused = one_host::refuse(&mut near.host, &mut host_called("ssh://alias"));
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("both ends: ssh://here is ssh://alias; leave out --near"), "{said}");
+        // The same place, from which the process of the first login can't be seen.
+        let contained = || {
+            Session::with_shell([
+                "unshare",
+                "--pid",
+                "--fork",
+                "--mount-proc",
+                "sh",
+                "-c",
+                "exec sh",
+            ])
+        };
+        let address = "ssh://contained".parse().unwrap();
+        let host = Host::through(Box::new(contained), &address, &Access::default());
+        let refused = one_host::refuse(&mut near.host, &mut host.unwrap()).unwrap_err();
+        assert!(refused.to_string().contains("perhaps ssh://here is ssh://contained"), "{refused}");
+    });
+}
+
+#[test]
+fn two_hosts_that_look_alike_are_both_changed() {
+    in_scene(|folder| {
+        let mut near = begin(&folder);
+        let before = value(PARAMETER);
+        near.apply(&setting(PARAMETER), OURS).unwrap();
+        let mut far = another_host("ssh://far");
+        one_host::refuse(&mut near.host, &mut far).unwrap();
+        // As jails without an id of their own, or machines that were resumed from one snapshot.
+        far.identity.clone_from(&near.host.identity);
+        one_host::refuse(&mut near.host, &mut far).unwrap();
+        let mut far = RemoteChanges::after_dead_runs(far, folder.path()).unwrap();
+        assert_eq!(value(PARAMETER), OURS, "the other one is not undone for it");
+        assert_eq!(far.apply(&setting(PARAMETER), OURS).unwrap(), OURS);
+        assert!(far.restore().report.is_clean());
+        assert_eq!(value(PARAMETER), OURS);
+        assert!(near.restore().report.is_clean());
+        assert_eq!((value(PARAMETER), journals(&folder).len()), (before, 0));
+    });
+}
+
+/// A login at a simulated FreeBSD.
+fn freebsd(name: &str, userland: &FreeBsd) -> Host {
+    let words = userland.environment().map(|(name, value)| format!("{name}={}", value.display()));
+    let login = move || Session::with_shell(["env", &words[0], &words[1], "/bin/sh"]);
+    Host::through(Box::new(login), &name.parse().unwrap(), &Access::default()).unwrap()
+}
+
+#[test]
+fn two_jails_that_report_the_same_are_two_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    let jails = ["a", "b"].map(|name| {
+        let own = folder.path().join(name);
+        std::fs::create_dir(&own).unwrap();
+        FreeBsd::in_folder(&own).jail(34)
+    });
+    let near = freebsd("ssh://a", &jails[0]);
+    let mut near = RemoteChanges::at(near, &folder.path().join("state"), Vec::new()).unwrap();
+    let mut far = freebsd("ssh://b", &jails[1]);
+    assert_eq!((&far.identity, &far.machine), (&near.host.identity, &None));
+    one_host::refuse(&mut near.host, &mut far).unwrap();
+    let refused = one_host::refuse(&mut near.host, &mut freebsd("ssh://alias", &jails[0]));
+    let said = refused.unwrap_err().to_string();
+    assert!(said.contains("ssh://a is ssh://alias"), "{said}");
+}
+
+#[test]
+fn what_was_changed_in_another_jail_is_not_here() {
+    in_scene(|folder| {
+        let jail = |root: &[&str]| {
+            let mut jail = host();
+            jail.identity.truncate(1);
+            jail.identity.extend(root.iter().map(ToString::to_string));
+            // As it reports itself without an id of its own.
+            jail.machine = None;
+            jail
+        };
+        let first = jail(&["no id", "94 34"]);
+        let mut changes = RemoteChanges::at(first, folder.path(), Vec::new()).unwrap();
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        die(changes);
+        assert_eq!(undo_at(folder.path(), &mut jail(&["no id", "94 35"])), []);
+        assert_eq!((value(PARAMETER), journals(&folder).len()), (OURS.into(), 1));
+        let settled = undo_at(folder.path(), &mut jail(&["no id", "94 34"]));
+        assert!(settled.len() == 1 && settled[0].report.is_clean(), "{settled:?}");
+        assert!(journals(&folder).is_empty());
+    });
+}
+
+#[test]
+fn a_journal_of_an_earlier_version_that_noted_less_of_its_host_counts() {
+    in_scene(|folder| {
+        let mut earlier = host();
+        earlier.identity.truncate(1);
+        let mut changes = RemoteChanges::at(earlier, folder.path(), Vec::new()).unwrap();
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        die(changes);
+        let settled = undo_at(folder.path(), &mut host());
+        assert!(settled[0].report.is_clean() && journals(&folder).is_empty(), "{settled:?}");
     });
 }
 

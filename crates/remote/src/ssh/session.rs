@@ -31,6 +31,8 @@ const MAX_BANNER_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Session {
     host: String,
+    /// Begins each line of the session. No other session has it.
+    mark: String,
     client: Client,
     out: Frames,
     err: Frames,
@@ -53,8 +55,8 @@ impl Session {
     fn through(client: Client, host: String) -> Result<Self, RemoteError> {
         let mark = format!("goodput-{:032x}", rand::random::<u128>());
         let (out, err) = (Frames::new(&mark), Frames::new(&mark));
-        let mut session = Self { host, client, out, err, requests: 0, over: None };
-        session.client.send(&BEGIN.replace("@MARK@", &mark));
+        let mut session = Self { host, mark, client, out, err, requests: 0, over: None };
+        session.client.send(&BEGIN.replace("@MARK@", &session.mark));
         session.begin()?;
         Ok(session)
     }
@@ -90,6 +92,11 @@ impl Session {
             })?;
         }
         Ok(())
+    }
+
+    /// A word that no other session has: in the command line of the process there that puts back, if there is one.
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
     }
 
     /// Whether the host still answers.

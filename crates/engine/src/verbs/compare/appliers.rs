@@ -1,7 +1,7 @@
 //! Applies the settings of one arm: in the plan, on this host, at the far end, or at a host reached by SSH.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use goodput_model::{ChangedHost, EndName, Plan, SettingRef, Transport};
 use goodput_remote::{Address, Hosts, RemoteChanges, RemoteError};
@@ -204,25 +204,14 @@ impl Appliers {
         address: Address,
         act: impl FnOnce(&mut RemoteChanges) -> Result<T, RemoteError> + Send + 'static,
     ) -> Result<T, EngineError> {
-        let changes = self.remote.remove(&address);
-        let others: Vec<_> = self.remote.values().map(RemoteChanges::identity).collect();
+        let mut remote = std::mem::take(&mut self.remote);
         let (state_dir, hosts) = (self.state_dir.clone(), self.hosts.clone());
-        let to = address.clone();
-        let (changes, done) = blocking(move || {
-            let begun = match changes {
-                Some(changes) => Ok(changes),
-                None => hosts.begin(&state_dir, &to, &others),
-            };
-            match begun {
-                Ok(mut changes) => {
-                    let done = act(&mut changes);
-                    (Some(changes), done)
-                }
-                Err(error) => (None, Err(error)),
-            }
+        let (remote, done) = blocking(move || {
+            let done = changes_at(&mut remote, &hosts, &state_dir, address).and_then(act);
+            (remote, done)
         })
         .await?;
-        self.remote.extend(changes.map(|changes| (address, changes)));
+        self.remote = remote;
         done.map_err(Into::into)
     }
 
@@ -299,10 +288,34 @@ pub fn planned(arm: &Arm, plan: &Plan) -> Result<Plan, EngineError> {
     Ok(plan)
 }
 
+/// The ends of whose hosts settings are compared.
+pub fn ends_of_hosts(arms: &[Arm]) -> Vec<EndName> {
+    let of_host = |end: &EndName| {
+        let mut settings = arms.iter().flat_map(|arm| &arm.0);
+        settings.any(|(setting, _)| setting.end == *end && !is_of_plan(setting))
+    };
+    [EndName::Near, EndName::Far].into_iter().filter(of_host).collect()
+}
+
 /// Whether a setting belongs to the measurement. A setting that this host does not know belongs to another host.
 fn is_of_plan(setting: &SettingRef) -> bool {
     let near = SettingRef { end: EndName::Near, ..setting.clone() };
     goodput_settings::find_for(&near).is_ok_and(Setting::is_plan)
+}
+
+/// The changes at a host, which begin with a login if this is the first time.
+fn changes_at<'a>(
+    remote: &'a mut BTreeMap<Address, RemoteChanges>,
+    hosts: &Hosts,
+    state_dir: &Path,
+    address: Address,
+) -> Result<&'a mut RemoteChanges, RemoteError> {
+    let begun = match remote.contains_key(&address) {
+        true => None,
+        false => Some(hosts.begin(state_dir, &address, remote.values_mut())?),
+    };
+    remote.extend(begun.map(|changes| (address.clone(), changes)));
+    remote.get_mut(&address).ok_or(RemoteError::Closed)
 }
 
 type Applied = (Option<Changes>, Result<String, SettingError>);
@@ -323,5 +336,21 @@ fn apply_near(
             (Some(changes), applied)
         }
         Err(error) => (None, Err(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_the_measurement_change_no_host() {
+        let ends = |names: &[&str]| {
+            let arm = names.iter().map(|name| (name.parse().unwrap(), String::new())).collect();
+            ends_of_hosts(&[Arm(Vec::new()), Arm(arm)])
+        };
+        assert_eq!(ends(&["mover"]), []);
+        assert_eq!(ends(&["mover", "far:polling@em0"]), [EndName::Far], "of another system");
+        assert_eq!(ends(&["link.mtu@a", "far:link.mtu@a"]), [EndName::Near, EndName::Far]);
     }
 }

@@ -42,7 +42,7 @@ use crate::near::measure::measure_one_of_many;
 use crate::near::own_check;
 use crate::result::conclude::conclude_at;
 use crate::verbs::retry::{RETRY_PAUSES, may_pass};
-use appliers::{Appliers, planned};
+use appliers::{Appliers, ends_of_hosts, planned};
 use rehearsal::{Rehearsal, rehearse};
 pub(crate) use run_log::Compared;
 use run_log::{Aborted, Run, RunLog};
@@ -109,13 +109,13 @@ pub(crate) async fn compare_whole(
     listener: &mut Listener<'_>,
 ) -> Result<Compared, EngineError> {
     let CompareRequest { target, credentials, plan, .. } = request;
-    request.hosts.check()?;
+    let hosts = request.hosts.of_changes(&ends_of_hosts(&request.arms))?;
     if request.turns.is_some() {
         turns::check(request)?;
     }
     check_arms(request).await?;
     let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
-    let mut appliers = Appliers::new(request.state_dir.clone(), request.hosts.clone());
+    let mut appliers = Appliers::new(request.state_dir.clone(), hosts);
     let mut outcome = run(request, &mut client, &mut appliers, interrupt, listener).await;
     if let Ok(compared) = &mut outcome {
         compared.record.changed_hosts = appliers.changed_hosts();

@@ -125,14 +125,21 @@ impl System for FreeBsd {
     }
 
     /// FreeBSD 13 has a boot id; `kern.boottime` moves with the clock. Earlier, rc(8) writes the boot messages
-    /// into a file.
+    /// into a file. A jail may have no id of its own, and doesn't see the number by which its host knows it; but it has a
+    /// root directory of its own (jail(8), `path`).
     fn identity(&self) -> Vec<Command> {
         const BOOT: &str =
             "sysctl -nx kern.boot_id 2>/dev/null || stat -f '%m %i %z' /var/run/dmesg.boot";
         vec![
             Command::script("read when it started", BOOT, [""; 0]),
             Command::new("sysctl", ["-n", "kern.hostuuid", "security.jail.jailed"]),
+            Command::new("stat", ["-f", "%d %i", "/"]),
         ]
+    }
+
+    /// Users see their own processes in any case, those of others perhaps not (security(7), `see_other_uids`).
+    fn viewpoint(&self) -> Command {
+        Command::new("id", ["-ru"])
     }
 
     fn machine(&self) -> Command {

@@ -253,6 +253,17 @@ fn a_boot_is_known_again_when_the_clock_jumped() {
 }
 
 #[test]
+fn two_jails_without_an_id_are_told_apart() {
+    let mut identity = [34, 35].map(|root| {
+        let mut jail = Host::new(|userland| userland.jail(root));
+        FreeBsd.identity().iter().map(|command| jail.output(command).unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(identity[0][..2], identity[1][..2]);
+    assert_ne!(identity[0], identity[1]);
+    assert_eq!(identity[0].remove(2), "94 34\n");
+}
+
+#[test]
 fn processes_of_this_jail_are_found_by_their_mark() {
     let text = "1000\n    1 0    0 /sbin/init --\n  812 0    0 sh -c goodput-mark 7\n  900 3    0 sh -c goodput-mark 7\n  \
                 901 0 1002 sh -c goodput-mark -axww -o pid= -o jid=\n  902 0 1001 sh -c goodput-mark 7\n\

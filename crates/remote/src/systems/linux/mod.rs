@@ -251,6 +251,13 @@ impl System for Linux {
         ]
     }
 
+    /// Users see their own processes in any case, those of others perhaps not (proc(5), `hidepid`), and none outside their
+    /// process namespace.
+    fn viewpoint(&self) -> Command {
+        const WHO: &str = "id -ru; readlink /proc/self/ns/pid; readlink /proc/self/ns/user; :";
+        Command::script("find out which processes the login sees", WHO, [""; 0])
+    }
+
     /// machine-id(5), and where D-Bus keeps it on systems without systemd.
     fn machine(&self) -> Command {
         const ID: &str =

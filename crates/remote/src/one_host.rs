@@ -1,0 +1,38 @@
+//! Whether two logins lead to one place of one running host, whatever names they went by.
+
+use crate::error::RemoteError;
+use crate::host::Host;
+use crate::shell::Shell;
+
+/// Refuses a host that stands for the other end already, under another name, or that can't be told from it.
+///
+/// What hosts report about themselves may be the same on two of them: on jails of one machine, or on machines that were
+/// resumed from one snapshot. Then it counts whether the second login sees the process by which the first one is held.
+///
+/// # Errors
+/// [`RemoteError::BothEnds`], or when a connection is lost.
+pub(crate) fn refuse(first: &mut Host, second: &mut Host) -> Result<(), RemoteError> {
+    if first.identity != second.identity {
+        return Ok(());
+    }
+    let mark = first.session.mark().to_owned();
+    let names = [&first.address, &second.address].map(ToString::to_string).join(" is ");
+    if sees(second, &mark)? {
+        return Err(RemoteError::BothEnds { names });
+    }
+    // Who would not see it anyway knows nothing.
+    if sees(first, &mark)? && viewpoint(first)? == viewpoint(second)? {
+        return Ok(());
+    }
+    let names = format!("perhaps {names} (log in to both as the same user to tell them apart)");
+    Err(RemoteError::BothEnds { names })
+}
+
+/// Whether a login sees the process of goodput with this mark.
+fn sees(host: &mut Host, mark: &str) -> Result<bool, RemoteError> {
+    Ok(!host.system.processes(&mut host.session, mark)?.is_empty())
+}
+
+fn viewpoint(host: &mut Host) -> Result<String, RemoteError> {
+    host.session.output(&host.system.viewpoint())
+}
