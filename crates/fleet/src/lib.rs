@@ -21,9 +21,9 @@ mod task;
 
 pub use access::{Login, places, server_file};
 pub use matrix::{
-    Cause, Cell, Explanation, LimitSeen, Matrix, Naming, Observation, Part, QUANTITIES, Quantity,
-    Question, SLOW_PERCENT, Survey, Surveyed, Unusable, left_out_in_words, matrix, seen,
-    seen_between,
+    Cause, Cell, Explanation, LimitSeen, Matrix, Naming, Observation, Pairs, Part, QUANTITIES,
+    Quantity, Question, SLOW_PERCENT, Survey, Surveyed, Tally, Unusable, left_out_in_words, matrix,
+    seen, seen_between,
 };
 pub use mesh::{FOREIGN_PROTOCOLS, Mesh, MeshError, Pair, Site, Window};
 pub use plan::{
@@ -31,7 +31,7 @@ pub use plan::{
 };
 pub use span::span;
 pub use task::{
-    Announcement, Answer, Call, Delivered, End, FORMAT, Farewell, Invitation, KEPT_S, Limits, Next,
-    Outcome, Rival, Role, Sealed, Step, TASK_LIFE_S, Task, Tasks, Turn, Unreadable, UnreadableWish,
+    Announcement, Answer, Call, Delivered, End, FORMAT, Farewell, Invitation, KEPT_S, Limits,
+    Next, Outcome, Rival, Role, Sealed, Step, TASK_LIFE_S, Task, Tasks, Turn, Unreadable, UnreadableWish,
     Wanted, fitted, is_sure, next, step, task_between, tasks, word,
 };

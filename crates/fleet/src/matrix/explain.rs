@@ -3,13 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
+use std::sync::Arc;
 
-use goodput_model::{BitRate, Known, Missing, median};
+use goodput_model::{BitRate, Known, Missing};
 use serde::Serialize;
 
-use super::cells::{Cell, MIN_TESTS};
-use super::fit::{Effect, Fit, MIN_CELLS, Value, fit};
+use super::cells::{MIN_TESTS, deviation, goodput};
+use super::fit::{Effect, Fit, Value, fit};
+use super::packed::{Measured, Packed, weeks};
+use super::pairs::Pairs;
 use super::part::Part;
+use super::scale::middle;
+use super::side::MIN_CELLS;
 
 /// With fewer sites, a slow site and a slow path are the same.
 const MIN_SITES: usize = 3;
@@ -22,11 +27,11 @@ pub struct Explanation {
     /// How much paths vary beside what their sites explain: one standard deviation, percent.
     pub spread_percent: f64,
     /// Slow cells, as sender and receiver.
-    pub slow: Vec<[String; 2]>,
+    pub slow: Pairs,
     /// What explains some of them, that which explains most first.
     pub causes: Vec<Cause>,
     /// Slow cells that no cause explains.
-    pub unexplained: Vec<[String; 2]>,
+    pub unexplained: Pairs,
     /// Sides of sites that could not be told from their paths, because fewer than three of their cells have tests.
     pub undecided: Vec<(String, Part)>,
 }
@@ -45,7 +50,7 @@ pub struct Cause {
     /// Range of this effect, percent; with 95 % confidence for all sites and paths together.
     pub between_percent: [f64; 2],
     /// The slow cells that it explains.
-    pub explains: Vec<[String; 2]>,
+    pub explains: Pairs,
     /// Measured cells that it is a part of.
     pub cells: usize,
     /// What the newest records of the explained cells name as their limit, the most frequent first.
@@ -66,54 +71,71 @@ pub struct LimitSeen {
 }
 
 /// Explains the cells that are slower than typical by at least `slow_percent`.
-pub(super) fn explain(sites: &[String], cells: &[Cell], slow_percent: f64) -> Known<Explanation> {
-    explained(sites, cells, slow_percent).into()
+pub(super) fn explain(
+    sites: &Arc<[String]>,
+    measured: &Measured<'_>,
+    slow_percent: f64,
+) -> Known<Explanation> {
+    explained(sites, measured, slow_percent).into()
 }
 
-fn explained(sites: &[String], cells: &[Cell], slow_percent: f64) -> Result<Explanation, Missing> {
-    let noise = noise_of_tests(cells);
-    let measured: Vec<(&Cell, Value)> =
-        cells.iter().filter_map(|cell| Some((cell, value(sites, cell, noise)?))).collect();
-    let with_tests = |site: &usize| {
-        measured.iter().any(|(_, value)| value.sender == *site || value.receiver == *site)
-    };
-    let tested = (0..sites.len()).filter(with_tests).count();
+fn explained(
+    sites: &Arc<[String]>,
+    measured: &Measured<'_>,
+    slow_percent: f64,
+) -> Result<Explanation, Missing> {
+    let tested = tested(sites.len(), measured);
     if tested < MIN_SITES {
         return Err(Missing::because(format!(
             "{tested} sites have tests: with fewer than {MIN_SITES}, a slow site and a slow path look the same"
         )));
     }
-    let values: Vec<Value> = measured.iter().map(|(_, value)| *value).collect();
     let too_few = || {
-        let (cells, all) = (values.len(), sites.len() * (sites.len() - 1));
+        let (cells, all) = (measured.count(), sites.len() * (sites.len() - 1));
         Missing::because(format!(
             "{cells} of {all} cells have tests, which is too few to tell sites from paths"
         ))
     };
-    let fit = fit(sites.len(), &values).ok_or_else(too_few)?;
-    let model = Model { sites, measured, fit, slow: (1.0 - slow_percent / 100.0).ln() };
-    Ok(model.explanation())
+    let values = (0..measured.count()).map(|cell| value(measured, cell));
+    let fit = fit(sites.len(), values).ok_or_else(too_few)?;
+    let (noise, slow) = (noise_of_tests(measured), (1.0 - slow_percent / 100.0).ln());
+    Ok(Model { sites, measured, noise, fit, slow }.explanation())
+}
+
+/// How many of so many sites have tests.
+fn tested(sites: usize, measured: &Measured<'_>) -> usize {
+    let mut has_tests = vec![false; sites];
+    for site in (0..measured.count()).flat_map(|cell| measured.pair(cell)) {
+        has_tests[site as usize] = true;
+    }
+    has_tests.into_iter().filter(|has| *has).count()
 }
 
 /// Standard deviation of the logarithm of a test, within cells that have enough; 0 if none has: then no path is judged.
-fn noise_of_tests(cells: &[Cell]) -> f64 {
-    let spreads = cells.iter().filter_map(|cell| cell.spread_percent.value());
-    median(spreads.map(|percent| (percent / 100.0).ln_1p())).unwrap_or_default()
+fn noise_of_tests(measured: &Measured<'_>) -> f64 {
+    let cells = (0..measured.count()).map(|cell| week(measured, cell));
+    middle(cells.filter_map(deviation).collect(), 0).unwrap_or_default()
 }
 
-fn value(sites: &[String], cell: &Cell, noise: f64) -> Option<Value> {
-    let log = cell.goodput_bits_per_s.value()?.0.ln();
-    let index = |name: &String| sites.iter().position(|site| site == name);
-    let (sender, receiver) = (index(&cell.sender)?, index(&cell.receiver)?);
-    // The variance of a median is PI/2 times that of a mean.
-    let variance = noise.powi(2) * PI / 2.0 / cell.tests as f64;
-    Some(Value { sender, receiver, log, variance })
+/// The tests of a cell in the week up to its newest one.
+fn week<'a>(measured: &Measured<'a>, cell: usize) -> &'a [Packed] {
+    let [week, _] = weeks(measured.tests(cell));
+    week
+}
+
+fn value(measured: &Measured<'_>, cell: usize) -> Value {
+    let [sender, receiver] = measured.pair(cell).map(|site| site as usize);
+    // A cell that is measured has a test, whose goodput is above 0.
+    let log = goodput(week(measured, cell)).map_or(0.0, f64::ln);
+    Value { sender, receiver, log }
 }
 
 /// The cells with their fit.
 struct Model<'a> {
-    sites: &'a [String],
-    measured: Vec<(&'a Cell, Value)>,
+    sites: &'a Arc<[String]>,
+    measured: &'a Measured<'a>,
+    /// Standard deviation of the logarithm of a test.
+    noise: f64,
     fit: Fit,
     /// The logarithm below which something is slow.
     slow: f64,
@@ -124,14 +146,15 @@ type Suspect = (Part, usize);
 
 impl Model<'_> {
     fn explanation(&self) -> Explanation {
-        let slow: Vec<usize> =
-            (0..self.measured.len()).filter(|cell| self.is_slow(*cell)).collect();
-        let mut by_cause: BTreeMap<Suspect, Vec<usize>> = BTreeMap::new();
+        // A mesh of a thousand sites has a million cells.
+        let slow = (0..self.measured.count()).filter(|cell| self.is_slow(*cell));
+        let slow: Vec<u32> = slow.map(|cell| cell as u32).collect();
+        let mut by_cause: BTreeMap<Suspect, Vec<u32>> = BTreeMap::new();
         let mut unexplained = Vec::new();
         for cell in &slow {
-            match self.suspect(*cell) {
+            match self.suspect(*cell as usize) {
                 Some(suspect) => by_cause.entry(suspect).or_default().push(*cell),
-                None => unexplained.push(self.name(*cell)),
+                None => unexplained.push(*cell),
             }
         }
         let mut causes: Vec<Cause> = by_cause
@@ -141,26 +164,25 @@ impl Model<'_> {
         causes.sort_by_key(|cause| Reverse(cause.explains.len()));
         Explanation {
             typical_bits_per_s: BitRate(self.fit.typical.exp()),
-            spread_percent: (self.fit.scale.exp() - 1.0) * 100.0,
-            slow: slow.iter().map(|cell| self.name(*cell)).collect(),
+            spread_percent: (self.fit.scale().exp() - 1.0) * 100.0,
+            slow: self.pairs(&slow),
             causes,
-            unexplained,
+            unexplained: self.pairs(&unexplained),
             undecided: self.undecided(),
         }
     }
 
-    fn is_slow(&self, cell: usize) -> bool {
-        self.measured[cell].1.log - self.fit.typical <= self.slow
+    fn pairs(&self, cells: &[u32]) -> Pairs {
+        Pairs::new(self.sites, cells.iter().map(|cell| self.measured.pair(*cell as usize)))
     }
 
-    fn name(&self, cell: usize) -> [String; 2] {
-        let (cell, _) = self.measured[cell];
-        [cell.sender.clone(), cell.receiver.clone()]
+    fn is_slow(&self, cell: usize) -> bool {
+        value(self.measured, cell).log - self.fit.typical <= self.slow
     }
 
     /// The part that makes a cell slow: of those that are surely slow, the one that adds most.
     fn suspect(&self, cell: usize) -> Option<Suspect> {
-        let (_, Value { sender, receiver, .. }) = self.measured[cell];
+        let [sender, receiver] = self.sides(cell);
         let all = [(Part::Sender, sender), (Part::Receiver, receiver), (Part::Path, cell)];
         let guilty = all.into_iter().filter_map(|suspect| {
             let effect = self.effect(suspect)?;
@@ -170,70 +192,72 @@ impl Model<'_> {
         guilty.min_by(|one, two| one.1.total_cmp(&two.1)).map(|(suspect, _)| suspect)
     }
 
+    fn sides(&self, cell: usize) -> [usize; 2] {
+        self.measured.pair(cell).map(|site| site as usize)
+    }
+
     fn effect(&self, (part, index): Suspect) -> Option<Effect> {
         match part {
-            Part::Sender => self.fit.senders[index],
-            Part::Receiver => self.fit.receivers[index],
-            Part::Path => self.is_decided(index).then(|| self.fit.paths[index]),
+            Part::Sender => self.fit.sender(index),
+            Part::Receiver => self.fit.receiver(index),
+            Part::Path => self.path(index),
         }
     }
 
-    /// Whether both sides of a cell are known, so that what is left is its path; and whether it is more than a bad test.
-    fn is_decided(&self, cell: usize) -> bool {
-        let (cell, Value { sender, receiver, .. }) = self.measured[cell];
+    /// What is left of a cell is its path if both of its sides are known, and if it is more than a bad test.
+    fn path(&self, cell: usize) -> Option<Effect> {
+        let sides @ [sender, receiver] = self.sides(cell);
+        let tests = week(self.measured, cell).len();
         let sides_are_known =
-            self.fit.senders[sender].is_some() && self.fit.receivers[receiver].is_some();
-        sides_are_known && cell.tests >= MIN_TESTS
+            self.fit.sender(sender).is_some() && self.fit.receiver(receiver).is_some();
+        // The variance of a median is PI/2 times that of a mean.
+        let variance = self.noise.powi(2) * PI / 2.0 / tests as f64;
+        let is_decided = sides_are_known && tests >= MIN_TESTS;
+        is_decided.then(|| self.fit.path(cell, sides, variance))
     }
 
-    fn cause(&self, (part, index): Suspect, cells: &[usize]) -> Option<Cause> {
+    fn cause(&self, (part, index): Suspect, cells: &[u32]) -> Option<Cause> {
         let Effect { estimate, margin } = self.effect((part, index))?;
         let percent = |log: f64| (log.exp() - 1.0) * 100.0;
         let site = |wanted: Part, site: usize| {
             (part == wanted || part == Part::Path).then(|| self.sites[site].clone())
         };
         let [sender, receiver] = match part {
-            Part::Path => [self.measured[index].1.sender, self.measured[index].1.receiver],
+            Part::Path => self.sides(index),
             _ => [index, index],
         };
-        let limits = cells.iter().filter_map(|cell| {
-            let (cell, _) = self.measured[*cell];
-            Some((cell.limit.value()?.clone(), *cell.limit_at.value()?))
-        });
-        let records = cells.iter().filter_map(|cell| self.measured[*cell].0.record.value());
+        let newest = cells.iter().filter_map(|cell| self.measured.tests(*cell as usize).last());
+        let limit = |test: &Packed| (self.measured.all.limit(test).to_owned(), test.limit_at);
         Some(Cause {
             part,
             sender: site(Part::Sender, sender),
             receiver: site(Part::Receiver, receiver),
             effect_percent: percent(estimate),
             between_percent: [percent(estimate - margin), percent(estimate + margin)],
-            explains: cells.iter().map(|cell| self.name(*cell)).collect(),
+            explains: self.pairs(cells),
             cells: self.cells_of((part, index)),
-            limits: counted(limits),
-            records: records.copied().collect(),
+            limits: counted(newest.clone().map(limit)),
+            records: newest.map(|test| test.record).collect(),
         })
     }
 
     /// Measured cells that a suspect is a part of.
     fn cells_of(&self, (part, index): Suspect) -> usize {
-        let values = self.measured.iter().map(|(_, value)| value);
         match part {
-            Part::Sender => values.filter(|value| value.sender == index).count(),
-            Part::Receiver => values.filter(|value| value.receiver == index).count(),
+            Part::Sender => self.fit.sent(index),
+            Part::Receiver => self.fit.received(index),
             Part::Path => 1,
         }
     }
 
     /// Sides with too few cells.
     fn undecided(&self) -> Vec<(String, Part)> {
-        let few = |effects: &[Option<Effect>], part: Part| {
-            let sites = effects.iter().zip(self.sites).enumerate();
-            let few = sites.filter(|(index, (effect, _))| {
-                effect.is_none() && self.cells_of((part, *index)) < MIN_CELLS
-            });
-            few.map(|(_, (_, site))| (site.clone(), part)).collect::<Vec<_>>()
+        let few = move |part: Part| {
+            let sites = self.sites.iter().enumerate();
+            let few = sites.filter(move |(site, _)| self.cells_of((part, *site)) < MIN_CELLS);
+            few.map(move |(_, name)| (name.clone(), part))
         };
-        [few(&self.fit.senders, Part::Sender), few(&self.fit.receivers, Part::Receiver)].concat()
+        few(Part::Sender).chain(few(Part::Receiver)).collect()
     }
 }
 

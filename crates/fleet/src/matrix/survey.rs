@@ -1,19 +1,19 @@
 //! From the records of a history to the matrix: what each says of a pair, and how many say nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use goodput_model::{Known, Missing};
 
 use super::seen::{Observation, Unusable};
-use super::whole::{Matrix, Question, matrix};
+use super::tally::Tally;
+use super::whole::{Matrix, Question};
 use super::words::left_out_in_words;
 use crate::mesh::Mesh;
 
 /// What records say, as they are read.
 #[derive(Debug)]
-pub struct Survey<'a> {
-    mesh: Option<&'a Mesh>,
-    seen: Vec<Observation>,
+pub struct Survey {
+    tally: Tally,
     left_out: BTreeMap<Unusable, usize>,
     unreadable: Vec<String>,
 }
@@ -29,18 +29,19 @@ pub struct Surveyed {
     pub unreadable: Vec<String>,
 }
 
-impl<'a> Survey<'a> {
+impl Survey {
     /// Of the sites of a mesh, or of all hosts that are seen.
-    pub fn of(mesh: Option<&'a Mesh>) -> Self {
-        let (seen, left_out, unreadable) = Default::default();
-        Self { mesh, seen, left_out, unreadable }
+    pub fn of(mesh: Option<&Mesh>) -> Self {
+        let names = |mesh: &Mesh| Tally::of(mesh.sites.iter().map(|site| site.name.clone()));
+        let (left_out, unreadable) = Default::default();
+        Self { tally: mesh.map_or_else(Tally::of_all, names), left_out, unreadable }
     }
 
     /// Adds what a record says.
-    pub fn add(&mut self, said: Result<Observation, Unusable>) {
+    pub fn add(&mut self, said: &Result<Observation, Unusable>) {
         match said {
-            Ok(seen) => self.seen.push(seen),
-            Err(why) => *self.left_out.entry(why).or_default() += 1,
+            Ok(seen) => self.tally.add(seen),
+            Err(why) => *self.left_out.entry(*why).or_default() += 1,
         }
     }
 
@@ -51,20 +52,11 @@ impl<'a> Survey<'a> {
 
     /// The matrix, unless no record says anything of a pair.
     pub fn matrix(self, question: Question) -> Surveyed {
-        let matrix = match self.seen.is_empty() {
+        let matrix = match self.tally.is_empty() {
             true => Known::Missing(Missing::because(self.nothing())),
-            false => Known::Value(matrix(self.sites(), &self.seen, question)),
+            false => Known::Value(self.tally.matrix(question)),
         };
         Surveyed { matrix, left_out: self.left_out, unreadable: self.unreadable }
-    }
-
-    /// Those of the mesh, or all that were seen.
-    fn sites(&self) -> Vec<String> {
-        if let Some(mesh) = self.mesh {
-            return mesh.sites.iter().map(|site| site.name.clone()).collect();
-        }
-        let ends = self.seen.iter().flat_map(|seen| [&seen.sender, &seen.receiver]);
-        ends.collect::<BTreeSet<_>>().into_iter().cloned().collect()
     }
 
     fn nothing(&self) -> String {
@@ -88,16 +80,16 @@ mod tests {
         let json = include_str!("../../../goodput/src/report/example/record.json");
         let mut record = Record::from_json(json).unwrap();
         let mut survey = Survey::of(None);
-        survey.add(seen(&record, 7, None));
+        survey.add(&seen(&record, 7, None));
         record.incomplete = Some("x".into());
-        survey.add(seen(&record, 8, None));
+        survey.add(&seen(&record, 8, None));
         survey.add_unreadable("record 9: damaged".into());
         let found = survey.matrix(QUESTION);
-        assert_eq!(found.matrix.value().unwrap().sites, ["laptop", "nas"]);
+        assert_eq!(*found.matrix.value().unwrap().sites, ["laptop", "nas"]);
         assert_eq!(found.left_out, BTreeMap::from([(Unusable::Incomplete, 1)]));
         assert_eq!(found.unreadable.len(), 1);
         let mut nothing = Survey::of(None);
-        nothing.add(seen(&record, 8, None));
+        nothing.add(&seen(&record, 8, None));
         let why = nothing.matrix(QUESTION).matrix.get().unwrap_err();
         assert!(why.to_string().contains("1 test, ended early"), "{why}");
     }

@@ -1,11 +1,14 @@
 //! The whole matrix: its sites, its cells, and what explains the slow ones.
 
-use goodput_model::Known;
-use serde::Serialize;
+use std::ops::Range;
+use std::sync::Arc;
 
-use super::cells::{Cell, cells};
+use goodput_model::Known;
+use serde::{Serialize, Serializer};
+
+use super::cells::Cell;
 use super::explain::{Explanation, explain};
-use super::seen::Observation;
+use super::packed::Tests;
 
 /// How much slower than typical a slow cell is, percent, unless a person says.
 pub const SLOW_PERCENT: f64 = 10.0;
@@ -19,30 +22,110 @@ pub struct Question {
     pub slow_percent: f64,
 }
 
-/// What is known of all pairs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// What is known of all pairs. Its cells are computed when they are asked for: all at once would take a gigabyte for a
+/// thousand sites.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Matrix {
     /// The sites, in the order of rows and columns.
-    pub sites: Vec<String>,
-    /// A cell for each ordered pair of different sites, row by row.
-    pub cells: Vec<Cell>,
+    pub sites: Arc<[String]>,
+    tests: Tests,
+    now_s: f64,
+    /// Cells that have tests.
+    pub tested: usize,
     /// How much slower than typical a slow cell is, percent, at least.
     pub slow_percent: f64,
     /// What explains the slow cells, or why nothing can be said.
     pub explanation: Known<Explanation>,
 }
 
-/// The matrix of these tests. `sites` are its rows and columns; tests between others are left out.
-pub fn matrix(sites: Vec<String>, seen: &[Observation], question: Question) -> Matrix {
-    let cells = cells(&sites, seen, question.now_s);
-    let explanation = explain(&sites, &cells, question.slow_percent);
-    Matrix { sites, cells, slow_percent: question.slow_percent, explanation }
+impl Matrix {
+    pub(super) fn new(sites: Arc<[String]>, tests: Tests, question: Question) -> Self {
+        let Question { now_s, slow_percent } = question;
+        let measured = tests.measured();
+        let (tested, explanation) = (measured.count(), explain(&sites, &measured, slow_percent));
+        Self { sites, tests, now_s, tested, slow_percent, explanation }
+    }
+
+    /// A cell for each ordered pair of different sites, row by row.
+    pub fn cells(&self) -> impl Iterator<Item = Cell<'_>> {
+        self.rows().flat_map(|(_, cells)| cells.flatten())
+    }
+
+    /// How many ordered pairs there are of different sites.
+    pub fn pairs(&self) -> usize {
+        self.sites.len() * self.sites.len().saturating_sub(1)
+    }
+
+    /// The cell of a sender and a receiver, by their places in `sites`.
+    pub fn cell(&self, sender: usize, receiver: usize) -> Cell<'_> {
+        let pair = [sender, receiver];
+        let names = pair.map(|site| self.sites[site].as_str());
+        Cell::of(&self.tests, pair.map(|site| site as u32), names, self.now_s)
+    }
+
+    /// Each site that sends, with the cell of each site that receives: none of itself.
+    pub fn rows(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = Option<Cell<'_>>>)> {
+        let all = 0..self.sites.len();
+        let row = move |sender: usize| (self.sites[sender].as_str(), self.row(sender, all.clone()));
+        (0..self.sites.len()).map(row)
+    }
+
+    /// The cells of a sender and of these receivers, by their places in `sites`: none of itself.
+    pub fn row(
+        &self,
+        sender: usize,
+        receivers: Range<usize>,
+    ) -> impl Iterator<Item = Option<Cell<'_>>> {
+        receivers.map(move |receiver| (receiver != sender).then(|| self.cell(sender, receiver)))
+    }
+
+    /// Whether a cell is slower than typical by `slow_percent`.
+    pub fn is_slow(&self, cell: &Cell<'_>) -> bool {
+        self.explanation.value().is_some_and(|explanation| explanation.slow.has(cell.pair))
+    }
+
+    /// The slow cells, row by row.
+    pub fn slow_cells(&self) -> impl Iterator<Item = Cell<'_>> {
+        let slow = match &self.explanation {
+            Known::Value(explanation) => Some(explanation.slow.numbers()),
+            Known::Missing(_) => None,
+        };
+        let cell =
+            move |[sender, receiver]: [u32; 2]| self.cell(sender as usize, receiver as usize);
+        slow.into_iter().flatten().map(cell)
+    }
+}
+
+impl Serialize for Matrix {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            sites: &'a [String],
+            cells: Cells<'a>,
+            slow_percent: f64,
+            explanation: &'a Known<Explanation>,
+        }
+        let Self { sites, slow_percent, explanation, .. } = self;
+        let (cells, slow_percent) = (Cells(self), *slow_percent);
+        Shown { sites, cells, slow_percent, explanation }.serialize(to)
+    }
+}
+
+/// The cells of a matrix, one after the other.
+struct Cells<'a>(&'a Matrix);
+
+impl Serialize for Cells<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.cells())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::matrix::part::Part;
+    use crate::matrix::seen::Observation;
+    use crate::matrix::tally::matrix;
     use goodput_model::BitRate;
 
     fn sites(count: usize) -> Vec<String> {
@@ -93,6 +176,23 @@ mod tests {
         let named = (path.part, path.sender.as_deref(), path.receiver.as_deref());
         assert_eq!(named, (Part::Path, Some("s0"), Some("s5")));
         assert_eq!(path.records, [5]);
+        let slow: Vec<_> = matrix.slow_cells().map(|cell| (cell.sender, cell.receiver)).collect();
+        assert_eq!((slow.len(), slow[0]), (6, ("s0", "s5")));
+        assert_eq!(matrix.cells().filter(|cell| matrix.is_slow(cell)).count(), 6);
+    }
+
+    #[test]
+    fn json_has_all_cells_and_the_names_of_pairs() {
+        let matrix = of(3, |sender, _| Some(if sender == 1 { 4e8 } else { 9e8 }));
+        let json = serde_json::to_value(&matrix).unwrap();
+        assert_eq!(json["sites"], serde_json::json!(["s0", "s1", "s2"]));
+        assert_eq!(json["cells"].as_array().map(Vec::len), Some(6));
+        assert_eq!(json["cells"][2]["sender"], "s1");
+        assert_eq!(json["cells"][2]["limit"], "none");
+        assert_eq!(json["slow_percent"], 10.0);
+        let slow = serde_json::json!([["s1", "s0"], ["s1", "s2"]]);
+        assert_eq!(json["explanation"]["slow"], slow);
+        assert!(json["cells"][0].get("pair").is_none(), "numbers of sites are our own");
     }
 
     #[test]
@@ -101,7 +201,7 @@ mod tests {
         assert!(why.missing.contains("2 sites"), "{why}");
         let none = of(5, |_, _| None);
         assert!(none.explanation.get().is_err());
-        assert_eq!(none.cells.len(), 20);
+        assert_eq!((none.cells().count(), none.pairs(), none.slow_cells().count()), (20, 20, 0));
     }
 
     /// One slow cell of a site with two: its side and its paths look alike.
@@ -116,7 +216,7 @@ mod tests {
         let explanation = matrix.explanation.get().unwrap();
         assert_eq!(explanation.undecided, [("s6".to_string(), Part::Sender)]);
         assert!(explanation.causes.is_empty(), "{explanation:?}");
-        assert_eq!(explanation.unexplained, [["s6".to_string(), "s0".to_string()]]);
+        assert_eq!(explanation.unexplained.iter().collect::<Vec<_>>(), [["s6", "s0"]]);
     }
 
     #[test]
@@ -134,7 +234,7 @@ mod tests {
         let matrix = matrix(sites(6), &seen, question);
         let explanation = matrix.explanation.get().unwrap();
         assert!(explanation.causes.is_empty(), "{explanation:?}");
-        assert_eq!(explanation.unexplained, [["s0".to_string(), "s3".to_string()]]);
+        assert_eq!(explanation.unexplained.iter().collect::<Vec<_>>(), [["s0", "s3"]]);
     }
 
     #[test]

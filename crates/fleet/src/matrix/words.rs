@@ -1,14 +1,14 @@
 //! A matrix in words: the same on a screen and on a page.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use goodput_model::{Difference, Seconds, Verdict};
 
 use super::cells::Cell;
 use super::explain::{Cause, Explanation};
-use super::fit::MIN_CELLS;
 use super::part::Part;
 use super::seen::Unusable;
+use super::side::MIN_CELLS;
 use super::whole::Matrix;
 use crate::span::span;
 
@@ -22,7 +22,7 @@ pub struct Quantity {
     /// Its name.
     pub title: &'static str,
     /// Its value with its unit, if it is known.
-    pub shown: fn(&Cell, Naming<'_>) -> Option<String>,
+    pub shown: fn(&Cell<'_>, Naming<'_>) -> Option<String>,
 }
 
 /// What is shown of a cell, the most important first.
@@ -49,15 +49,19 @@ pub const QUANTITIES: [Quantity; 5] = [
         title: "Age of the newest test",
         shown: |cell, _| cell.age_s.value().map(|age_s| span(*age_s)),
     },
-    Quantity { id: "limit", title: "Limit of the newest test", shown: Cell::limit_in_words },
+    Quantity {
+        id: "limit",
+        title: "Limit of the newest test",
+        shown: |cell, naming| cell.limit_in_words(naming),
+    },
 ];
 
-impl Cell {
+impl Cell<'_> {
     /// `sender-cpu (sender)`
     fn limit_in_words(&self, naming: Naming<'_>) -> Option<String> {
         let (rule, at) = (self.limit.value()?, self.limit_at.value()?);
         let name = naming(rule);
-        Some(if rule == Verdict::NO_LIMIT { name } else { format!("{name} ({at})") })
+        Some(if *rule == Verdict::NO_LIMIT { name } else { format!("{name} ({at})") })
     }
 }
 
@@ -65,10 +69,10 @@ impl Matrix {
     /// `6 sites, 29 of 30 pairs tested, typical 900 Mbit/s`
     pub fn in_words(&self) -> String {
         let sites = self.sites.len();
-        let tested = self.cells.iter().filter(|cell| cell.tests > 0).count();
+        let (tested, pairs) = (self.tested, self.pairs());
         let typical = self.explanation.value().map(|one| one.typical_bits_per_s);
         let typical = typical.map_or_else(String::new, |rate| format!(", typical {rate}"));
-        format!("{sites} sites, {tested} of {} pairs tested{typical}", self.cells.len())
+        format!("{sites} sites, {tested} of {pairs} pairs tested{typical}")
     }
 
     /// `6 pairs are at least 10 % slower than typical`; none if nothing is explained.
@@ -79,24 +83,6 @@ impl Matrix {
             1 => format!("1 pair is at least {by:.0} % slower than typical"),
             slow => format!("{slow} pairs are at least {by:.0} % slower than typical"),
         })
-    }
-
-    /// Each site that sends, with the cell of each site that receives: none of itself.
-    pub fn rows(&self) -> impl Iterator<Item = (&str, Vec<Option<&Cell>>)> {
-        let mut cells = self.cells.iter();
-        self.sites.iter().map(move |sender| {
-            let others = self.sites.iter().map(|receiver| match receiver == sender {
-                true => None,
-                false => cells.next(),
-            });
-            (sender.as_str(), others.collect())
-        })
-    }
-
-    /// The cells that are slower than typical by `slow_percent`, as sender and receiver.
-    pub fn slow(&self) -> BTreeSet<[&str; 2]> {
-        let slow = self.explanation.value().into_iter().flat_map(|one| &one.slow);
-        slow.map(|pair| pair.each_ref().map(String::as_str)).collect()
     }
 }
 

@@ -1,7 +1,5 @@
 //! The matrix of a mesh: what is known of each pair, and what explains the slow ones.
 
-use std::collections::BTreeSet;
-
 use goodput_fleet::{
     Cause, Cell, Explanation, Matrix, QUANTITIES, Quantity, SLOW_PERCENT, Surveyed,
     left_out_in_words,
@@ -89,16 +87,14 @@ fn form(quantity: &Quantity, wanted: &MeshAsked) -> Markup {
 fn shown(matrix: &Matrix, quantity: &Quantity, program: &dyn Program) -> Markup {
     let naming = |rule: &str| limit(rule, program);
     let quoted = |rule: &str| format!("“{}”", limit(rule, program));
-    let slow = matrix.slow();
-    let is_slow = |cell: &&Cell| slow.contains(&[&*cell.sender, &*cell.receiver]);
     html! {
         p.about { (plain(&matrix.in_words())) "." }
         @match &matrix.explanation {
             Known::Missing(why) => p { (words(&format!("What explains slow pairs is unknown: {why}."))) },
             Known::Value(explanation) => (explained(matrix, explanation, &quoted)),
         }
-        (grid(matrix, &slow, |cell| (quantity.shown)(cell, &naming).map(|text| plain(&text)), quantity.title))
-        @let listed: Vec<&Cell> = matrix.cells.iter().filter(is_slow).collect();
+        (grid(matrix, |cell| (quantity.shown)(cell, &naming).map(|text| plain(&text)), quantity.title))
+        @let listed: Vec<Cell<'_>> = matrix.slow_cells().collect();
         @if !listed.is_empty() { (pairs(&listed, &naming)) }
     }
 }
@@ -138,12 +134,7 @@ fn reason(cause: &Cause, slow: usize, naming: &dyn Fn(&str) -> String) -> Markup
 }
 
 /// Who sends has a row, who receives a column.
-fn grid(
-    matrix: &Matrix,
-    slow: &BTreeSet<[&str; 2]>,
-    text: impl Fn(&Cell) -> Option<String>,
-    title: &str,
-) -> Markup {
+fn grid(matrix: &Matrix, text: impl Fn(&Cell<'_>) -> Option<String>, title: &str) -> Markup {
     let names = matrix.sites.iter().map(|name| plain(name));
     let columns: Vec<String> = [String::from("From")].into_iter().chain(names).collect();
     let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
@@ -151,7 +142,7 @@ fn grid(
         @for (sender, cells) in matrix.rows() {
             tr {
                 th scope="row" { (plain(sender)) }
-                @for cell in cells { (square(cell, slow, &text)) }
+                @for cell in cells { (square(matrix, cell, &text)) }
             }
         }
     };
@@ -160,13 +151,12 @@ fn grid(
 }
 
 fn square(
-    cell: Option<&Cell>,
-    slow: &BTreeSet<[&str; 2]>,
-    text: &impl Fn(&Cell) -> Option<String>,
+    matrix: &Matrix,
+    cell: Option<Cell<'_>>,
+    text: &impl Fn(&Cell<'_>) -> Option<String>,
 ) -> Markup {
     let Some(cell) = cell else { return html! { td { (ITSELF) } } };
-    let known = text(cell);
-    let is_slow = slow.contains(&[&*cell.sender, &*cell.receiver]);
+    let known = text(&cell);
     html! {
         td {
             @match (known, cell.record.value()) {
@@ -174,20 +164,20 @@ fn square(
                 (known, _) => (known.as_deref().unwrap_or(NO_TEST)),
             }
             // Colour alone would say nothing to many.
-            @if is_slow { " " strong.slow { "slow" } }
+            @if matrix.is_slow(&cell) { " " strong.slow { "slow" } }
         }
     }
 }
 
 /// All that is known of these cells.
-fn pairs(cells: &[&Cell], naming: &dyn Fn(&str) -> String) -> Markup {
+fn pairs(cells: &[Cell<'_>], naming: &dyn Fn(&str) -> String) -> Markup {
     let columns: Vec<_> =
         ["From", "To"].into_iter().chain(QUANTITIES.map(|one| one.title)).collect();
     let rows = html! {
         @for cell in cells {
             tr {
-                td { (plain(&cell.sender)) }
-                td { (plain(&cell.receiver)) }
+                td { (plain(cell.sender)) }
+                td { (plain(cell.receiver)) }
                 @for quantity in &QUANTITIES {
                     td { ((quantity.shown)(cell, naming).map_or(NO_TEST.into(), |text| plain(&text))) }
                 }

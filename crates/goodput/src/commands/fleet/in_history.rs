@@ -70,7 +70,7 @@ pub(in crate::commands) fn survey(
                 Ok(record) => goodput_fleet::seen(&record, id, mesh),
             },
         };
-        survey.add(known.clone());
+        survey.add(&known);
         said.insert(identity, known);
     }
     let now_s = Timestamp::now().as_second() as f64;
@@ -123,7 +123,7 @@ mod tests {
             let Surveyed { matrix, left_out, unreadable } =
                 survey(&history, &asked, &mut memory).unwrap();
             assert!(unreadable.is_empty(), "{unreadable:?}");
-            let cells = matrix.value().map(|matrix| matrix.cells.iter()).into_iter().flatten();
+            let cells = matrix.value().into_iter().flat_map(|matrix| matrix.cells());
             let seen: usize = cells.map(|cell| cell.tests).sum();
             seen + left_out.values().sum::<usize>()
         };

@@ -32,8 +32,10 @@ pub(super) fn run(args: &FleetMatrixArgs) -> Result<Exit> {
             writeln!(out)
         })?;
     } else {
-        let text = report::fleet::matrix::text(&matrix, args.cells, screen::columns());
-        screen::print_fitted(&(text + &report::fleet::matrix::left_out(&left_out)))?;
+        for part in report::fleet::matrix::parts(&matrix, args.cells, screen::columns()) {
+            screen::print_fitted(&part)?;
+        }
+        screen::print_fitted(&report::fleet::matrix::left_out(&left_out))?;
     }
     unreadable.iter().for_each(|why| screen::say(format_args!("goodput: {why}")));
     Ok(if unreadable.is_empty() { exit(&matrix) } else { Exit::CouldNot })

@@ -1,6 +1,7 @@
 //! The report of `goodput fleet matrix`: the goodput of each pair, and what explains the slow ones.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use goodput_fleet::{Cell, Explanation, Matrix, QUANTITIES, Unusable, left_out_in_words};
 use goodput_model::{BitRate, Known};
@@ -19,17 +20,28 @@ const NO_TEST: &str = "·";
 /// A site with itself.
 const ITSELF: &str = "–";
 
-/// The whole report. `every_cell`: describe each pair, not only the slow ones. `columns`: those of the screen.
-pub fn text(matrix: &Matrix, every_cell: bool, columns: u16) -> String {
+/// The most rows of a table: its columns are as wide as its widest row, so all of them are in memory.
+const MOST_ROWS: usize = 1000;
+
+/// The whole report, part by part: all of it would be large for a thousand sites. `every_cell`: describe each pair, not
+/// only the slow ones. `columns`: those of the screen.
+pub fn parts(matrix: &Matrix, every_cell: bool, columns: u16) -> impl Iterator<Item = String> {
+    let described: Box<dyn Iterator<Item = Cell<'_>>> = match every_cell {
+        true => Box::new(matrix.cells()),
+        false => Box::new(matrix.slow_cells()),
+    };
+    let tables = grid(matrix, columns.into()).chain(cells(described));
+    iter::once(head(matrix)).chain(tables.map(|table| format!("\n{table}")))
+}
+
+fn head(matrix: &Matrix) -> String {
     let mut out = String::new();
     line(&mut out, "mesh", &style::strong(matrix.in_words()));
     match &matrix.explanation {
         Known::Missing(why) => line(&mut out, "because", &format!("unknown: {why}")),
         Known::Value(explanation) => explained(&mut out, matrix, explanation),
     }
-    out += &format!("\n{}", grid(matrix, columns.into()));
-    let described = cells(matrix, every_cell);
-    if described.is_empty() { out } else { out + "\n" + &described }
+    out
 }
 
 /// `left out    3 tests: 2 held to a rate, 1 not a single test`
@@ -59,41 +71,39 @@ fn explained(out: &mut String, matrix: &Matrix, explanation: &Explanation) {
     }
 }
 
-fn arrow([sender, receiver]: &[String; 2]) -> String {
+fn arrow([sender, receiver]: [&str; 2]) -> String {
     format!("{sender} → {receiver}")
 }
 
 /// Goodput of all pairs in one unit, in several tables if the screen is too narrow for one.
-fn grid(matrix: &Matrix, columns: usize) -> String {
-    let largest = matrix.cells.iter().filter_map(|cell| cell.goodput_bits_per_s.value());
-    let largest = largest.fold(BitRate(0.0), |most, rate| if *rate > most { *rate } else { most });
+fn grid(matrix: &Matrix, columns: usize) -> impl Iterator<Item = String> {
+    let rates = matrix.cells().filter_map(|cell| cell.goodput_bits_per_s.value().copied());
+    let largest = rates.fold(BitRate(0.0), |most, rate| if rate > most { rate } else { most });
     let (scale, unit) = largest.unit();
-    let slow = matrix.slow();
-    let shown = |cell: &Option<&Cell>| {
-        let Some(cell) = cell else { return ITSELF.to_string() };
-        let rate = cell.goodput_bits_per_s.value();
-        let text = rate.map_or(NO_TEST.into(), |rate| digits(rate.0 / scale));
-        let is_slow = slow.contains(&[cell.sender.as_str(), cell.receiver.as_str()]);
-        if is_slow { style::bad(text) } else { text }
-    };
     let names = matrix.sites.iter().map(|name| width(name)).max().unwrap_or(0);
     let cell_columns = names.max(NUMBER_COLUMNS) + GAP_COLUMNS;
     let room = columns.saturating_sub(names.max(width(unit))) / cell_columns;
-    let rows: Vec<_> = matrix.rows().collect();
-    let tables = matrix.sites.chunks(room.max(1)).enumerate().map(|(number, receivers)| {
-        let from = number * room.max(1);
-        let to = receivers.iter().map(|name| (String::new(), name.clone()));
+    let (sites, room) = (matrix.sites.len(), room.max(1));
+    (0..sites).step_by(room).map(move |from| {
+        let receivers = from..sites.min(from + room);
+        let to = matrix.sites[receivers.clone()].iter().map(|name| (String::new(), name.clone()));
         let corner = (unit.to_string(), "from".to_string());
-        let headings: Vec<_> = [corner].into_iter().chain(to).collect();
-        let mut table = Table::of_numbers(&headings, 1);
-        for (sender, cells) in &rows {
-            let row = cells[from..from + receivers.len()].iter().map(&shown);
-            let row: Vec<_> = [sender.to_string()].into_iter().chain(row).collect();
+        let mut table = Table::of_numbers(&iter::once(corner).chain(to).collect::<Vec<_>>(), 1);
+        for (number, sender) in matrix.sites.iter().enumerate() {
+            let row = matrix.row(number, receivers.clone());
+            let row = row.map(|cell| goodput(matrix, cell, scale));
+            let row: Vec<_> = iter::once(sender.clone()).chain(row).collect();
             table.row(&row.iter().map(String::as_str).collect::<Vec<_>>());
         }
         table.within(Some(columns))
-    });
-    tables.collect::<Vec<_>>().join("\n")
+    })
+}
+
+fn goodput(matrix: &Matrix, cell: Option<Cell<'_>>, scale: f64) -> String {
+    let Some(cell) = cell else { return ITSELF.into() };
+    let rate = cell.goodput_bits_per_s.value();
+    let text = rate.map_or(NO_TEST.into(), |rate| digits(rate.0 / scale));
+    if matrix.is_slow(&cell) { style::bad(text) } else { text }
 }
 
 /// Three digits: 941, 94.1, 9.41.
@@ -106,23 +116,21 @@ fn digits(value: f64) -> String {
     format!("{value:.places$}")
 }
 
-/// What is known of the slow pairs, or of all.
-fn cells(matrix: &Matrix, every_cell: bool) -> String {
-    let slow = matrix.slow();
-    let is_slow = |cell: &Cell| slow.contains(&[cell.sender.as_str(), cell.receiver.as_str()]);
-    let shown: Vec<_> = matrix.cells.iter().filter(|cell| every_cell || is_slow(cell)).collect();
-    if shown.is_empty() {
-        return String::new();
-    }
-    let columns = ["from", "to"].into_iter().chain(QUANTITIES.map(|one| one.id));
-    let mut table = Table::new(&columns.collect::<Vec<_>>());
-    for cell in shown {
-        let known = QUANTITIES.map(|one| (one.shown)(cell, &str::to_owned));
-        let known = known.iter().map(|value| value.as_deref().unwrap_or(NO_TEST));
-        let sites = [cell.sender.as_str(), cell.receiver.as_str()];
-        table.row(&sites.into_iter().chain(known).collect::<Vec<_>>());
-    }
-    table.text()
+/// What is known of these pairs, in several tables if they are many.
+fn cells<'a>(all: impl Iterator<Item = Cell<'a>>) -> impl Iterator<Item = String> {
+    let mut all = all.peekable();
+    iter::from_fn(move || {
+        all.peek()?;
+        let columns = ["from", "to"].into_iter().chain(QUANTITIES.map(|one| one.id));
+        let mut table = Table::new(&columns.collect::<Vec<_>>());
+        for cell in all.by_ref().take(MOST_ROWS) {
+            let known = QUANTITIES.map(|one| (one.shown)(&cell, &str::to_owned));
+            let known = known.iter().map(|value| value.as_deref().unwrap_or(NO_TEST));
+            let sites = [cell.sender, cell.receiver];
+            table.row(&sites.into_iter().chain(known).collect::<Vec<_>>());
+        }
+        Some(table.text())
+    })
 }
 
 #[cfg(test)]
@@ -158,13 +166,14 @@ mod tests {
         goodput_fleet::matrix(names.map(String::from).to_vec(), &seen, question)
     }
 
-    fn plain(text: &str) -> String {
-        anstream::adapter::strip_str(text).to_string()
+    fn plain(parts: impl IntoIterator<Item = String>) -> String {
+        let whole: String = parts.into_iter().collect();
+        anstream::adapter::strip_str(&whole).to_string()
     }
 
     #[test]
     fn the_slow_sender_and_the_slow_path_are_named_with_their_evidence() {
-        let text = plain(&text(&matrix(), false, 80));
+        let text = plain(parts(&matrix(), false, 80));
         for words in [
             "6 sites, 29 of 30 pairs tested, typical 90",
             "6 pairs are at least 10 % slower than typical",
@@ -181,19 +190,31 @@ mod tests {
 
     #[test]
     fn what_is_absent_is_a_dot_and_a_narrow_screen_has_several_tables() {
-        let whole = plain(&grid(&matrix(), 80));
+        let whole = plain(grid(&matrix(), 80));
         assert_eq!(whole.lines().count(), 8, "{whole}");
         let b = whole.lines().find(|line| line.starts_with('b')).unwrap();
         assert_eq!(b.split_whitespace().filter(|cell| *cell == NO_TEST).count(), 1, "{whole}");
         assert_eq!(b.split_whitespace().filter(|cell| *cell == ITSELF).count(), 1, "{whole}");
-        let narrow = plain(&grid(&matrix(), 40));
+        let narrow = plain(grid(&matrix(), 40));
         assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
         assert!(narrow.matches("Mbit/s").count() > 1, "{narrow}");
     }
 
     #[test]
+    fn many_pairs_have_several_tables() {
+        let matrix = matrix();
+        let many = iter::repeat_with(|| matrix.cell(0, 1)).take(MOST_ROWS + 7);
+        let tables: Vec<_> = cells(many).map(|table| plain([table])).collect();
+        let lines: Vec<_> = tables.iter().map(|table| table.lines().count()).collect();
+        assert_eq!(lines, [MOST_ROWS + 1, 8]);
+        assert!(tables.iter().all(|table| table.starts_with("from")));
+        assert_eq!(cells(iter::empty()).count(), 0);
+    }
+
+    #[test]
     fn every_cell_can_be_described() {
-        let text = plain(&cells(&matrix(), true));
+        let matrix = matrix();
+        let text = plain(cells(matrix.cells()));
         assert_eq!(text.lines().count(), 31, "{text}");
         assert!(text.contains("2 h") && text.contains("2 ms"), "{text}");
     }
@@ -201,7 +222,7 @@ mod tests {
     #[test]
     fn tests_that_say_nothing_are_counted() {
         let tests = BTreeMap::from([(Unusable::Datagrams, 1)]);
-        let text = plain(&left_out(&tests));
+        let text = plain([left_out(&tests)]);
         assert!(text.contains("left out") && text.contains("1 test, datagrams"), "{text}");
         assert_eq!(left_out(&BTreeMap::new()), "");
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use goodput_bus::Keys;
-use goodput_fleet::{End, Mesh, Observation, Outcome, Question, SLOW_PERCENT, Task, seen_between};
+use goodput_fleet::{End, Mesh, Outcome, Question, SLOW_PERCENT, Tally, Task, seen_between};
 use goodput_model::{Record, plain_char};
 use goodput_store::read_record;
 
@@ -22,7 +22,8 @@ pub(in crate::commands::fleet) struct Results<'a> {
     /// This host's history; none for whoever asks for one test: it then prints and keeps that one itself.
     history: Option<HistoryThread>,
     metrics: Option<FleetMetrics>,
-    seen: RefCell<Vec<Observation>>,
+    /// What the matrix needs of the results: a turn of a thousand sites has a million.
+    seen: RefCell<Tally>,
     /// Tests of the turn.
     all: Cell<usize>,
     done: Cell<usize>,
@@ -48,7 +49,9 @@ impl<'a> Results<'a> {
 
     /// Forgets those of the last turn: the next one has so many tests.
     pub fn begin(&self, all: usize) {
-        self.seen.borrow_mut().clear();
+        let mut seen = Tally::of(self.mesh.sites.iter().map(|site| site.name.clone()));
+        seen.expect(all);
+        *self.seen.borrow_mut() = seen;
         self.all.set(all);
         self.without_record.set(0);
         self.set_done(0);
@@ -76,8 +79,9 @@ impl<'a> Results<'a> {
         match kept {
             // What says nothing of the pair is a dot in the matrix.
             Some((id, record)) => {
-                let seen = seen_between(&record, id, [&task.near, &task.far]);
-                self.seen.borrow_mut().extend(seen);
+                if let Ok(seen) = seen_between(&record, id, [&task.near, &task.far]) {
+                    self.seen.borrow_mut().add(&seen);
+                }
             }
             None => self.without_record.set(self.without_record.get() + 1),
         }
@@ -133,13 +137,16 @@ impl<'a> Results<'a> {
         })
     }
 
-    /// Prints the matrix of this turn, at `now_s` seconds since 1970.
+    /// Prints the matrix of this turn, at `now_s` seconds since 1970, and forgets its results: the plan of the next turn
+    /// needs their room.
     pub fn print_matrix(&self, now_s: f64) -> Result<()> {
-        let sites = self.mesh.sites.iter().map(|site| site.name.clone()).collect();
         let question = Question { now_s, slow_percent: SLOW_PERCENT };
-        let matrix = goodput_fleet::matrix(sites, &self.seen.borrow(), question);
-        let text = report::fleet::matrix::text(&matrix, false, screen::columns());
-        Ok(screen::print_fitted(&format!("\n{text}"))?)
+        let matrix = self.seen.take().matrix(question);
+        screen::print("\n")?;
+        for part in report::fleet::matrix::parts(&matrix, false, screen::columns()) {
+            screen::print_fitted(&part)?;
+        }
+        Ok(())
     }
 
     /// Tests without a record are a problem.

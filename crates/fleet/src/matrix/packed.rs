@@ -1,0 +1,124 @@
+//! The tests of each cell.
+
+use goodput_model::BitRate;
+
+use super::part::Part;
+
+/// Length of the weeks that are compared, seconds.
+const WEEK_S: f64 = 7.0 * 86_400.0;
+
+/// One test. Its names are numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Packed {
+    /// Number of the site that sent.
+    pub sender: u32,
+    /// Number of the site that received.
+    pub receiver: u32,
+    /// When it began, seconds since 1970.
+    pub at_s: f64,
+    /// Goodput.
+    pub goodput: BitRate,
+    /// Smallest round-trip time, microseconds; NaN: unknown.
+    pub rtt_us: f64,
+    /// Number of its record.
+    pub record: i64,
+    /// Number of its limit.
+    pub limit: u32,
+    /// Where that limit was.
+    pub limit_at: Part,
+}
+
+impl Packed {
+    /// The smallest round-trip time, microseconds, if it is known.
+    pub fn known_rtt_us(&self) -> Option<f64> {
+        Some(self.rtt_us).filter(|us| !us.is_nan())
+    }
+
+    fn is_of_same_cell(&self, other: &Self) -> bool {
+        (self.sender, self.receiver) == (other.sender, other.receiver)
+    }
+}
+
+/// All tests, cell by cell and row by row; those of a cell in the order of time.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Tests {
+    limits: Vec<String>,
+    tests: Vec<Packed>,
+    /// Where the tests of each sender begin, and where the last ones end.
+    rows: Vec<usize>,
+}
+
+impl Tests {
+    /// Between so many sites.
+    pub fn new(sites: usize, limits: Vec<String>, mut tests: Vec<Packed>) -> Self {
+        // In place: to keep the order of equal ones would need half of the room once more.
+        tests.sort_unstable_by(|one, two| {
+            let [cell, other] = [one, two].map(|test| (test.sender, test.receiver));
+            let later = || one.at_s.total_cmp(&two.at_s).then(one.record.cmp(&two.record));
+            cell.cmp(&other).then_with(later).then(one.goodput.0.total_cmp(&two.goodput.0))
+        });
+        let begin = |sender: usize| tests.partition_point(|test| (test.sender as usize) < sender);
+        let rows = (0..=sites).map(begin).collect();
+        Self { limits, tests, rows }
+    }
+
+    /// The tests of one cell.
+    pub fn of_cell(&self, [sender, receiver]: [u32; 2]) -> &[Packed] {
+        let row = &self.tests[self.rows[sender as usize]..self.rows[sender as usize + 1]];
+        let begin = row.partition_point(|test| test.receiver < receiver);
+        let end = row.partition_point(|test| test.receiver <= receiver);
+        &row[begin..end]
+    }
+
+    /// Id of the rule that limited a test, or `none`.
+    pub fn limit(&self, test: &Packed) -> &str {
+        &self.limits[test.limit as usize]
+    }
+
+    /// The cells that have tests.
+    pub fn measured(&self) -> Measured<'_> {
+        let cells = || self.tests.chunk_by(Packed::is_of_same_cell);
+        let mut begins = Vec::with_capacity(cells().count() + 1);
+        begins.push(0);
+        let mut end = 0;
+        for cell in cells() {
+            end += cell.len() as u32;
+            begins.push(end);
+        }
+        Measured { all: self, begins }
+    }
+}
+
+/// The cells that have tests, row by row.
+pub(super) struct Measured<'a> {
+    /// All tests.
+    pub all: &'a Tests,
+    /// Where the tests of each cell begin, and where the last ones end: far below 2^32.
+    begins: Vec<u32>,
+}
+
+impl<'a> Measured<'a> {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.begins.len() - 1
+    }
+
+    /// The tests of one of them, at least one.
+    pub fn tests(&self, cell: usize) -> &'a [Packed] {
+        &self.all.tests[self.begins[cell] as usize..self.begins[cell + 1] as usize]
+    }
+
+    /// The sites of one of them: the sender and the receiver.
+    pub fn pair(&self, cell: usize) -> [u32; 2] {
+        let Packed { sender, receiver, .. } = self.all.tests[self.begins[cell] as usize];
+        [sender, receiver]
+    }
+}
+
+/// Of the tests of a cell, those of the week up to the newest one, and those of the week before.
+pub(super) fn weeks(tests: &[Packed]) -> [&[Packed]; 2] {
+    let Some(newest) = tests.last() else { return [&[], &[]] };
+    let weeks_ago = |test: &Packed| ((newest.at_s - test.at_s) / WEEK_S) as u64;
+    let [this, before] = [0, 1].map(|week| tests.partition_point(|test| weeks_ago(test) > week));
+    [&tests[this..], &tests[before..this]]
+}

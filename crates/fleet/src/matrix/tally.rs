@@ -1,0 +1,178 @@
+//! The tests of a matrix, packed: a mesh of a thousand sites has a million of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use super::packed::{Packed, Tests};
+use super::seen::Observation;
+use super::whole::{Matrix, Question};
+
+/// Tests as they come, 48 bytes each: their names are numbers.
+#[derive(Debug, Default)]
+pub struct Tally {
+    sites: Names,
+    /// Whether a site that was not named before is one, too.
+    is_open: bool,
+    limits: Names,
+    tests: Vec<Packed>,
+}
+
+impl Tally {
+    /// Between these sites; tests between others are left out.
+    pub fn of(sites: impl IntoIterator<Item = String>) -> Self {
+        let mut tally = Self::default();
+        for site in sites {
+            tally.sites.number(&site);
+        }
+        tally
+    }
+
+    /// Between all sites that are seen.
+    pub fn of_all() -> Self {
+        Self { is_open: true, ..Self::default() }
+    }
+
+    /// Makes room for so many tests at once: a list that grows is there twice while it does.
+    pub fn expect(&mut self, tests: usize) {
+        self.tests.reserve_exact(tests);
+    }
+
+    /// Adds a test.
+    pub fn add(&mut self, seen: &Observation) {
+        let [sender, receiver] = [&seen.sender, &seen.receiver].map(|site| self.site(site));
+        let (Some(sender), Some(receiver)) = (sender, receiver) else { return };
+        if sender == receiver {
+            return;
+        }
+        let limit = self.limits.number(&seen.limit);
+        let Observation { record, at_s, goodput, limit_at, .. } = *seen;
+        let rtt_us = seen.rtt_us.value().copied().unwrap_or(f64::NAN);
+        self.tests.push(Packed {
+            sender,
+            receiver,
+            at_s,
+            goodput,
+            rtt_us,
+            record,
+            limit,
+            limit_at,
+        });
+    }
+
+    fn site(&mut self, name: &str) -> Option<u32> {
+        if self.is_open { Some(self.sites.number(name)) } else { self.sites.known(name) }
+    }
+
+    /// Whether there is no test.
+    pub fn is_empty(&self) -> bool {
+        self.tests.is_empty()
+    }
+
+    /// What the tests say together.
+    pub fn matrix(mut self, question: Question) -> Matrix {
+        if self.is_open {
+            self.order_sites();
+        }
+        let sites: Arc<[String]> = self.sites.names.into();
+        let tests = Tests::new(sites.len(), self.limits.names, self.tests);
+        Matrix::new(sites, tests, question)
+    }
+
+    /// Numbers the sites by their names, whichever was seen first.
+    fn order_sites(&mut self) {
+        let names = std::mem::take(&mut self.sites.names);
+        let ordered: BTreeMap<String, usize> =
+            names.into_iter().enumerate().map(|(number, name)| (name, number)).collect();
+        let mut numbers = vec![0; ordered.len()];
+        for (new, old) in ordered.values().enumerate() {
+            numbers[*old] = new as u32;
+        }
+        for test in &mut self.tests {
+            test.sender = numbers[test.sender as usize];
+            test.receiver = numbers[test.receiver as usize];
+        }
+        self.sites.names = ordered.into_keys().collect();
+    }
+}
+
+/// The matrix of these tests. `sites` are its rows and columns; tests between others are left out.
+pub fn matrix(sites: Vec<String>, seen: &[Observation], question: Question) -> Matrix {
+    let mut tally = Tally::of(sites);
+    seen.iter().for_each(|seen| tally.add(seen));
+    tally.matrix(question)
+}
+
+/// Names and their numbers, in the order in which they came.
+#[derive(Debug, Default)]
+struct Names {
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl Names {
+    fn known(&self, name: &str) -> Option<u32> {
+        self.numbers.get(name).copied()
+    }
+
+    /// The number of a name, which is a new one if it was not there.
+    fn number(&mut self, name: &str) -> u32 {
+        self.known(name).unwrap_or_else(|| {
+            // There are as many tests at least, far below 2^32.
+            let number = self.names.len() as u32;
+            self.names.push(name.to_owned());
+            self.numbers.insert(name.to_owned(), number);
+            number
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::part::Part;
+    use goodput_model::{BitRate, Known};
+
+    fn test(sender: &str, receiver: &str, record: i64) -> Observation {
+        Observation {
+            record,
+            sender: sender.into(),
+            receiver: receiver.into(),
+            at_s: 0.0,
+            goodput: BitRate(1e9),
+            rtt_us: Known::missing("x"),
+            limit: format!("rule-{record}"),
+            limit_at: Part::Path,
+        }
+    }
+
+    const QUESTION: Question = Question { now_s: 0.0, slow_percent: 10.0 };
+
+    #[test]
+    fn a_test_has_the_room_that_it_is_said_to_have() {
+        assert_eq!(size_of::<Packed>(), 48);
+    }
+
+    #[test]
+    fn sites_that_are_seen_stand_in_the_order_of_their_names() {
+        let mut tally = Tally::of_all();
+        [test("c", "a", 1), test("a", "b", 2)].iter().for_each(|test| tally.add(test));
+        let matrix = tally.matrix(QUESTION);
+        assert_eq!(*matrix.sites, ["a", "b", "c"]);
+        let known = matrix.cells().filter(|cell| cell.tests > 0);
+        let known: Vec<_> =
+            known.map(|cell| (cell.sender, cell.receiver, cell.limit.value().copied())).collect();
+        assert_eq!(known, [("a", "b", Some("rule-2")), ("c", "a", Some("rule-1"))]);
+    }
+
+    #[test]
+    fn tests_between_others_are_left_out() {
+        let mut tally = Tally::of(["b", "a"].map(String::from));
+        tally.add(&test("a", "x", 1));
+        tally.add(&test("a", "a", 1));
+        assert!(tally.is_empty());
+        tally.add(&test("a", "b", 2));
+        let matrix = tally.matrix(QUESTION);
+        assert_eq!(*matrix.sites, ["b", "a"], "in the order of the mesh");
+        assert_eq!(matrix.cells().map(|cell| cell.tests).collect::<Vec<_>>(), [0, 1]);
+    }
+}
