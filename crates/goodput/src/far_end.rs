@@ -54,6 +54,10 @@ impl FarEnd {
         if args.files.write {
             bail!("{text}: --write is for servers of files and for paths; this target is neither");
         }
+        let credentials = &args.credentials;
+        if credentials.server_key.is_some() || credentials.username.is_some() {
+            bail!("{text}: --server-key and --username are for servers that stand open");
+        }
         let server = FarServer::start(&address, access, args.far_port)?;
         let place = match server.host_name.contains(':') {
             true => format!("[{}]", server.host_name),

@@ -1,10 +1,12 @@
 //! A server for measurements at a host, which runs for as long as a session there.
 
+use std::fmt;
 use std::net::SocketAddr;
 
 use crate::address::Address;
 use crate::command::Command;
 use crate::error::RemoteError;
+use crate::plain;
 use crate::shell::Shell;
 use crate::ssh::{Access, Session, host_name};
 
@@ -43,20 +45,29 @@ const PROGRAMS: [Program; 2] = [
 /// Finds a program, also where users install their own.
 const FIND: &str = "PATH=$PATH:/usr/local/bin:$HOME/.local/bin:$HOME/.cargo/bin; command -v \"$1\"";
 
-/// Starts a server, `"$@"`, in a folder of its own. Prints the secret, and then what the server has said when it listens,
-/// has ended, or 10 s are over. A process stays with the server, and ends it once the shell of the session has gone. One
-/// line, because a session carries no others; where sleep(1) takes whole seconds alone, it sleeps those.
-const START: &str = "umask 077; main=$PPID; \
-     t=$(mktemp -d) && cd \"$t\" && od -An -tx1 -N32 /dev/urandom | tr -d ' \\n' >secret && : >said || exit; \
-     { \"$@\" >said 2>&1 & server=$!; \
-     while kill -0 \"$main\"; do kill -0 \"$server\" || : >ended; sleep 1; done; \
-     kill \"$server\"; cd /; rm -r \"$t\"; } </dev/null >/dev/null 2>&1 & \
-     n=0; until grep -q 'istening on ' said || [ -e ended ] || [ $n -ge 100 ]; do \
+/// Starts a server, `"$@"`, in a folder of its own. Prints the folder, the secret, and then what the server has said when it
+/// listens, has ended, or some seconds are over. A process stays with the server and ends it if the shell of the session is
+/// gone, if it is told to stop, or after 30 s without a beat: a connection that is cut in silence keeps its shell for
+/// hours. One line, because a session carries no others. A redirection without a command, or after echo, may fail; after
+/// `:` it would end the shell.
+const START: &str = "umask 077; main=$PPID; t=$(mktemp -d) && cd \"$t\" || exit; \
+     od -An -tx1 -N32 /dev/urandom | tr -d ' \\n' >secret; >said; [ -s secret ] && [ -e said ] || { cd /; rm -r \"$t\"; exit 1; }; \
+     { \"$@\" >said 2>&1 & server=$!; trap '' HUP INT QUIT TERM PIPE; n=0; \
+     until [ -e ended ] || [ -e stop ] || [ $n -ge 30 ] || ! kill -0 \"$main\"; do \
+     rm beat && n=0 || n=$((n + 1)); kill -0 \"$server\" || >ended; sleep 1; done; \
+     [ -e ended ] || kill \"$server\"; wait \"$server\"; cd /; rm -r \"$t\"; } </dev/null >/dev/null 2>&1 & \
+     n=0; until grep -q 'istening on ' said || [ -e ended ] || [ $n -ge 60 ]; do \
      sleep 0.1 2>/dev/null && n=$((n + 1)) || { sleep 1; n=$((n + 10)); }; done; \
-     cat secret; echo; cat said";
+     echo \"$t\"; cat secret; echo; cat said";
 
-/// A running server. Dropping it ends the session, and so the server within a second or two.
-#[derive(Debug)]
+/// Says that the session is there, after `server` has been set to the server's folder.
+const BEAT: &str = "echo 2>/dev/null >\"$server/beat\"\n";
+
+/// Ends the server of the folder `$1`, and waits until it is gone.
+const STOP: &str =
+    "echo >\"$1/stop\"; n=0; while [ -d \"$1\" ] && [ $n -lt 10 ]; do sleep 1; n=$((n + 1)); done";
+
+/// A running server. Dropping it ends the server, which takes a second or two.
 pub struct FarServer {
     /// Where it is, for this host's resolver: what ssh makes of the name that the user typed.
     pub host_name: String,
@@ -66,7 +77,23 @@ pub struct FarServer {
     pub protocol: &'static str,
     /// The token without which it refuses everybody; `None` if its protocol has no such thing.
     pub secret: Option<String>,
-    _session: Session,
+    folder: String,
+    session: Session,
+}
+
+impl Drop for FarServer {
+    fn drop(&mut self) {
+        // If the connection is lost, the server ends by itself.
+        let _ = self.session.run(&Command::script("end the server", STOP, [&self.folder]));
+    }
+}
+
+impl fmt::Debug for FarServer {
+    /// Without the secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host_name, port, protocol, .. } = self;
+        write!(f, "{protocol}://{host_name}:{port}")
+    }
 }
 
 impl FarServer {
@@ -94,13 +121,17 @@ impl FarServer {
             return Err(RemoteError::NoServer { host });
         };
         let said = session.output(&program.start(&path, port))?;
-        let (secret, said) = said.split_once('\n').unwrap_or((&said, ""));
+        let (folder, rest) = said.split_once('\n').unwrap_or((&said, ""));
+        let (secret, said) = rest.split_once('\n').unwrap_or((rest, ""));
         let Some(port) = port_in(said) else {
-            let said = said.trim().lines().next_back().unwrap_or("it said nothing").into();
+            let said = last_words(said);
             return Err(RemoteError::ServerFailed { host, program: program.name, said });
         };
+        session.run(&Command::new("eval", [format!("server={folder}")]))?;
+        session.keep_sending(BEAT);
         let secret = program.has_secret.then(|| secret.to_owned());
-        Ok(Self { host_name, port, protocol: program.name, secret, _session: session })
+        let folder = folder.to_owned();
+        Ok(Self { host_name, port, protocol: program.name, secret, folder, session })
     }
 }
 
@@ -129,6 +160,13 @@ fn port_in(said: &str) -> Option<u16> {
     let (_, place) = said.lines().find_map(|line| line.split_once("istening on "))?;
     let place = place.split_whitespace().next()?;
     place.parse().ok().or_else(|| Some(place.parse::<SocketAddr>().ok()?.port()))
+}
+
+/// The last line that says something: iperf3 ends with `iperf3: exiting`.
+fn last_words(said: &str) -> String {
+    let mut lines = said.lines().map(plain::one_line).rev();
+    let line = lines.find(|line| !line.is_empty() && !line.ends_with(": exiting"));
+    line.unwrap_or_else(|| "it said nothing".into())
 }
 
 #[cfg(test)]
@@ -175,7 +213,19 @@ mod tests {
         let process = Path::new("/proc").join(process);
         assert!(process.exists() && Path::new(place).exists());
         drop(server);
-        wait_for("the end of the server", || !process.exists() && !Path::new(place).exists());
+        assert!(!process.exists() && !Path::new(place).exists(), "it is over when it is dropped");
+    }
+
+    #[test]
+    fn a_server_ends_when_its_session_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "echo \"goodput 0 listening on [::]:77\"; exec sleep 1000";
+        let session = session_with(folder.path(), script);
+        let mut server = FarServer::within(session, "b.example".into(), None).unwrap();
+        let place = Path::new(&server.folder).to_owned();
+        assert!(place.exists());
+        server.session.cut();
+        wait_for("the end of the server", || !place.exists());
     }
 
     #[test]
@@ -186,6 +236,14 @@ mod tests {
         let error = FarServer::within(session, "b".into(), None).unwrap_err();
         let RemoteError::ServerFailed { said, .. } = error else { panic!("{error}") };
         assert_eq!(said, "the port is taken");
+    }
+
+    #[test]
+    fn a_server_that_fails_says_why_before_it_exits() {
+        let taken =
+            "iperf3: error - unable to start listener for connections: Address already in use";
+        assert_eq!(last_words(&format!("{taken}\niperf3: exiting\n")), taken);
+        assert_eq!(last_words(""), "it said nothing");
     }
 
     #[test]

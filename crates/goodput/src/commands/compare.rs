@@ -25,9 +25,6 @@ use crate::screen;
 
 /// Runs the comparison and reports.
 pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
-    let (peer, access) = (&args.measure.peer, args.hosts.access.access());
-    let FarEnd { target, credentials, started: _started } =
-        FarEnd::of(&args.target, peer, &access, state.clone())?;
     let hosts = args.hosts.hosts();
     let factors = args.factors.iter().map(|f| factor(f, &hosts)).collect::<Result<Vec<_>>>()?;
     each_once(&factors)?;
@@ -36,6 +33,9 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
     let arms = arms(&factors, &args.comparison);
     let tables = args.comparison.sizes.len().max(1) * args.comparison.clients.len().max(1);
     let max_time = Duration::from_secs_f64(args.comparison.max_time / tables as f64);
+    let (peer, access) = (&args.measure.peer, args.hosts.access.access());
+    let FarEnd { target, credentials, started: _started } =
+        FarEnd::of(&args.target, peer, &access, state.clone())?;
     let mut plan = args.measure.plan_towards(&target, Length::Seconds(LONGEST_RUN_S));
     plan.latency |= responses.contains(&Response::Latency);
     let may_shorten =

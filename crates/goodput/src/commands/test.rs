@@ -116,10 +116,10 @@ fn measure(
     state: Option<PathBuf>,
     detail: Detail,
 ) -> Result<Exit> {
+    let files = args.capture.files()?;
     let (peer, access) = (&args.measure.peer, args.access.access());
     let FarEnd { target, credentials, started: _started } =
         FarEnd::of(target_text, peer, &access, state.clone())?;
-    let files = args.capture.files()?;
     let plan = files.plan(args.measure.plan_towards(&target, Plan::standard().length));
     screen::leave_to_payload(&plan);
     let keeper = Keeper::open(&args.output)?;

@@ -110,7 +110,7 @@ impl Session {
     }
 
     /// Sends a line whenever there is nothing else to do.
-    pub(super) fn keep_sending(&mut self, line: &'static str) {
+    pub(crate) fn keep_sending(&mut self, line: &'static str) {
         self.client.keep_sending(line);
     }
 

@@ -27,7 +27,7 @@ pub struct PeerArgs {
     /// More connections take the next ports.
     #[arg(long, value_name = "PORT", value_parser = whole("a port", 1..=u16::MAX), hide_short_help = true)]
     pub data_port: Option<u16>,
-    /// Port of the server that is started for ssh://HOST [default: any that is free]
+    /// Port of the server that is started for ssh://HOST [default: any free one; of iperf3 5201]
     ///
     /// For a firewall on the way that lets only this port through.
     #[arg(long, value_name = "PORT", value_parser = whole("a port", 1..=u16::MAX), hide_short_help = true)]

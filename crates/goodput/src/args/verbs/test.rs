@@ -76,7 +76,7 @@ pub struct ExplainArgs {
     /// Give its process id or one of its ports. Write pid:N or port:N if a number could be both.
     #[arg(long, value_name = "PID|PORT",
           conflicts_with_all = ["target", "DirectionArgs", "LoadArgs", "SocketArgs", "StorageArgs", "PeerArgs",
-                                "CaptureArgs", "ssh_config", "username", "server_key", "bytes", "fetches", "omit", "latency"])]
+                                "CaptureArgs", "username", "server_key", "bytes", "fetches", "omit", "latency"])]
     pub attach: Option<AttachTo>,
     /// Run short probes if the two likeliest causes look alike
     ///
