@@ -1,0 +1,62 @@
+//! What happens if the connection goes, or a change cuts it.
+
+use super::*;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+#[test]
+fn the_host_puts_back_by_itself_when_the_connection_goes() {
+    in_scene(|folder| {
+        let parts = "ethtool -k v0 | grep -e segmentation -e checksum";
+        let before = (value(PARAMETER), sh(parts));
+        let mut changes = begin(&folder);
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        changes.apply(&setting("offload.tx-checksum@v0"), "off").unwrap();
+        changes.host.session.cut();
+        wait_for("the host to put back", || (value(PARAMETER), sh(parts)) == before);
+        assert_eq!(journals(&folder).len(), 1, "the run does not know yet");
+        assert_eq!(crate::leftovers(folder.path()), [], "it lives");
+        let report = changes.restore();
+        assert!(report.report.is_clean() && journals(&folder).is_empty(), "{report}");
+        let logged = goodput_settings::logged_changes(folder.path()).unwrap();
+        let back = logged.iter().find(|one| one.setting == PARAMETER).unwrap();
+        assert_eq!((&*back.from, back.what), (OURS, ChangeKind::PutBack), "the host itself did it");
+    });
+}
+
+#[test]
+fn a_change_after_which_nobody_gets_in_is_put_back_and_said() {
+    in_scene(|folder| {
+        let logins = AtomicU32::new(0);
+        let once = move || match logins.fetch_add(1, Ordering::Relaxed) {
+            0 => Session::with_shell(["sh"]),
+            _ => {
+                Err(RemoteError::Unreachable { host: "ssh://here".into(), said: "no route".into() })
+            }
+        };
+        let address = "ssh://here".parse().unwrap();
+        let host = Host::through(Box::new(once), &address, &Access::default()).unwrap();
+        let mut changes = RemoteChanges::at(host, folder.path(), Vec::new()).unwrap();
+        let cut = changes.apply(&setting("link.mtu@v0"), "1400").unwrap_err();
+        assert!(matches!(cut, RemoteError::CutOff { .. }), "{cut}");
+        let said = cut.to_string();
+        for words in ["link.mtu@v0: the change cut the connection", "no route", "puts it back"] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+        assert_eq!(value("link.mtu@v0"), "1500");
+        assert!(changes.restore().report.is_clean());
+    });
+}
+
+#[test]
+fn a_change_that_cuts_the_session_is_put_back_by_the_host_in_time() {
+    in_scene(|folder| {
+        let mut changes = begin(&folder);
+        let parameter = setting(PARAMETER);
+        changes.apply(&parameter, OURS).unwrap();
+        let standby = changes.standby.as_ref().unwrap();
+        // What a change that could cut announces, and then no word gets through, though the connection stands.
+        standby.dead_man.expect(&mut changes.host.session, 1, 1).unwrap();
+        wait_for("the host to put back", || value(PARAMETER) != OURS);
+        assert!(changes.restore().report.is_clean());
+    });
+}

@@ -1,0 +1,121 @@
+//! Which hosts are one, and who may change a host.
+
+use super::*;
+use goodput_testing::FreeBsd;
+
+#[test]
+fn a_second_goodput_is_refused() {
+    in_scene(|folder| {
+        let first = begin(&folder);
+        let second = RemoteChanges::at(host(), folder.path(), Vec::new()).err().unwrap();
+        assert!(matches!(second, RemoteError::Busy { .. }), "{second}");
+        drop(first);
+        begin(&folder);
+    });
+}
+
+/// The login of another host: in a network namespace of its own.
+fn another_host(name: &str) -> Host {
+    let login = || {
+        let script = "mount -t sysfs none /sys; exec sh";
+        Session::with_shell(["unshare", "--net", "--mount", "sh", "-c", script])
+    };
+    Host::through(Box::new(login), &name.parse().unwrap(), &Access::default()).unwrap()
+}
+
+#[test]
+fn two_names_of_one_host_are_refused_for_two_ends() {
+    in_scene(|folder| {
+        let mut near = begin(&folder);
+        let refused = one_host::refuse(&mut near.host, &mut host_called("ssh://alias"));
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("both ends: ssh://here is ssh://alias; leave out --near"), "{said}");
+        // The same place, from which the process of the first login can't be seen.
+        let contained = || {
+            Session::with_shell([
+                "unshare",
+                "--pid",
+                "--fork",
+                "--mount-proc",
+                "sh",
+                "-c",
+                "exec sh",
+            ])
+        };
+        let address = "ssh://contained".parse().unwrap();
+        let host = Host::through(Box::new(contained), &address, &Access::default());
+        let refused = one_host::refuse(&mut near.host, &mut host.unwrap()).unwrap_err();
+        assert!(refused.to_string().contains("perhaps ssh://here is ssh://contained"), "{refused}");
+    });
+}
+
+#[test]
+fn two_hosts_that_look_alike_are_both_changed() {
+    in_scene(|folder| {
+        let mut near = begin(&folder);
+        let before = value(PARAMETER);
+        near.apply(&setting(PARAMETER), OURS).unwrap();
+        let mut far = another_host("ssh://far");
+        one_host::refuse(&mut near.host, &mut far).unwrap();
+        // As jails without an id of their own, or machines that were resumed from one snapshot.
+        far.identity.clone_from(&near.host.identity);
+        one_host::refuse(&mut near.host, &mut far).unwrap();
+        let mut far = RemoteChanges::after_dead_runs(far, folder.path()).unwrap();
+        assert_eq!(value(PARAMETER), OURS, "the other one is not undone for it");
+        assert_eq!(far.apply(&setting(PARAMETER), OURS).unwrap(), OURS);
+        assert!(far.restore().report.is_clean());
+        assert_eq!(value(PARAMETER), OURS);
+        assert!(near.restore().report.is_clean());
+        assert_eq!((value(PARAMETER), journals(&folder).len()), (before, 0));
+    });
+}
+
+/// A login at a simulated FreeBSD.
+fn freebsd(name: &str, userland: &FreeBsd) -> Host {
+    let words = userland.environment().map(|(name, value)| format!("{name}={}", value.display()));
+    let login = move || Session::with_shell(["env", &words[0], &words[1], "/bin/sh"]);
+    Host::through(Box::new(login), &name.parse().unwrap(), &Access::default()).unwrap()
+}
+
+#[test]
+fn two_jails_that_report_the_same_are_two_hosts() {
+    let folder = tempfile::tempdir().unwrap();
+    let jails = ["a", "b"].map(|name| {
+        let own = folder.path().join(name);
+        std::fs::create_dir(&own).unwrap();
+        FreeBsd::in_folder(&own).jail(34)
+    });
+    let near = freebsd("ssh://a", &jails[0]);
+    let mut near = RemoteChanges::at(near, &folder.path().join("state"), Vec::new()).unwrap();
+    let mut far = freebsd("ssh://b", &jails[1]);
+    assert_eq!((&far.identity, &far.machine), (&near.host.identity, &None));
+    one_host::refuse(&mut near.host, &mut far).unwrap();
+    let refused = one_host::refuse(&mut near.host, &mut freebsd("ssh://alias", &jails[0]));
+    let said = refused.unwrap_err().to_string();
+    assert!(said.contains("ssh://a is ssh://alias"), "{said}");
+}
+
+#[test]
+fn between_two_changes_of_a_run_that_holds_the_host_nobody_else_begins() {
+    in_scene(|folder| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let refuses_others = || {
+            let other = RemoteChanges::at(host(), elsewhere.path(), Vec::new());
+            matches!(other, Err(RemoteError::Busy { .. }))
+        };
+        let holder = begin(&folder);
+        assert!(refuses_others());
+        let mut held = host();
+        held.held_by = holder.dead_man();
+        let mut changes = RemoteChanges::after_dead_runs(held, folder.path()).unwrap();
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        assert!(changes.restore().report.is_clean());
+        assert!(refuses_others());
+        let mut late = host();
+        late.held_by = holder.dead_man();
+        drop(holder);
+        assert!(!refuses_others() && journals(&folder).is_empty());
+        let late = RemoteChanges::after_dead_runs(late, folder.path());
+        assert!(matches!(late, Err(RemoteError::Lost { .. })), "somebody else may have changed it");
+    });
+}
