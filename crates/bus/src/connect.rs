@@ -82,7 +82,8 @@ impl Bus {
 
     /// A stream, made on first use: with several copies if the servers are a cluster that has room for them.
     pub(crate) async fn stream(&self, config: Config) -> Result<Stream, BusError> {
-        let failed = BusError::storage(format!("make the stream {}", config.name));
+        let name = config.name.clone();
+        let failed = |why| refused_stream(&name, &why);
         let made = self.copied(&config).await;
         let refused = made.as_ref().err().and_then(code);
         if ![Some(ALONE), Some(TOO_FEW)].contains(&refused) {
@@ -138,6 +139,15 @@ fn code(why: &CreateStreamError) -> Option<ErrorCode> {
         CreateStreamErrorKind::JetStream(why) => Some(why.error_code()),
         _ => None,
     }
+}
+
+/// Why a stream can't be had. While the servers of a cluster elect their leader, they say nothing, or that JetStream is
+/// away for the moment.
+fn refused_stream(name: &str, why: &CreateStreamError) -> BusError {
+    let operation = format!("make the stream {name}");
+    let is_away = code(why) == Some(ErrorCode::CLUSTER_NOT_AVAILABLE)
+        || matches!(why.kind(), CreateStreamErrorKind::TimedOut | CreateStreamErrorKind::Response);
+    if is_away { BusError::away(operation)(why) } else { BusError::storage(operation)(why) }
 }
 
 /// What the server says beside answers. A right that this user lacks shows only here: the request itself has no answer.

@@ -37,6 +37,17 @@ pub enum BusError {
         /// What happened.
         why: String,
     },
+    /// Nobody says whether a stream or a bucket can be had.
+    #[error(
+        "can't {operation}: {why}; the NATS servers may be electing their leader, or this user has no right to it. Of users \
+         that `goodput fleet keys` made, only the coordinator may make streams: start `goodput fleet run` first"
+    )]
+    Away {
+        /// What was tried, on what.
+        operation: String,
+        /// What happened.
+        why: String,
+    },
     /// A request failed, as while the server is away.
     #[error("can't {operation}: {why}")]
     Request {
@@ -51,6 +62,16 @@ impl BusError {
     /// Names the request that failed.
     pub(crate) fn request<E: Display>(operation: impl Into<String>) -> impl FnOnce(E) -> Self {
         move |why| Self::Request { operation: operation.into(), why: why.to_string() }
+    }
+
+    /// Whether the same may succeed later, as once the servers have elected their leader.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Away { .. } | Self::Request { .. })
+    }
+
+    /// Names the stream or bucket of which nobody says whether it can be had.
+    pub(crate) fn away<E: Display>(operation: impl Into<String>) -> impl FnOnce(E) -> Self {
+        move |why| Self::Away { operation: operation.into(), why: why.to_string() }
     }
 
     /// Names the stream or bucket that can't be had.

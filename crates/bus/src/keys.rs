@@ -2,16 +2,19 @@
 
 use std::time::Duration;
 
+use async_nats::Client;
 use async_nats::jetstream::kv::{CreateErrorKind, Operation, Store, UpdateErrorKind};
 use async_nats::jetstream::stream::{Config, DiscardPolicy};
 use serde::Serialize;
 
 use crate::connect::{Bus, json};
 use crate::error::BusError;
+use crate::outcomes::Heard;
 
 /// A bucket of keys.
 #[derive(Debug, Clone)]
 pub struct Keys {
+    client: Client,
     store: Store,
 }
 
@@ -34,8 +37,10 @@ impl Bus {
     /// The server has no JetStream, or refuses the bucket.
     pub async fn keys(&self, bucket: &str, expiry: Option<Duration>) -> Result<Keys, BusError> {
         self.stream(stream_of(bucket, expiry)).await?;
-        let failed = BusError::storage(format!("make the bucket {bucket}"));
-        Ok(Keys { store: self.jetstream.get_key_value(bucket).await.map_err(failed)? })
+        // It is there, so who does not answer is away.
+        let failed = BusError::away(format!("open the bucket {bucket}"));
+        let store = self.jetstream.get_key_value(bucket).await.map_err(failed)?;
+        Ok(Keys { client: self.client.clone(), store })
     }
 }
 
@@ -111,6 +116,20 @@ impl Keys {
             revision: entry.revision,
             written_s: entry.created.unix_timestamp_nanos() as f64 / 1e9,
         }))
+    }
+
+    /// Tells this bucket apart from one of the same name that is made after it is gone, or at another server.
+    pub fn identity(&self) -> String {
+        self.store.stream.cached_info().created.unix_timestamp_nanos().to_string()
+    }
+
+    /// Hears when a key is written from now on. A write may be missed while the connection is broken, so also ask for it.
+    ///
+    /// # Errors
+    /// The connection is closed.
+    pub async fn hear(&self, key: &str) -> Result<Heard, BusError> {
+        let heard = self.client.subscribe(format!("{}{key}", self.store.prefix)).await;
+        heard.map(Heard::new).map_err(self.failed("hear of", key))
     }
 
     /// Removes a key whose last revision is `revision`.

@@ -2,7 +2,7 @@
 //! written once, questions with an answer, and news.
 //!
 //! ```text
-//! Keys      create, update, put, entry, remove  a name is held by one; a task is begun by one
+//! Keys      create, update, entry, hear, …    a name is held by one; a task is begun by one
 //! Queue     put ──▶ Inbox ──▶ Delivery        each delivery comes again until it is done
 //! Outcomes  put_once, get, hear               one for each id, whoever is first
 //! Bus       ask ──▶ Questions, tell             without storage

@@ -84,7 +84,7 @@ impl Outcomes {
     /// The connection is closed.
     pub async fn hear(&self, id: &str) -> Result<Heard, BusError> {
         let heard = self.client.subscribe(self.of(id)).await;
-        heard.map(Heard).map_err(BusError::request(format!("hear of the outcome of {id}")))
+        heard.map(Heard::new).map_err(BusError::request(format!("hear of the outcome of {id}")))
     }
 
     fn of(&self, id: &str) -> String {
@@ -92,11 +92,15 @@ impl Outcomes {
     }
 }
 
-/// What is heard of an outcome.
+/// What is heard of an outcome, or of a key.
 pub struct Heard(Subscriber);
 
 impl Heard {
-    /// Waits for the outcome. May be dropped while it waits.
+    pub(crate) fn new(subscriber: Subscriber) -> Self {
+        Self(subscriber)
+    }
+
+    /// Waits for the next message. May be dropped while it waits.
     pub async fn next(&mut self) -> Vec<u8> {
         match self.0.next().await {
             Some(message) => message.payload.to_vec(),

@@ -137,6 +137,37 @@ async fn who_can_t_connect_is_told_why() {
     assert!(matches!(why, BusError::Credentials(_)), "{why}");
 }
 
+#[tokio::test]
+async fn what_is_written_to_a_key_is_heard() {
+    let Some((bus, _nats, _folder)) = bus().await else { return };
+    let keys = bus.keys("k", None).await.unwrap();
+    let mut heard = keys.hear("a").await.unwrap();
+    keys.put("b", &1).await.unwrap();
+    keys.put("a", &2).await.unwrap();
+    assert_eq!(heard.next().await, b"2");
+}
+
+#[tokio::test]
+async fn a_stream_that_the_servers_refuse_is_not_waited_for() {
+    let Some((bus, _nats, _folder)) = bus().await else { return };
+    bus.queue("Q", "q", LONG).await.unwrap();
+    let why = bus.queue("R", "q", LONG).await.unwrap_err();
+    assert!(!why.may_pass(), "{why}");
+}
+
+#[tokio::test]
+async fn what_servers_without_a_leader_do_not_answer_may_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut cluster) = nats_cluster(folder.path()) else { return };
+    cluster[1..].iter_mut().for_each(Nats::kill);
+    let bus = Bus::connect(server(&cluster[0].url())).await.unwrap();
+    let why = bus.keys("k", None).await.unwrap_err();
+    assert!(why.may_pass(), "{why}");
+    assert!(why.to_string().contains("electing their leader"), "{why}");
+    cluster[1..].iter_mut().for_each(Nats::start);
+    until(async || bus.keys("k", None).await).await;
+}
+
 /// A server that is killed takes nothing with it, whichever of the three it is. One server alone, as all other tests have, says
 /// that it keeps no copies, and gets one.
 #[tokio::test]

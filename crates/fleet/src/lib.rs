@@ -31,7 +31,7 @@ pub use plan::{
 };
 pub use span::span;
 pub use task::{
-    Announcement, Answer, Call, Delivered, End, FORMAT, Farewell, Invitation, KEPT_S, Limits, Next,
-    Outcome, Rival, Role, Sealed, Step, TASK_LIFE_S, Task, Tasks, Turn, Unreadable, UnreadableWish,
-    Wanted, fitted, is_sure, next, step, task_between, tasks, word,
+    Announcement, Answer, Call, Delivered, End, FORMAT, Farewell, Invitation, KEPT_S, Limits,
+    Newest, Next, Outcome, Rival, Role, Sealed, Step, TASK_LIFE_S, Task, Tasks, Turn, Unreadable,
+    UnreadableWish, Wanted, fitted, is_sure, next, step, task_between, tasks, word,
 };

@@ -58,7 +58,8 @@ impl Login {
         publish.extend([get(OUTCOMES, &outcomes), outcomes, news(word, "*")]);
         publish.extend(consume(TASKS, TASK, word));
         publish.extend(peers.iter().map(|peer| call(peer, word)));
-        let subscribe = vec![format!("{}.>", inbox(word)), call(word, "*")];
+        // Where it hears that there is a new coordinator.
+        let subscribe = vec![format!("{}.>", inbox(word)), call(word, "*"), key(TURNS, FENCE)];
         Self { who: site.into(), publish, subscribe, answers: true }
     }
 }
@@ -140,7 +141,8 @@ mod tests {
         ] {
             assert!(!may(&agent, subject), "{subject}");
         }
-        assert_eq!(agent.subscribe, ["_INBOX.agent.a.>", "goodput.call.a.*"]);
+        let heard = ["_INBOX.agent.a.>", "goodput.call.a.*", "$KV.goodput-turns.fence"];
+        assert_eq!(agent.subscribe, heard);
     }
 
     #[test]

@@ -22,6 +22,10 @@ pub struct Announcement {
     /// The public key that must have signed its tasks; absent: it takes any.
     #[serde(default)]
     pub trusts: Option<String>,
+    /// Token of the newest coordinator that it knows of: it is in no test of an earlier one, and begins none. Absent: it
+    /// does not say, as older versions.
+    #[serde(default)]
+    pub heeds: Option<u64>,
     /// What it takes part in.
     pub limits: Limits,
 }
@@ -110,6 +114,12 @@ impl Announcement {
         from_json(json)
     }
 
+    /// Whether its agent is in no test of a coordinator before the one with this token, and begins none. What is read may be
+    /// old; it is then no less true, because the newest coordinator that an agent knows of is never an earlier one again.
+    pub fn heeds(&self, token: u64) -> bool {
+        self.heeds.is_none_or(|heeds| heeds >= token)
+    }
+
     /// Why its agent can't take part in a task that the key `signer` signs, if it can't. Only the agent itself knows what
     /// is left of its budget by then.
     pub fn unfit(&self, task: &Task, signer: Option<&str>) -> Option<String> {
@@ -149,7 +159,8 @@ mod tests {
         let host = Host { name: "h".into(), kernel: "k".into(), goodput: "9.9".into(), cpus: 1 };
         let [site, session, since] = ["b", "s", "t"].map(String::from);
         let limits = Limits { max_duration_s: 10.0, max_rate: None, left: None, accepts: None };
-        Announcement { format: FORMAT, site, session, host, since, trusts: None, limits }
+        let (format, trusts, heeds) = (FORMAT, None, Some(7));
+        Announcement { format, site, session, host, since, trusts, heeds, limits }
     }
 
     fn limited(limits: impl FnOnce(&mut Limits)) -> Announcement {
@@ -202,6 +213,17 @@ mod tests {
             limits.accepts = Some(vec!["c".into(), "a".into()]);
         });
         assert_eq!(able.unfit(&rate(1e8), None), None);
+    }
+
+    #[test]
+    fn an_agent_heeds_coordinators_up_to_the_newest_that_it_knows_of() {
+        assert!(agent().heeds(6) && agent().heeds(7) && !agent().heeds(8));
+        let older = serde_json::json!({
+            "format": FORMAT, "site": "a", "session": "s", "host": agent().host, "since": "",
+            "limits": { "max_duration_s": 60.0 },
+        });
+        let older = Announcement::read(older.to_string().as_bytes()).unwrap();
+        assert!(older.heeds(8), "nobody waits for what it never says");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::process::Child;
 
+use goodput_testing::servers::{Nats, nats_cluster};
 use goodput_testing::wait_for;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -67,4 +68,37 @@ fn a_coordinator_that_was_stopped_gives_out_nothing_beside_its_successor() {
     let output = successor.wait_with_output().expect("it ends");
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     assert_eq!((b.records().len(), records(second.path()).len()), (2, 2), "{said}");
+}
+
+/// A coordinator is ended in the middle of a test. The next one has another mesh, whose test needs a host that is still in
+/// the first one.
+#[test]
+fn a_successor_with_another_mesh_waits_for_a_test_that_goes_on() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let c = Agent::start(&fleet, "c");
+    let one_way = PAIR.replace("pause", "directions = \"one\"\npause");
+    let home = Home::new();
+    let run = fleet.run(&home, &fleet.mesh(&one_way.replace("1s", "8s")));
+    wait_for("a server at a", || a.servers() == 1);
+    signal(&run, Signal::INT);
+    run.wait_with_output().expect("it ends");
+    let mesh = fleet.mesh(&one_way.replace("[site.b]", "[site.c]"));
+    let output = fleet.run_to_the_end(&home, &mesh);
+    let said = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}{}{}", stderr(&output), a.log());
+    wait_for("both records", || (b.records().len(), c.records().len()) == (1, 1));
+}
+
+#[test]
+fn an_agent_that_is_started_while_the_servers_have_no_leader_waits_for_one() {
+    let (storage, home) = (Home::new(), Home::new());
+    let Some(mut cluster) = nats_cluster(storage.path()) else { return };
+    let url = cluster[0].url();
+    // One of three is no majority.
+    cluster[1..].iter_mut().for_each(Nats::kill);
+    let mut agent = Agent::begin("a", home, &["--nats", &url]);
+    wait_for("the agent to say that it waits", || agent.log().contains("waiting for NATS"));
+    cluster[1..].iter_mut().for_each(Nats::start);
+    agent.wait_for_name("a");
 }

@@ -69,7 +69,7 @@ impl Fleet {
 /// An agent that runs; killed with the test.
 pub struct Agent {
     child: Child,
-    _stdout: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
     pub home: Home,
 }
 
@@ -85,19 +85,29 @@ impl Agent {
     /// Waits until it has its name.
     pub fn start_with(fleet: &Fleet, name: &str, home: Home, more: &[&str]) -> Self {
         let url = fleet.nats.url();
-        let mut arguments = [&["fleet", "agent", "--name", name], more].concat();
+        let mut more = more.to_vec();
         if !more.contains(&"--nats") {
-            arguments.extend(["--nats", &url]);
+            more.extend(["--nats", &url]);
         }
+        let mut agent = Self::begin(name, home, &more);
+        agent.wait_for_name(name);
+        agent
+    }
+
+    /// Does not wait for its name.
+    pub fn begin(name: &str, home: Home, more: &[&str]) -> Self {
+        let arguments = [&["fleet", "agent", "--name", name], more].concat();
         let log = std::fs::File::create(home.path().join("agent.log")).expect("it is ours");
         let mut command = home.goodput(&arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().expect("it starts");
-        let mut stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        let stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
+        Self { child, stdout, home }
+    }
+
+    pub fn wait_for_name(&mut self, name: &str) {
         let mut line = String::new();
-        stdout.read_line(&mut line).expect("it says that it runs");
-        let log = std::fs::read_to_string(home.path().join("agent.log")).unwrap_or_default();
-        assert!(line.starts_with(&format!("agent {name} at ")), "{line:?} {log}");
-        Self { child, _stdout: stdout, home }
+        self.stdout.read_line(&mut line).expect("it says that it runs");
+        assert!(line.starts_with(&format!("agent {name} at ")), "{line:?} {}", self.log());
     }
 
     /// The servers that it has open.

@@ -1,27 +1,23 @@
 //! `goodput fleet test`: one test of a pair, in between. Whoever coordinates makes it; if nobody does, this process.
 
-use std::time::{Duration, Instant};
-
 use anyhow::{Result, anyhow, bail};
+use goodput_bus::Seed;
 use goodput_engine::{EngineError, Interrupt};
 use goodput_fleet::places::{COORDINATOR, TURN, of_task};
 use goodput_fleet::{FORMAT, Mesh, Task, Turn, Wanted, task_between};
 use goodput_model::plain_char;
 use tokio::time::sleep;
 
-use super::coordinator::{Demand, Lease, Results, Testing, said};
+use super::coordinator::{Agents, Demand, Lease, Results, Testing, said};
 use super::held::{Held, Taken};
 use super::in_history::keep;
 use super::mesh_file;
-use super::places::{BEAT, Desk, signer};
+use super::places::{BEAT, Desk, STORED, signer};
 use crate::args::FleetTestArgs;
 use crate::commands::measured;
 use crate::data_dirs::history;
 use crate::exit::{self, Exit};
 use crate::screen;
-
-/// What the bus may take to store what it has already passed on.
-const STORED: Duration = Duration::from_millis(50);
 
 /// Asks for the test, and waits for its outcome.
 pub(super) fn run(args: &FleetTestArgs) -> Result<Exit> {
@@ -94,16 +90,20 @@ async fn alone(
     interrupt: &Interrupt,
 ) -> Result<Option<Vec<u8>>> {
     let (demand, results) = (Demand::new(), Results::silent(mesh));
+    let fence = lease.fence(desk, &held).await?;
+    let signer = signer(&args.nats, args.signing.sign.as_deref())?;
+    let public = signer.as_ref().map(Seed::public);
+    let agents = Agents::new(&desk.places, mesh, public, fence.token);
     let testing = Testing {
         places: &desk.places,
         held: &held,
-        fence: lease.fence(desk, &held).await?,
-        signer: signer(&args.nats, args.signing.sign.as_deref())?,
+        fence,
+        signer,
         mesh,
         results: &results,
         demand: &demand,
         interrupt,
-        began: Instant::now(),
+        agents,
     };
     let work = async {
         loop {

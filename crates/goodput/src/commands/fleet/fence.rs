@@ -41,11 +41,6 @@ impl<'a> Fence<'a> {
 
     /// Whether no other coordinator has raised it since, as far as this copy of the stream knows; it may be behind.
     pub async fn is_ours(&self) -> Result<bool, BusError> {
-        Ok(newest(self.turns).await?.is_none_or(|newest| newest <= self.token))
+        Ok(self.turns.entry(FENCE).await?.is_none_or(|newest| newest.revision <= self.token))
     }
-}
-
-/// The token of the newest coordinator, if there ever was one.
-pub(super) async fn newest(turns: &Keys) -> Result<Option<u64>, BusError> {
-    Ok(turns.entry(FENCE).await?.map(|entry| entry.revision))
 }

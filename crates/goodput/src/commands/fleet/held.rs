@@ -41,8 +41,8 @@ pub(super) enum Taken<'a> {
 }
 
 impl<'a> Held<'a> {
-    /// Waits until the key is free, and takes it. `rival` hears of a holder that is certainly alive, and says whether to
-    /// wait on. A holder that was killed is not alive, and its key expires.
+    /// Waits until the key is free, and takes it; also while the server is away. `rival` hears of a holder that is
+    /// certainly alive, and says whether to wait on. A holder that was killed is not alive, and its key expires.
     pub async fn take(
         keys: &'a Keys,
         key: &'a str,
@@ -52,26 +52,44 @@ impl<'a> Held<'a> {
     ) -> Result<Taken<'a>> {
         let mut seen = Rival::default();
         loop {
-            let asked = awake_or_not();
-            if let Some(revision) = keys.create(key, &value).await? {
-                let (revision, renewed) = (Cell::new(revision), Cell::new(asked));
-                let value = RefCell::new(value);
-                let clock = Cell::new((0.0, asked));
-                let held = Self { keys, key, value, revision, renewed, clock };
-                held.read_clock().await?;
-                return Ok(Taken::Held(held));
-            }
-            if let Some(entry) = keys.entry(key).await?
-                && seen.is_alive(entry.revision)
-                && !rival(&entry)
-            {
-                return Ok(Taken::Rival(entry));
+            match Self::taken(keys, key, &value).await {
+                Ok(Ok(held)) => return Ok(Taken::Held(held)),
+                Ok(Err(Some(entry))) if seen.is_alive(entry.revision) && !rival(&entry) => {
+                    return Ok(Taken::Rival(entry));
+                }
+                Ok(Err(_)) => {}
+                Err(why) => tracing::warn!("{why}; trying again"),
             }
             tokio::select! {
                 () = sleep(LOOK) => {}
                 () = interrupt.raised() => return Ok(Taken::Interrupted),
             }
         }
+    }
+
+    /// Takes the key; otherwise, what it has.
+    async fn taken(
+        keys: &'a Keys,
+        key: &'a str,
+        value: &Value,
+    ) -> Result<Result<Self, Option<Entry>>, BusError> {
+        let asked = awake_or_not();
+        let mut revision = keys.create(key, value).await?;
+        if revision.is_none() {
+            // Only the answer to the last try may have been lost.
+            match keys.entry(key).await? {
+                Some(entry) if is_of(&entry, value) => {
+                    revision = keys.update(key, value, entry.revision).await?;
+                }
+                entry => return Ok(Err(entry)),
+            }
+        }
+        let Some(revision) = revision else { return Ok(Err(None)) };
+        let (revision, renewed) = (Cell::new(revision), Cell::new(asked));
+        let (value, clock) = (RefCell::new(value.clone()), Cell::new((0.0, asked)));
+        let held = Self { keys, key, value, revision, renewed, clock };
+        held.read_clock().await?;
+        Ok(Ok(held))
     }
 
     /// Renews the key until someone else has it, which is the result. While the server is away, goes on trying.

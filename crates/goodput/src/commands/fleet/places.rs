@@ -19,6 +19,8 @@ use crate::secret_file;
 pub(super) const BEAT: Duration = Duration::from_secs(3);
 /// When a name or the lease that nobody renews is free again.
 pub(super) const EXPIRY: Duration = Duration::from_secs(12);
+/// What the bus may take to store what it has already passed on.
+pub(super) const STORED: Duration = Duration::from_millis(50);
 /// When a test that someone asked for is dropped.
 const WANTED_EXPIRY: Duration = Duration::from_secs(3600);
 /// How long it is known which tasks were begun, and how they ended.

@@ -7,15 +7,16 @@
 
 use std::cell::Cell;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use goodput_bus::Seed;
 use goodput_engine::{EngineError, Interrupt};
 use goodput_fleet::places::TURN;
 use goodput_fleet::{Mesh, Next, Turn, next};
 use tokio::time::sleep;
 
-use super::coordinator::{Demand, FleetMetrics, Lease, Results, Testing};
+use super::coordinator::{Agents, Demand, FleetMetrics, Lease, Results, Testing};
 use super::fence::TAKEN_OVER;
 use super::held::Taken;
 use super::mesh_file;
@@ -73,6 +74,8 @@ async fn coordinate(
     let fence = lease.fence(&desk, &held).await?;
     let demand = Demand::new();
     let places = &desk.places;
+    let public = signer.as_ref().map(Seed::public);
+    let agents = Agents::new(places, mesh, public, fence.token);
     let testing = Testing {
         places,
         held: &held,
@@ -82,7 +85,7 @@ async fn coordinate(
         results: &results,
         demand: &demand,
         interrupt,
-        began: Instant::now(),
+        agents,
     };
     let every_s = mesh.every_s.filter(|_| !args.once);
     let turns = Turns { testing: &testing, text, every_s, revision: Cell::new(None) };

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use goodput_bus::{BusError, Public};
+use goodput_fleet::places::FENCE;
 use goodput_fleet::{Limits, Role, Sealed, Task, Unreadable};
 use goodput_model::Bytes;
 use tokio::sync::Mutex;
 
 use super::called::Called;
+use super::heed::Heed;
 use super::purse::Purse;
 use super::saving::Saving;
-use crate::commands::fleet::fence;
 use crate::commands::fleet::held::Held;
 use crate::commands::fleet::places::Places;
 use crate::commands::spent::Note;
@@ -38,6 +39,8 @@ pub(super) struct Here<'a> {
     pub places: &'a Places,
     /// Its name, and the clock of the bus.
     pub held: &'a Held<'a>,
+    /// The newest coordinator that it knows of.
+    pub heed: Heed,
     /// The tasks that it was called for.
     pub called: Called,
     /// The tasks that this process has begun to measure, and whose outcome is not published.
@@ -90,10 +93,17 @@ impl Here<'_> {
         Task::read(sealed.task.as_bytes(), role, &self.site, self.held.now_s())
     }
 
-    /// Whether a coordinator gave it out that has a successor, who gives it out again. A copy of the stream may be behind,
-    /// and then knows only of an older one.
+    /// Asks who coordinates. A copy of the stream may be behind, and then knows only of one that was seen before.
+    pub async fn look(&self) -> Result<(), BusError> {
+        if let Some(entry) = self.places.turns.entry(FENCE).await? {
+            self.heed.see(entry.revision, entry.written_s);
+        }
+        Ok(())
+    }
+
+    /// Whether a coordinator gave it out that has a successor, who gives it out again.
     pub async fn is_stale(&self, task: &Task) -> Result<bool, BusError> {
-        let newest = fence::newest(&self.places.turns).await?;
-        Ok(newest.is_some_and(|newest| newest > task.token))
+        self.look().await?;
+        Ok(self.heed.is_after(task.token))
     }
 }

@@ -4,12 +4,13 @@
 //! name (held) ──▶ tasks: queue ──▶ near (calls the far agent, metered) ──▶ outbox ──▶ history ──▶ outcome ──▶ done
 //!             │                                                             saving └─▶ waiting (while it is away)
 //!             └─▶ calls: a near agent asks ──▶ called (once) ──▶ listener (one server, one key) ──▶ closed
-//! here                what it takes part in: limits, purse (the budget), whom it trusts
+//! here                what it takes part in: limits, purse (the budget), whom it trusts, whom it heeds (heed)
 //! ```
 
 mod called;
 mod calls;
 mod fitting;
+mod heed;
 mod here;
 mod listener;
 mod metered;
@@ -27,20 +28,22 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow, bail};
-use goodput_bus::Entry;
+use anyhow::{Error, Result, anyhow, bail};
+use goodput_bus::{BusError, Entry, Heard};
 use goodput_engine::{EngineError, Interrupt};
-use goodput_fleet::places::call;
+use goodput_fleet::places::{FENCE, call};
 use goodput_fleet::{Announcement, FORMAT, Limits};
+use tokio::time::sleep;
 
 use self::called::Called;
+use self::heed::Heed;
 use self::here::Here;
 use self::outbox::Outbox;
 use self::purse::Purse;
 use self::saving::Saving;
 use self::trouble::Trouble;
 use super::held::{Held, Taken};
-use super::places::{BEAT, EXPIRY, Places, trusted};
+use super::places::{BEAT, EXPIRY, Places, STORED, trusted};
 use crate::args::FleetAgentArgs;
 use crate::commands::measured;
 use crate::commands::notifier::Notifier;
@@ -70,7 +73,8 @@ async fn serve(
     let purse = args.budget.map(|limit| Purse::new(history.clone(), &args.name, limit));
     let saving = Saving::open(history, outbox.folder())?;
     let called = Called::open(outbox.folder())?;
-    let places = Places::of_agent(&args.nats, &args.name, &word).await?;
+    let Some(places) = places(args, &word, interrupt).await? else { return Ok(Exit::CouldNot) };
+    let heed = Heed::open(outbox.folder(), places.turns.identity())?;
     let mut announcement = announcement(args);
     announcement.trusts = trust.as_ref().map(ToString::to_string);
     if let Some(purse) = &purse {
@@ -84,6 +88,7 @@ async fn serve(
     };
     // Whoever finds the name may ask.
     let questions = places.bus.questions(&call(&word, "*")).await?;
+    let successors = places.turns.hear(FENCE).await?;
     let here = Here {
         site: args.name.clone(),
         word: word.clone(),
@@ -94,6 +99,7 @@ async fn serve(
         trust,
         places: &places,
         held: &held,
+        heed,
         called,
         measuring: RefCell::default(),
         turn: Arc::default(),
@@ -105,7 +111,7 @@ async fn serve(
         lost = held.keep() => Err(lost),
         ended = calls::answer(&here, questions) => ended,
         () = tasks::work(&here, outbox, interrupt) => Ok(()),
-        never = announce(&here, announcement) => never,
+        never = announce(&here, announcement, successors) => never,
         never = here.saving.go_on() => never,
     };
     notifier.notify("STOPPING=1");
@@ -113,20 +119,75 @@ async fn serve(
     ended.map(|()| Exit::Fine)
 }
 
-/// Says what is left of the budget, as it changes; while nobody knows, what was said last. Never ends.
-async fn announce<T>(here: &Here<'_>, mut announcement: Announcement) -> Result<T> {
+/// The places of an agent. While the servers elect their leader, nobody can say what there is: then it waits, and says so.
+/// None: the user ended it.
+async fn places(
+    args: &FleetAgentArgs,
+    word: &str,
+    interrupt: &Interrupt,
+) -> Result<Option<Places>> {
     let mut trouble = Trouble::default();
     loop {
-        tokio::time::sleep(BEAT).await;
+        let opened = tokio::select! {
+            opened = Places::of_agent(&args.nats, &args.name, word) => opened,
+            () = interrupt.raised() => return Ok(None),
+        };
+        match opened {
+            Err(why) if may_pass(&why) => trouble.say(&why.context("waiting for NATS")),
+            opened => return opened.map(Some),
+        }
+        tokio::select! {
+            () = sleep(BEAT) => {}
+            () = interrupt.raised() => return Ok(None),
+        }
+    }
+}
+
+fn may_pass(why: &Error) -> bool {
+    why.downcast_ref().is_some_and(BusError::may_pass)
+}
+
+/// Says which coordinator this agent heeds, and what is left of the budget, as they change; while nobody knows, what was
+/// said last. Never ends.
+async fn announce<T>(
+    here: &Here<'_>,
+    mut announcement: Announcement,
+    mut successors: Heard,
+) -> Result<T> {
+    let mut trouble = Trouble::default();
+    loop {
+        let is_awaited = heeds(here, &mut announcement).await;
         match here.limits().await {
             Ok(limits) => {
                 trouble.is_over();
                 announcement.limits = limits;
-                here.held.say(serde_json::to_value(&announcement)?);
             }
             Err(why) => trouble.say(&why),
         }
+        here.held.say(serde_json::to_value(&announcement)?);
+        if is_awaited && let Err(why) = here.held.renew().await {
+            tracing::debug!("{why}; it is renewed soon");
+        }
+        tokio::select! {
+            // A copy of the stream may take a moment to have it.
+            _ = successors.next() => sleep(STORED).await,
+            () = sleep(BEAT) => {}
+        }
     }
+}
+
+/// Says which coordinator this agent heeds. Returns whether there is a new one, which waits for that.
+async fn heeds(here: &Here<'_>, announcement: &mut Announcement) -> bool {
+    if let Err(why) = here.look().await {
+        tracing::debug!("{why}");
+    }
+    let newest = Some(here.heed.token());
+    // A test that goes on may be one of an earlier coordinator.
+    let is_new = announcement.heeds != newest && here.turn.try_lock().is_ok();
+    if is_new {
+        announcement.heeds = newest;
+    }
+    is_new
 }
 
 fn announcement(args: &FleetAgentArgs) -> Announcement {
@@ -137,6 +198,8 @@ fn announcement(args: &FleetAgentArgs) -> Announcement {
         host: goodput_kernel::host(),
         since: measured::now(),
         trusts: None,
+        // None that it has seen.
+        heeds: Some(0),
         limits: Limits {
             max_duration_s: args.max_duration,
             max_rate: args.max_rate,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use goodput_bus::Delivery;
 use goodput_engine::{Event, Interrupt};
 use goodput_fleet::places::{news, of_task};
@@ -102,14 +102,24 @@ async fn outcome(
     let is_published = here.places.outcomes.get(&place).await?.is_some();
     let kept = outbox.read(&task.id)?;
     let is_new = !is_published && kept.is_none();
+    let ended = |end| Some(Outcome::new(&task.id, &here.site, end));
+    // Before it looks who coordinates, and until the end: what this agent says that it heeds is then true.
+    let turn = tokio::select! {
+        turn = here.turn.lock(), if is_new => Some(turn),
+        () = interrupt.raised(), if is_new => None,
+        never = keep(delivery), if is_new => never,
+        else => None,
+    };
+    if is_new && turn.is_none() {
+        return Ok(ended(End::Reason(format!("the agent {} was ended", here.site))));
+    }
     if is_new && here.is_stale(task).await? {
         tracing::info!("the task {} is one of a coordinator that has a successor", task.id);
         return Ok(None);
     }
     let is_begun = is_new && !begins(here, task, &place).await?;
     let seen = Delivered { is_published, is_kept: kept.is_some(), is_begun };
-    let ended = |end| Some(Outcome::new(&task.id, &here.site, end));
-    Ok(match step(seen) {
+    let outcome = match step(seen) {
         Step::Acknowledge => None,
         Step::Publish => kept,
         Step::GiveUp => {
@@ -117,7 +127,9 @@ async fn outcome(
             ended(End::Reason(format!("the agent {site} ended while it was in this test")))
         }
         Step::Measure => ended(measured(here, (task, sealed), delivery, interrupt).await),
-    })
+    };
+    drop(turn);
+    Ok(outcome)
 }
 
 /// Whether this process begins the task: whoever makes the key does. If only the answer was lost, the key is there, but
@@ -154,10 +166,6 @@ async fn measured(
         }
     };
     let work = async {
-        let _turn = tokio::select! {
-            turn = here.turn.lock() => turn,
-            () = interrupt.raised() => bail!("the agent {} was ended", here.site),
-        };
         let record = near::carry_out(here, (task, sealed), interrupt, &mut listener).await?;
         anyhow::Ok(serde_json::to_value(&record)?)
     };

@@ -183,6 +183,8 @@ mod tests {
     use super::*;
     use goodput_fleet::{FORMAT, Limits};
     use goodput_model::{Bytes, Verdict};
+    use std::collections::BTreeSet;
+    use std::path::Path;
 
     const RECORD: &str = include_str!("../../../report/example/record.json");
 
@@ -216,6 +218,30 @@ mod tests {
         assert!(!text.contains("bytes_per_second{"), "{text}");
     }
 
+    /// The names of a fleet's metrics in a text.
+    fn names(text: &str) -> BTreeSet<String> {
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        words.filter(|word| word.starts_with("goodput_fleet_")).map(Into::into).collect()
+    }
+
+    #[test]
+    fn the_dashboard_and_the_alert_rules_name_only_metrics_that_there_are() {
+        let mesh = Mesh::parse("x", "[site.a]\ntarget = \"a\"\n[site.b]\n").unwrap();
+        let task = goodput_fleet::task_between(&mesh, "t", "a", "b").unwrap();
+        let metrics = FleetMetrics::new(&mesh);
+        metrics.see(&task, Some(&goodput_store::read_record(RECORD).unwrap()));
+        for gauges in [&metrics.agent_up, &metrics.budget_left] {
+            set(gauges, &vec![("site", Label("a".into()))], Some(1.0));
+        }
+        let there = names(&metrics.text());
+        let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+        for (file, fewest) in [("grafana/goodput.json", 7), ("prometheus/goodput.rules.yml", 3)] {
+            let named = names(&std::fs::read_to_string(packaging.join(file)).unwrap());
+            let missing: Vec<_> = named.difference(&there).collect();
+            assert!(named.len() >= fewest && missing.is_empty(), "{file}: {missing:?}");
+        }
+    }
+
     #[test]
     fn what_an_agent_has_left_is_absent_without_a_budget_and_while_it_is_away() {
         let mesh = Mesh::parse("x", "[site.a]\ntarget = \"a\"\n[site.b]\n").unwrap();
@@ -229,6 +255,7 @@ mod tests {
             host: record.ends.near.value().unwrap().host.clone(),
             since: record.started.clone(),
             trusts: None,
+            heeds: None,
             limits: Limits { max_duration_s: 60.0, max_rate: None, left, accepts: None },
         };
         let entry = |left| {

@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! lease (held) ──▶ fence ──▶ testing: task, signed ──▶ outcome ──▶ results: history, lines, metrics
+//!                               ▲ agents: do they heed this coordinator, does the task fit them
 //!                               ▲ demand: what someone asks for in between
 //! ```
 
+mod agents;
 mod demand;
 mod metrics;
 mod results;
@@ -22,6 +24,7 @@ use super::places::Desk;
 use crate::commands::measured;
 use crate::screen;
 
+pub(super) use agents::Agents;
 pub(super) use demand::Demand;
 pub(super) use metrics::FleetMetrics;
 pub(super) use results::{Results, said};

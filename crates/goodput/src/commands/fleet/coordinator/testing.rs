@@ -5,34 +5,24 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 use futures_util::future::join_all;
-use goodput_bus::{Entry, Seed};
+use goodput_bus::Seed;
 use goodput_engine::Interrupt;
 use goodput_fleet::places::of_task;
 use goodput_fleet::{
-    Announcement, End, Mesh, Outcome, Sealed, TASK_LIFE_S, Task, Tasks, UnreadableWish, Wanted,
-    fitted, opens_in_s,
+    End, Mesh, Outcome, Sealed, TASK_LIFE_S, Task, Tasks, UnreadableWish, Wanted, opens_in_s,
 };
 use tokio::time::sleep;
 
+use super::agents::{Agents, patience, word};
 use super::demand::{Asked, Demand};
 use super::results::Results;
 use crate::commands::fleet::fence::{Fence, TAKEN_OVER};
 use crate::commands::fleet::held::Held;
-use crate::commands::fleet::places::{BEAT, EXPIRY, Places};
+use crate::commands::fleet::places::{BEAT, EXPIRY, Places, STORED};
 use crate::{exit, screen};
 
-/// How long a test may take beside its length, from the task to the outcome: longer than its agent allows itself, and
-/// than it takes to start the agent again.
-const BESIDE: Duration = Duration::from_secs(90);
-/// What the bus may take to store what it has already passed on.
-const STORED: Duration = Duration::from_millis(50);
 /// How often the time is looked at before a window: this host may sleep meanwhile.
 const LOOK: Duration = Duration::from_secs(60);
-/// How long the agents may take to be there that were started with this coordinator: one that was killed waits for its own
-/// name.
-const START: Duration = EXPIRY.saturating_add(BEAT);
-/// How often it is looked for them.
-const NEXT_LOOK: Duration = Duration::from_millis(300);
 /// Longest reason for giving a task up, characters: agents can put anything into it, and NATS takes only so much.
 const MAX_REASON_CHARS: usize = 1000;
 /// Who gives tasks up.
@@ -51,8 +41,8 @@ pub(in crate::commands::fleet) struct Testing<'a> {
     /// What someone asks for in between.
     pub demand: &'a Demand,
     pub interrupt: &'a Interrupt,
-    /// When this coordinator began.
-    pub began: Instant,
+    /// What the agents say of themselves.
+    pub agents: Agents<'a>,
 }
 
 /// The outcome of a task.
@@ -200,11 +190,12 @@ impl Testing<'_> {
         }
         // Whoever is not sure of the lease may have a successor, who decides.
         self.held.wait_until_sure().await;
-        let mut fit = self.fit(task).await?;
+        self.agents.wait_for_all().await?;
+        let mut fit = self.agents.fit(task).await?;
         if fit.is_err() && was_away {
             // The names of agents expire while the bus is away, and come back with them.
             sleep(2 * EXPIRY).await;
-            fit = self.fit(task).await?;
+            fit = self.agents.fit(task).await?;
         }
         // What an agent has begun is its own.
         let is_begun = self.places.begun.entry(&place).await?.is_some();
@@ -213,43 +204,6 @@ impl Testing<'_> {
             fit => self.carried_out(&fit.unwrap_or_else(|_| task.clone())).await?,
         };
         Ok(Found { outcome, is_old: false })
-    }
-
-    /// The task as both agents can carry it out, or why they can't.
-    async fn fit(&self, task: &Task) -> Result<Result<Task, String>> {
-        let mut agents = Vec::new();
-        let with_agent = |site: &&String| !self.mesh.is_foreign(site);
-        for site in [&task.near, &task.far].into_iter().filter(with_agent) {
-            let Some(entry) = self.agent(site).await? else {
-                return Ok(Err(format!("no agent {site} is connected")));
-            };
-            match Announcement::read(&entry.value) {
-                // It may write for its own site only, so it may also not speak for another one.
-                Ok(agent) if agent.site == *site => agents.push(agent),
-                Ok(agent) => {
-                    return Ok(Err(format!("the agent of {site} says that it is {}", agent.site)));
-                }
-                Err(why) => {
-                    return Ok(Err(format!("what the agent {site} says of itself: {why}")));
-                }
-            }
-        }
-        let fitted = fitted(task, &agents);
-        let signer = self.signer.as_ref().map(Seed::public);
-        let unfit = agents.iter().find_map(|agent| agent.unfit(&fitted, signer.as_deref()));
-        Ok(unfit.map_or(Ok(fitted), Err))
-    }
-
-    /// What the agent of a site says of itself; none, if there is no agent.
-    async fn agent(&self, site: &str) -> Result<Option<Entry>> {
-        let word = word(site)?;
-        loop {
-            let entry = self.places.agents.entry(&word).await?;
-            if entry.is_some() || self.began.elapsed() >= START {
-                return Ok(entry);
-            }
-            sleep(NEXT_LOOK).await;
-        }
     }
 
     /// The task as it goes over the bus.
@@ -275,7 +229,7 @@ impl Testing<'_> {
         // What another coordinator put there is dropped for its token, and must not stand in the way of this.
         let name = format!("{}@{}", task.id, self.fence.token);
         self.places.tasks.put(&word(&task.near)?, &name, &self.sealed(task)?).await?;
-        let patience = Duration::from_secs_f64(task.length_s) + BESIDE;
+        let patience = patience(task.length_s);
         let began = Instant::now();
         while began.elapsed() < patience {
             tokio::select! {
@@ -307,8 +261,4 @@ impl Testing<'_> {
 /// Where the outcome of a task is.
 fn place(task: &Task) -> Result<String> {
     Ok(of_task(&word(&task.near)?, &task.id))
-}
-
-fn word(site: &str) -> Result<String> {
-    goodput_fleet::word(site).map_err(|why| anyhow!(why))
 }
