@@ -18,9 +18,9 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// `None` if a sample is empty, or has a value that is not above 0.
+    /// `None` if a sample is empty, or `to_those` has a value that is not above 0.
     pub fn of(these: &[f64], to_those: &[f64]) -> Option<Self> {
-        if these.iter().chain(to_those).any(|value| *value <= 0.0) {
+        if to_those.iter().any(|value| *value <= 0.0) {
             return None;
         }
         let ratios = |this: &f64| to_those.iter().map(|that| this / that).collect::<Vec<_>>();
@@ -32,7 +32,7 @@ impl Ratio {
     }
 }
 
-/// Which ratio from either end, from 0, bounds the interval; `None` if even the outermost are too near.
+/// Which ratio from either end, from 0, bounds the interval; `None` if even the outermost are too close together.
 fn widest_rank(m: usize, n: usize) -> Option<usize> {
     let mut below = 0.0;
     let beyond = rank_sum_probabilities(m, n).into_iter().take_while(|probability| {
@@ -43,7 +43,7 @@ fn widest_rank(m: usize, n: usize) -> Option<usize> {
 }
 
 /// Probability that of `m` and `n` values of the same kind, 0, 1, … m·n of all pairs have the larger value in the first
-/// sample. By which sample the largest of all values is in.
+/// sample. A recursion on the sample that has the largest value.
 fn rank_sum_probabilities(m: usize, n: usize) -> Vec<f64> {
     let mut of_fewer: Vec<Vec<f64>> = vec![vec![1.0]; n + 1];
     for first in 1..=m {
@@ -68,7 +68,7 @@ fn rank_sum_probabilities(m: usize, n: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Critical values of U for two-sided .05, as tabled by Mann and Whitney: at most so many pairs.
+    /// Critical values of U for two-sided .05, as in common tables: at most so many pairs.
     #[test]
     fn ranks_are_those_of_the_table() {
         for (m, n, most) in
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_lies_in_its_interval_and_wants_values_above_0() {
+    fn a_ratio_lies_in_its_interval_and_divides_by_nothing_but_values_above_0() {
         let these = [20.0, 21.0, 19.0, 20.0, 22.0];
         let those = [10.0, 10.5, 9.5, 10.0];
         let ratio = Ratio::of(&these, &those).unwrap();
@@ -96,6 +96,7 @@ mod tests {
         assert!(low < 2.0 && 2.0 < high && (ratio.estimate - 2.0).abs() < 0.1, "{ratio:?}");
         assert_eq!(Ratio::of(&[20.0], &those).unwrap().interval, None);
         assert_eq!(Ratio::of(&[], &those), None);
-        assert_eq!(Ratio::of(&[0.0], &those), None);
+        assert_eq!(Ratio::of(&these, &[0.0]), None);
+        assert_eq!(Ratio::of(&[0.0], &those).unwrap().estimate, 0.0, "nothing came through");
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn refuse(first: &mut Host, second: &mut Host) -> Result<(), RemoteEr
     if sees(second, &mark)? {
         return Err(RemoteError::BothEnds { names });
     }
-    // Who would not see it anyway knows nothing.
+    // A login that could not see it anyway proves nothing.
     if sees(first, &mark)? && viewpoint(first)? == viewpoint(second)? {
         return Ok(());
     }

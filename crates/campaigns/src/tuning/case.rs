@@ -15,8 +15,8 @@ use goodput_model::median;
 /// Runs of the healthy path before tuning, and the same number after.
 const TWIN_RUNS: usize = 2;
 
-/// Brief runs of the healthy path: against the six runs or more of a comparison, they tell differences as large as their
-/// spread.
+/// Brief runs of the healthy path: against the six runs or more of a comparison, the interval of the ratio is about 2.4 times
+/// as wide as the runs' standard deviation.
 const BRIEF_TWIN_RUNS: usize = 8;
 
 /// Share of the healthy path's goodput that tuning should reach.
@@ -132,7 +132,7 @@ impl Tuned {
         Some(1.0 - self.start_bits_per_s? / median(self.healthy_bits_per_s.clone())?)
     }
 
-    /// Goodput after tuning, as a share of the healthy path's. What was compared is held against runs as brief.
+    /// Goodput after tuning, as a share of the healthy path's. What was compared is set beside runs as brief.
     pub fn after(&self) -> Option<Ratio> {
         if self.proven.is_empty() {
             return Ratio::of(self.start_bits_per_s.as_slice(), &self.healthy_bits_per_s);

@@ -55,7 +55,7 @@ pub fn summary(all: &[Tuned]) -> Vec<(&'static str, String)> {
         ("measured", of_all(|tuned| tuned.after().is_some())),
         ("costly faults brought to 95 % of the healthy path", wilson::shown(reached, judged.len())),
         (
-            "costly faults that are not judged: runs differ too much to tell",
+            "costly faults that are not judged: the runs can't tell",
             wilson::shown(costly.len() - judged.len(), costly.len()),
         ),
         ("healthy paths on which nothing was kept", wilson::shown(untouched, healthy.len())),
@@ -102,8 +102,8 @@ fn head(all: &[Tuned]) -> Result<String> {
          lies between virtual hosts. It has a fault that a setting of one of the hosts removes, or nothing wrong. \
          `goodput lab tune` tunes the path unaided. The same path without the fault is measured before and after. A \
          fault is costly if it takes 15 % or more of the goodput. Whether 95 % was reached is judged by the 95 % interval \
-         of the ratio of the tuned path's runs to the healthy path's, as long as each other (rank-sum test): a fault is \
-         not judged if 95 % lies in it.\n\n\
+         of the ratio of the tuned path's runs to eight runs of the healthy path, of the same length and made afterwards \
+         (rank-sum test): a fault is not judged if 95 % lies in it, or a sample has too few runs.\n\n\
          - {} paths, from {} to {} UTC\n- {}\n",
         all.len(),
         minute(times.first()),
@@ -143,7 +143,7 @@ mod tests {
         let page = page(&all).unwrap();
         assert!(page.contains("5 paths, from 2026-01-02T03:04 to"), "{page}");
         assert!(page.contains("95 % of the healthy path | 1 of 2 "), "{page}");
-        assert!(page.contains("too much to tell | 1 of 3 "), "{page}");
+        assert!(page.contains("can't tell | 1 of 3 "), "{page}");
         assert!(page.contains("nothing was kept | 1 of 1 "), "{page}");
         assert!(page.contains("| x | 10 % | 98 % (98 to 99 %) | 100 s | a=1 | done |"), "{page}");
         assert!(page.contains("| x | 95 % | 95 % | 100 s | nothing | done |"), "{page}");
