@@ -42,8 +42,8 @@ impl Hosts {
         self.at(end).map(ToString::to_string)
     }
 
-    /// The hosts of a run that changes settings of these ends. If one name stands for both ends, it stands only for the end that is changed:
-    /// nothing is changed there for the other end, and what the host counts would count twice.
+    /// The hosts of a run that changes settings of these ends. If one name stands for both ends, it stands only for the end
+    /// that is changed: nothing is changed there for the other end, and what the host counts would count twice.
     ///
     /// # Errors
     /// [`RemoteError::BothEnds`] if one name stands for both, and both are changed. Nobody logs in for it.
