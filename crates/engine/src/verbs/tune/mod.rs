@@ -34,6 +34,7 @@ use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
 use crate::near::client::Client;
 use crate::near::measure::measure_whole;
+use crate::near::own_check;
 use crate::result::conclude::conclude_at;
 use crate::result::measurement::Measurement;
 use crate::threads::blocking;
@@ -59,6 +60,8 @@ pub async fn tune(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record, EngineError> {
+    // What this end can't do, it learns before it waits for other runs and logs in elsewhere.
+    own_check::check(&request.target, &request.plan).await?;
     let _turn = take_turn(request).await?;
     let (turns, hosts) = hold(request).await?;
     let request = TuneRequest { hosts, ..request.clone() };

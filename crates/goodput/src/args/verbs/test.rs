@@ -26,7 +26,7 @@ Examples:
     goodput test nas                                # send to nas
     goodput test nas --reverse --flows 4 --time 30s
     goodput test nas --udp --rate 500mbit
-    goodput test ssh://nas                          # start a server there by SSH
+    goodput test ssh://nas                          # start a server there
     goodput test files nas --source big.iso --sink copy.iso
     goodput test nfs://nas/export/big.iso           # fetch a file
     goodput test --attach port:443                  # watch another program
