@@ -5,6 +5,7 @@ mod nginx;
 mod postgres;
 mod vsftpd;
 
+use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -79,14 +80,38 @@ fn start(program: &str, arguments: &[&str], address: SocketAddr) -> Running {
         .spawn()
         .expect("the server can be started");
     let running = Running(child);
-    wait_for(&format!("{program} to listen"), || TcpStream::connect(address).is_ok());
+    let process = running.0.id();
+    wait_for(&format!("{program} to listen"), || listens(process, address.port()));
     running
+}
+
+/// Whether a process listens at a port. That someone can connect says less: while another thread starts a program, all
+/// sockets of this process are open in the new one too until it is executed, such as the listener of [`free_port`].
+fn listens(process: u32, port: u16) -> bool {
+    let tables = ["tcp", "tcp6"].map(|family| format!("/proc/{process}/net/{family}"));
+    let tables = tables.iter().filter_map(|table| fs::read_to_string(table).ok());
+    let sockets: Vec<String> = tables.flat_map(|table| listening(&table, port)).collect();
+    let Ok(open) = fs::read_dir(format!("/proc/{process}/fd")) else { return false };
+    let mut links = open.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+    links.any(|link| sockets.iter().any(|socket| link.as_os_str() == socket.as_str()))
+}
+
+/// The sockets that listen at a port, according to a table of the kernel, by what links to them say: `st` is 0A, TCP_LISTEN
+/// (proc_pid_net(5), `tcp`).
+fn listening(table: &str, port: u16) -> Vec<String> {
+    let port = format!(":{port:04X}");
+    let socket = |line: &str| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let [_, local, _, "0A", _, _, _, _, _, inode, ..] = fields[..] else { return None };
+        local.ends_with(&port).then(|| format!("socket:[{inode}]"))
+    };
+    table.lines().filter_map(socket).collect()
 }
 
 /// Writes a server's file.
 fn write(folder: &Path, name: &str, text: &str) -> String {
     let path = folder.join(name);
-    std::fs::write(&path, text).expect("the folder is writable");
+    fs::write(&path, text).expect("the folder is writable");
     path.display().to_string()
 }
 
@@ -101,5 +126,20 @@ mod tests {
         let mut others = others.iter().flatten().filter_map(|other| other.local_addr().ok());
         assert!(others.all(|other| other.port() != port));
         TcpListener::bind(("127.0.0.1", port)).expect("a server may listen there");
+    }
+
+    #[test]
+    fn a_process_listens_where_it_has_a_listening_socket() {
+        let own = std::process::id();
+        let listener = TcpListener::bind("[::]:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert!(listens(own, port));
+        let mut other = Running(Command::new("sleep").arg("100").spawn().unwrap());
+        assert!(!listens(other.0.id(), port), "someone else listens there");
+        let connected = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        assert!(!listens(own, connected.local_addr().unwrap().port()), "it is only connected");
+        drop(listener);
+        assert!(!listens(own, port));
+        other.0.kill().unwrap();
     }
 }
