@@ -127,7 +127,7 @@ impl FarServer {
             let said = last_words(said);
             return Err(RemoteError::ServerFailed { host, program: program.name, said });
         };
-        session.run(&Command::new("eval", [format!("server={folder}")]))?;
+        session.run(&Command::new("export", [format!("server={folder}")]))?;
         session.keep_sending(BEAT);
         let secret = program.has_secret.then(|| secret.to_owned());
         let folder = folder.to_owned();
