@@ -3,16 +3,16 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use super::durable::replace;
+
 /// The name of the file.
 const FILE: &str = "called";
-/// The file that is being written.
-const NEW: &str = "called.new";
 
 /// Tasks, and until when each could be shown again, seconds since 1970 by the clock of the bus.
 pub(super) struct Called {
@@ -52,11 +52,7 @@ impl Called {
     }
 
     fn write(&self, text: &str) -> std::io::Result<()> {
-        let new = self.folder.join(NEW);
-        let mut file = File::create(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, self.folder.join(FILE))
+        replace(&self.folder, &self.folder.join(FILE), text.as_bytes())
     }
 }
 

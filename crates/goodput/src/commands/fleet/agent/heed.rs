@@ -2,20 +2,19 @@
 //! behind brings an earlier one back.
 
 use std::cell::Cell;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use goodput_fleet::Newest;
 use serde::{Deserialize, Serialize};
 
+use super::durable::replace;
 use crate::screen;
 
 /// The name of the file.
 const FILE: &str = "newest";
-/// The file that is being written.
-const NEW: &str = "newest.new";
 
 /// The newest coordinator that was seen.
 pub(super) struct Heed {
@@ -70,12 +69,8 @@ impl Heed {
     }
 
     fn write(&self, newest: Newest) -> std::io::Result<()> {
-        let new = self.folder.join(NEW);
-        let mut file = File::create(&new)?;
         let kept = Kept { bucket: self.bucket.clone(), newest };
-        file.write_all(serde_json::to_string(&kept)?.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, self.folder.join(FILE))
+        replace(&self.folder, &self.folder.join(FILE), &serde_json::to_vec(&kept)?)
     }
 }
 

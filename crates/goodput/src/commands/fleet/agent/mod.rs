@@ -9,6 +9,7 @@
 
 mod called;
 mod calls;
+mod durable;
 mod fitting;
 mod heed;
 mod here;

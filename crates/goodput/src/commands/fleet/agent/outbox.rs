@@ -2,18 +2,18 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, ErrorKind, Write};
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use goodput_fleet::Outcome;
 
+use super::durable::replace;
+
 /// How the name of a whole file ends.
 const ENDING: &str = ".json";
-/// The file that is being written; one agent has the directory.
-const NEW: &str = "new";
 
 /// The outcomes of one site.
 pub(super) struct Outbox {
@@ -48,13 +48,7 @@ impl Outbox {
     }
 
     fn write(&self, file: &Path, outcome: &Outcome) -> io::Result<()> {
-        let new = self.folder.join(NEW);
-        let mut written = File::create(&new)?;
-        written.write_all(&serde_json::to_vec(outcome)?)?;
-        written.sync_all()?;
-        fs::rename(&new, file)?;
-        // The name, too.
-        File::open(&self.folder)?.sync_all()
+        replace(&self.folder, file, &serde_json::to_vec(outcome)?)
     }
 
     /// The outcome of a task, if it is kept. One that can't be read is none: the task was then begun, and is given up.
@@ -100,6 +94,7 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
+    use super::super::durable::DRAFT;
     use super::*;
     use goodput_fleet::End;
 
@@ -113,7 +108,7 @@ mod tests {
         let again = Outbox::open(state.path(), "a").unwrap();
         assert_eq!(again.read("t-1").unwrap(), Some(outcome.clone()));
         fs::write(again.file("t-2"), "{\"format\":1").unwrap();
-        fs::write(again.folder.join(NEW), "half").unwrap();
+        fs::write(again.folder.join(DRAFT), "half").unwrap();
         assert_eq!(again.left().unwrap(), [outcome]);
         assert_eq!(Outbox::open(state.path(), "b").unwrap().left().unwrap(), []);
         again.remove("t-1").unwrap();

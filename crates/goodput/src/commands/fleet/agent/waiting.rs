@@ -1,7 +1,7 @@
 //! Records on this host's disk that its history did not take, until it does.
 
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, ErrorKind, Write};
+use std::fs::{self, DirBuilder};
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -10,13 +10,12 @@ use anyhow::{Context, Result};
 use goodput_model::Record;
 use goodput_store::{RecordError, read_record};
 
+use super::durable::replace;
 use super::thin::thin;
 use crate::screen;
 
 /// The directory.
 const FOLDER: &str = "unsaved";
-/// The file that is being written; one agent has the directory.
-const NEW: &str = "new";
 /// How the name of a whole file ends.
 const ENDING: &str = ".json";
 /// What is added to the name of one that is no record.
@@ -88,16 +87,7 @@ impl Waiting {
         let file = self.file(waits);
         let failed = || format!("can't write {}", file.display());
         let json = record.to_readable_json().with_context(failed)?;
-        let write = || -> io::Result<()> {
-            let new = self.folder.join(NEW);
-            let mut written = File::create(&new)?;
-            written.write_all(json.as_bytes())?;
-            written.sync_all()?;
-            fs::rename(&new, &file)?;
-            // The name, too.
-            File::open(&self.folder)?.sync_all()
-        };
-        write().with_context(failed)?;
+        replace(&self.folder, &file, json.as_bytes()).with_context(failed)?;
         Ok(json.len() as u64)
     }
 
@@ -200,6 +190,7 @@ impl Waiting {
 
 #[cfg(test)]
 mod tests {
+    use super::super::durable::DRAFT;
     use super::super::thin::tests::detailed;
     use super::*;
 
@@ -218,7 +209,7 @@ mod tests {
         for task in ["t-2", "t-1", "t-10", "t-2"] {
             waiting.keep(task, &record()).unwrap();
         }
-        fs::write(waiting.folder.join(NEW), "half").unwrap();
+        fs::write(waiting.folder.join(DRAFT), "half").unwrap();
         let again = Waiting::open(folder.path()).unwrap();
         assert_eq!(tasks(&again), ["t-2", "t-1", "t-10"]);
         let first = again.all().unwrap().remove(0);
