@@ -3,6 +3,7 @@
 //!
 //! A [`Shell`] runs programs there, and a [`System`] knows the programs of one operating system. [`RemoteChanges`] is
 //! the only way to change a host. Before a change, the original is on this host's disk and with a process of that host.
+//! A [`FarServer`] is a server for measurements there, for as long as it is held.
 #![forbid(unsafe_code)]
 // A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

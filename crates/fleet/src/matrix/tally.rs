@@ -117,7 +117,7 @@ impl Names {
     /// The number of a name, which is a new one if it was not there.
     fn number(&mut self, name: &str) -> u32 {
         self.known(name).unwrap_or_else(|| {
-            // There are as many tests at least, far below 2^32.
+            // Names come from a mesh and its records: far fewer than 2^32.
             let number = self.names.len() as u32;
             self.names.push(name.to_owned());
             self.numbers.insert(name.to_owned(), number);

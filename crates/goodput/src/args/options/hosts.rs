@@ -1,4 +1,4 @@
-//! Hosts without goodput, whose settings are changed by SSH.
+//! Hosts reached by SSH, whose settings are changed, or where a server is started.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::args::values::path::path;
 
 /// Which hosts are changed by SSH in the place of the two ends.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Hosts without goodput")]
+#[command(next_help_heading = "Hosts by SSH")]
 pub struct SshHostArgs {
     /// Change settings without far: on this host by SSH, like ssh://root@a
     ///
@@ -36,7 +36,7 @@ impl SshHostArgs {
 
 /// How hosts are reached by SSH.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Hosts without goodput")]
+#[command(next_help_heading = "Hosts by SSH")]
 pub struct AccessArgs {
     /// Configuration file of ssh for these hosts (ssh -F)
     ///
