@@ -9,7 +9,7 @@ use super::fit::Fit;
 use super::said::{Said, said};
 use super::{Case, reliability};
 use crate::part::Part;
-use crate::truth::{Came, Planted, Ran, report, score};
+use crate::truth::{Came, Ran, report, score};
 
 /// The runs of kept lines.
 ///
@@ -25,15 +25,9 @@ pub fn cases(lines: &str) -> Result<Vec<Case>> {
     lines.lines().map(case).collect()
 }
 
-/// Whether a run can be judged: it has a verdict, and if a fault was planted, it is known to have cost enough.
-pub fn counts(ran: &Ran) -> bool {
-    let has_cost = matches!(ran.planted, Planted::Nothing(_)) || ran.cost.is_some();
-    matches!(ran.came, Came::Verdict(_)) && has_cost && score(ran).is_some()
-}
-
 /// The runs of a part that can be judged.
 pub fn judged(cases: &[Case], part: Part) -> Vec<&Case> {
-    cases.iter().filter(|case| case.part == part && counts(&case.ran)).collect()
+    cases.iter().filter(|case| case.part == part && score(&case.ran).is_some()).collect()
 }
 
 /// The whole page.
@@ -76,7 +70,7 @@ fn head(cases: &[Case]) -> String {
          - {} of them can't be judged: the run failed, the fault cost too little or its cost is unknown, or the path without a fault was far from full\n",
         cases.len(),
         days.join(", "),
-        cases.iter().filter(|case| !counts(&case.ran)).count(),
+        cases.iter().filter(|case| score(&case.ran).is_none()).count(),
     )
 }
 

@@ -7,6 +7,7 @@ pub mod report;
 mod score;
 mod twin;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -73,9 +74,6 @@ pub fn run(options: &Options) -> Result<()> {
         },
     };
     let runs = lines.lines().map(Ran::parse).collect::<Result<Vec<_>>>()?;
-    if runs.is_empty() {
-        bail!("there is no such case: see `goodput lab list`");
-    }
     let page = report::page(&runs, options.again)?;
     if options.full && options.only.is_empty() {
         let path = root().join("docs/truth.md");
@@ -102,7 +100,33 @@ impl Options {
                 lines.push('\n');
             }
         }
+        let no_such = || format!("{} has no run whose name begins so", file.display());
+        self.must_want_some(lines.lines().count(), no_such)?;
         if self.again { judge_again(&lines) } else { Ok(lines) }
+    }
+
+    /// Says that nothing is left to do, before anything is built or run for it.
+    fn must_want_some(&self, wanted: usize, why: impl Fn() -> String) -> Result<()> {
+        if wanted == 0 && self.only.is_empty() {
+            bail!("there is nothing to judge");
+        }
+        if wanted == 0 {
+            bail!("--only {} leaves nothing to judge: {}", self.only.join(" "), why());
+        }
+        Ok(())
+    }
+
+    /// The wanted faults among so many drawn ones.
+    fn drawn(&self, count: u64) -> Result<Vec<random::Case>> {
+        let mut cases = random::cases(self.draw.seed, self.draw.first, count)?;
+        let class = |case: &random::Case| Some(case.name.rsplit_once('-')?.0.to_owned());
+        let classes: BTreeSet<String> = cases.iter().filter_map(class).collect();
+        cases.retain(|case| self.wants(&case.name));
+        self.must_want_some(cases.len(), || {
+            let classes: Vec<String> = classes.iter().cloned().collect();
+            format!("the classes drawn are {}", classes.join(", "))
+        })?;
+        Ok(cases)
     }
 }
 
@@ -115,9 +139,10 @@ fn named(line: &str) -> Result<(String, String)> {
 /// disk before the next case begins.
 fn measure(options: &Options) -> Result<String> {
     let program = options.run.program()?;
-    let mut kept = Kept::new(options)?;
     let cases = if options.full { program.every_case()? } else { program.default_cases()? };
     let cases: Vec<_> = cases.iter().filter(|case| options.wants(case)).collect();
+    options.must_want_some(cases.len(), || "see `goodput lab list`".into())?;
+    let mut kept = Kept::new(options)?;
     for round in 1..=options.repeat {
         for (number, case) in cases.iter().enumerate() {
             let mut line = program.run(case)?;
@@ -135,11 +160,11 @@ fn measure(options: &Options) -> Result<String> {
 
 /// Draws faults, and runs each beside its healthy twin.
 fn measure_random(options: &Options, count: u64) -> Result<String> {
+    let mut cases = options.drawn(count)?;
     let program = options.run.program()?;
     let mut kept = Kept::new(options)?;
+    cases.retain(|case| !kept.cases.contains(&case.name));
     let folder = tempfile::tempdir().context("make a temporary directory")?;
-    let mut cases = random::cases(options.draw.seed, options.draw.first, count)?;
-    cases.retain(|case| options.wants(&case.name) && !kept.cases.contains(&case.name));
     let measure = |case| twin::run(&program, folder.path(), &case);
     side_by_side::each(
         cases,
@@ -177,5 +202,43 @@ impl Kept {
         self.lines.push_str(line);
         self.lines.push('\n');
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn refused(arguments: &[&str]) -> String {
+        let options = Command::parse_from(["truth"].iter().chain(arguments)).options;
+        run(&options).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_name_that_nothing_has_is_refused_before_anything_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = folder.path().join("kept.jsonl");
+        let keep = ["--keep", kept.to_str().unwrap(), "--program", "/nonexistent"];
+        let why = refused(&[&["--random", "20", "--only", "x"][..], &keep[..]].concat());
+        assert!(why.contains("--only x leaves nothing to judge: the classes drawn are "), "{why}");
+        assert!(!kept.exists());
+    }
+
+    #[test]
+    fn a_name_that_no_kept_run_has_is_refused_before_they_are_judged_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let from = folder.path().join("kept.jsonl");
+        fs::write(&from, r#"{"case":"a-1","expected":{"limit":["a"]},"skipped":"luck"}"#).unwrap();
+        let from = from.to_str().unwrap();
+        let why = refused(&["--from", from, "--again", "--only", "x"]);
+        assert!(why.ends_with("kept.jsonl has no run whose name begins so"), "{why}");
     }
 }

@@ -41,9 +41,10 @@ pub fn summary(runs: &[Ran]) -> String {
         ("false alarms on healthy paths", wilson::shown(count(&[Score::FalseAlarm]), healthy)),
         ("all causes of several named", wilson::shown(count(&[Score::AllNamed]), several)),
     ];
-    let cheap = runs.iter().filter(|ran| cost_decides_nothing(ran)).count();
-    if cheap > 0 {
-        lines.push(("not judged: the cost of the fault is too small, or that of a path without one too large", cheap.to_string()));
+    let unclear = runs.iter().filter(|ran| verdict(ran).is_some() && cost_decides_nothing(ran));
+    let unclear = unclear.count();
+    if unclear > 0 {
+        lines.push(("not judged: the cost of the fault is unknown or too small, or that of a path without one too large", unclear.to_string()));
     }
     let disturbed = count(&[Score::Disturbed]);
     if disturbed > 0 {

@@ -28,8 +28,7 @@ pub enum Score {
     NoneFirst,
 }
 
-/// How right a run was; `None` if there is no verdict, if the fault cost too little to count, or if a path without a fault
-/// fell too far short of its rate.
+/// How right a run was; `None` if there is no verdict, or if [its cost](cost_decides_nothing) says too little.
 pub fn score(ran: &Ran) -> Option<Score> {
     if cost_decides_nothing(ran) {
         return None;
@@ -42,11 +41,15 @@ pub fn score(ran: &Ran) -> Option<Score> {
     })
 }
 
-/// Whether a fault cost too little to count, or a path without a fault fell too far short of its rate.
+/// Whether a fault cost too little to count, or a path without a fault fell too far short of its rate. What a fault cost that
+/// was drawn at random is known only if both of its healthy twins ran. The faults of the lab's scenarios are chosen, and have
+/// no twins.
 pub fn cost_decides_nothing(ran: &Ran) -> bool {
-    let is_healthy = matches!(ran.planted, Planted::Nothing(_));
-    let is_unclear = |cost| if is_healthy { cost >= MAX_HEALTHY_COST } else { cost < LEAST_COST };
-    ran.cost.is_some_and(is_unclear)
+    match (ran.cost, matches!(ran.planted, Planted::Nothing(_))) {
+        (Some(cost), true) => cost >= MAX_HEALTHY_COST,
+        (Some(cost), false) => cost < LEAST_COST,
+        (None, is_healthy) => !is_healthy && ran.drawn.is_some(),
+    }
 }
 
 fn one(verdict: &Verdict, rules: &[String], end: Option<&str>) -> Score {
@@ -201,17 +204,16 @@ mod tests {
     fn a_fault_that_costs_nothing_is_not_judged() {
         let verdict = Came::Verdict(Box::new(verdict(&["b"])));
         let planted = Planted::One { rules: vec!["a".into()], end: None };
-        let ran = |cost| Ran {
-            case: "x".into(),
-            planted: planted.clone(),
-            came: verdict.clone(),
-            cost,
-            drawn: None,
-            others: None,
+        let scored = |cost, drawn: Option<&str>| {
+            let drawn = drawn.map(Into::into);
+            let (planted, came) = (planted.clone(), verdict.clone());
+            score(&Ran { case: "x".into(), planted, came, cost, drawn, others: None })
         };
-        assert_eq!(score(&ran(Some(LEAST_COST / 2.0))), None);
-        assert_eq!(score(&ran(Some(LEAST_COST * 2.0))), Some(Score::Wrong));
-        assert_eq!(score(&ran(None)), Some(Score::Wrong));
+        assert_eq!(scored(Some(LEAST_COST / 2.0), None), None);
+        assert_eq!(scored(Some(LEAST_COST * 2.0), Some("ff")), Some(Score::Wrong));
+        // Its healthy twin did not run.
+        assert_eq!(scored(None, Some("ff")), None);
+        assert_eq!(scored(None, None), Some(Score::Wrong));
     }
 
     #[test]
