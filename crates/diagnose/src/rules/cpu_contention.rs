@@ -24,6 +24,7 @@
 
 use goodput_model::{Confidence, Finding, Missing, Role};
 
+use crate::account::{Part, held};
 use crate::bounds::next_with_cpu_room;
 use crate::cpu_bound::{MIN_CPU_WAIT_SHARE, cpu_bound, describe, is_throttled, saw_room};
 use crate::elimination::reads_in_time;
@@ -74,7 +75,8 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
     let in_time = side.role == Role::Receiver && reads_in_time(view);
     let bound = cpu_bound(side)?.filter(|bound| bound.shared && !paces && !in_time);
     let stopped = view.sides().iter().any(|side| is_throttled(side));
-    if wait < MIN_CPU_WAIT_SHARE || stopped || !(behind || bound.is_some()) {
+    let limits = behind || bound.is_some();
+    if wait < MIN_CPU_WAIT_SHARE || stopped || !limits || is_at_the_other_end(view, side) {
         return Ok(None);
     }
     let Some(OthersOnCpu { ours, others }) = OthersOnCpu::of(view, side)? else { return Ok(None) };
@@ -102,6 +104,16 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         .predicted(next_with_cpu_room(view, side, RULE.id, taker))
         .advice("measure while nothing else runs on this host")
         .found()
+}
+
+/// Whether CPUs held the flows, but hardly this end's. Of datagrams the account says too little.
+fn is_at_the_other_end(view: &View, side: &Side) -> bool {
+    let own = match side.role {
+        Role::Sender => parts::SENDING_HOST,
+        Role::Receiver => parts::RECEIVING_HOST,
+    };
+    let is_nothing = |parts: &[Part]| held(view, parts).is_ok_and(|held| held.is_nothing());
+    view.is_tcp() && is_nothing(&[own]) && !is_nothing(parts::HOSTS)
 }
 
 /// Share of the time in which the more hindered of the two threads waited for a CPU, percent.
@@ -164,6 +176,9 @@ mod tests {
         };
         quiet(&RULE, late(0.0));
         assert_eq!(fires(&RULE, late(0.5)).end, goodput_model::Place::Far);
+        // What CPUs held, the writer's did.
+        let writes = late(0.5).writer(0.05, 0.0, 0.9).tcp(|tcp, _| tcp.rtt_us = tcp.min_rtt_us);
+        quiet(&RULE, writes);
     }
 
     #[test]
