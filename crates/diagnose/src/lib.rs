@@ -24,6 +24,7 @@ mod filled_buffer;
 mod finding;
 mod fitted_limit;
 pub mod framing;
+mod fresh_trip;
 mod held_shares;
 mod htb;
 mod known_rate;

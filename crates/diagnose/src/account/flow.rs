@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use goodput_model::{Direction, FlowSample, Missing, Role, TcpInfo};
 
-use super::busy::Busy;
+use super::busy::BusyTimes;
 use super::control::FullPipe;
 use super::full_path::FullPath;
 use super::interval::{CA_LOSS, Control, Interval, Look, account, is_paced_out, of_datagrams};
 use super::pair::Pair;
 use super::reader::{Readers, reader_is_behind, throttled_share};
 use super::share::{Ledger, Seat};
-use super::silence::Silences;
+use super::silence::{Silences, Wait};
 use super::state::{State, at_once_bytes, state};
 use super::work::Work;
 use crate::ceiling::ceiling;
@@ -46,7 +46,11 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let path = PathFacts::of(view)?;
     let pairs = Pair::all(&view.sender.end()?.samples, Role::Sender);
     let silences = Silences::of(&pairs);
-    let queued: Vec<bool> = pairs.iter().map(|pair| path.most_are_queued(pair)).collect();
+    let unanswered_s = view.unanswered().ok().map(|unanswered| unanswered.since_s);
+    let busy = BusyTimes::of(&pairs);
+    let is_queued =
+        |(number, pair): (usize, &Pair)| path.most_are_queued(pair) && busy.may_fill(number, pair);
+    let queued: Vec<bool> = pairs.iter().enumerate().map(is_queued).collect();
     let carries = ceiling(view).value().map(|rate| rate.0);
     let is_measured =
         |pair: &Pair| [pair.from_s, pair.to_s].iter().all(|at| view.sender.is_measured(*at));
@@ -56,10 +60,13 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     for (number, pair) in pairs.iter().enumerate() {
         let used_share = full.used_share(number);
         let is_full = full.is_at_ceiling(pair) || queued[number] && full.is_at_usual(number);
+        let is_kept = unanswered_s.is_some_and(|since_s| pair.from_s >= since_s);
         for (earlier, later) in &pair.flows {
             let past = pasts.entry(later.flow).or_default();
-            let is_silent = silences.cover(number, later.flow);
-            let seen = Seen { is_full, used_share, is_silent };
+            let wait = silences.wait(number, later.flow);
+            let wait = if is_kept { Some(Wait::Queue) } else { wait };
+            let busy_us = busy.of_flow(number, later.flow);
+            let seen = Seen { is_full, used_share, wait, busy_us };
             let ledgers = path.ledgers([pair.from_s, pair.to_s], [earlier, later], seen, past);
             let (ledger, as_before) =
                 ledgers.map_or_else(|why| (Err(why), None), |(l, b)| (Ok(l), b));
@@ -77,18 +84,18 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
 }
 
 /// What only all flows, or all samples, show of one interval of a flow.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Seen {
     is_full: bool,
     used_share: f64,
-    is_silent: bool,
+    wait: Option<Wait>,
+    busy_us: Result<f64, Missing>,
 }
 
 /// What one flow's earlier intervals leave to the next.
 #[derive(Debug, Default)]
 struct Past<'a> {
     pipe: FullPipe,
-    busy: Busy,
     look: Option<Look<'a>>,
     /// When it was first sampled, seconds.
     began_s: Option<f64>,
@@ -170,17 +177,17 @@ impl<'a> PathFacts<'a> {
             behind: self.readers.behind(to.flow, from_s, to_s),
             full_for_all: seen.is_full,
             used_share: seen.used_share,
-            queued: !seen.is_full && self.is_queued(tcp[1])?,
+            queued: !seen.is_full && self.is_queued(tcp[1], seen.wait)?,
         };
         let interval = Interval {
             duration_us,
             tcp,
             look,
-            busy_us: past.busy.within(tcp[0], tcp[1], duration_us)?,
+            busy_us: seen.busy_us?,
             losses_fill: self.losses_fill,
             writer,
             softirqs_full: self.softirqs_full,
-            silent: seen.is_silent,
+            wait: seen.wait,
             paced_out: is_paced_out(tcp[1], since_s),
             control,
         };
@@ -200,13 +207,13 @@ impl<'a> PathFacts<'a> {
     /// Whether most of the flows waited in a queue, of those whose round trips are fresh.
     fn most_are_queued(&self, pair: &Pair) -> bool {
         let fresh: Vec<&TcpInfo> = pair.flows.iter().filter_map(freshly_measured).collect();
-        let waits = |tcp: &&&TcpInfo| self.is_queued(tcp).unwrap_or(false);
+        let waits = |tcp: &&&TcpInfo| self.is_queued(tcp, None).unwrap_or(false);
         2 * fresh.iter().filter(waits).count() > fresh.len()
     }
 
-    /// Whether a round trip took longer than what hosts, jitter and what is sent at once make of the shortest. Where
-    /// acknowledgements may wait, a longer one shows no queue that a full window of the peer's has filled.
-    fn is_queued(&self, tcp: &TcpInfo) -> Result<bool, Missing> {
+    /// Whether a round trip took longer than what hosts, jitter and what is sent at once make of the shortest, or a silence
+    /// was a queue. Where acknowledgements may wait, neither shows a queue that a full window of the peer's has filled.
+    fn is_queued(&self, tcp: &TcpInfo, wait: Option<Wait>) -> Result<bool, Missing> {
         if self.acks_may_wait && state(tcp)? == State::Closed {
             return Ok(false);
         }
@@ -214,7 +221,7 @@ impl<'a> PathFacts<'a> {
         let rate = tcp.delivery_rate_bytes_per_s()? as f64;
         let train_s = if rate > 0.0 { at_once_bytes(tcp)? / rate } else { 0.0 };
         let jitter_s = tcp.rttvar_us.unwrap_or(0) as f64 / 1e6;
-        Ok(waits_s > self.late_s + jitter_s.max(train_s))
+        Ok(wait == Some(Wait::Queue) || waits_s > self.late_s + jitter_s.max(train_s))
     }
 }
 

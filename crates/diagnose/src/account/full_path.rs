@@ -5,7 +5,7 @@ use crate::thresholds::MIN_WORTHWHILE_RATE_RATIO;
 
 /// Share of what the path gives from which it is full: whatever else limits then, without it the rate would grow by less than
 /// is worth a change.
-const MIN_SHARE_OF_FULL: f64 = 1.0 / MIN_WORTHWHILE_RATE_RATIO;
+pub const MIN_SHARE_OF_FULL: f64 = 1.0 / MIN_WORTHWHILE_RATE_RATIO;
 
 /// Share of the time in which a queue must stand before the rate that it gives is taken for what the path carries. Chosen so
 /// that a few samples that jitter raised don't count; not fitted.

@@ -6,6 +6,7 @@
 use goodput_model::{Limiter, Missing, TcpInfo};
 
 use super::share::{Ledger, Seat};
+use super::silence::Wait;
 use super::state::{State, state};
 use super::work::Work;
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
@@ -33,8 +34,8 @@ pub struct Interval<'a> {
     pub writer: Result<Work, Missing>,
     /// The end whose CPU was full of softirqs, if one was.
     pub softirqs_full: Option<Seat>,
-    /// Whether nothing was delivered until a time-out.
-    pub silent: bool,
+    /// What the flow waited for, if nothing was delivered until a time-out.
+    pub wait: Option<Wait>,
     /// Whether the flow has sent since its start what a pacing rate that was asked for allows.
     pub paced_out: bool,
     /// What the congestion control did.
@@ -106,20 +107,36 @@ fn whole(seen: &Interval) -> Option<Ledger> {
 }
 
 fn waits_for_time_out(seen: &Interval) -> bool {
-    seen.silent || seen.look.tcp[1].ca_state == Some(CA_LOSS)
+    match seen.wait {
+        Some(wait) => wait == Wait::TimeOut,
+        None => seen.look.tcp[1].ca_state == Some(CA_LOSS),
+    }
 }
 
 fn divided(seen: &Interval) -> Result<Ledger, Missing> {
+    let queue_us = queue_us(seen)?;
     let mut ledger = Ledger::default();
-    let by_queue =
-        if seen.look.queued || seen.look.full_for_all { queue_share(seen)? } else { 0.0 };
-    ledger.enter(Limiter::PathRate, Seat::Path, by_queue * seen.duration_us);
+    ledger.enter(Limiter::PathRate, Seat::Path, queue_us);
     let mut ledger = ledger.all_seen();
-    if by_queue < 1.0 {
-        let rest = by_chronographs(seen)?.scaled_to((1.0 - by_queue) * seen.duration_us);
-        ledger.add(&rest);
+    // What a queue takes of a flow, it takes of the time in which the flow is busy.
+    let idle_us = seen.duration_us - seen.busy_us.max(queue_us);
+    own(&mut ledger, seen, idle_us.max(0.0));
+    let busy_us = seen.busy_us - queue_us;
+    if busy_us > 0.0 {
+        ledger.add(&while_busy(seen)?.scaled_to(busy_us));
     }
     Ok(ledger)
+}
+
+/// How long a queue kept the bottleneck busy for this flow, microseconds: at most as long as something of the flow was on its
+/// way, unless others fill the path. While nothing is, the smoothed round trip stays what it was.
+fn queue_us(seen: &Interval) -> Result<f64, Missing> {
+    let most_us = match (seen.look.full_for_all, seen.look.queued) {
+        (true, _) => seen.duration_us,
+        (false, true) => seen.busy_us,
+        (false, false) => return Ok(0.0),
+    };
+    Ok((queue_share(seen)? * seen.duration_us).min(most_us))
 }
 
 /// Share of an interval with a queue that the bottleneck was busy. A sender that has nothing to send leaves the queue to
@@ -138,19 +155,18 @@ fn queue_share(seen: &Interval) -> Result<f64, Missing> {
     Ok(if delivered > 0.0 { (moved / delivered).min(1.0) } else { 1.0 })
 }
 
-/// By the kernel's chronographs (net/ipv4/tcp.c, `tcp_chrono_start`), and by the state at either end of the interval.
-fn by_chronographs(seen: &Interval) -> Result<Ledger, Missing> {
+/// What held a flow while it was busy: by the kernel's chronographs (net/ipv4/tcp.c, `tcp_chrono_start`), and by the state at
+/// either end of the interval.
+fn while_busy(seen: &Interval) -> Result<Ledger, Missing> {
     let [from, to] = seen.tcp;
     let grown = |read: fn(&TcpInfo) -> Result<u64, Missing>| {
         Ok(read(to)?.saturating_sub(read(from)?) as f64)
     };
     let (window, buffer) = (grown(TcpInfo::rwnd_limited_us)?, grown(TcpInfo::sndbuf_limited_us)?);
-    let busy = seen.busy_us;
     let mut ledger = Ledger::default();
     ledger.enter(Limiter::ReceiveWindow, Seat::Receiver, window);
     full_buffer(&mut ledger, seen, buffer);
-    own(&mut ledger, seen, (seen.duration_us - busy).max(0.0));
-    let rest = (busy - window - buffer).max(0.0);
+    let rest = (seen.busy_us - window - buffer).max(0.0);
     let mut by_looks = Ledger::default();
     for tcp in seen.look.tcp {
         by_state(&mut by_looks, seen, tcp, rest / 2.0)?;

@@ -214,6 +214,50 @@ mod tests {
         }
     }
 
+    /// Flows that burst into a queue and then have nothing on its way: their smoothed round trips still show it.
+    #[test]
+    fn a_queue_is_not_full_while_nothing_is_on_its_way() {
+        let bursts = |busy| largest(Case::path_rate().shares(busy, 0.0, 0.0).writer(0.1, 0.0, 0.1));
+        assert_eq!(bursts(0.15), (Limiter::Application, Place::Near));
+        assert_eq!(bursts(0.9), (Limiter::PathRate, Place::Path));
+    }
+
+    /// Nothing of 112 segments arrives for three samples, until a time-out. Then round trips take this long.
+    fn recovery_s(rtt_us: u64) -> f64 {
+        let case = Case::path_rate().tcp(move |tcp, number| {
+            let arrived = number - number.saturating_sub(10).min(3);
+            tcp.unacked_segments = Some(112);
+            (tcp.delivered_segments, tcp.segs_in) = (Some(1_000 * arrived), Some(500 * arrived));
+            (tcp.total_rto, tcp.ca_state) =
+                (Some(u64::from(number >= 13)), Some(if number == 13 { 4 } else { 0 }));
+            tcp.rtt_us = Some(if number > 13 { rtt_us } else { 20_000 });
+        });
+        let account = made(&View::new(&case.evidence())).unwrap();
+        let recovery = account.parts.iter().filter(|part| part.limiter == Limiter::Recovery);
+        recovery.map(|part| part.seconds).sum()
+    }
+
+    #[test]
+    fn a_silence_that_was_a_queue_is_the_path_s() {
+        assert_eq!(recovery_s(640_000), 0.0);
+        let lost_s = recovery_s(58_000);
+        assert!((lost_s - 0.3).abs() < 1e-6, "{lost_s}");
+    }
+
+    /// Acknowledgements that wait for longer than the flows run: whatever the window, it is not the start that limits.
+    #[test]
+    fn what_a_queue_keeps_until_the_end_is_the_path_s() {
+        let silent = |back_s| {
+            let case = Case::path_rate().waits(0.0, back_s).congestion("cubic").tcp(|tcp, _| {
+                (tcp.delivered_segments, tcp.unacked_segments) = (Some(2), Some(11));
+                (tcp.snd_cwnd_segments, tcp.rtt_us) = (Some(11), tcp.min_rtt_us);
+            });
+            largest(case)
+        };
+        assert_eq!(silent(9.0), (Limiter::PathRate, Place::Path));
+        assert_eq!(silent(0.0), (Limiter::Startup, Place::Path));
+    }
+
     #[test]
     fn a_window_that_the_other_direction_s_queue_fills_stays_the_receivers() {
         let case = || {

@@ -4,8 +4,6 @@ use std::collections::HashMap;
 
 use goodput_model::{FlowSample, Role, Sample, TcpInfo};
 
-use super::state::in_flight_segments;
-
 /// Samples closer to each other are one, seconds.
 const SHORTEST_S: f64 = 1e-4;
 
@@ -44,13 +42,6 @@ impl<'a> Pair<'a> {
     /// The time between its samples, seconds.
     pub fn middle_s(&self) -> f64 {
         self.from_s.midpoint(self.to_s)
-    }
-
-    /// What all flows had in flight at its start, segments; what is sacked or counted as lost is not.
-    pub fn in_flight_segments(&self) -> f64 {
-        let one =
-            |(from, _): &(&FlowSample, &FlowSample)| in_flight_segments(from.tcp.value()?).ok();
-        self.flows.iter().filter_map(one).sum()
     }
 
     /// What all flows together got delivered, segments; nothing is known of one that does not report it.

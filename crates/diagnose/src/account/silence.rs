@@ -1,10 +1,13 @@
-//! Silences that a time-out ended: all of it was spent waiting for that time-out, whatever the windows looked like.
+//! Silences that a time-out ended: all of it was spent waiting for that time-out, whatever the windows looked like, unless a
+//! queue was longer than the time-out.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap};
 
 use goodput_model::{FlowSample, Missing, Role, TcpInfo};
 
 use super::pair::Pair;
+use super::state::in_flight_segments;
+use crate::fresh_trip::fresh_trip_us;
 use crate::view::{TcpOption, View};
 
 /// Segments in flight of which an outage delivers none. Of that many, even a path that loses half of all packets delivers
@@ -12,7 +15,7 @@ use crate::view::{TcpOption, View};
 const MIN_IN_FLIGHT_SEGMENTS: f64 = 10.0;
 
 /// Times within the window in which the path delivered nothing of any flow, though much was in flight, and after which it
-/// delivered again.
+/// delivered again. None if a queue kept most of that.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outages {
     /// When each began and ended, seconds by the sender's samples.
@@ -34,21 +37,19 @@ impl Outages {
             ));
         }
         let pairs = Pair::all(&view.sender.end()?.samples, Role::Sender);
-        let silences = Silences::of(&pairs);
-        let silent = |number: usize, pair: &Pair| {
-            let all = pair.flows.iter().all(|(_, to)| silences.cover(number, to.flow));
-            all && !pair.flows.is_empty() && view.sender.is_measured(pair.from_s)
-        };
-        Ok(Self::among(&pairs, silent))
+        let is_measured = |pair: &Pair| view.sender.is_measured(pair.from_s);
+        Ok(Self::among(&pairs, &Silences::of(&pairs), is_measured))
     }
 
-    /// Of these pairs, if `silent` says of which all flows waited for a time-out.
-    fn among(pairs: &[Pair], silent: impl Fn(usize, &Pair) -> bool) -> Self {
+    fn among(pairs: &[Pair], silences: &Silences, is_measured: impl Fn(&Pair) -> bool) -> Self {
         let (mut outages, mut began) = (Self::default(), None);
         for (number, pair) in pairs.iter().enumerate() {
-            if silent(number, pair) {
-                let (from_s, _, in_flight) =
-                    began.unwrap_or((pair.from_s, pair.to_s, pair.in_flight_segments()));
+            let silent =
+                |(_, to): &(&FlowSample, &FlowSample)| silences.wait(number, to.flow).is_some();
+            if is_measured(pair) && !pair.flows.is_empty() && pair.flows.iter().all(silent) {
+                let (from_s, _, in_flight) = began.unwrap_or_else(|| {
+                    (pair.from_s, pair.to_s, silences.undelivered_segments(number, pair))
+                });
                 began = Some((from_s, pair.to_s, in_flight));
             } else if pair.flows.iter().any(|(from, to)| is_delivering(from, to)) {
                 began.take().into_iter().for_each(|outage| outages.enter(outage));
@@ -70,49 +71,134 @@ impl Outages {
     }
 }
 
-/// The flows that waited for a time-out, by the number of the pair of samples.
-pub struct Silences(HashSet<(usize, u16)>);
+/// What a flow waited for while nothing of it was delivered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// A time-out, for all that anybody knows.
+    TimeOut,
+    /// A queue that was longer than the time-out, which was needless.
+    Queue,
+}
+
+/// The flows that waited until a time-out, by the number of the pair of samples.
+pub struct Silences(HashMap<(usize, u16), Wait>);
 
 impl Silences {
     /// Of all pairs, in the order of time.
     pub fn of(pairs: &[Pair]) -> Self {
-        let (mut found, mut next) = (HashSet::new(), HashSet::new());
-        for (number, pair) in pairs.iter().enumerate().rev() {
-            let waits = |(from, to): &&(&FlowSample, &FlowSample)| {
-                is_silent(from, to) && (timed_out(from, to) || next.contains(&to.flow))
-            };
-            next = pair.flows.iter().filter(waits).map(|(_, to)| to.flow).collect();
-            found.extend(next.iter().map(|flow| (number, *flow)));
+        let mut found = HashMap::new();
+        for (flow, steps) in by_flow(pairs) {
+            let mut ended = 0;
+            for stretch in steps.chunk_by(Step::goes_on) {
+                ended += stretch.len();
+                let timed_out = stretch.iter().rposition(Step::timed_out);
+                if let Some(last) = timed_out.filter(|_| stretch[0].is_silent()) {
+                    let was_queue = was_queue(stretch, &steps[ended..]).unwrap_or(false);
+                    let wait = if was_queue { Wait::Queue } else { Wait::TimeOut };
+                    found.extend(stretch[..=last].iter().map(|step| ((step.number, flow), wait)));
+                }
+            }
         }
         Self(found)
     }
 
-    /// Whether `flow` waited for a time-out between the two samples of the pair of this number.
-    pub fn cover(&self, number: usize, flow: u16) -> bool {
-        self.0.contains(&(number, flow))
+    /// What `flow` waited for between the two samples of the pair of this number, if nothing of it was delivered until a
+    /// time-out.
+    pub fn wait(&self, number: usize, flow: u16) -> Option<Wait> {
+        self.0.get(&(number, flow)).copied()
+    }
+
+    /// What all flows had in flight at the start of this pair; nothing if a queue kept most of it.
+    fn undelivered_segments(&self, number: usize, pair: &Pair) -> f64 {
+        let in_flight = |(from, to): &(&FlowSample, &FlowSample)| {
+            let segments = in_flight_segments(from.tcp.value()?).ok()?;
+            Some((segments, self.wait(number, to.flow) == Some(Wait::Queue)))
+        };
+        let sum = |(all, kept): (f64, f64), (segments, is_kept): (f64, bool)| {
+            (all + segments, kept + if is_kept { segments } else { 0.0 })
+        };
+        let (all, kept) = pair.flows.iter().filter_map(in_flight).fold((0.0, 0.0), sum);
+        if 2.0 * kept > all { 0.0 } else { all }
     }
 }
 
-/// Whether something was on its way, and nothing was delivered.
-fn is_silent(from: &FlowSample, to: &FlowSample) -> bool {
-    tcp(from).and_then(|tcp| tcp.unacked_segments).is_some_and(|segments| segments > 0)
-        && grown(from, to, |tcp| tcp.delivered_segments) == Some(0)
+/// Whether a queue kept what was in flight while nothing was delivered: most of it arrived without being sent again, and what
+/// was sent next, within as long again, took as long as the silence. What a link holds while it is down arrives, too, but then
+/// round trips are short again. The time-out is needless then, and the kernel takes it back (RFC 5682;
+/// net/ipv4/tcp_input.c, `tcp_process_loss`). `None` if it can't be known.
+fn was_queue(silence: &[Step], later: &[Step]) -> Option<bool> {
+    let (first, last) = (silence.first()?, silence.last()?);
+    let in_flight = in_flight_segments(first.from).ok()?;
+    let once_arrived = first.from.delivered_segments? as f64 + in_flight;
+    let arrived = later.iter().position(|step| step.delivered() >= once_arrived)?;
+    let then = later[arrived].to;
+    let again = then.total_retrans_segments?.checked_sub(first.from.total_retrans_segments?)?;
+    if 2.0 * (again as f64 + then.lost_segments? as f64) >= in_flight {
+        return Some(false);
+    }
+    let lasted_s = last.to_s - first.from_s;
+    let near = later.iter().take_while(|step| step.to_s <= last.to_s + lasted_s).last();
+    let near = near.or(later.first())?;
+    let sent_near = near.delivered() + in_flight_segments(near.to).ok()?;
+    let of_these = later[arrived + 1..].iter().take_while(|step| step.delivered() <= sent_near);
+    let trip_us = fresh_trip_us(then, of_these.last()?.to).ok()??;
+    Some(trip_us / 1e6 >= lasted_s)
+}
+
+/// A flow's connection between two samples.
+#[derive(Debug, Clone, Copy)]
+struct Step<'a> {
+    /// Of the pair of samples.
+    number: usize,
+    from_s: f64,
+    to_s: f64,
+    from: &'a TcpInfo,
+    to: &'a TcpInfo,
+}
+
+impl Step<'_> {
+    /// Whether something was on its way, and nothing was delivered.
+    fn is_silent(&self) -> bool {
+        self.from.unacked_segments.is_some_and(|segments| segments > 0)
+            && grown(self.from, self.to, |tcp| tcp.delivered_segments) == Some(0)
+    }
+
+    fn timed_out(&self) -> bool {
+        grown(self.from, self.to, |tcp| tcp.total_rto).is_some_and(|timeouts| timeouts > 0)
+    }
+
+    /// Whether the next one begins as this one ends, and is silent if this one is.
+    fn goes_on(&self, next: &Self) -> bool {
+        self.number + 1 == next.number && self.is_silent() == next.is_silent()
+    }
+
+    /// Segments delivered by its end; none if the kernel does not report it.
+    fn delivered(&self) -> f64 {
+        self.to.delivered_segments.unwrap_or(0) as f64
+    }
+}
+
+fn by_flow<'a>(pairs: &[Pair<'a>]) -> BTreeMap<u16, Vec<Step<'a>>> {
+    let mut flows: BTreeMap<u16, Vec<Step<'a>>> = BTreeMap::new();
+    for (number, pair) in pairs.iter().enumerate() {
+        for (from, to) in &pair.flows {
+            if let (Some(before), Some(after)) = (from.tcp.value(), to.tcp.value()) {
+                let (from_s, to_s) = (pair.from_s, pair.to_s);
+                let step = Step { number, from_s, to_s, from: before, to: after };
+                flows.entry(to.flow).or_default().push(step);
+            }
+        }
+    }
+    flows
 }
 
 fn is_delivering(from: &FlowSample, to: &FlowSample) -> bool {
-    grown(from, to, |tcp| tcp.delivered_segments).is_some_and(|segments| segments > 0)
+    let both = from.tcp.value().zip(to.tcp.value());
+    both.and_then(|(from, to)| grown(from, to, |tcp| tcp.delivered_segments)).is_some_and(|n| n > 0)
 }
 
-fn timed_out(from: &FlowSample, to: &FlowSample) -> bool {
-    grown(from, to, |tcp| tcp.total_rto).is_some_and(|timeouts| timeouts > 0)
-}
-
-fn grown(from: &FlowSample, to: &FlowSample, read: fn(&TcpInfo) -> Option<u64>) -> Option<u64> {
-    Some(read(tcp(to)?)?.saturating_sub(read(tcp(from)?)?))
-}
-
-fn tcp(sample: &FlowSample) -> Option<&TcpInfo> {
-    sample.tcp.value()
+fn grown(from: &TcpInfo, to: &TcpInfo, read: fn(&TcpInfo) -> Option<u64>) -> Option<u64> {
+    Some(read(to)?.saturating_sub(read(from)?))
 }
 
 #[cfg(test)]
@@ -154,7 +240,7 @@ mod tests {
         let mut silent = Vec::new();
         pairs_of(series, |pairs| {
             let silences = Silences::of(pairs);
-            silent.extend((0..pairs.len()).map(|number| silences.cover(number, 0)));
+            silent.extend((0..pairs.len()).map(|number| silences.wait(number, 0).is_some()));
         });
         silent
     }
@@ -163,7 +249,7 @@ mod tests {
         let mut count = 0;
         pairs_of(series, |pairs| {
             let silences = Silences::of(pairs);
-            count = Outages::among(pairs, |number, _| silences.cover(number, 0)).spans.len();
+            count = Outages::among(pairs, &silences, |_| true).spans.len();
         });
         count
     }

@@ -5,6 +5,7 @@ use goodput_model::{Limiter, Missing, TcpInfo};
 use super::busy::Busy;
 use super::interval::{Control, Interval, Look, account, is_paced_out};
 use super::share::Seat;
+use super::silence::Wait;
 use super::work::Work;
 
 const US_PER_MS: f64 = 1000.0;
@@ -70,7 +71,7 @@ struct Example {
     tcp: [TcpInfo; 2],
     writer: Work,
     behind: Option<Work>,
-    silent: bool,
+    wait: Option<Wait>,
     full_for_all: bool,
     used_share: f64,
     queued: bool,
@@ -85,7 +86,7 @@ impl Example {
             tcp,
             writer: Work::default(),
             behind: None,
-            silent: false,
+            wait: None,
             full_for_all: false,
             used_share: 0.0,
             queued: false,
@@ -120,7 +121,7 @@ impl Example {
             losses_fill: false,
             writer: Ok(self.writer),
             softirqs_full: None,
-            silent: self.silent,
+            wait: self.wait,
             paced_out: self.paced_out,
             control: self.control,
         };
@@ -203,7 +204,8 @@ fn a_queue_outranks_what_it_fills() {
 
 #[test]
 fn a_time_out_of_one_flow_costs_nothing_while_the_others_fill_the_path() {
-    let alone = || Example { silent: true, ..Example::new(full(tcp(100.0, 0.0, 0.0))) };
+    let alone =
+        || Example { wait: Some(Wait::TimeOut), ..Example::new(full(tcp(100.0, 0.0, 0.0))) };
     alone().is(&[(Recovery, Path, 100.0)]);
     Example { full_for_all: true, ..alone() }.is(&[(PathRate, Path, 100.0)]);
     // The others' round trips may be too new to show a queue.
@@ -233,6 +235,37 @@ fn a_queue_that_drains_holds_the_time_in_which_the_bottleneck_is_busy() {
     Example::new(unmarked()).writer(3.0, 0.0, 97.0).queued().is(&[(PathRate, Path, 100.0)]);
 }
 
+/// Four flows whose process a quota stops for 85 of 100 ms: what they sent at once still shows in the smoothed round trip.
+#[test]
+fn a_flow_waits_in_a_queue_at_most_while_something_of_it_is_on_its_way() {
+    let stopped =
+        Work { throttled_us: 90.0 * US_PER_MS, ran_us: 10.0 * US_PER_MS, ..Work::default() };
+    let idle = Example { writer: stopped, ..Example::new(full(tcp(15.0, 0.0, 0.0))) }.queued();
+    idle.is(&[(PathRate, Path, 15.0), (Host, Sender, 85.0)]);
+    // Others may fill the path meanwhile.
+    Example { full_for_all: true, ..idle }.is(&[(PathRate, Path, 100.0)]);
+}
+
+#[test]
+fn what_a_queue_takes_of_a_flow_is_not_divided_again() {
+    // Of 60 ms with something on its way, half as much arrived as the bottleneck could have delivered in 100 ms.
+    let half = TcpInfo {
+        delivery_rate_app_limited: Some(1),
+        delivery_rate_bytes_per_s: Some(22_500_000),
+        ..hungry(tcp(60.0, 0.0, 0.0))
+    };
+    let example = Example::new(half).writer(20.0, 0.0, 80.0).queued();
+    example.is(&[(SendBuffer, Sender, 2.0), (PathRate, Path, 50.0), (Host, Sender, 48.0)]);
+}
+
+#[test]
+fn a_silence_that_was_a_queue_is_no_recovery() {
+    let recovering = TcpInfo { ca_state: Some(4), ..full(tcp(100.0, 0.0, 0.0)) };
+    Example::new(recovering.clone()).is(&[(Recovery, Path, 100.0)]);
+    let queue = Example { wait: Some(Wait::Queue), ..Example::new(recovering) };
+    queue.queued().is(&[(PathRate, Path, 100.0)]);
+}
+
 #[test]
 fn a_cap_that_the_first_window_uses_up_holds_what_follows() {
     // 10 segments at once, 1570 bytes a second: for 9 seconds.
@@ -245,7 +278,8 @@ fn a_cap_that_the_first_window_uses_up_holds_what_follows() {
     assert!(is_paced_out(&sent(14_480), 4.0) && !is_paced_out(&sent(14_480), 12.0));
     let uncapped = TcpInfo { max_pacing_rate_bytes_per_s: Some(u64::MAX), ..sent(14_480) };
     assert!(!is_paced_out(&uncapped, 4.0));
-    let lost = Example { silent: true, paced_out: true, ..Example::new(sent(14_480)) };
+    let wait = Some(Wait::TimeOut);
+    let lost = Example { wait, paced_out: true, ..Example::new(sent(14_480)) };
     lost.is(&[(Application, Sender, 100.0)]);
 }
 
@@ -268,7 +302,7 @@ fn slow_start_that_nothing_cut_is_startup() {
 #[test]
 fn a_time_out_holds_all_of_an_interval() {
     let mut example = Example::new(full(tcp(100.0, 0.0, 0.0)));
-    example.silent = true;
+    example.wait = Some(Wait::TimeOut);
     example.is(&[(Recovery, Path, 100.0)]);
 }
 

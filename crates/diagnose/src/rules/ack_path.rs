@@ -11,7 +11,8 @@
 //! on the way back. Both directions are timed separately, by exchanges of the two hosts' clocks
 //! before, during and after the flows, or by when the same byte was sent, arrived and was
 //! acknowledged. The delay on the way back has an error bound, and the rule reports nothing within
-//! it. If the receiver's own shaper is full of small packets, it is the place.
+//! it. If nothing is acknowledged at all, exchanges that come back only after the flows show the way.
+//! If the receiver's own shaper is full of small packets, it is the place.
 //!
 //! # What to try
 //! A higher rate for the receiver's shaper; a queue there that puts acknowledgements first or drops
@@ -68,22 +69,52 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         || behind
         || view.plan().direction == Direction::Both
         || host_is_short(view)
-        || !view.sender.queue_stands()?
     {
         return Ok(None);
     }
-    let halves = view.halves()?;
+    let Some(found) = waits_on_the_way_back(view)? else { return Ok(None) };
+    found.share(held).found()
+}
+
+fn waits_on_the_way_back(view: &View) -> Result<Option<Draft>, Missing> {
+    let unanswered = view.unanswered().ok();
+    if unanswered.is_none() && !view.sender.queue_stands()? {
+        return Ok(None);
+    }
+    let halves = unanswered.map_or_else(|| view.halves(), |unanswered| Ok(unanswered.halves))?;
     if !is_mostly_back(&halves)? {
         return Ok(None);
     }
-    is_the_flows_queue(&halves, view.sender.rtt_s()? - view.sender.min_rtt_s()?)?;
+    if unanswered.is_none() {
+        is_the_flows_queue(&halves, view.sender.rtt_s()? - view.sender.min_rtt_s()?)?;
+    }
     let shaper = Shaped::of(&view.receiver).filter(Shaped::is_full);
     let confidence = match &shaper {
         Some(_) => Confidence::Certain,
         None if hosts_have_time(view) => Confidence::Likely,
         None => Confidence::Possible,
     };
-    draft(view, confidence, &halves, shaper.as_ref())?.share(held).found()
+    let (name, value, text) = what_took_longer(view, unanswered.is_some())?;
+    let draft = draft(view, confidence, &halves, shaper.as_ref());
+    Ok(Some(draft.saw(view.sender.place(), name, value, text)))
+}
+
+/// What shows that something waits: name, value and words.
+fn what_took_longer(view: &View, is_silent: bool) -> Result<(&'static str, f64, String), Missing> {
+    if is_silent {
+        let silent_s = view.sender.elapsed_s()?;
+        let text = format!(
+            "nothing was acknowledged for {} (tcp_info delivered); exchanges of the clocks took longer than that",
+            time(silent_s)
+        );
+        return Ok(("unanswered_s", silent_s, text));
+    }
+    let trips = format!(
+        "round trips took {} under load, {} at best (tcp_info rtt, min_rtt)",
+        time(view.sender.rtt_s()?),
+        time(view.sender.min_rtt_s()?)
+    );
+    Ok(("rtt_inflation", view.sender.rtt_inflation()?, trips))
 }
 
 /// Whether the way back has more than half of what both ways wait. One way is compared with the other at the same time,
@@ -107,12 +138,7 @@ fn is_the_flows_queue(halves: &Halves, queue_s: f64) -> Result<(), Missing> {
     }
 }
 
-fn draft(
-    view: &View,
-    confidence: Confidence,
-    halves: &Halves,
-    shaper: Option<&Shaped>,
-) -> Result<Draft, Missing> {
+fn draft(view: &View, confidence: Confidence, halves: &Halves, shaper: Option<&Shaped>) -> Draft {
     let (end, summary) = match shaper {
         Some(shaper) => (
             view.receiver.place(),
@@ -131,19 +157,13 @@ fn draft(
         time(halves.there_s.value.max(0.0)),
         time(halves.there_s.error())
     );
-    let trips = format!(
-        "round trips took {} under load, {} at best (tcp_info rtt, min_rtt)",
-        time(view.sender.rtt_s()?),
-        time(view.sender.min_rtt_s()?)
-    );
     let draft = Draft::new(RULE.id, end, confidence, summary)
         .saw(place, RULE.witness_name, halves.back_s.value * 1e6, took)
-        .saw(place, "rtt_inflation", view.sender.rtt_inflation()?, trips)
         .predicted(next_after(view, &[RULE.id]));
     let Some(shaper) = shaper else {
-        return Ok(draft.advice(
+        return draft.advice(
             "on the way back: a higher rate, less other traffic, or a queue that puts acknowledgements first (cake ack-filter)",
-        ));
+        );
     };
     let full = format!(
         "the shaper of {} there sent {} of its {}, in packets of {:.0} bytes (tc -s qdisc)",
@@ -152,9 +172,9 @@ fn draft(
         rate(shaper.rate),
         shaper.mean_bytes
     );
-    Ok(draft
+    draft
         .saw(end, "shaper_used_percent", shaper.used * 100.0, full)
-        .changes(shaper.more(&view.receiver)))
+        .changes(shaper.more(&view.receiver))
 }
 
 /// The shaper on the receiver's own device.
@@ -212,7 +232,8 @@ fn rate_of(bits_per_s: f64) -> String {
 
 /// How long the way back waits beyond its idle time, microseconds.
 fn witness(view: &View) -> Result<f64, Missing> {
-    Ok(view.halves()?.back_s.value.max(0.0) * 1e6)
+    let unanswered = view.unanswered().map(|unanswered| unanswered.halves);
+    Ok(unanswered.or_else(|_| view.halves())?.back_s.value.max(0.0) * 1e6)
 }
 
 #[cfg(test)]
@@ -238,6 +259,23 @@ mod tests {
     fn fires_where_acknowledgements_wait() {
         let finding = fires(&RULE, late(0.027));
         assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
+    }
+
+    /// A way back so narrow that not even the far end's report comes through.
+    #[test]
+    fn fires_where_nothing_comes_back_while_the_flows_run() {
+        let silent = |there_s, back_s| {
+            let case = Case::path_rate().without_links().without_far().waits(there_s, back_s);
+            case.tcp(|tcp, _| {
+                (tcp.delivered_segments, tcp.unacked_segments) = (Some(2), Some(11));
+                tcp.rtt_us = tcp.min_rtt_us;
+            })
+        };
+        let finding = fires(&RULE, silent(0.0, 9.0));
+        assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
+        assert!(finding.evidence[1].text.starts_with("nothing was acknowledged for "));
+        quiet(&RULE, silent(9.0, 0.0));
+        quiet(&RULE, silent(0.0, 0.0));
     }
 
     #[test]

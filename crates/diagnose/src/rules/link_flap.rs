@@ -8,11 +8,12 @@
 //! # How it is seen
 //! Counted: the carrier of the device at one end changed during the measurement. Or, without such a
 //! change, the path delivered nothing of any flow until a time-out, although ten segments or more
-//! were in flight, and delivered again later. Chance does not lose all of them. If this happened
-//! once, the finding is possible. If it happened several times, the finding is likely, provided
-//! that an interrupted path explains it clearly better than losses in runs or a limit that drops
-//! packets. This needs selective acknowledgements: without them the sender does not know what
-//! arrived.
+//! were in flight, and delivered again later. Chance does not lose all of them. A queue that is
+//! longer than the time-out loses none of them: they arrive without being sent again, and round trips
+//! just after it take as long as the silence. If an interruption happened once, the finding is
+//! possible. If it happened several times, the finding is likely, provided that an interrupted path
+//! explains it clearly better than losses in runs or a limit that drops packets. This needs selective
+//! acknowledgements: without them the sender does not know what arrived.
 //!
 //! # What to try
 //! The cable, the transceiver, the port; energy-efficient Ethernet off. The kernel's log says when
@@ -154,24 +155,87 @@ mod tests {
         assert_eq!(finding.confidence, Confidence::Possible);
     }
 
-    /// 40 segments are in flight, and nothing arrives in samples 10 to 12 and 20 to 22, until a time-out each.
-    fn interrupted(in_flight: u64) -> Case {
+    /// What follows two silences.
+    #[derive(Clone, Copy)]
+    struct Then {
+        /// Segments that were sent again after each; `None` if the kernel does not report that.
+        again: Option<u64>,
+        /// Segments that are lost, and not yet sent again.
+        lost: u64,
+        segments_per_ack: u64,
+        /// The smoothed round trip so many samples after the end of a silence, microseconds.
+        rtt_us: fn(u64) -> u64,
+    }
+
+    /// As long as nothing is in the way.
+    const SHORT_US: u64 = 58_000;
+    /// Longer than the silences of 0.3 s.
+    const LONG_US: u64 = 640_000;
+    /// Slow start at 1.5 Mbit/s: the queue is longer than the first time-out of 0.2 s, and stays long.
+    const QUEUE: Then = Then { again: Some(1), lost: 0, segments_per_ack: 2, rtt_us: |_| LONG_US };
+
+    /// So many segments are in flight, and nothing arrives in samples 10 to 12 and 20 to 22, until a time-out each.
+    fn interrupted(in_flight: u64, then: Then) -> Case {
         Case::path_rate().tcp(move |tcp, number| {
             let stopped = [10u64, 20].map(|from| number.saturating_sub(from).min(3));
+            let delivered = 1_000 * (number - stopped[0] - stopped[1]);
+            let ended = u64::from(number >= 13) + u64::from(number >= 23);
+            let since = number.saturating_sub(3 + 10 * ended);
             tcp.unacked_segments = Some(in_flight);
             (tcp.sacked_segments, tcp.lost_segments) = (Some(0), Some(0));
             tcp.rttvar_us = Some(1000);
-            tcp.delivered_segments = Some(1_000 * (number - stopped[0] - stopped[1]));
-            tcp.total_rto = Some(u64::from(number >= 13) + u64::from(number >= 23));
+            tcp.delivered_segments = Some(delivered);
+            tcp.segs_in = Some(delivered / then.segments_per_ack);
+            tcp.total_rto = Some(ended);
+            tcp.total_retrans_segments = then.again.map(|again| again * ended);
+            if ended > 0 && since > 0 {
+                (tcp.lost_segments, tcp.rtt_us) = (Some(then.lost), Some((then.rtt_us)(since)));
+            }
         })
     }
 
     #[test]
     fn a_path_that_delivers_nothing_of_much_is_interrupted() {
-        let finding = fires(&RULE, interrupted(40));
+        let lost = |segments| {
+            let again = Some(segments);
+            interrupted(segments, Then { again, rtt_us: |_| SHORT_US, ..QUEUE })
+        };
+        let finding = fires(&RULE, lost(40));
         assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
         assert_eq!(finding.evidence[0].value, 2.0);
-        quiet(&RULE, interrupted(4));
+        quiet(&RULE, lost(4));
+    }
+
+    #[test]
+    fn a_queue_longer_than_the_time_out_is_no_interruption() {
+        quiet(&RULE, interrupted(112, QUEUE));
+    }
+
+    #[test]
+    fn what_is_not_shown_to_have_waited_in_a_queue_was_interrupted() {
+        let others = [
+            // A link held all of it while it was down.
+            Then { rtt_us: |_| SHORT_US, ..QUEUE },
+            // Acknowledgements of what it held carry the time for which it was held,
+            Then { rtt_us: |since| if since == 1 { LONG_US } else { SHORT_US }, ..QUEUE },
+            // which fades from the smoothed round trip by an eighth with each that follows.
+            Then { rtt_us: fading, segments_per_ack: 1_000, ..QUEUE },
+            // A queue of much later.
+            Then { rtt_us: |since| if since < 9 { SHORT_US } else { LONG_US }, ..QUEUE },
+            // It is long, but half of what was in flight is lost.
+            Then { lost: 60, ..QUEUE },
+            Then { again: Some(60), ..QUEUE },
+            Then { again: None, ..QUEUE },
+        ];
+        for (number, then) in others.into_iter().enumerate() {
+            let finding = fires(&RULE, interrupted(112, then));
+            assert_eq!(finding.evidence[0].value, 2.0, "case {number}");
+        }
+    }
+
+    fn fading(since: u64) -> u64 {
+        let left = 0.875f64.powi(since as i32 - 1);
+        SHORT_US + ((LONG_US - SHORT_US) as f64 * left) as u64
     }
 
     #[test]

@@ -251,6 +251,8 @@ impl Case {
             rwnd_limited_us: spent(self.rwnd),
             sndbuf_limited_us: spent(self.sndbuf),
             acked_bytes: Some(bytes),
+            // One acknowledgement of two segments.
+            segs_in: Some(bytes / 2896),
             sent_bytes: Some(bytes + again),
             retrans_bytes: Some(again),
             total_retrans_segments: Some(again / 1448),

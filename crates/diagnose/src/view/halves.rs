@@ -4,7 +4,7 @@
 //! beside the flows. Second, sent, arrived and acknowledged bytes are three curves over time: the delay
 //! of the second and third curve at the same byte is the time of each way. A queue that
 //! keeps flows apart (fq) delays the exchanges less than the flows, so a witness counts only if both of
-//! its ways add up to the waiting time of the flows' round trips.
+//! its ways add up to the waiting time of the flows' round trips at the same time.
 
 use crate::finding::time;
 use goodput_model::{EndName, Exchange, FlowSample, Missing, Role, Sample, TcpInfo};
@@ -28,7 +28,7 @@ impl View<'_> {
     /// How long the two halves of a round trip waited over the window; each is a median.
     pub fn halves(&self) -> Result<Halves, Missing> {
         let ways = Ways::of(self)?;
-        let queue = self.queue_s()?;
+        let queue = self.sender.queue_s()?;
         // The hosts' own delay is in the flows' round trips, but hardly in an exchange.
         let late_s = self.sides().map(|side| side.late_s()).into_iter().fold(0.0, f64::max);
         let mut whys = Vec::new();
@@ -39,12 +39,6 @@ impl View<'_> {
             }
         }
         Err(Missing::because(whys.join("; ")))
-    }
-
-    /// How long round trips under load wait beyond the shortest, seconds.
-    fn queue_s(&self) -> Result<Bounded, Missing> {
-        let trips = Bounded::median(self.sender.tcp_gauges(TcpInfo::rtt_us)?, "tcp_info.rtt")?;
-        Ok(trips * 1e-6 - Bounded::new(self.sender.min_rtt_s()?, 0.0))
     }
 }
 
@@ -92,12 +86,12 @@ impl<'a> Ways<'a> {
         Ok(Self { idle, began_ns, exchanges: &clocks.exchanges, sender, receiver })
     }
 
-    /// Judged by the exchanges within the window.
+    /// Judged by the exchanges that came back within the window, as the acknowledgements did that samples saw in it.
     fn exchanged(&self) -> Result<Halves, Missing> {
         let near = if self.sender.name == EndName::Near { self.sender } else { self.receiver };
         let (from_s, to_s) = near.window_s();
         let window = at(self.began_ns[0], from_s)..at(self.began_ns[0], to_s);
-        let within = self.exchanges.iter().filter(|e| window.contains(&e.sent_ns));
+        let within = self.exchanges.iter().filter(|e| window.contains(&e.back_ns));
         let waited = |e: &Exchange| {
             let out = self.idle.waited_there_s(e.sent_ns, e.received_ns);
             (out, self.idle.waited_back_s(e.answered_ns, e.back_ns))
@@ -280,6 +274,33 @@ mod tests {
     fn what_does_not_add_up_is_not_known() {
         let why = halves(waiting(0.05, 0.05)).unwrap_err().to_string();
         assert!(why.contains("delayed 100"), "{why}");
+    }
+
+    /// A flow of a crowd behind a queue of 2.4 s that filled at once: each fourth sample sees one acknowledgement more, and the
+    /// smoothed round trip follows slowly, from 42 ms.
+    #[test]
+    fn smoothed_round_trips_that_lag_behind_the_queue_are_not_compared_with_it() {
+        let lagging = |waits_us: f64| {
+            let case = Case::path_rate().wobble(0.0).waits(0.0, 2.4);
+            case.tcp(move |tcp, number| {
+                let acks = number / 4;
+                let waits_us = waits_us * (1.0 - 0.875f64.powi(acks as i32));
+                tcp.segs_in = Some(acks);
+                (tcp.rtt_us, tcp.min_rtt_us) = (Some(42_000 + waits_us as u64), Some(42_000));
+            })
+        };
+        let found = halves(lagging(2_400_000.0)).unwrap();
+        assert!((found.back_s.value - 2.4).abs() < 0.01, "{found:?}");
+        assert!(halves(lagging(1_400_000.0)).is_err());
+    }
+
+    #[test]
+    fn one_long_round_trip_is_not_the_queue() {
+        let case = Case::path_rate().wobble(0.0).waits(0.0, 2.4).tcp(|tcp, number| {
+            tcp.min_rtt_us = Some(42_000);
+            tcp.rtt_us = Some(if number == 30 { 2_442_000 } else { 142_000 });
+        });
+        assert!(halves(case).is_err());
     }
 
     #[test]

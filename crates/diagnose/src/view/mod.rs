@@ -24,6 +24,7 @@ mod side;
 mod tcp;
 mod trouble;
 mod udp;
+mod unanswered;
 mod waiting;
 
 use std::cell::OnceCell;
@@ -44,6 +45,7 @@ pub use rates::Plateau;
 pub use series::{Interval, Step};
 pub use side::Side;
 pub use tcp::TcpOption;
+pub use unanswered::Unanswered;
 
 use crate::names;
 

@@ -1,8 +1,12 @@
 //! Round-trip times, and the queue that lengthens them.
 
+use std::collections::HashMap;
+
 use goodput_model::{Missing, TcpInfo};
 
 use super::{Side, positive};
+use crate::bounded::Bounded;
+use crate::fresh_trip::fresh_trip_us;
 use crate::thresholds::{
     LATE_S, LONG_PATH_S, MIN_FULL_QUEUE_RTT_RATIO, MIN_LIKELY_QUEUE_RTT_RATIO,
 };
@@ -14,6 +18,28 @@ impl Side<'_> {
     /// Median smoothed round-trip time under load, seconds.
     pub fn rtt_s(&self) -> Result<f64, Missing> {
         positive(self.tcp_median("tcp_info.rtt", TcpInfo::rtt_us)? / 1e6, "tcp_info.rtt")
+    }
+
+    /// How long round trips under load wait beyond the shortest, seconds. Behind a queue that grows, the smoothed ones lag.
+    pub(super) fn queue_s(&self) -> Result<Bounded, Missing> {
+        let what = "tcp_info.rtt";
+        let fresh = self.fresh_trips_us().and_then(|trips_us| Bounded::median(trips_us, what));
+        let smoothed = || Bounded::median(self.tcp_gauges(TcpInfo::rtt_us)?, what);
+        let trips = fresh.or_else(|_| smoothed())?;
+        Ok(trips * 1e-6 - Bounded::new(self.min_rtt_s()?, 0.0))
+    }
+
+    /// The round trips that acknowledgements measured within the window, microseconds: one of each flow between two samples,
+    /// if any came.
+    fn fresh_trips_us(&self) -> Result<Vec<f64>, Missing> {
+        let (mut earlier, mut trips_us) = (HashMap::new(), Vec::new());
+        for flow in self.each()? {
+            let tcp = flow.tcp.get()?;
+            if let Some(before) = earlier.insert(flow.flow, tcp) {
+                trips_us.extend(fresh_trip_us(before, tcp)?);
+            }
+        }
+        Ok(trips_us)
     }
 
     /// Smallest round-trip time, seconds.
