@@ -28,7 +28,7 @@ pub enum Score {
     NoneFirst,
 }
 
-/// How right a run was; `None` if there is no verdict, or if [its cost](cost_decides_nothing) says too little.
+/// How right a run was; `None` if there is no verdict, or if its cost decides nothing.
 pub fn score(ran: &Ran) -> Option<Score> {
     if cost_decides_nothing(ran) {
         return None;
