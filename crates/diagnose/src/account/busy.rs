@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use goodput_model::{Missing, TcpInfo};
+use goodput_model::{FlowSample, Missing, TcpInfo};
 
 use super::full_path::MIN_SHARE_OF_FULL;
 use super::pair::Pair;
@@ -61,18 +61,29 @@ impl BusyTimes {
     }
 
     /// Whether the flows may have kept the path busy: one or the other had something on its way for as much of the time as a
-    /// full path is, if each of them is idle whenever it likes. If a flow does not report it, they may.
-    pub fn may_fill(&self, number: usize, pair: &Pair) -> bool {
+    /// full path is. If a flow does not report it, they may. `stopped_share`: part of the time in which something stopped the
+    /// process that feeds them all, 0 to 1.
+    pub fn may_fill(&self, number: usize, pair: &Pair, stopped_share: f64) -> bool {
         let lasts_us = pair.lasts_s() * 1e6;
-        let idle = |flow: u16| Some(1.0 - self.of_flow(number, flow).ok()? / lasts_us);
-        let all_idle: Option<f64> = pair.flows.iter().map(|(_, to)| idle(to.flow)).product();
-        all_idle.is_none_or(|idle| 1.0 - idle >= MIN_SHARE_OF_FULL)
+        let share = |(_, to): &(&FlowSample, &FlowSample)| {
+            Some(self.of_flow(number, to.flow).ok()? / lasts_us)
+        };
+        let shares: Option<Vec<f64>> = pair.flows.iter().map(share).collect();
+        shares.is_none_or(|shares| any_busy_share(&shares, stopped_share) >= MIN_SHARE_OF_FULL)
     }
+}
+
+/// Largest part of the time in which one or the other flow may have had something on its way, if these are the parts of each.
+/// Flows may take turns. But while their process is stopped, all of them run dry, and their idle times are the same.
+fn any_busy_share(shares: &[f64], stopped_share: f64) -> f64 {
+    let busiest = shares.iter().copied().fold(0.0, f64::max);
+    let all_idle = stopped_share.min(1.0 - busiest);
+    shares.iter().sum::<f64>().min(1.0 - all_idle)
 }
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::{FlowSample, Known, Role};
+    use goodput_model::{Known, Role};
 
     use super::*;
 
@@ -93,8 +104,9 @@ mod tests {
         assert!(Busy::default().within(&TcpInfo::default(), &at(0), 1.0).is_err());
     }
 
-    /// Whether this many flows may fill a path, each of which is busy for this many of 100 ms.
-    fn may_fill(count: u16, busy_ms: Option<u64>) -> bool {
+    /// Whether this many flows may fill a path, each of which is busy for this many of 100 ms, if their process is stopped for
+    /// this part of them.
+    fn may_fill(count: u16, busy_ms: Option<u64>, stopped_share: f64) -> bool {
         let sample = |flow, busy_us| {
             let tcp = Known::Value(TcpInfo { busy_us, ..TcpInfo::default() });
             FlowSample { tcp, ..FlowSample::unreported(flow, Role::Sender, 0, "") }
@@ -104,14 +116,30 @@ mod tests {
         let flows: Vec<_> = (0..count).map(both).collect();
         let flows = flows.iter().map(|(from, to)| (from, to)).collect();
         let pairs = [Pair { from_s: 1.0, to_s: 1.1, flows }];
-        BusyTimes::of(&pairs).may_fill(0, &pairs[0])
+        BusyTimes::of(&pairs).may_fill(0, &pairs[0], stopped_share)
     }
 
     #[test]
     fn few_flows_that_are_seldom_busy_fill_no_path() {
-        assert!(may_fill(1, Some(100)) && may_fill(1, Some(96)) && !may_fill(1, Some(90)));
-        // Of four that send for 15 ms, one sends for half of the time.
-        assert!(!may_fill(4, Some(15)) && may_fill(64, Some(30)));
-        assert!(may_fill(4, None));
+        let alone = |busy_ms| may_fill(1, Some(busy_ms), 0.0);
+        assert!(alone(100) && alone(96) && !alone(90));
+        assert!(!may_fill(4, Some(15), 0.0) && may_fill(64, Some(30), 0.0));
+        assert!(may_fill(4, None, 0.0));
+    }
+
+    #[test]
+    fn flows_that_take_turns_may_fill_the_path() {
+        assert!(may_fill(4, Some(25), 0.0));
+        // A stop that is hardly felt does not tell when each of them is idle.
+        assert!(may_fill(4, Some(25), 0.01));
+    }
+
+    #[test]
+    fn flows_of_a_stopped_process_are_idle_together() {
+        assert!(!may_fill(32, Some(15), 0.85) && !may_fill(4, Some(50), 0.5));
+        // What the socket holds outlasts the stop.
+        assert!(may_fill(4, Some(100), 0.5));
+        // For cgroup v1, several CPUs are stopped for more than all of the time.
+        assert!(!may_fill(4, Some(30), 1.0));
     }
 }

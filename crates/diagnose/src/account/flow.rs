@@ -48,8 +48,9 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let silences = Silences::of(&pairs);
     let unanswered_s = view.unanswered().ok().map(|unanswered| unanswered.since_s);
     let busy = BusyTimes::of(&pairs);
-    let is_queued =
-        |(number, pair): (usize, &Pair)| path.most_are_queued(pair) && busy.may_fill(number, pair);
+    let is_queued = |(number, pair): (usize, &Pair)| {
+        path.most_are_queued(pair) && busy.may_fill(number, pair, path.throttled_share)
+    };
     let queued: Vec<bool> = pairs.iter().enumerate().map(is_queued).collect();
     let carries = ceiling(view).value().map(|rate| rate.0);
     let is_measured =

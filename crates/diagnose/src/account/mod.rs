@@ -189,13 +189,20 @@ fn without_short(spans: Vec<(f64, f64, Limiter, Seat)>) -> Vec<(f64, f64, Limite
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::Direction;
+    use std::sync::Arc;
+
+    use goodput_model::{Direction, FlowSample, Known};
 
     use super::*;
+    use crate::names;
     use crate::testing::Case;
 
     fn largest(case: Case) -> (Limiter, Place) {
-        let account = made(&View::new(&case.evidence())).unwrap();
+        largest_of(&case.evidence())
+    }
+
+    fn largest_of(evidence: &Evidence) -> (Limiter, Place) {
+        let account = made(&View::new(evidence)).unwrap();
         let sum: f64 = account.parts.iter().map(|part| part.seconds).sum();
         assert!((sum + account.unknown_s - account.flow_seconds).abs() < 1e-6, "{account:?}");
         (account.parts[0].limiter, account.parts[0].end)
@@ -220,6 +227,23 @@ mod tests {
         let bursts = |busy| largest(Case::path_rate().shares(busy, 0.0, 0.0).writer(0.1, 0.0, 0.1));
         assert_eq!(bursts(0.15), (Limiter::Application, Place::Near));
         assert_eq!(bursts(0.9), (Limiter::PathRate, Place::Path));
+    }
+
+    /// 32 flows of a process that a quota stops for 85 % of the time: in turns, they would fill the path.
+    #[test]
+    fn a_stopped_process_leaves_the_path_idle_however_many_flows_it_has() {
+        let throttled = |us: u64| {
+            let case = Case::path_rate().goodput(2e6).shares(0.15, 0.0, 0.0).writer(0.1, 0.0, 0.1);
+            let mut evidence = case.grows(EndName::Near, names::THROTTLED_US, us).evidence();
+            let Known::Value(near) = &mut evidence.near else { panic!("the case has it") };
+            for sample in &mut Arc::make_mut(near).samples {
+                let one = sample.flows.pop().expect("each has one flow");
+                sample.flows = (0..32).map(|flow| FlowSample { flow, ..one.clone() }).collect();
+            }
+            largest_of(&evidence)
+        };
+        assert_eq!(throttled(3_570_000), (Limiter::Host, Place::Near));
+        assert_eq!(throttled(0), (Limiter::PathRate, Place::Path));
     }
 
     /// Nothing of 112 segments arrives for three samples, until a time-out. Then round trips take this long.
