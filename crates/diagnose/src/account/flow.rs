@@ -46,7 +46,7 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let path = PathFacts::of(view)?;
     let pairs = Pair::all(&view.sender.end()?.samples, Role::Sender);
     let silences = Silences::of(&pairs);
-    let unanswered_s = view.unanswered().ok().map(|unanswered| unanswered.since_s);
+    let kept_from_s = view.unanswered().ok().map(|unanswered| unanswered.explained_from_s);
     let busy = BusyTimes::of(&pairs);
     let is_queued = |(number, pair): (usize, &Pair)| {
         path.most_are_queued(pair) && busy.may_fill(number, pair, path.throttled_share)
@@ -61,7 +61,7 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     for (number, pair) in pairs.iter().enumerate() {
         let used_share = full.used_share(number);
         let is_full = full.is_at_ceiling(pair) || queued[number] && full.is_at_usual(number);
-        let is_kept = unanswered_s.is_some_and(|since_s| pair.from_s >= since_s);
+        let is_kept = kept_from_s.is_some_and(|kept_from_s| pair.from_s >= kept_from_s);
         for (earlier, later) in &pair.flows {
             let past = pasts.entry(later.flow).or_default();
             let wait = silences.wait(number, later.flow);
@@ -138,7 +138,7 @@ impl<'a> PathFacts<'a> {
         Ok(Self {
             readers: Readers::of(view),
             base_s: view.sender.min_rtt_s(),
-            late_s: view.sides().map(|side| side.late_s()).into_iter().fold(0.0, f64::max),
+            late_s: view.late_s(),
             throttled_share: throttled_share(&view.sender),
             watched: Watched::of(&view.sender),
             softirqs_full: seats

@@ -268,18 +268,29 @@ mod tests {
         assert!((lost_s - 0.3).abs() < 1e-6, "{lost_s}");
     }
 
+    /// Nothing comes back while the flows run, and exchanges wait this long on their way back.
+    fn silent(back_s: f64) -> Case {
+        Case::path_rate().waits(0.0, back_s).congestion("cubic").tcp(|tcp, _| {
+            (tcp.delivered_segments, tcp.unacked_segments) = (Some(2), Some(11));
+            (tcp.snd_cwnd_segments, tcp.rtt_us) = (Some(11), tcp.min_rtt_us);
+        })
+    }
+
     /// Acknowledgements that wait for longer than the flows run: whatever the window, it is not the start that limits.
     #[test]
     fn what_a_queue_keeps_until_the_end_is_the_path_s() {
-        let silent = |back_s| {
-            let case = Case::path_rate().waits(0.0, back_s).congestion("cubic").tcp(|tcp, _| {
-                (tcp.delivered_segments, tcp.unacked_segments) = (Some(2), Some(11));
-                (tcp.snd_cwnd_segments, tcp.rtt_us) = (Some(11), tcp.min_rtt_us);
-            });
-            largest(case)
-        };
-        assert_eq!(silent(9.0), (Limiter::PathRate, Place::Path));
-        assert_eq!(silent(0.0), (Limiter::Startup, Place::Path));
+        assert_eq!(largest(silent(9.0)), (Limiter::PathRate, Place::Path));
+        assert_eq!(largest(silent(0.0)), (Limiter::Startup, Place::Path));
+    }
+
+    #[test]
+    fn what_could_not_yet_be_back_over_a_long_path_is_kept_by_no_queue() {
+        // Longer than the flows run, and a queue beyond 0.6 s.
+        assert_eq!(largest(silent(0.0).far_apart(2.5)), (Limiter::Startup, Place::Path));
+        let account = made(&View::new(&silent(9.0).far_apart(0.3).evidence())).unwrap();
+        let startup = account.parts.iter().find(|part| part.limiter == Limiter::Startup);
+        // Of the window, which begins at 0.45 s, one interval of 0.1 s ends by then.
+        assert!(startup.is_some_and(|part| (part.seconds - 0.1).abs() < 1e-6), "{account:?}");
     }
 
     #[test]

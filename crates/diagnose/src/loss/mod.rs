@@ -43,9 +43,8 @@ pub fn loss<'v>(view: &'v View) -> Result<&'v Loss, Missing> {
 fn made(view: &View) -> Result<Loss, Missing> {
     view.needs_tcp()?;
     let flows = series::flows(view)?;
-    let late_s = view.sides().map(|side| side.late_s()).into_iter().fold(0.0, f64::max);
     let steps = totals(&series::points(view)?, view.sender.min_rtt_s()?);
-    Ok(fitted(&flows, &steps, late_s))
+    Ok(fitted(&flows, &steps, view.late_s()))
 }
 
 /// Whether times in which nothing arrived, by their begins and ends in seconds, are clearly better explained by a path that

@@ -11,7 +11,8 @@
 //! on the way back. Both directions are timed separately, by exchanges of the two hosts' clocks
 //! before, during and after the flows, or by when the same byte was sent, arrived and was
 //! acknowledged. The delay on the way back has an error bound, and the rule reports nothing within
-//! it. If nothing is acknowledged at all, exchanges that come back only after the flows show the way.
+//! it. If nothing is acknowledged at all, exchanges show the way that come back only after the flows,
+//! and that waited for most of their time.
 //! If the receiver's own shaper is full of small packets, it is the place.
 //!
 //! # What to try
@@ -39,7 +40,7 @@ use crate::names::{QDISC_CEIL, QDISC_KIND, QDISC_PACKETS, QDISC_RATE, QDISC_SENT
 use crate::parts;
 use crate::rule::{Depth, Rule};
 use crate::thresholds::{MAX_WAIT_SHARE_OF_SLOW_THREAD, MIN_LIMITING_TIME_SHARE};
-use crate::view::{Halves, Side, View, positive};
+use crate::view::{Halves, Side, Unanswered, View, positive};
 
 /// The rule.
 pub const RULE: Rule = Rule {
@@ -94,18 +95,22 @@ fn waits_on_the_way_back(view: &View) -> Result<Option<Draft>, Missing> {
         None if hosts_have_time(view) => Confidence::Likely,
         None => Confidence::Possible,
     };
-    let (name, value, text) = what_took_longer(view, unanswered.is_some())?;
+    let (name, value, text) = what_took_longer(view, unanswered)?;
     let draft = draft(view, confidence, &halves, shaper.as_ref());
     Ok(Some(draft.saw(view.sender.place(), name, value, text)))
 }
 
 /// What shows that something waits: name, value and words.
-fn what_took_longer(view: &View, is_silent: bool) -> Result<(&'static str, f64, String), Missing> {
-    if is_silent {
+fn what_took_longer(
+    view: &View,
+    unanswered: Option<Unanswered>,
+) -> Result<(&'static str, f64, String), Missing> {
+    if let Some(Unanswered { took_s, .. }) = unanswered {
         let silent_s = view.sender.elapsed_s()?;
         let text = format!(
-            "nothing was acknowledged for {} (tcp_info delivered); exchanges of the clocks took longer than that",
-            time(silent_s)
+            "nothing was acknowledged for {} (tcp_info delivered); exchanges of the clocks that came back only afterwards took {}",
+            time(silent_s),
+            time(took_s)
         );
         return Ok(("unanswered_s", silent_s, text));
     }
@@ -262,20 +267,30 @@ mod tests {
     }
 
     /// A way back so narrow that not even the far end's report comes through.
+    fn silent(there_s: f64, back_s: f64) -> Case {
+        let case = Case::path_rate().without_links().without_far().waits(there_s, back_s);
+        case.tcp(|tcp, _| {
+            (tcp.delivered_segments, tcp.unacked_segments) = (Some(2), Some(11));
+            tcp.rtt_us = tcp.min_rtt_us;
+        })
+    }
+
     #[test]
     fn fires_where_nothing_comes_back_while_the_flows_run() {
-        let silent = |there_s, back_s| {
-            let case = Case::path_rate().without_links().without_far().waits(there_s, back_s);
-            case.tcp(|tcp, _| {
-                (tcp.delivered_segments, tcp.unacked_segments) = (Some(2), Some(11));
-                tcp.rtt_us = tcp.min_rtt_us;
-            })
-        };
         let finding = fires(&RULE, silent(0.0, 9.0));
         assert_eq!((finding.end, finding.confidence), (Place::Path, Confidence::Likely));
-        assert!(finding.evidence[1].text.starts_with("nothing was acknowledged for "));
+        let text = &finding.evidence[1].text;
+        assert!(text.starts_with("nothing was acknowledged for "), "{text}");
+        assert!(text.ends_with("came back only afterwards took 9.04 s"), "{text}");
         quiet(&RULE, silent(9.0, 0.0));
         quiet(&RULE, silent(0.0, 0.0));
+    }
+
+    /// Payload that a path of 0.6 s swallows. Some exchanges are on their way at any time.
+    #[test]
+    fn stays_quiet_where_exchanges_only_have_a_long_way() {
+        quiet(&RULE, silent(0.0, 0.0).far_apart(0.3));
+        quiet(&RULE, silent(0.0, 0.005).far_apart(0.3));
     }
 
     #[test]

@@ -68,10 +68,8 @@ impl Case {
         OwnClock { began_ns, kernel: Some(end.to_string()) }
     }
 
-    /// Sixteen exchanges before the payload, one every 50 ms beside it, and sixteen after it. An idle way takes
-    /// half of 42 ms.
+    /// Sixteen exchanges before the payload, one every 50 ms beside it, and sixteen after it.
     fn clocks(&self) -> Clocks {
-        const WAY_S: f64 = 0.021;
         let over_s = PERIOD_S * SAMPLE_COUNT as f64;
         let before = (0..16).map(|n| f64::from(n) * 0.004 - 0.5);
         let during = (0..(over_s / 0.05) as u32).map(|n| f64::from(n) * 0.05);
@@ -79,8 +77,8 @@ impl Case {
         let exchange = |sent_s: f64| {
             let loaded = (0.0..over_s).contains(&sent_s);
             let (there_s, back_s) = if loaded { self.waits_s } else { (0.0, 0.0) };
-            let received_s = sent_s + WAY_S + there_s;
-            let back_s = received_s + WAY_S + back_s;
+            let received_s = sent_s + self.way_s + there_s;
+            let back_s = received_s + self.way_s + back_s;
             Exchange {
                 sent_ns: Self::reads(EndName::Near, sent_s),
                 received_ns: Self::reads(EndName::Far, received_s),

@@ -65,6 +65,7 @@ pub struct Case {
     watched: bool,
     send_queue: f64,
     samples: u64,
+    way_s: f64,
     waits_s: (f64, f64),
     late_s: [f64; 2],
     delivered_s: f64,
@@ -110,6 +111,7 @@ impl Case {
             watched: false,
             send_queue: 0.95,
             samples: SAMPLE_COUNT,
+            way_s: 0.021,
             waits_s: (0.0, 0.0),
             late_s: [0.0; 2],
             delivered_s: 0.0,
@@ -432,6 +434,12 @@ impl Case {
     /// How long clock exchanges wait under load on the way there and back, seconds.
     pub fn waits(mut self, there_s: f64, back_s: f64) -> Self {
         self.waits_s = (there_s, back_s);
+        self
+    }
+
+    /// How long a clock exchange takes on each way when nothing is in the way, seconds; 0.021 at first.
+    pub fn far_apart(mut self, way_s: f64) -> Self {
+        self.way_s = way_s;
         self
     }
 

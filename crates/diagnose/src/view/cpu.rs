@@ -5,7 +5,7 @@
 
 use goodput_model::{Missing, Snapshot};
 
-use super::{Side, positive};
+use super::{Side, View, positive};
 use crate::names::{CPU_KINDS, PROCESS_SYSTEM_US, PROCESS_USER_US, QUOTA, THROTTLED_US};
 use crate::thresholds::LATE_S;
 
@@ -23,6 +23,13 @@ struct CpuTime {
     idle: f64,
     stolen: f64,
     programs: f64,
+}
+
+impl View<'_> {
+    /// How much late scheduling on the busier of both hosts may add to a round trip, seconds.
+    pub fn late_s(&self) -> f64 {
+        self.sides().map(|side| side.late_s()).into_iter().fold(0.0, f64::max)
+    }
 }
 
 impl Side<'_> {

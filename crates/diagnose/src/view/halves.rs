@@ -30,7 +30,7 @@ impl View<'_> {
         let ways = Ways::of(self)?;
         let queue = self.sender.queue_s()?;
         // The hosts' own delay is in the flows' round trips, but hardly in an exchange.
-        let late_s = self.sides().map(|side| side.late_s()).into_iter().fold(0.0, f64::max);
+        let late_s = self.late_s();
         let mut whys = Vec::new();
         for seen in [ways.exchanged(), ways.carried()] {
             match seen.and_then(|halves| halves.adds_up_to(queue, late_s)) {

@@ -1,19 +1,24 @@
 //! Flows of which nothing comes back as long as they run, because a queue keeps it. No round trip of theirs shows that queue:
 //! only the exchanges of the clocks do, and on which way it is.
 
-use goodput_model::{EndName, Exchange, Missing, TcpInfo};
+use goodput_model::{EndName, Exchange, FlowSample, Missing, Sample, TcpInfo};
 
-use super::{Halves, View};
+use super::{Halves, Side, View};
 use crate::bounded::Bounded;
 
 /// How far the clocks of two hosts may drift apart, as a share of the time. Crystals are off by 50 millionths at most.
 const MAX_DRIFT_SHARE: f64 = 100e-6;
+/// What is counted for a median.
+const AN_EXCHANGE: &str = "an exchange of the clocks";
 
-/// What exchanges show that were sent while the flows ran, or before, and came back only after their last sample.
+/// What exchanges show that were on their way when the flows ended, and had waited for most of that.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Unanswered {
-    /// When the first of them was sent, seconds by the sender's samples. What was sent later waited behind it.
-    pub since_s: f64,
+    /// From when on a queue explains that nothing came back, seconds by the sender's samples. Before that, what was sent with
+    /// the first of these exchanges could not have been back even without a queue.
+    pub explained_from_s: f64,
+    /// How long these exchanges took, seconds; the median.
+    pub took_s: f64,
     /// How much longer they took on each way than the fastest exchange. If that one waited, too, the queue is longer.
     pub halves: Halves,
 }
@@ -22,73 +27,138 @@ impl View<'_> {
     /// What kept all acknowledgements of the flows.
     ///
     /// # Errors
-    /// If one came back, or no exchange of the clocks was kept as long.
+    /// If one came back, if no exchange of the clocks was kept as long, or if one came back that was sent after the flows'
+    /// segments.
     pub fn unanswered(&self) -> Result<Unanswered, Missing> {
-        if !self.sender.tcp_series()?.iter().all(|flow| is_unanswered(flow)) {
+        let (from_s, to_s) = self.sender.unanswered_s()?;
+        let trips = self.trips()?;
+        let passed = |trip: &Trip| trip.sent_s >= from_s && trip.back_s <= to_s;
+        if trips.iter().any(passed) {
             return Err(Missing::because(
-                "the flows got acknowledgements, or had nothing in flight",
+                "an exchange of the clocks came back that was sent after the flows' segments",
             ));
         }
+        let fastest_s = trips.iter().map(Trip::took_s).fold(f64::INFINITY, f64::min);
+        let late_s = self.late_s();
+        let kept: Vec<&Trip> = trips
+            .iter()
+            .filter(|trip| trip.sent_s < to_s && trip.back_s > to_s)
+            .filter(|trip| trip.mostly_waited(fastest_s, late_s))
+            .collect();
+        let since_s = kept.iter().map(|trip| trip.sent_s).reduce(f64::min).ok_or_else(|| {
+            Missing::because("no exchange of the clocks was kept as long as the flows ran")
+        })?;
+        let took = kept.iter().map(|trip| trip.took_s()).collect();
+        Ok(Unanswered {
+            explained_from_s: since_s + fastest_s,
+            took_s: Bounded::median(took, AN_EXCHANGE)?.value,
+            halves: beyond_the_fastest(&kept, &trips)?,
+        })
+    }
+
+    /// All exchanges of the clocks.
+    fn trips(&self) -> Result<Vec<Trip>, Missing> {
         let clocks = &self.evidence.clocks;
         let near = self.evidence.near.get()?;
         let clock = near.clock.as_ref().ok_or_else(|| {
             Missing::because("the near end does not report when its samples began")
         })?;
-        let later_s = match self.sender.name {
-            EndName::Near => 0.0,
-            EndName::Far => clocks.far_began_later_s(near, self.evidence.far.get()?)?,
+        let is_near = self.sender.name == EndName::Near;
+        let later_s = match is_near {
+            true => 0.0,
+            false => clocks.far_began_later_s(near, self.evidence.far.get()?)?,
         };
         let at_s = |ns: u64| ns.wrapping_sub(clock.began_ns) as i64 as f64 / 1e9 - later_s;
-        let last_s = self.sender.end()?.samples.last().map_or(0.0, |sample| sample.at_s);
-        let is_kept = |e: &&Exchange| at_s(e.sent_ns) < last_s && at_s(e.back_ns) > last_s;
-        let kept: Vec<&Exchange> = clocks.exchanges.iter().filter(is_kept).collect();
-        let since_s = kept.iter().map(|e| at_s(e.sent_ns)).reduce(f64::min);
-        let since_s = since_s.ok_or_else(|| {
-            Missing::because("no exchange of the clocks was kept as long as the flows ran")
-        })?;
-        Ok(Unanswered { since_s, halves: self.beyond_the_fastest(&kept)? })
-    }
-
-    fn beyond_the_fastest(&self, kept: &[&Exchange]) -> Result<Halves, Missing> {
-        let all = &self.evidence.clocks.exchanges;
-        let there_ns = |e: &Exchange| e.received_ns.wrapping_sub(e.sent_ns) as i64;
-        let back_ns = |e: &Exchange| e.back_ns.wrapping_sub(e.answered_ns) as i64;
-        let least_there_ns = all.iter().map(there_ns).min().unwrap_or(0);
-        let least_back_ns = all.iter().map(back_ns).min().unwrap_or(0);
-        let beyond_s = |ns: i64, least_ns: i64| ns.wrapping_sub(least_ns) as f64 / 1e9;
-        let waits = kept
-            .iter()
-            .map(|e| (beyond_s(there_ns(e), least_there_ns), beyond_s(back_ns(e), least_back_ns)));
-        let (out, home): (Vec<f64>, Vec<f64>) = waits.unzip();
-        let (there, back) =
-            if self.sender.name == EndName::Near { (out, home) } else { (home, out) };
-        let first_ns = all.iter().map(|e| e.sent_ns).min().unwrap_or(0);
-        let last_ns = all.iter().map(|e| e.back_ns).max().unwrap_or(0);
-        let drift_s = MAX_DRIFT_SHARE * last_ns.saturating_sub(first_ns) as f64 / 1e9;
-        let more = there.iter().zip(&back).map(|(there, back)| back - there).collect();
-        let median = |waits, by| {
-            Bounded::median(waits, "an exchange of the clocks").map(|median| median.wider(by))
+        let trip = |e: &Exchange| {
+            let out_ns = e.received_ns.wrapping_sub(e.sent_ns) as i64;
+            let home_ns = e.back_ns.wrapping_sub(e.answered_ns) as i64;
+            let ways_ns = if is_near { [out_ns, home_ns] } else { [home_ns, out_ns] };
+            Trip { sent_s: at_s(e.sent_ns), back_s: at_s(e.back_ns), ways_ns }
         };
-        Ok(Halves {
-            more_back_s: median(more, 2.0 * drift_s)?,
-            there_s: median(there, drift_s)?,
-            back_s: median(back, drift_s)?,
-        })
+        Ok(clocks.exchanges.iter().map(trip).collect())
+    }
+}
+
+impl Side<'_> {
+    /// Since when something of the flows was seen in flight, and when they were last sampled, seconds.
+    ///
+    /// # Errors
+    /// If something of one was delivered, or one had nothing in flight at the end.
+    fn unanswered_s(&self) -> Result<(f64, f64), Missing> {
+        if !self.tcp_series()?.iter().all(|flow| is_unanswered(flow)) {
+            return Err(Missing::because(
+                "the flows got acknowledgements, or had nothing in flight",
+            ));
+        }
+        let samples = &self.end()?.samples;
+        let is_sent = |flow: &FlowSample| {
+            flow.role == self.role && flow.tcp.value().is_some_and(has_something_in_flight)
+        };
+        let first = samples.iter().find(|sample| sample.flows.iter().any(is_sent));
+        let at_s = |sample: Option<&Sample>| sample.map_or(0.0, |sample| sample.at_s);
+        Ok((at_s(first), at_s(samples.last())))
     }
 }
 
 /// Whether something of a flow is in flight, and nothing of it was delivered; of a kernel that does not report that, not.
 fn is_unanswered(flow: &[&TcpInfo]) -> bool {
     flow.first().zip(flow.last()).is_some_and(|(first, last)| {
-        last.unacked_segments.is_some_and(|segments| segments > 0)
+        has_something_in_flight(last)
             && last.delivered_segments.is_some()
             && last.delivered_segments == first.delivered_segments
     })
 }
 
+fn has_something_in_flight(tcp: &TcpInfo) -> bool {
+    tcp.unacked_segments.is_some_and(|segments| segments > 0)
+}
+
+/// An exchange of the clocks, by the sender's samples.
+struct Trip {
+    sent_s: f64,
+    back_s: f64,
+    /// What the clocks of both ends differ by over the way to the receiver, and over the way back, nanoseconds. Only their sum is
+    /// a time.
+    ways_ns: [i64; 2],
+}
+
+impl Trip {
+    fn took_s(&self) -> f64 {
+        self.ways_ns[0].wrapping_add(self.ways_ns[1]) as f64 / 1e9
+    }
+
+    /// Whether it waited for most of its time, and longer than hosts explain. On a long path, others are on their way at any
+    /// time, and prove nothing.
+    fn mostly_waited(&self, fastest_s: f64, late_s: f64) -> bool {
+        let waited_s = self.took_s() - fastest_s;
+        waited_s > late_s && 2.0 * waited_s > self.took_s()
+    }
+}
+
+fn beyond_the_fastest(kept: &[&Trip], all: &[Trip]) -> Result<Halves, Missing> {
+    let least_ns =
+        [0usize, 1].map(|way| all.iter().map(|trip| trip.ways_ns[way]).min().unwrap_or(0));
+    let beyond_s =
+        |trip: &Trip, way: usize| trip.ways_ns[way].wrapping_sub(least_ns[way]) as f64 / 1e9;
+    let first_s = all.iter().map(|trip| trip.sent_s).fold(f64::INFINITY, f64::min);
+    let last_s = all.iter().map(|trip| trip.back_s).fold(f64::NEG_INFINITY, f64::max);
+    let drift_s = MAX_DRIFT_SHARE * (last_s - first_s);
+    let median = |read: &dyn Fn(&Trip) -> f64, by_s: f64| {
+        let waits = kept.iter().map(|trip| read(trip)).collect();
+        Bounded::median(waits, AN_EXCHANGE).map(|median| median.wider(by_s))
+    };
+    Ok(Halves {
+        more_back_s: median(&|trip: &Trip| beyond_s(trip, 1) - beyond_s(trip, 0), 2.0 * drift_s)?,
+        there_s: median(&|trip: &Trip| beyond_s(trip, 0), drift_s)?,
+        back_s: median(&|trip: &Trip| beyond_s(trip, 1), drift_s)?,
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use goodput_model::EndName;
+    use std::mem;
+
+    use goodput_model::Evidence;
 
     use super::*;
     use crate::testing::Case;
@@ -103,24 +173,62 @@ mod tests {
         case.tcp(|tcp, _| (tcp.delivered_segments, tcp.unacked_segments) = (Some(2), Some(11)))
     }
 
+    /// The same measurement if the far end sends, and the near end begins each exchange of the clocks.
+    fn sent_by_far(mut evidence: Evidence) -> Evidence {
+        const APART_NS: u64 = 76_000_000_000_000;
+        mem::swap(&mut evidence.near, &mut evidence.far);
+        evidence.sender_end = EndName::Far;
+        for e in &mut evidence.clocks.exchanges {
+            (e.sent_ns, e.back_ns) = (e.sent_ns + APART_NS, e.back_ns + APART_NS);
+            (e.received_ns, e.answered_ns) = (e.received_ns - APART_NS, e.answered_ns - APART_NS);
+        }
+        evidence.clocks.relation =
+            crate::clocks::relation(&evidence.clocks.exchanges, false).into();
+        evidence
+    }
+
     #[test]
     fn exchanges_that_are_kept_as_long_say_on_which_way() {
         for case in [silent(0.0, 9.0), silent(0.0, 9.0).without_far()] {
             let found = unanswered(case).unwrap();
             assert!((found.halves.back_s.value - 9.0).abs() < 1e-6, "{found:?}");
-            assert!(found.halves.there_s.value.abs() < 1e-6 && found.since_s == 0.0, "{found:?}");
+            assert!(found.halves.there_s.value.abs() < 1e-6, "{found:?}");
+            assert!((found.took_s - 9.042).abs() < 1e-6, "{found:?}");
         }
         let there = unanswered(silent(9.0, 0.0)).unwrap();
         assert_eq!(there.halves.more_back_s.exceeds(0.0, "it"), Ok(false));
     }
 
     #[test]
-    fn what_was_sent_before_the_first_of_them_is_not_explained() {
-        let late = unanswered(silent(0.0, 9.0).began_late(EndName::Near, 1.0)).unwrap();
-        assert!((late.since_s + 1.0).abs() < 1e-6, "{late:?}");
-        // Of exchanges that take 2 s, those of the second half come back after the flows.
-        let found = unanswered(silent(0.0, 2.0)).unwrap();
-        assert!((found.since_s - 2.0).abs() < 0.06, "{found:?}");
+    fn the_way_back_to_a_far_sender_is_the_exchanges_way_there() {
+        let evidence = sent_by_far(silent(9.0, 0.0).began_late(EndName::Near, 0.3).evidence());
+        let found = View::new(&evidence).unanswered().unwrap();
+        assert!((found.halves.back_s.value - 9.0).abs() < 1e-6, "{found:?}");
+        assert!((found.explained_from_s - 0.042 + 0.3).abs() < 1e-3, "{found:?}");
+    }
+
+    #[test]
+    fn a_queue_explains_nothing_before_the_fastest_answer_would_be_back() {
+        let from_s = |case| unanswered(case).unwrap().explained_from_s;
+        assert!((from_s(silent(0.0, 9.0)) - 0.042).abs() < 1e-6);
+        assert!((from_s(silent(0.0, 9.0).far_apart(0.3)) - 0.6).abs() < 1e-6);
+        let late = silent(0.0, 9.0).began_late(EndName::Near, 0.3);
+        assert!((from_s(late) - 0.042 + 0.3).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_on_its_way_over_a_long_path_is_not_kept() {
+        // Black-holed payload, and some milliseconds of jitter; and a test that is shorter than the round trip.
+        for (way_s, back_s) in [(0.3, 0.0), (0.3, 0.005), (2.5, 0.0), (2.5, 0.005)] {
+            let found = unanswered(silent(0.0, back_s).far_apart(way_s));
+            assert!(found.is_err(), "{way_s} {back_s} {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_queue_that_lets_later_exchanges_through_keeps_no_earlier_segments() {
+        let why = unanswered(silent(0.0, 2.0)).unwrap_err().to_string();
+        assert!(why.contains("came back that was sent after"), "{why}");
     }
 
     #[test]
