@@ -106,14 +106,17 @@ fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
         .found()
 }
 
-/// Whether CPUs held the flows, but hardly this end's. Of datagrams the account says too little.
+/// Whether CPUs held the flows, but hardly this end's. Of datagrams the account says too little. Nor does it know for how long
+/// another program's thread waited for a CPU: that time is the program's there, so only a wait at the other end tells.
 fn is_at_the_other_end(view: &View, side: &Side) -> bool {
-    let own = match side.role {
-        Role::Sender => parts::SENDING_HOST,
-        Role::Receiver => parts::RECEIVING_HOST,
+    let (own, other) = match side.role {
+        Role::Sender => (parts::SENDING_HOST, &view.receiver),
+        Role::Receiver => (parts::RECEIVING_HOST, &view.sender),
     };
     let is_nothing = |parts: &[Part]| held(view, parts).is_ok_and(|held| held.is_nothing());
-    view.is_tcp() && is_nothing(&[own]) && !is_nothing(parts::HOSTS)
+    let other_waits = || other.cpu_wait_share().is_ok_and(|wait| wait >= MIN_CPU_WAIT_SHARE);
+    let is_known = !side.is_watched() || other_waits();
+    view.is_tcp() && is_known && is_nothing(&[own]) && !is_nothing(parts::HOSTS)
 }
 
 /// Share of the time in which the more hindered of the two threads waited for a CPU, percent.
@@ -129,8 +132,9 @@ fn witness(view: &View) -> Result<f64, Missing> {
 mod tests {
     use super::*;
     use crate::testing::{Case, cannot_tell, fires, quiet};
-    use goodput_model::BitRate;
     use goodput_model::EndName::{Far, Near};
+    use goodput_model::{BitRate, Known};
+    use std::sync::Arc;
 
     /// 4.2 s of two CPUs, of which `others` µs went to other programs.
     fn crowded(others: u64) -> Case {
@@ -176,9 +180,35 @@ mod tests {
         };
         quiet(&RULE, late(0.0));
         assert_eq!(fires(&RULE, late(0.5)).end, goodput_model::Place::Far);
-        // What CPUs held, the writer's did.
+        // The writer's CPU held all that CPUs held.
         let writes = late(0.5).writer(0.05, 0.0, 0.9).tcp(|tcp, _| tcp.rtt_us = tcp.min_rtt_us);
         quiet(&RULE, writes);
+    }
+
+    /// Another program's writer that waits for a CPU, and a reader that is behind for a tenth of the time.
+    #[test]
+    fn what_the_account_does_not_know_of_a_thread_does_not_acquit_its_cpu() {
+        let found = |reader_waits| {
+            let case = crowded(4_000_000).writer(0.1, 0.0, 0.0).waiting(0.8, reader_waits);
+            let case = case.send_queue(0.1).reader(0.02, 0.0, 0.9).queued(500_000);
+            let mut evidence = case.evidence();
+            let (Known::Value(near), Known::Value(far)) = (&mut evidence.near, &mut evidence.far)
+            else {
+                panic!("the case has both ends")
+            };
+            for flow in Arc::make_mut(near).samples.iter_mut().flat_map(|one| &mut one.flows) {
+                flow.blocked_us = Known::missing("another program's");
+            }
+            let keeps_up = Arc::make_mut(far).samples.iter_mut().take(36);
+            for flow in keeps_up.flat_map(|one| &mut one.flows) {
+                flow.queued_bytes = Known::Value(0);
+            }
+            let view = View::new(&evidence);
+            at(&view, &view.sender).unwrap().map(|finding| finding.end)
+        };
+        assert_eq!(found(0.0), Some(goodput_model::Place::Near));
+        // Then the reader's CPU is asked.
+        assert_eq!(found(0.7), None);
     }
 
     #[test]
