@@ -7,12 +7,11 @@ use goodput_model::{Limiter, Missing, TcpInfo};
 
 use super::share::{Ledger, Seat};
 use super::silence::Wait;
-use super::state::{State, state};
+use super::state::{CA_LOSS, State, state};
 use super::work::Work;
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 
-/// `TCP_CA_Loss` and `TCP_CA_CWR` (include/uapi/linux/tcp.h, `enum tcp_ca_state`).
-pub const CA_LOSS: u64 = 4;
+/// `TCP_CA_CWR` (include/uapi/linux/tcp.h, `enum tcp_ca_state`).
 const CA_CWR: u64 = 2;
 /// Share of its upper bound from which pacing is at what was asked for.
 const MIN_SHARE_OF_PACING_CAP: f64 = 0.95;
@@ -34,7 +33,7 @@ pub struct Interval<'a> {
     pub writer: Result<Work, Missing>,
     /// The end whose CPU was full of softirqs, if one was.
     pub softirqs_full: Option<Seat>,
-    /// What the flow waited for, if nothing was delivered until a time-out.
+    /// What the flow waited for, if nothing was delivered until a time-out; of a needless one, until it is taken back.
     pub wait: Option<Wait>,
     /// Whether the flow has sent since its start what a pacing rate that was asked for allows.
     pub paced_out: bool,

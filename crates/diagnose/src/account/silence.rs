@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use goodput_model::{FlowSample, Missing, Role, TcpInfo};
 
 use super::pair::Pair;
-use super::state::in_flight_segments;
+use super::state::{CA_LOSS, in_flight_segments};
 use crate::fresh_trip::fresh_trip_us;
 use crate::view::{TcpOption, View};
 
@@ -44,8 +44,9 @@ impl Outages {
     fn among(pairs: &[Pair], silences: &Silences, is_measured: impl Fn(&Pair) -> bool) -> Self {
         let (mut outages, mut began) = (Self::default(), None);
         for (number, pair) in pairs.iter().enumerate() {
-            let silent =
-                |(_, to): &(&FlowSample, &FlowSample)| silences.wait(number, to.flow).is_some();
+            let silent = |(from, to): &(&FlowSample, &FlowSample)| {
+                silences.wait(number, to.flow).is_some() && !is_delivering(from, to)
+            };
             if is_measured(pair) && !pair.flows.is_empty() && pair.flows.iter().all(silent) {
                 let (from_s, _, in_flight) = began.unwrap_or_else(|| {
                     (pair.from_s, pair.to_s, silences.undelivered_segments(number, pair))
@@ -71,10 +72,10 @@ impl Outages {
     }
 }
 
-/// What a flow waited for while nothing of it was delivered.
+/// What a flow waited for while nothing of it was delivered, and until the time-out that ended this was taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// A time-out, for all that anybody knows.
+    /// A time-out, as far as is known.
     TimeOut,
     /// A queue that was longer than the time-out, which was needless.
     Queue,
@@ -92,18 +93,20 @@ impl Silences {
             for stretch in steps.chunk_by(Step::goes_on) {
                 ended += stretch.len();
                 let timed_out = stretch.iter().rposition(Step::timed_out);
-                if let Some(last) = timed_out.filter(|_| stretch[0].is_silent()) {
-                    let was_queue = was_queue(stretch, &steps[ended..]).unwrap_or(false);
-                    let wait = if was_queue { Wait::Queue } else { Wait::TimeOut };
-                    found.extend(stretch[..=last].iter().map(|step| ((step.number, flow), wait)));
-                }
+                let Some(last) = timed_out.filter(|_| stretch[0].is_silent()) else { continue };
+                let later = &steps[ended..];
+                let was_queue = was_queue(stretch, later).unwrap_or(false);
+                let wait = if was_queue { Wait::Queue } else { Wait::TimeOut };
+                let still = if was_queue { until_taken_back(&stretch[0], later) } else { &[] };
+                let held = stretch[..=last].iter().chain(still);
+                found.extend(held.map(|step| ((step.number, flow), wait)));
             }
         }
         Self(found)
     }
 
     /// What `flow` waited for between the two samples of the pair of this number, if nothing of it was delivered until a
-    /// time-out.
+    /// time-out. For a needless one, also while the connection still recovers from it.
     pub fn wait(&self, number: usize, flow: u16) -> Option<Wait> {
         self.0.get(&(number, flow)).copied()
     }
@@ -132,8 +135,7 @@ fn was_queue(silence: &[Step], later: &[Step]) -> Option<bool> {
     let once_arrived = first.from.delivered_segments? as f64 + in_flight;
     let arrived = later.iter().position(|step| step.delivered() >= once_arrived)?;
     let then = later[arrived].to;
-    let again = then.total_retrans_segments?.checked_sub(first.from.total_retrans_segments?)?;
-    if 2.0 * (again as f64 + then.lost_segments? as f64) >= in_flight {
+    if 2.0 * (sent_again(first.from, then)? + then.lost_segments? as f64) >= in_flight {
         return Some(false);
     }
     let lasted_s = last.to_s - first.from_s;
@@ -143,6 +145,26 @@ fn was_queue(silence: &[Step], later: &[Step]) -> Option<bool> {
     let of_these = later[arrived + 1..].iter().take_while(|step| step.delivered() <= sent_near);
     let trip_us = fresh_trip_us(then, of_these.last()?.to).ok()??;
     Some(trip_us / 1e6 >= lasted_s)
+}
+
+/// The steps after a needless time-out in which the connection still takes it for a loss: until two acknowledgements of what was
+/// sent once show that it was none. Meanwhile, all that was in flight counts as lost, so what is sent again tells. Another
+/// time-out has a silence of its own.
+fn until_taken_back<'s, 'a>(first: &Step, later: &'s [Step<'a>]) -> &'s [Step<'a>] {
+    let goes_on = |step: &Step| {
+        let in_flight = in_flight_segments(first.from).ok();
+        let is_kept = sent_again(first.from, step.to)
+            .zip(in_flight)
+            .is_some_and(|(again, in_flight)| 2.0 * again < in_flight);
+        step.to.ca_state == Some(CA_LOSS) && !step.timed_out() && is_kept
+    };
+    let end = later.iter().position(|step| !goes_on(step)).unwrap_or(later.len());
+    &later[..end]
+}
+
+/// Segments that were sent again from one sample to another.
+fn sent_again(from: &TcpInfo, to: &TcpInfo) -> Option<f64> {
+    Some(to.total_retrans_segments?.checked_sub(from.total_retrans_segments?)? as f64)
 }
 
 /// A flow's connection between two samples.
@@ -220,9 +242,7 @@ mod tests {
         FlowSample { tcp: Known::Value(tcp), ..FlowSample::unreported(0, Role::Sender, 0, "") }
     }
 
-    fn pairs_of(series: &[(u64, u64)], read: impl FnOnce(&[Pair])) {
-        let samples: Vec<_> =
-            series.iter().map(|(segments, rto)| sample(*segments, *rto)).collect();
+    fn pairs_of(samples: &[FlowSample], read: impl FnOnce(&[Pair])) {
         let pair = |two: &'_ [FlowSample]| (two[0].clone(), two[1].clone());
         let pairs: Vec<_> = samples.windows(2).map(pair).collect();
         let pairs: Vec<_> = (0..)
@@ -236,22 +256,75 @@ mod tests {
         read(&pairs);
     }
 
-    fn silences(series: &[(u64, u64)]) -> Vec<bool> {
-        let mut silent = Vec::new();
-        pairs_of(series, |pairs| {
-            let silences = Silences::of(pairs);
-            silent.extend((0..pairs.len()).map(|number| silences.wait(number, 0).is_some()));
-        });
-        silent
+    fn series(counts: &[(u64, u64)]) -> Vec<FlowSample> {
+        counts.iter().map(|(segments, rto)| sample(*segments, *rto)).collect()
     }
 
-    fn outages(series: &[(u64, u64)]) -> usize {
+    fn waits(samples: &[FlowSample]) -> Vec<Option<Wait>> {
+        let mut waits = Vec::new();
+        pairs_of(samples, |pairs| {
+            let silences = Silences::of(pairs);
+            waits.extend((0..pairs.len()).map(|number| silences.wait(number, 0)));
+        });
+        waits
+    }
+
+    fn silences(counts: &[(u64, u64)]) -> Vec<bool> {
+        waits(&series(counts)).iter().map(Option::is_some).collect()
+    }
+
+    fn outages_of(samples: &[FlowSample]) -> usize {
         let mut count = 0;
-        pairs_of(series, |pairs| {
+        pairs_of(samples, |pairs| {
             let silences = Silences::of(pairs);
             count = Outages::among(pairs, &silences, |_| true).spans.len();
         });
         count
+    }
+
+    fn outages(counts: &[(u64, u64)]) -> usize {
+        outages_of(&series(counts))
+    }
+
+    /// Round trips of 2 s, longer than a first silence of 1 s. The connection is in this state at each sample, and has sent so
+    /// many segments again.
+    fn needless(samples: &[(u64, u64, u64, u64)]) -> Vec<FlowSample> {
+        let one = |(delivered, timeouts, ca_state, again): &(u64, u64, u64, u64)| {
+            let mut flow = sample(*delivered, *timeouts);
+            if let Known::Value(tcp) = &mut flow.tcp {
+                (tcp.ca_state, tcp.total_retrans_segments) = (Some(*ca_state), Some(*again));
+                (tcp.rtt_us, tcp.segs_in) = (Some(2_000_000), Some(*delivered));
+            }
+            flow
+        };
+        samples.iter().map(one).collect()
+    }
+
+    #[test]
+    fn a_queue_keeps_the_flow_until_the_needless_time_out_is_taken_back() {
+        const QUEUE: Option<Wait> = Some(Wait::Queue);
+        let taken_back =
+            [(100, 0, 0, 0), (100, 1, 4, 1), (115, 1, 4, 1), (120, 1, 4, 1), (130, 1, 0, 1)];
+        assert_eq!(waits(&needless(&taken_back)), [QUEUE, QUEUE, QUEUE, None]);
+        // Half of what was in flight is sent again after all.
+        let lost =
+            [(100, 0, 0, 0), (100, 1, 4, 1), (115, 1, 4, 1), (120, 1, 4, 5), (130, 1, 4, 9)];
+        assert_eq!(waits(&needless(&lost)), [QUEUE, QUEUE, None, None]);
+    }
+
+    #[test]
+    fn what_comes_while_a_time_out_is_not_taken_back_ends_a_silence() {
+        let again = [
+            (100, 0, 0, 0),
+            (100, 1, 4, 1),
+            (115, 1, 4, 1),
+            (120, 1, 4, 1),
+            (120, 2, 4, 1),
+            (140, 2, 0, 1),
+        ];
+        let (queue, time_out) = (Some(Wait::Queue), Some(Wait::TimeOut));
+        assert_eq!(waits(&needless(&again)), [queue, queue, queue, time_out, None]);
+        assert_eq!(outages_of(&needless(&again)), 1);
     }
 
     #[test]

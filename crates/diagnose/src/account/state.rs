@@ -6,6 +6,8 @@
 
 use goodput_model::{Missing, TcpInfo};
 
+/// `TCP_CA_Loss` (include/uapi/linux/tcp.h, `enum tcp_ca_state`): after a time-out.
+pub const CA_LOSS: u64 = 4;
 /// Largest amount that the kernel sends at once, bytes (net/ipv4/tcp_output.c, `tcp_tso_autosize`; `sk_gso_max_size`).
 const MAX_AT_ONCE_BYTES: f64 = 65_536.0;
 /// The kernel sends at once what the pacing rate gives in a 1024th of a second (`sk_pacing_shift` 10).
