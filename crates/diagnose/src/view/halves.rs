@@ -294,6 +294,22 @@ mod tests {
         assert!(halves(lagging(1_400_000.0)).is_err());
     }
 
+    /// Each tenth sample sees an acknowledgement, four in all.
+    #[test]
+    fn a_few_acknowledgements_do_not_say_how_long_the_queue_is() {
+        let seldom = |reports: bool| {
+            let case = waiting(0.0, 0.008).tcp(move |tcp, number| {
+                let acks = reports.then_some(number / 10);
+                (tcp.segs_in, tcp.delivered_segments) = (acks, acks);
+            });
+            halves(case)
+        };
+        let why = seldom(true).unwrap_err().to_string();
+        assert!(why.contains("a new round trip (tcp_info rtt) was seen "), "{why}");
+        // A kernel that counts no acknowledgements has only the smoothed round trips.
+        assert!(seldom(false).is_ok());
+    }
+
     #[test]
     fn one_long_round_trip_is_not_the_queue() {
         let case = Case::path_rate().wobble(0.0).waits(0.0, 2.4).tcp(|tcp, number| {

@@ -20,12 +20,14 @@ impl Side<'_> {
         positive(self.tcp_median("tcp_info.rtt", TcpInfo::rtt_us)? / 1e6, "tcp_info.rtt")
     }
 
-    /// How long round trips under load wait beyond the shortest, seconds. Behind a queue that grows, the smoothed ones lag.
+    /// How long round trips under load wait beyond the shortest, seconds. Behind a queue that grows, the smoothed ones lag, so
+    /// they are asked only if the kernel does not report how many acknowledgements came (Linux before 4.18).
+    ///
+    /// # Errors
+    /// If fewer than six new round trips were seen.
     pub(super) fn queue_s(&self) -> Result<Bounded, Missing> {
-        let what = "tcp_info.rtt";
-        let fresh = self.fresh_trips_us().and_then(|trips_us| Bounded::median(trips_us, what));
-        let smoothed = || Bounded::median(self.tcp_gauges(TcpInfo::rtt_us)?, what);
-        let trips = fresh.or_else(|_| smoothed())?;
+        let trips_us = self.fresh_trips_us().or_else(|_| self.tcp_gauges(TcpInfo::rtt_us))?;
+        let trips = Bounded::median(trips_us, "a new round trip (tcp_info rtt)")?;
         Ok(trips * 1e-6 - Bounded::new(self.min_rtt_s()?, 0.0))
     }
 
