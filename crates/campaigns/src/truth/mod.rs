@@ -100,7 +100,10 @@ impl Options {
                 lines.push('\n');
             }
         }
-        let no_such = || format!("{} has no run whose name begins so", file.display());
+        let no_such = || {
+            let names = self.only.join(" or ");
+            format!("no run in {} has a name that begins with {names}", file.display())
+        };
         self.must_want_some(lines.lines().count(), no_such)?;
         if self.again { judge_again(&lines) } else { Ok(lines) }
     }
@@ -239,6 +242,6 @@ mod tests {
         fs::write(&from, r#"{"case":"a-1","expected":{"limit":["a"]},"skipped":"luck"}"#).unwrap();
         let from = from.to_str().unwrap();
         let why = refused(&["--from", from, "--again", "--only", "x"]);
-        assert!(why.ends_with("kept.jsonl has no run whose name begins so"), "{why}");
+        assert!(why.ends_with("kept.jsonl has a name that begins with x"), "{why}");
     }
 }

@@ -11,9 +11,9 @@
 //! on the way back. Both directions are timed separately, by exchanges of the two hosts' clocks
 //! before, during and after the flows, or by when the same byte was sent, arrived and was
 //! acknowledged. The delay on the way back has an error bound, and the rule reports nothing within
-//! it. If nothing is acknowledged at all, exchanges show the way that come back only after the flows,
-//! and that waited for most of their time.
-//! If the receiver's own shaper is full of small packets, it is the place.
+//! it. If nothing is acknowledged at all, exchanges that come back only after the flows show the way,
+//! provided that they waited for most of their time. If the receiver's own shaper is full of small
+//! packets, it is the place.
 //!
 //! # What to try
 //! A higher rate for the receiver's shaper; a queue there that puts acknowledgements first or drops

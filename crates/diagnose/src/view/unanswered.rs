@@ -100,7 +100,7 @@ impl Side<'_> {
     }
 }
 
-/// Whether something of a flow is in flight, and nothing of it was delivered; of a kernel that does not report that, not.
+/// Whether something of a flow is in flight, and nothing of it was delivered. False if the kernel does not report that.
 fn is_unanswered(flow: &[&TcpInfo]) -> bool {
     flow.first().zip(flow.last()).is_some_and(|(first, last)| {
         has_something_in_flight(last)
