@@ -307,8 +307,7 @@ mod tests {
             [(100, 0, 0, 0), (100, 1, 4, 1), (115, 1, 4, 1), (120, 1, 4, 1), (130, 1, 0, 1)];
         assert_eq!(waits(&needless(&taken_back)), [QUEUE, QUEUE, QUEUE, None]);
         // Half of what was in flight is sent again after all.
-        let lost =
-            [(100, 0, 0, 0), (100, 1, 4, 1), (115, 1, 4, 1), (120, 1, 4, 5), (130, 1, 4, 9)];
+        let lost = [(100, 0, 0, 0), (100, 1, 4, 1), (115, 1, 4, 1), (120, 1, 4, 5), (130, 1, 4, 9)];
         assert_eq!(waits(&needless(&lost)), [QUEUE, QUEUE, None, None]);
     }
 
