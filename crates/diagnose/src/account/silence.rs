@@ -95,11 +95,12 @@ impl Silences {
                 let timed_out = stretch.iter().rposition(Step::timed_out);
                 let Some(last) = timed_out.filter(|_| stretch[0].is_silent()) else { continue };
                 let later = &steps[ended..];
-                let was_queue = was_queue(stretch, later).unwrap_or(false);
-                let wait = if was_queue { Wait::Queue } else { Wait::TimeOut };
-                let still = if was_queue { until_taken_back(&stretch[0], later) } else { &[] };
-                let held = stretch[..=last].iter().chain(still);
-                found.extend(held.map(|step| ((step.number, flow), wait)));
+                let no_more = &later[..0];
+                let (wait, held, still) = match was_queue(stretch, later).unwrap_or(false) {
+                    true => (Wait::Queue, stretch, until_taken_back(&stretch[0], later)),
+                    false => (Wait::TimeOut, &stretch[..=last], no_more),
+                };
+                found.extend(held.iter().chain(still).map(|step| ((step.number, flow), wait)));
             }
         }
         Self(found)
@@ -286,14 +287,14 @@ mod tests {
         outages_of(&series(counts))
     }
 
-    /// Round trips of 2 s, longer than a first silence of 1 s. The connection is in this state at each sample, and has sent so
-    /// many segments again.
+    /// Round trips of 3 s, longer than a first silence of 1 or 2 s. The connection is in this state at each sample, and has
+    /// sent so many segments again.
     fn needless(samples: &[(u64, u64, u64, u64)]) -> Vec<FlowSample> {
         let one = |(delivered, timeouts, ca_state, again): &(u64, u64, u64, u64)| {
             let mut flow = sample(*delivered, *timeouts);
             if let Known::Value(tcp) = &mut flow.tcp {
                 (tcp.ca_state, tcp.total_retrans_segments) = (Some(*ca_state), Some(*again));
-                (tcp.rtt_us, tcp.segs_in) = (Some(2_000_000), Some(*delivered));
+                (tcp.rtt_us, tcp.segs_in) = (Some(3_000_000), Some(*delivered));
             }
             flow
         };
@@ -306,6 +307,9 @@ mod tests {
         let taken_back =
             [(100, 0, 0, 0), (100, 1, 4, 1), (115, 1, 4, 1), (120, 1, 4, 1), (130, 1, 0, 1)];
         assert_eq!(waits(&needless(&taken_back)), [QUEUE, QUEUE, QUEUE, None]);
+        // Nothing comes for a while after the time-out, either.
+        let longer = [&taken_back[..2], &taken_back[1..]].concat();
+        assert_eq!(waits(&needless(&longer)), [QUEUE, QUEUE, QUEUE, QUEUE, None]);
         // Half of what was in flight is sent again after all.
         let lost = [(100, 0, 0, 0), (100, 1, 4, 1), (115, 1, 4, 1), (120, 1, 4, 5), (130, 1, 4, 9)];
         assert_eq!(waits(&needless(&lost)), [QUEUE, QUEUE, None, None]);
