@@ -5,6 +5,7 @@ use goodput_model::{EndName, Exchange, FlowSample, Missing, Sample, TcpInfo};
 
 use super::{Halves, Side, View};
 use crate::bounded::Bounded;
+use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 
 /// How far the clocks of two hosts may drift apart, as a share of the time. Crystals are off by 50 millionths at most.
 const MAX_DRIFT_SHARE: f64 = 100e-6;
@@ -27,8 +28,8 @@ impl View<'_> {
     /// What kept all acknowledgements of the flows.
     ///
     /// # Errors
-    /// If one came back, if no exchange of the clocks was kept as long, or if one came back that was sent after the flows'
-    /// segments.
+    /// If one came back, if no exchange of the clocks was kept for most of that time, or if one came back that was sent after
+    /// the flows' segments.
     pub fn unanswered(&self) -> Result<Unanswered, Missing> {
         let (from_s, to_s) = self.sender.unanswered_s()?;
         let trips = self.trips()?;
@@ -45,12 +46,16 @@ impl View<'_> {
             .filter(|trip| trip.sent_s < to_s && trip.back_s > to_s)
             .filter(|trip| trip.mostly_waited(fastest_s, late_s))
             .collect();
-        let since_s = kept.iter().map(|trip| trip.sent_s).reduce(f64::min).ok_or_else(|| {
-            Missing::because("no exchange of the clocks was kept as long as the flows ran")
-        })?;
+        let first_s = kept.iter().map(|trip| trip.sent_s).fold(f64::INFINITY, f64::min);
+        let explained_from_s = first_s + fastest_s;
+        if explained_from_s > to_s - MIN_LIMITING_TIME_SHARE * (to_s - from_s) {
+            return Err(Missing::because(
+                "no exchange of the clocks was kept for most of the time that the flows ran",
+            ));
+        }
         let took = kept.iter().map(|trip| trip.took_s()).collect();
         Ok(Unanswered {
-            explained_from_s: since_s + fastest_s,
+            explained_from_s,
             took_s: Bounded::median(took, AN_EXCHANGE)?.value,
             halves: beyond_the_fastest(&kept, &trips)?,
         })
@@ -223,6 +228,20 @@ mod tests {
             let found = unanswered(silent(0.0, back_s).far_apart(way_s));
             assert!(found.is_err(), "{way_s} {back_s} {found:?}");
         }
+    }
+
+    /// What is sent until then is lost.
+    #[test]
+    fn a_queue_that_comes_late_explains_no_silence_before_it() {
+        let from = |late_s: f64| {
+            let mut evidence = silent(0.0, 9.0).evidence();
+            let began_ns = evidence.near.get().unwrap().clock.as_ref().unwrap().began_ns;
+            let lost = began_ns..began_ns + (late_s * 1e9) as u64;
+            evidence.clocks.exchanges.retain(|e| !lost.contains(&e.sent_ns));
+            View::new(&evidence).unanswered().map(|found| found.explained_from_s)
+        };
+        assert!(from(1.0).is_ok_and(|from_s| (from_s - 1.042).abs() < 1e-6));
+        assert!(from(2.5).is_err());
     }
 
     #[test]
