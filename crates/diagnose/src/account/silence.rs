@@ -148,8 +148,8 @@ fn was_queue(silence: &[Step], later: &[Step]) -> Option<bool> {
     Some(trip_us / 1e6 >= lasted_s)
 }
 
-/// The steps after a needless time-out in which the connection still takes it for a loss: until two acknowledgements of what was
-/// sent once show that it was none. Meanwhile, all that was in flight counts as lost, so what is sent again tells. Another
+/// The steps after a needless time-out in which the connection still takes it for a loss: until two acknowledgements of what
+/// was sent once show that it was none. Meanwhile, all that was in flight counts as lost, so what is sent again tells. Another
 /// time-out has a silence of its own.
 fn until_taken_back<'s, 'a>(first: &Step, later: &'s [Step<'a>]) -> &'s [Step<'a>] {
     let goes_on = |step: &Step| {

@@ -122,8 +122,8 @@ fn has_something_in_flight(tcp: &TcpInfo) -> bool {
 struct Trip {
     sent_s: f64,
     back_s: f64,
-    /// What the clocks of both ends differ by over the way to the receiver, and over the way back, nanoseconds. Only their sum is
-    /// a time.
+    /// What the clocks of both ends differ by over the way to the receiver, and over the way back, nanoseconds. Only their sum
+    /// is a time.
     ways_ns: [i64; 2],
 }
 
