@@ -1,10 +1,11 @@
 //! The results of a campaign in a file, one JSON line each. A campaign that was stopped can go on from there.
 
+use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::de::DeserializeOwned;
 
 /// A file of results that can be added to.
@@ -32,6 +33,40 @@ impl KeptFile {
     pub fn add(&mut self, line: &str) -> Result<()> {
         self.0.write_all(format!("{line}\n").as_bytes()).context("keep a result")
     }
+}
+
+/// Which case of which campaign.
+#[derive(Debug, Clone, Copy)]
+pub struct Identity<'a> {
+    /// The case's name.
+    pub name: &'a str,
+    /// What was drawn for it, in any form that differs with it.
+    pub drawn: &'a str,
+}
+
+/// The cases of which no result is there yet.
+///
+/// # Errors
+/// When a result is of another case with the same name: the file is of another campaign, with another seed perhaps.
+pub fn left<'a, C>(
+    cases: Vec<C>,
+    results: impl Iterator<Item = Identity<'a>>,
+    identity: impl Fn(&C) -> Identity<'_>,
+) -> Result<Vec<C>> {
+    let drawn: HashMap<_, _> = results.map(|result| (result.name, result.drawn)).collect();
+    let mut left = Vec::new();
+    for case in cases {
+        let Identity { name, drawn: wanted } = identity(&case);
+        match drawn.get(name) {
+            None => left.push(case),
+            Some(drawn) if *drawn == wanted => {}
+            Some(_) => bail!(
+                "{name} is another case in the file of results: go on with the arguments of that campaign, or name another \
+                 file with --keep"
+            ),
+        }
+    }
+    Ok(left)
 }
 
 /// The results in a file.
@@ -65,6 +100,18 @@ mod tests {
         assert_eq!(read::<u8>(&path).unwrap(), [1, 2, 4]);
         KeptFile::create(&path).unwrap();
         assert!(read::<u8>(&path).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_campaign_does_not_go_on_with_cases_of_another_one() {
+        let results = [("a-1", "seed 1"), ("b-2", "seed 1")];
+        let left_of = |cases: &[(&'static str, &'static str)]| {
+            let identity = |(name, drawn): (&'static str, &'static str)| Identity { name, drawn };
+            left(cases.to_vec(), results.into_iter().map(identity), |case| identity(*case))
+        };
+        assert_eq!(left_of(&[("b-2", "seed 1"), ("c-3", "seed 1")]).unwrap(), [("c-3", "seed 1")]);
+        let why = left_of(&[("a-1", "seed 2")]).unwrap_err().to_string();
+        assert!(why.starts_with("a-1 is another case"), "{why}");
     }
 
     #[test]

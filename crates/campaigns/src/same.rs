@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::kept;
+use crate::kept::{self, Identity};
 use crate::lab_program::LabProgram;
 use crate::options::{DrawOptions, RunOptions};
 use crate::random::{self, Known};
@@ -59,14 +59,15 @@ pub fn run(options: &Options) -> Result<()> {
     let program = options.run.program()?;
     let read = |file: &Path| kept::read_by(file, Compared::read);
     let (mut kept, mut all) = options.run.keep("same", read)?;
-    let mut paths = options.paths()?;
-    paths.retain(|path| all.iter().all(|compared| compared.case != path.name));
+    let drawn = options.paths()?.into_iter().map(|path| (path.digest(), path)).collect();
+    let kept_before = all.iter().map(Compared::identity);
+    let paths = kept::left(drawn, kept_before, |(drawn, path)| Identity { name: &path.name, drawn })?;
     let folder = tempfile::tempdir().context("make a temporary directory")?;
     side_by_side::each(
         paths,
         options.draw.jobs,
-        |path| path.light,
-        |path| compare(&program, folder.path(), &path),
+        |(_, path)| path.light,
+        |(drawn, path)| compare(&program, folder.path(), &path, &drawn),
         |line| {
             kept.add(&line)?;
             let compared = Compared::read(&line)?;
@@ -79,17 +80,22 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The line of the comparison on a path.
-fn compare(program: &LabProgram, folder: &Path, known: &Known) -> Result<String> {
+/// The line of the comparison on a path, with the digest of what was `drawn`.
+fn compare(program: &LabProgram, folder: &Path, known: &Known, drawn: &str) -> Result<String> {
     let path = folder.join(format!("{}.toml", known.name));
     fs::write(&path, &known.scenario).with_context(|| format!("write {}", path.display()))?;
-    program.compare(&path.display().to_string(), &known.change, MAX_TIME)
+    let line = program.compare(&path.display().to_string(), &known.change, MAX_TIME)?;
+    let mut line: Value = serde_json::from_str(&line).context("a comparison's line is not JSON")?;
+    line["drawn"] = drawn.into();
+    Ok(line.to_string())
 }
 
 /// What came of a comparison.
 struct Compared {
     /// The path.
     case: String,
+    /// Digest of what was drawn.
+    drawn: String,
     /// The judgement, or why there is none.
     judgement: String,
     /// Pooled standard deviation of the logarithms of an arm's runs: about the spread as a share of their goodput.
@@ -104,9 +110,14 @@ impl Compared {
         let why = line["failed"].as_str().and_then(|why| why.lines().next());
         Ok(Self {
             case: line["case"].as_str().context("a comparison's line names no case")?.into(),
+            drawn: line["drawn"].as_str().context("a comparison's line has no digest")?.into(),
             judgement: judgement.or(why).unwrap_or("no run counts").into(),
             spread: spread(&comparison["trials"]),
         })
+    }
+
+    fn identity(&self) -> Identity<'_> {
+        Identity { name: &self.case, drawn: &self.drawn }
     }
 }
 
@@ -193,8 +204,8 @@ mod tests {
     #[test]
     fn only_what_was_compared_counts() {
         let read = |text: &str| Compared::read(text).unwrap();
-        let judged = r#"{"case":"a","record":{"comparison":{"arms":[{},{"goodput":{"judgement":"worse"}}]}}}"#;
-        let failed = r#"{"case":"b","failed":"no route\nmore"}"#;
+        let judged = r#"{"case":"a","drawn":"1","record":{"comparison":{"arms":[{},{"goodput":{"judgement":"worse"}}]}}}"#;
+        let failed = r#"{"case":"b","drawn":"2","failed":"no route\nmore"}"#;
         let all = [read(judged), read(failed)];
         assert_eq!(all[1].judgement, "no route");
         let text = summary(&all);

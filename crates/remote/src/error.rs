@@ -307,12 +307,15 @@ fn as_root(host: &str) -> String {
     }
 }
 
-/// How programs report that the kernel does not take a value: EINVAL, ERANGE and EOPNOTSUPP in the words of strerror(3), and
-/// ethtool(8) about features.
-const NOT_TAKEN: [&str; 4] = [
+/// How programs report that the kernel does not take a value: EINVAL, ERANGE and EOPNOTSUPP in the words of strerror(3), of
+/// glibc, FreeBSD and musl, and ethtool(8) about features.
+const NOT_TAKEN: [&str; 7] = [
     "Invalid argument",
     "Numerical result out of range",
+    "Result too large",
+    "Result not representable",
     "Operation not supported",
+    "Not supported",
     "Could not change any device features",
 ];
 

@@ -171,12 +171,26 @@ fn last_words(said: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
     use goodput_testing::wait_for;
 
     use super::*;
+
+    /// Shells that a host may have. Scripts run in them under the name `sh`.
+    const SHELLS: [&str; 3] = ["/bin/sh", "/bin/bash", "/bin/busybox"];
+
+    /// A session for each shell that this machine has.
+    fn sessions_with(folder: &Path, script: &str) -> impl Iterator<Item = Session> {
+        let there = SHELLS.into_iter().filter(|shell| Path::new(shell).exists());
+        there.map(move |shell| {
+            let name = folder.join("sh");
+            let _ = std::fs::remove_file(&name);
+            symlink(shell, &name).unwrap();
+            session_with(folder, script)
+        })
+    }
 
     /// A session on this host that finds only a goodput that is this script.
     fn session_with(folder: &Path, script: &str) -> Session {
@@ -198,34 +212,34 @@ mod tests {
              exec sleep 1000",
             told.display()
         );
-        let session = session_with(folder.path(), &script);
-        let server = FarServer::within(session, "b.example".into(), Some(77)).unwrap();
-        assert_eq!(
-            (server.port, server.protocol, &*server.host_name),
-            (77, "goodput", "b.example")
-        );
-        let told = std::fs::read_to_string(told).unwrap();
-        let [place, process, secret, arguments] = told.lines().collect::<Vec<_>>()[..] else {
-            panic!("{told}")
-        };
-        assert_eq!((server.secret.as_deref(), secret.len()), (Some(secret), 64));
-        assert!(arguments.contains(" --port 77 --token-file secret"), "{arguments}");
-        let process = Path::new("/proc").join(process);
-        assert!(process.exists() && Path::new(place).exists());
-        drop(server);
-        assert!(!process.exists() && !Path::new(place).exists(), "it is over when it is dropped");
+        for session in sessions_with(folder.path(), &script) {
+            let server = FarServer::within(session, "b.example".into(), Some(77)).unwrap();
+            let place = (server.port, server.protocol, &*server.host_name);
+            assert_eq!(place, (77, "goodput", "b.example"));
+            let told = std::fs::read_to_string(&told).unwrap();
+            let [place, process, secret, arguments] = told.lines().collect::<Vec<_>>()[..] else {
+                panic!("{told}")
+            };
+            assert_eq!((server.secret.as_deref(), secret.len()), (Some(secret), 64));
+            assert!(arguments.contains(" --port 77 --token-file secret"), "{arguments}");
+            let process = Path::new("/proc").join(process);
+            assert!(process.exists() && Path::new(place).exists());
+            drop(server);
+            assert!(!process.exists() && !Path::new(place).exists(), "over when it is dropped");
+        }
     }
 
     #[test]
     fn a_server_ends_when_its_session_is_lost() {
         let folder = tempfile::tempdir().unwrap();
         let script = "echo \"goodput 0 listening on [::]:77\"; exec sleep 1000";
-        let session = session_with(folder.path(), script);
-        let mut server = FarServer::within(session, "b.example".into(), None).unwrap();
-        let place = Path::new(&server.folder).to_owned();
-        assert!(place.exists());
-        server.session.cut();
-        wait_for("the end of the server", || !place.exists());
+        for session in sessions_with(folder.path(), script) {
+            let mut server = FarServer::within(session, "b.example".into(), None).unwrap();
+            let place = Path::new(&server.folder).to_owned();
+            assert!(place.exists());
+            server.session.cut();
+            wait_for("the end of the server", || !place.exists());
+        }
     }
 
     #[test]

@@ -40,8 +40,20 @@ pub struct Case {
 impl Case {
     /// The SHA-256 of the fault as it was drawn, in hexadecimal.
     pub fn digest(&self) -> String {
-        Sha256::digest(&self.faulty).iter().map(|byte| format!("{byte:02x}")).collect()
+        digest(&self.faulty)
     }
+}
+
+impl Known {
+    /// The same.
+    pub fn digest(&self) -> String {
+        digest(&format!("{}\n{}", self.scenario, self.change))
+    }
+}
+
+/// SHA-256, in hexadecimal digits.
+fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Which classes are drawn.

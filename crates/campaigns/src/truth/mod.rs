@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use clap::Arg;
 
 use crate::judge_again::judge_again;
-use crate::kept::{self, KeptFile};
+use crate::kept::{self, Identity, KeptFile};
 use crate::options::{DrawOptions, RunOptions};
 use crate::{random, side_by_side};
 pub use case::{Came, Planted, Ran};
@@ -138,6 +138,13 @@ fn named(line: &str) -> Result<(String, String)> {
     Ok((Ran::parse(line)?.case, line.to_owned()))
 }
 
+/// The case of a kept run, the digest of what was drawn for it, and its line.
+fn drawn(line: &str) -> Result<[String; 3]> {
+    let ran = Ran::parse(line)?;
+    let drawn = ran.drawn.with_context(|| format!("{} was not drawn", ran.case))?;
+    Ok([ran.case, drawn, line.to_owned()])
+}
+
 /// Runs all cases one after the other, because they share the CPUs that they measure. Each result is on
 /// disk before the next case begins.
 fn measure(options: &Options) -> Result<String> {
@@ -163,10 +170,10 @@ fn measure(options: &Options) -> Result<String> {
 
 /// Draws faults, and runs each beside its healthy twin.
 fn measure_random(options: &Options, count: u64) -> Result<String> {
-    let mut cases = options.drawn(count)?;
+    let cases = options.drawn(count)?;
     let program = options.run.program()?;
     let mut kept = Kept::new(options)?;
-    cases.retain(|case| !kept.cases.contains(&case.name));
+    let cases = kept.left(cases)?;
     let folder = tempfile::tempdir().context("make a temporary directory")?;
     let measure = |case| twin::run(&program, folder.path(), &case);
     side_by_side::each(
@@ -175,10 +182,11 @@ fn measure_random(options: &Options, count: u64) -> Result<String> {
         |case| case.light,
         measure,
         |lines| {
-            lines.iter().try_for_each(|line| {
+            for line in &lines {
                 println!("{}", report::one_line(&Ran::parse(line)?));
-                kept.add(line)
-            })
+            }
+            // In one piece: a fault without its healthy path would be no result.
+            kept.add(&lines.join("\n"))
         },
     )?;
     Ok(kept.lines)
@@ -187,17 +195,25 @@ fn measure_random(options: &Options, count: u64) -> Result<String> {
 /// The results of the runs so far, in memory and on disk.
 struct Kept {
     file: KeptFile,
-    /// Cases that an earlier campaign ran.
-    cases: Vec<String>,
+    /// What there was before: the case, what was drawn, and the line.
+    before: Vec<[String; 3]>,
     lines: String,
 }
 
 impl Kept {
     fn new(options: &Options) -> Result<Self> {
-        let (file, before) = options.run.keep("truth", |file| kept::read_by(file, named))?;
-        let (cases, lines): (_, Vec<String>) = before.into_iter().unzip();
-        let lines = lines.into_iter().map(|line| line + "\n").collect();
-        Ok(Self { file, cases, lines })
+        let (file, before) = options.run.keep("truth", |file| kept::read_by(file, drawn))?;
+        let wanted = before.iter().filter(|[case, ..]| options.wants(case));
+        let lines = wanted.map(|[.., line]| format!("{line}\n")).collect();
+        Ok(Self { file, before, lines })
+    }
+
+    /// The cases that are not there yet.
+    fn left(&self, cases: Vec<random::Case>) -> Result<Vec<random::Case>> {
+        let cases = cases.into_iter().map(|case| (case.digest(), case)).collect();
+        let before = self.before.iter().map(|[name, drawn, _]| Identity { name, drawn });
+        let left = kept::left(cases, before, |(drawn, case)| Identity { name: &case.name, drawn })?;
+        Ok(left.into_iter().map(|(_, case)| case).collect())
     }
 
     fn add(&mut self, line: &str) -> Result<()> {

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::kept::Identity;
 use crate::lab_program::LabProgram;
 use crate::ratio::Ratio;
 use goodput_model::median;
@@ -78,6 +79,11 @@ pub struct Tuned {
 }
 
 impl TunedPath {
+    /// Which case it is.
+    pub fn identity(&self) -> Identity<'_> {
+        Identity { name: &self.name, drawn: &self.tuned }
+    }
+
     /// Measures the healthy path, tunes, and measures the healthy path again.
     pub fn tune(&self, program: &LabProgram, folder: &Path) -> Result<Tuned> {
         let tuned = write(folder, &self.name, &self.tuned)?;
@@ -127,6 +133,11 @@ impl TunedPath {
 }
 
 impl Tuned {
+    /// Which case it was.
+    pub fn identity(&self) -> Identity<'_> {
+        Identity { name: &self.name, drawn: &self.scenario }
+    }
+
     /// Share of the healthy path's goodput that the fault cost; `None` without both figures.
     pub fn cost(&self) -> Option<f64> {
         Some(1.0 - self.start_bits_per_s? / median(self.healthy_bits_per_s.clone())?)

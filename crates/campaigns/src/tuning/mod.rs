@@ -50,12 +50,12 @@ pub fn run(options: &Options) -> Result<()> {
         return write_page(file);
     }
     let program = options.run.program()?;
-    let mut paths = paths(options, &program)?;
+    let paths = paths(options, &program)?;
     if paths.is_empty() {
         bail!("choose at least one of --scenarios, --random N and --healthy N");
     }
     let (mut kept, mut all) = options.run.keep("tuning", kept::read::<Tuned>)?;
-    paths.retain(|path| all.iter().all(|tuned| tuned.name != path.name));
+    let paths = kept::left(paths, all.iter().map(Tuned::identity), TunedPath::identity)?;
     let folder = tempfile::tempdir().context("make a temporary directory")?;
     let count = all.len() + paths.len();
     let tune = |path: TunedPath| path.tune(&program, folder.path());

@@ -69,8 +69,11 @@ const WRITE: &str = "f=$1; [ \"$(cksum 2>/dev/null <\"$f\")\" = \"$2\" ] || { ec
     if [ -s \"$t\" ] || [ \"$8\" != goes ]; then { fsync \"$t\" 2>/dev/null || sync \"$t\" 2>/dev/null || sync; } && mv \"$t\" \"$f\"; \
     else rm -f \"$f\"; fi";
 
+/// The folder of the file, or the nearest one above it that is there.
+const PLACE: &str = "d=${f%/*}; while [ ! -d \"$d/\" ]; do d=${d%/*}; done";
+
 /// Removes drafts whose writers were killed: their names end with the number of a process, which is gone.
-const REMOVE_LEFT: &str = "for t in \"$f\".goodput.*; do p=${t##*.}; case $p in *[!0-9]*) continue ;; esac; \
+const REMOVE_LEFT: &str = "for t in \"$d/${f##*/}\".goodput.*; do p=${t##*.}; case $p in *[!0-9]*) continue ;; esac; \
     case $(kill -0 \"$p\" 2>&1) in *'No such process'*) [ ! -f \"$t\" ] || rm -f \"$t\" ;; esac; done";
 
 /// Refuses a link that goodput did not make.
@@ -83,8 +86,7 @@ const MAKE_LINK: &str =
 
 /// Writes what would take the place of a file beside it, or where its folder would be, and removes that again. `$2` is the
 /// text; the file's own is added unless `$3` is `whole`; `$4` is the path of our link.
-const REHEARSE: &str = "umask 077; d=${f%/*}; while [ ! -d \"$d/\" ]; do d=${d%/*}; done; \
-    t=$d/${f##*/}.goodput.$$; trap 'rm -f \"$t\"' EXIT; : >\"$t\" || exit; \
+const REHEARSE: &str = "umask 077; t=$d/${f##*/}.goodput.$$; trap 'rm -f \"$t\"' EXIT; : >\"$t\" || exit; \
     { [ \"$3\" = whole ] || [ ! -e \"$f\" ] || cat \"$f\"; } >\"$t\" && printf '%b' \"$2\" | cat >>\"$t\" && \
     { fsync \"$t\" 2>/dev/null || sync \"$t\" 2>/dev/null || sync; }";
 
@@ -177,8 +179,8 @@ impl Keeper {
         let text = self.text(shell, system, is_made, keeps)?;
         let words = [&*self.path, &text, self.kind(), self.link.unwrap_or("")];
         let script = match self.link {
-            Some(_) => format!("f=$1; l=$4; {REMOVE_LEFT}; {REFUSE_LINK}; {REHEARSE}"),
-            None => format!("f=$1; {REMOVE_LEFT}; {REHEARSE}"),
+            Some(_) => format!("f=$1; l=$4; {PLACE}; {REMOVE_LEFT}; {REFUSE_LINK}; {REHEARSE}"),
+            None => format!("f=$1; {PLACE}; {REMOVE_LEFT}; {REHEARSE}"),
         };
         let purpose = format!("write {}", self.path);
         shell.output(&Command::script(purpose, &script, words)).map(drop)
@@ -209,9 +211,9 @@ impl Keeper {
         let (before, after) = match (self.link, self.folder) {
             (Some(_), _) => (&*link, REMOVE_LINK),
             (None, true) => (":", REMOVE_FOLDER),
-            (None, false) => return format!("f=$1; {REMOVE_LEFT}; {WRITE}"),
+            (None, false) => return format!("f=$1; {PLACE}; {REMOVE_LEFT}; {WRITE}"),
         };
-        format!("f=$1; {REMOVE_LEFT}; {before}; ( {WRITE} ); s=$?; {after}; exit $s")
+        format!("f=$1; {PLACE}; {REMOVE_LEFT}; {before}; ( {WRITE} ); s=$?; {after}; exit $s")
     }
 }
 

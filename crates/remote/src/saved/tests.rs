@@ -133,6 +133,17 @@ fn drafts_of_writers_that_are_gone_are_removed() {
 }
 
 #[test]
+fn a_draft_where_a_folder_would_be_is_removed_too() {
+    in_namespace(|| {
+        let mut scene = Scene::new("Linux");
+        let draft = scene.path("90-goodput.conf.goodput.4194305");
+        fs::write(&draft, "a draft").unwrap();
+        scene.rehearse(&[("sysctl.net.core.rmem_max", "4194304")]).unwrap();
+        assert!(!draft.exists(), "there is no sysctl.d yet");
+    });
+}
+
+#[test]
 fn a_file_that_was_there_before_stays_even_if_it_is_empty() {
     in_namespace(|| {
         let mut scene = Scene::new("FreeBSD");
