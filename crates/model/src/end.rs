@@ -9,6 +9,7 @@ use crate::facts::Snapshot;
 use crate::held_to::HeldTo;
 use crate::host_cpu::{HostCpu, is_no_host_cpu, no_host_cpu};
 use crate::known::Known;
+use crate::lost_flow::LostFlow;
 use crate::placement::Placement;
 use crate::sample::Sample;
 use crate::shaping::Gaps;
@@ -85,6 +86,9 @@ pub struct End {
     /// does not report them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_to: Option<Vec<HeldTo>>,
+    /// Flows that this end lost while the others went on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_flows: Vec<LostFlow>,
 }
 
 impl End {
@@ -102,6 +106,7 @@ impl End {
             host_cpu: no_host_cpu(),
             clock: None,
             held_to: None,
+            lost_flows: Vec::new(),
         }
     }
 

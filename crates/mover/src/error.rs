@@ -200,6 +200,19 @@ impl MoveError {
         }
     }
 
+    /// Whether only this flow's connection is lost, if it is a TCP one: the peer or the path broke it, or nobody
+    /// acknowledged (`tcp_write_err`, net/ipv4/tcp_timer.c). The other flows may go on.
+    pub fn is_of_one_connection(&self) -> bool {
+        const GIVEN_UP: [i32; 3] = [libc::ETIMEDOUT, libc::EHOSTUNREACH, libc::ENETUNREACH];
+        match self {
+            Self::PeerGone { .. } => true,
+            Self::System { cause, .. } => {
+                cause.raw_os_error().is_some_and(|c| GIVEN_UP.contains(&c))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the peer, or this host, does not permit it to this user.
     pub fn is_not_permitted(&self) -> bool {
         matches!(self, Self::Body { fault: BodyFault::Forbidden, .. })

@@ -132,7 +132,7 @@ fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu, cpus: &CpusSeen) -> Resu
             Role::Receiver => mover.receive(flow),
         }
     });
-    if result.as_ref().is_err_and(MoveError::is_of_this_host) {
+    if result.as_ref().is_err_and(|why| ends_the_others(&flow.config, why)) {
         flow.stop.abort();
     }
     if matches!(result, Err(MoveError::Aborted { .. })) {
@@ -143,6 +143,12 @@ fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu, cpus: &CpusSeen) -> Resu
     cpus.note_own();
     cpu.end();
     result
+}
+
+/// Whether the measurement can't go on without this flow: this host failed, or it was to send a part of a known amount.
+fn ends_the_others(config: &FlowConfig, why: &MoveError) -> bool {
+    let is_missed = config.transport == Transport::Udp || config.limit_bytes.is_some();
+    why.is_of_this_host() && (is_missed || !why.is_of_one_connection())
 }
 
 /// Moves to its CPU before it touches its working memory.

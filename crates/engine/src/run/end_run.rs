@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    End, FlowArrivals, FlowTotals, Gaps, HeldTo, HostCpu, Known, OwnClock, Placement, Plan, Sample,
-    Snapshot, no_host_cpu,
+    End, FlowArrivals, FlowTotals, Gaps, HeldTo, HostCpu, Known, LostFlow, OwnClock, Placement,
+    Plan, Sample, Snapshot, no_host_cpu,
 };
 use goodput_mover::LastHeard;
 
@@ -40,6 +40,8 @@ pub struct EndRun {
     rate_limits: RateLimits,
     /// The limits that held the flows back, once these have ended.
     held_to: Option<Vec<HeldTo>>,
+    /// Flows that were lost, once the others have ended.
+    lost_flows: Vec<LostFlow>,
     /// Sockets that this end has read, kept open until the run is over.
     sockets: Vec<Arc<OwnedFd>>,
 }
@@ -85,6 +87,7 @@ impl EndRun {
             clock: None,
             rate_limits: rate_limits.clone(),
             held_to: None,
+            lost_flows: Vec::new(),
             sockets: Vec::new(),
         })
     }
@@ -127,7 +130,7 @@ impl EndRun {
                 self.host_cpu = ended.host_cpu;
                 self.held_to = Some(ended.held.to(&self.rate_limits));
                 (self.placement, self.clock) = (Some(ended.placement), Some(ended.clock));
-                self.sockets = ended.sockets;
+                (self.sockets, self.lost_flows) = (ended.sockets, ended.lost);
                 Ok(Seen::Ended { last: ended.last, totals: ended.totals })
             }
         }
@@ -146,6 +149,11 @@ impl EndRun {
     /// The limits that held its flows back, once these have ended.
     pub fn held_to(&self) -> &[HeldTo] {
         self.held_to.as_deref().unwrap_or_default()
+    }
+
+    /// The flows that it lost, once the others have ended.
+    pub fn lost_flows(&self) -> &[LostFlow] {
+        &self.lost_flows
     }
 
     /// Senders stop now and finish their streams; receivers read to the end, within bounds. If `soon`, they hardly wait
@@ -179,6 +187,7 @@ impl EndRun {
             host_cpu: self.host_cpu,
             clock: self.clock,
             held_to: self.held_to,
+            lost_flows: self.lost_flows,
         }
     }
 }

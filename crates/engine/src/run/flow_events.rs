@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_model::{
-    FlowArrivals, FlowTotals, Gaps, HeldTo, HostCpu, Known, OwnClock, Placement, Role, Sample,
+    FlowArrivals, FlowTotals, Gaps, HeldTo, HostCpu, Known, LostFlow, OwnClock, Placement, Role,
+    Sample,
 };
 use goodput_mover::{MoveError, Stop};
 
@@ -83,6 +84,8 @@ pub struct EndedFlows {
     /// Streams that were read here. Closing them before the sender has learned that it is over, as when its host is
     /// busy, would look as if this end had vanished.
     pub sockets: Vec<Arc<OwnedFd>>,
+    /// Flows that were lost on the way; the others ended in good order.
+    pub lost: Vec<LostFlow>,
 }
 
 /// How long each shared rate held back the flows that sent here, and those that received, microseconds, summed over all

@@ -6,6 +6,7 @@ pub mod end_run;
 pub mod flow_events;
 pub mod host_load;
 pub mod length;
+pub mod lost_flows;
 pub mod movers;
 pub mod observe;
 pub mod prepared;

@@ -8,7 +8,7 @@ use goodput_model::{
     EndName, FlowArrivals, FlowPlacement, FlowSample, Gaps, Known, Role, Sample, Transport,
     no_storage,
 };
-use goodput_mover::{Counters, MountedFile, MoveError, RunningFlow};
+use goodput_mover::{Counters, MountedFile, RunningFlow};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
@@ -16,6 +16,7 @@ use crate::run::affinity::Affinity;
 use crate::run::cadence::Cadence;
 use crate::run::flow_events::{EndedFlows, FlowsEvent, Held, TimeLimit};
 use crate::run::host_load::HostLoad;
+use crate::run::lost_flows::{Joined, lost};
 use crate::run::stuck_flows::given_up;
 use crate::run::unsent;
 
@@ -30,6 +31,8 @@ pub struct OwnHost {
     pub affinity: Affinity,
     /// How busy the host is.
     pub load: HostLoad,
+    /// Whether the measurement may go on without flows that it loses.
+    pub may_lose_flows: bool,
 }
 
 /// The sample before anything has moved. A sampling thread may start too late for it.
@@ -47,7 +50,7 @@ pub fn watch(
     host: OwnHost,
     report: &UnboundedSender<FlowsEvent>,
 ) {
-    let OwnHost { end, affinity, mut load } = host;
+    let OwnHost { end, affinity, mut load, may_lose_flows } = host;
     let began = beginning(&flows, began, &mut limit, report);
     let clock = clock::own(began);
     let mut next_detail = began + cadence.detail.unwrap_or_default();
@@ -103,13 +106,23 @@ pub fn watch(
     let sent = if end == EndName::Far { streams(&flows, Role::Sender) } else { Vec::new() };
     let held = held(&flows);
     let counted: Vec<_> = flows.iter().map(counted).collect();
-    let failures: Vec<MoveError> = flows.into_iter().filter_map(|flow| flow.join().err()).collect();
+    let joined = flows.into_iter().map(|flow| Joined::of(flow, began)).collect();
     let (arrivals, gaps) = (arrivals(&counted), gaps(&counted));
-    // A flow that another flow's failure ended says nothing about the cause.
-    let first = failures.iter().find(|failure| !failure.is_abort()).or(failures.first());
-    let ended =
-        EndedFlows { last, totals, arrivals, gaps, host_cpu, placement, held, clock, sockets };
-    let ended = first.map_or(Ok(Box::new(ended)), |failure| Err(failure.into()));
+    let ended = lost(joined, may_lose_flows).map(|lost| {
+        let ended = EndedFlows {
+            last,
+            totals,
+            arrivals,
+            gaps,
+            host_cpu,
+            placement,
+            held,
+            clock,
+            sockets,
+            lost,
+        };
+        Box::new(ended)
+    });
     let _ = report.send(FlowsEvent::Ended(ended));
     unsent::discard(sent, limit.stop());
 }
@@ -340,7 +353,8 @@ mod tests {
 
     fn unobserved() -> OwnHost {
         let load = HostLoad::begin(false, &goodput_kernel::Root::default());
-        OwnHost { end: EndName::Near, affinity: Affinity::free(String::new()), load }
+        let affinity = Affinity::free(String::new());
+        OwnHost { end: EndName::Near, affinity, load, may_lose_flows: true }
     }
 
     /// A sender that counts nothing goes on until it is stopped; the next sample is a day away.

@@ -16,6 +16,7 @@ use crate::error::EngineError;
 use crate::run::cadence::Cadence;
 use crate::run::flow_events::{Failure, FlowsEvent, TimeLimit};
 use crate::run::host_load::HostLoad;
+use crate::run::lost_flows::may_lose_flows;
 use crate::run::prepared::Prepared;
 use crate::run::rate_limits::RateLimits;
 use crate::run::sampler::{self, OwnHost};
@@ -150,7 +151,8 @@ impl Traffic {
         let _ = self.report.send(first);
         let (report, began) = (self.report.clone(), Instant::now());
         let load = HostLoad::begin(own.observes, &own.context.root);
-        let host = OwnHost { end: own.end, affinity: own.affinity.clone(), load };
+        let (affinity, may_lose_flows) = (own.affinity.clone(), may_lose_flows(&own.plan));
+        let host = OwnHost { end: own.end, affinity, load, may_lose_flows };
         let limit = TimeLimit::new(longest, &self.stop, DRAIN_TIME);
         std::thread::Builder::new()
             .name("sampler".into())

@@ -32,6 +32,7 @@ mod keys;
 mod killed_by_ssh;
 mod latency;
 mod live;
+mod lost_flow;
 mod measures;
 mod mounted;
 mod movers;

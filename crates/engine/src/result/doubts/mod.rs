@@ -3,6 +3,7 @@
 mod beginning;
 mod bytes;
 mod copies;
+mod lost;
 
 use goodput_model::{End, EndName, EndResult, FlowSample, Known, Outcome, Plan, SocketOptions};
 use goodput_mover::socket::cut_buffer;
@@ -30,6 +31,7 @@ pub fn doubts(measurement: &Measurement, result: &Outcome) -> Vec<String> {
         .chain(senders_times(measurement))
         .chain(measurement.omitted_nothing())
         .chain(beginning::counted(measurement))
+        .chain(lost::flows(measurement))
         .collect()
 }
 

@@ -9,7 +9,7 @@ use goodput_mover::LastHeard;
 use tokio::sync::mpsc;
 
 use super::OwnFlow;
-use super::log_line::{held, in_short};
+use super::log_line::{held, in_short, lost};
 use super::sample_shedding::SampleShedding;
 use crate::error::EngineError;
 use crate::run::end_run::{EndRun, Seen};
@@ -193,13 +193,15 @@ impl FarRun {
         self.shedding.last(last)
     }
 
-    /// What was measured, and which limit held its flows back if one did, for the log.
+    /// What was measured, for the log; which limit held its flows back if one did, and which flows were lost.
     pub(super) fn in_short(&self, last: &Sample) -> (String, String) {
-        let held = match &self.stage {
-            Stage::Running { run, .. } => held(run.held_to(), self.plan(), last),
+        let more = match &self.stage {
+            Stage::Running { run, .. } => {
+                held(run.held_to(), self.plan(), last) + &lost(run.lost_flows())
+            }
             Stage::Gathering(_) => String::new(),
         };
-        (in_short(self.plan()), held)
+        (in_short(self.plan()), more)
     }
 
     /// What this end saw, now that all flows have ended. The place is free when it is there.

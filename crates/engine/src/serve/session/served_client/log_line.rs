@@ -1,6 +1,6 @@
 //! What the log says about a measurement.
 
-use goodput_model::{Direction, HeldTo, Plan, RateLimit, Role, Sample, Transport};
+use goodput_model::{Direction, HeldTo, LostFlow, Plan, RateLimit, Role, Sample, Transport};
 
 /// Smallest share of the time for which the log names the limit that held a measurement back.
 const MIN_LOGGED_SHARE: f64 = 0.1;
@@ -21,6 +21,15 @@ pub(super) fn held(held_to: &[HeldTo], plan: &Plan, last: &Sample) -> String {
             format!("; {} held it for {percent:.0} % of the time", limit(longest))
         }
         _ => String::new(),
+    }
+}
+
+/// The flows that were lost while the others went on, and why the first one was.
+pub(super) fn lost(flows: &[LostFlow]) -> String {
+    match flows {
+        [] => String::new(),
+        [one] => format!("; lost a flow: {}", one.why),
+        [first, ..] => format!("; lost {} flows, such as: {}", flows.len(), first.why),
     }
 }
 

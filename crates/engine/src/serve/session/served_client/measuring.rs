@@ -376,8 +376,8 @@ impl Measuring {
     ) -> Result<(), EngineError> {
         let Run::Going(run) = std::mem::replace(&mut self.run, Run::None) else { return Ok(()) };
         let ClientInfo { peer, protocol, .. } = client.info;
-        let (what, held) = run.in_short(&last);
-        tracing::info!(%peer, "{}: measured: {what}: received {} bytes{}, sent {} bytes in {:.3} s{held}",
+        let (what, more) = run.in_short(&last);
+        tracing::info!(%peer, "{}: measured: {what}: received {} bytes{}, sent {} bytes in {:.3} s{more}",
             protocol.id, last.received_bytes, missed(&last), last.sent_bytes, last.at_s);
         self.count += u32::from(!protocol.far_end.measures_again);
         client.shared.config.counts.count(&last, &mut self.counted);
