@@ -72,9 +72,12 @@ impl ClosedWindow {
         let (window, rtt) = (view.sender.peer_window_bytes()?, view.sender.rtt_s()?);
         let counted = match view.sender.rwnd_limited_share() {
             Ok(counted) if counted < self.held.share() => format!(
-                "the peer's window stopped the sender {} of the time (tcp_info rwnd_limited); one window in each \
-                 round trip is the whole goodput",
-                percent(counted)
+                "the peer's window stopped the sender {} of the time (tcp_info rwnd_limited); {}",
+                percent(counted),
+                match is_held_by_it(view)? {
+                    true => "one window in each round trip is the whole goodput",
+                    false => "most samples found it full",
+                }
             ),
             _ => format!(
                 "the peer's window stopped the sender {} of the time (tcp_info rwnd_limited)",

@@ -24,7 +24,8 @@ pub enum State {
     Full,
     /// Nothing waits to be sent.
     Hungry,
-    /// Something waits, and neither window is full: pacing, or what may wait below TCP.
+    /// Something waits, and neither window is full: pacing, what may wait below TCP, or a queue of this host that drops
+    /// all.
     Gated,
 }
 
@@ -61,7 +62,11 @@ pub fn state(tcp: &TcpInfo) -> Result<State, Missing> {
     let window = if by_peer { peer } else { congestion };
     let segments = if by_peer { tcp.unacked_segments()? as f64 } else { in_flight_segments(tcp)? };
     let free = at_once_bytes(tcp)?.max(FREE_SHARE_OF_FULL_WINDOW * window);
-    Ok(match (segments * segment >= window - free, by_peer) {
+    // What is sent at once may be more than a small window. Yet with nothing on its way, a window that takes a segment stops
+    // nobody: this host's own queue has refused what waits, and the kernel tries again when its probe timer ends
+    // (net/ipv4/tcp_output.c, `tcp_send_probe0`).
+    let is_empty = tcp.unacked_segments()? == 0 && window >= segment;
+    Ok(match (!is_empty && segments * segment >= window - free, by_peer) {
         (true, true) => State::Closed,
         (true, false) => State::Full,
         (false, _) if (tcp.notsent_bytes()? as f64) < segment => State::Hungry,
@@ -112,6 +117,23 @@ mod tests {
     fn a_kernel_that_does_not_report_the_peers_window_tells_the_rest() {
         let old = TcpInfo { snd_wnd_bytes: None, ..info(100, 50_000) };
         assert_eq!(state(&old), Ok(State::Full));
+    }
+
+    /// A shaper with room for less than one super-packet, behind which round trips are short: 46 kB may leave at once.
+    #[test]
+    fn nothing_in_flight_fills_no_window_that_takes_a_segment() {
+        let refused = |window| TcpInfo {
+            snd_wnd_bytes: Some(window),
+            pacing_rate_bytes_per_s: Some(47_000_000),
+            ..info(0, 50_000)
+        };
+        assert_eq!(state(&refused(11_000)), Ok(State::Gated), "of the peer");
+        assert_eq!(state(&refused(200_000)), Ok(State::Gated), "of congestion control");
+        assert_eq!(state(&refused(0)), Ok(State::Closed));
+        assert_eq!(
+            state(&TcpInfo { unacked_segments: Some(1), ..refused(11_000) }),
+            Ok(State::Closed)
+        );
     }
 
     #[test]
