@@ -45,7 +45,7 @@ fn hears_more(flow: &Flow, tally: &mut Tally, inbox: &mut Inbox) -> Result<bool,
             return Err(flow.aborted());
         }
         match inbox.receive(flow.socket.as_fd(), |arrival| tally.overhear(&arrival)) {
-            Ok(()) => return Ok(true),
+            Ok(_) => return Ok(true),
             Err(Errno::AGAIN) => flow.wait_readable(Some(until))?,
             Err(Errno::INTR) => {}
             // The sender has its answer and is gone.

@@ -30,35 +30,46 @@ pub(crate) struct Arrival<'a> {
 pub(crate) struct Inbox {
     buffer: Vec<u8>,
     size: usize,
-    control: [Control; BATCH_DATAGRAMS],
-    batch: usize,
+    control: Vec<Control>,
+    /// Where the kernel finds the room of each message; written before each call, and of no use after it.
+    parts: Vec<libc::iovec>,
+    /// The messages of a call, and their lengths after it.
+    messages: Vec<libc::mmsghdr>,
 }
 
 impl Inbox {
     /// For messages of up to `size` bytes; longer ones are cut. For a socket that has [`stamp_arrivals`] and perhaps
     /// [`join_arrivals`].
+    #[expect(unsafe_code, reason = "rustix has no recvmmsg, so its structures are those of libc")]
     pub(crate) fn new(size: usize, batch: usize) -> Self {
         let size = size.max(1);
         let batch = batch.min(BATCH_BYTES / size).clamp(1, BATCH_DATAGRAMS);
+        // SAFETY: both structures are plain data for which all zeros are valid: null pointers with
+        // lengths of zero.
+        let (part, message): (libc::iovec, libc::mmsghdr) =
+            unsafe { (mem::zeroed(), mem::zeroed()) };
         Self {
             buffer: vec![0; size * batch],
             size,
-            control: [Control::EMPTY; BATCH_DATAGRAMS],
-            batch,
+            control: vec![Control::EMPTY; batch],
+            parts: vec![part; batch],
+            messages: vec![message; batch],
         }
     }
 
-    /// Reads the available datagrams, up to a batch, without waiting; passes each to `take`, in order.
+    /// Reads the available datagrams, up to a batch, without waiting; passes each to `take`, in order. Returns whether the
+    /// batch was full, so that more may be there.
     pub(crate) fn receive(
         &mut self,
         socket: BorrowedFd<'_>,
         mut take: impl FnMut(Arrival<'_>),
-    ) -> SysResult<()> {
-        let lengths = self.receive_batch(socket)?;
+    ) -> SysResult<bool> {
+        let count = self.receive_batch(socket)?;
         let mut now = None;
-        for (i, len) in lengths.iter().take_while(|len| **len != usize::MAX).enumerate() {
-            let message = &self.buffer[i * self.size..][..(*len).min(self.size)];
-            let notes = self.control[i].notes();
+        let came = self.buffer.chunks_exact(self.size).zip(&self.messages).zip(&self.control);
+        for ((room, message), control) in came.take(count) {
+            let message = &room[..(message.msg_len as usize).min(self.size)];
+            let notes = control.notes();
             // The kernel never leaves the timestamp out; if it did, the time of reading is the best substitute.
             let read = || *now.get_or_insert_with(wall_ns);
             let received_ns = notes.received_ns.unwrap_or_else(read);
@@ -68,20 +79,15 @@ impl Inbox {
                 is_first = false;
             }
         }
-        Ok(())
+        Ok(count == self.messages.len())
     }
 
-    /// The lengths of the datagrams read; `usize::MAX` behind the last.
+    /// How many datagrams were read.
     #[expect(unsafe_code, reason = "rustix has no recvmmsg")]
-    fn receive_batch(&mut self, socket: BorrowedFd<'_>) -> SysResult<[usize; BATCH_DATAGRAMS]> {
-        // SAFETY: both structures are plain data for which all zeros are valid: null pointers with
-        // lengths of zero.
-        let (mut parts, mut messages): (
-            [libc::iovec; BATCH_DATAGRAMS],
-            [libc::mmsghdr; BATCH_DATAGRAMS],
-        ) = unsafe { (mem::zeroed(), mem::zeroed()) };
-        let buffers = self.buffer.chunks_exact_mut(self.size).zip(self.control.iter_mut());
-        for ((message, part), (buffer, control)) in messages.iter_mut().zip(&mut parts).zip(buffers)
+    fn receive_batch(&mut self, socket: BorrowedFd<'_>) -> SysResult<usize> {
+        let buffers = self.buffer.chunks_exact_mut(self.size).zip(&mut self.control);
+        for ((message, part), (buffer, control)) in
+            self.messages.iter_mut().zip(&mut self.parts).zip(buffers)
         {
             *control = Control::EMPTY;
             part.iov_base = buffer.as_mut_ptr().cast();
@@ -91,23 +97,18 @@ impl Inbox {
             message.msg_hdr.msg_control = control.0.as_mut_ptr().cast();
             message.msg_hdr.msg_controllen = control::CONTROL_BYTES as _;
         }
-        // SAFETY: the first `batch` messages point to buffers, control buffers and parts of the
-        // lengths given, all of which live longer than the call and are used by nothing else.
+        // SAFETY: each message points to a buffer, a control buffer and a part of the lengths given, all of which live
+        // longer than the call and are used by nothing else.
         let count = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),
-                messages.as_mut_ptr(),
-                self.batch as _,
+                self.messages.as_mut_ptr(),
+                self.messages.len() as _,
                 libc::MSG_DONTWAIT as _,
                 ptr::null_mut(),
             )
         };
-        let count = usize::try_from(count).map_err(|_| last_error())?;
-        let mut lengths = [usize::MAX; BATCH_DATAGRAMS];
-        for (len, message) in lengths.iter_mut().zip(&messages[..count]) {
-            *len = message.msg_len as usize;
-        }
-        Ok(lengths)
+        usize::try_from(count).map_err(|_| last_error())
     }
 }
 
@@ -148,6 +149,18 @@ mod tests {
         assert!(seen.windows(2).all(|two| two[0].1 <= two[1].1), "{seen:?}");
         assert!(seen[0].1 >= before && seen[2].1 <= wall_ns(), "{before} {seen:?}");
         assert_eq!(inbox.receive(far.as_fd(), |_| ()), Err(Errno::AGAIN));
+    }
+
+    #[test]
+    fn a_batch_that_is_not_full_leaves_nothing() {
+        let (near, far) = pair();
+        near.send(&[7]).unwrap();
+        near.send(&[7]).unwrap();
+        far.peek(&mut [0]).unwrap();
+        let mut inbox = Inbox::new(32, 1);
+        assert_eq!(inbox.receive(far.as_fd(), |_| ()), Ok(true), "there may be more");
+        far.peek(&mut [0]).unwrap();
+        assert_eq!(Inbox::new(32, 2).receive(far.as_fd(), |_| ()), Ok(false));
     }
 
     /// The kernel starts to timestamp a while after the request (`net_enable_timestamp`, net/core/dev.c); until then

@@ -1,5 +1,6 @@
 //! The loop of every mover that receives datagrams.
 
+use std::mem;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -84,15 +85,21 @@ impl Receiver<'_> {
     fn run(&mut self, size: usize, batch: usize) -> Result<(), MoveError> {
         let mut pacer = Pacer::for_reader(self.flow, size);
         let mut inbox = Inbox::new(size, if pacer.is_paced() { 1 } else { batch });
-        let mut last_call = None;
+        let (mut last_call, mut is_empty) = (None, false);
         self.take_early(&pacer);
         while self.flow.may_receive()? && !self.is_over(&mut last_call) {
             if !pacer.wait(self.flow)? {
                 continue;
             }
             self.asking.ask(self.flow, self.tally.came_bytes() > 0)?;
-            match self.read(&mut inbox) {
-                Ok(bytes) => pacer.sent(self.flow, bytes),
+            // After a batch that was not full, a call would only find that nothing has come.
+            let read =
+                if mem::take(&mut is_empty) { Err(Errno::AGAIN) } else { self.read(&mut inbox) };
+            match read {
+                Ok(is_full) => {
+                    is_empty = !is_full;
+                    pacer.sent(self.flow, self.tally.bytes as usize);
+                }
                 Err(Errno::AGAIN) => {
                     let quiet = self.quiet.as_ref().and_then(Quiet::until);
                     let times = [last_call, quiet, self.idle_until(), self.asking.until()];
@@ -127,11 +134,11 @@ impl Receiver<'_> {
         self.note();
     }
 
-    /// Reads one batch and counts it; returns its bytes.
-    fn read(&mut self, inbox: &mut Inbox) -> Result<usize, Errno> {
+    /// Reads one batch and counts it; returns whether it was full.
+    fn read(&mut self, inbox: &mut Inbox) -> Result<bool, Errno> {
         let tally = &mut self.tally;
         tally.begin_batch();
-        inbox.receive(self.flow.socket.as_fd(), |arrival| {
+        let is_full = inbox.receive(self.flow.socket.as_fd(), |arrival| {
             self.flow.show(arrival.datagram);
             tally.count(&arrival);
         })?;
@@ -139,7 +146,7 @@ impl Receiver<'_> {
             self.flow.counters.moved(tally.bytes);
         }
         self.note();
-        Ok(self.tally.bytes as usize)
+        Ok(is_full)
     }
 
     /// Publishes the counts of a batch.
