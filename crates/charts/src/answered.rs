@@ -3,6 +3,7 @@
 use goodput_model::answer::arm_name;
 use goodput_model::{
     ArmResult, Change, Comparison, Kind, Permanent, Record, Response, Tuning, TuningStep, answer,
+    counted,
 };
 
 use crate::figure::Table;
@@ -53,7 +54,7 @@ fn compared<'a>(answered: Answered<'a>, comparison: &'a Comparison) -> Answered<
     let base = comparison.arms.first();
     let base = base.map(|base| arm_name(comparison, base));
     let against = base.map(|base| format!("The baseline is {base}."));
-    let stopped = format!("{} runs; {}.", comparison.trials.len(), comparison.stopped);
+    let stopped = format!("{}; {}.", counted(comparison.trials.len(), "run"), comparison.stopped);
     let permanent = comparison.arms.iter().flat_map(|arm| &arm.permanent).collect();
     let lines = against.into_iter().chain([stopped]).collect();
     Answered { lines, tried: Some(arms(comparison)), permanent, ..answered }
@@ -117,7 +118,7 @@ fn tried(steps: &[TuningStep]) -> Table {
     for step in steps {
         let Change { setting, from, to, .. } = &step.change;
         let gained = step.gained().zip(step.effect());
-        let gained = gained.map(|(gained, effect)| format!("{gained}, n = {} pairs", effect.n));
+        let gained = gained.map(|(gained, effect)| format!("{gained}, n = {}", counted(effect.n, "pair")));
         let why = step.comparison.get().err().map(|why| format!(": {why}")).unwrap_or_default();
         table.row([
             format!("{setting}={to}"),

@@ -1,6 +1,9 @@
-//! A forest plot: differences with their intervals, one below the other, beside the threshold.
+//! A forest plot: differences with their intervals, one below the other, beside the threshold. Above each interval, the pairs
+//! of runs that it is made of are dots.
 
-use goodput_model::{Burden, Difference, Effect};
+use std::ops::Range;
+
+use goodput_model::{Burden, Difference, Effect, TrialPair, counted};
 use plotters::style::RGBColor;
 
 use crate::clip::Point;
@@ -22,6 +25,8 @@ pub struct Row<'a> {
     pub effect: &'a Effect,
     /// What it is a difference in, if less of that is better.
     pub burden: Option<Burden>,
+    /// What each pair of runs shows, if it is one of an arm.
+    pub pairs: Vec<TrialPair>,
 }
 
 /// The figure with this id and title; differences within `threshold_percent` don't count.
@@ -34,17 +39,56 @@ pub fn forest(id: String, title: String, threshold_percent: f64, rows: &[Row<'_>
     }
     let said: Vec<_> =
         table.rows.iter().map(|row| format!("{}: {}, {}", row[0], row[1], row[3])).collect();
-    let alt = format!("{title}. {}.", said.join("; "));
-    let plot = plot(threshold_percent, rows);
+    let across = across(threshold_percent, rows);
+    let alt = format!("{title}. {}.{}", said.join("; "), said_of_pairs(rows, &across));
+    add_pairs(&mut table, rows);
+    let plot = plot(threshold_percent, across, rows);
     Sketch { id, title, alt, plot: Some(plot), table }
 }
 
-fn plot(threshold: f64, rows: &[Row<'_>]) -> Plot {
+/// What the dots are, and how many are not in the picture.
+fn said_of_pairs(rows: &[Row<'_>], across: &Range<f64>) -> String {
+    let all: Vec<&TrialPair> = rows.iter().flat_map(|row| &row.pairs).collect();
+    let has = |wanted: bool| all.iter().any(|pair| pair.counts == wanted);
+    let outside = all.iter().filter(|pair| !across.contains(&pair.difference.0)).count();
+    let sentences = [
+        has(true).then(|| " A dot is a pair: a run and the baseline's run of its block.".into()),
+        has(false).then(|| " A ring is a pair that does not count.".into()),
+        (outside > 0).then(|| {
+            format!(" Of {}, {outside} had no room in the picture.", counted(all.len(), "pair"))
+        }),
+    ];
+    sentences.into_iter().flatten().collect()
+}
+
+/// Adds a column with what each pair that counts shows, if any does.
+fn add_pairs(table: &mut Table, rows: &[Row<'_>]) {
+    let of_row = |row: &Row<'_>| {
+        let counted = row.pairs.iter().filter(|pair| pair.counts);
+        counted.map(|pair| pair.difference.to_string()).collect::<Vec<_>>().join(", ")
+    };
+    let cells: Vec<String> = rows.iter().map(of_row).collect();
+    if cells.iter().any(|cell| !cell.is_empty()) {
+        table.columns.push("each pair of runs".into());
+        table.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));
+    }
+}
+
+/// From where to where the picture reaches, percent: all intervals, both sides of the threshold, and the pairs that are not so
+/// far away that they would flatten everything else.
+fn across(threshold: f64, rows: &[Row<'_>]) -> Range<f64> {
+    let widened = |Range { start, end }: Range<f64>, to: f64| start.min(to)..end.max(to);
     let ends = rows.iter().flat_map(|row| [row.effect.low_percent, row.effect.high_percent]);
-    let (low, high) = ends.fold((-2.0 * threshold, 2.0 * threshold), |(low, high), end| {
-        (low.min(end), high.max(end))
-    });
-    let margin = (high - low) * 0.08;
+    let inner = ends.fold(-2.0 * threshold..2.0 * threshold, widened);
+    let length = inner.end - inner.start;
+    let near = inner.start - length..inner.end + length;
+    let pairs = rows.iter().flat_map(|row| &row.pairs).map(|pair| pair.difference.0);
+    let all = pairs.filter(|percent| near.contains(percent)).fold(inner, widened);
+    let margin = (all.end - all.start) * 0.08;
+    all.start - margin..all.end + margin
+}
+
+fn plot(threshold: f64, across: Range<f64>, rows: &[Row<'_>]) -> Plot {
     let floor = -(rows.len() as f64);
     let spans: Vec<_> = (0..rows.len()).map(below_name).collect();
     let shade = |[top, bottom]: &[f64; 2]| [(-threshold, *bottom), (threshold, *top)];
@@ -53,19 +97,42 @@ fn plot(threshold: f64, rows: &[Row<'_>]) -> Plot {
     layers.extend(spans.iter().map(|[top, bottom]| {
         Layer::unnamed(palette::INK, Shape::Line(vec![(0.0, *bottom), (0.0, *top)]))
     }));
+    layers.extend(layers_of_pairs(rows));
     let mut names = Vec::new();
-    for (number, Row { name, colour, effect, burden }) in rows.iter().enumerate() {
-        let y = spans[number].iter().sum::<f64>() / 2.0;
+    for (number, Row { name, colour, effect, burden, pairs }) in rows.iter().enumerate() {
+        let [top, bottom] = spans[number];
+        // Below its pairs, if it has any.
+        let down = if pairs.is_empty() { 0.5 } else { 0.75 };
+        let y = top + (bottom - top) * down;
         let interval: Vec<Point> = vec![(effect.low_percent, y), (effect.high_percent, y)];
         layers.push(Layer::unnamed(*colour, Shape::Line(interval)));
         layers.push(Layer::unnamed(*colour, Shape::Dots(vec![(effect.percent, y)])));
         let name = format!("{name}: {}", effect.difference_of(*burden));
-        names.push(((low - margin, -(number as f64) - 0.05), name));
+        names.push(((across.start, -(number as f64) - 0.05), name));
     }
     layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
-    let x = Axis { title: "", range: low - margin..high + margin, label: tick };
+    let x = Axis { title: "", range: across, label: tick };
     let y = Axis { title: "", range: floor..0.1, label: |_| String::new() };
     Plot { height: 70 + ROW_PIXELS * rows.len() as u32, x, y, layers }
+}
+
+/// Pairs that count as dots, the others as rings, each in the upper part of its row.
+fn layers_of_pairs(rows: &[Row<'_>]) -> Vec<Layer> {
+    let of = |counts: bool| -> Vec<Point> {
+        let in_row = |(number, row): (usize, &Row<'_>)| {
+            let [top, bottom] = below_name(number);
+            let y = top + (bottom - top) * 0.25;
+            let wanted = row.pairs.iter().filter(move |pair| pair.counts == counts);
+            wanted.map(|pair| (pair.difference.0, y)).collect::<Vec<_>>()
+        };
+        rows.iter().enumerate().flat_map(in_row).collect()
+    };
+    let (counted, others) = (of(true), of(false));
+    let dots = (!counted.is_empty())
+        .then(|| Layer::named("a pair of runs", palette::GREY, Shape::Dots(counted)));
+    let rings =
+        (!others.is_empty()).then(|| Layer::unnamed(palette::GREY, Shape::Rings(others)));
+    dots.into_iter().chain(rings).collect()
 }
 
 /// Where a row has its interval, from the top to the bottom: below its name, which nothing crosses.
@@ -96,5 +163,33 @@ mod tests {
             let row = -(number as f64);
             assert!(top < row - 0.4 && bottom < top && bottom > row - 1.0, "{number}");
         }
+    }
+
+    fn effect(percent: f64, low_percent: f64, high_percent: f64) -> Effect {
+        let judgement = goodput_model::Judgement::Better;
+        let (confidence_percent, adjusted_for) = (95.0, Vec::new());
+        Effect { percent, low_percent, high_percent, confidence_percent, n: 3, adjusted_for, judgement }
+    }
+
+    #[test]
+    fn each_pair_is_a_dot_above_its_interval_and_one_far_away_is_said() {
+        let effect = effect(10.0, 8.0, 12.0);
+        let pair = |block, percent, counts| {
+            TrialPair { block, difference: Difference(percent), counts }
+        };
+        let pairs = vec![pair(0, -9.0, false), pair(1, 8.0, true), pair(2, 12.0, true), pair(3, 9e4, true)];
+        let row = |pairs| Row { name: "b".into(), colour: palette::BLUE, effect: &effect, burden: None, pairs };
+        let sketch = forest("effects".into(), "Difference".into(), 3.0, &[row(pairs)]);
+        assert!(sketch.alt.ends_with("Of 4 pairs, 1 had no room in the picture."), "{}", sketch.alt);
+        assert!(sketch.alt.contains("A dot is a pair") && sketch.alt.contains("A ring"), "{}", sketch.alt);
+        assert_eq!(sketch.table.rows[0][4], "+8.0 %, +12.0 %, 901 times");
+        let plot = sketch.plot.as_ref().unwrap();
+        assert!(plot.x.range.end < 50.0 && plot.x.range.start < -9.0, "{:?}", plot.x.range);
+        let svg = sketch.figure(crate::figure::Of::All).svg.unwrap();
+        // Two pairs, the median, and the ring of the one that does not count.
+        assert_eq!(svg.matches("<circle").count(), 4, "{svg}");
+        let alone = forest("factors".into(), "Effect".into(), 3.0, &[row(Vec::new())]);
+        assert_eq!(alone.table.columns.len(), 4);
+        assert!(!alone.alt.contains("pair"), "{}", alone.alt);
     }
 }

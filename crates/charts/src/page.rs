@@ -1,7 +1,7 @@
 //! One self-contained page: it loads nothing, runs no script, and opens from a mail.
 
 use goodput_model::finding::RIVAL;
-use goodput_model::{Finding, Kind, Permanent, Record, ShapingTest, Verdict};
+use goodput_model::{Finding, Kind, Permanent, Record, ShapingTest, Verdict, counted};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::answered::{Answered, answered, lead};
@@ -86,19 +86,31 @@ pub fn subject(record: &Record) -> String {
     format!("{what} of {}, {}", record.target, record.plan.traffic())
 }
 
+/// The columns of an overview of several results.
+pub const OVERVIEW: [&str; 5] = ["result", "started", "traffic", "answer", "limited by"];
+
+/// The row of a result in it.
+pub fn in_overview(record: &Record) -> [String; 5] {
+    [
+        record.target.clone(),
+        record.started.clone(),
+        record.plan.traffic(),
+        lead(record).unwrap_or(record.result.goodput_bits_per_s.to_string()),
+        record.verdict.summary.clone(),
+    ]
+}
+
 fn contents(results: &[Shown]) -> Markup {
     html! {
         div.wide tabindex="0" role="group" aria-label="All results" {
             table {
                 caption { "All results" }
-                tr { @for heading in ["result", "started", "traffic", "answer", "limited by"] { th scope="col" { (heading) } } }
+                tr { @for heading in OVERVIEW { th scope="col" { (heading) } } }
                 @for (number, Shown { record, .. }) in results.iter().enumerate() {
+                    @let [target, rest @ ..] = in_overview(record);
                     tr {
-                        td { a href={ "#result-" (number + 1) } { (record.target) } }
-                        td { (record.started) }
-                        td { (record.plan.traffic()) }
-                        td { (lead(record).unwrap_or(record.result.goodput_bits_per_s.to_string())) }
-                        td { (coded(&record.verdict.summary)) }
+                        td { a href={ "#result-" (number + 1) } { (target) } }
+                        @for cell in rest { td { (coded(&cell)) } }
                     }
                 }
             }
@@ -158,10 +170,8 @@ pub fn about(record: &Record) -> Vec<String> {
             end.value().map(|end| format!("{name}: {}, {}", end.host.name, end.host.kernel)),
         );
     }
-    let flows = record.plan.flows;
-    let flows = format!("{flows} flow{}", if flows == 1 { "" } else { "s" });
-    about.push(format!("{}, {flows}", record.plan.traffic()));
-    about.push(format!("{} seconds counted", words::short(record.result.duration_s)));
+    about.push(format!("{}, {}", record.plan.traffic(), counted(record.plan.flows, "flow")));
+    about.push(format!("{} counted", words::seconds(record.result.duration_s)));
     about
 }
 

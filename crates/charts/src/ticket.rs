@@ -7,7 +7,8 @@ use goodput_model::{Finding, Permanent};
 use crate::answered::{Answered, answered};
 use crate::coded::{Part, parts};
 use crate::figure::{Figure, Of, Table};
-use crate::page::{Shown, about, in_words, label, limited, subject};
+use crate::page::{OVERVIEW, Shown, about, in_overview, in_words, label, limited, subject};
+use crate::pair::{before, pairs};
 use crate::{one_run, words};
 
 /// A text and the files that it shows.
@@ -19,21 +20,50 @@ pub struct Ticket {
     pub pictures: Vec<(String, String)>,
 }
 
-/// The ticket of one or several results. Names of pictures begin with `stem`.
+/// The ticket of one or several results. Names of pictures begin with `stem`. The figures of two should be those of
+/// [`crate::figures_of_both`]: they stand together.
 pub fn ticket(results: &[Shown], stem: &str) -> Ticket {
     let mut ticket = Ticket { text: String::new(), pictures: Vec::new() };
-    for (number, shown) in results.iter().enumerate() {
-        let stem = match results.len() {
-            1 => stem.to_owned(),
-            _ => format!("{stem}-{}", number + 1),
-        };
-        ticket.result(shown, &stem);
+    if results.len() > 1 {
+        ticket.overview(results);
+    }
+    match results {
+        [one] => ticket.result(one, stem),
+        [first, second] => {
+            ticket.head(first);
+            ticket.head(second);
+            ticket.both([first, second], stem);
+        }
+        several => {
+            for (number, shown) in several.iter().enumerate() {
+                ticket.result(shown, &format!("{stem}-{}", number + 1));
+            }
+        }
     }
     ticket
 }
 
 impl Ticket {
-    fn result(&mut self, Shown { record, text, figures }: &Shown, stem: &str) {
+    fn overview(&mut self, results: &[Shown]) {
+        self.line(&format!("# goodput: {} results\n", results.len()));
+        let mut table = Table::new(OVERVIEW);
+        results.iter().for_each(|shown| table.row(in_overview(shown.record)));
+        self.table(&table);
+    }
+
+    fn result(&mut self, shown: &Shown, stem: &str) {
+        self.head(shown);
+        let (of_all, of_one): (Vec<_>, Vec<_>) =
+            shown.figures.iter().partition(|one| one.of == Of::All);
+        of_all.into_iter().for_each(|figure| self.figure(figure, stem));
+        if let Some(run) = one_run::which(shown.record).filter(|_| !of_one.is_empty()) {
+            self.line(&format!("The charts below are of one run. {}.\n", plain(&run)));
+        }
+        of_one.into_iter().for_each(|figure| self.figure(figure, stem));
+    }
+
+    /// What a result is about, and what was found.
+    fn head(&mut self, Shown { record, text, .. }: &Shown) {
         self.line(&format!("# goodput: {}\n", plain(&subject(record))));
         self.line(&format!("{}\n", plain(&about(record).join(" · "))));
         if let Some(answered) = answered(record) {
@@ -59,12 +89,24 @@ impl Ticket {
         }
         record.findings.iter().for_each(|finding| self.finding(finding));
         self.printed(text);
-        let (of_all, of_one): (Vec<_>, Vec<_>) = figures.iter().partition(|one| one.of == Of::All);
-        of_all.into_iter().for_each(|figure| self.figure(figure, stem));
-        if let Some(run) = run.filter(|_| !of_one.is_empty()) {
-            self.line(&format!("The charts below are of one run. {}.\n", plain(&run)));
+    }
+
+    /// The figures of two results, those of one kind below each other.
+    fn both(&mut self, [first, second]: [&Shown; 2], stem: &str) {
+        self.line("# Both results\n");
+        for sentence in before([first.record, second.record]) {
+            self.line(&format!("{}\n", prose(&sentence)));
         }
-        of_one.into_iter().for_each(|figure| self.figure(figure, stem));
+        for pair in pairs(first.figures.clone(), second.figures.clone()) {
+            for (figure, (number, name)) in pair.into_iter().zip([(1, "first"), (2, "second")]) {
+                let Some(figure) = figure else {
+                    self.line(&format!("The {name} result has no such figure.\n"));
+                    continue;
+                };
+                let title = format!("{} ({name})", figure.title);
+                self.figure(&Figure { title, ..figure }, &format!("{stem}-{number}"));
+            }
+        }
     }
 
     /// What several runs found, and how to keep it.
@@ -123,7 +165,7 @@ impl Ticket {
         match &figure.svg {
             Some(svg) => {
                 let name = format!("{stem}-{}.svg", figure.id);
-                self.line(&format!("![{}](<{name}>)\n", plain(&figure.alt)));
+                self.line(&format!("![{}]({})\n", plain(&figure.alt), reference(&name)));
                 self.pictures.push((name, svg.wide.clone()));
                 if !figure.table.rows.is_empty() {
                     self.folded(&figure.table);
@@ -162,6 +204,23 @@ impl Ticket {
         self.text.push_str(line);
         self.text.push('\n');
     }
+}
+
+/// A file beside the ticket as Markdown links to it: a relative reference whose name is percent-encoded (RFC 3986, sections 2.1
+/// and 4.2), so that no character of it ends the link, begins a query or a fragment, or makes a scheme.
+fn reference(file: &str) -> String {
+    let mut reference = String::with_capacity(file.len());
+    for byte in file.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                reference.push(byte.into());
+            }
+            _ => {
+                let _ = write!(reference, "%{byte:02X}");
+            }
+        }
+    }
+    reference
 }
 
 /// A sentence, with what stands between backticks as code: nothing in there is Markdown or HTML (CommonMark 0.31, section
@@ -212,5 +271,12 @@ mod tests {
         assert_eq!(plain("test of nas: at 12:30:05Z"), "test of nas: at 12:30:05Z");
         assert_eq!(plain("http://a :100: :x:"), "http&#58;//a &#58;100: &#58;x:");
         assert_eq!(plain("<script>|a|\n[x](y)"), "&lt;script&gt;\\|a\\| \\[x\\](y)");
+    }
+
+    #[test]
+    fn a_reference_has_nothing_that_markdown_or_a_browser_would_read_as_more_than_a_name() {
+        assert_eq!(reference("page-rate.svg"), "page-rate.svg");
+        assert_eq!(reference("run #3 <a>:100%?\n.svg"), "run%20%233%20%3Ca%3E%3A100%25%3F%0A.svg");
+        assert_eq!(reference("ä/b"), "%C3%A4%2Fb");
     }
 }

@@ -127,14 +127,47 @@ fn a_page_loads_nothing_and_runs_nothing_of_a_hostile_peer() {
 }
 
 #[test]
-fn a_ticket_names_every_picture_that_it_comes_with() {
-    let (_, record) = records().next().unwrap();
-    let ticket = ticket(&[shown(&record, drawn(&record)), shown(&record, drawn(&record))], "a b");
-    assert!(ticket.pictures.len() > 4);
-    for (name, svg) in &ticket.pictures {
-        assert!(ticket.text.contains(&format!("](<{name}>)")), "{name}: {}", ticket.text);
-        assert!(svg.starts_with("<svg"));
+fn a_ticket_shows_every_picture_that_it_comes_with_and_says_what_each_shows() {
+    for (name, record) in records() {
+        let figures = drawn(&record);
+        let pictures = figures.iter().filter(|figure| figure.svg.is_some()).count();
+        let one = || shown(&record, figures.clone());
+        for results in 1..=3 {
+            let results: Vec<_> = (0..results).map(|_| one()).collect();
+            let ticket = ticket(&results, "a #b");
+            assert_eq!(ticket.pictures.len(), pictures * results.len(), "{name}");
+            let names: BTreeSet<_> = ticket.pictures.iter().map(|(file, _)| file).collect();
+            assert_eq!(names.len(), ticket.pictures.len(), "{name}: no file is written twice");
+            for (file, svg) in &ticket.pictures {
+                let link = format!("]({})", file.replace(' ', "%20").replace('#', "%23"));
+                let line = ticket.text.lines().find(|line| line.ends_with(&link));
+                let alt = line.and_then(|line| line.strip_prefix("![")).expect(file);
+                assert!(alt.len() > link.len() + 10 && svg.starts_with("<svg"), "{name}: {alt}");
+            }
+            let begins = match results.len() {
+                1 => "# goodput: ".into(),
+                several => format!("# goodput: {several} results\n\n| result |"),
+            };
+            assert!(ticket.text.starts_with(&begins), "{name}: {}", ticket.text);
+        }
     }
+}
+
+/// With two results, what is compared by eye is not ten pictures away.
+#[test]
+fn a_ticket_of_two_results_has_charts_of_one_kind_together() {
+    let record = of("window");
+    let both = figures_of_both([&record, &record], |_| true);
+    let both = both.map(|figures| shown(&record, figures));
+    let text = ticket(&both, "t").text;
+    let (_, charts) = text.split_once("# Both results\n").expect("they have a heading");
+    let headings: Vec<_> = charts.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    assert!(headings.len() > 4);
+    for pair in headings.chunks(2) {
+        let [first, second] = pair else { panic!("{headings:?}") };
+        assert_eq!(first.replace("(first)", ""), second.replace("(second)", ""));
+    }
+    assert!(charts.contains("same scales"), "{charts}");
 }
 
 /// A table begins after an empty line, or GitHub and GitLab show its characters (GitHub Flavored Markdown, section 4.6).

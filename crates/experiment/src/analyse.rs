@@ -12,7 +12,7 @@ use crate::judge::Criterion;
 use crate::latency::{Loaded, arm_latencies};
 use crate::obvious::obvious_in;
 use crate::pair::Pair;
-use crate::pairs::{Runs, cpu, goodput};
+use crate::pairs::{Runs, goodput};
 use crate::responses::{for_ratio, preference, result};
 use crate::sequential::{Standing, sequential};
 
@@ -161,7 +161,7 @@ fn median_goodput(runs: &Runs, arm: usize) -> Known<BitRate> {
 }
 
 fn median_cpu(runs: &Runs, arm: usize) -> Known<f64> {
-    match median(runs.compared(arm).filter_map(cpu)) {
+    match median(runs.compared(arm).filter_map(|trial| trial.reading(Response::Cpu))) {
         Some(cost) => Known::Value(cost),
         None => Known::missing("no counted run knows its CPU cost"),
     }

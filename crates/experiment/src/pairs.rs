@@ -119,11 +119,6 @@ fn reference_copy(trial: &Trial) -> Option<f64> {
     cost.filter(|cost| cost.is_finite() && *cost > 0.0)
 }
 
-/// CPU cost of a run. A cost of zero means that the clock is too coarse.
-pub(crate) fn cpu(trial: &Trial) -> Option<f64> {
-    trial.cpu_s_per_gb.value().copied().filter(|cost| cost.is_finite() && *cost > 0.0)
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::burden::Burden;
+use crate::counted::counted;
 use crate::difference::Difference;
 
 /// A relative difference with its interval.
@@ -71,11 +72,11 @@ impl Effect {
         let adjusted =
             if self.adjusted_for.is_empty() { "" } else { ", adjusted for the host's speed" };
         format!(
-            "{judged}{too_few}: {} ({:.1} % interval {}, n = {} pairs{adjusted})",
+            "{judged}{too_few}: {} ({:.1} % interval {}, n = {}{adjusted})",
             self.difference_of(burden),
             self.confidence_percent,
             self.interval_of(burden),
-            self.n
+            counted(self.n, "pair")
         )
     }
 }

@@ -93,6 +93,20 @@ impl StepUnit {
     }
 }
 
+impl StepUnit {
+    /// A number of them for a person: `1 segment`, `162.3k segments`, `1.64 MB payload`.
+    pub fn counted(self, count: u64) -> String {
+        let amount = self.amount(&Known::Value(count));
+        match self {
+            Self::Bytes => format!("{amount} {self}"),
+            Self::Segments if count == 1 => format!("{amount} segment"),
+            Self::Datagrams if count == 1 => format!("{amount} datagram"),
+            Self::Packets if count == 1 => format!("{amount} packet"),
+            _ => format!("{amount} {self}"),
+        }
+    }
+}
+
 impl fmt::Display for StepUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

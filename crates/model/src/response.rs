@@ -80,6 +80,22 @@ impl Response {
         self.burden().is_none()
     }
 
+    /// The smallest number in a ratio, in the unit of the response. A reading of zero, such as no loss, needs a replacement: a
+    /// number below a run's resolution keeps the sign, and makes the ratio enormous but finite. Two readings of zero are
+    /// no difference.
+    pub fn least_in_ratio(self) -> f64 {
+        match self {
+            // One bit per second.
+            Self::Throughput => 1.0,
+            // One per 1000 seconds, one per 10^9 bytes, one per 1000 GB.
+            Self::Interrupts => 1e-3,
+            Self::Loss => 1e-7,
+            Self::Drops => 1e-3,
+            // A cost, a round trip or a use of the CPU of zero means that the clock is too coarse.
+            Self::Cpu | Self::Latency | Self::HostCpu | Self::PerCpu => f64::MIN_POSITIVE,
+        }
+    }
+
     /// What people call it, if less of it is better.
     pub fn burden(self) -> Option<Burden> {
         match self {

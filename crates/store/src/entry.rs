@@ -3,7 +3,7 @@
 use std::fmt;
 
 use goodput_model::answer::ONLY_A_PART;
-use goodput_model::{BitRate, Direction, Record, Transport};
+use goodput_model::{BitRate, Direction, Record, Transport, counted};
 
 use crate::compat::knows;
 use crate::error::{RecordError, StoreError};
@@ -46,8 +46,7 @@ pub struct Traffic {
 impl fmt::Display for Traffic {
     /// `TCP reverse, 4 flows`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { flows, .. } = self;
-        write!(f, "{}, {flows} flow{}", self.way(), if *flows == 1 { "" } else { "s" })
+        write!(f, "{}, {}", self.way(), counted(self.flows, "flow"))
     }
 }
 

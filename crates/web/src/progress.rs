@@ -1,7 +1,7 @@
 //! How far several runs have got, on the page that follows them: what runs, what is decided, and how long it may take.
 
 use goodput_model::{
-    BitRate, Bytes, Change, Difference, Event, Outlook, Trial, TuningStep, median,
+    BitRate, Bytes, Change, Difference, Event, Outlook, Trial, TuningStep, counted, median,
 };
 use maud::{Markup, html};
 
@@ -51,8 +51,8 @@ impl Progress {
                 self.tried.push([shown(&change), outcome.to_string()]);
             }
             Event::ProofBegan { changes } => {
-                let noun = if changes == 1 { "change" } else { "changes" };
-                self.begin(format!("Compares {changes} {noun} with the start."));
+                let changes = counted(changes, "change");
+                self.begin(format!("Compares {changes} with the start."));
             }
             Event::RateBegan { rate_bits_per_s, confirms, .. } => {
                 let rate = rate_bits_per_s.map_or("all it can".into(), |rate| rate.to_string());

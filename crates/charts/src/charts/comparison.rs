@@ -122,7 +122,8 @@ fn differences<'a>(
         .filter_map(|(number, arm)| {
             let name = arm_name(comparison, arm);
             let (colour, burden) = (palette::of_arm(number), response.burden());
-            Some(Row { name, colour, effect: against(arm)?, burden })
+            let pairs = comparison.pairs(number, response);
+            Some(Row { name, colour, effect: against(arm)?, burden, pairs })
         })
         .collect();
     let better = if response.more_is_better() { "" } else { "; less is better" };

@@ -1,6 +1,6 @@
 //! CPU at both ends over time: of the flows' threads, and of all that ran on their hosts.
 
-use goodput_model::{End, EndName, EndResult, HostCpu, Known, Record, Role};
+use goodput_model::{End, EndName, EndResult, HostCpu, Known, Record, Role, counted};
 use plotters::style::RGBColor;
 
 use super::Chart;
@@ -55,7 +55,7 @@ fn sketch(record: &Record, name: EndName, end: &End) -> Option<Sketch> {
     let of_all = match of_host(record, name).host_cpu_percent.value() {
         Some(percent) if cpus(end) > 0 => {
             let cpus = cpus(end);
-            format!(" The whole host used {} of its {cpus} CPUs.", words::percent(*percent))
+            format!(" The whole host used {} of its {}.", words::percent(*percent), counted(cpus, "CPU"))
         }
         _ => String::new(),
     };

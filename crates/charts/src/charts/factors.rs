@@ -33,11 +33,11 @@ fn rows(factor: &FactorEffect, burden: Option<Burden>) -> Vec<Row<'_>> {
     let FactorEffect { change, beside, effect, without, with } = factor;
     let Some(beside) = beside else {
         let name = format!("{change}, over all");
-        return vec![Row { name, colour: palette::BLUE, effect, burden }];
+        return vec![Row { name, colour: palette::BLUE, effect, burden, pairs: Vec::new() }];
     };
     let row = |word, colour, effect| {
         let name = format!("{change} {word} {beside}");
-        Row { name, colour, effect, burden }
+        Row { name, colour, effect, burden, pairs: Vec::new() }
     };
     let without = without.as_ref().map(|effect| row("without", palette::GREY, effect));
     let with = with.as_ref().map(|effect| row("with", palette::ORANGE, effect));

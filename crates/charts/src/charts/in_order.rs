@@ -1,7 +1,7 @@
 //! The runs of a comparison in the order in which they were made, and in blocks: what is compared with what.
 
 use goodput_model::answer::arm_name;
-use goodput_model::{Comparison, Trial};
+use goodput_model::{Comparison, Trial, counted};
 
 use crate::clip::Point;
 use crate::figure::Table;
@@ -26,30 +26,31 @@ pub fn in_order(comparison: &Comparison) -> Sketch {
 }
 
 fn alt(comparison: &Comparison) -> String {
-    let runs = comparison.trials.len();
-    let blocks = blocks(comparison).len();
+    let runs = counted(comparison.trials.len(), "run");
+    let blocks = counted(blocks(comparison).len(), "block");
     let in_pairs = match &comparison.arms[..] {
         [_, only] => {
             let (more, all) = pairs(comparison);
             format!(
-                " {} gave more in {more} of {all} pairs that count.",
-                arm_name(comparison, only)
+                " {} gave more in {more} of {} that count.",
+                arm_name(comparison, only),
+                counted(all, "pair")
             )
         }
         _ => String::new(),
     };
     format!(
-        "{runs} runs in {blocks} blocks; each block runs every arm that is open once.{in_pairs}"
+        "{runs} in {blocks}; each block runs every arm that is open once.{in_pairs}"
     )
 }
 
 /// Blocks in which the first arm gave more than the baseline, and those in which both count.
 fn pairs(comparison: &Comparison) -> (usize, usize) {
-    let counted = |block, arm| {
+    let rate = |block, arm| {
         let run = trial(comparison, block, arm)?;
         run.discarded.is_none().then_some(run.goodput_bits_per_s.value()?.0)
     };
-    let both = |block: &u32| Some((counted(*block, 0)?, counted(*block, 1)?));
+    let both = |block: &u32| Some((rate(*block, 0)?, rate(*block, 1)?));
     let both: Vec<(f64, f64)> = blocks(comparison).iter().filter_map(both).collect();
     (both.iter().filter(|(base, arm)| arm > base).count(), both.len())
 }

@@ -1,6 +1,6 @@
 //! Retransmitted segments and time-outs over time; of UDP, lost datagrams.
 
-use goodput_model::{End, EndName, Record, Role, Sample};
+use goodput_model::{End, EndName, Record, Role, Sample, counted};
 
 use super::{Chart, direction_words};
 use crate::clip::Point;
@@ -37,14 +37,14 @@ pub const CHART: Chart = Chart {
 fn draw(record: &Record) -> Vec<Sketch> {
     let mut figures = Vec::new();
     for direction in &record.result.directions {
-        let Some((what, counts)) = counted(record, direction.sender) else { continue };
+        let Some((what, counts)) = counts(record, direction.sender) else { continue };
         let total = counts.last().map_or(0.0, |(_, count)| *count);
         let (id, of) = direction_words(record, direction.sender);
         let parts = parts(&counts);
         let seconds = words::seconds(last([&counts[..]]));
-        let alt = format!("{total:.0} {what} in {seconds}.{}", unknown_when(&parts));
-        let plot = if total > 0.0 { Some(plot(what, &parts)) } else { None };
-        let mut table = Table::new(["from", "until", what]);
+        let alt = format!("{} in {seconds}.{}", what.counted(total), unknown_when(&parts));
+        let plot = if total > 0.0 { Some(plot(&what.name(), &parts)) } else { None };
+        let mut table = Table::new(["from", "until", &what.name()]);
         for part in parts.iter().filter(|part| part.grown != 0.0) {
             let [from, to] = [part.from_s, part.to_s].map(words::seconds);
             table.row([from, to, format!("{:.0}", part.grown)]);
@@ -58,7 +58,7 @@ fn draw(record: &Record) -> Vec<Sketch> {
 /// Marks at `height` of when something was lost in a direction; none if nothing was lost or counted. A line, where only
 /// the time of its ends is known.
 pub fn marks(record: &Record, sender: EndName, height: f64) -> Vec<Layer> {
-    let Some((what, counts)) = counted(record, sender) else { return Vec::new() };
+    let Some((what, counts)) = counts(record, sender) else { return Vec::new() };
     let parts = parts(&counts);
     let lost = || parts.iter().filter(|part| part.grown > 0.0);
     if lost().next().is_none() {
@@ -72,18 +72,18 @@ pub fn marks(record: &Record, sender: EndName, height: f64) -> Vec<Layer> {
         Layer::unnamed(palette::INK, line)
     };
     let coarse = lost().filter(|part| part.is_coarse(until_s)).map(line);
-    std::iter::once(Layer::named(what, palette::INK, Shape::Dots(dots))).chain(coarse).collect()
+    std::iter::once(Layer::named(what.name(), palette::INK, Shape::Dots(dots))).chain(coarse).collect()
 }
 
 /// What is counted of the direction in which `sender` sends, and the count at each time.
-fn counted(record: &Record, sender: EndName) -> Option<(&'static str, Vec<Point>)> {
+fn counts(record: &Record, sender: EndName) -> Option<(What, Vec<Point>)> {
     let ends = [(sender, Role::Sender), (sender.other(), Role::Receiver)];
     ends.into_iter().find_map(|(name, role)| lost(end(record, name)?, role))
 }
 
 /// What is counted, and the count at each time. A sender counts what it sent again, a receiver of datagrams what never
 /// came.
-fn lost(end: &End, role: Role) -> Option<(&'static str, Vec<Point>)> {
+fn lost(end: &End, role: Role) -> Option<(What, Vec<Point>)> {
     let count = |sample: &Sample| -> Option<f64> {
         let flows: Vec<_> = sample.flows.iter().filter(|flow| flow.role == role).collect();
         let each = flows.iter().map(|flow| match role {
@@ -101,10 +101,29 @@ fn lost(end: &End, role: Role) -> Option<(&'static str, Vec<Point>)> {
     let before = counts.first().map_or(0.0, |(_, count)| *count);
     let counts: Vec<Point> = counts.into_iter().map(|(at, count)| (at, count - before)).collect();
     let what = match role {
-        Role::Sender => "segments sent again",
-        Role::Receiver => "datagrams lost",
+        Role::Sender => What { noun: "segment", happened: "sent again" },
+        Role::Receiver => What { noun: "datagram", happened: "lost" },
     };
     (!counts.is_empty()).then_some((what, counts))
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy)]
+struct What {
+    noun: &'static str,
+    happened: &'static str,
+}
+
+impl What {
+    /// `segments sent again`.
+    fn name(self) -> String {
+        format!("{}s {}", self.noun, self.happened)
+    }
+
+    /// `1 segment sent again`.
+    fn counted(self, count: f64) -> String {
+        format!("{} {}", counted(count, self.noun), self.happened)
+    }
 }
 
 impl Part {

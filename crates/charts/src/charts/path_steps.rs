@@ -111,9 +111,8 @@ fn in_words(step: &Step) -> String {
 }
 
 fn lost(step: &Step) -> Option<String> {
-    step.dropped.value().filter(|count| **count > 0)?;
-    let dropped = step.unit.amount(&step.dropped);
-    Some(format!("{dropped} {} at the {}", step.unit, step.label()))
+    let dropped = step.dropped.value().filter(|count| **count > 0)?;
+    Some(format!("{} at the {}", step.unit.counted(*dropped), step.label()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What came through a shaper over time, beside the line of its token bucket.
 
-use goodput_model::{Record, Shaping};
+use goodput_model::{Record, Shaping, counted};
 
 use super::Chart;
 use crate::clip::Point;
@@ -35,8 +35,8 @@ fn draw(record: &Record) -> Vec<Sketch> {
     let mut table = Table::new(["", "value"]);
     table.row(["rate, in frames".into(), rate.map_or("unknown".into(), words::rate)]);
     table.row(["bucket".into(), bucket.map_or("unknown".into(), words::bytes)]);
-    table.row(["sent".into(), format!("{} datagrams", train.sent)]);
-    table.row(["lost".into(), format!("{} datagrams", train.lost)]);
+    table.row(["sent".into(), counted(train.sent, "datagram")]);
+    table.row(["lost".into(), counted(train.lost, "datagram")]);
     let alt = format!(
         "{} came in {}; the rate is {}, the bucket {}.",
         words::bytes(highest([&came[..]])),

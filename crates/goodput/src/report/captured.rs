@@ -1,6 +1,6 @@
 //! The lines on a capture: its file, and what it shows of sizes and pauses.
 
-use goodput_model::{CapturedPayload, EndName, PacketCapture, PacketSize, Seconds};
+use goodput_model::{CapturedPayload, EndName, PacketCapture, PacketSize, Seconds, counted};
 
 /// The file first, then a line for each end and transport that sent payload. `at`: the host that captured.
 pub(super) fn lines(capture: &PacketCapture, at: EndName) -> Vec<String> {
@@ -13,7 +13,8 @@ pub(super) fn lines(capture: &PacketCapture, at: EndName) -> Vec<String> {
         EndName::Near => "",
         EndName::Far => " of the far host",
     };
-    let first = format!("{file}   {packets} packets on {device}{host}, {lost}");
+    let packets = counted(*packets, "packet");
+    let first = format!("{file}   {packets} on {device}{host}, {lost}");
     [first].into_iter().chain(capture.payload.iter().map(payload)).collect()
 }
 

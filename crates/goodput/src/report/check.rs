@@ -1,7 +1,7 @@
 //! The report of a check: what did harm, what could do harm, and what could not be decided.
 
 use goodput_diagnose::check::is_seen;
-use goodput_model::{CheckReport, Finding, Known, Seconds};
+use goodput_model::{CheckReport, Finding, Known, Seconds, counted};
 
 use super::labelled::{line, undecided};
 use super::test::Detail;
@@ -11,7 +11,7 @@ use super::{remedy, style};
 pub fn text(report: &CheckReport, detail: Detail) -> String {
     let mut out = String::new();
     let host = &report.host;
-    line(&mut out, "host", &format!("{}, {}, {} CPUs", host.name, host.kernel, host.cpus));
+    line(&mut out, "host", &format!("{}, {}, {}", host.name, host.kernel, counted(host.cpus, "CPU")));
     let devices = match &report.devices[..] {
         [] => "none".to_string(),
         some => some.join(", "),

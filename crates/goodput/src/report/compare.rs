@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use goodput_model::{
     ArmResult, BitRate, Comparison, Effect, Judgement, Known, Record, Response, ResponseResult,
+    counted,
 };
 
 use super::combined;
@@ -57,8 +58,8 @@ pub fn runs(comparison: &Comparison) -> String {
         String::new()
     };
     let discarded = comparison.trials.iter().filter(|t| t.discarded.is_some()).count();
-    let (all, stopped) = (comparison.trials.len(), &comparison.stopped);
-    format!("{all} runs ({discarded} not counted); {stopped}{shared}")
+    let (all, stopped) = (counted(comparison.trials.len(), "run"), &comparison.stopped);
+    format!("{all} ({discarded} not counted); {stopped}{shared}")
 }
 
 fn arms(comparison: &Comparison) -> String {
@@ -134,7 +135,7 @@ fn named(comparison: &Comparison, result: &ResponseResult) -> Option<String> {
     Some(match &result.against {
         // Here runs with zero are common, and a ratio to zero is meaningless.
         Some(effect) if matches!(result.response, Response::Loss | Response::Drops) => {
-            format!("{}: {numbers} (n = {} pairs)", word(effect, ["better", "worse"]), effect.n)
+            format!("{}: {numbers} (n = {})", word(effect, ["better", "worse"]), counted(effect.n, "pair"))
         }
         Some(effect) => format!("{}; {numbers}", judged(effect, result.response)),
         None => format!("inconclusive: {numbers}"),
@@ -169,9 +170,9 @@ fn nothing_arrived(comparison: &Comparison) -> bool {
 fn from_nothing(effect: &Effect) -> String {
     match effect.judgement {
         Judgement::Better | Judgement::BetterPerhapsBelowThreshold => {
-            format!("{}: nothing arrived before (n = {} pairs)", style::good("better"), effect.n)
+            format!("{}: nothing arrived before (n = {})", style::good("better"), counted(effect.n, "pair"))
         }
-        _ => format!("nothing arrived in the baseline either (n = {} pairs)", effect.n),
+        _ => format!("nothing arrived in the baseline either (n = {})", counted(effect.n, "pair")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What could limit this host.
 
-use goodput_model::{CheckReport, Confidence, Finding};
+use goodput_model::{CheckReport, Confidence, Finding, counted};
 use maud::{Markup, html};
 
 use super::{Page, Visit};
@@ -22,7 +22,7 @@ fn body(report: &CheckReport) -> Markup {
         report.findings.iter().partition(|finding| finding.confidence > Confidence::Possible);
     html! {
         p.about {
-            (plain(&host.name)) " · " (plain(&host.kernel)) " · " (host.cpus) " CPUs · devices: " (plain(&devices))
+            (plain(&host.name)) " · " (plain(&host.kernel)) " · " (counted(host.cpus, "CPU")) " · devices: " (plain(&devices))
         }
         p { "goodput has read settings and counters, and has sent nothing." }
         @if found.is_empty() { p { "Nothing was seen to do harm." } }

@@ -88,6 +88,9 @@ fn list(found: &[Entry], watched: &BTreeSet<i64>, program: &dyn Program) -> Mark
             }
         }
     };
-    let caption = format!("The newest {} results", found.len());
+    let caption = match found.len() {
+        1 => "The only result".into(),
+        several => format!("The newest {several} results"),
+    };
     table(&caption, &["Number", "Started (UTC)", "Traffic", "Goodput", "Limit", "Kind"], &rows)
 }

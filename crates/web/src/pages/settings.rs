@@ -1,5 +1,6 @@
 //! The settings of this host.
 
+use goodput_model::counted;
 use maud::html;
 
 use super::{Page, Visit};
@@ -31,7 +32,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
             p { code { "goodput settings set NAME=VALUE" } " changes one; " code { "goodput compare" } " proves what a change does." }
             @if !unknown.is_empty() {
                 details {
-                    summary { (unknown.len()) " settings without a value here" }
+                    summary { (counted(unknown.len(), "setting")) " without a value here" }
                     (table("Settings without a value", &["Setting", "Why", "What it does"], &rows(&unknown)))
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use goodput_model::counted;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
@@ -61,10 +62,7 @@ pub fn whole(frame: &mut Frame, state: &ServerState, controls: Controls) {
 
 fn title(state: &ServerState, controls: Controls) -> Line<'static> {
     let (clients, tests) = (state.connected, state.running.len());
-    let counts = format!(
-        "{clients} client{} connected, {tests} measuring ",
-        if clients == 1 { "" } else { "s" }
-    );
+    let counts = format!("{} connected, {tests} measuring ", counted(clients, "client"));
     // What changes comes first: the end of a long line is not seen.
     let mut spans = vec![Span::from(counts).bold()];
     if controls.paused {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use goodput_engine::serve::{Served, What};
-use goodput_model::{BitRate, Direction, Plan, Sample, Seconds, Transport, is_plain};
+use goodput_model::{BitRate, Direction, Plan, Sample, Seconds, Transport, counted, is_plain};
 
 use super::super::series::Series;
 
@@ -226,8 +226,7 @@ fn in_words(plan: &Plan) -> String {
         Transport::Tcp => "TCP",
         Transport::Udp => "UDP",
     };
-    let flows = plan.flow_plans().len();
-    format!("{direction}, {transport}, {flows} flow{}", if flows == 1 { "" } else { "s" })
+    format!("{direction}, {transport}, {}", counted(plan.flow_plans().len(), "flow"))
 }
 
 #[cfg(test)]
