@@ -118,7 +118,8 @@ fn tried(steps: &[TuningStep]) -> Table {
     for step in steps {
         let Change { setting, from, to, .. } = &step.change;
         let gained = step.gained().zip(step.effect());
-        let gained = gained.map(|(gained, effect)| format!("{gained}, n = {}", counted(effect.n, "pair")));
+        let gained =
+            gained.map(|(gained, effect)| format!("{gained}, n = {}", counted(effect.n, "pair")));
         let why = step.comparison.get().err().map(|why| format!(": {why}")).unwrap_or_default();
         table.row([
             format!("{setting}={to}"),

@@ -15,6 +15,9 @@ use crate::sketch::Sketch;
 /// Height of a row, pixels.
 pub const ROW_PIXELS: u32 = 46;
 
+/// The same where pairs of runs stand above the interval.
+const ROW_WITH_PAIRS_PIXELS: u32 = 62;
+
 /// A difference.
 pub struct Row<'a> {
     /// What makes it.
@@ -113,7 +116,9 @@ fn plot(threshold: f64, across: Range<f64>, rows: &[Row<'_>]) -> Plot {
     layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
     let x = Axis { title: "", range: across, label: tick };
     let y = Axis { title: "", range: floor..0.1, label: |_| String::new() };
-    Plot { height: 70 + ROW_PIXELS * rows.len() as u32, x, y, layers }
+    let has_pairs = rows.iter().any(|row| !row.pairs.is_empty());
+    let row = if has_pairs { ROW_WITH_PAIRS_PIXELS } else { ROW_PIXELS };
+    Plot { height: 70 + row * rows.len() as u32, x, y, layers }
 }
 
 /// Pairs that count as dots, the others as rings, each in the upper part of its row.
@@ -130,8 +135,7 @@ fn layers_of_pairs(rows: &[Row<'_>]) -> Vec<Layer> {
     let (counted, others) = (of(true), of(false));
     let dots = (!counted.is_empty())
         .then(|| Layer::named("a pair of runs", palette::GREY, Shape::Dots(counted)));
-    let rings =
-        (!others.is_empty()).then(|| Layer::unnamed(palette::GREY, Shape::Rings(others)));
+    let rings = (!others.is_empty()).then(|| Layer::unnamed(palette::GREY, Shape::Rings(others)));
     dots.into_iter().chain(rings).collect()
 }
 
@@ -168,20 +172,42 @@ mod tests {
     fn effect(percent: f64, low_percent: f64, high_percent: f64) -> Effect {
         let judgement = goodput_model::Judgement::Better;
         let (confidence_percent, adjusted_for) = (95.0, Vec::new());
-        Effect { percent, low_percent, high_percent, confidence_percent, n: 3, adjusted_for, judgement }
+        Effect {
+            percent,
+            low_percent,
+            high_percent,
+            confidence_percent,
+            n: 3,
+            adjusted_for,
+            judgement,
+        }
     }
 
     #[test]
     fn each_pair_is_a_dot_above_its_interval_and_one_far_away_is_said() {
         let effect = effect(10.0, 8.0, 12.0);
-        let pair = |block, percent, counts| {
-            TrialPair { block, difference: Difference(percent), counts }
+        let pair =
+            |block, percent, counts| TrialPair { block, difference: Difference(percent), counts };
+        let pairs =
+            vec![pair(0, -9.0, false), pair(1, 8.0, true), pair(2, 12.0, true), pair(3, 9e4, true)];
+        let row = |pairs| Row {
+            name: "b".into(),
+            colour: palette::BLUE,
+            effect: &effect,
+            burden: None,
+            pairs,
         };
-        let pairs = vec![pair(0, -9.0, false), pair(1, 8.0, true), pair(2, 12.0, true), pair(3, 9e4, true)];
-        let row = |pairs| Row { name: "b".into(), colour: palette::BLUE, effect: &effect, burden: None, pairs };
         let sketch = forest("effects".into(), "Difference".into(), 3.0, &[row(pairs)]);
-        assert!(sketch.alt.ends_with("Of 4 pairs, 1 had no room in the picture."), "{}", sketch.alt);
-        assert!(sketch.alt.contains("A dot is a pair") && sketch.alt.contains("A ring"), "{}", sketch.alt);
+        assert!(
+            sketch.alt.ends_with("Of 4 pairs, 1 had no room in the picture."),
+            "{}",
+            sketch.alt
+        );
+        assert!(
+            sketch.alt.contains("A dot is a pair") && sketch.alt.contains("A ring"),
+            "{}",
+            sketch.alt
+        );
         assert_eq!(sketch.table.rows[0][4], "+8.0 %, +12.0 %, 901 times");
         let plot = sketch.plot.as_ref().unwrap();
         assert!(plot.x.range.end < 50.0 && plot.x.range.start < -9.0, "{:?}", plot.x.range);

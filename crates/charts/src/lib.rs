@@ -18,6 +18,7 @@ mod clip;
 mod coded;
 mod figure;
 mod forest;
+mod moments;
 mod one_run;
 mod over_time;
 mod page;

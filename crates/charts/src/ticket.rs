@@ -11,6 +11,9 @@ use crate::page::{OVERVIEW, Shown, about, in_overview, in_words, label, limited,
 use crate::pair::{before, pairs};
 use crate::{one_run, words};
 
+/// Most rows of a folded table: trackers refuse long texts (GitHub those of more than 65 536 characters).
+const MAX_ROWS: usize = 100;
+
 /// A text and the files that it shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ticket {
@@ -165,7 +168,9 @@ impl Ticket {
         match &figure.svg {
             Some(svg) => {
                 let name = format!("{stem}-{}.svg", figure.id);
-                self.line(&format!("![{}]({})\n", plain(&figure.alt), reference(&name)));
+                self.line(&format!("![{}]({})\n", plain(&figure.title), reference(&name)));
+                // Everyone reads it, and once: a picture that can't be shown has its title.
+                self.line(&format!("{}\n", plain(&figure.alt)));
                 self.pictures.push((name, svg.wide.clone()));
                 if !figure.table.rows.is_empty() {
                     self.folded(&figure.table);
@@ -183,7 +188,13 @@ impl Ticket {
     /// A table that a reader opens. GitHub and GitLab read Markdown in it after an empty line.
     fn folded(&mut self, table: &Table) {
         self.line("<details><summary>Numbers</summary>\n");
-        self.table(table);
+        let step = table.rows.len().div_ceil(MAX_ROWS).max(1);
+        if step > 1 {
+            let all = table.rows.len();
+            self.line(&format!("One of {step} rows is shown; `-o FILE.html` writes all {all}.\n"));
+        }
+        let (columns, rows) = (&table.columns, table.rows.iter().step_by(step));
+        self.table(&Table { columns: columns.clone(), rows: rows.cloned().collect() });
         self.line("</details>\n");
     }
 
@@ -278,5 +289,23 @@ mod tests {
         assert_eq!(reference("page-rate.svg"), "page-rate.svg");
         assert_eq!(reference("run #3 <a>:100%?\n.svg"), "run%20%233%20%3Ca%3E%3A100%25%3F%0A.svg");
         assert_eq!(reference("ä/b"), "%C3%A4%2Fb");
+    }
+
+    #[test]
+    fn of_a_long_table_some_rows_are_shown_and_it_is_said() {
+        let mut ticket = Ticket { text: String::new(), pictures: Vec::new() };
+        let mut table = Table::new(["at"]);
+        (0..250).for_each(|number: u32| table.row([number.to_string()]));
+        ticket.folded(&table);
+        assert!(ticket.text.contains("One of 3 rows is shown"), "{}", ticket.text);
+        assert_eq!(ticket.text.lines().filter(|line| line.starts_with("| ")).count(), 1 + 84);
+        table.rows.truncate(100);
+        ticket.text.clear();
+        ticket.folded(&table);
+        assert!(
+            !ticket.text.contains("is shown") && ticket.text.contains("| 99 |"),
+            "{}",
+            ticket.text
+        );
     }
 }

@@ -6,6 +6,7 @@ use plotters::style::RGBColor;
 use super::Chart;
 use crate::clip::Point;
 use crate::figure::{Of, Table};
+use crate::moments::{self, Column};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
 use crate::series::{end, growth, highest, joined, last, sum};
@@ -55,12 +56,23 @@ fn sketch(record: &Record, name: EndName, end: &End) -> Option<Sketch> {
     let of_all = match of_host(record, name).host_cpu_percent.value() {
         Some(percent) if cpus(end) > 0 => {
             let cpus = cpus(end);
-            format!(" The whole host used {} of its {}.", words::percent(*percent), counted(cpus, "CPU"))
+            format!(
+                " The whole host used {} of its {}.",
+                words::percent(*percent),
+                counted(cpus, "CPU")
+            )
         }
         _ => String::new(),
     };
-    let alt = format!("CPU of the {name} host, percent of one CPU: {}.{of_all}", said.join("; "));
-    let table = table(&lines, &of_host(record, name).cpu_percent);
+    let program = match of_host(record, name).cpu_percent.get() {
+        Ok(percent) => words::percent(*percent),
+        Err(why) => format!("an unknown share ({why})"),
+    };
+    let alt = format!(
+        "CPU of the {name} host, percent of one CPU: {}. The whole program used {program} on average.{of_all}",
+        said.join("; ")
+    );
+    let table = table(&lines);
     let title = format!("CPU of the {name} host over time");
     Some(Sketch { id: format!("cpu-{name}"), title, alt, plot: Some(plot(&lines)), table })
 }
@@ -164,26 +176,17 @@ fn most(line: &Line) -> f64 {
     line.points.iter().map(|(_, y)| *y).fold(0.0, f64::max)
 }
 
-/// `program`: what the whole process took.
-fn table(lines: &[Line], program: &Known<f64>) -> Table {
-    let mut table = Table::new(["percent of one CPU", "mean", "least", "most"]);
-    let shown = |share: &Known<f64>| match share.get() {
+/// Percent of one CPU over time, after the means of the run.
+fn table(lines: &[Line]) -> Table {
+    let mean = |line: &Line| match line.mean.get() {
         Ok(percent) => words::percent(*percent),
         Err(why) => why.to_string(),
     };
-    let unseen = || String::from("not kept over time");
-    table.row(["the program".into(), shown(program), unseen(), unseen()]);
-    for line in lines {
-        let (least, most) = match line.points.is_empty() {
-            true => (unseen(), unseen()),
-            false => {
-                let least = line.points.iter().map(|(_, y)| *y).fold(f64::INFINITY, f64::min);
-                (words::percent(least), words::percent(most(line)))
-            }
-        };
-        table.row([line.name.into(), shown(&line.mean), least, most]);
-    }
-    table
+    let column = lines
+        .iter()
+        .map(|line| Column { first: vec![mean(line)], ..Column::of(line.name, &line.points) });
+    let columns: Vec<_> = column.collect();
+    moments::table(&["mean"], &columns, words::percent)
 }
 
 fn plot(lines: &[Line]) -> Plot {

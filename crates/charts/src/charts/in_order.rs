@@ -39,9 +39,7 @@ fn alt(comparison: &Comparison) -> String {
         }
         _ => String::new(),
     };
-    format!(
-        "{runs} in {blocks}; each block runs every arm that is open once.{in_pairs}"
-    )
+    format!("{runs} in {blocks}; each block runs every arm that is open once.{in_pairs}")
 }
 
 /// Blocks in which the first arm gave more than the baseline, and those in which both count.

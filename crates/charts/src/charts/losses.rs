@@ -72,7 +72,9 @@ pub fn marks(record: &Record, sender: EndName, height: f64) -> Vec<Layer> {
         Layer::unnamed(palette::INK, line)
     };
     let coarse = lost().filter(|part| part.is_coarse(until_s)).map(line);
-    std::iter::once(Layer::named(what.name(), palette::INK, Shape::Dots(dots))).chain(coarse).collect()
+    std::iter::once(Layer::named(what.name(), palette::INK, Shape::Dots(dots)))
+        .chain(coarse)
+        .collect()
 }
 
 /// What is counted of the direction in which `sender` sends, and the count at each time.

@@ -7,6 +7,7 @@ use goodput_model::{Record, Role, median};
 use super::{Chart, direction_words};
 use crate::clip::Point;
 use crate::figure::{Of, Table};
+use crate::moments::{self, Column};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
 use crate::series::{end, flows, gauge, highest, last};
@@ -42,17 +43,10 @@ fn draw(record: &Record) -> Vec<Sketch> {
         }
         let least = direction.min_rtt_us.value().map(|us| us / 1e6);
         let (id, of) = direction_words(record, direction.sender);
-        let alt = alt(direction.rtt_us.value().map(|us| us / 1e6), least);
+        let under_load = direction.rtt_us.value().map(|us| us / 1e6);
+        let alt = alt(under_load, least) + &slowest(&lines);
         let plot = plot(&lines, least);
-        let mut table = Table::new(["flow", "shortest seen", "longest"]);
-        for (flow, line) in &lines {
-            let shortest = line.iter().map(|(_, s)| *s).fold(f64::INFINITY, f64::min);
-            table.row([
-                flow.to_string(),
-                words::seconds(shortest),
-                words::seconds(highest([&line[..]])),
-            ]);
-        }
+        let table = table(&lines);
         let count = lines.len();
         let flows = if count > 1 { format!(", {count} flows") } else { String::new() };
         let title = format!("Round trip over time{of}{flows}");
@@ -66,6 +60,39 @@ fn alt(under_load: Option<f64>, least: Option<f64>) -> String {
         value.map(|s| format!("{what} {}", words::seconds(s))).unwrap_or_default()
     };
     format!("Smoothed round trip{}{}.", said(": under load", under_load), said(", at best", least))
+}
+
+/// Which of several flows had the longest round trip: of many, the picture does not say.
+fn slowest(lines: &[FlowLine]) -> String {
+    let longest = |(_, line): &FlowLine| highest([&line[..]]);
+    let slowest = lines.iter().max_by(|one, other| longest(one).total_cmp(&longest(other)));
+    match slowest {
+        Some(line) if lines.len() > 1 => {
+            format!(" Flow {} had the longest: {}.", line.0, words::seconds(longest(line)))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Each flow over time; of many, the shortest, the median and the longest at each moment.
+fn table(lines: &[FlowLine]) -> Table {
+    if lines.len() <= MAX_COLOURS {
+        let column = |(flow, line)| Column::of(format!("flow {flow}"), line);
+        let columns: Vec<_> = lines.iter().map(|(flow, line)| column((flow, line))).collect();
+        return moments::table(&[], &columns, words::seconds);
+    }
+    let at_each = |choose: fn(Vec<f64>) -> Option<f64>| over_flows(lines, choose);
+    let [shortest, median, longest] = [
+        at_each(|all| all.into_iter().reduce(f64::min)),
+        at_each(median),
+        at_each(|all| all.into_iter().reduce(f64::max)),
+    ];
+    let columns = [
+        Column::of("shortest of the flows", &shortest),
+        Column::of("median", &median),
+        Column::of("longest of the flows", &longest),
+    ];
+    moments::table(&[], &columns, words::seconds)
 }
 
 fn plot(lines: &[FlowLine], least: Option<f64>) -> Plot {
@@ -89,7 +116,7 @@ fn layers_of(lines: &[FlowLine]) -> Vec<Layer> {
             colour: palette::LINES[0],
             shape: Shape::Thin(line.clone()),
         });
-        let median = Layer::named("median", palette::BLUE, Shape::Line(medians(lines)));
+        let median = Layer::named("median", palette::BLUE, Shape::Line(over_flows(lines, median)));
         return all.chain([median]).collect();
     }
     let named = |((flow, line), colour): (&FlowLine, _)| {
@@ -98,14 +125,14 @@ fn layers_of(lines: &[FlowLine]) -> Vec<Layer> {
     lines.iter().zip(palette::LINES).map(named).collect()
 }
 
-/// The median of all flows at each time.
-fn medians(lines: &[FlowLine]) -> Vec<Point> {
+/// One value of all flows at each time.
+fn over_flows(lines: &[FlowLine], choose: impl Fn(Vec<f64>) -> Option<f64>) -> Vec<Point> {
     let mut at: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for (time, value) in lines.iter().flat_map(|(_, line)| line) {
         // Times are not below zero, so their bits are in the order of their values.
         at.entry(time.to_bits()).or_default().push(*value);
     }
-    at.into_iter().filter_map(|(time, all)| Some((f64::from_bits(time), median(all)?))).collect()
+    at.into_iter().filter_map(|(time, all)| Some((f64::from_bits(time), choose(all)?))).collect()
 }
 
 #[cfg(test)]
@@ -121,6 +148,12 @@ mod tests {
             |lines: &[FlowLine]| layers_of(lines).into_iter().filter_map(|l| l.name).count();
         assert_eq!((layers_of(&few).len(), names(&few)), (6, 6));
         assert_eq!((layers_of(&many).len(), names(&many)), (66, 2));
-        assert_eq!(medians(&many), [(0.0, 32.0), (1.0, 64.0)]);
+        assert_eq!(over_flows(&many, median), [(0.0, 32.0), (1.0, 64.0)]);
+        assert_eq!(table(&few).columns.len(), 7);
+        let of_many = table(&many);
+        let last = of_many.rows.last().unwrap();
+        assert_eq!(last, &["1 s", "0 s", "64 s", "128 s"], "{:?}", of_many.columns);
+        assert_eq!(slowest(&many), " Flow 64 had the longest: 128 s.");
+        assert_eq!(slowest(&many[..1]), "");
     }
 }

@@ -4,7 +4,8 @@ use goodput_model::{End, Record, Role, TcpInfo};
 
 use super::{Chart, direction_words};
 use crate::clip::Point;
-use crate::figure::{Of, Table};
+use crate::figure::Of;
+use crate::moments::{self, Column};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
 use crate::series::{end, flows, gauge_sum, highest, last};
@@ -32,13 +33,12 @@ fn draw(record: &Record) -> Vec<Sketch> {
             continue;
         }
         let (id, of) = direction_words(record, direction.sender);
-        let mut table = Table::new(["", "least", "most"]);
-        for (name, line) in lines.iter().filter(|(_, line)| !line.is_empty()) {
-            let least = line.iter().map(|(_, y)| *y).fold(f64::INFINITY, f64::min);
-            table.row([(*name).into(), words::bytes(least), words::bytes(highest([&line[..]]))]);
-        }
+        let known = || lines.iter().filter(|(_, line)| !line.is_empty());
+        let columns: Vec<_> = known().map(|(name, line)| Column::of(*name, line)).collect();
+        let table = moments::table(&[], &columns, words::bytes);
+        let most = |line: &[Point]| words::bytes(highest([line]));
         let said: Vec<_> =
-            table.rows.iter().map(|row| format!("{} up to {}", row[0], row[2])).collect();
+            known().map(|(name, line)| format!("{name} up to {}", most(line))).collect();
         let of_flows = match all.len() {
             1 => String::new(),
             several => format!(", the sum of {several} flows"),

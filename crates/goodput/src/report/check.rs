@@ -11,7 +11,11 @@ use super::{remedy, style};
 pub fn text(report: &CheckReport, detail: Detail) -> String {
     let mut out = String::new();
     let host = &report.host;
-    line(&mut out, "host", &format!("{}, {}, {}", host.name, host.kernel, counted(host.cpus, "CPU")));
+    line(
+        &mut out,
+        "host",
+        &format!("{}, {}, {}", host.name, host.kernel, counted(host.cpus, "CPU")),
+    );
     let devices = match &report.devices[..] {
         [] => "none".to_string(),
         some => some.join(", "),

@@ -135,7 +135,11 @@ fn named(comparison: &Comparison, result: &ResponseResult) -> Option<String> {
     Some(match &result.against {
         // Here runs with zero are common, and a ratio to zero is meaningless.
         Some(effect) if matches!(result.response, Response::Loss | Response::Drops) => {
-            format!("{}: {numbers} (n = {})", word(effect, ["better", "worse"]), counted(effect.n, "pair"))
+            format!(
+                "{}: {numbers} (n = {})",
+                word(effect, ["better", "worse"]),
+                counted(effect.n, "pair")
+            )
         }
         Some(effect) => format!("{}; {numbers}", judged(effect, result.response)),
         None => format!("inconclusive: {numbers}"),
@@ -170,7 +174,11 @@ fn nothing_arrived(comparison: &Comparison) -> bool {
 fn from_nothing(effect: &Effect) -> String {
     match effect.judgement {
         Judgement::Better | Judgement::BetterPerhapsBelowThreshold => {
-            format!("{}: nothing arrived before (n = {})", style::good("better"), counted(effect.n, "pair"))
+            format!(
+                "{}: nothing arrived before (n = {})",
+                style::good("better"),
+                counted(effect.n, "pair")
+            )
         }
         _ => format!("nothing arrived in the baseline either (n = {})", counted(effect.n, "pair")),
     }

@@ -85,7 +85,7 @@ fn a_result_is_drawn_as_a_page_a_ticket_or_a_picture() {
         assert!(page.contains(&server.address) && page.contains("<svg"), "{page}");
     }
     assert!(report(&["last"], "ticket.md", &["--only", "rate"]).status.success());
-    assert!(std::fs::read_to_string(file("ticket.md")).unwrap().contains("(<ticket-rate.svg>)"));
+    assert!(std::fs::read_to_string(file("ticket.md")).unwrap().contains("(ticket-rate.svg)"));
     assert!(std::fs::read_to_string(file("ticket-rate.svg")).unwrap().starts_with("<svg"));
     assert!(report(&["last"], "rate.svg", &["--only", "rate"]).status.success());
     assert!(report(&["last"], "all.svg", &[]).status.success());
