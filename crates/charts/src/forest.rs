@@ -54,9 +54,13 @@ fn said_of_pairs(rows: &[Row<'_>], across: &Range<f64>) -> String {
     let all: Vec<&TrialPair> = rows.iter().flat_map(|row| &row.pairs).collect();
     let has = |wanted: bool| all.iter().any(|pair| pair.counts == wanted);
     let outside = all.iter().filter(|pair| !across.contains(&pair.difference.0)).count();
+    let is_adjusted = |row: &Row<'_>| !row.pairs.is_empty() && !row.effect.adjusted_for.is_empty();
     let sentences = [
         has(true).then(|| " A dot is a pair: a run and the baseline's run of its block.".into()),
         has(false).then(|| " A ring is a pair that does not count.".into()),
+        rows.iter().any(is_adjusted).then(|| {
+            " Intervals are adjusted for the host's speed, pairs are as they were measured.".into()
+        }),
         (outside > 0).then(|| {
             format!(" Of {}, {outside} had no room in the picture.", counted(all.len(), "pair"))
         }),
@@ -198,6 +202,7 @@ mod tests {
             pairs,
         };
         let sketch = forest("effects".into(), "Difference".into(), 3.0, &[row(pairs)]);
+        assert!(!sketch.alt.contains("adjusted"), "{}", sketch.alt);
         assert!(
             sketch.alt.ends_with("Of 4 pairs, 1 had no room in the picture."),
             "{}",
@@ -217,5 +222,9 @@ mod tests {
         let alone = forest("factors".into(), "Effect".into(), 3.0, &[row(Vec::new())]);
         assert_eq!(alone.table.columns.len(), 4);
         assert!(!alone.alt.contains("pair"), "{}", alone.alt);
+        let adjusted = Effect { adjusted_for: vec!["speed".into()], ..effect.clone() };
+        let row = Row { effect: &adjusted, ..row(vec![pair(1, 8.0, true)]) };
+        let of_adjusted = forest("effects".into(), "Difference".into(), 3.0, &[row]);
+        assert!(of_adjusted.alt.contains("are adjusted"), "{}", of_adjusted.alt);
     }
 }

@@ -1,8 +1,8 @@
 //! The log of all changes, for people. Nothing is put back by it: that is what journals are for.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,14 +14,11 @@ use crate::place::Place;
 /// Its file in the state directory.
 const NAME: &str = "changes.log";
 
-/// What a full log is renamed to. The one before it is lost.
+/// The part before, if an older version of goodput has renamed it.
 const OLDER_NAME: &str = "changes.log.1";
 
-/// From this size on, a log is full, bytes.
-const MAX_BYTES: u64 = 4 << 20;
-
-/// The newest part of each file that is read, bytes.
-const MAX_READ_BYTES: u64 = 1 << 20;
+/// So much is read at a time, from the end on, bytes.
+const BLOCK_BYTES: u64 = 64 << 10;
 
 /// What the file of a journal has behind the name of its run.
 const JOURNAL_EXTENSION: &str = "jsonl";
@@ -99,7 +96,6 @@ fn of(
 
 fn add(journal: &Path, change: LoggedChange) {
     if let (Some(folder), Ok(line)) = (journal.parent(), serde_json::to_string(&change)) {
-        let _ = rename_full(folder);
         let _ = append(&folder.join(NAME), &format!("{line}\n"));
     }
 }
@@ -109,15 +105,6 @@ pub fn network_namespace() -> Option<u64> {
     Place::here().ok().map(|here| here.netns)
 }
 
-/// Makes room for a new log once the present one is full.
-fn rename_full(folder: &Path) -> io::Result<()> {
-    let log = folder.join(NAME);
-    match log.symlink_metadata()?.len() >= MAX_BYTES {
-        true => fs::rename(log, folder.join(OLDER_NAME)),
-        false => Ok(()),
-    }
-}
-
 /// One system call, so that lines of several processes don't mix.
 fn append(file: &Path, line: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
@@ -125,28 +112,111 @@ fn append(file: &Path, line: &str) -> io::Result<()> {
     options.open(file)?.write_all(line.as_bytes())
 }
 
-/// The changes in the log of `state_dir`, the newest first: those of the last megabyte of each of its two files. A line
-/// that is no change, such as the first one of that part, is left out.
+/// A part of the log, the newest change first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPart {
+    /// The changes.
+    pub changes: Vec<LoggedChange>,
+    /// Where the changes before them end; `None` if there are none.
+    pub older: Option<u64>,
+}
+
+/// At most `most` changes of the log of `state_dir`: those before a place that [`LogPart::older`] named, or the newest ones. What
+/// is added meanwhile moves no place. A line that is no change is left out.
+///
+/// # Errors
+/// When there is a log that can't be read.
+pub fn part(state_dir: &Path, before: Option<u64>, most: usize) -> io::Result<LogPart> {
+    let log = Log::open(state_dir)?;
+    let mut from = before.unwrap_or(u64::MAX).min(log.length());
+    let mut lines = Backwards { log, from, text: Vec::new() };
+    let mut changes = Vec::new();
+    while changes.len() < most {
+        let Some((at, line)) = lines.next()? else {
+            return Ok(LogPart { changes, older: None });
+        };
+        from = at;
+        changes.extend(serde_json::from_slice::<LoggedChange>(&line).ok());
+    }
+    Ok(LogPart { changes, older: (from > 0).then_some(from) })
+}
+
+/// All changes in the log of `state_dir`, the newest first.
 ///
 /// # Errors
 /// When there is a log that can't be read.
 pub fn changes(state_dir: &Path) -> io::Result<Vec<LoggedChange>> {
-    let mut found = newest(&state_dir.join(NAME))?;
-    found.extend(newest(&state_dir.join(OLDER_NAME))?);
-    Ok(found)
+    Ok(part(state_dir, None, usize::MAX)?.changes)
 }
 
-fn newest(file: &Path) -> io::Result<Vec<LoggedChange>> {
-    let mut file = match File::open(file) {
-        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        opened => opened?,
-    };
-    let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(MAX_READ_BYTES)))?;
-    let mut text = Vec::new();
-    file.take(MAX_READ_BYTES).read_to_end(&mut text)?;
-    let text = String::from_utf8_lossy(&text);
-    Ok(text.lines().rev().filter_map(|line| serde_json::from_str(line).ok()).collect())
+/// The files of a log as one, the older one first, each with its length when it was opened.
+struct Log(Vec<(File, u64)>);
+
+impl Log {
+    fn open(folder: &Path) -> io::Result<Self> {
+        let mut files = Vec::new();
+        for name in [OLDER_NAME, NAME] {
+            match File::open(folder.join(name)) {
+                Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+                opened => {
+                    let file = opened?;
+                    let length = file.metadata()?.len();
+                    files.push((file, length));
+                }
+            }
+        }
+        Ok(Self(files))
+    }
+
+    fn length(&self) -> u64 {
+        self.0.iter().map(|(_, length)| length).sum()
+    }
+
+    /// What is between two places.
+    fn between(&self, from: u64, to: u64) -> io::Result<Vec<u8>> {
+        let mut text = Vec::new();
+        let mut begins = 0;
+        for (file, length) in &self.0 {
+            let (first, last) = (from.max(begins), to.min(begins + length));
+            if first < last {
+                let before = text.len();
+                text.resize(before + (last - first) as usize, 0);
+                file.read_exact_at(&mut text[before..], first - begins)?;
+            }
+            begins += length;
+        }
+        Ok(text)
+    }
+}
+
+/// The lines of a log from a place back to its beginning.
+struct Backwards {
+    log: Log,
+    /// Where `text` begins.
+    from: u64,
+    /// What has been read and not returned.
+    text: Vec<u8>,
+}
+
+impl Backwards {
+    /// The line before, and where it begins.
+    fn next(&mut self) -> io::Result<Option<(u64, Vec<u8>)>> {
+        loop {
+            let whole = self.text.strip_suffix(b"\n").unwrap_or(&self.text);
+            if let Some(end) = whole.iter().rposition(|byte| *byte == b'\n') {
+                let line = self.text.split_off(end + 1);
+                return Ok(Some((self.from + end as u64 + 1, line)));
+            }
+            if self.from == 0 {
+                let first = std::mem::take(&mut self.text);
+                return Ok((!first.is_empty()).then_some((0, first)));
+            }
+            let from = self.from.saturating_sub(BLOCK_BYTES);
+            let mut text = self.log.between(from, self.from)?;
+            text.append(&mut self.text);
+            (self.from, self.text) = (from, text);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -179,32 +249,48 @@ mod tests {
     }
 
     #[test]
-    fn a_full_log_is_renamed_and_only_one_older_one_is_kept() {
+    fn a_long_log_is_read_in_parts_and_nothing_of_it_is_ever_left_out() {
         let folder = tempfile::tempdir().unwrap();
-        let (log, older) = (folder.path().join(NAME), folder.path().join(OLDER_NAME));
         let setting: SettingRef = "offload.tso@eth0".parse().unwrap();
-        let enter = || enter(&folder.path().join("j"), &setting, ["on", "off"], ChangeKind::Set);
-        for filler in ["a", "b"] {
-            fs::write(&log, filler.repeat(MAX_BYTES as usize - 2) + "\n").unwrap();
-            enter();
-            enter();
-            assert!(fs::read_to_string(&older).unwrap().starts_with(filler));
-            assert_eq!(changes(folder.path()).unwrap().len(), 2, "one in each");
+        let enter = |number: u32| {
+            let to = format!("{number}{}", "x".repeat(number as usize % 997));
+            super::enter(&folder.path().join("j"), &setting, ["", &to], ChangeKind::Set);
+        };
+        (0..300).for_each(enter);
+        // What an older version left.
+        std::fs::rename(folder.path().join(NAME), folder.path().join(OLDER_NAME)).unwrap();
+        (300..1000).for_each(enter);
+        let (mut before, mut found) = (None, Vec::new());
+        loop {
+            let part = part(folder.path(), before, 99).unwrap();
+            found.extend(part.changes);
+            before = part.older;
+            // Another run goes on meanwhile.
+            enter(1);
+            if before.is_none() {
+                break;
+            }
         }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        let numbers: Vec<_> = found.iter().map(|one| one.to.trim_end_matches('x')).collect();
+        let all: Vec<_> = (0..1000).rev().map(|number| number.to_string()).collect();
+        assert_eq!(numbers, all);
+        assert_eq!(changes(folder.path()).unwrap().len(), 1011, "with those meanwhile");
     }
 
     #[test]
-    fn of_a_long_log_the_end_is_read() {
+    fn a_part_ends_with_the_log() {
         let folder = tempfile::tempdir().unwrap();
+        let none = LogPart { changes: Vec::new(), older: None };
+        assert_eq!(part(folder.path(), None, 9).unwrap(), none);
         let setting: SettingRef = "offload.tso@eth0".parse().unwrap();
-        let value = "x".repeat(1000);
-        for number in 0..1200 {
-            let to = format!("{number}{value}");
-            enter(&folder.path().join("j"), &setting, ["", &to], ChangeKind::Set);
+        for _ in 0..2 {
+            enter(&folder.path().join("j"), &setting, ["on", "off"], ChangeKind::Set);
         }
-        let found = changes(folder.path()).unwrap();
-        assert!((800..1000).contains(&found.len()), "{}", found.len());
-        assert!(found[0].to.starts_with("1199x"));
+        let places =
+            [(None, 1, true), (None, 2, false), (Some(u64::MAX), 3, false), (Some(0), 3, false)];
+        for (before, most, more) in places {
+            let part = part(folder.path(), before, most).unwrap();
+            assert_eq!(part.older.is_some(), more, "{before:?}, {most}");
+        }
     }
 }

@@ -35,11 +35,12 @@ pub trait Program: Send + Sync + 'static {
     /// The settings of this host with their values.
     fn settings(&self) -> Vec<SettingLine>;
 
-    /// Every change of a setting that is on record, the newest first.
+    /// At most `most` changes of settings that are on record: those before a place that [`ChangesPart::older`] named, or the
+    /// newest ones.
     ///
     /// # Errors
     /// In words for a person.
-    fn changes(&self) -> Result<Vec<LoggedChange>, String>;
+    fn changes(&self, before: Option<u64>, most: usize) -> Result<ChangesPart, String>;
 
     /// The changes that are still in effect and that no run will put back, the newest first, one for each setting.
     ///
@@ -194,6 +195,15 @@ pub struct SettingLine {
     pub title: String,
     /// Its value, or why it has none.
     pub value: Result<String, String>,
+}
+
+/// A part of all changes, the newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangesPart {
+    /// The changes.
+    pub changes: Vec<LoggedChange>,
+    /// Where those before them end; `None` if there are none.
+    pub older: Option<u64>,
 }
 
 /// One change of a setting.

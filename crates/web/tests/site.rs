@@ -111,6 +111,7 @@ async fn every_page_is_there_and_has_no_name_as_code() {
         "/check",
         "/settings",
         "/changes",
+        "/changes?before=7",
         "/tests",
         "/login",
     ] {
@@ -409,6 +410,19 @@ async fn with_the_token_changes_are_undone_and_tests_are_started() {
     assert!(page.contains("Ended without a result") && !page.contains("<b>nas"), "{page}");
     assert!(page.contains("points=\"400.0,0.0\"") && page.contains("<td>2.0 s</td>"), "{page}");
     assert_eq!(site.post("/tests/1/stop", "").await.1, "/tests/1");
+}
+
+#[tokio::test]
+async fn the_log_of_changes_has_pages_and_only_the_first_says_what_is_changed_now() {
+    let site = Fixture::new(false);
+    let first = site.page("/changes").await;
+    assert!(first.contains("To put back") && !first.contains("rel=\"first\""), "{first}");
+    assert!(first.contains("href=\"/changes?before=7\" rel=\"next\""), "{first}");
+    let last = site.page("/changes?before=7").await;
+    assert_eq!(last.matches("<tr>").count(), 2, "the headings and one change: {last}");
+    assert!(!last.contains("To put back") && !last.contains("rel=\"next\""), "{last}");
+    assert!(last.contains("href=\"/changes\" rel=\"first\""), "{last}");
+    assert_eq!(site.get("/changes?before=soon").await.0, 400);
 }
 
 #[tokio::test]

@@ -4,8 +4,9 @@ use maud::{Markup, html};
 
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
+use crate::asked::link;
 use crate::layout::{plain, table, time, words};
-use crate::program::LoggedChange;
+use crate::program::{ChangesPart, LoggedChange};
 
 /// The page.
 pub const PAGE: Page = Page { in_navigation: Some("Changes"), ..Page::of("/changes", show) };
@@ -29,11 +30,42 @@ const STANDING: [&str; 5] = ["Time (UTC)", "Setting", "Before", "Now", "Undo"];
 const COLUMNS: [&str; 8] =
     ["Time (UTC)", "Host", "Setting", "From", "To", "What", "Network namespace", "Run"];
 
+/// Changes of the log on a page.
+const ROWS: usize = 200;
+
 fn show(visit: &Visit) -> Result<Answer, Trouble> {
+    let before = visit.asked.field("before").map(str::parse).transpose();
+    let before = before.map_err(|_| Trouble::bad("`before` is a place in the log"))?;
+    let part = visit.program.changes(before, ROWS).map_err(Trouble::failed)?;
+    let now = match before {
+        None => now(visit)?,
+        Some(_) => html! {},
+    };
+    Ok(Answer::page(
+        "Changes of settings",
+        html! {
+            (now)
+            h2 { "Log" }
+            (log(&part.changes, before.is_some()))
+            (more(&part, before.is_some()))
+        },
+    ))
+}
+
+/// What is changed now.
+fn now(visit: &Visit) -> Result<Markup, Trouble> {
     let left = visit.program.leftovers();
-    let changes = visit.program.changes().map_err(Trouble::failed)?;
+    Ok(html! {
+        h2 { "To put back" }
+        (leftovers(visit, &left))
+        (standing(visit)?)
+        (saved(visit))
+    })
+}
+
+fn log(changes: &[LoggedChange], is_older: bool) -> Markup {
     let rows = html! {
-        @for change in &changes {
+        @for change in changes {
             tr {
                 td { (time(&change.time)) }
                 td { @if change.host.is_empty() { "this one" } @else { (plain(&change.host)) } }
@@ -46,18 +78,25 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
             }
         }
     };
-    Ok(Answer::page(
-        "Changes of settings",
-        html! {
-            h2 { "To put back" }
-            (leftovers(visit, &left))
-            (standing(visit)?)
-            (saved(visit))
-            h2 { "Log" }
-            @if changes.is_empty() { p { "No change of a setting is on record yet." } }
-            @else { (table("Changes, the newest first", &COLUMNS, &rows)) }
-        },
-    ))
+    html! {
+        @if !changes.is_empty() { (table("Changes, the newest first", &COLUMNS, &rows)) }
+        @else if is_older { p { "No older change of a setting is on record." } }
+        @else { p { "No change of a setting is on record yet." } }
+    }
+}
+
+fn more(part: &ChangesPart, is_older: bool) -> Markup {
+    let older = part.older.map(|place| link("/changes", &[("before", &place.to_string())]));
+    html! {
+        @if is_older || older.is_some() {
+            nav aria-label="More changes" {
+                ul {
+                    @if is_older { li { a href="/changes" rel="first" { "Newest" } } }
+                    @if let Some(older) = older { li { a href=(older) rel="next" { "Older" } } }
+                }
+            }
+        }
+    }
 }
 
 fn leftovers(visit: &Visit, left: &[String]) -> Markup {

@@ -7,7 +7,7 @@ use goodput_fleet::{Observation, Part, Question, Surveyed, Unusable};
 use goodput_model::{BitRate, CheckReport, Host, Known, Record};
 use goodput_store::{Store, StoreError};
 use goodput_web::{
-    LoggedChange, MeasureAsked, MeshAsked, PathChange, Program, Running, SettingLine,
+    ChangesPart, LoggedChange, MeasureAsked, MeshAsked, PathChange, Program, Running, SettingLine,
 };
 
 use super::{HOSTILE, IN_WORDS, followed};
@@ -69,15 +69,18 @@ impl Program for FakeHost {
         vec![line(Ok(HOSTILE.into())), line(Err(HOSTILE.into()))]
     }
 
-    fn changes(&self) -> Result<Vec<LoggedChange>, String> {
+    fn changes(&self, before: Option<u64>, most: usize) -> Result<ChangesPart, String> {
+        let mut changes = self.standing()?;
+        // The log has one more than the newest ones.
+        changes.truncate(if before.is_some() { 1 } else { most });
+        Ok(ChangesPart { changes, older: before.is_none().then_some(7) })
+    }
+
+    fn standing(&self) -> Result<Vec<LoggedChange>, String> {
         let [time, setting, from, to, what, run, place] = [HOSTILE; 7].map(String::from);
         let here = LoggedChange { time, setting, from, to, what, run, place, host: String::new() };
         let there = LoggedChange { host: format!("ssh://{HOSTILE}"), ..here.clone() };
         Ok(vec![here, there])
-    }
-
-    fn standing(&self) -> Result<Vec<LoggedChange>, String> {
-        self.changes()
     }
 
     fn take_back(&self, change: &LoggedChange) -> Result<String, String> {

@@ -9,7 +9,8 @@ use goodput_model::{CheckReport, Direction, EndName, Record, SettingRef};
 use goodput_settings::{ChangeKind, GuardProgram, Patience, Scope, Setting, Standing, UndoRequest};
 use goodput_store::{Store, StoreError};
 use goodput_web::{
-    LoggedChange, MeasureAsked, Measures, MeshAsked, PathChange, Program, Running, SettingLine,
+    ChangesPart, LoggedChange, MeasureAsked, Measures, MeshAsked, PathChange, Program, Running,
+    SettingLine,
 };
 
 use crate::args::{Cli, refused};
@@ -34,8 +35,12 @@ pub struct ThisHost {
 
 impl ThisHost {
     fn all_standing(&self) -> Result<Vec<Standing>, String> {
-        let standing = goodput_settings::standing(&self.state_dir);
-        standing.map_err(|why| format!("can't read the log in {}: {why}", self.state_dir.display()))
+        goodput_settings::standing(&self.state_dir).map_err(|why| self.unread_log(&why))
+    }
+
+    fn unread_log(&self, why: &std::io::Error) -> String {
+        without_numbers(&format!("can't read the log in {}: {why}", self.state_dir.display()))
+            .into_owned()
     }
 }
 
@@ -70,11 +75,13 @@ impl Program for ThisHost {
         of_host.flat_map(|setting| lines(setting, &devices)).collect()
     }
 
-    fn changes(&self) -> Result<Vec<LoggedChange>, String> {
-        let logged = goodput_settings::logged_changes(&self.state_dir);
-        let logged = logged
-            .map_err(|why| format!("can't read the log in {}: {why}", self.state_dir.display()))?;
-        Ok(logged.into_iter().map(shown).collect())
+    fn changes(&self, before: Option<u64>, most: usize) -> Result<ChangesPart, String> {
+        let part = goodput_settings::log_part(&self.state_dir, before, most);
+        let part = part.map_err(|why| self.unread_log(&why))?;
+        Ok(ChangesPart {
+            changes: part.changes.into_iter().map(shown).collect(),
+            older: part.older,
+        })
     }
 
     fn standing(&self) -> Result<Vec<LoggedChange>, String> {

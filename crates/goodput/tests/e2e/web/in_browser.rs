@@ -12,7 +12,7 @@ use super::served::Web;
 use crate::common::{Home, Server};
 
 /// Every page with a name for its picture.
-const PAGES: [(&str, &str); 13] = [
+const PAGES: [(&str, &str); 17] = [
     ("history", ""),
     ("result", "results/1"),
     ("comparison", "results/2"),
@@ -29,6 +29,11 @@ const PAGES: [(&str, &str); 13] = [
     ("changes", "changes"),
     ("tests", "tests"),
     ("login", "login"),
+    // What is refused is a page like all others.
+    ("no-page", "none"),
+    ("no-result", "results/999"),
+    ("no-path", "path?target=%3Cscript%3Ealert(3)%3C%2Fscript%3E"),
+    ("one-result-is-no-pair", "compare?id=1"),
 ];
 
 pub fn log_in(browser: &mut Browser, web: &Web) {
