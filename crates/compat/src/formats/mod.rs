@@ -17,6 +17,7 @@ pub mod nuttcp;
 pub mod nuttcp_parse;
 pub mod nuttcp_verbose;
 pub mod nuttcp_verbose_parse;
+pub mod pscheduler;
 mod replay;
 mod text;
 pub mod ttcp;
@@ -42,6 +43,7 @@ pub const ALL: &[&Format] = &[
     &iperf2_csv::FORMAT,
     &iperf2_text::FORMAT,
     &ttcp::FORMAT,
+    &pscheduler::FORMAT,
 ];
 
 /// An output format.

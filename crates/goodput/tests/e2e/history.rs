@@ -2,8 +2,9 @@
 
 use std::process::Command;
 
-use goodput_model::Record;
+use goodput_model::{Kind, Record};
 use goodput_store::{Store, read_record};
+use serde_json::Value;
 
 use crate::common::{Home, record, stderr, stdout};
 
@@ -119,6 +120,12 @@ fn results_go_to_another_machine_and_into_other_programs() {
             && metrics.ends_with("# EOF\n"),
         "{metrics}"
     );
+    let runs = export(&["--pscheduler", "--target", "nas"]);
+    let runs: Vec<Value> =
+        runs.lines().map(|line| serde_json::from_str(line).expect("a line is JSON")).collect();
+    let starts: Vec<_> = runs.iter().map(|run| run["schedule"]["start"].as_str()).collect();
+    assert_eq!(starts, [Some("2026-01-01T10:00:00Z"), Some("2026-01-03T10:00:00Z")]);
+    assert_eq!(runs[0]["test"]["spec"]["dest"], "nas");
     let file = there.file("results", &export(&["--json"]));
     let file = file.to_str().unwrap();
     for _ in 0..2 {
@@ -135,6 +142,18 @@ fn results_go_to_another_machine_and_into_other_programs() {
     let broken = there.file("broken", "{\"format\": 1");
     let refused = there.run(&["history", "import", broken.to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+}
+
+#[test]
+fn what_pscheduler_could_not_have_tested_is_left_out_and_named() {
+    let home = filled();
+    let store = Store::open(&home.path().join("goodput/history.db")).expect("it is there");
+    let searched = Record { kind: Kind::FindRate, ..kept("nas", "2026-01-05T10:00:00Z", "none") };
+    store.add(&searched).expect("it can be written");
+    let output = home.run(&["history", "export", "--pscheduler"]);
+    assert_eq!(stdout(&output).lines().count(), 3, "{}", stdout(&output));
+    let words = "warning: results that are no throughput test of pScheduler: 1 (4) (several runs)";
+    assert!(stderr(&output).contains(words), "{}", stderr(&output));
 }
 
 /// A command on a copy of the history in a file system of its own, after `then`.

@@ -142,7 +142,7 @@ fn stream(record: &Record, flow: &FlowCounts) -> Stream {
 }
 
 /// The sender's kernel statistics of a flow while it ran.
-fn windows<'a>(record: &'a Record, flow: &FlowCounts) -> Vec<&'a TcpInfo> {
+pub fn windows<'a>(record: &'a Record, flow: &FlowCounts) -> Vec<&'a TcpInfo> {
     let sending = match flow.sender {
         EndName::Near => record.ends.near.value(),
         EndName::Far => record.ends.far.value(),
@@ -154,7 +154,8 @@ fn windows<'a>(record: &'a Record, flow: &FlowCounts) -> Vec<&'a TcpInfo> {
         .collect()
 }
 
-fn mean(values: impl Iterator<Item = u64>) -> Option<u64> {
+/// The mean, rounded down; unknown if there are no values.
+pub fn mean(values: impl Iterator<Item = u64>) -> Option<u64> {
     let (sum, count) = values.fold((0u128, 0u128), |(s, n), v| (s + u128::from(v), n + 1));
     (count > 0).then(|| (sum / count) as u64)
 }

@@ -2,6 +2,7 @@
 
 mod golden;
 pub(super) mod made_up;
+mod pscheduler;
 mod shape;
 
 use goodput_model::{Direction, Known, Transport};

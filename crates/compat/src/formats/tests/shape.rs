@@ -23,6 +23,7 @@ pub fn check(format: &str, text: &str) -> Result<(), String> {
             let known = line.starts_with("ttcp-t: ") || line.starts_with("ttcp-r: ");
             known.then_some(()).ok_or_else(|| format!("{line:?} has no prefix"))
         }),
+        "pscheduler" => text.lines().try_for_each(super::pscheduler::check),
         other => Err(format!("write down the shape of {other}")),
     }
 }

@@ -109,6 +109,12 @@ pub struct ExportArgs {
     /// Print samples with times, for `promtool tsdb create-blocks-from`
     #[arg(long, group = "form")]
     pub openmetrics: bool,
+    /// Print a line per test and direction, for the archive of perfSONAR
+    ///
+    /// The JSON is that which pScheduler hands to its archivers about a throughput test. Comparisons, searches and tests
+    /// of files are left out.
+    #[arg(long, group = "form")]
+    pub pscheduler: bool,
     #[command(flatten)]
     pub wanted: WantedArgs,
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
+use goodput_compat::formats::{self, Style, pscheduler};
 use goodput_model::Record;
 use goodput_store::{Entry, Store, Traffic};
 use jiff::Timestamp;
@@ -20,7 +21,15 @@ pub fn run(store: &Store, args: &ExportArgs) -> Result<Exit> {
     let mut entries = store.search(&wanted::checked(store, &args.wanted, u32::MAX)?)?;
     entries.reverse();
     if args.json {
-        return records(store, &entries);
+        return each(store, &entries, |_, record| {
+            Ok(screen::print_data(|out| {
+                record.write_json_line(&mut *out)?;
+                writeln!(out)
+            })?)
+        });
+    }
+    if args.pscheduler {
+        return runs(store, &entries);
     }
     if args.csv {
         return csv(store, &entries);
@@ -35,19 +44,40 @@ pub fn run(store: &Store, args: &ExportArgs) -> Result<Exit> {
 
 /// Each record as it is read, so that they are never in memory together. One that can't be read is reported, and does not
 /// keep the others.
-fn records(store: &Store, entries: &[Entry]) -> Result<Exit> {
+fn each(
+    store: &Store,
+    entries: &[Entry],
+    mut print: impl FnMut(i64, Record) -> Result<()>,
+) -> Result<Exit> {
     let mut exit = Exit::Fine;
     for entry in entries {
         match store.get(entry.id) {
-            Ok(record) => screen::print_data(|out| {
-                record.write_json_line(&mut *out)?;
-                writeln!(out)
-            })?,
+            Ok(record) => print(entry.id, record)?,
             Err(why) => {
                 screen::say(format_args!("goodput: {why}"));
                 exit = Exit::CouldNot;
             }
         }
+    }
+    Ok(exit)
+}
+
+/// A line of JSON for each direction that pScheduler could have tested, as its archivers get it.
+fn runs(store: &Store, entries: &[Entry]) -> Result<Exit> {
+    let mut unfit: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
+    let exit = each(store, entries, |id, record| {
+        if let Some(why) = pscheduler::unfit(&record) {
+            unfit.entry(why).or_default().push(id);
+            return Ok(());
+        }
+        let text = formats::print(&pscheduler::FORMAT, &record, Style::default());
+        Ok(screen::print_data(|out| out.write_all(text.as_bytes()))?)
+    })?;
+    for (why, ids) in unfit {
+        screen::say(format_args!(
+            "warning: results that are no throughput test of pScheduler: {} ({why})",
+            numbers(&ids)
+        ));
     }
     Ok(exit)
 }
@@ -151,16 +181,20 @@ fn labels(entry: &Entry) -> String {
 
 /// Says which results have no sample.
 fn say_left_out(ids: &[i64]) {
+    screen::say(format_args!(
+        "warning: results without a sample: {}; Prometheus keeps one value a second of tests with the same labels, and \
+         these began in the same second as a later one, or at no time; --csv has them all",
+        numbers(ids)
+    ));
+}
+
+/// How many results these are, and the numbers of the first: `12 (3, 4, …)`.
+fn numbers(ids: &[i64]) -> String {
     /// Numbers that are named.
     const NAMED: usize = 10;
     let named: Vec<_> = ids.iter().take(NAMED).map(ToString::to_string).collect();
     let more = if ids.len() > NAMED { ", …" } else { "" };
-    screen::say(format_args!(
-        "warning: results without a sample: {} ({}{more}); Prometheus keeps one value a second of tests with the same \
-         labels, and these began in the same second as a later one, or at no time; --csv has them all",
-        ids.len(),
-        named.join(", ")
-    ));
+    format!("{} ({}{more})", ids.len(), named.join(", "))
 }
 
 /// A text as the value of a label (OpenMetrics 1.0, "Escaping") that stays in its line.
