@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::days::Counted;
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::kept::{Added, Kept};
@@ -41,8 +42,13 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// The JSON of the record `id`, as it was kept; `None` without such a record.
     fn json(&self, id: i64) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Deletes what began before `started`, but not what was spent in the last day. Returns the number of records.
+    /// Deletes what began before `started`, but not what was spent in the last day. Returns the number of records. They are
+    /// counted in their days, in the same step: each once, however many delete at once.
     fn delete_before(&self, started: &str) -> Result<usize, StoreError>;
+
+    /// What is counted of deleted records, of all targets or of this one, the newest day first. What is of one day and one
+    /// kind of traffic stands together.
+    fn days(&self, target: Option<&str>) -> Result<Vec<Counted>, StoreError>;
 
     /// The newest whole tests of a series, newest first, at most `most`.
     fn tests_of(&self, series: &Series, most: usize) -> Result<Vec<Tested>, StoreError>;
@@ -71,7 +77,8 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// The records of all tests of watches and when each began, in the order in which they were stored.
     fn watched_times(&self) -> Result<Vec<(i64, String)>, StoreError>;
 
-    /// Deletes the tests of watches with the numbers up to `last`. Returns the number of records.
+    /// Deletes the tests of watches with the numbers up to `last`, as [`Database::delete_before`] does. Returns the number of
+    /// records.
     fn delete_watched(&self, last: i64) -> Result<usize, StoreError>;
 
     /// The records from `first` to `last` that are tests of watches.

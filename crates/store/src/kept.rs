@@ -4,6 +4,7 @@ use goodput_model::{Record, answer};
 use serde_json::Value;
 
 use crate::error::{RecordError, StoreError};
+use crate::figures::Figures;
 
 /// The columns of a record.
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub(crate) struct Kept<'a> {
     pub transport: String,
     pub direction: String,
     pub answer: Option<String>,
+    pub figures: Figures,
 }
 
 impl<'a> Kept<'a> {
@@ -28,7 +30,8 @@ impl<'a> Kept<'a> {
         let of_plan = |value: serde_json::Result<Value>| value.map(text).unwrap_or_default();
         let transport = of_plan(serde_json::to_value(record.plan.transport));
         let direction = of_plan(serde_json::to_value(record.plan.direction));
-        Ok(Self { record, json, kind, transport, direction, answer: answer(record) })
+        let (answer, figures) = (answer(record), Figures::of(record));
+        Ok(Self { record, json, kind, transport, direction, answer, figures })
     }
 }
 

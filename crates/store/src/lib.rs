@@ -7,8 +7,10 @@
 
 pub mod compat;
 mod database;
+mod days;
 mod entry;
 pub mod error;
+mod figures;
 mod kept;
 mod lock_holder;
 mod malformed;
@@ -22,8 +24,10 @@ mod wanted;
 mod watched;
 
 pub use compat::read_record;
+pub use days::{Day, Spread};
 pub use entry::{Entry, Newest, Traffic};
 pub use error::{RecordError, StoreError};
+pub use figures::Figures;
 pub use kept::Added;
 pub use lock_holder::LockHolder;
 pub use path::default_path;

@@ -6,6 +6,7 @@ use goodput_model::Record;
 
 use crate::compat::read_record;
 use crate::database::Database;
+use crate::days::{Day, days};
 use crate::entry::{Entry, Newest};
 use crate::error::{RecordError, StoreError};
 use crate::kept::{Added, Kept};
@@ -156,8 +157,19 @@ impl Store {
         Ok(Newest { record: None, unread })
     }
 
-    /// Deletes the records that began before `started`, RFC 3339, UTC. Returns their number. Numbers are not reused. What
-    /// watches spent in the last 24 hours stays known.
+    /// The days of deleted results, newest first, at most `wanted.limit`. A day does not know which watch or verdict each of
+    /// its results had, nor their numbers: a search for these finds none.
+    pub fn days(&self, wanted: &Wanted) -> Result<Vec<Day>, StoreError> {
+        if wanted.watched || wanted.limited_by.is_some() || wanted.before.is_some() {
+            return Ok(Vec::new());
+        }
+        let all = days(self.db.days(wanted.target.as_deref())?);
+        let most = usize::try_from(wanted.limit).unwrap_or(usize::MAX);
+        Ok(all.into_iter().filter(|day| day.fits(wanted)).take(most).collect())
+    }
+
+    /// Deletes the records that began before `started`, RFC 3339, UTC. Returns their number. Numbers are not reused. Their
+    /// days ([`Store::days`]) and what watches spent in the last 24 hours stay known.
     pub fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
         self.db.delete_before(started)
     }
@@ -230,8 +242,8 @@ impl Store {
         self.db.watched_times()
     }
 
-    /// Deletes the tests with the numbers up to `last`, with their records. Returns their number. What was spent in the
-    /// last 24 hours stays known.
+    /// Deletes the tests with the numbers up to `last`, with their records. Returns their number. Their days
+    /// ([`Store::days`]) and what was spent in the last 24 hours stay known.
     pub fn delete_watched(&self, last: i64) -> Result<usize, StoreError> {
         self.db.delete_watched(last)
     }

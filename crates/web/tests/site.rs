@@ -130,6 +130,18 @@ async fn every_page_is_there_and_has_no_name_as_code() {
 }
 
 #[tokio::test]
+async fn a_path_shows_the_days_of_deleted_results() {
+    let site = Fixture::new(false);
+    let page = "/path?target=%3Cscript%3Ealert(1)%3C%2Fscript%3E";
+    assert!(!site.page(page).await.contains("Days of deleted results"));
+    let store = Store::open(&site.file()).expect("it is there");
+    assert_eq!(store.delete_before("9999").expect("it can be written"), 2);
+    let page = site.page(page).await;
+    assert!(page.contains("Days of deleted results") && page.contains("<svg"), "{page}");
+    assert!(!page.contains(HOSTILE));
+}
+
+#[tokio::test]
 async fn people_get_a_result_in_words_and_programs_as_it_was_kept() {
     let site = Fixture::new(false);
     assert!(site.page("/results/1").await.contains(IN_WORDS));

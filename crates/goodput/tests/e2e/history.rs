@@ -198,4 +198,15 @@ fn old_results_are_deleted_on_request() {
     let pruned = home.run(&["history", "prune", "--keep", "1h"]);
     assert!(stdout(&pruned).contains("deleted 3 results"), "{}", stderr(&pruned));
     assert_eq!(stdout(&home.run(&["history"])).lines().count(), 1);
+    let days = stdout(&home.run(&["history", "--target", "nas"]));
+    assert!(days.contains("days of deleted results"), "{days}");
+    assert!(days.contains("2026-01-03") && days.contains("2026-01-01"), "{days}");
+    assert!(!days.contains("2026-01-02"), "of another target: {days}");
+    let exported = stdout(&home.run(&["history", "export", "--days", "--since", "2026-01-02"]));
+    let lines: Vec<_> = exported.lines().collect();
+    assert!(lines[1].starts_with("2026-01-02,test,\"backup,\"\"x\"\"\",tcp,"), "{exported}");
+    assert!(lines[2].starts_with("2026-01-03,test,nas,tcp,"), "{exported}");
+    assert_eq!(lines.len(), 3, "{exported}");
+    let refused = home.run(&["history", "export", "--days", "--kind", "watch"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
 }

@@ -1,6 +1,7 @@
 //! The history in a database of PostgreSQL, which many hosts may share.
 
 mod connection;
+mod days;
 mod error;
 mod link;
 mod password;
@@ -14,6 +15,7 @@ mod values;
 mod watched;
 
 use crate::database::Database;
+use crate::days::Counted;
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::kept::{Added, Kept};
@@ -93,6 +95,11 @@ impl Database for Postgres {
     fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
         let delete = async |client: &mut _| records::delete_before(client, started).await;
         Ok(counted(self.0.run("write to", LONG_PATIENCE, delete)?))
+    }
+
+    fn days(&self, target: Option<&str>) -> Result<Vec<Counted>, StoreError> {
+        let read = async |client: &mut _| days::counted(client, target).await;
+        Ok(self.0.run("read", LONG_PATIENCE, read)?)
     }
 
     fn tests_of(&self, series: &Series, most: usize) -> Result<Vec<Tested>, StoreError> {

@@ -4,6 +4,7 @@ use goodput_model::BitRate;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, Row};
 
+use super::days;
 use super::error::{Failure, Why};
 use super::values::{Values, indexed, plain};
 use crate::entry::{Entry, Traffic};
@@ -12,9 +13,15 @@ use crate::kept::{Added, Kept};
 /// Adds a record. Returns its number.
 pub(super) async fn insert(step: &impl GenericClient, kept: &Kept<'_>) -> Result<i64, Failure> {
     let record = kept.record;
-    let insert = "INSERT INTO goodput.records (started, kind, target, goodput_bits_per_s, rule, format, transport,
-            direction, flows, answer, json)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id";
+    // One statement: without a step of the caller, it is whole as well.
+    let insert = "WITH added AS (
+            INSERT INTO goodput.records (started, kind, target, goodput_bits_per_s, rule, format, transport,
+                direction, flows, answer, json)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id
+        ), beside AS (
+            INSERT INTO goodput.figures (record, round_trip_s, lost_share) SELECT id, $12, $13 FROM added
+        )
+        SELECT id FROM added";
     let row = step
         .query_typed_one(
             insert,
@@ -30,6 +37,8 @@ pub(super) async fn insert(step: &impl GenericClient, kept: &Kept<'_>) -> Result
                 (&i64::from(record.plan.flows), Type::INT8),
                 (&kept.answer.as_deref().map(plain), Type::TEXT),
                 (&kept.json, Type::TEXT),
+                (&kept.figures.round_trip_s, Type::FLOAT8),
+                (&kept.figures.lost_share, Type::FLOAT8),
             ],
         )
         .await?;
@@ -93,8 +102,7 @@ pub(super) async fn json(client: &Client, id: i64) -> Result<Option<Vec<u8>>, Fa
 pub(super) async fn delete_before(client: &mut Client, started: &str) -> Result<u64, Failure> {
     let step = client.transaction().await?;
     let before: Values<1> = [(&started, Type::TEXT)];
-    let deleted = "DELETE FROM goodput.records WHERE started < $1";
-    let deleted = step.execute_typed(deleted, &before).await?;
+    let deleted = days::delete(&step, "started < $1", &before).await?;
     step.execute_typed("DELETE FROM goodput.watched WHERE started < $1", &before).await?;
     step.execute_typed(DELETE_SPENT, &before).await?;
     step.commit().await?;

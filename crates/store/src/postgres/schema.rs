@@ -17,7 +17,7 @@ const UTF8: &str = "UTF8";
 ///
 /// Order is that of bytes, as in SQLite (`COLLATE "C"`). Numbers are those of a sequence: two writers never get the same,
 /// and none is given twice, though some may be left out.
-const MIGRATIONS: [Migration; 3] = [
+const MIGRATIONS: [Migration; 4] = [
     // The JSON is the record, as text: `jsonb` refuses texts with a NUL, and numbers would be read otherwise. It is stored
     // apart from the columns, whatever its length (`toast_tuple_target`), so that a list reads little. `host` is whose
     // watch it is: a database may be shared by many.
@@ -92,6 +92,27 @@ const MIGRATIONS: [Migration; 3] = [
         record bigint NOT NULL REFERENCES goodput.records ON DELETE CASCADE
      );
      CREATE INDEX IF NOT EXISTS keyed_by_record ON goodput.keyed (record);"#,
+    ),
+    // What stays of deleted results: how many of a day had each value. Counts add up, whoever deletes, and however few at a
+    // time. Round trip and loss are kept beside each record, so that to delete it reads no JSON.
+    Migration::addition(
+        r#"CREATE TABLE IF NOT EXISTS goodput.figures (
+        record bigint PRIMARY KEY REFERENCES goodput.records ON DELETE CASCADE,
+        round_trip_s double precision,
+        lost_share double precision
+     );
+     CREATE TABLE IF NOT EXISTS goodput.days (
+        target text COLLATE "C" NOT NULL,
+        day text COLLATE "C" NOT NULL,
+        kind text COLLATE "C" NOT NULL,
+        transport text COLLATE "C" NOT NULL,
+        direction text COLLATE "C" NOT NULL,
+        flows bigint NOT NULL,
+        quantity text COLLATE "C" NOT NULL,
+        value text COLLATE "C" NOT NULL,
+        results bigint NOT NULL,
+        PRIMARY KEY (target, day, kind, transport, direction, flows, quantity, value)
+     );"#,
     ),
 ];
 

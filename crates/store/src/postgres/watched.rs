@@ -5,6 +5,7 @@ use goodput_model::BitRate;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row, Transaction};
 
+use super::days;
 use super::error::Failure;
 use super::records::DELETE_SPENT;
 use super::values::{Values, indexed, plain};
@@ -224,11 +225,8 @@ pub(super) async fn delete(client: &mut Client, last: i64) -> Result<u64, Failur
     let newest = format!("SELECT max(started) FROM goodput.watched WHERE {OURS} AND record <= $2");
     let newest: Option<String> = step.query_typed_one(&newest, &until).await?.try_get(0)?;
     step.execute_typed(DELETE_SPENT, &[(&newest, Type::TEXT)]).await?;
-    let delete = format!(
-        "DELETE FROM goodput.records
-         WHERE id IN (SELECT record FROM goodput.watched WHERE {OURS} AND record <= $2)"
-    );
-    let deleted = step.execute_typed(&delete, &until).await?;
+    let old = format!("id IN (SELECT record FROM goodput.watched WHERE {OURS} AND record <= $2)");
+    let deleted = days::delete(&step, &old, &until).await?;
     let delete = format!("DELETE FROM goodput.watched WHERE {OURS} AND record <= $2");
     step.execute_typed(&delete, &until).await?;
     step.commit().await?;

@@ -1,5 +1,6 @@
 //! The history in one file of SQLite. Several goodput processes may read and write it at once.
 
+mod days;
 mod file;
 mod read_only;
 mod records;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
 
 use crate::database::Database;
+use crate::days::Counted;
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::kept::{Added, Kept};
@@ -163,6 +165,10 @@ impl Database for Sqlite {
 
     fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
         records::delete_before(&self.db, started).map_err(|source| self.failed("write to", source))
+    }
+
+    fn days(&self, target: Option<&str>) -> Result<Vec<Counted>, StoreError> {
+        self.all(days::COUNTED, [target], days::counted)
     }
 
     fn tests_of(&self, series: &Series, most: usize) -> Result<Vec<Tested>, StoreError> {

@@ -3,6 +3,7 @@
 use goodput_model::BitRate;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
+use super::days;
 use super::search::{DELETE_ALL, DELETE_SPENT};
 use crate::entry::{Entry, Traffic};
 use crate::kept::{Added, Kept};
@@ -28,6 +29,8 @@ pub(super) fn insert(step: &Connection, kept: &Kept) -> rusqlite::Result<i64> {
                   VALUES (?1, ?2, ?3, ?4, ?5)";
     let columns = params![id, kept.transport, kept.direction, record.plan.flows, kept.answer];
     step.execute(insert, columns)?;
+    let insert = "INSERT INTO figures (record, round_trip_s, lost_share) VALUES (?1, ?2, ?3)";
+    step.execute(insert, params![id, kept.figures.round_trip_s, kept.figures.lost_share])?;
     Ok(id)
 }
 
@@ -62,7 +65,9 @@ pub(super) fn json(db: &Connection, id: i64) -> rusqlite::Result<Option<Vec<u8>>
 
 /// Deletes what began before a time.
 pub(super) fn delete_before(db: &Connection, started: &str) -> rusqlite::Result<usize> {
-    let step = db.unchecked_transaction()?;
+    // Nobody else deletes between the count and the deletion.
+    let step = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+    step.execute(&days::sum_up(days::OLD), [started])?;
     let deleted = step.execute(DELETE_ALL, [started])?;
     step.execute("DELETE FROM watched WHERE started < ?1", [started])?;
     step.execute(DELETE_SPENT, [started])?;

@@ -14,7 +14,7 @@ const APPLICATION_ID: i64 = 0x6764_7074;
 ///
 /// The file has two numbers: its schema, in the table `schema`, and the schema that a goodput must know to use it
 /// (`PRAGMA user_version`), which additions leave as it is. Before the table there was only the second one.
-const MIGRATIONS: [Migration; 9] = [
+const MIGRATIONS: [Migration; 10] = [
     // The JSON is the record; the other columns allow listing without reading it. Numbers are never
     // reused (AUTOINCREMENT): people keep them in notes.
     Migration::change(
@@ -122,6 +122,29 @@ const MIGRATIONS: [Migration; 9] = [
      CREATE INDEX IF NOT EXISTS keyed_by_record ON keyed (record);
      CREATE TRIGGER IF NOT EXISTS keyed_goes AFTER DELETE ON records
         BEGIN DELETE FROM keyed WHERE record = old.id; END;",
+    ),
+    // What stays of deleted results: how many of a day had each value. Counts add up, whoever deletes, and however few at a
+    // time. Round trip and loss are kept beside each record, so that to delete it reads no JSON.
+    Migration::addition(
+        "CREATE TABLE IF NOT EXISTS figures (
+        record INTEGER PRIMARY KEY,
+        round_trip_s REAL,
+        lost_share REAL
+     ) STRICT;
+     CREATE TRIGGER IF NOT EXISTS figures_go AFTER DELETE ON records
+        BEGIN DELETE FROM figures WHERE record = old.id; END;
+     CREATE TABLE IF NOT EXISTS days (
+        target TEXT NOT NULL,
+        day TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        transport TEXT NOT NULL,
+        direction TEXT NOT NULL,
+        flows INTEGER NOT NULL,
+        quantity TEXT NOT NULL,
+        value TEXT NOT NULL,
+        results INTEGER NOT NULL,
+        PRIMARY KEY (target, day, kind, transport, direction, flows, quantity, value)
+     ) STRICT, WITHOUT ROWID;",
     ),
 ];
 

@@ -3,6 +3,7 @@
 use goodput_model::BitRate;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 
+use super::days;
 use super::search::DELETE_SPENT;
 use crate::kept::Kept;
 use crate::watched::{Tested, ToldChange, Watched};
@@ -71,6 +72,7 @@ pub(super) fn delete(db: &Connection, last: i64) -> rusqlite::Result<usize> {
     let newest = "SELECT max(started) FROM watched WHERE record <= ?1";
     let newest: Option<String> = step.query_row(newest, [last], |row| row.get(0))?;
     step.execute(DELETE_SPENT, [newest])?;
+    step.execute(&days::sum_up(days::OLD_WATCHED), [last])?;
     let deleted = step.execute(DELETE_WATCHED, [last])?;
     step.execute("DELETE FROM watched WHERE record <= ?1", [last])?;
     step.commit()?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use goodput_model::Kind;
-use goodput_store::{Entry, Names, WATCH, Wanted};
+use goodput_store::{Entry, Names, Traffic, WATCH, Wanted};
 use maud::{Markup, html};
 
 use super::{Page, Visit};
@@ -139,7 +139,12 @@ fn row(entry: &Entry, watched: &BTreeSet<i64>, program: &dyn Program) -> Markup 
 
 /// How a result was measured; `unknown` of what an older goodput kept and damaged.
 pub fn traffic(entry: &Entry) -> String {
-    entry.traffic.as_ref().map_or("unknown".into(), |traffic| plain(&traffic.to_string()))
+    way(entry.traffic.as_ref())
+}
+
+/// The same of any traffic.
+pub fn way(traffic: Option<&Traffic>) -> String {
+    traffic.map_or("unknown".into(), |traffic| plain(&traffic.to_string()))
 }
 
 /// The kind of command, `watch` if the result is one of the `watched`, and what it found if it had several runs.

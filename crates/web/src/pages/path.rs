@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use goodput_charts::{Moment, over_time, section};
-use goodput_store::{Entry, MAX_NAMES, Wanted};
+use goodput_model::Seconds;
+use goodput_store::{Day, Entry, MAX_NAMES, Wanted};
 use maud::{Markup, html};
 
-use super::history::{kind, limited, traffic};
+use super::history::{kind, limited, traffic, way};
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
 use crate::asked::link;
-use crate::layout::{NONE_YET, plain, table, time, words};
+use crate::layout::{NONE_YET, limit, plain, table, time, words};
 use crate::program::{PathChange, Program};
 
 /// Results that are shown, the newest.
@@ -26,7 +27,8 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     };
     let wanted = Wanted { target: Some(target.into()), limit: ROWS, ..Wanted::default() };
     let found = history.search(&wanted)?;
-    if found.is_empty() {
+    let days = history.days(&wanted)?;
+    if found.is_empty() && days.is_empty() {
         return Err(Trouble::unknown(format!("there is no result of {target:?}")));
     }
     let moment = |entry: &Entry| Moment {
@@ -36,7 +38,8 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     };
     // The number of a command with several runs is that of one of them, perhaps with a setting that was made worse.
     let of_one_run = |entry: &&Entry| matches!(&*entry.kind, "test" | "attach");
-    let moments: Vec<_> = found.iter().filter(of_one_run).map(moment).collect();
+    let moments: Vec<_> =
+        found.iter().filter(of_one_run).map(moment).chain(days.iter().map(noon)).collect();
     let watched = history.watched_among(&found)?;
     let changes = visit.program.path_changes(&history, target)?;
     let chart = match over_time(&plain(target), &moments) {
@@ -47,8 +50,19 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     };
     Ok(Answer::page(
         format!("The path to {target}"),
-        html! { (chart) (changed(&changes)) (list(&found, &watched, &**visit.program)) },
+        html! {
+            (chart)
+            (changed(&changes))
+            (list(&found, &watched, &**visit.program))
+            (past(&days, &**visit.program))
+        },
     ))
+}
+
+/// A day of deleted results, as one of them at its noon.
+fn noon(day: &Day) -> Moment {
+    let [goodput, ..] = day.goodputs();
+    Moment { started: format!("{}T12:00:00Z", day.day), goodput, series: way(day.traffic.as_ref()) }
 }
 
 fn targets(targets: &[String]) -> Markup {
@@ -93,4 +107,32 @@ fn list(found: &[Entry], watched: &BTreeSet<i64>, program: &dyn Program) -> Mark
         several => format!("The newest {several} results"),
     };
     table(&caption, &["Number", "Started (UTC)", "Traffic", "Goodput", "Limit", "Kind"], &rows)
+}
+
+/// What stays of deleted results.
+fn past(days: &[Day], program: &dyn Program) -> Markup {
+    let rows = html! {
+        @for day in days {
+            @let [median, least, most] = day.goodputs();
+            tr {
+                td { (plain(&day.day)) }
+                td { (day.results) }
+                td { (way(day.traffic.as_ref())) }
+                td.rate { (median) }
+                td { (least) " to " (most) }
+                td { @if let Some(spread) = day.round_trip_s { (Seconds(spread.median)) } }
+                td { (limit(&day.limit, program)) @if day.limited < day.results { " (" (day.limited) ")" } }
+            }
+        }
+    };
+    let columns = [
+        "Day (UTC)",
+        "Results",
+        "Traffic",
+        "Median goodput",
+        "Goodput",
+        "Median round trip",
+        "Most frequent limit",
+    ];
+    html! { @if !days.is_empty() { (table("Days of deleted results, in the chart by their median", &columns, &rows)) } }
 }

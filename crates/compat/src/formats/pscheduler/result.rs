@@ -49,8 +49,8 @@ impl Throughput {
 
 /// The result of what `sender` sent; `flows` are its flows.
 pub fn of(record: &Record, sender: EndName, flows: &[FlowCounts]) -> Throughput {
-    let kernel = flows.iter().filter_map(|flow| windows(record, flow).into_iter().last());
-    let (mss, mtu) = kernel.last().map_or((None, None), |tcp| (tcp.snd_mss_bytes, tcp.pmtu_bytes));
+    let kernel = flows.iter().rev().find_map(|flow| windows(record, flow).pop());
+    let (mss, mtu) = kernel.map_or((None, None), |tcp| (tcp.snd_mss_bytes, tcp.pmtu_bytes));
     let socket = &record.plan.socket;
     Throughput {
         schema: 1,

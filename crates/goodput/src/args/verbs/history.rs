@@ -92,7 +92,8 @@ pub enum HistoryDeed {
     Import(ImportArgs),
     /// Delete old results
     ///
-    /// The others keep their numbers.
+    /// The others keep their numbers. Of each day of deleted results, `goodput history --target` still shows the number,
+    /// goodput, round trip and most frequent limit.
     Prune(PruneArgs),
 }
 
@@ -115,6 +116,11 @@ pub struct ExportArgs {
     /// of files are left out.
     #[arg(long, group = "form")]
     pub pscheduler: bool,
+    /// Print a line per day of deleted results, comma-separated
+    ///
+    /// Each line is of one target, kind of command and kind of traffic.
+    #[arg(long, group = "form", conflicts_with = "limit")]
+    pub days: bool,
     #[command(flatten)]
     pub wanted: WantedArgs,
 }

@@ -79,7 +79,11 @@ fn list(store: &Store, wanted: &Wanted) -> Result<()> {
     let mut table = Table::new(&headings).breaking_the_last_column();
     let entries = store.search(wanted)?;
     let watched = store.watched_among(&entries)?;
-    if entries.is_empty() {
+    let days = match &wanted.text {
+        Some(_) => store.days(wanted)?,
+        None => Vec::new(),
+    };
+    if entries.is_empty() && days.is_empty() {
         return nothing(store, wanted);
     }
     for entry in entries {
@@ -102,6 +106,10 @@ fn list(store: &Store, wanted: &Wanted) -> Result<()> {
         ]);
     }
     table.print_whole()?;
+    if !days.is_empty() {
+        screen::line("\ndays of deleted results")?;
+        report::days::table(&days).print_whole()?;
+    }
     changes(store, wanted)
 }
 

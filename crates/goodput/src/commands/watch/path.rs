@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclude, measure};
 use goodput_model::{Bytes, EndName, Length, Plan, Record};
-use goodput_store::{Store, Tested, ToldChange, Watched};
+use goodput_store::{Figures, Store, Tested, ToldChange, Watched};
 use goodput_watch::{
     Chart, Limit, MAX_TESTS, Mark, Meter, Point, Series, bytes_on_the_path, expected_cost,
     planned_cost,
@@ -23,7 +23,6 @@ use crate::data_dirs::state_dir;
 use crate::exit;
 use crate::far_end::FarEnd;
 use crate::history_thread::HistoryThread;
-use crate::report::figures::Figures;
 use crate::report::watch::{self, Changed, Event};
 use crate::running::{self, Announced};
 use crate::screen;

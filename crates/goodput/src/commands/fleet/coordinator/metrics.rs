@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use goodput_bus::{Entry, Keys};
 use goodput_fleet::{Announcement, Mesh, Task};
 use goodput_model::Record;
+use goodput_store::Figures;
 use goodput_watch::Limit;
 use jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
@@ -18,7 +19,6 @@ use tokio::time::sleep;
 
 use crate::commands::fleet::places::BEAT;
 use crate::commands::open_metrics::{Counters, Gauges, Label, Labels, gauges};
-use crate::report::figures::Figures;
 
 /// The metrics of a fleet; all clones share them.
 #[derive(Clone)]

@@ -1,24 +1,31 @@
 //! `goodput history export`: results for other programs.
 
+mod days;
+mod fields;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use anyhow::Result;
 use goodput_compat::formats::{self, Style, pscheduler};
 use goodput_model::Record;
-use goodput_store::{Entry, Store, Traffic};
+use goodput_store::{Entry, Figures, Store};
 use jiff::Timestamp;
 
+use self::fields::{field, measured_with};
 use super::wanted;
 use crate::args::ExportArgs;
 use crate::exit::Exit;
-use crate::report::figures::Figures;
 use crate::report::style::plain;
 use crate::screen;
 
 /// Prints the wanted results, oldest first.
 pub fn run(store: &Store, args: &ExportArgs) -> Result<Exit> {
-    let mut entries = store.search(&wanted::checked(store, &args.wanted, u32::MAX)?)?;
+    let wanted = wanted::checked(store, &args.wanted, u32::MAX)?;
+    if args.days {
+        return days::run(store, &wanted);
+    }
+    let mut entries = store.search(&wanted)?;
     entries.reverse();
     if args.json {
         return each(store, &entries, |_, record| {
@@ -124,22 +131,6 @@ fn csv_line(entry: &Entry, watched: bool, record: Option<&Record>) -> String {
     )
 }
 
-/// Transport, direction and flows; empty if an older goodput kept the result.
-fn measured_with(traffic: Option<&Traffic>) -> [String; 3] {
-    traffic.map_or_else(Default::default, |Traffic { transport, direction, flows }| {
-        [transport.clone(), direction.clone(), flows.to_string()]
-    })
-}
-
-/// A text as a field (RFC 4180, section 2) that stays in its line.
-fn field(text: &str) -> String {
-    let text = plain(text);
-    match text.contains([',', '"']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
-    }
-}
-
 /// The name of the family. The base unit of data is the byte, as in the metrics of a watch.
 const FAMILY: &str = "goodput_result_bytes_per_second";
 
@@ -206,6 +197,7 @@ fn label(text: &str) -> String {
 mod tests {
     use super::*;
     use goodput_model::BitRate;
+    use goodput_store::Traffic;
 
     fn entry(started: &str, target: &str) -> Entry {
         Entry {
@@ -244,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_line_has_what_only_the_record_knows_and_nothing_where_that_is_unknown() {
-        let json = include_str!("../../report/example/record.json");
+        let json = include_str!("../../../report/example/record.json");
         let record = Record::from_json(json).unwrap();
         let line = csv_line(&entry("2026-11-27T14:05:00Z", "nas"), false, Some(&record));
         let figures = Figures::of(&record);
@@ -266,7 +258,7 @@ mod tests {
         part.answer = Some("only a part: the budget was used up".into());
         let (text, _) = openmetrics(&[part.clone()]);
         assert!(text.contains("{incomplete=\"true\",direction="), "{text}");
-        let json = include_str!("../../report/example/record.json");
+        let json = include_str!("../../../report/example/record.json");
         let mut record = Record::from_json(json).unwrap();
         record.incomplete = Some("the budget was used up".into());
         let line = csv_line(&part, true, Some(&record));

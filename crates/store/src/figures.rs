@@ -44,11 +44,11 @@ fn lost_share(direction: &DirectionResult) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::read_record;
 
     #[test]
     fn what_is_unknown_is_absent_and_not_zero() {
-        let json = include_str!("example/record.json");
-        let mut record = Record::from_json(json).unwrap();
+        let mut record = read_record(include_str!("../tests/golden/v1/test.json")).unwrap();
         let sender = record.verdict.sender;
         let main = record.result.directions.iter_mut().find(|one| one.sender == sender).unwrap();
         main.rtt_us = Known::Value(2500.0);

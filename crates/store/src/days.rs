@@ -1,0 +1,190 @@
+//! What stays of deleted results: for each day and target, how many results had each value. So nothing is averaged: the
+//! counts of two parts of a day add up to those of the day, and its median and range are read from them.
+//!
+//! A value has three digits, as in reports.
+
+use goodput_model::BitRate;
+
+use crate::entry::Traffic;
+use crate::wanted::Wanted;
+
+/// Results that are summed up: whole ones of a single run. The goodput of other commands is that of one of their runs.
+pub(crate) const SUMMED_KINDS: &str = "('test', 'attach')";
+
+/// The quantities, by their names in the database.
+const GOODPUT: &str = "goodput";
+const ROUND_TRIP: &str = "round-trip";
+const LOST: &str = "lost";
+const LIMIT: &str = "limit";
+
+/// What identifies a count.
+const KEY: &str = "target, day, kind, transport, direction, flows, quantity, value";
+
+/// Adds the results in `gone` (what is before `quantity` in [`KEY`], then `rule`, `goodput_bits_per_s`, `round_trip_s`,
+/// `lost_share`) to the table `days`. `digits` writes a number with three digits, like `9.41e+08`. In order, so that two
+/// that add at once never wait for each other in a circle.
+pub(crate) fn sum_up(days: &str, digits: fn(&str) -> String) -> String {
+    let row = "target, day, kind, transport, direction, flows";
+    let [goodput, round_trip, lost] =
+        ["goodput_bits_per_s", "round_trip_s", "lost_share"].map(digits);
+    format!(
+        "INSERT INTO {days} AS known ({KEY}, results)
+         SELECT {KEY}, count(*) FROM (
+            SELECT {row}, '{GOODPUT}' AS quantity, {goodput} AS value FROM gone
+            UNION ALL SELECT {row}, '{ROUND_TRIP}', {round_trip} FROM gone WHERE round_trip_s IS NOT NULL
+            UNION ALL SELECT {row}, '{LOST}', {lost} FROM gone WHERE lost_share IS NOT NULL
+            UNION ALL SELECT {row}, '{LIMIT}', rule FROM gone
+         ) AS each_value WHERE true
+         GROUP BY {KEY} ORDER BY {KEY}
+         ON CONFLICT ({KEY}) DO UPDATE SET results = known.results + excluded.results"
+    )
+}
+
+/// How many results had a value.
+#[derive(Debug, Clone)]
+pub(crate) struct Counted {
+    pub of: Of,
+    pub quantity: String,
+    pub value: String,
+    pub results: u64,
+}
+
+/// What results are of that are summed up together.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Of {
+    pub day: String,
+    pub target: String,
+    pub kind: String,
+    pub transport: String,
+    pub direction: String,
+    pub flows: i64,
+}
+
+/// The deleted results of a day: whole ones, of one target, kind of command and kind of traffic.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Day {
+    /// The day in UTC: `2026-01-31`.
+    pub day: String,
+    /// The target, as typed by the user.
+    pub target: String,
+    /// `test` or `attach`.
+    pub kind: String,
+    /// How they were measured; `None` if an older goodput kept them.
+    pub traffic: Option<Traffic>,
+    /// Number of results.
+    pub results: u64,
+    /// Goodput, bits per second.
+    pub goodput: Spread,
+    /// Round-trip time under load, seconds; `None` if no result had it.
+    pub round_trip_s: Option<Spread>,
+    /// Share of the datagrams that were lost, or of the payload that was sent again, 0 to 1.
+    pub lost_share: Option<Spread>,
+    /// The most frequent limit, or `none`.
+    pub limit: String,
+    /// Number of results with this limit.
+    pub limited: u64,
+}
+
+/// Values with three digits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// The smallest.
+    pub least: f64,
+    /// The median.
+    pub median: f64,
+    /// The largest.
+    pub most: f64,
+    /// How many results had a value.
+    pub results: u64,
+}
+
+/// Days from the counts of each, in their order.
+pub(crate) fn days(counted: Vec<Counted>) -> Vec<Day> {
+    let mut days = Vec::new();
+    for of_day in counted.chunk_by(|a, b| a.of == b.of) {
+        days.extend(day(of_day));
+    }
+    days
+}
+
+fn day(counted: &[Counted]) -> Option<Day> {
+    let of = &counted.first()?.of;
+    let spread = |quantity: &str| {
+        let own = counted.iter().filter(|counted| counted.quantity == quantity);
+        Spread::of(own.filter_map(|counted| Some((counted.value.parse().ok()?, counted.results))))
+    };
+    let limits = counted.iter().filter(|counted| counted.quantity == LIMIT);
+    // Of equally frequent ones, the first in the alphabet.
+    let limit =
+        limits.reduce(|most, other| if other.results > most.results { other } else { most });
+    let goodput = spread(GOODPUT)?;
+    Some(Day {
+        day: of.day.clone(),
+        target: of.target.clone(),
+        kind: of.kind.clone(),
+        traffic: (!of.transport.is_empty()).then(|| Traffic {
+            transport: of.transport.clone(),
+            direction: of.direction.clone(),
+            flows: of.flows.try_into().unwrap_or(0),
+        }),
+        results: goodput.results,
+        goodput,
+        round_trip_s: spread(ROUND_TRIP),
+        lost_share: spread(LOST),
+        limit: limit.map(|limit| limit.value.clone()).unwrap_or_default(),
+        limited: limit.map_or(0, |limit| limit.results),
+    })
+}
+
+impl Spread {
+    /// That of values, each with the number of results that had it.
+    fn of(values: impl Iterator<Item = (f64, u64)>) -> Option<Self> {
+        let mut values: Vec<(f64, u64)> = values.filter(|(_, results)| *results > 0).collect();
+        values.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+        let results = values.iter().map(|(_, results)| results).sum();
+        let at = |rank: u64| {
+            let mut passed = 0;
+            values.iter().find_map(|(value, results)| {
+                passed += results;
+                (passed > rank).then_some(*value)
+            })
+        };
+        let (least, most) = (values.first()?.0, values.last()?.0);
+        let median = f64::midpoint(at((results - 1) / 2)?, at(results / 2)?);
+        Some(Self { least, median, most, results })
+    }
+}
+
+impl Day {
+    /// Goodput of the median, least and most.
+    pub fn goodputs(&self) -> [BitRate; 3] {
+        [self.goodput.median, self.goodput.least, self.goodput.most].map(BitRate)
+    }
+
+    /// Whether a search asks for it: a day of which only a part is asked for fits.
+    pub(crate) fn fits(&self, wanted: &Wanted) -> bool {
+        let has =
+            |text: &String| self.target.to_ascii_lowercase().contains(&text.to_ascii_lowercase());
+        let from = |from: &String| self.day.as_str() >= from.get(..self.day.len()).unwrap_or(from);
+        wanted.kind.as_ref().is_none_or(|kind| self.kind == *kind)
+            && wanted.text.as_ref().is_none_or(has)
+            && wanted.from.as_ref().is_none_or(from)
+            && wanted.until.as_ref().is_none_or(|until| self.day < *until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_is_that_of_all_results_and_not_of_the_values() {
+        let spread = |values: &[(f64, u64)]| Spread::of(values.iter().copied());
+        let some = |least, median, most, results| Some(Spread { least, median, most, results });
+        assert_eq!(spread(&[]), None);
+        assert_eq!(spread(&[(3.0, 1)]), some(3.0, 3.0, 3.0, 1));
+        assert_eq!(spread(&[(3.0, 1), (1.0, 1)]), some(1.0, 2.0, 3.0, 2));
+        assert_eq!(spread(&[(9.0, 1), (1.0, 2), (2.0, 3)]), some(1.0, 2.0, 9.0, 6));
+        assert_eq!(spread(&[(0.0, 100), (5.0, 1)]), some(0.0, 0.0, 5.0, 101));
+    }
+}

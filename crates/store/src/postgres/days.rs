@@ -1,0 +1,67 @@
+//! The days of deleted results, in PostgreSQL.
+
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Row, Transaction};
+
+use super::error::Failure;
+use super::values::indexed;
+use crate::days::{self, Counted, Of, SUMMED_KINDS};
+
+/// What is counted, the newest day first.
+const COUNTED: &str =
+    "SELECT day, target, kind, transport, direction, flows, quantity, value, results
+    FROM goodput.days WHERE $1 IS NULL OR target = $1
+    ORDER BY day DESC, target, kind, transport, direction, flows, quantity, value";
+
+/// Deletes records and adds them to their days, in one statement: another that deletes the same waits, and finds none of
+/// them. Returns their number.
+pub(super) async fn delete(
+    step: &Transaction<'_>,
+    condition: &str,
+    values: &[(&(dyn ToSql + Sync), Type)],
+) -> Result<u64, Failure> {
+    let sum_up = days::sum_up("goodput.days", |number| {
+        format!("ltrim(to_char({number}, '9.99EEEE')) COLLATE \"C\"")
+    });
+    let delete = format!(
+        "WITH deleted AS (
+            DELETE FROM goodput.records WHERE {condition}
+            RETURNING id, started, target, kind, transport, direction, flows, rule, goodput_bits_per_s, answer
+         ), gone AS (
+            SELECT substr(started, 1, 10) AS day, target, kind, transport, direction, flows, rule,
+                goodput_bits_per_s, round_trip_s, lost_share
+            FROM deleted LEFT JOIN goodput.figures ON figures.record = deleted.id
+            WHERE kind IN {SUMMED_KINDS} AND answer IS NULL
+         ), summed AS ({sum_up})
+         SELECT count(*) FROM deleted"
+    );
+    let deleted: i64 = step.query_typed_one(&delete, values).await?.try_get(0)?;
+    Ok(deleted.try_into().unwrap_or(0))
+}
+
+/// What is counted of deleted records.
+pub(super) async fn counted(
+    client: &Client,
+    target: Option<&str>,
+) -> Result<Vec<Counted>, Failure> {
+    let target = target.map(indexed);
+    let rows = client.query_typed(COUNTED, &[(&target, Type::TEXT)]).await?;
+    Ok(rows.iter().map(one).collect::<Result<_, _>>()?)
+}
+
+fn one(row: &Row) -> Result<Counted, tokio_postgres::Error> {
+    Ok(Counted {
+        of: Of {
+            day: row.try_get(0)?,
+            target: row.try_get(1)?,
+            kind: row.try_get(2)?,
+            transport: row.try_get(3)?,
+            direction: row.try_get(4)?,
+            flows: row.try_get(5)?,
+        },
+        quantity: row.try_get(6)?,
+        value: row.try_get(7)?,
+        // A number that no goodput writes is none of results.
+        results: row.try_get::<_, i64>(8)?.try_into().unwrap_or(0),
+    })
+}

@@ -1,0 +1,56 @@
+//! The days of deleted results, in SQLite.
+
+use rusqlite::Row;
+
+use crate::days::{self, Counted, Of, SUMMED_KINDS};
+
+/// What began before a time.
+pub(super) const OLD: (&str, &str) =
+    ("records AS listed INDEXED BY records_listed", "listed.started < ?1");
+
+/// The tests of watches with the numbers up to one.
+pub(super) const OLD_WATCHED: (&str, &str) = (
+    "watched CROSS JOIN records AS listed INDEXED BY records_listed ON listed.id = watched.record",
+    "watched.record <= ?1",
+);
+
+/// What is counted, the newest day first.
+pub(super) const COUNTED: &str =
+    "SELECT day, target, kind, transport, direction, flows, quantity, value, results
+     FROM days WHERE ?1 IS NULL OR target = ?1
+     ORDER BY day DESC, target, kind, transport, direction, flows, quantity, value";
+
+/// Adds to their days what will be deleted.
+pub(super) fn sum_up((records, condition): (&str, &str)) -> String {
+    format!(
+        "WITH gone AS MATERIALIZED (
+            SELECT substr(listed.started, 1, 10) AS day, listed.target AS target, listed.kind AS kind,
+                coalesce(described.transport, '') AS transport, coalesce(described.direction, '') AS direction,
+                coalesce(described.flows, 0) AS flows, listed.rule AS rule,
+                listed.goodput_bits_per_s AS goodput_bits_per_s, round_trip_s, lost_share
+            FROM {records}
+                LEFT JOIN described ON described.record = listed.id
+                LEFT JOIN figures ON figures.record = listed.id
+            WHERE {condition} AND listed.kind IN {SUMMED_KINDS} AND described.answer IS NULL
+         ) {}",
+        days::sum_up("days", |number| format!("printf('%.2e', {number})"))
+    )
+}
+
+/// One count.
+pub(super) fn counted(row: &Row) -> rusqlite::Result<Counted> {
+    Ok(Counted {
+        of: Of {
+            day: row.get(0)?,
+            target: row.get(1)?,
+            kind: row.get(2)?,
+            transport: row.get(3)?,
+            direction: row.get(4)?,
+            flows: row.get(5)?,
+        },
+        quantity: row.get(6)?,
+        value: row.get(7)?,
+        // A number that no goodput writes is none of results.
+        results: row.get::<_, i64>(8)?.try_into().unwrap_or(0),
+    })
+}

@@ -1,0 +1,179 @@
+//! What stays of deleted results.
+
+mod common;
+mod databases;
+
+use std::sync::Barrier;
+use std::thread;
+
+use common::record;
+use databases::in_each;
+use goodput_model::{Direction, Kind, Record};
+use goodput_store::{Day, Figures, Spread, Store, Wanted, Watched};
+
+fn at(started: &str, goodput: f64) -> Record {
+    Record { started: started.into(), ..record("nas", goodput) }
+}
+
+fn all(store: &Store) -> Vec<Day> {
+    store.days(&Wanted::default()).expect("it can be read")
+}
+
+/// The value with three digits.
+fn digits(value: f64) -> f64 {
+    format!("{value:.2e}").parse().expect("a number is one")
+}
+
+#[test]
+fn deleted_results_stay_as_days_with_their_median_range_and_most_frequent_limit() {
+    in_each(|history| {
+        let store = history.open();
+        let first = at("2026-01-01T09:00:00Z", 9.412_345e8);
+        let figures = Figures::of(&first);
+        let limit = |record: Record, limit: &str| {
+            let mut record = record;
+            record.verdict.limit = limit.into();
+            record
+        };
+        store.add(&limit(first, "path-rate")).unwrap();
+        store.add(&limit(at("2026-01-01T12:00:00Z", 1e8), "path-loss")).unwrap();
+        store.add(&limit(at("2026-01-01T23:59:59Z", 2e8), "path-rate")).unwrap();
+        store.add(&at("2026-01-02T00:00:00Z", 5e8)).unwrap();
+        assert_eq!(all(&store), []);
+        assert_eq!(store.delete_before("2026-01-02").unwrap(), 3);
+        let [day] = &all(&history.open())[..] else { panic!("one day") };
+        assert_eq!(
+            (day.day.as_str(), day.target.as_str(), day.kind.as_str()),
+            ("2026-01-01", "nas", "test")
+        );
+        assert_eq!(day.traffic.as_ref().unwrap().to_string(), "TCP forward, 1 flow");
+        let spread = |least, median, most| Spread { least, median, most, results: 3 };
+        assert_eq!((day.results, day.goodput), (3, spread(1e8, 2e8, 9.41e8)));
+        assert_eq!((day.limit.as_str(), day.limited), ("path-rate", 2));
+        let same = |value: f64| spread(digits(value), digits(value), digits(value));
+        assert_eq!(day.round_trip_s, figures.round_trip_s.map(same));
+        assert_eq!(day.lost_share, figures.lost_share.map(same));
+        assert!(day.round_trip_s.is_some(), "the example has one");
+    });
+}
+
+#[test]
+fn a_day_that_is_deleted_in_parts_is_the_same_as_one_that_is_deleted_at_once() {
+    let rates = [3e8, 1e8, 2e8, 1e8, 7e8];
+    let filled = |store: &Store| {
+        for (hour, rate) in rates.iter().enumerate() {
+            let watched = Watched { plan: "{}".into(), goodput: None };
+            store.add_watched(&at(&format!("2026-01-01T0{hour}:00:00Z"), *rate), &watched).unwrap();
+        }
+    };
+    in_each(|history| {
+        let store = history.open();
+        filled(&store);
+        assert_eq!(store.delete_watched(2).unwrap(), 2);
+        assert_eq!(store.delete_watched(3).unwrap(), 1);
+        assert_eq!(store.delete_before("2026-01-02").unwrap(), 2);
+        let in_parts = all(&store);
+        history.sql("DELETE FROM days");
+        filled(&store);
+        assert_eq!(store.delete_before("2026-01-02").unwrap(), 5);
+        assert_eq!(all(&store), in_parts);
+        let expected = Spread { least: 1e8, median: 2e8, most: 7e8, results: 5 };
+        assert_eq!(in_parts[0].goodput, expected);
+    });
+}
+
+#[test]
+fn each_result_is_counted_once_however_many_delete_it_at_the_same_time() {
+    in_each(|history| {
+        let store = history.open();
+        for second in 10..40 {
+            store.add(&at(&format!("2026-01-01T00:00:{second}Z"), 1e8)).unwrap();
+        }
+        let begin = Barrier::new(4);
+        let delete = || {
+            let store = history.open();
+            begin.wait();
+            store.delete_before("2026-01-02").unwrap()
+        };
+        let deleted: usize = thread::scope(|scope| {
+            let all: Vec<_> = (0..4).map(|_| scope.spawn(delete)).collect();
+            all.into_iter().map(|one| one.join().unwrap()).sum()
+        });
+        assert_eq!((deleted, all(&store)[0].results), (30, 30));
+    });
+}
+
+#[test]
+fn what_cant_be_summed_up_is_not_deleted() {
+    in_each(|history| {
+        let store = history.open();
+        store.add(&at("2026-01-01T09:00:00Z", 1e8)).unwrap();
+        history.sql("DROP TABLE days");
+        store.delete_before("2026-01-02").unwrap_err();
+        assert_eq!(history.open().list(10).unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn parts_and_commands_of_several_runs_are_deleted_without_a_trace_and_kinds_of_traffic_stay_apart()
+{
+    in_each(|history| {
+        let store = history.open();
+        let mut reverse = at("2026-01-01T09:00:00Z", 1e8);
+        reverse.plan.direction = Direction::Reverse;
+        let mut part = at("2026-01-01T10:00:00Z", 1e8);
+        part.incomplete = Some("the budget was used up".into());
+        let tuned = Record { kind: Kind::Tune, ..at("2026-01-01T11:00:00Z", 1e8) };
+        for record in [&reverse, &part, &tuned, &at("2026-01-01T12:00:00Z", 2e8)] {
+            store.add(record).unwrap();
+        }
+        assert_eq!(store.delete_before("2026-01-02").unwrap(), 4);
+        let days = all(&store);
+        let ways: Vec<_> = days.iter().map(|day| day.traffic.as_ref().unwrap().way()).collect();
+        assert_eq!(ways, ["TCP reverse", "TCP forward"]);
+        assert!(days.iter().all(|day| day.results == 1), "{days:?}");
+    });
+}
+
+#[test]
+fn days_are_found_by_target_and_time_the_newest_first() {
+    in_each(|history| {
+        let store = history.open();
+        for day in ["2026-01-01", "2026-01-02", "2026-01-03"] {
+            store.add(&at(&format!("{day}T10:00:00Z"), 1e8)).unwrap();
+        }
+        store.add(&Record { target: "Backup".into(), ..at("2026-01-02T10:00:00Z", 1e8) }).unwrap();
+        store.delete_before("2026-01-04").unwrap();
+        let found = |wanted: Wanted| -> Vec<String> {
+            let days = store.days(&wanted).unwrap();
+            days.into_iter().map(|day| format!("{} {}", day.day, day.target)).collect()
+        };
+        let some = |text: &str| Some(text.to_owned());
+        let of_nas = || Wanted { target: some("nas"), ..Wanted::default() };
+        assert_eq!(found(of_nas()), ["2026-01-03 nas", "2026-01-02 nas", "2026-01-01 nas"]);
+        assert_eq!(found(Wanted { limit: 1, ..of_nas() }), ["2026-01-03 nas"]);
+        assert_eq!(
+            found(Wanted { text: some("BACK"), ..Wanted::default() }),
+            ["2026-01-02 Backup"]
+        );
+        let (from, until) = (some("2026-01-02T12:00:00Z"), some("2026-01-03"));
+        assert_eq!(found(Wanted { from, until, ..of_nas() }), ["2026-01-02 nas"]);
+        assert_eq!(found(Wanted { kind: some("attach"), ..of_nas() }), [""; 0]);
+        assert_eq!(found(Wanted { limited_by: some("none"), ..of_nas() }), [""; 0]);
+    });
+}
+
+/// Of a result that an older goodput kept, the day has no round trip and no loss.
+#[test]
+fn a_history_of_the_schema_before_sums_up_what_it_has() {
+    in_each(|history| {
+        history.open().add(&at("2026-01-01T10:00:00Z", 1e8)).unwrap();
+        history.sql("DROP TABLE days; DROP TABLE figures; UPDATE schema SET number = number - 1");
+        let store = history.open();
+        store.add(&at("2026-01-01T11:00:00Z", 3e8)).unwrap();
+        assert_eq!(store.delete_before("2026-01-02").unwrap(), 2);
+        let day = all(&store).remove(0);
+        assert_eq!((day.results, day.goodput.median), (2, 2e8));
+        assert_eq!(day.round_trip_s.map(|spread| spread.results), Some(1));
+    });
+}
