@@ -90,7 +90,8 @@ pub struct ShapingCause {
 pub struct ShapingProof {
     /// Rate of TCP with each arm, in the order of the comparison.
     pub arms: Vec<ArmRate>,
-    /// Number of the arm that reaches the configured rate with the fewest changes; absent if none does.
+    /// Number of the arm that reaches the configured rate with the fewest changes; 0 is what is set now. Absent if none is
+    /// shown to reach it, or if what is set now is not shown to miss it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gives: Option<usize>,
     /// Settings that were not compared, and why.
@@ -114,6 +115,14 @@ pub struct ArmRate {
     pub median_bits_per_s: Known<BitRate>,
     /// 95 % confidence interval of the median, bits per second.
     pub interval_bits_per_s: Known<[BitRate; 2]>,
+    /// Whether it is the configured rate: the median is within the tolerance, or the whole interval is not. Missing if
+    /// the runs don't show it.
+    #[serde(default = "not_judged")]
+    pub gives: Known<bool>,
+}
+
+fn not_judged() -> Known<bool> {
+    Known::missing("an older goodput made this record")
 }
 
 /// Why goodput did not compare settings.

@@ -297,24 +297,41 @@ fn within(
         Ok(rate) => rate,
         Err(why) => return (Confirmation::Inconclusive, format!("what {who} is unknown: {why}")),
     };
-    let tolerance = configured.tolerance_percent / 100.0;
-    let (least, most) =
-        (configured.rate.0 * (1.0 - tolerance), configured.rate.0 * (1.0 + tolerance));
     let off = Difference((rate.value / configured.rate.0 - 1.0) * 100.0);
     let of_it = if off.is_factor() { " the rate" } else { "" };
     let words = format!("{who} {}, {off}{of_it}", BitRate(rate.value));
-    let is_inside = rate.value >= least && rate.value <= most;
-    let is_outside = rate.high < least || rate.low > most;
+    let (least, _) = tolerated(configured.rate, configured.tolerance_percent);
     let is_shared = |others: &&Others| rate.high < least && rate.high + others.bits_per_s >= least;
     if let Some(others) = others.filter(is_shared) {
         let words = format!("{words}, but {}: test again without it", others.words());
         return (Confirmation::Inconclusive, words);
     }
-    match (is_inside, is_outside) {
-        (true, _) => (Confirmation::Confirmed, words),
-        (_, true) => (Confirmation::Missed, words),
-        _ => (Confirmation::Inconclusive, format!("{words}, too inexactly known to decide")),
+    match confirmation(rate, configured.rate, configured.tolerance_percent) {
+        Confirmation::Inconclusive => {
+            (Confirmation::Inconclusive, format!("{words}, too inexactly known to decide"))
+        }
+        known => (known, words),
     }
+}
+
+/// Whether `rate` is the configured one: its value is within the tolerance, or all of its interval is not.
+pub(crate) fn confirmation(
+    rate: &Estimate,
+    configured: BitRate,
+    tolerance_percent: f64,
+) -> Confirmation {
+    let (least, most) = tolerated(configured, tolerance_percent);
+    match (rate.value >= least && rate.value <= most, rate.high < least || rate.low > most) {
+        (true, _) => Confirmation::Confirmed,
+        (_, true) => Confirmation::Missed,
+        _ => Confirmation::Inconclusive,
+    }
+}
+
+/// The least and the largest rate that a configured one may be, bits per second.
+fn tolerated(BitRate(rate): BitRate, tolerance_percent: f64) -> (f64, f64) {
+    let tolerance = tolerance_percent / 100.0;
+    (rate * (1.0 - tolerance), rate * (1.0 + tolerance))
 }
 
 fn burst(most: Bytes, train: &Result<Shaping, Missing>) -> (Confirmation, String) {

@@ -31,6 +31,7 @@ mod others;
 mod outage;
 mod policed;
 mod proof;
+mod questions;
 mod queue;
 mod rate;
 mod rough;
@@ -45,11 +46,12 @@ use goodput_model::{BitRate, Bytes, Estimate, Known, Missing, Shaping, ShapingKi
 pub use behind::{Behind, behind};
 pub use captured::captured;
 pub use classes::{ClassAsked, ClassSeen, TrainPart, classes, overlapping};
-pub use explain::{Sender, Timers, Watched, beside, counts, explain, held_first};
+pub use explain::{Sender, TcpLimit, Timers, Watched, beside, counts, explain, held_first};
 pub use fair::{has_queue_to_share, sharing};
 pub use judge::{Configured, Counts, TcpRate, judge, judge_tcp};
 pub use others::{Around, Beside, Counted, Others};
-pub use proof::{Chosen, Question, Questions, chosen, proof, questions};
+pub use proof::proof;
+pub use questions::{Chosen, Question, Questions, chosen, questions};
 pub use since::since;
 pub use trace::{Sizes, Train};
 

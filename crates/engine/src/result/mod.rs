@@ -11,6 +11,7 @@ pub mod joined_intervals;
 pub mod measurement;
 pub mod mount;
 pub mod outcome;
+pub mod settled;
 pub mod silence;
 pub mod storage;
 pub mod thinned_samples;

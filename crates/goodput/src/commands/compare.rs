@@ -57,6 +57,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         threshold_percent: args.comparison.threshold,
         may_shorten,
         is_about_parts: false,
+        settled: false,
         past_slow_start: false,
         proof_by: None,
         turns: args.comparison.alternate.map(Duration::from_secs_f64),

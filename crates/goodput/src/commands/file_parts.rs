@@ -57,6 +57,7 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         threshold_percent: THRESHOLD_PERCENT,
         may_shorten: false,
         is_about_parts: false,
+        settled: false,
         past_slow_start: false,
         proof_by: None,
         turns: None,

@@ -120,7 +120,7 @@ fn set_otherwise(seen: &Seen) -> Vec<ShapingCause> {
 fn tcp_limit(seen: &Seen) -> Vec<ShapingCause> {
     let slow = seen.pairs.iter().filter(|(class, _)| class.answer == ClassAnswer::TooSlow);
     let each = slow.filter_map(|(class, one)| {
-        let limit = one.sender.as_ref().ok()?.tcp_limit.as_ref()?;
+        let limit = &one.sender.as_ref().ok()?.tcp_limit.as_ref()?.words;
         Some(say("tcp-limit", format!("TCP of {} alone: {limit}", class.name)))
     });
     each.collect()

@@ -6,21 +6,22 @@ use goodput_model::{
     TimerLateness,
 };
 
-use super::local::counts_for;
+use super::local::{counts_for, is_set_otherwise};
 use super::{Answer, Seen, Sender, say};
 
 /// Largest super-packet of most devices, bytes (`GSO_LEGACY_MAX_SIZE`, include/linux/netdevice.h).
 const USUAL_GSO_BYTES: f64 = 65_536.0;
 
-/// The bucket that is enough for the local shaper's rate, or for the configured rate of a shaper elsewhere. `frame`: of the
-/// train, whose timers were watched, bytes.
+/// The bucket that is enough for the local shaper's rate, or for the configured rate of a shaper elsewhere, or of one that is set
+/// to another rate. `frame`: of the train, whose timers were watched, bytes.
 pub(super) fn enough(
     test: &ShapingTest,
     sender: &Sender,
     shaper: Option<&LocalShaper>,
     frame: f64,
 ) -> EnoughBucket {
-    let rate = shaper.map_or(test.configured_bits_per_s, |shaper| shaper.rate_bits_per_s).0;
+    let set = shaper.filter(|shaper| !is_set_otherwise(test, shaper));
+    let rate = set.map_or(test.configured_bits_per_s, |shaper| shaper.rate_bits_per_s).0;
     let counted = shaper.map_or(frame, |shaper| shaper.counted_frame_bytes.0 as f64);
     let watched = match shaper {
         Some(_) => sender.timers.as_ref().map_err(Clone::clone),

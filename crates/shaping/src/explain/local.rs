@@ -1,6 +1,8 @@
 //! The shaper that the traffic passed at the sending host, or at the router that was asked.
 
-use goodput_model::{BitRate, Bytes, CountedLayer, Known, LocalShaper, Missing, Snapshot};
+use goodput_model::{
+    BitRate, Bytes, CountedLayer, Known, LocalShaper, Missing, ShapingTest, Snapshot,
+};
 
 use super::Sender;
 use crate::others::Counted;
@@ -53,6 +55,12 @@ pub(super) fn shaper(sender: &Sender, frame: f64) -> Result<LocalShaper, Missing
 pub(super) fn counts_for(sender: &Sender, shaper: &LocalShaper, frame: f64) -> f64 {
     let class = shaper.class.as_ref().map(|class| format!("class.{class}"));
     counted(sender, class.as_deref().unwrap_or("qdisc"), frame).floor()
+}
+
+/// Whether a shaper is set to another rate than the one that was asked about.
+pub(crate) fn is_set_otherwise(test: &ShapingTest, shaper: &LocalShaper) -> bool {
+    let off = (shaper.rate_bits_per_s.0 / test.configured_bits_per_s.0 - 1.0).abs();
+    off > test.tolerance_percent / 100.0
 }
 
 /// Why a cake is no shaper to look at.

@@ -14,19 +14,23 @@ mod meanwhile_tests;
 mod queue;
 mod rates;
 mod remedy;
+mod reset;
+#[cfg(test)]
+mod reset_tests;
 mod resized;
 mod sender;
+mod short;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timers;
 mod tree;
 
 pub use beside::beside;
-pub(crate) use local::{ceil, parents, used_class};
+pub(crate) use local::{ceil, is_set_otherwise, parents, used_class};
 pub(crate) use rates::above_parent;
 pub(crate) use remedy::{LIMIT, at};
 pub(crate) use resized::is_bucket;
-pub use sender::Sender;
+pub use sender::{Sender, TcpLimit};
 pub use timers::{Timers, Watched};
 
 use goodput_model::{

@@ -4,18 +4,21 @@ use goodput_ceiling::bucket::{SUPER_PACKET_BYTES, queue_bytes};
 use goodput_model::{Bytes, FlowSharing, QueueDiscipline, Seconds, ShapingKind, ShapingQueue};
 
 use super::downstream::is_policed;
+use super::local::is_set_otherwise;
 use super::{Answer, Seen, say};
 
 /// Shortest wait that a person notices, seconds: a third of the 150 ms that ITU-T G.114 allows one way for a whole call.
 const NOTICED_S: f64 = 0.05;
 
-/// The limit of the local shaper that would do, bytes: a round trip of its rate, and 10 ms more or a super-packet, at least
-/// two super-packets.
+/// The limit of the local shaper that would do for its rate, or for the one that was asked about, bytes: a round trip of the rate,
+/// and 10 ms more or a super-packet, at least two super-packets.
 pub(super) fn enough(seen: &Seen) -> Option<f64> {
     let rtt_s = seen.sender.min_rtt_s.clone().ok()?;
-    let rate = seen.shaper()?.rate_bits_per_s.0;
+    let shaper = seen.shaper()?;
+    let set = Some(shaper.rate_bits_per_s).filter(|_| !is_set_otherwise(seen.test, shaper));
+    let rate = set.unwrap_or(seen.test.configured_bits_per_s).0;
     // The rate that came may be a little more.
-    let given = seen.given().map_or(rate, |given| given.value.max(rate));
+    let given = seen.given().filter(|_| set.is_some()).map_or(rate, |given| given.value.max(rate));
     Some(queue_bytes(rate, rtt_s).max(wanted_by_tcp(given, rtt_s)).ceil())
 }
 

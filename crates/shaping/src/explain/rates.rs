@@ -3,7 +3,7 @@
 use goodput_model::{BitRate, CountedLayer, ShapingKind};
 
 use super::late_timers::is_explained;
-use super::local::{counts_for, parents};
+use super::local::{counts_for, is_set_otherwise, parents};
 use super::tree::peak_rate;
 use super::{Answer, Seen, Sender, say};
 use crate::behind::Behind;
@@ -12,9 +12,8 @@ use crate::others::Others;
 
 /// A local shaper that is set to another rate than the one that was asked about.
 pub(super) fn set_otherwise(seen: &Seen) -> Answer {
-    let (shaper, configured) = (seen.shaper()?, seen.test.configured_bits_per_s);
-    let off = (shaper.rate_bits_per_s.0 / configured.0 - 1.0).abs();
-    (off > seen.tolerance()).then(|| {
+    let shaper = seen.shaper()?;
+    is_set_otherwise(seen.test, shaper).then(|| {
         say("set-otherwise", format!("{} is set to {}", name(seen), shaper.rate_bits_per_s))
     })
 }

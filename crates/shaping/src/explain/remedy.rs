@@ -1,16 +1,22 @@
 //! What to change at the sending host.
 
-use goodput_model::{Bytes, Change, EndName, Known, LocalShaper, SettingRef};
+use goodput_model::{Bytes, Change, EndName, EnoughBucket, Known, LocalShaper, SettingRef};
 
+use super::reset::{CEIL, CLASS_RATE};
 use super::resized::{BURST, BURSTS};
-use super::{Answer, Seen, bucket, downstream, late_timers, queue, resized};
+use super::short::{in_networkd, in_tc};
+use super::{Answer, Seen, bucket, downstream, late_timers, queue, reset, resized};
 
 /// Settings that are changed (`goodput settings list`).
 pub(crate) const LIMIT: &str = "qdisc.tbf.limit";
 
-/// A smaller bucket, if what is behind drops bursts; a larger one, if the present one costs rate; and a longer queue, if the
-/// present one costs TCP its rate.
+/// The rate that was asked about, if the shaper is set to another one. Otherwise a smaller bucket, if what is behind drops bursts;
+/// a larger one, if the present one costs rate; and a longer queue, if the present one costs TCP its rate.
 pub(super) fn changes(seen: &Seen) -> Vec<Change> {
+    let rates = reset::changes(seen);
+    if !rates.is_empty() {
+        return with_what_a_rate_needs(seen, rates);
+    }
     let is_cost = |causes: &[fn(&Seen) -> Answer]| causes.iter().any(|cause| cause(seen).is_some());
     let limit = longer(seen).filter(|_| is_cost(&[queue::too_short]));
     let of_frames = is_cost(&[bucket::below_a_frame, late_timers::of_frames]);
@@ -21,6 +27,15 @@ pub(super) fn changes(seen: &Seen) -> Vec<Change> {
     let bucket =
         downstream::smaller(seen).or_else(|| larger(seen).filter(|_| of_frames || of_batches));
     bucket.into_iter().chain(limit).collect()
+}
+
+/// Changes to another rate, with a bucket and a queue that are enough for it.
+fn with_what_a_rate_needs(seen: &Seen, rates: Vec<Change>) -> Vec<Change> {
+    let is_small = |enough: &EnoughBucket| {
+        seen.burst_at_most().is_some_and(|most| most < enough.bytes.0 as f64)
+    };
+    let bucket = seen.enough.filter(|enough| is_small(enough)).and_then(|_| larger(seen));
+    rates.into_iter().chain(bucket).chain(longer(seen)).collect()
 }
 
 /// Whether the shaper's queue holds a super-packet, as far as its limit is known.
@@ -49,13 +64,6 @@ fn longer(seen: &Seen) -> Option<Change> {
 /// The setting of a bucket that is too small, with its value now and a sufficient one.
 pub(super) fn larger(seen: &Seen) -> Option<Change> {
     resized::sized(seen, seen.enough?.bytes, "enough for late timers and for a super-packet")
-}
-
-/// A rate, exact, in the largest of these units (of 10⁹ bits per second, 10⁶, 1000 and 1) in which it is whole.
-fn short(bits: u64, units: [&str; 4]) -> String {
-    let mut sizes = [1_000_000_000, 1_000_000, 1000, 1].into_iter().zip(units);
-    let whole = sizes.find(|(size, _)| bits.is_multiple_of(*size));
-    whole.map_or_else(|| bits.to_string(), |(size, unit)| format!("{}{unit}", bits / size))
 }
 
 /// The commands that make changes: tc(8)'s if it states all that is set. tc sets all parameters of a class or a token
@@ -92,7 +100,7 @@ pub(super) fn networkd(seen: &Seen, changes: &[Change]) -> Vec<String> {
 
 fn tbf_lines(seen: &Seen, changes: &[Change]) -> Option<Vec<String>> {
     let (rate, burst, limit) = tbf_values(seen, changes)?;
-    let rate = short(rate, ["G", "M", "K", ""]);
+    let rate = in_networkd(rate);
     Some(vec![
         "[TokenBucketFilter]".into(),
         "Parent=root".into(),
@@ -103,24 +111,34 @@ fn tbf_lines(seen: &Seen, changes: &[Change]) -> Option<Vec<String>> {
 }
 
 /// Which class goes first is not read, so the lines say that it has to be added. networkd knows no least size and no link layer.
+/// No lines if another class has to change too.
 fn htb_lines(seen: &Seen, changes: &[Change], class: &str) -> Option<Vec<String>> {
     let facts = seen.sender.before;
     let fact = |what: &str| facts.count(&format!("class.{class}.{what}")).ok();
-    if !counts_bare_frames(seen, &format!("class.{class}")) {
+    let scope = format!("{}:{class}", seen.shaper()?.device);
+    let is_its_own = |change: &Change| change.setting.scope.as_deref() == Some(&scope);
+    if !counts_bare_frames(seen, &format!("class.{class}")) || !changes.iter().all(is_its_own) {
         return None;
     }
-    let (rate, ceil) = (fact("rate_bits_per_s")?, fact("ceil_bits_per_s")?);
-    let bursts = &changes.iter().find(|change| change.setting.name == BURSTS)?.to;
-    let (burst, cburst) = bursts.split_once(' ').unwrap_or((bursts, bursts));
-    let [rate, ceil] = [rate, ceil].map(|bits| short(bits, ["G", "M", "K", ""]));
+    let changed = |name: &str| changes.iter().find(|change| change.setting.name == name);
+    let rate = |name: &str, now: &str| match changed(name) {
+        Some(_) => reset::wanted(seen),
+        None => fact(now),
+    };
+    let (rate, ceil) = (rate(CLASS_RATE, "rate_bits_per_s")?, rate(CEIL, "ceil_bits_per_s")?);
+    let bursts = match changed(BURSTS) {
+        Some(change) => change.to.clone(),
+        None => format!("{} {}", fact("burst_bytes")?, fact("cburst_bytes")?),
+    };
+    let (burst, cburst) = bursts.split_once(' ').unwrap_or((&bursts, &bursts));
     Some(vec![
         "[HierarchyTokenBucketClass]".into(),
         format!("Parent={}", facts.text(&format!("class.{class}.parent")).ok()?),
         format!("ClassId={class}"),
         "# Priority= was not read: add it if the class has one".into(),
         format!("QuantumBytes={}", fact("quantum_bytes")?),
-        format!("Rate={rate}"),
-        format!("CeilRate={ceil}"),
+        format!("Rate={}", in_networkd(rate)),
+        format!("CeilRate={}", in_networkd(ceil)),
         format!("BufferBytes={burst}"),
         format!("CeilBufferBytes={cburst}"),
     ])
@@ -164,7 +182,7 @@ fn counts_bare_frames(seen: &Seen, of: &str) -> bool {
 
 fn tbf_command(seen: &Seen, changes: &[Change]) -> Option<String> {
     let (rate, burst, limit) = tbf_values(seen, changes)?;
-    let (device, rate) = (&seen.shaper()?.device, short(rate, ["gbit", "mbit", "kbit", "bit"]));
+    let (device, rate) = (&seen.shaper()?.device, in_tc(rate));
     Some(format!("tc qdisc change dev {device} root tbf rate {rate} burst {burst} limit {limit}"))
 }
 
@@ -175,6 +193,8 @@ fn tbf_values(seen: &Seen, changes: &[Change]) -> Option<(u64, String, String)> 
         let changed = changes.iter().find(|change| change.setting.name == name);
         changed.map(|change| change.to.clone()).or(now.value().map(|now| now.0.to_string()))
     };
-    let rate = seen.sender.before.count("qdisc.rate_bits_per_s").ok()?;
+    let is_reset = changes.iter().any(|change| change.setting.name == reset::RATE);
+    let wanted = reset::wanted(seen).filter(|_| is_reset);
+    let rate = wanted.or_else(|| seen.sender.before.count("qdisc.rate_bits_per_s").ok())?;
     Some((rate, value(BURST, &shaper.burst_bytes)?, value(LIMIT, &shaper.limit_bytes)?))
 }

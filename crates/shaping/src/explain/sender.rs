@@ -23,7 +23,8 @@ pub struct Sender<'a> {
     pub segment: Result<(f64, f64), Missing>,
     /// Payload of TCP that arrived, bytes.
     pub arrived_bytes: Result<u64, Missing>,
-    /// Segments that TCP sent again, as far as it counts them.
+    /// Segments that TCP sent again, as far as they were counted: those of the connections while samples were taken, or those of
+    /// the whole host until its last facts, whichever are more.
     pub resent_segments: u64,
     /// What was counted around the train, if there was one.
     pub around_train: Option<Around<'a>>,
@@ -36,7 +37,16 @@ pub struct Sender<'a> {
     /// A capture there, if one was made.
     pub capture: Option<&'a PacketCapture>,
     /// What limits TCP, by its own diagnosis, if that found anything.
-    pub tcp_limit: Option<String>,
+    pub tcp_limit: Option<TcpLimit>,
+}
+
+/// What limits TCP, by its own diagnosis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TcpLimit {
+    /// Id of the rule that found it.
+    pub rule: String,
+    /// The limit in words.
+    pub words: String,
 }
 
 impl Sender<'_> {

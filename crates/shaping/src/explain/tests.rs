@@ -6,7 +6,7 @@ use goodput_model::{
     Transport,
 };
 
-use super::{Sender, Timers, Watched, counts, explain};
+use super::{Sender, TcpLimit, Timers, Watched, counts, explain};
 use crate::captured;
 use crate::judge::{Configured, Counts};
 
@@ -98,7 +98,7 @@ pub(crate) fn sender<'a>(before: &'a Snapshot, after: &'a Snapshot) -> Sender<'a
         behind: None,
         min_rtt_s: Ok(0.02),
         capture: None,
-        tcp_limit: Some("the super-packets that something drops".into()),
+        tcp_limit: Some(TcpLimit { rule: "path-loss".into(), words: "what drops batches".into() }),
     }
 }
 
@@ -412,7 +412,7 @@ fn a_queue_shorter_than_the_flight_holds_tcp() {
 }
 
 /// Classes 1:10 and 1:20 below 1:1; all traffic goes through 1:10.
-fn htb(rate: u64, ceil: u64, sent: u64) -> Snapshot {
+pub(super) fn htb(rate: u64, ceil: u64, sent: u64) -> Snapshot {
     let mut facts = device("htb", &[], &[("class.1:1.parent", "root")]);
     for (class, rate, ceil, level) in
         [("1:1", 100_000_000, 100_000_000, 1), ("1:10", rate, ceil, 0), ("1:20", rate, ceil, 0)]

@@ -72,6 +72,8 @@ pub struct CompareRequest {
     pub may_shorten: bool,
     /// Whether the question is which part of a file transfer is slowest, not how the arms differ.
     pub is_about_parts: bool,
+    /// Whether a run counts from when its rate stays the same: a token bucket lets a first burst through faster.
+    pub settled: bool,
     /// Whether to end after the warm-up if it was mostly slow start: longer runs would show more.
     pub past_slow_start: bool,
     /// If the runs only choose what is compared with the start later: when that comparison has to be done. An obvious

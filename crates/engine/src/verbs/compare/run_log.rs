@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use goodput_experiment::conditions::REFERENCE_COPY;
 use goodput_experiment::{ArmAnalysis, Design, TimeLeft, analyse};
-use goodput_model::{EndName, FilesAlone, Judgement, Kind, Known, Length, Record, Trial};
+use goodput_model::{BitRate, EndName, FilesAlone, Judgement, Kind, Known, Length, Record, Trial};
 
 use super::costs::{self, RunCost, cpu_s_per_gb};
 use super::max_time::MaxTime;
@@ -23,6 +23,7 @@ use crate::events::{Decided, Event, Listener, Outlook};
 use crate::near::latency::IDLE_PHASE_TIME;
 use crate::result::call_sizes;
 use crate::result::conclude::Conclusion;
+use crate::result::settled::settled;
 
 /// What a comparison has shown.
 pub struct Compared {
@@ -87,6 +88,8 @@ pub struct RunLog {
     pub doubts: Vec<String>,
     /// Runs with a polled card.
     polled: Vec<PolledRun>,
+    /// Whether a run counts from when its rate stays the same.
+    settled: bool,
 }
 
 impl RunLog {
@@ -118,6 +121,7 @@ impl RunLog {
             tries: !is_known,
             doubts: Vec::new(),
             polled: Vec::new(),
+            settled: request.settled,
         }
     }
 
@@ -183,7 +187,7 @@ impl RunLog {
             conditions: copy.into_iter().collect(),
             predicted_bits_per_s: predicted.copied(),
             discarded: discarded.map(Into::into),
-            ..Trial::new(block, arm, Known::Value(record.result.goodput_bits_per_s))
+            ..Trial::new(block, arm, Known::Value(self.counted(&record)))
         };
         self.note(trial, listener);
         self.costs.extend(spent.filter(|_| discarded.is_none()).map(|spent| (arm, spent)));
@@ -194,6 +198,12 @@ impl RunLog {
         }
         let place = if arm == 0 { &mut self.first } else { &mut self.other };
         place.get_or_insert(record);
+    }
+
+    /// The goodput of a run that counts.
+    fn counted(&self, record: &Record) -> BitRate {
+        let of_rest = settled(record).filter(|_| self.settled);
+        of_rest.map_or(record.result.goodput_bits_per_s, |of_rest| of_rest.goodput)
     }
 
     /// How many turns fit into the time. A connection begins with something that is no turn; separate runs take longer.

@@ -11,11 +11,11 @@ use goodput_settings::to_keep;
 use goodput_shaping::{Chosen, Question, Questions, Timers, chosen, proof, questions};
 
 use super::ShapingRequest;
-use super::sender_facts::sender;
+use super::sender_facts::{sender, tcp_rate};
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
-use crate::verbs::compare::{CompareRequest, Factor, compare, factorial, run_s};
+use crate::verbs::compare::{Arm, CompareRequest, Factor, compare, factorial, run_s};
 
 /// Half-width of an interval at which the comparison stops, percent.
 const PRECISION_PERCENT: f64 = 2.0;
@@ -89,11 +89,12 @@ async fn compared(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<(ShapingProof, Record), EngineError> {
-    let (Questions { asked, left_out }, whole) =
+    let (Questions { asked, left_out, .. }, whole) =
         compared_if_possible(request, how, questions, interrupt, listener).await?;
     let nothing = || EngineError::Flow("nothing was compared".into());
     let comparison = whole.comparison.as_ref().ok_or_else(nothing)?;
-    let goodput = record.result.goodput_bits_per_s.0;
+    // Of the part of the time of which the runs count.
+    let goodput = tcp_rate(record).map_or(0.0, |tcp| tcp.goodput.value);
     let mut found = proof(test, goodput, comparison, left_out);
     if let Some(arm) = found.gives {
         let values = comparison.arms[arm].values.iter().zip(&comparison.arms[0].values);
@@ -116,15 +117,18 @@ async fn compared_if_possible(
     listener: &mut Listener<'_>,
 ) -> Result<(Questions, Record), EngineError> {
     loop {
-        let asked = &mut questions.asked;
-        let names: Vec<_> = asked.iter().map(|question| question.setting.to_string()).collect();
+        let names: Vec<_> =
+            questions.asked.iter().map(|question| question.setting.to_string()).collect();
         listener(Event::Note { text: format!("compares {}", names.join(" and ")) });
-        let why = match compare(&comparison_of(request, how, asked), interrupt, listener).await {
+        let why = match compare(&comparison_of(request, how, &questions), interrupt, listener).await
+        {
             Ok(whole) => return Ok((questions, whole)),
             Err(why) => why,
         };
+        let asked = &mut questions.asked;
         let known = asked.iter().position(|question| is_about(&why, &question.setting));
-        let Some(place) = known.filter(|_| asked.len() > 1) else { return Err(why) };
+        let is_needed = questions.at_once || asked.len() < 2;
+        let Some(place) = known.filter(|_| !is_needed) else { return Err(why) };
         asked.remove(place);
         questions.left_out.push(format!("not compared: {why}"));
     }
@@ -135,17 +139,13 @@ fn is_about(why: &EngineError, setting: &SettingRef) -> bool {
     why.not_taken().is_some_and(|of| of.name == setting.name && of.scope == setting.scope)
 }
 
-/// All combinations of the settings in question, with TCP as the test has it.
+/// All combinations of the settings in question, or all other values at once, with TCP as the test has it.
 fn comparison_of(
     request: &ShapingRequest,
     how: &ProveRequest,
-    asked: &[Question],
+    questions: &Questions,
 ) -> CompareRequest {
-    let factor = |question: &Question| Factor {
-        setting: question.setting.clone(),
-        values: question.values.to_vec(),
-    };
-    let arms = factorial(&asked.iter().map(factor).collect::<Vec<_>>());
+    let arms = arms_of(questions);
     let length = Length::Seconds(run_s(arms.len(), how.max_time, false));
     CompareRequest {
         target: request.target.clone(),
@@ -158,6 +158,7 @@ fn comparison_of(
         threshold_percent: request.configured.tolerance_percent,
         may_shorten: true,
         is_about_parts: false,
+        settled: true,
         past_slow_start: false,
         proof_by: None,
         turns: None,
@@ -167,6 +168,20 @@ fn comparison_of(
         hosts: Hosts::default(),
         started: request.started.clone(),
     }
+}
+
+fn arms_of(Questions { asked, at_once, .. }: &Questions) -> Vec<Arm> {
+    if *at_once {
+        let with = |one: &Question, value: usize| (one.setting.clone(), one.values[value].clone());
+        return [0, 1]
+            .map(|value| Arm(asked.iter().map(|one| with(one, value)).collect()))
+            .to_vec();
+    }
+    let factor = |question: &Question| Factor {
+        setting: question.setting.clone(),
+        values: question.values.to_vec(),
+    };
+    factorial(&asked.iter().map(factor).collect::<Vec<_>>())
 }
 
 /// How to have the values of an arm, now and after a reboot.

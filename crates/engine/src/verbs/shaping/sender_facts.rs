@@ -4,23 +4,20 @@ use std::time::Duration;
 
 use goodput_ceiling::Packet;
 use goodput_ceiling::bucket::SUPER_PACKET_BYTES;
-use goodput_experiment::steady;
 use goodput_model::{
-    BitRate, Direction, EndName, Estimate, Finding, Known, Length, Measured, Missing,
-    PacketCapture, Record, Sample, Verdict,
+    BitRate, Direction, EndName, Estimate, Finding, Known, Missing, PacketCapture, Record,
+    Snapshot, Verdict,
 };
 use goodput_mover::run_promptly;
-use goodput_shaping::{Sender, TcpRate, Timers, Watched};
+use goodput_shaping::{Sender, TcpLimit, TcpRate, Timers, Watched};
 
 use super::ShapingRequest;
 use super::router::RouterFacts;
+use crate::result::settled::settled;
 use crate::threads::blocking;
 
 /// How long timers of each length are watched: at 1 Gbit/s, some hundreds that run as long as a super-packet takes.
 const TIMER_WATCH_TIME: Duration = Duration::from_millis(500);
-
-/// Largest share of TCP's time that may be left out as its beginning.
-const MAX_UNSETTLED_SHARE: f64 = 0.5;
 
 /// How late timers of this host are that run as long as the shaper's, if it is the one that sends.
 pub(super) async fn timers(request: &ShapingRequest) -> Result<Timers, Missing> {
@@ -95,11 +92,10 @@ pub(super) fn sender<'a>(
         timers: if facts.is_some() { Err(Missing::because(elsewhere)) } else { timers },
         segment: inputs.and_then(Packet::of).map(|packet| (packet.payload, packet.ip)),
         arrived_bytes: direction.clone().and_then(|one| one.received_bytes.get().copied()),
-        resent_segments: direction
-            .as_ref()
-            .ok()
-            .and_then(|one| one.retransmits.value().copied())
-            .unwrap_or_default(),
+        resent_segments: resent_segments(
+            direction.as_ref().ok().and_then(|one| one.retransmits.value().copied()),
+            own.value().map(|own| (&own.before, &own.after)),
+        ),
         around_train: None,
         around_tcp: None,
         behind: None,
@@ -119,11 +115,19 @@ fn capture_of(record: &Record, sender: EndName) -> Option<&PacketCapture> {
     }
 }
 
-/// What limits TCP, in words.
-fn limit(record: &Record) -> Option<String> {
+/// Segments that were sent again. The connections are read until they are stopped, and send again what is lost after that, while
+/// the sender's buffer drains; the host's own count, of all connections, goes on.
+fn resent_segments(of_connections: Option<u64>, host: Option<(&Snapshot, &Snapshot)>) -> u64 {
+    let of_host = host.and_then(|(before, after)| before.grown(after, "snmp.Tcp.RetransSegs").ok());
+    of_connections.max(of_host).unwrap_or_default()
+}
+
+/// What limits TCP.
+fn limit(record: &Record) -> Option<TcpLimit> {
     let Verdict { limit, summary, .. } = &record.verdict;
     let found = |finding: &Finding| finding.rule == *limit;
-    record.findings.iter().any(found).then(|| summary.clone())
+    let limit = TcpLimit { rule: limit.clone(), words: summary.clone() };
+    record.findings.iter().any(found).then_some(limit)
 }
 
 /// The rate that TCP got, and the size of its segments.
@@ -135,27 +139,6 @@ pub(super) fn tcp_rate(record: &Record) -> Result<TcpRate, Missing> {
             tcp_rate_of(record, result.goodput_bits_per_s, &result.precision_percent)
         }
     }
-}
-
-/// What the receiver counted, without the bucket's first burst and without what filled holes of the beginning; `None` if it
-/// kept no samples. A slow path still carries at its rate what the sender's buffer holds when it is stopped: that counts until
-/// nothing comes for an interval, as when the last packet is lost.
-fn settled(record: &Record) -> Option<Measured> {
-    let receiver = match record.plan.direction {
-        Direction::Reverse => record.ends.near.value(),
-        _ => record.ends.far.value(),
-    };
-    let samples = &receiver?.samples;
-    let all = samples.last()?.received_bytes;
-    let Length::Seconds(sent_s) = record.plan.length else { return None };
-    let mut before = 0;
-    let counts = |sample: &&Sample| {
-        let came = sample.received_bytes > std::mem::replace(&mut before, sample.received_bytes);
-        sample.at_s <= sent_s || (came && sample.received_bytes < all)
-    };
-    let counted = samples.iter().take_while(counts);
-    let series: Vec<_> = counted.map(|sample| (sample.at_s, sample.received_bytes)).collect();
-    steady::settled(&series, MAX_UNSETTLED_SHARE)
 }
 
 /// The same for a goodput of another part of the time, known to ± `precision_percent`.
@@ -176,4 +159,26 @@ pub(super) fn tcp_rate_of(
         payload: packet.payload,
         packet: packet.ip,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sent_again_after_the_last_sample_counts() {
+        let counted = |segments: u64| {
+            let mut facts = Snapshot::default();
+            facts.put("snmp.Tcp.RetransSegs", segments);
+            facts
+        };
+        let (before, after) = (counted(1000), counted(1900));
+        let host = Some((&before, &after));
+        assert_eq!(resent_segments(Some(500), host), 900);
+        assert_eq!(resent_segments(None, host), 900);
+        // Facts that lack it.
+        let none = Snapshot::default();
+        assert_eq!(resent_segments(Some(500), Some((&none, &none))), 500);
+        assert_eq!(resent_segments(None, None), 0);
+    }
 }

@@ -184,6 +184,7 @@ impl<'a, C: Compare> Comparisons<'a, C> {
             threshold_percent: request.min_gain_percent,
             may_shorten: false,
             is_about_parts: false,
+            settled: false,
             past_slow_start: aim == Aim::Choose { past_slow_start: true },
             proof_by: (aim != Aim::Prove).then(|| self.budget.end()),
             turns: None,
