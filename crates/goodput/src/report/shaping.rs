@@ -83,12 +83,24 @@ fn verdict(out: &mut String, test: &ShapingTest) {
 fn rates(out: &mut String, test: &ShapingTest) {
     let layer = || test.counts.value().map(|layer| layer.words().to_owned());
     lines(out, "counts", counted(test).or_else(layer));
-    let shown = [("datagrams", &test.datagrams_bits_per_s), ("tcp", &test.tcp_bits_per_s)];
-    for (label, rate) in shown {
+    let when = test.train.value().and_then(|train| when(train, test.tolerance_percent));
+    let shown =
+        [("datagrams", &test.datagrams_bits_per_s, when), ("tcp", &test.tcp_bits_per_s, None)];
+    for (label, rate, when) in shown {
         if let Known::Value(rate) = rate {
-            line(out, label, &interval(rate, |value| BitRate(value).to_string()));
+            let words = interval(rate, |value| BitRate(value).to_string());
+            line(out, label, &(words + when.unwrap_or_default()));
         }
     }
+}
+
+/// When datagrams came at their rate, if all of them together came more slowly: what is sent while the bucket has tokens shows
+/// the sender's rate.
+fn when(train: &Shaping, tolerance_percent: f64) -> Option<&'static str> {
+    let (rate, last) = (train.rate_bits_per_s.value()?, train.curve.last()?);
+    let came = last.bytes as f64 * 8.0 / last.at_s;
+    let is_less = came < rate.low * (1.0 - tolerance_percent / 100.0);
+    is_less.then_some(" while the bucket was empty: the sender often let it fill")
 }
 
 /// What the shaper that was read counts, if that is none of the usual layers.
@@ -229,7 +241,7 @@ fn gaps(out: &mut String, gaps: &Gaps) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use goodput_model::{EndName, LocalShaper, ShapingCause, ShapingClass};
+    use goodput_model::{CurvePoint, EndName, LocalShaper, ShapingCause, ShapingClass};
 
     fn exactly(value: f64) -> Known<Estimate> {
         Known::Value(Estimate { value, low: value, high: value })
@@ -272,6 +284,23 @@ mod tests {
             ..test_of_frames()
         };
         assert_eq!(layers(&own), None);
+    }
+
+    #[test]
+    fn a_rate_that_did_not_hold_all_the_time_says_when_it_did() {
+        let said = |mbit: u64| {
+            let mut test = ShapingTest { tolerance_percent: 2.0, ..test_of_frames() };
+            let Known::Value(train) = &mut test.train else { panic!("it has one") };
+            train.curve = vec![CurvePoint { at_s: 2.0, bytes: mbit * 250_000 }];
+            let mut out = String::new();
+            rates(&mut out, &test);
+            let plain = anstream::adapter::strip_str(&out).to_string();
+            plain.lines().next().unwrap().to_owned()
+        };
+        let rate = "datagrams   100 Mbit/s   100 Mbit/s to 100 Mbit/s";
+        assert_eq!(said(99), rate);
+        let when = " while the bucket was empty: the sender often let it fill";
+        assert_eq!(said(90), format!("{rate}{when}"));
     }
 
     #[test]
