@@ -77,7 +77,7 @@ pub use log::{
 };
 pub use lookup::{
     apply_to_plan, check_scope, check_value, check_values, command_to_keep, command_to_set, find,
-    find_for, permanent, read, to_keep,
+    find_for, may_change, permanent, read, to_keep,
 };
 pub use permanent::{Form, freebsd, merged};
 pub use place::default_state_dir;

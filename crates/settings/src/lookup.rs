@@ -5,6 +5,7 @@ use goodput_model::{EndName, Permanent, Plan, SettingRef};
 use crate::error::SettingError;
 use crate::machine::sysctl_name;
 use crate::permanent::merged;
+use crate::privilege::{Privilege, may_change_anything};
 use crate::setting::{Assignment, Backend, Machine, Setting};
 use crate::settings::ALL;
 use goodput_model::nearest;
@@ -132,6 +133,21 @@ fn usable(
     match machine.read(setting)? == wanted {
         true => Ok(()),
         false => machine.check_new(setting, value, earlier),
+    }
+}
+
+/// Whether this process may change a setting of this host at all. What only the change itself shows passes.
+///
+/// # Errors
+/// If there is no such setting, or if nothing of this host may be changed.
+pub fn may_change(setting: &SettingRef) -> Result<(), SettingError> {
+    match find_for(setting)?.backend {
+        Backend::Machine(_) if !may_change_anything() => Err(SettingError::NotPermitted {
+            operation: "change it".into(),
+            setting: setting.clone(),
+            needs: Privilege::Network.lacking(),
+        }),
+        _ => Ok(()),
     }
 }
 

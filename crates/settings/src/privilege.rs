@@ -42,12 +42,10 @@ impl Privilege {
     fn holder(self, is_root: bool, users: &str, status: &str) -> Holder {
         let users: Vec<_> = users.split_whitespace().collect();
         let is_of_host = users.is_empty() || users == ALL_USERS;
-        let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-        let effective = effective.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
         match is_root {
             false => Holder::User,
             true if !is_of_host => Holder::RootOfNamespace,
-            true if effective.is_some_and(|mask| mask & self.mask() != self.mask()) => {
+            true if effective(status).is_some_and(|mask| mask & self.mask() != self.mask()) => {
                 Holder::RootWithout
             }
             true => Holder::Root,
@@ -92,9 +90,35 @@ impl Privilege {
     }
 }
 
+/// Whether this thread may change something of this host at all.
+pub(crate) fn may_change_anything() -> bool {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    geteuid().is_root() || has_some(&status)
+}
+
+/// What can't be read is taken for a privilege: the change itself shows what is missing.
+fn has_some(status: &str) -> bool {
+    let all = Privilege::Network.mask() | Privilege::Files.mask();
+    effective(status).is_none_or(|mask| mask & all != 0)
+}
+
+/// The capabilities in effect.
+fn effective(status: &str) -> Option<u64> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_user_without_capabilities_changes_nothing() {
+        let may = |mask: &str| has_some(&format!("Name:\tx\nCapEff:\t{mask}\n"));
+        assert!(!may("0000000000000000") && !may("0000000000000400"));
+        assert!(may("0000000000001000") && may("000001ffffffffff"));
+        assert!(has_some(""), "unknown");
+    }
 
     const HOST: &str = "         0          0 4294967295\n";
 

@@ -42,12 +42,18 @@ fn bucket(out: &mut String, enough: &EnoughBucket) {
 fn watched(timers: &TimerLateness) -> Vec<String> {
     let length =
         timers.timer_us.map(|us| format!(" of {}", Seconds::of_us(us))).unwrap_or_default();
+    let [median, longest, bridged] =
+        [timers.median_us, timers.longest_us, timers.bridged_us].map(Seconds::of_us);
+    let late = match timers.count {
+        1 => format!("one timer{length} was {longest} late"),
+        count => {
+            format!(
+                "of {count} timers{length} half were more than {median} late, the latest {longest}"
+            )
+        }
+    };
     let mut words = vec![format!(
-        "of {} timers{length} half were more than {} late, the latest {}; a bucket that bridges {} loses at most 1 % of the rate to such timers",
-        timers.count,
-        Seconds::of_us(timers.median_us),
-        Seconds::of_us(timers.longest_us),
-        Seconds::of_us(timers.bridged_us)
+        "{late}; a bucket that bridges {bridged} loses at most 1 % of the rate to such timers"
     )];
     if let Some(pauses @ 1..) = timers.pauses {
         words.push(format!("{pauses} met a busy machine, which did something else first"));
@@ -59,4 +65,24 @@ fn watched(timers: &TimerLateness) -> Vec<String> {
 fn step(step: &CeilingLine) -> String {
     let CeilingLine { label, formula, value, unit } = step;
     format!("{label}: {formula} = {} {unit}", number(*value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_timer_has_no_half() {
+        let said = |count| {
+            let (median_us, longest_us, bridged_us) = (10.0, 20.0, 30.0);
+            let timer_us = Some(5e5);
+            let pauses = None;
+            let late = TimerLateness { count, timer_us, median_us, longest_us, bridged_us, pauses };
+            watched(&late).concat()
+        };
+        assert!(said(1).starts_with("one timer of 500 ms was 20 µs late; a bucket"), "{}", said(1));
+        let several =
+            "of 2 timers of 500 ms half were more than 10 µs late, the latest 20 µs; a bucket";
+        assert!(said(2).starts_with(several), "{}", said(2));
+    }
 }

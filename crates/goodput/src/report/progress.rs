@@ -66,6 +66,7 @@ impl Progress {
                 let tuning = self.tuning.get_or_insert_default();
                 (tuning.now, tuning.waiting) = (format!("tries {setting}={to}"), *waiting);
                 (self.outlook, self.start_is_at_s) = (None, None);
+                self.running.clear();
             }
             Event::ChangeEnded { step } => {
                 let tuning = self.tuning.get_or_insert_default();
@@ -136,7 +137,8 @@ impl Progress {
                 ),
             });
         }
-        texts.push(format!("runs {}", self.running.join(" ")));
+        let running = self.running.join(" ");
+        texts.extend((!running.is_empty()).then(|| format!("runs {running}")));
         texts.extend(judged_in_s.map(|seconds| format!("judged in {}", time(seconds))));
         texts
     }
@@ -154,23 +156,21 @@ fn block(Outlook { block, judged_after_block, .. }: &Outlook) -> String {
 /// Separates two texts.
 const BETWEEN: &str = " · ";
 
-/// The texts in one line of at most `columns`. Texts that don't fit are left out; only the first is shortened.
+/// The texts in one line of at most `columns`. Texts that don't fit are left out; only the first is shortened, and to no less
+/// than half of the line.
 pub fn in_line(texts: &[String], columns: usize) -> String {
-    let mut line = String::new();
-    let mut used = 0;
-    for text in texts {
-        let needed = width(text) + if used == 0 { 0 } else { width(BETWEEN) };
-        if used == 0 {
-            line = shortened(text, columns);
-        } else if used + needed <= columns {
-            line += BETWEEN;
-            line += text;
-        } else {
-            continue;
+    let Some((first, others)) = texts.split_first() else { return String::new() };
+    let mut room = columns - width(first).min(columns / 2);
+    let mut rest = String::new();
+    for text in others {
+        let needed = width(BETWEEN) + width(text);
+        if needed <= room {
+            rest += BETWEEN;
+            rest += text;
+            room -= needed;
         }
-        used += needed;
     }
-    line
+    shortened(first, columns - width(&rest)) + &rest
 }
 
 /// At most `columns` of the text, which then ends with `…`.
@@ -278,6 +278,24 @@ mod tests {
         for columns in 0..70 {
             assert!(width(&in_line(&texts, columns)) <= columns, "{columns}");
         }
+    }
+
+    #[test]
+    fn a_long_setting_is_shortened_before_anything_is_left_out() {
+        let change = Change {
+            setting: "sysctl.net.ipv4.tcp_wmem".parse().unwrap(),
+            from: None,
+            to: "4096 16384 16777216".into(),
+            why: String::new(),
+        };
+        let mut progress = Progress::default();
+        assert!(progress.note(&Event::ChangeBegan { change, rule: "x".into(), waiting: 0 }));
+        progress.note(&outlook(0));
+        let line = in_line(&progress.texts(), 80);
+        assert!(line.contains(" · warm-up · ") && line.ends_with("judged in 1:05"), "{line}");
+        assert!(width(&line) == 80 && !line.contains("runs"), "{line}");
+        progress.note(&Event::TrialBegan { values: vec!["4M".into()] });
+        assert!(in_line(&progress.texts(), 100).contains(" · runs 4M · judged in"), "{line}");
     }
 
     #[test]

@@ -138,12 +138,15 @@ fn why_not(step: &TuningStep) -> Option<&Missing> {
 
 /// Each reason why changes were not tried, with these changes. The reason why nothing more is tried stands elsewhere.
 fn not_tried(tuning: &Tuning) -> Vec<String> {
-    let mut reasons: Vec<(&Missing, Vec<String>)> = Vec::new();
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for step in &tuning.steps {
         let Some(why) = why_not(step).filter(|why| why.missing != tuning.stopped) else { continue };
-        match reasons.iter_mut().find(|(known, _)| *known == why) {
+        // The change itself names its setting.
+        let (why, named) = (why.to_string(), format!("{}: ", step.change.setting));
+        let why = why.strip_prefix(&named).unwrap_or(&why);
+        match reasons.iter_mut().find(|(known, _)| known == why) {
             Some((_, changes)) => changes.push(assignment(&step.change)),
-            None => reasons.push((why, vec![assignment(&step.change)])),
+            None => reasons.push((why.to_owned(), vec![assignment(&step.change)])),
         }
     }
     reasons.iter().map(|(why, changes)| format!("{}: {why}", changes.join(", "))).collect()
@@ -303,6 +306,16 @@ mod tests {
         for absent in ["outcome", "not tried", "proven"] {
             assert!(!said.contains(absent), "{absent} in {said}");
         }
+    }
+
+    #[test]
+    fn a_reason_does_not_name_the_setting_again() {
+        let why = "sysctl.net.ipv4.tcp_wmem: not permitted to change it; it needs root";
+        let said =
+            report(vec![step(wmem(), TuningOutcome::NotPermitted, why)], Vec::new(), &[], "x");
+        let line =
+            "not tried   sysctl.net.ipv4.tcp_wmem=4096 16384 4194304: not permitted to change it";
+        assert!(said.contains(line), "{said}");
     }
 
     #[test]

@@ -73,7 +73,10 @@ impl AllowedSettings {
             return refused("clients may never access this setting");
         };
         if !self.0.iter().any(|pattern| pattern.matches(entry.name, setting.scope.as_deref())) {
-            return refused("the server does not allow it; `serve --allow-settings` would");
+            let name = entry.name;
+            return refused(&format!(
+                "the server does not allow it; `serve --allow-settings {name}` would"
+            ));
         }
         Ok(entry)
     }

@@ -20,6 +20,9 @@ pub enum PatternError {
         "{0:?} is not a pattern of settings that clients may change; write one that matches a name of `goodput list far-settings`"
     )]
     MatchesNothing(String),
+    /// The next option in the place of a pattern.
+    #[error("{0:?} is an option and no pattern; '*' is the pattern of all that clients may change")]
+    IsOption(String),
 }
 
 impl Pattern {
@@ -38,6 +41,9 @@ impl FromStr for Pattern {
     type Err = PatternError;
 
     fn from_str(text: &str) -> Result<Self, PatternError> {
+        if text.starts_with("--") {
+            return Err(PatternError::IsOption(text.into()));
+        }
         let (name, scope) = match text.split_once('@') {
             Some((name, scope)) => (name, Some(scope.to_string())),
             None => (text, None),
