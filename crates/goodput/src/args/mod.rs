@@ -14,6 +14,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, CommandFactory, FromArgMatches, Parser};
+use goodput_settings::allowlist::Pattern;
 
 use values::path::path;
 
@@ -102,8 +103,8 @@ fn with_values_that_begin_with_a_minus(command: clap::Command) -> clap::Command 
 /// Whether an option takes any text as its value.
 fn takes_any_text(option: &Arg) -> bool {
     let any = [TypeId::of::<String>(), TypeId::of::<PathBuf>(), TypeId::of::<OsString>()];
-    let files = [TypeId::of::<values::capture_file::CaptureFile>()];
-    let mut any = any.iter().chain(&files);
+    let nearly = [TypeId::of::<values::capture_file::CaptureFile>(), TypeId::of::<Pattern>()];
+    let mut any = any.iter().chain(&nearly);
     any.any(|any| option.get_value_parser().type_id() == *any)
 }
 

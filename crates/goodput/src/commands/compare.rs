@@ -208,6 +208,9 @@ pub(super) fn factor(text: &str, hosts: &Hosts) -> Result<Factor> {
     let Some((setting, values)) = text.split_once('=') else {
         bail!("{text:?} has no values; write SETTING=A,B like mover=copy,sendfile");
     };
+    if matches!(setting, "near" | "far") && values.starts_with("ssh://") {
+        bail!("{text}: a host is named by an option: --{setting} {values}");
+    }
     let setting: goodput_model::SettingRef = setting.parse()?;
     // A host reached by SSH knows its own settings.
     let is_elsewhere = hosts.at(setting.end).is_some();

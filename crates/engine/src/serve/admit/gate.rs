@@ -72,7 +72,7 @@ impl Gate<'_> {
         }
         if self.settings.is_empty() {
             return refused(
-                "this server allows no client to change settings; start it with --allow-settings",
+                "this server allows no client to change settings; start it with --allow-settings '*', or with a pattern",
             );
         }
         let checked = match request {

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 /// What the longer help adds.
 const MORE: &str = "\
 The line has a name, a role and the public key. The role is measure, or settings for a client that may also \
-change what --allow-settings names. The server's operator may add options to the line: max-rate=RATE, \
+change what --allow-settings PATTERN names. The server's operator may add options to the line: max-rate=RATE, \
 max-duration=TIME, max-measurements=N and from=NETWORK,… To withdraw a key, remove its line.";
 
 /// `goodput key`

@@ -121,7 +121,7 @@ pub enum Settings {
     Helper {
         /// Where its journals are
         state_dir: PathBuf,
-        /// What `serve --allow-settings` names
+        /// What `serve --allow-settings PATTERN` names
         allowed: Vec<Pattern>,
     },
 }

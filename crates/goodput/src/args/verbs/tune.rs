@@ -21,7 +21,7 @@ Examples:
     goodput tune nas --for latency --max-time 10m
     goodput tune nas --keep                         # keep what is proven
 
-goodput changes settings of the far end if the server there allows it (its option --allow-settings) and knows this \
+goodput changes settings of the far end if the server there allows it (its option --allow-settings '*') and knows this \
 client by its token (--token-file) or its key. What is not permitted is printed as commands for the administrator there.
 
 Exit codes: 0 the search came to its end, 2 could not do it or was interrupted, 3 not permitted, 4 nothing is proven \

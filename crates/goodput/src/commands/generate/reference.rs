@@ -61,7 +61,7 @@ fn settings() -> String {
 /// The settings that a server's clients may reach.
 fn far_settings() -> String {
     let mut text = String::from(
-        "\n## What clients of a server may change\n\nNothing, unless the server's operator allows it with `serve --allow-settings`; then only these settings,\nwithin these bounds. A value that was there before may always return. Clients can't read other settings either. The administrator of a host can set\nmore there with `goodput settings set`.\n\n\
+        "\n## What clients of a server may change\n\nNothing, unless the server's operator allows it with `serve --allow-settings '*'` or a pattern; then only these settings,\nwithin these bounds. A value that was there before may always return. Clients can't read other settings either. The administrator of a host can set\nmore there with `goodput settings set`.\n\n\
          | setting | values | why |\n|---|---|---|\n",
     );
     for entry in goodput_settings::allowlist::ALL {

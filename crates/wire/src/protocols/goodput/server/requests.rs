@@ -34,7 +34,7 @@ impl Requests {
     ) -> Result<(), WireError> {
         if !self.permitted {
             let why = "settings of this host are accessible only with its token (--token-file) or a key that its \
-                       server knows, and only those that it allows (serve --allow-settings)"
+                       server knows, and only those that it allows (serve --allow-settings PATTERN)"
                 .into();
             let refusal = SettingRefusal { not_permitted: true, why, ..Default::default() };
             return answer(now, channel, question.id, Err(refusal));
