@@ -159,8 +159,15 @@ mod tests {
     use crate::explain::tests::{device, explained, tbf, test};
     use goodput_model::{ShapingKind, Snapshot};
 
+    /// A test of the rate to which a shaper is set, that datagrams and TCP miss.
+    fn missed(facts: &Snapshot) -> ShapingTest {
+        let rate = BitRate(facts.number("qdisc.rate_bits_per_s").unwrap_or(1e8));
+        let test = test(ShapingKind::Shaper, 93e6, 93e6);
+        explained(ShapingTest { configured_bits_per_s: rate, ..test }, facts, facts)
+    }
+
     fn asked(facts: &Snapshot) -> (Vec<String>, Vec<String>) {
-        let seen = explained(test(ShapingKind::Shaper, 93e6, 93e6), facts, facts);
+        let seen = missed(facts);
         let found = questions(&seen, &crate::explain::tests::sender(facts, facts));
         let words = |one: &Question| format!("{}={}", one.setting, one.values.join(","));
         (found.asked.iter().map(words).collect(), found.left_out)
@@ -203,8 +210,7 @@ mod tests {
         assert!(factors.is_empty() && left_out[1].contains("is enough"), "{left_out:?}");
         // The kernel reports a bucket of the computed size in steps of 64 ns, here 1.6 bytes.
         let small = tbf(200_000_000, 1600, 1_000_000);
-        let seen = explained(test(ShapingKind::Shaper, 93e6, 93e6), &small, &small);
-        let enough = seen.enough_bucket.value().unwrap().bytes.0;
+        let enough = missed(&small).enough_bucket.value().unwrap().bytes.0;
         let (factors, left_out) = asked(&tbf(200_000_000, enough - 1, 1_000_000));
         assert!(factors.is_empty() && left_out[1].contains("is enough"), "{left_out:?}");
     }

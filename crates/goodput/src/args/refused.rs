@@ -325,6 +325,14 @@ mod tests {
                 "goodput serve --allow-settings=sysctl.net.ipv4.tcp_rmem",
                 "--allow-settings needs --",
             ),
+            (
+                "goodput serve --token-file t --allow-settings --port 5000",
+                "--allow-settings needs a value; write --allow-settings <PATTERN>",
+            ),
+            (
+                "goodput serve --token-file t --allow-settings=--port",
+                "--allow-settings: \"--port\" is an option and no pattern; '*' is the pattern of all",
+            ),
             ("goodput key x", "`goodput key` takes no argument \"x\"; `goodput key --help`"),
             ("goodput list x", "<WHAT>: \"x\" is unknown; write rules, checks,"),
         ] {

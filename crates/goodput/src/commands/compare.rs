@@ -244,3 +244,14 @@ fn conclusive(record: &Record) -> Exit {
         false => Exit::Fine,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_in_the_place_of_a_setting_is_named_as_the_option_that_it_is() {
+        let why = factor("near=ssh://root@a", &Hosts::default()).unwrap_err().to_string();
+        assert_eq!(why, "near=ssh://root@a: a host is named by an option: --near ssh://root@a");
+    }
+}

@@ -155,7 +155,7 @@ fn what_limits_a_class_alone_is_named() {
     let test = seen(&[ROOT, EF, BE], (0.3, 0.3, IN_EF), (99.0, 99.7, IN_BE));
     assert_eq!(answers(&test), [ClassAnswer::TooSlow, ClassAnswer::Gives]);
     assert_eq!(ids(&test), ["tcp-limit"]);
-    let words = "TCP of ef alone: the super-packets that something drops";
+    let words = "TCP of ef alone: what drops batches";
     assert_eq!(test.causes[0].text, words);
 }
 

@@ -2,7 +2,8 @@
 
 use goodput_model::{ShapingKind, ShapingTest, Snapshot};
 
-use super::tests::{device, explained, htb, tbf, test};
+use super::tests::{device, explained, htb, sender, tbf, test};
+use super::{Sender, TcpLimit, explain};
 
 fn proposed(test: &ShapingTest) -> Vec<String> {
     let words = |(setting, to)| format!("{setting}={to}");
@@ -12,6 +13,14 @@ fn proposed(test: &ShapingTest) -> Vec<String> {
 /// 100 Mbit/s were asked about.
 fn explained_at(rate: f64, before: &Snapshot, after: &Snapshot) -> ShapingTest {
     explained(test(ShapingKind::Shaper, rate, rate), before, after)
+}
+
+#[test]
+fn a_shaper_of_another_rate_says_so() {
+    let local = tbf(50_000_000, 100_000, 250_000);
+    let seen = explained_at(50e6, &local, &local);
+    let ids: Vec<_> = seen.causes.iter().map(|cause| cause.id.as_str()).collect();
+    assert_eq!(ids, ["set-otherwise", "headers"]);
 }
 
 #[test]
@@ -80,4 +89,21 @@ fn a_cake_gets_another_bandwidth() {
     let seen = explained_at(20e6, &cake, &cake);
     assert_eq!(proposed(&seen), ["qdisc.cake.bandwidth@eth0=100mbit"]);
     assert_eq!(seen.commands, ["goodput settings set qdisc.cake.bandwidth@eth0=100mbit"]);
+}
+
+/// Datagrams at 430 Mbit/s met nothing.
+#[test]
+fn a_policer_that_only_tcp_meets_is_named_with_a_rate_to_test() {
+    let none = device("fq_codel", &[], &[]);
+    let seen = |rule: &str| {
+        let words = "a policer on the path, at 453 Mbit/s".into();
+        let tcp_limit = Some(TcpLimit { rule: rule.into(), words });
+        let sender = Sender { tcp_limit, ..sender(&none, &none) };
+        explain(test(ShapingKind::None, 4.3e8, 4.738e8), Ok(sender))
+    };
+    let policed = seen("policer");
+    let texts: Vec<_> = policed.causes.iter().map(|cause| cause.text.as_str()).collect();
+    let said = "datagrams at 430 Mbit/s met no limit, but TCP meets a policer on the path, at 453 Mbit/s: test with --rate 474mbit";
+    assert_eq!(texts[0], said);
+    assert!(seen("path-loss").causes.iter().all(|cause| cause.id != "faster-policer"));
 }

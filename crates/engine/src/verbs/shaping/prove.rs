@@ -145,7 +145,12 @@ fn comparison_of(
     how: &ProveRequest,
     questions: &Questions,
 ) -> CompareRequest {
-    let arms = arms_of(questions);
+    let factor = |question: &Question| Factor {
+        setting: question.setting.clone(),
+        values: question.values.to_vec(),
+    };
+    let factors: Vec<_> = questions.asked.iter().map(factor).collect();
+    let arms = arms_of(&factors, questions.at_once);
     let length = Length::Seconds(run_s(arms.len(), how.max_time, false));
     CompareRequest {
         target: request.target.clone(),
@@ -170,18 +175,13 @@ fn comparison_of(
     }
 }
 
-fn arms_of(Questions { asked, at_once, .. }: &Questions) -> Vec<Arm> {
-    if *at_once {
-        let with = |one: &Question, value: usize| (one.setting.clone(), one.values[value].clone());
-        return [0, 1]
-            .map(|value| Arm(asked.iter().map(|one| with(one, value)).collect()))
-            .to_vec();
+/// Every combination, the present values first; only these and all the other ones if what is in question goes together.
+fn arms_of(factors: &[Factor], at_once: bool) -> Vec<Arm> {
+    let all = factorial(factors);
+    match (at_once, &all[..]) {
+        (true, [now, .., other]) => vec![now.clone(), other.clone()],
+        _ => all,
     }
-    let factor = |question: &Question| Factor {
-        setting: question.setting.clone(),
-        values: question.values.to_vec(),
-    };
-    factorial(&asked.iter().map(factor).collect::<Vec<_>>())
 }
 
 /// How to have the values of an arm, now and after a reboot.
@@ -204,6 +204,19 @@ mod tests {
     use super::*;
     use goodput_remote::RemoteError;
     use goodput_settings::SettingError;
+
+    #[test]
+    fn what_goes_together_is_changed_at_once() {
+        let factor = |name: &str, values: [&str; 2]| Factor {
+            setting: format!("qdisc.tbf.{name}@eth0").parse().unwrap(),
+            values: values.map(String::from).to_vec(),
+        };
+        let both = [factor("rate", ["20mbit", "100mbit"]), factor("burst", ["1600", "68130"])];
+        let arms = arms_of(&both, true);
+        let values: Vec<_> = arms.iter().map(|arm| arm.values().join(" ")).collect();
+        assert_eq!(values, ["20mbit 1600", "100mbit 68130"]);
+        assert_eq!(arms_of(&both, false).len(), 4);
+    }
 
     #[test]
     fn a_value_that_a_kernel_does_not_take_is_left_out_whichever_host_it_is_of() {
