@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Longest command in a message, characters.
+const MAX_SHOWN: usize = 200;
+
 /// A program and its arguments. Displayed, it is one line for a POSIX shell in which every word is literal.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Command {
@@ -33,6 +36,12 @@ impl Command {
         Self { purpose, ..Self::new("sh", words.chain(args)) }
     }
 
+    /// The same, with what it is for, as in `can't …`: messages say this in place of a long line.
+    #[must_use]
+    pub fn to(self, purpose: impl Into<String>) -> Self {
+        Self { purpose: Some(purpose.into()), ..self }
+    }
+
     /// The same with one more argument.
     #[must_use]
     pub fn arg(mut self, arg: impl Into<String>) -> Self {
@@ -47,9 +56,13 @@ impl Command {
         self
     }
 
-    /// What it is, for messages: its purpose, or else what a person would type.
+    /// What it is, for messages: its purpose, or else what a person would type, cut at a length that a terminal can take.
     pub fn shown(&self) -> String {
-        self.purpose.clone().unwrap_or_else(|| self.typed())
+        let shown = self.purpose.clone().unwrap_or_else(|| self.typed());
+        match shown.char_indices().nth(MAX_SHOWN) {
+            Some((end, _)) => format!("{}…", &shown[..end]),
+            None => shown,
+        }
     }
 
     /// As a person would type it, with quotes only around words that need them.
@@ -191,6 +204,9 @@ mod tests {
         let command = Command::new("sysctl", ["-w", "net.ipv4.tcp_rmem=1 2 3"]);
         assert_eq!(command.typed(), "sysctl -w 'net.ipv4.tcp_rmem=1 2 3'");
         assert_eq!(command.shown(), command.typed());
+        let long = Command::new("printf", ["%s", &"ä".repeat(1000)]);
+        assert!(long.shown().chars().count() == MAX_SHOWN + 1 && long.shown().ends_with('…'));
+        assert_eq!(long.to("send something").shown(), "send something");
         let script = Command::script("count", "echo \"$1\"", ["1"]);
         assert_eq!((script.shown().as_str(), sh(&script.to_string()).0.as_str()), ("count", "1\n"));
     }

@@ -97,7 +97,7 @@ pub enum RemoteError {
     Lost {
         /// The host.
         host: String,
-        /// What was under way: a command, as one would type it.
+        /// What was under way: a purpose, or a command as one would type it.
         doing: String,
         /// What happened.
         why: String,

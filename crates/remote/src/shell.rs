@@ -64,6 +64,6 @@ pub(crate) fn failure(host: &str, command: &Command, output: &Output) -> RemoteE
         (false, Some(purpose)) => {
             RemoteError::CouldNot { host, purpose: purpose.clone(), status, said }
         }
-        (false, None) => RemoteError::Failed { host, command: command.typed(), status, said },
+        (false, None) => RemoteError::Failed { host, command: command.shown(), status, said },
     }
 }

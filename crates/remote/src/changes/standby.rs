@@ -84,9 +84,15 @@ impl Standby {
     ) -> Result<(), RemoteError> {
         let setting = entries[index].main.setting.to_string();
         let cut = |why: String| RemoteError::CutOff { setting: setting.clone(), why };
-        get_through(&mut host.session).map_err(|error| cut(error.to_string()))?;
-        let mut fresh = host.again().map_err(|error| cut(error.to_string()))?;
-        get_through(&mut fresh).map_err(|error| cut(error.to_string()))?;
+        // Packets that a change keeps away do not close a connection: whoever did that did not change the setting.
+        let cut_if = |is_cut: bool, error: RemoteError| match is_cut {
+            true => cut(error.to_string()),
+            false => error,
+        };
+        get_through(&mut host.session)
+            .map_err(|error| cut_if(host.session.fell_silent(), error))?;
+        let mut fresh = host.again().map_err(|error| cut_if(is_out_of_reach(&error), error))?;
+        get_through(&mut fresh).map_err(|error| cut_if(fresh.fell_silent(), error))?;
         match self.dead_man.confirm(&mut host.session, index + 1)? {
             true => Ok(()),
             false => {
@@ -126,15 +132,23 @@ fn confirm_s(opened_in: Duration) -> u32 {
     u32::try_from(patient_s).unwrap_or(u32::MAX).max(CONFIRM_S)
 }
 
+/// Whether a login failed because packets do not get through, as far as anyone can tell.
+fn is_out_of_reach(error: &RemoteError) -> bool {
+    matches!(error, RemoteError::Unreachable { .. } | RemoteError::NoLogin { .. })
+}
+
+/// What [`get_through`] does, in words.
+const GET_THROUGH: &str = "send full packets there and back";
+
 /// Sends many full packets there and back.
 fn get_through(session: &mut Session) -> Result<(), RemoteError> {
     let bytes = "x".repeat(CHECK_BYTES);
-    let back = session.output(&Command::new("printf", ["%s", &bytes]))?;
+    let back = session.output(&Command::new("printf", ["%s", &bytes]).to(GET_THROUGH))?;
     match back == bytes {
         true => Ok(()),
         false => Err(RemoteError::Unexpected {
             host: session.host().into(),
-            doing: "get a copy of what was sent".into(),
+            doing: GET_THROUGH.into(),
             words: format!("{} bytes instead of {CHECK_BYTES}", back.len()),
         }),
     }

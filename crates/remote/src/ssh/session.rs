@@ -24,6 +24,9 @@ const PROGRAM_TIME: Duration = Duration::from_secs(20);
 /// Most bytes that one program may print.
 const MAX_OUTPUT_BYTES: usize = 4 << 20;
 
+/// What ssh prints if it ends itself because no packet comes (clientloop.c `server_alive_check`; strerror(3)).
+const TIMED_OUT: [&str; 2] = ["not responding", "timed out"];
+
 /// Most bytes that a login may print before the session begins, such as banners.
 const MAX_BANNER_BYTES: usize = 64 << 10;
 
@@ -39,6 +42,8 @@ pub struct Session {
     requests: u64,
     /// Why the session is over, if it is.
     over: Option<String>,
+    /// Whether it is over because no answer came, though the host did not close the connection.
+    fell_silent: bool,
 }
 
 impl Session {
@@ -55,7 +60,8 @@ impl Session {
     fn through(client: Client, host: String) -> Result<Self, RemoteError> {
         let mark = format!("goodput-{:032x}", rand::random::<u128>());
         let (out, err) = (Frames::new(&mark), Frames::new(&mark));
-        let mut session = Self { host, mark, client, out, err, requests: 0, over: None };
+        let (requests, over, fell_silent) = (0, None, false);
+        let mut session = Self { host, mark, client, out, err, requests, over, fell_silent };
         session.client.send(&BEGIN.replace("@MARK@", &session.mark));
         session.begin()?;
         Ok(session)
@@ -97,6 +103,11 @@ impl Session {
     /// A word that no other session has: in the command line of the process there that puts back, if there is one.
     pub(crate) fn mark(&self) -> &str {
         &self.mark
+    }
+
+    /// Whether it is over because no answer came, though the host did not close the connection.
+    pub(crate) fn fell_silent(&self) -> bool {
+        self.fell_silent
     }
 
     /// Whether the host still answers.
@@ -148,7 +159,7 @@ impl Session {
         }
         let deadline = Instant::now() + PROGRAM_TIME;
         self.wait(stream, deadline, MAX_OUTPUT_BYTES).map_err(|ended| {
-            let why = match ended {
+            let why = match &ended {
                 Ended::Closed => {
                     let _ = self.client.end();
                     self.drain();
@@ -157,6 +168,8 @@ impl Session {
                 Ended::Late => format!("no answer for {} s", PROGRAM_TIME.as_secs()),
                 Ended::TooMuch => format!("it printed more than {} MiB", MAX_OUTPUT_BYTES >> 20),
             };
+            self.fell_silent =
+                matches!(ended, Ended::Late) || TIMED_OUT.iter().any(|words| why.contains(words));
             // Later output would pass for the answer to something else.
             self.client.end_input();
             self.over = Some(why.clone());

@@ -60,3 +60,21 @@ fn a_change_that_cuts_the_session_is_put_back_by_the_host_in_time() {
         assert!(changes.restore().report.is_clean());
     });
 }
+
+/// Someone ends the session while goodput confirms a change: the change did nothing to the connection.
+#[test]
+fn a_session_that_is_ended_while_a_change_is_confirmed_is_lost_and_not_cut() {
+    in_scene(|folder| {
+        let mut changes = begin(&folder);
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        let RemoteChanges { host, standby, noted, .. } = &mut changes;
+        host.session.cut();
+        let lost = standby.as_ref().unwrap().confirm(host, &noted.entries, 0).unwrap_err();
+        assert!(matches!(lost, RemoteError::Lost { .. }), "{lost}");
+        let said = lost.to_string();
+        assert!(said.contains("send full packets there and back"), "{said}");
+        assert!(said.len() < 500 && !said.contains("xxxx"), "{} bytes: {said}", said.len());
+        assert!(!said.contains("the change cut"), "{said}");
+        assert!(changes.restore().report.is_clean());
+    });
+}
