@@ -38,7 +38,8 @@ pub(super) fn names(shell: &mut dyn Shell) -> Result<Vec<String>, RemoteError> {
     Ok(names.filter(plain).map(str::to_owned).collect())
 }
 
-fn json(shell: &mut dyn Shell, command: &Command) -> Result<Vec<Value>, RemoteError> {
+/// What ip(8) prints in JSON.
+pub(super) fn json(shell: &mut dyn Shell, command: &Command) -> Result<Vec<Value>, RemoteError> {
     let printed = shell.output(command)?;
     serde_json::from_str(&printed).map_err(|error| {
         let line = printed.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();

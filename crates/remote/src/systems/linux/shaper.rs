@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use goodput_model::{Fact, Snapshot};
 
+use super::link;
 use super::row::misread;
 use crate::command::Command;
 use crate::error::RemoteError;
@@ -28,7 +29,10 @@ pub(super) fn shaper(shell: &mut dyn Shell, towards: IpAddr) -> Result<Snapshot,
     counters(&mut facts, "qdisc", root).ok_or_else(|| wrong(root.line, "its counters"))?;
     sizes(&mut facts, root).ok_or_else(|| wrong(root.line, "a table of sizes"))?;
     match kind {
-        "tbf" => bucket(&mut facts, root).ok_or_else(|| wrong(root.line, "a rate and a burst"))?,
+        "tbf" => {
+            bucket(&mut facts, root).ok_or_else(|| wrong(root.line, "a rate and a burst"))?;
+            limit(shell, &device, &mut facts)?;
+        }
         "cake" => cake(&mut facts, root).ok_or_else(|| wrong(root.line, "a bandwidth"))?,
         "htb" => {
             let direct = root.number("direct_packets_stat");
@@ -42,7 +46,7 @@ pub(super) fn shaper(shell: &mut dyn Shell, towards: IpAddr) -> Result<Snapshot,
 }
 
 /// The device of the route to an address (ip-route(8)).
-fn device(shell: &mut dyn Shell, towards: IpAddr) -> Result<String, RemoteError> {
+pub(super) fn device(shell: &mut dyn Shell, towards: IpAddr) -> Result<String, RemoteError> {
     let command = Command::new("ip", ["route", "get", &towards.to_string()]);
     let printed = shell.output(&command)?;
     let mut words = printed.split_whitespace().skip_while(|word| *word != "dev").skip(1);
@@ -93,12 +97,28 @@ fn class(facts: &mut Snapshot, block: &Block) -> Option<()> {
 fn bucket(facts: &mut Snapshot, block: &Block) -> Option<()> {
     facts.put("qdisc.rate_bits_per_s", rate(block.value("rate")?)?);
     facts.put("qdisc.burst_bytes", bytes(block.value("burst")?)?);
-    facts.lacks("qdisc.limit_bytes", "tc prints how long its queue lasts, not what it holds");
     match block.value("peakrate") {
         Some(peak) => facts.put("qdisc.peak_rate_bits_per_s", rate(peak)?),
         None => facts.lacks("qdisc.peak_rate_bits_per_s", "the bucket has no peak rate"),
     }
     counting(facts, "qdisc", block)
+}
+
+/// What the queue in front of the bucket holds. Without `-r`, tc prints how long it lasts (`tbf_print_opt`, tc/q_tbf.c).
+fn limit(shell: &mut dyn Shell, device: &str, facts: &mut Snapshot) -> Result<(), RemoteError> {
+    const LIMIT: &str = "qdisc.limit_bytes";
+    let command = Command::new("tc", ["-r", "-d", "-j", "qdisc", "show", "dev", device]);
+    let disciplines = match link::json(shell, &command) {
+        Err(lost @ RemoteError::Lost { .. }) => return Err(lost),
+        // An old tc has no JSON.
+        other => other.unwrap_or_default(),
+    };
+    let root = disciplines.iter().find(|one| one["root"] == true && one["kind"] == "tbf");
+    match root.and_then(|root| root["options"]["limit"].as_u64()) {
+        Some(bytes) => facts.put(LIMIT, bytes),
+        None => facts.lacks(LIMIT, "`tc -r -d -j` there does not print it"),
+    }
+    Ok(())
 }
 
 /// cake (`cake_print_opt`, tc/q_cake.c). Its overhead is added to the IP packet, unless it counts frames as they are.
@@ -268,11 +288,15 @@ mod tests {
         split-gso rtt 100ms atm overhead 40 mpu 96 \n Sent 9 bytes 1 pkt (dropped 0, overlimits 0 requeues 0) \n \
         backlog 0b 0p requeues 0\n memory used: 0b of 4Mb\n capacity estimate: 1500Kbit\n min/max overhead-adjusted size: 0 / 0\n";
 
+    const JSON: &str =
+        r#"[{"kind":"tbf","handle":"8c78:","root":true,"options":{"rate":187500,"limit":25800}}]"#;
+
     fn read(qdisc: &str, classes: &str) -> Result<Snapshot, RemoteError> {
         let mut shell = Scripted::default()
             .prints("ip route get 10.9.0.7", ROUTE)
             .prints("tc -s -d qdisc show dev v0", qdisc)
-            .prints("tc -s -d class show dev v0", classes);
+            .prints("tc -s -d class show dev v0", classes)
+            .prints("tc -r -d -j qdisc show dev v0", JSON);
         shaper(&mut shell, IpAddr::from([10, 9, 0, 7]))
     }
 
@@ -307,7 +331,7 @@ mod tests {
         assert_eq!(facts.count("qdisc.burst_bytes"), Ok(10_240));
         assert_eq!(facts.count("qdisc.least_bytes"), Ok(64));
         assert_eq!(facts.text("qdisc.link_layer"), Ok("atm"));
-        assert!(facts.count("qdisc.limit_bytes").is_err());
+        assert_eq!(facts.count("qdisc.limit_bytes"), Ok(25_800));
         assert!(facts.text("qdisc.table.link_layer").is_err(), "it has no table of sizes");
     }
 
