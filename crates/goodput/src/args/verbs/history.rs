@@ -92,8 +92,8 @@ pub enum HistoryDeed {
     Import(ImportArgs),
     /// Delete old results
     ///
-    /// The others keep their numbers. Of each day of deleted results, `goodput history --target` still shows the number,
-    /// goodput, round trip and most frequent limit.
+    /// The others keep their numbers. Of each day of deleted results, `goodput history --target nas` still shows the
+    /// number, goodput, round trip and most frequent limit.
     Prune(PruneArgs),
 }
 
