@@ -19,7 +19,7 @@ use crate::report::{self, table::Table};
 use crate::screen;
 use goodput_compat::formats::{self, Style};
 use goodput_model::{Kind, Record};
-use goodput_store::{Store, Traffic, WATCH, Wanted};
+use goodput_store::{Entry, Store, Traffic, WATCH, Wanted};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
@@ -75,10 +75,7 @@ fn delete_old(store: &Store, args: &PruneArgs) -> Result<Exit> {
 }
 
 fn list(store: &Store, wanted: &Wanted) -> Result<()> {
-    let headings = ["id", "started", "kind", "traffic", "goodput", "limit", "target"];
-    let mut table = Table::new(&headings).breaking_the_last_column();
     let entries = store.search(wanted)?;
-    let watched = store.watched_among(&entries)?;
     let days = match &wanted.text {
         Some(_) => store.days(wanted)?,
         None => Vec::new(),
@@ -86,6 +83,21 @@ fn list(store: &Store, wanted: &Wanted) -> Result<()> {
     if entries.is_empty() && days.is_empty() {
         return nothing(store, wanted);
     }
+    let gap = if entries.is_empty() { "" } else { "\n" };
+    if !entries.is_empty() {
+        results(store, entries)?.print_whole()?;
+    }
+    if !days.is_empty() {
+        screen::line(format_args!("{gap}days of deleted results"))?;
+        report::days::table(&days).print_whole()?;
+    }
+    changes(store, wanted)
+}
+
+fn results(store: &Store, entries: Vec<Entry>) -> Result<Table> {
+    let headings = ["id", "started", "kind", "traffic", "goodput", "limit", "target"];
+    let mut table = Table::new(&headings).breaking_the_last_column();
+    let watched = store.watched_among(&entries)?;
     for entry in entries {
         let target = match entry.readable() {
             // Of several runs, the goodput is that of one; what they found says more.
@@ -105,12 +117,7 @@ fn list(store: &Store, wanted: &Wanted) -> Result<()> {
             &plain(&target),
         ]);
     }
-    table.print_whole()?;
-    if !days.is_empty() {
-        screen::line("\ndays of deleted results")?;
-        report::days::table(&days).print_whole()?;
-    }
-    changes(store, wanted)
+    Ok(table)
 }
 
 /// Says that no result is listed, and what else there is.
