@@ -291,11 +291,11 @@ mod tests {
         let mut progress = Progress::default();
         assert!(progress.note(&Event::ChangeBegan { change, rule: "x".into(), waiting: 0 }));
         progress.note(&outlook(0));
-        let line = in_line(&progress.texts(), 80);
+        let line = in_line(&progress.texts(), 60);
         assert!(line.contains(" · warm-up · ") && line.ends_with("judged in 1:05"), "{line}");
-        assert!(width(&line) == 80 && !line.contains("runs"), "{line}");
+        assert!(width(&line) == 60 && !line.contains("runs"), "{line}");
         progress.note(&Event::TrialBegan { values: vec!["4M".into()] });
-        assert!(in_line(&progress.texts(), 100).contains(" · runs 4M · judged in"), "{line}");
+        assert!(in_line(&progress.texts(), 120).contains(" · runs 4M · judged in"), "{line}");
     }
 
     #[test]
