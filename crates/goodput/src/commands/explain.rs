@@ -22,17 +22,26 @@ pub fn setting(setting: &SettingRef) -> Result<Exit> {
     print_setting(setting, registries::setting_pages(&setting.to_string()))
 }
 
-/// Prints the page of one setting of another host, with the line `value` about its value there.
-pub fn setting_elsewhere(setting: &SettingRef, value: &str) -> Result<Exit> {
+/// Prints the page of one setting of another host, which runs this system, with the line `value` about its value there.
+pub fn setting_elsewhere(setting: &SettingRef, value: &str, system: &str) -> Result<Exit> {
     let there = SettingRef { end: EndName::Far, ..setting.clone() };
-    print_setting(&there, registries::pages_with(&there, value))
+    print_setting(&there, registries::pages_elsewhere(&there, value, system))
 }
 
 fn print_setting(setting: &SettingRef, pages: Vec<String>) -> Result<Exit> {
     if pages.is_empty() {
         goodput_settings::find_for(setting)?;
     }
-    print(&pages.concat())
+    print(&with_plain_titles(&pages.concat()))
+}
+
+/// The page of a setting, whose titles need no marks: it has one or two.
+fn with_plain_titles(page: &str) -> String {
+    let plain = |line: &str| match line.strip_prefix("## ") {
+        Some(title) => title.replace('`', "") + "\n",
+        None => line.to_owned() + "\n",
+    };
+    page.lines().map(plain).collect()
 }
 
 fn print(page: &str) -> Result<Exit> {
@@ -103,6 +112,13 @@ mod tests {
         let page = "# Title\n\nOne\ntwo.\n\n- a\n- b\n  goes on\n\n    code\n    more\n";
         let whole = "# Title\n\nOne two.\n\n- a\n- b\n  goes on\n\n    code\n    more\n";
         assert_eq!(with_whole_paragraphs(page), whole);
+    }
+
+    #[test]
+    fn titles_of_a_setting_have_no_marks() {
+        let page = "\n## `link.mtu`\n\nLargest packet. `ip link` shows it.\n";
+        let plain = "\nlink.mtu\n\nLargest packet. `ip link` shows it.\n";
+        assert_eq!(with_plain_titles(page), plain);
     }
 
     #[test]

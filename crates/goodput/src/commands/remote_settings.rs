@@ -61,9 +61,9 @@ pub fn get(address: &Address, access: &Access, setting: &SettingRef) -> Result<E
 /// Prints what a setting does, and its value there.
 pub fn show(address: &Address, access: &Access, setting: &SettingRef) -> Result<Exit> {
     machine(setting)?;
-    let read = Host::open(address, access)?.read(setting);
-    let value = read.unwrap_or_else(|why| format!("unknown: {why}"));
-    explain::setting_elsewhere(setting, &format!("- {address} has: {value}\n"))
+    let mut host = Host::open(address, access)?;
+    let value = host.read(setting).unwrap_or_else(|why| format!("unknown: {why}"));
+    explain::setting_elsewhere(setting, &format!("- {address} has: {value}\n"), host.system())
 }
 
 /// Whether a value is also kept after a reboot.

@@ -61,13 +61,32 @@ fn setting_names() -> Vec<&'static str> {
 pub fn setting_pages(name: &str) -> Vec<String> {
     let bare = name.split('=').next().unwrap_or(name);
     let Ok(setting) = bare.parse::<SettingRef>() else { return Vec::new() };
-    pages_with(&setting, &here(&setting))
+    pages_with(&setting, &here(&setting), on_freebsd(&setting.name))
 }
 
-/// The pages of a setting, with the line `value` about the value that a host has.
-pub fn pages_with(setting: &SettingRef, value: &str) -> Vec<String> {
+/// The pages of a setting of another host, which runs this system, with the line `value` about its value there.
+pub fn pages_elsewhere(setting: &SettingRef, value: &str, system: &str) -> Vec<String> {
+    if system != FREEBSD {
+        return pages_with(setting, value, None);
+    }
+    let name = &setting.name;
+    let text = match goodput_remote::systems::described_on_freebsd(name) {
+        Some((meaning, values)) => format!("- on FreeBSD: {meaning}\n- values there: {values}\n"),
+        // The family's page and example are about Linux.
+        None if name.starts_with("sysctl.") => {
+            "- a parameter of FreeBSD's kernel: `sysctl -d` there describes it\n".into()
+        }
+        None => return pages_with(setting, value, None),
+    };
+    vec![format!("\n## `{name}`\n\n{value}{text}")]
+}
+
+/// As `uname -s` prints it.
+const FREEBSD: &str = "FreeBSD";
+
+/// The pages of a setting, with the line `value` about the value that a host has, and what it does on FreeBSD.
+fn pages_with(setting: &SettingRef, value: &str, on_freebsd: Option<String>) -> Vec<String> {
     let named = settings::ALL.iter().copied().find(|known| known.id == setting.name);
-    let on_freebsd = on_freebsd(&setting.name);
     let Some(known) = named.or_else(|| goodput_settings::find_for(setting).ok()) else {
         let page = on_freebsd.map(|text| format!("\n## `{}`\n\n{value}{text}", setting.name));
         return page.into_iter().collect();
@@ -143,9 +162,18 @@ mod tests {
         assert!(family.contains("- values:") && !family.contains("this host"), "{page}");
         let far = setting_pages("far:sysctl.kernel.ostype").concat();
         assert!(!far.contains("this host"), "{far}");
-        let elsewhere = "far:sysctl.kern.polling.user_frac".parse().unwrap();
-        let elsewhere = pages_with(&elsewhere, "- ssh://b has: 50\n").concat();
-        assert!(elsewhere.contains("b has: 50\n- on FreeBSD, by SSH"), "{elsewhere}");
+        let elsewhere = |name: &str, system: &str| {
+            let setting = format!("far:{name}").parse().unwrap();
+            pages_elsewhere(&setting, "- ssh://b has: 50\n", system).concat()
+        };
+        let page = elsewhere("sysctl.kern.polling.user_frac", "FreeBSD");
+        assert!(page.contains("b has: 50\n- on FreeBSD: percent of the CPU"), "{page}");
+        for name in ["sysctl.kern.polling.user_frac", "sysctl.net.inet.tcp.recvspace"] {
+            let page = elsewhere(name, "FreeBSD");
+            assert!(!page.contains("tcp_rmem") && !page.contains("HOST"), "{page}");
+        }
+        let linux = elsewhere("polling@eth0", "Linux");
+        assert!(linux.contains("deferred") && !linux.contains("FreeBSD"), "{linux}");
         assert!(!setting_pages("sysctl").concat().contains("this host"));
     }
 }
