@@ -46,6 +46,9 @@ pub const LINK_DUPLEX: &str = "link.duplex";
 /// Autonegotiation, `on` or `off`.
 pub const AUTONEG: &str = "negotiation.autoneg";
 
+/// Whether FreeBSD polls the card at each tick of the clock, `on` or `off`; missing if it can't.
+pub const POLLING: &str = "polling.state";
+
 /// Kind of the queueing discipline at the root of the device.
 pub const QDISC_KIND: &str = "qdisc.kind";
 /// Kind of queueing discipline that the kernel gives a new device.

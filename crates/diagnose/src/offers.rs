@@ -5,7 +5,7 @@ use goodput_model::{Change, Confidence, Finding, Place, Purpose, Snapshot, Sourc
 
 use crate::change::{of_host, of_plan};
 use crate::names::{
-    LINK_KIND, OFFLOAD_GRO, OFFLOAD_GSO, OFFLOAD_SG, OFFLOAD_TSO, OFFLOAD_TX_CHECKSUM,
+    LINK_KIND, OFFLOAD_GRO, OFFLOAD_GSO, OFFLOAD_SG, OFFLOAD_TSO, OFFLOAD_TX_CHECKSUM, POLLING,
     PROGRAM_DECIDES,
 };
 use crate::shorter_waits::shorter_waits;
@@ -29,6 +29,7 @@ const CPU: &[Offer] = &[
     Offer { rule: "gro-off", changes: |view| merging(&view.receiver).into_iter().collect() },
     Offer { rule: "interrupt-coalescing", changes: |view| of_sides(view, adaptive_interrupts) },
     Offer { rule: "softirq-saturation", changes: |view| of_sides(view, deferred_polling) },
+    Offer { rule: "softirq-saturation", changes: |view| of_sides(view, clocked_polling) },
 ];
 
 /// Whether the cause of this rule costs the purpose itself, not goodput. For goodput, and for all purposes together,
@@ -108,6 +109,14 @@ pub fn deferred_polling(side: &Side) -> Option<Change> {
         .then(|| of_host(side, "polling", Some(device), values, DEFERRED_WHY))
 }
 
+/// Polling of a card of FreeBSD at each tick of the clock (polling(4)), if its driver and kernel can.
+fn clocked_polling(side: &Side) -> Option<Change> {
+    let values = (Some("off".into()), "on".into());
+    let device = side.device().ok()?;
+    let why = "the kernel polls at each tick of its clock: no interrupts";
+    (side.text(POLLING) == Ok("off")).then(|| of_host(side, "polling", Some(device), values, why))
+}
+
 /// States of the setting `polling`.
 pub const INTERRUPTS: &str = "interrupts";
 /// The same.
@@ -180,6 +189,20 @@ mod tests {
         let bridge = card(Case::healthy(), Far).fact(Far, LINK_KIND, "veth");
         let veth = offered(bridge.fact(Far, OFFLOAD_GRO, "off"), Purpose::Cpu);
         assert_eq!(veth, ["mover=copy,sendfile"]);
+    }
+
+    #[test]
+    fn a_card_of_freebsd_is_polled_if_it_can_be() {
+        let offered_at = |state: Option<&'static str>| {
+            let case =
+                state.map_or_else(Case::healthy, |state| Case::healthy().fact(Far, POLLING, state));
+            offered(case, Purpose::Cpu)
+        };
+        let polling = ["mover=copy,sendfile", "far:polling@eth0=off,on"];
+        assert_eq!(offered_at(Some("off")), polling);
+        for none in [Some("on"), None] {
+            assert_eq!(offered_at(none), ["mover=copy,sendfile"]);
+        }
     }
 
     #[test]

@@ -164,6 +164,7 @@ fn measurement(record: Record) -> Result<Measurement, Box<dyn Error>> {
         plan: record.plan,
         near: near.into(),
         far: record.ends.far.map(Into::into),
+        far_settings: None,
         connections: record.connections.clone(),
         far_totals: record.far_totals,
         intervals: record.intervals,

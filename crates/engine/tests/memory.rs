@@ -122,6 +122,7 @@ fn measurement(plan: Plan, kept: KeptMeasurement) -> Measurement {
         plan,
         near: Arc::new(end("near", kept.near)),
         far: Known::Value(Arc::new(end("far", kept.far))),
+        far_settings: None,
         connections: Vec::new(),
         far_totals: None,
         intervals: kept.intervals,

@@ -91,6 +91,14 @@ impl Host {
         self.system.shaper(&mut self.session, towards)
     }
 
+    /// Its settings, and those of the device through which packets leave it `towards` an address, as facts.
+    ///
+    /// # Errors
+    /// As for [`crate::Watch::facts`].
+    pub fn facts(&mut self, towards: Option<IpAddr>) -> Result<Snapshot, RemoteError> {
+        self.system.facts(&mut self.session, towards)
+    }
+
     /// Refuses a value that no file there can keep, or whose file can't be written: the disk is full, or read-only.
     ///
     /// # Errors

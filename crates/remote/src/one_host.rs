@@ -24,7 +24,9 @@ pub(crate) fn refuse(first: &mut Host, second: &mut Host) -> Result<(), RemoteEr
     if sees(first, &mark)? && viewpoint(first)? == viewpoint(second)? {
         return Ok(());
     }
-    let names = format!("perhaps {names} (log in to both as the same user, and outside of containers, to tell them apart)");
+    let names = format!(
+        "perhaps {names} (log in to both as the same user, and outside of containers, to tell them apart)"
+    );
     Err(RemoteError::BothEnds { names })
 }
 

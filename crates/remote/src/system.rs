@@ -65,6 +65,18 @@ pub trait Watch: Sync {
     fn shaper(&self, shell: &mut dyn Shell, _towards: IpAddr) -> Result<Snapshot, RemoteError> {
         Err(RemoteError::NoShaper { host: shell.host().to_owned() })
     }
+
+    /// The settings of the host, and of the device through which packets leave `towards` an address, with the names of the
+    /// facts that goodput reads on its own host. What can't be read is missing, with the reason. There are no counters
+    /// among them.
+    ///
+    /// # Errors
+    /// When the connection is lost.
+    fn facts(
+        &self,
+        shell: &mut dyn Shell,
+        towards: Option<IpAddr>,
+    ) -> Result<Snapshot, RemoteError>;
 }
 
 /// One operating system. Nothing here changes a host: changes are returned as commands, which are run

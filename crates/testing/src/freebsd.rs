@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The scripts, by name.
-const SCRIPTS: [(&str, &str); 8] = [
+const SCRIPTS: [(&str, &str); 9] = [
     ("counted", include_str!("../freebsd/counted")),
     ("ifconfig", include_str!("../freebsd/ifconfig")),
     ("netstat", include_str!("../freebsd/netstat")),
     ("ps", include_str!("../freebsd/ps")),
+    ("route", include_str!("../freebsd/route")),
     ("stat", include_str!("../freebsd/stat")),
     ("sysctl", include_str!("../freebsd/sysctl")),
     ("uname", include_str!("../freebsd/uname")),

@@ -127,7 +127,7 @@ fn overtakes(view: &View, share: f64) -> Result<bool, Missing> {
 /// Whether a receiver that is not seen may be late: then a round trip that was short once is the path's
 /// own.
 fn may_be_far(view: &View) -> Result<bool, Missing> {
-    Ok(view.receiver.end().is_err() && view.sender.min_rtt_s()? < LONG_PATH_S)
+    Ok(!view.receiver.is_sampled() && view.sender.min_rtt_s()? < LONG_PATH_S)
 }
 
 /// Whether a queue stands, so that the path carries all it can. A packet that overtook the delay itself

@@ -21,7 +21,7 @@ impl View<'_> {
     /// Whether only the receiver reports how TCP's payload was sent: the sender is a server of files, or another
     /// program's server that counts nothing.
     pub fn is_sender_silent(&self) -> bool {
-        self.is_tcp() && self.sender.end().is_err()
+        self.is_tcp() && !self.sender.is_sampled()
     }
 
     /// Whether the receiver is known to be ready for more: its thread waits for data, and its window would allow

@@ -30,6 +30,12 @@ impl<'a> Side<'a> {
         self.end.clone()
     }
 
+    /// Whether the end counted anything during the measurement. Of a host that serves by another program, only the settings
+    /// may be known.
+    pub fn is_sampled(&self) -> bool {
+        self.end.as_ref().is_ok_and(|end| !end.samples.is_empty())
+    }
+
     /// A whole number from before the first payload byte.
     pub fn count(&self, name: &str) -> Result<f64, Missing> {
         Ok(self.end()?.before.count(name)? as f64)

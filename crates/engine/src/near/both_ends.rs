@@ -326,6 +326,7 @@ impl<'a> BothEnds<'a> {
             doubts: doubts.chain(self.doubts).collect(),
             near: Arc::new(near),
             far: far.map(Arc::new),
+            far_settings: None,
             connections: self.connections,
             far_totals: self.reported.into_totals(),
             intervals: kept.intervals,

@@ -1,11 +1,12 @@
 //! The raw result of one measurement, before anything is concluded from it: what both ends saw, and what it shows of each
 //! direction.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use goodput_model::{
-    BitRate, Clocks, Connection, End, EndName, Evidence, FarHeads, Fetches, Interval, Known,
-    Latency, Measured, Plan, Role, Sample, Thinned, Totals, Transport,
+    BitRate, Clocks, Connection, End, EndName, Evidence, FarHeads, Fetches, Host, Interval, Known,
+    Latency, Measured, Plan, Role, Sample, Snapshot, Thinned, Totals, Transport,
 };
 
 use crate::result::acknowledged::acknowledged;
@@ -22,6 +23,8 @@ pub struct Measurement {
     pub near: Arc<End>,
     /// What the far end saw.
     pub far: Known<Arc<End>>,
+    /// What is configured at a far end that reports nothing itself, if it was read.
+    pub far_settings: Option<Arc<FarSettings>>,
     /// The addresses of each flow, as far as they are known.
     pub connections: Vec<Connection>,
     /// What a far end that is not goodput reported about itself.
@@ -45,6 +48,23 @@ pub struct Measurement {
     pub doubts: Vec<String>,
     /// What is missing, if the plan asks for more than was measured.
     pub incomplete: Option<Incomplete>,
+}
+
+/// What the host of a far end that reports nothing has configured, as its own programs print it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FarSettings {
+    /// The host, as `ssh://…`.
+    pub host: String,
+    /// Its settings. There are no counters among them.
+    pub facts: Snapshot,
+}
+
+impl FarSettings {
+    /// An end of which nothing else is known. What is configured was so before the run, and is so after it.
+    fn end(&self) -> End {
+        let (before, after) = (self.facts.clone(), self.facts.clone());
+        End { before, after, ..End::unobserved(Host::foreign(self.host.as_str())) }
+    }
 }
 
 /// Packets that the far end captured.
@@ -90,6 +110,11 @@ impl Measurement {
             EndName::Far => far,
         });
         steady(samples, count)
+    }
+
+    /// This end's address on the path, as the far end sees it if nothing translates it.
+    pub fn near_address(&self) -> Option<IpAddr> {
+        self.connections.first().map(|connection| connection.local.ip().to_canonical())
     }
 
     /// Goodput of the data that `sender` sent, from what the receiver's TCP acknowledged.
@@ -222,7 +247,7 @@ impl Measurement {
         }
         let far = match self.silence() {
             Some(silence) => Known::missing(silence.to_string()),
-            None => self.far.clone(),
+            None => self.far_as_known(),
         };
         Some(Evidence {
             plan: self.plan.clone(),
@@ -235,6 +260,14 @@ impl Measurement {
             clocks: self.clocks.clone(),
             measured: self.measured(sender)?,
         })
+    }
+
+    /// What the far end saw, or else what is configured there.
+    fn far_as_known(&self) -> Known<Arc<End>> {
+        match (&self.far, &self.far_settings) {
+            (Known::Missing(_), Some(settings)) => Known::Value(Arc::new(settings.end())),
+            (far, _) => far.clone(),
+        }
     }
 
     /// What the far end reported about the flows on which it has this role.
@@ -290,6 +323,7 @@ impl Measurement {
             plan,
             near: near.into(),
             far,
+            far_settings: None,
             connections: Vec::new(),
             far_totals: None,
             intervals: Vec::new(),
@@ -302,5 +336,38 @@ impl Measurement {
             incomplete: None,
             doubts: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_configured_stands_in_for_a_far_end_that_reports_nothing() {
+        let samples: Vec<_> = (0..4u32)
+            .map(|second| Sample {
+                at_s: second.into(),
+                sent_bytes: u64::from(second) * 1_000_000,
+                received_bytes: u64::from(second) * 1_000_000,
+                flows: Vec::new(),
+            })
+            .collect();
+        let end = || End { samples: samples.clone(), ..End::unobserved(Host::foreign("x")) };
+        let mut facts = Snapshot::default();
+        facts.put("sysctl.net.ipv4.tcp_rmem", "4096 131072 262144");
+        let plan = Plan { transport: Transport::Udp, ..Plan::standard() };
+        let seen = |far: Known<Arc<End>>| {
+            let mut measured = Measurement::made_up(plan.clone(), end(), far);
+            measured.far_totals = None;
+            let settings = FarSettings { host: "ssh://b".into(), facts: facts.clone() };
+            measured.far_settings = Some(Arc::new(settings));
+            measured.far_as_known().get().unwrap().clone()
+        };
+        let silent = seen(Known::missing("iperf3 reports nothing"));
+        assert_eq!((silent.host.name.as_str(), silent.samples.len()), ("ssh://b", 0));
+        assert!(silent.before.text("sysctl.net.ipv4.tcp_rmem").is_ok());
+        let reporting = seen(Known::Value(Arc::new(end())));
+        assert!(reporting.before.facts.is_empty(), "it reports itself");
     }
 }

@@ -29,6 +29,7 @@ fn read(system: &dyn System, text: &str) {
     let towards = IpAddr::from(Ipv4Addr::LOCALHOST);
     // Each reader accepts the text or names what it does not understand.
     let _ = system.shaper(&mut shell(), towards);
+    let _ = system.facts(&mut shell(), Some(towards));
     let _ = system.counters(&mut shell(), Some("eth0"));
     let _ = system.polling(&mut shell(), "eth0");
     let _ = system.processes(&mut shell(), "mark");

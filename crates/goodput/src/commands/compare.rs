@@ -65,6 +65,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         seed,
         state_dir: state_dir(state.clone())?,
         hosts,
+        far_settings: None,
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);

@@ -65,6 +65,7 @@ pub fn run(args: &TestArgs, state: Option<PathBuf>) -> Result<Exit> {
         seed: rand::random(),
         state_dir: state_dir(state.clone())?,
         hosts: Default::default(),
+        far_settings: None,
         started: measured::now(),
     };
     settle_leftovers(&request.state_dir);

@@ -6,7 +6,8 @@ use std::process::{Child, Command, Output, Stdio};
 use goodput_testing::{FreeBsd, Sshd, wait_for};
 use serde_json::Value;
 
-use crate::common::{HALF_A_SECOND, Home, Server, stderr, stdout};
+use crate::common::{HALF_A_SECOND, Home, Server, stderr, stdout, unused_ports};
+use crate::tuned_by_ssh::{Iperf3, planned, record};
 
 /// The host, and a way to log in to it.
 struct Host {
@@ -164,6 +165,24 @@ fn comparing_polling_reports_cpu_interrupts_and_goodput_for_the_same_cpu() {
         "clock has 100 ticks/s",
     ] {
         assert!(doubts.contains(part), "{part} is not in: {doubts}");
+    }
+}
+
+#[test]
+fn tuning_for_cpu_proposes_polling_where_the_card_can_be_polled() {
+    for (make, can_poll) in
+        [((|host| host) as fn(FreeBsd) -> FreeBsd, true), (FreeBsd::without_driver_polling, false)]
+    {
+        let Some(host) = Host::start(make) else { return };
+        let port = unused_ports(1).to_string();
+        let Some(_server) = Iperf3::start(&port) else { return };
+        let before = host.userland.settings();
+        let target = format!("iperf3://127.0.0.1:{port}");
+        let plan = ["tune", &target, "--for", "cpu", "--far", "ssh://b", "--dry-run", "--json"];
+        let record = record(&host.run(&[&plan[..], &HALF_A_SECOND].concat()));
+        let steps = planned(&record);
+        assert_eq!(steps.contains(&"far:polling@em0=on".to_owned()), can_poll, "{steps:?}");
+        assert_eq!(host.userland.settings(), before);
     }
 }
 

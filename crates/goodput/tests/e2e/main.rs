@@ -58,6 +58,7 @@ mod started_by_ssh;
 mod terminal;
 mod top;
 mod transfer;
+mod tuned_by_ssh;
 mod unread;
 mod uploads;
 mod watching;

@@ -5,9 +5,10 @@ mod noted;
 mod standby;
 
 use std::collections::HashSet;
+use std::net::IpAddr;
 use std::path::Path;
 
-use goodput_model::SettingRef;
+use goodput_model::{SettingRef, Snapshot};
 use goodput_settings::{
     Assignment, ChangeKind, Outcome, RestoreReport, SettingError, log_change_at,
 };
@@ -124,6 +125,14 @@ impl RemoteChanges {
     /// When the connection is lost, or what the host prints is not understood.
     pub fn polling(&mut self, device: &str) -> Result<Option<PollingRates>, RemoteError> {
         self.host.system.polling(&mut self.host.session, device)
+    }
+
+    /// The host's settings as they are now, as facts; see [`Host::facts`].
+    ///
+    /// # Errors
+    /// When the connection is lost, and every change with it.
+    pub fn facts(&mut self, towards: Option<IpAddr>) -> Result<Snapshot, RemoteError> {
+        self.host.facts(towards)
     }
 
     /// Refuses values that [`RemoteChanges::apply`] would refuse one after the other, as far as that is known without a

@@ -194,6 +194,7 @@ impl Shown {
             plan: self.plan.clone(),
             near: End { before, after, samples, ..End::unobserved(goodput_kernel::host()) }.into(),
             far: Known::missing("a client does not report"),
+            far_settings: None,
             connections: std::mem::take(&mut self.connections),
             far_totals: self.far_totals.take(),
             intervals: Vec::new(),

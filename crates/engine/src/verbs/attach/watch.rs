@@ -183,6 +183,7 @@ impl TransferWatch {
             plan: self.plan,
             near: near.into(),
             far: no_far_end(),
+            far_settings: None,
             connections: Vec::new(),
             far_totals: None,
             intervals: self.intervals,

@@ -18,13 +18,14 @@ mod turns;
 mod watch;
 mod winner;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_experiment::starting::warmed_up_in_slow_start;
 use goodput_experiment::{Design, Step, WARM_UP, alike};
-use goodput_model::{Length, Plan, Record, Response, Seconds};
+use goodput_model::{EndName, Length, Plan, Record, Response, Seconds};
 use goodput_remote::Hosts;
 
 pub use arms::{Arm, Factor, factorial, one_at_a_time};
@@ -41,6 +42,7 @@ use crate::near::client::Client;
 use crate::near::measure::measure_one_of_many;
 use crate::near::own_check;
 use crate::result::conclude::conclude_at;
+use crate::result::measurement::{FarSettings, Measurement};
 use crate::verbs::retry::{RETRY_PAUSES, may_pass};
 use appliers::{Appliers, ends_of_hosts, planned};
 use rehearsal::{Rehearsal, rehearse};
@@ -89,6 +91,9 @@ pub struct CompareRequest {
     pub state_dir: PathBuf,
     /// Which hosts are changed by SSH.
     pub hosts: Hosts,
+    /// What is configured at a far end that reports nothing itself, before any change. If it is given, runs are diagnosed
+    /// with it, as the arms have changed it.
+    pub far_settings: Option<Arc<FarSettings>>,
     /// When it began, RFC 3339, UTC.
     pub started: String,
 }
@@ -170,7 +175,8 @@ async fn run(
     log.doubts = appliers.forget_metrics(client, &request.plan, &arms).await;
     log.doubts.extend(rounded);
     let plan = request.plan.clone();
-    let mut runs = Runs { request, arms, plan, client, appliers, interrupt, log };
+    let far_settings = BTreeMap::new();
+    let mut runs = Runs { request, arms, plan, client, appliers, interrupt, log, far_settings };
     let mut broken = None;
     let stopped = loop {
         if let Some(Aborted { what, .. }) = &broken {
@@ -237,6 +243,8 @@ struct Runs<'a> {
     appliers: &'a mut Appliers,
     interrupt: &'a Interrupt,
     log: RunLog,
+    /// What is configured at a far end that reports nothing itself, by arm.
+    far_settings: BTreeMap<usize, Arc<FarSettings>>,
 }
 
 impl Runs<'_> {
@@ -401,6 +409,27 @@ impl Runs<'_> {
         None
     }
 
+    /// What is configured at the far end while an arm is in effect: each arm always has the same.
+    async fn far_settings(
+        &mut self,
+        arm: usize,
+        measured: &Measurement,
+    ) -> Result<Option<Arc<FarSettings>>, EngineError> {
+        let Some(start) = &self.request.far_settings else { return Ok(None) };
+        if let Some(known) = self.far_settings.get(&arm) {
+            return Ok(Some(known.clone()));
+        }
+        let towards = measured.near_address();
+        let facts = self.appliers.ask(EndName::Far, move |host| host.facts(towards)).await?;
+        // A host that no arm changes is as it was.
+        let settings = facts.map_or_else(
+            || start.clone(),
+            |facts| Arc::new(FarSettings { host: start.host.clone(), facts }),
+        );
+        self.far_settings.insert(arm, settings.clone());
+        Ok(Some(settings))
+    }
+
     async fn one(&mut self, arm: usize, listener: &mut Listener<'_>) -> Result<Run, EngineError> {
         let request = self.request;
         if self.client.be_met().await? {
@@ -414,8 +443,10 @@ impl Runs<'_> {
         let quietly = &mut |event| quiet(event, listener);
         let before = copy_cost::copy_s_per_gb().await;
         let watch = Watch::begin(self.appliers, &self.arms).await?;
-        let measurement = measure_one_of_many(self.client, &plan, self.interrupt, quietly).await?;
+        let mut measurement =
+            measure_one_of_many(self.client, &plan, self.interrupt, quietly).await?;
         let watched = watch.end(self.appliers).await?;
+        measurement.far_settings = self.far_settings(arm, &measurement).await?;
         let copy_s_per_gb = copy_cost::mean(before, copy_cost::copy_s_per_gb().await);
         let (hosts, target) = (&request.hosts, &request.target.text);
         let conclusion = conclude_at(hosts, measurement, target, &request.started)?;

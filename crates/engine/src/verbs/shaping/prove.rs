@@ -171,6 +171,7 @@ fn comparison_of(
         seed: how.seed,
         state_dir: how.state_dir.clone(),
         hosts: Hosts::default(),
+        far_settings: None,
         started: request.started.clone(),
     }
 }

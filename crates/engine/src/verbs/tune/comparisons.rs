@@ -1,5 +1,6 @@
 //! The comparisons of one search: how long their runs are, how long each may take, and whether another may follow.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_experiment::starting::warmed_up_in_slow_start;
@@ -12,6 +13,7 @@ use super::time_budget::TimeBudget;
 use crate::error::EngineError;
 use crate::events::{Event, Listener};
 use crate::interrupt::Interrupt;
+use crate::result::measurement::FarSettings;
 use crate::verbs::compare::{Arm, CompareRequest, Compared, MaxTime, compare_whole};
 
 /// Why nothing more is compared.
@@ -67,6 +69,8 @@ pub struct Comparisons<'a, C> {
     pub budget: TimeBudget,
     /// The run length of the last comparison; before the first one, that of the first.
     pub compared_length: Length,
+    /// What is configured at a far end that reports nothing itself, before any change.
+    pub far_settings: Option<Arc<FarSettings>>,
     /// The failure after which nothing more may be compared.
     pub broken: Option<String>,
     /// Mean time of a run with the change that was compared last.
@@ -91,6 +95,7 @@ impl<'a, C: Compare> Comparisons<'a, C> {
             interrupt,
             budget,
             compared_length: run_length,
+            far_settings: None,
             broken: None,
             changed_run: None,
             run_length,
@@ -192,6 +197,7 @@ impl<'a, C: Compare> Comparisons<'a, C> {
             seed: request.seed.wrapping_add(self.made),
             state_dir: request.state_dir.clone(),
             hosts: request.hosts.clone(),
+            far_settings: self.far_settings.clone(),
             started: request.started.clone(),
         }
     }

@@ -5,6 +5,7 @@ mod asked;
 mod comparisons;
 mod deadline;
 mod explaining;
+mod far_settings;
 mod gain;
 mod goal;
 mod only_change;
@@ -22,6 +23,7 @@ mod tuner;
 #[cfg(test)]
 mod tuner_tests;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_diagnose::{View, offers};
@@ -36,7 +38,7 @@ use crate::near::client::Client;
 use crate::near::measure::measure_whole;
 use crate::near::own_check;
 use crate::result::conclude::conclude_at;
-use crate::result::measurement::Measurement;
+use crate::result::measurement::{FarSettings, Measurement};
 use crate::threads::blocking;
 use crate::verbs::check::check;
 use comparisons::{Comparisons, Measured, TIME_WAS_OVER};
@@ -86,7 +88,7 @@ async fn tune_in_turn(
     };
     let measured =
         within(until, interrupt, async |interrupt| measure(request, interrupt, heard).await).await;
-    let First { record: mut start, took, offered } = match measured {
+    let First { record: mut start, took, offered, far_settings } = match measured {
         // The end of the time interrupts as well.
         None | Some(Err(EngineError::Interrupted)) if !interrupt.is_raised() => {
             return Err(silent(request, has_answered));
@@ -104,8 +106,11 @@ async fn tune_in_turn(
     budget.expect(payload_s(run_length) + beside_s);
     let mut search = Search::default();
     search.consider(&purposes::first(request.purpose, &start.findings));
-    search.consider_later(&purposes::last(checked(&request.hosts, &start).await, offered));
-    let runs = Comparisons::new(request, interrupt, run_length, budget, Measured);
+    let mut checks = checked(&request.hosts, &start).await;
+    checks.extend(far_settings.iter().flat_map(|settings| far_settings::checked(settings)));
+    search.consider_later(&purposes::last(checks, offered));
+    let mut runs = Comparisons::new(request, interrupt, run_length, budget, Measured);
+    runs.far_settings = far_settings;
     let mut tuner = Tuner::new(runs, search);
     let stopped = match request.dry_run {
         true => plan(request, interrupt, &mut tuner, &mut start).await,
@@ -121,17 +126,18 @@ async fn plan(
     tuner: &mut Tuner<'_, Measured>,
     start: &mut Record,
 ) -> String {
-    let stopped = tuner.plan(only_a_plan(&request.hosts));
+    let is_far_asked = far_settings::are_asked_for(&request.hosts, &start.ends.far);
+    let stopped = tuner.plan(only_a_plan(&request.hosts, is_far_asked));
     if let Err(why) = asked::ask(request, interrupt, &mut tuner.steps).await {
         start.doubts.push(format!("what the far end permits is unknown: {why}"));
     }
     stopped
 }
 
-/// Why nothing is compared at all, and what is unknown therefore.
-fn only_a_plan(hosts: &Hosts) -> String {
+/// Why nothing is compared at all, and what is unknown therefore: the host of the far end may have been asked already.
+fn only_a_plan(hosts: &Hosts, is_far_asked: bool) -> String {
     let mut why = "this is only a plan (--dry-run): nothing was changed".to_owned();
-    for address in hosts.near.iter().chain(&hosts.far) {
+    for address in hosts.near.iter().chain(hosts.far.iter().filter(|_| !is_far_asked)) {
         why += &format!(", and whether {address} lets goodput in was not tried");
     }
     why
@@ -182,6 +188,8 @@ struct First {
     took: Duration,
     /// What the purpose adds to what it found.
     offered: Vec<Finding>,
+    /// What is configured at a far end that reports nothing itself.
+    far_settings: Option<Arc<FarSettings>>,
 }
 
 async fn measure(
@@ -195,12 +203,14 @@ async fn measure(
     let measured = measure_whole(&mut client, plan, interrupt, listener).await;
     let took = began.elapsed();
     client.leave().await;
-    let measured = measured?;
-    let offered = offered(&measured, *purpose);
+    let mut measured = measured?;
+    far_settings::add(hosts, &mut measured, interrupt).await;
+    let (offered, far_settings) = (offered(&measured, *purpose), measured.far_settings.clone());
     conclude_at(hosts, measured, &target.text, started).map(|conclusion| First {
         record: conclusion.record,
         took,
         offered,
+        far_settings,
     })
 }
 

@@ -395,7 +395,8 @@ fn bad_value(setting: &SettingRef, value: &str, why: String) -> RemoteError {
     SettingError::BadValue { setting: setting.clone(), value: value.into(), why }.into()
 }
 
-fn is_device(name: &str) -> bool {
+/// Whether it can be the name of an interface.
+pub(super) fn is_device(name: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_');
     !name.is_empty() && name.len() <= DEVICE_NAME_MAX && name.bytes().all(plain)
 }

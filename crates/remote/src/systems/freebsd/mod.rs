@@ -6,9 +6,11 @@
 //! | `mibs` | the parameters of device polling, one row each |
 //! | `polling` | what a host needs for polling and how to provide it; how much polling can carry |
 //! | `overruled` | lines of other files that count more than ours |
+//! | `facts` | its settings, by the names that rules read |
 //! | `ifconfig`, `sysctl`, `counters` | what the programs print |
 
 mod counters;
+mod facts;
 mod ifconfig;
 mod kinds;
 mod mibs;
@@ -18,7 +20,9 @@ mod switches;
 mod sysctl;
 mod text;
 
-use goodput_model::{Permanent, SettingRef};
+use std::net::IpAddr;
+
+use goodput_model::{Permanent, SettingRef, Snapshot};
 use goodput_settings::{Assignment, merged};
 
 use crate::command::{Command, Condition};
@@ -49,6 +53,14 @@ impl Watch for FreeBsd {
         device: &str,
     ) -> Result<Option<PollingRates>, RemoteError> {
         polling::rates(shell, device)
+    }
+
+    fn facts(
+        &self,
+        shell: &mut dyn Shell,
+        towards: Option<IpAddr>,
+    ) -> Result<Snapshot, RemoteError> {
+        facts::facts(shell, towards)
     }
 }
 

@@ -5,6 +5,7 @@ use super::row::{At, Row};
 use crate::command::{Command, Condition};
 use crate::error::RemoteError;
 use crate::shell::Shell;
+use goodput_model::{EndName, SettingRef};
 use goodput_settings::value;
 
 /// One value of one of ethtool's reports.
@@ -110,6 +111,14 @@ static FEATURES: [Report; 11] = [
 /// The part of an offload with this name.
 pub(super) fn feature(name: &str) -> Option<&'static Report> {
     FEATURES.iter().find(|row| row.id == name)
+}
+
+/// The driver's maximum of the setting with this name, if the driver reports one.
+pub(super) fn most(shell: &mut dyn Shell, name: &str, device: &str) -> Option<u32> {
+    let row = ROWS.iter().find(|row| row.id == name)?;
+    let scope = Some(device.into());
+    let setting = &SettingRef { end: EndName::Near, name: name.into(), scope };
+    row.most(&mut At { shell, setting })
 }
 
 /// Whether it stands for several parts, which define it exactly.

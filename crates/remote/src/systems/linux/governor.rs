@@ -29,6 +29,9 @@ pub(super) static ROWS: [PolicyFile; 2] = [
     },
 ];
 
+/// The governor alone.
+pub(super) const GOVERNOR: &PolicyFile = &ROWS[0];
+
 const POLICIES: &str = "/sys/devices/system/cpu/cpufreq/policy*/";
 
 impl PolicyFile {

@@ -3,6 +3,7 @@
 mod congestion;
 mod counters;
 mod ethtool;
+mod facts;
 mod files;
 mod governor;
 mod link;
@@ -91,6 +92,14 @@ impl Watch for Linux {
 
     fn shaper(&self, shell: &mut dyn Shell, towards: IpAddr) -> Result<Snapshot, RemoteError> {
         shaper::shaper(shell, towards)
+    }
+
+    fn facts(
+        &self,
+        shell: &mut dyn Shell,
+        towards: Option<IpAddr>,
+    ) -> Result<Snapshot, RemoteError> {
+        facts::facts(shell, towards)
     }
 }
 
