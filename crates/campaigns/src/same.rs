@@ -61,7 +61,8 @@ pub fn run(options: &Options) -> Result<()> {
     let (mut kept, mut all) = options.run.keep("same", read)?;
     let drawn = options.paths()?.into_iter().map(|path| (path.digest(), path)).collect();
     let kept_before = all.iter().map(Compared::identity);
-    let paths = kept::left(drawn, kept_before, |(drawn, path)| Identity { name: &path.name, drawn })?;
+    let paths =
+        kept::left(drawn, kept_before, |(drawn, path)| Identity { name: &path.name, drawn })?;
     let folder = tempfile::tempdir().context("make a temporary directory")?;
     side_by_side::each(
         paths,
