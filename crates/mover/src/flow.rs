@@ -77,6 +77,8 @@ pub struct FlowConfig {
     pub tap: Option<Arc<dyn Tap>>,
     /// The only CPU on which its thread may run; `None`: any, as scheduled.
     pub pin: Option<u16>,
+    /// Whether the other flows go on if its connection is lost.
+    pub may_be_lost: bool,
 }
 
 impl FlowConfig {
@@ -104,6 +106,7 @@ impl FlowConfig {
             file: None,
             tap: None,
             pin: None,
+            may_be_lost: false,
         }
     }
 

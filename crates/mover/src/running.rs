@@ -145,10 +145,9 @@ fn run(mover: &dyn Mover, flow: &Flow, cpu: &ThreadCpu, cpus: &CpusSeen) -> Resu
     result
 }
 
-/// Whether the measurement can't go on without this flow: this host failed, or it was to send a part of a known amount.
+/// Whether the measurement can't go on without this flow. A peer that went away may still report why.
 fn ends_the_others(config: &FlowConfig, why: &MoveError) -> bool {
-    let is_missed = config.transport == Transport::Udp || config.limit_bytes.is_some();
-    why.is_of_this_host() && (is_missed || !why.is_of_one_connection())
+    why.is_of_this_host() && !(config.may_be_lost && why.is_of_one_connection())
 }
 
 /// Moves to its CPU before it touches its working memory.

@@ -104,7 +104,9 @@ impl Traffic {
         let in_turn = framing.is_read_in_turn() && keeps_step && plan.flows > 1;
         let storage = own.stores.of(plan, flow.id, config.role);
         let pin = own.affinity.of_flow(flow.id);
-        let mut config = FlowConfig { framing, early, bodies, file, storage, pin, ..config };
+        let may_be_lost = may_lose_flows(plan) && plan.flows > 1;
+        let mut config =
+            FlowConfig { framing, early, bodies, file, storage, pin, may_be_lost, ..config };
         if config.bodies.is_some() || config.file.is_some() || config.role == Role::Sender {
             config.limit_bytes = byte_limit(plan, flow.id, 1);
         }

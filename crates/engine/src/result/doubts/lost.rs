@@ -20,8 +20,10 @@ fn words(measurement: &Measurement, end: EndName, role: Role) -> Option<String> 
     let did = if role == Role::Sender { "sent" } else { "received" };
     let of = format!("of the {} flows on which the {end} end {did}", measurement.plan.flows);
     Some(match count {
-        1 => format!("1 {of} was lost after {after}; the others went on: {why}"),
-        _ => format!("{count} {of} were lost, the first after {after}; the others went on: {why}"),
+        1 => format!("1 {of} was lost after {after}, and the others went on; {why}"),
+        _ => format!(
+            "{count} {of} were lost, the first after {after}, and the others went on; {why}"
+        ),
     })
 }
 
