@@ -20,7 +20,7 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let throttled_share = throttled_share(side);
     let mut entries = Vec::new();
     let mut before: HashMap<u16, Ledger> = HashMap::new();
-    for pair in Pair::all(&side.end()?.samples, Role::Receiver) {
+    for pair in Pair::all(side.end()?, Role::Receiver) {
         let (from_s, to_s) = (pair.from_s, pair.to_s);
         let is_measured = side.is_measured(from_s) && side.is_measured(to_s);
         for (from, to) in &pair.flows {

@@ -44,7 +44,7 @@ pub struct Entry {
 /// If the sender reports no samples.
 pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
     let path = PathFacts::of(view)?;
-    let pairs = Pair::all(&view.sender.end()?.samples, Role::Sender);
+    let pairs = Pair::all(view.sender.end()?, Role::Sender);
     let silences = Silences::of(&pairs);
     let kept_from_s = view.unanswered().ok().map(|unanswered| unanswered.explained_from_s);
     let busy = BusyTimes::of(&pairs);

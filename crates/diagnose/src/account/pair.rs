@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use goodput_model::{FlowSample, Role, Sample, TcpInfo};
+use goodput_model::{End, FlowSample, Role, Sample, TcpInfo};
 
 /// Samples closer to each other are one, seconds.
 const SHORTEST_S: f64 = 1e-4;
@@ -18,17 +18,23 @@ pub struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// All pairs, and in each the flows on which the end has this role, in the order of time. Samples of a peer may say
-    /// anything of their time.
-    pub fn all(samples: &'a [Sample], role: Role) -> Vec<Self> {
-        let detailed: Vec<&Sample> = samples.iter().filter(|one| !one.flows.is_empty()).collect();
+    /// All pairs, and in each the flows on which the end has this role until it lost them, in the order of time. Samples of a
+    /// peer may say anything of their time.
+    pub fn all(end: &'a End, role: Role) -> Vec<Self> {
+        let detailed = end.samples.iter().filter(|one| !one.flows.is_empty());
+        let detailed: Vec<&Sample> = detailed.collect();
+        let mine = end.lost_flows.iter().filter(|lost| lost.role == role);
+        let lost_at_s: HashMap<u16, f64> = mine.map(|lost| (lost.flow, lost.at_s)).collect();
         let pair = |two: &[&'a Sample]| {
             let lasts_s = two[1].at_s - two[0].at_s;
             let is_one = lasts_s < SHORTEST_S || !lasts_s.is_finite();
-            (!is_one).then(|| Self {
-                from_s: two[0].at_s,
-                to_s: two[1].at_s,
-                flows: in_both(two[0], two[1], role),
+            // Counters of a lost flow stand still, as those of a program do that sends nothing.
+            let is_there = |(_, to): &(&FlowSample, &FlowSample)| {
+                lost_at_s.get(&to.flow).is_none_or(|lost_at_s| *lost_at_s >= two[1].at_s)
+            };
+            (!is_one).then(|| {
+                let flows = in_both(two[0], two[1], role).into_iter().filter(is_there).collect();
+                Self { from_s: two[0].at_s, to_s: two[1].at_s, flows }
             })
         };
         detailed.windows(2).filter_map(pair).collect()
@@ -75,4 +81,29 @@ fn in_both<'a>(
         from.flows.iter().filter(mine).map(|flow| (flow.flow, flow)).collect();
     let both = |later: &'a FlowSample| Some((*before.get(&later.flow)?, later));
     to.flows.iter().filter(mine).filter_map(both).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_model::{Host, LostFlow};
+
+    use super::*;
+
+    #[test]
+    fn a_lost_flow_is_there_until_it_is_lost() {
+        let flow = |flow| FlowSample::unreported(flow, Role::Sender, 0, "not asked");
+        let sample =
+            |at_s| Sample { at_s, sent_bytes: 0, received_bytes: 0, flows: vec![flow(0), flow(1)] };
+        let lost = |role| LostFlow { flow: 1, role, at_s: 1.5, why: "timed out".into() };
+        let end = |role| End {
+            samples: [0.0, 1.0, 2.0, 3.0].map(sample).into(),
+            lost_flows: vec![lost(role)],
+            ..End::unobserved(Host::foreign("x"))
+        };
+        let counts = |end: &End| -> Vec<usize> {
+            Pair::all(end, Role::Sender).iter().map(|pair| pair.flows.len()).collect()
+        };
+        assert_eq!(counts(&end(Role::Sender)), [2, 1, 1]);
+        assert_eq!(counts(&end(Role::Receiver)), [2, 2, 2], "of the other direction");
+    }
 }

@@ -36,7 +36,7 @@ impl Outages {
                 "without selective acknowledgements the sender does not know what arrived",
             ));
         }
-        let pairs = Pair::all(&view.sender.end()?.samples, Role::Sender);
+        let pairs = Pair::all(view.sender.end()?, Role::Sender);
         let is_measured = |pair: &Pair| view.sender.is_measured(pair.from_s);
         Ok(Self::among(&pairs, &Silences::of(&pairs), is_measured))
     }
