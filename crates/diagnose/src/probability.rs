@@ -82,6 +82,10 @@ fn resembles_the_corpus(view: &View) -> Result<(), Missing> {
     view.needs_start()?;
     for side in view.sides() {
         side.end()?;
+        if !side.is_sampled() {
+            let why = format!("the {} end counted nothing while payload moved", side.name);
+            return Err(Missing::because(why));
+        }
     }
     Ok(())
 }
