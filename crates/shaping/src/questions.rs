@@ -72,7 +72,9 @@ fn of_rate(test: &ShapingTest) -> Questions {
     let asked: Vec<_> =
         test.changes.iter().map(|change| of_change(change.clone(), String::new)).collect();
     let why = match asked.is_empty() {
-        true => "the shaper is set to another rate: set it first, no other setting brings the rate",
+        true => {
+            "the shaper is set to another rate; set that first: no other setting brings the rate wanted"
+        }
         false => {
             "segmentation offload and the bucket alone are not compared: the shaper is set to another rate"
         }

@@ -74,7 +74,11 @@ fn in_question(test: &ShapingTest, record: &Record) -> Result<Questions, NotProv
     };
     let sender = sender(record, unwatched(), None).map_err(|why| not(why.to_string(), false))?;
     let found = questions(test, &sender);
-    if found.asked.is_empty() { Err(not(found.left_out.join("; "), true)) } else { Ok(found) }
+    // A shaper with another rate is no reason to be content.
+    match found.asked.is_empty() {
+        true => Err(not(found.left_out.join("; "), !found.at_once)),
+        false => Ok(found),
+    }
 }
 
 fn unwatched() -> Result<Timers, Missing> {
