@@ -120,7 +120,7 @@ fn unless_lost<T>(read: Result<T, RemoteError>) -> Result<Result<T, String>, Rem
     }
 }
 
-/// All parameters by one command. Without those that the kernel lacks, it prints the others all the same.
+/// All parameters by one command. It prints the others if the kernel lacks some.
 fn parameters(shell: &mut dyn Shell, facts: &mut Snapshot) -> Result<(), RemoteError> {
     let output = shell.run(&Command::new("sysctl", ["-e"]).args(PARAMETERS.map(String::from)))?;
     for line in output.stdout.lines() {
@@ -188,6 +188,17 @@ fn of_link(shell: &mut dyn Shell, device: &str, facts: &mut Snapshot) -> Result<
             Some(number) => facts.put(name, number),
             None => facts.lacks(name, "`ip` there does not print it"),
         }
+    }
+    speed(shell, device, facts)
+}
+
+/// The speed of a link that has one, Mbit/s in the file (Documentation/ABI/testing/sysfs-class-net); -1 if it is unknown.
+fn speed(shell: &mut dyn Shell, device: &str, facts: &mut Snapshot) -> Result<(), RemoteError> {
+    let command = Command::new("cat", [format!("/sys/class/net/{device}/speed")]);
+    let printed = shell.run(&command)?.stdout;
+    match printed.trim().parse::<u64>() {
+        Ok(mbit @ 1..) => facts.put("link.speed_bits_per_s", mbit.saturating_mul(1_000_000)),
+        _ => facts.lacks("link.speed_bits_per_s", "the driver there reports none"),
     }
     Ok(())
 }
@@ -258,6 +269,7 @@ mod tests {
             .prints(&asked, PRINTED)
             .prints("ip route get 10.9.0.7", "10.9.0.7 dev eth0 src 10.9.0.1\n")
             .prints("ip -j -d link show dev eth0", LINK)
+            .prints("cat /sys/class/net/eth0/speed", "1000\n")
             .prints("ethtool -k eth0", "tcp-segmentation-offload: off\n\ttx-tcp-segmentation: off\n")
             .prints("ethtool -g eth0", RINGS)
             .prints("ethtool -c eth0", "Adaptive RX: off  TX: n/a\nrx-usecs:\t3\nrx-frames:\t0\n")
@@ -285,6 +297,7 @@ mod tests {
         for (name, count) in [
             ("link.mtu_bytes", 1500),
             ("link.tx_queue_len", 1000),
+            ("link.speed_bits_per_s", 1_000_000_000),
             ("ring.rx_frames", 256),
             ("ring.rx_max_frames", 4096),
             ("coalescing.rx_us", 3),
