@@ -15,6 +15,9 @@ const MAX_MOVERS: usize = 2;
 /// Rates that limited flows: those of the client, its key, the networks around it and all clients, in both directions.
 const MAX_HELD_TO: usize = 16;
 
+/// Flows that were lost: no plan has more, in both directions together.
+const MAX_LOST_FLOWS: usize = u16::MAX as usize;
+
 /// Bins of pauses: each begins at twice the time of the one before, from 1 µs on, so that more would be centuries.
 const MAX_GAP_BINS: usize = 54;
 
@@ -52,7 +55,8 @@ pub fn end(seen: End) -> End {
         cpu.truncate(MAX_HOST_CPU);
         cpu
     });
-    End { host: host(seen.host), movers, held_to, gaps, host_cpu, ..seen }
+    let lost_flows = seen.lost_flows.into_iter().take(MAX_LOST_FLOWS).collect();
+    End { host: host(seen.host), movers, held_to, gaps, host_cpu, lost_flows, ..seen }
 }
 
 /// Any text of a message.
