@@ -20,6 +20,9 @@ const OLDER_NAME: &str = "changes.log.1";
 /// So much is read at a time, from the end on, bytes.
 const BLOCK_BYTES: u64 = 64 << 10;
 
+/// A line that is longer is no change, but what a crash left, bytes.
+const MAX_LINE_BYTES: usize = 1 << 20;
+
 /// What the file of a journal has behind the name of its run.
 const JOURNAL_EXTENSION: &str = "jsonl";
 
@@ -122,14 +125,14 @@ pub struct LogPart {
 }
 
 /// At most `most` changes of the log of `state_dir`: those before a place that [`LogPart::older`] named, or the newest ones. What
-/// is added meanwhile moves no place. A line that is no change is left out.
+/// is added meanwhile moves no place. A line that is no change is left out, and so is one of more than 1 MiB.
 ///
 /// # Errors
 /// When there is a log that can't be read.
 pub fn part(state_dir: &Path, before: Option<u64>, most: usize) -> io::Result<LogPart> {
     let log = Log::open(state_dir)?;
     let mut from = before.unwrap_or(u64::MAX).min(log.length());
-    let mut lines = Backwards { log, from, text: Vec::new() };
+    let mut lines = Backwards { log, from, text: Vec::new(), is_cut: false };
     let mut changes = Vec::new();
     while changes.len() < most {
         let Some((at, line)) = lines.next()? else {
@@ -196,26 +199,51 @@ struct Backwards {
     from: u64,
     /// What has been read and not returned.
     text: Vec<u8>,
+    /// Whether the end of the last line in `text` was dropped, because the line is too long.
+    is_cut: bool,
 }
 
 impl Backwards {
     /// The line before, and where it begins.
     fn next(&mut self) -> io::Result<Option<(u64, Vec<u8>)>> {
         loop {
-            let whole = self.text.strip_suffix(b"\n").unwrap_or(&self.text);
-            if let Some(end) = whole.iter().rposition(|byte| *byte == b'\n') {
-                let line = self.text.split_off(end + 1);
-                return Ok(Some((self.from + end as u64 + 1, line)));
+            let Some(begins) = self.last_line() else {
+                self.read_on()?;
+                continue;
+            };
+            let line = self.text.split_off(begins);
+            let was_cut = std::mem::take(&mut self.is_cut);
+            if line.is_empty() && !was_cut {
+                return Ok(None);
             }
-            if self.from == 0 {
-                let first = std::mem::take(&mut self.text);
-                return Ok((!first.is_empty()).then_some((0, first)));
+            if !was_cut && line.len() <= MAX_LINE_BYTES {
+                return Ok(Some((self.from + begins as u64, line)));
             }
-            let from = self.from.saturating_sub(BLOCK_BYTES);
-            let mut text = self.log.between(from, self.from)?;
-            text.append(&mut self.text);
-            (self.from, self.text) = (from, text);
         }
+    }
+
+    /// Where in `text` the last line begins; `None` if that is not read yet.
+    fn last_line(&self) -> Option<usize> {
+        // The line has its line end, unless that was dropped: then every line end is that of a line before.
+        let inside = match self.is_cut {
+            true => &self.text[..],
+            false => self.text.strip_suffix(b"\n").unwrap_or(&self.text),
+        };
+        let before = inside.iter().rposition(|byte| *byte == b'\n');
+        before.map(|end| end + 1).or((self.from == 0).then_some(0))
+    }
+
+    /// Reads what is before `text`. Of a line that is too long, nothing is kept, so that it takes neither memory nor time.
+    fn read_on(&mut self) -> io::Result<()> {
+        if self.is_cut || self.text.len() > MAX_LINE_BYTES {
+            self.text.clear();
+            self.is_cut = true;
+        }
+        let from = self.from.saturating_sub(BLOCK_BYTES);
+        let mut text = self.log.between(from, self.from)?;
+        text.append(&mut self.text);
+        (self.from, self.text) = (from, text);
+        Ok(())
     }
 }
 
@@ -275,6 +303,36 @@ mod tests {
         let all: Vec<_> = (0..1000).rev().map(|number| number.to_string()).collect();
         assert_eq!(numbers, all);
         assert_eq!(changes(folder.path()).unwrap().len(), 1011, "with those meanwhile");
+    }
+
+    /// After a crash, a file may have any number of zeros where nothing was written.
+    #[test]
+    fn a_line_longer_than_any_change_is_passed_over() {
+        let line = |to: &str| {
+            format!(r#"{{"at_unix_s":1,"setting":"s","from":"","to":"{to}","what":"set"}}"#) + "\n"
+        };
+        let [first, last] = ["first", "last"].map(line);
+        let found = |long: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            append(&folder.path().join(NAME), &format!("{first}{long}{last}")).unwrap();
+            let all = part(folder.path(), None, 9).unwrap();
+            let lengths: Vec<_> = all.changes.iter().map(|one| one.to.len()).collect();
+            assert_eq!(all.older, None);
+            lengths
+        };
+        let of_length = |bytes: usize| line(&"x".repeat(bytes - line("").len()));
+        let longest = MAX_LINE_BYTES - line("").len();
+        assert_eq!(found(&of_length(MAX_LINE_BYTES)), [4, longest, 5], "it is a change");
+        // The last of these blocks begins where the line does, or a byte beside it.
+        let blocks = MAX_LINE_BYTES + BLOCK_BYTES as usize - last.len();
+        for bytes in [MAX_LINE_BYTES + 1, blocks - 1, blocks, blocks + 1, 3 * MAX_LINE_BYTES] {
+            assert_eq!(found(&of_length(bytes)), [4, 5], "{bytes}");
+        }
+        let zeros = "\0".repeat(3 * MAX_LINE_BYTES);
+        assert_eq!(found(&(zeros.clone() + &line("lost with them"))), [4, 5]);
+        let folder = tempfile::tempdir().unwrap();
+        append(&folder.path().join(NAME), &zeros).unwrap();
+        assert_eq!(changes(folder.path()).unwrap(), [], "nothing else is there");
     }
 
     #[test]
