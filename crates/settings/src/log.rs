@@ -132,7 +132,7 @@ pub struct LogPart {
 pub fn part(state_dir: &Path, before: Option<u64>, most: usize) -> io::Result<LogPart> {
     let log = Log::open(state_dir)?;
     let mut from = before.unwrap_or(u64::MAX).min(log.length());
-    let mut lines = Backwards { log, from, text: Vec::new(), is_cut: false };
+    let mut lines = Backwards::before(from, log);
     let mut changes = Vec::new();
     while changes.len() < most {
         let Some((at, line)) = lines.next()? else {
@@ -144,12 +144,29 @@ pub fn part(state_dir: &Path, before: Option<u64>, most: usize) -> io::Result<Lo
     Ok(LogPart { changes, older: (from > 0).then_some(from) })
 }
 
+/// Shows all changes in the log of `state_dir` to `see`, the newest first, each as it is read: a log may be too long for memory.
+///
+/// # Errors
+/// When there is a log that can't be read.
+pub(crate) fn each(state_dir: &Path, mut see: impl FnMut(LoggedChange)) -> io::Result<()> {
+    let log = Log::open(state_dir)?;
+    let mut lines = Backwards::before(log.length(), log);
+    while let Some((_, line)) = lines.next()? {
+        if let Ok(change) = serde_json::from_slice(&line) {
+            see(change);
+        }
+    }
+    Ok(())
+}
+
 /// All changes in the log of `state_dir`, the newest first.
 ///
 /// # Errors
 /// When there is a log that can't be read.
 pub fn changes(state_dir: &Path) -> io::Result<Vec<LoggedChange>> {
-    Ok(part(state_dir, None, usize::MAX)?.changes)
+    let mut all = Vec::new();
+    each(state_dir, |change| all.push(change))?;
+    Ok(all)
 }
 
 /// The files of a log as one, the older one first, each with its length when it was opened.
@@ -204,6 +221,10 @@ struct Backwards {
 }
 
 impl Backwards {
+    fn before(from: u64, log: Log) -> Self {
+        Self { log, from, text: Vec::new(), is_cut: false }
+    }
+
     /// The line before, and where it begins.
     fn next(&mut self) -> io::Result<Option<(u64, Vec<u8>)>> {
         loop {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use goodput_model::SettingRef;
 
-use crate::log::{ChangeKind, LoggedChange, changes, network_namespace};
+use crate::log::{ChangeKind, LoggedChange, each, network_namespace};
 use crate::lookup::read;
 use crate::{Changes, GuardProgram, SettingError};
 
@@ -39,20 +39,29 @@ impl Standing {
 /// When there is a log that can't be read.
 pub fn standing(state_dir: &Path) -> io::Result<Vec<Standing>> {
     let here = network_namespace();
-    let mut of_here = changes(state_dir)?;
-    of_here.retain(|one| one.host.is_none() && one.netns == here);
-    let is_back = |one: &LoggedChange| one.what == ChangeKind::PutBack;
-    let put_back: HashSet<_> = of_here.iter().filter(|one| is_back(one)).map(whose).collect();
-    let kept = of_here.iter().filter(|one| !put_back.contains(&whose(one)));
-    let mut seen = HashSet::new();
-    let newest = kept.filter(|one| seen.insert(&one.setting));
-    let over = newest.filter(|one| one.journal(state_dir).is_none_or(|journal| !journal.exists()));
-    Ok(over.cloned().filter_map(in_effect).collect())
+    let is_here = |one: &LoggedChange| one.host.is_none() && one.netns == here;
+    // All that is put back must be known before the first change is judged: a run may set and put back several times.
+    let mut put_back = HashSet::new();
+    each(state_dir, |one| {
+        if is_here(&one) && one.what == ChangeKind::PutBack {
+            put_back.insert(whose(&one));
+        }
+    })?;
+    let (mut newest, mut seen) = (Vec::new(), HashSet::new());
+    each(state_dir, |one| {
+        let is_kept =
+            is_here(&one) && one.what == ChangeKind::Set && !put_back.contains(&whose(&one));
+        if is_kept && seen.insert(one.setting.clone()) {
+            newest.push(one);
+        }
+    })?;
+    newest.retain(|one| one.journal(state_dir).is_none_or(|journal| !journal.exists()));
+    Ok(newest.into_iter().filter_map(in_effect).collect())
 }
 
 /// The run and the setting: a run that has put a setting back has kept none of its changes of it.
-fn whose(change: &LoggedChange) -> (&Option<String>, &str) {
-    (&change.run, &change.setting)
+fn whose(change: &LoggedChange) -> (Option<String>, String) {
+    (change.run.clone(), change.setting.clone())
 }
 
 fn in_effect(logged: LoggedChange) -> Option<Standing> {
@@ -103,6 +112,30 @@ mod tests {
             let found = standing(state_dir).unwrap();
             assert_eq!(found.len(), 1, "{found:?}");
             assert_eq!((&found[0].logged.from, &*found[0].logged.to), (&before, "7"));
+        });
+    }
+
+    #[test]
+    fn what_a_run_changes_again_after_putting_it_back_does_not_stand() {
+        in_scene(|state_dir| {
+            std::fs::create_dir_all(state_dir).unwrap();
+            let setting: SettingRef = "sysctl.net.ipv4.tcp_reordering".parse().unwrap();
+            std::fs::write("/proc/sys/net/ipv4/tcp_reordering", "7").unwrap();
+            let enter = |run: &str, values: [&str; 2], what| {
+                crate::log::enter(&state_dir.join(run), &setting, values, what);
+            };
+            enter("kept.jsonl", ["3", "7"], ChangeKind::Set);
+            enter("tried.jsonl", ["7", "9"], ChangeKind::Set);
+            enter("tried.jsonl", ["9", "7"], ChangeKind::PutBack);
+            enter("tried.jsonl", ["9", "7"], ChangeKind::Set);
+            // Far more than is read at a time.
+            for _ in 0..500 {
+                enter("later.jsonl", ["7", "9"], ChangeKind::Set);
+                enter("later.jsonl", ["9", "7"], ChangeKind::PutBack);
+            }
+            let found = standing(state_dir).unwrap();
+            let runs: Vec<_> = found.iter().map(|one| one.logged.run.as_deref()).collect();
+            assert_eq!(runs, [Some("kept")]);
         });
     }
 
