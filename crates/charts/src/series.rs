@@ -94,9 +94,14 @@ pub fn sum(sample: &Sample, role: Role, count: impl Fn(&FlowSample) -> Known<u64
     Some(counts.into_iter().map(|count| count as f64).sum())
 }
 
-/// The highest value of some lines; 1 if there is none above zero, so that an axis has a length.
+/// The highest value of some lines; 0 if there is none above zero.
 pub fn highest<'a>(lines: impl IntoIterator<Item = &'a [Point]>) -> f64 {
-    let highest = lines.into_iter().flatten().map(|(_, y)| *y).fold(0.0, f64::max);
+    lines.into_iter().flatten().map(|(_, y)| *y).fold(0.0, f64::max)
+}
+
+/// The same as the length of an axis: 1 if there is none above zero.
+pub fn axis_height<'a>(lines: impl IntoIterator<Item = &'a [Point]>) -> f64 {
+    let highest = highest(lines);
     if highest > 0.0 { highest } else { 1.0 }
 }
 
@@ -112,6 +117,14 @@ mod tests {
 
     fn sample(at_s: f64, received_bytes: u64) -> Sample {
         Sample { at_s, sent_bytes: 0, received_bytes, flows: Vec::new() }
+    }
+
+    #[test]
+    fn an_axis_has_a_length_whatever_the_lines_are_and_a_maximum_is_that_of_the_lines() {
+        let (nothing, half) = ([(0.0, 0.0), (1.0, 0.0)], [(0.0, 0.5)]);
+        assert_eq!((highest([&nothing[..]]), axis_height([&nothing[..]])), (0.0, 1.0));
+        assert_eq!((highest([&half[..]]), axis_height([&half[..]])), (0.5, 0.5));
+        assert_eq!((highest([]), axis_height([])), (0.0, 1.0));
     }
 
     #[test]

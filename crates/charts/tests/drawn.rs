@@ -551,6 +551,20 @@ fn what_is_drawn_over_time_has_a_table_of_moments() {
     }
 }
 
+/// An axis needs a length, but nobody measured it.
+#[test]
+fn the_most_of_a_line_of_nothing_is_nothing() {
+    let mut record = of("window");
+    let Known::Value(near) = &mut record.ends.near else { panic!("it reported") };
+    for flow in near.samples.iter_mut().flat_map(|sample| &mut sample.flows) {
+        let Known::Value(tcp) = &mut flow.tcp else { continue };
+        (tcp.unacked_segments, tcp.snd_mss_bytes) = (Some(0), Some(1448));
+    }
+    let figure = one(&record, "window");
+    assert!(figure.alt.contains("in flight up to 0 B"), "{}", figure.alt);
+    assert!(figure.svg.is_some());
+}
+
 #[test]
 fn windows_of_several_flows_are_their_sum() {
     let sum = one(&of("both"), "window-from-near");

@@ -8,7 +8,7 @@ use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{growth_of, highest, last};
+use crate::series::{axis_height, growth_of, last};
 use crate::sketch::Sketch;
 use crate::words;
 
@@ -59,7 +59,7 @@ fn shown<'a>(comparison: &Comparison, number: usize, arm: &'a ArmResult) -> Opti
 }
 
 fn plot(arms: &[Shown]) -> Plot {
-    let top = highest(arms.iter().map(|arm| &arm.rates[..])) * 1.1;
+    let top = axis_height(arms.iter().map(|arm| &arm.rates[..])) * 1.1;
     let height = BAND_SHARE * top;
     let until = last(arms.iter().map(|arm| &arm.rates[..]));
     // Not the colours of arms elsewhere: limiters have some of them.

@@ -7,7 +7,7 @@ use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{end, highest, last};
+use crate::series::{axis_height, end, last};
 use crate::sketch::Sketch;
 use crate::words;
 
@@ -185,7 +185,7 @@ fn plot(what: &str, parts: &[Part]) -> Plot {
     let boxes: Vec<[Point; 2]> = parts.iter().map(each).collect();
     let tops: Vec<Point> = boxes.iter().map(|[_, top]| *top).collect();
     let x = Axis { title: "", range: 0.0..last([&tops[..]]), label: words::seconds };
-    let y = Axis { title: "", range: 0.0..highest([&tops[..]]) * 1.1, label: words::short };
+    let y = Axis { title: "", range: 0.0..axis_height([&tops[..]]) * 1.1, label: words::short };
     let name = format!("{what}, each second");
     let layers = vec![Layer::named(name, palette::ORANGE, Shape::Boxes(boxes))];
     Plot { height: 194, x, y, layers }

@@ -8,7 +8,7 @@ use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{end, growth, highest, last};
+use crate::series::{axis_height, end, growth, highest, last};
 use crate::sketch::Sketch;
 use crate::thin::thinned;
 use crate::words;
@@ -74,7 +74,7 @@ fn precision(record: &Record, direction: &DirectionResult) -> Option<f64> {
 
 fn plot(record: &Record, direction: &DirectionResult, total: &[Point]) -> Plot {
     let goodput = direction.goodput_bits_per_s.0;
-    let top = highest([total]).max(goodput) * 1.25;
+    let top = axis_height([total]).max(goodput) * 1.25;
     // One far above would flatten everything else; the words below have it.
     let ceiling =
         ceiling(record, direction).map(|rate| rate.0).filter(|ceiling| *ceiling < 4.0 * top);

@@ -10,7 +10,7 @@ use crate::figure::{Of, Table};
 use crate::moments::{self, Column};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{end, flows, gauge, highest, last};
+use crate::series::{axis_height, end, flows, gauge, highest, last};
 use crate::sketch::Sketch;
 use crate::words;
 
@@ -105,7 +105,7 @@ fn plot(lines: &[FlowLine], least: Option<f64>) -> Plot {
     }
     layers.extend(layers_of(lines));
     let x = Axis { title: "", range: 0.0..until, label: words::seconds };
-    let y = Axis { title: "", range: 0.0..highest(all()) * 1.3, label: words::seconds };
+    let y = Axis { title: "", range: 0.0..axis_height(all()) * 1.3, label: words::seconds };
     Plot { height: 240, x, y, layers }
 }
 

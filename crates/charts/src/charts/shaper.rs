@@ -7,7 +7,7 @@ use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{highest, last};
+use crate::series::{axis_height, highest, last};
 use crate::sketch::Sketch;
 use crate::words;
 
@@ -40,7 +40,7 @@ fn draw(record: &Record) -> Vec<Sketch> {
     let alt = format!(
         "{} came in {}; the rate is {}, the bucket {}.",
         words::bytes(highest([&came[..]])),
-        words::seconds(last([&came[..]])),
+        words::seconds(came.iter().map(|(at_s, _)| *at_s).fold(0.0, f64::max)),
         table.rows[0][1],
         table.rows[1][1]
     );
@@ -57,6 +57,6 @@ fn plot(came: &[Point], rate: Option<f64>, bucket: Option<f64>) -> Plot {
         layers.push(Layer::named("bucket + rate × time", palette::ORANGE, Shape::Dashed(line)));
     }
     let x = Axis { title: "", range: 0.0..until, label: words::seconds };
-    let y = Axis { title: "", range: 0.0..highest([came]) * 1.2, label: words::bytes };
+    let y = Axis { title: "", range: 0.0..axis_height([came]) * 1.2, label: words::bytes };
     Plot { height: 280, x, y, layers }
 }

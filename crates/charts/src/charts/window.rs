@@ -8,7 +8,7 @@ use crate::figure::Of;
 use crate::moments::{self, Column};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{end, flows, gauge_sum, highest, last};
+use crate::series::{axis_height, end, flows, gauge_sum, highest, last};
 use crate::sketch::Sketch;
 use crate::words;
 
@@ -69,7 +69,7 @@ fn plot(lines: &[(&'static str, Vec<Point>)]) -> Plot {
     let [(_, congestion), (_, receiver), (_, flight)] = lines else {
         unreachable!("there are three lines")
     };
-    let own = [congestion, flight].map(|line| highest([&line[..]])).into_iter().fold(0.0, f64::max);
+    let own = axis_height([&congestion[..], &flight[..]]);
     let of_receiver = highest([&receiver[..]]);
     // A receiver's window far beyond what the sender uses limits nothing: it leaves the panel instead of flattening the
     // rest, and its name says where it is.
