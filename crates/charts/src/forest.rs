@@ -18,6 +18,9 @@ pub const ROW_PIXELS: u32 = 46;
 /// The same where pairs of runs stand above the interval.
 const ROW_WITH_PAIRS_PIXELS: u32 = 62;
 
+/// Most pairs that a cell of the table names: each row has all of its pairs in one, and trackers refuse long texts.
+const MAX_PAIRS: usize = 100;
+
 /// A difference.
 pub struct Row<'a> {
     /// What makes it.
@@ -70,14 +73,21 @@ fn said_of_pairs(rows: &[Row<'_>], across: &Range<f64>) -> String {
 
 /// Adds a column with what each pair that counts shows, if any does.
 fn add_pairs(table: &mut Table, rows: &[Row<'_>]) {
-    let of_row = |row: &Row<'_>| {
-        let counted = row.pairs.iter().filter(|pair| pair.counts);
-        counted.map(|pair| pair.difference.to_string()).collect::<Vec<_>>().join(", ")
-    };
-    let cells: Vec<String> = rows.iter().map(of_row).collect();
+    let cells: Vec<String> = rows.iter().map(|row| in_a_cell(&row.pairs)).collect();
     if cells.iter().any(|cell| !cell.is_empty()) {
         table.columns.push("each pair of runs".into());
         table.rows.iter_mut().zip(cells).for_each(|(row, cell)| row.push(cell));
+    }
+}
+
+/// What each pair that counts shows; of very many, the first ones and how many there are.
+fn in_a_cell(pairs: &[TrialPair]) -> String {
+    let all: Vec<&TrialPair> = pairs.iter().filter(|pair| pair.counts).collect();
+    let first = all.iter().take(MAX_PAIRS).map(|pair| pair.difference.to_string());
+    let named = first.collect::<Vec<_>>().join(", ");
+    match all.len() > MAX_PAIRS {
+        true => format!("{named}, … ({})", counted(all.len(), "pair")),
+        false => named,
     }
 }
 
@@ -171,6 +181,23 @@ mod tests {
             let row = -(number as f64);
             assert!(top < row - 0.4 && bottom < top && bottom > row - 1.0, "{number}");
         }
+    }
+
+    #[test]
+    fn of_very_many_pairs_the_first_are_named_and_all_are_counted() {
+        let pair = |number: u32| TrialPair {
+            block: number,
+            difference: Difference(f64::from(number)),
+            counts: number > 0,
+        };
+        let pairs: Vec<TrialPair> = (0..=4000).map(pair).collect();
+        let cell = in_a_cell(&pairs);
+        assert!(cell.starts_with("+1.0 %, +2.0 %, "), "{cell}");
+        assert!(cell.ends_with(", … (4000 pairs)"), "{cell}");
+        assert_eq!(cell.split(", ").count(), MAX_PAIRS + 1);
+        let just = in_a_cell(&pairs[..=MAX_PAIRS]);
+        assert_eq!(just.split(", ").count(), MAX_PAIRS);
+        assert!(!just.contains('…'), "{just}");
     }
 
     fn effect(percent: f64, low_percent: f64, high_percent: f64) -> Effect {

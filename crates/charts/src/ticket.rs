@@ -191,7 +191,9 @@ impl Ticket {
         let step = table.rows.len().div_ceil(MAX_ROWS).max(1);
         if step > 1 {
             let all = table.rows.len();
-            self.line(&format!("One of {step} rows is shown; `-o FILE.html` writes all {all}.\n"));
+            self.line(&format!(
+                "1 of every {step} rows is shown; `-o FILE.html` writes all {all}.\n"
+            ));
         }
         let (columns, rows) = (&table.columns, table.rows.iter().step_by(step));
         self.table(&Table { columns: columns.clone(), rows: rows.cloned().collect() });
@@ -297,7 +299,11 @@ mod tests {
         let mut table = Table::new(["at"]);
         (0..250).for_each(|number: u32| table.row([number.to_string()]));
         ticket.folded(&table);
-        assert!(ticket.text.contains("One of 3 rows is shown"), "{}", ticket.text);
+        assert!(
+            ticket.text.contains("1 of every 3 rows is shown; `-o FILE.html` writes all 250."),
+            "{}",
+            ticket.text
+        );
         assert_eq!(ticket.text.lines().filter(|line| line.starts_with("| ")).count(), 1 + 84);
         table.rows.truncate(100);
         ticket.text.clear();
