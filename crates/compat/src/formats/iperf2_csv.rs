@@ -14,6 +14,7 @@ use super::{Context, Format, Intervals, Writer};
 pub const FORMAT: Format = Format {
     id: "iperf2-csv",
     summary: "the rows of iperf 2 -y C, with -i more for each interval",
+    refuses: |_| None,
     writer: |context| {
         let cutter = IntervalCutter::new(&context.plan);
         Box::new(Csv { context, cutter, connections: Vec::new() })

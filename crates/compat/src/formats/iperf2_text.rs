@@ -14,6 +14,7 @@ use super::{Context, Format, Intervals, Writer};
 pub const FORMAT: Format = Format {
     id: "iperf2-text",
     summary: "the tables of iperf 2, with -i lines for each interval",
+    refuses: |_| None,
     writer: |context| {
         let cutter = IntervalCutter::new(&context.plan);
         Box::new(Text { context, cutter })

@@ -14,6 +14,7 @@ use super::{Context, Format, Writer};
 pub const FORMAT: Format = Format {
     id: "iperf3-stream",
     summary: "JSON lines while it runs, as iperf3 --json-stream",
+    refuses: |_| None,
     writer: |context| {
         let cutter = IntervalCutter::of_iperf3(&context.plan, context.style.intervals);
         Box::new(Stream { context, cutter, connections: Vec::new(), started: false })

@@ -17,6 +17,7 @@ use super::{Context, Format, Writer};
 pub const FORMAT: Format = Format {
     id: "iperf3-text",
     summary: "the tables of iperf3 without options",
+    refuses: |_| None,
     writer: |context| {
         let cutter = IntervalCutter::of_iperf3(&context.plan, context.style.intervals);
         Box::new(Text { context, cutter, printed: 0 })

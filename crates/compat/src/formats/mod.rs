@@ -53,6 +53,9 @@ pub struct Format {
     pub id: &'static str,
     /// One line for `goodput list formats`.
     pub summary: &'static str,
+    /// Why this format can't say what is in a record, as a sentence without its capital and point; `None` if it can. Its writer
+    /// then prints nothing at the end.
+    pub refuses: fn(&Record) -> Option<String>,
     /// Creates a writer for one measurement.
     pub writer: fn(Context) -> Box<dyn Writer>,
 }

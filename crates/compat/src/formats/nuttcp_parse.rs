@@ -7,6 +7,7 @@ use super::nuttcp::lines::{Lines, Numbers, Spelling};
 pub const FORMAT: Format = Format {
     id: "nuttcp-parse",
     summary: "the line of nuttcp -fparse: key=value",
+    refuses: |_| None,
     writer: |context| Box::new(Lines::new(context, &PARSE)),
 };
 

@@ -9,6 +9,7 @@ use super::nuttcp::verbose::Verbose;
 pub const FORMAT: Format = Format {
     id: "nuttcp-verbose",
     summary: "the lines of nuttcp -v, of both ends",
+    refuses: |_| None,
     writer: |context| {
         let lines = Lines::new(context.clone(), &CLASSIC);
         Box::new(Verbose::new(context, lines, false))

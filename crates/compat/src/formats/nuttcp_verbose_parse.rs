@@ -8,6 +8,7 @@ use super::nuttcp::verbose::Verbose;
 pub const FORMAT: Format = Format {
     id: "nuttcp-verbose-parse",
     summary: "the lines of nuttcp -v -fparse, of both ends: key=value",
+    refuses: |_| None,
     writer: |context| {
         let lines = Lines::new(context.clone(), &super::nuttcp_parse::PARSE);
         Box::new(Verbose::new(context, lines, true))

@@ -13,6 +13,7 @@ use super::{Context, Format, Writer};
 pub const FORMAT: Format = Format {
     id: "ttcp",
     summary: "the lines of ttcp",
+    refuses: |_| None,
     writer: |context| Box::new(Ttcp { context }),
 };
 

@@ -93,6 +93,9 @@ fn finish(
         live.rest(&record).unwrap_or_else(|| screen::fitted(&report::test::text(&record, detail)))
     };
     let printed = measured::finish(&record, text, &args.output, keeper);
+    if let Some(why) = args.format.format.and_then(|format| (format.refuses)(&record)) {
+        screen::say(format_args!("warning: {why}"));
+    }
     match incomplete {
         Some(incomplete) => part(&incomplete, printed),
         None if interrupted => printed.map(|_| Exit::CouldNot),

@@ -90,6 +90,18 @@ fn every_mover_that_sends_files_brings_one_over_as_it_is() {
 }
 
 #[test]
+fn a_test_of_a_file_is_no_line_for_the_archive_of_perfsonar() {
+    let place = Place::new(&[]);
+    let (address, big) = (place.server.address.as_str(), place.big());
+    let sends = ["test", address, "--no-store", "--source", &*big, "--format", "pscheduler"];
+    let output = place.home.run(&sends);
+    assert_eq!((output.status.code(), &*stdout(&output)), (Some(0), ""), "{}", stderr(&output));
+    let words =
+        "warning: this result is no throughput test of pScheduler: payload from or to a file";
+    assert!(stderr(&output).contains(words), "{}", stderr(&output));
+}
+
+#[test]
 fn a_file_of_the_server_is_written_here() {
     let place = Place::new(&[]);
     let sink = place.home.path().join("back");

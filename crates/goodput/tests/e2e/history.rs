@@ -150,10 +150,16 @@ fn what_pscheduler_could_not_have_tested_is_left_out_and_named() {
     let store = Store::open(&home.path().join("goodput/history.db")).expect("it is there");
     let searched = Record { kind: Kind::FindRate, ..kept("nas", "2026-01-05T10:00:00Z", "none") };
     store.add(&searched).expect("it can be written");
+    let attached = Record { kind: Kind::Attach, ..kept("nas", "2026-01-06T10:00:00Z", "none") };
+    store.add(&attached).expect("it can be written");
     let output = home.run(&["history", "export", "--pscheduler"]);
     assert_eq!(stdout(&output).lines().count(), 3, "{}", stdout(&output));
     let words = "warning: results that are no throughput test of pScheduler: 1 (4) (several runs)";
     assert!(stderr(&output).contains(words), "{}", stderr(&output));
+    let one = home.run(&["history", "5", "--format", "pscheduler"]);
+    assert_eq!((one.status.code(), &*stdout(&one)), (Some(2), ""), "{}", stderr(&one));
+    let words = "this result is no throughput test of pScheduler: a connection of another program";
+    assert!(stderr(&one).contains(words), "{}", stderr(&one));
 }
 
 /// A command on a copy of the history in a file system of its own, after `then`.

@@ -20,6 +20,7 @@ use super::{Context, Format, Writer};
 pub const FORMAT: Format = Format {
     id: "iperf3",
     summary: "one JSON object at the end, as iperf3 -J",
+    refuses: |_| None,
     writer: |context| Box::new(Json::new(context)),
 };
 

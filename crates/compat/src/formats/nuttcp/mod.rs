@@ -16,6 +16,7 @@ use super::{Format, Writer};
 pub const FORMAT: Format = Format {
     id: "nuttcp",
     summary: "the one line of nuttcp, with -i one more for each interval",
+    refuses: |_| None,
     writer: |context| Box::new(Lines::new(context, &CLASSIC)),
 };
 

@@ -13,7 +13,7 @@ mod intervals;
 mod result;
 mod spec;
 
-use goodput_model::{EndName, Record};
+use goodput_model::{EndName, Kind, Record};
 use serde::Serialize;
 
 use self::spec::{Host, Test, duration, host};
@@ -24,6 +24,10 @@ use super::{Format, Writer};
 pub const FORMAT: Format = Format {
     id: "pscheduler",
     summary: "JSON for perfSONAR's archive, as pScheduler's archivers get it",
+    refuses: |record| {
+        let why = unfit(record)?;
+        Some(format!("this result is no throughput test of pScheduler: {why}"))
+    },
     writer: |_| Box::new(Archived),
 };
 
@@ -32,6 +36,8 @@ pub fn unfit(record: &Record) -> Option<&'static str> {
     let file = !record.plan.storage.is_memory() || record.fetches.is_some();
     if !record.kind.is_single_run() {
         Some("several runs")
+    } else if record.kind == Kind::Attach {
+        Some("a connection of another program")
     } else if file || record.mount.is_some() || record.file_parts.is_some() {
         Some("payload from or to a file")
     } else if record.result.directions.is_empty() {
@@ -47,6 +53,9 @@ struct Archived;
 
 impl Writer for Archived {
     fn finish(&mut self, record: &Record) -> String {
+        if unfit(record).is_some() {
+            return String::new();
+        }
         let mut senders: Vec<_> = record.plan.flow_plans().iter().map(|f| f.sender).collect();
         senders.dedup();
         let mut text = String::new();

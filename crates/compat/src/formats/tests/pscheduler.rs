@@ -263,10 +263,15 @@ fn a_part_of_a_test_did_not_succeed_and_says_why() {
 #[test]
 fn a_record_that_is_no_throughput_test_is_named_with_its_reason() {
     let record = Made::plain().record();
-    assert_eq!(unfit(&record), None);
+    assert_eq!((unfit(&record), (FORMAT.refuses)(&record)), (None, None));
     let mut other = record.clone();
     other.kind = Kind::Compare;
     assert_eq!(unfit(&other), Some("several runs"));
+    other.kind = Kind::Attach;
+    assert_eq!(unfit(&other), Some("a connection of another program"));
+    let words = "this result is no throughput test of pScheduler: a connection of another program";
+    assert_eq!((FORMAT.refuses)(&other).as_deref(), Some(words));
+    assert_eq!(print(&FORMAT, &other, Style::default()), "", "an archive would show it as a test");
     other = record.clone();
     other.plan.storage.source = Some(Source::Input);
     assert_eq!(unfit(&other), Some("payload from or to a file"));

@@ -112,8 +112,8 @@ pub struct ExportArgs {
     pub openmetrics: bool,
     /// Print a line per test and direction, for the archive of perfSONAR
     ///
-    /// The JSON is that which pScheduler hands to its archivers about a throughput test. Comparisons, searches and tests
-    /// of files are left out.
+    /// The JSON is that which pScheduler hands to its archivers about a throughput test. Comparisons, searches, tests
+    /// of files and connections of other programs are left out.
     #[arg(long, group = "form")]
     pub pscheduler: bool,
     /// Print a line per day of deleted results, comma-separated

@@ -160,6 +160,9 @@ fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
                 format.id
             );
         }
+        if let Some(why) = (format.refuses)(record) {
+            bail!(why);
+        }
         screen::print(&formats::print(format, record, Style::default()))?;
         return Ok(());
     }
