@@ -47,7 +47,7 @@ spec! {
     parallel: u16,
     /// Whether the payload is datagrams; absent for TCP.
     udp: bool,
-    /// Rate of all streams together, bits per second.
+    /// Rate of each stream, bits per second: pScheduler's tool for iperf3 passes it to `-b`, which is of one stream.
     bandwidth: u64,
     /// Rate to which the kernel limits a stream, bits per second.
     fq_rate: u64,
@@ -87,7 +87,7 @@ pub fn of(record: &Record, sender: EndName) -> Test {
         interval: Some(duration(plan.interval_s)),
         parallel: Some(plan.flows),
         udp: (plan.transport == Transport::Udp).then_some(true),
-        bandwidth: plan.rate_bits_per_s.and_then(rate),
+        bandwidth: plan.rate_per_flow().and_then(rate),
         fq_rate: socket.max_pacing_bits_per_s.and_then(rate),
         window_size: socket.sndbuf_bytes.or(socket.rcvbuf_bytes).map(|size| size.0),
         mss: socket.mss_bytes,

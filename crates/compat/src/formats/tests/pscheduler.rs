@@ -247,6 +247,8 @@ fn the_specification_has_what_was_asked_for_and_the_schema_that_knows_it() {
         [&asked["bandwidth"], &asked["ip-tos"], &asked["schema"]],
         [&json!(5_000_000), &json!(184), &json!(4)]
     );
+    record.plan.flows = 4;
+    assert_eq!(spec(&record)["bandwidth"], 1_250_000, "of each stream");
     record.plan.socket.max_pacing_bits_per_s = Some(BitRate(1e9));
     assert_eq!(spec(&record)["schema"], 7);
 }
