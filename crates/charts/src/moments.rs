@@ -1,5 +1,7 @@
 //! Lines over time as a table: a column for each, and a row for each of some moments.
 
+use std::cmp::Ordering;
+
 use crate::clip::Point;
 use crate::figure::Table;
 use crate::words;
@@ -7,21 +9,46 @@ use crate::words;
 /// Most moments that a table has. Its first rows say what is least and most of all that the picture shows.
 const MAX_MOMENTS: usize = 60;
 
+/// What the points of a line are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Values {
+    /// Each was read at its moment. Until the next one, it is the newest that is known.
+    Readings,
+    /// Each is the rate of the time before it, back to the point before.
+    Rates,
+}
+
 /// A line with the heading of its column.
 pub struct Column<'a> {
     /// The heading.
     pub name: String,
-    /// The line; values between two points are those of the first one.
+    /// The line.
     pub points: &'a [Point],
+    /// What its points are.
+    pub values: Values,
     /// What stands in the rows before the moments, beside the least and the most.
     pub first: Vec<String>,
 }
 
 impl<'a> Column<'a> {
-    /// A line without rows of its own before the least and the most.
+    /// A line of readings without rows of its own before the least and the most.
     pub fn of(name: impl Into<String>, points: &'a [Point]) -> Self {
-        Self { name: name.into(), points, first: Vec::new() }
+        Self { name: name.into(), points, values: Values::Readings, first: Vec::new() }
     }
+
+    /// The value at a moment; `None` before the first reading, and after the end of the line.
+    fn at(&self, at_s: f64) -> Option<f64> {
+        let after = self.points.iter().filter(|(at, _)| *at >= at_s).min_by(by_time)?;
+        let point = match self.values {
+            Values::Readings => self.points.iter().filter(|(at, _)| *at <= at_s).max_by(by_time)?,
+            Values::Rates => after,
+        };
+        Some(point.1)
+    }
+}
+
+fn by_time(one: &&Point, other: &&Point) -> Ordering {
+    one.0.total_cmp(&other.0)
 }
 
 /// The table: `first` names the first rows, then come the least and the most of each line, then moments.
@@ -42,7 +69,7 @@ pub fn table(first: &[&str], columns: &[Column<'_>], written: fn(f64) -> String)
     table.rows.push(row("least", extreme(f64::min)));
     table.rows.push(row("most", extreme(f64::max)));
     for at_s in moments(columns) {
-        let cells = columns.iter().map(|column| cell(at(column.points, at_s), written));
+        let cells = columns.iter().map(|column| cell(column.at(at_s), written));
         table.rows.push(row(&words::seconds(at_s), cells));
     }
     table
@@ -69,12 +96,6 @@ fn moments(columns: &[Column<'_>]) -> Vec<f64> {
     some
 }
 
-/// The value of a line at a moment: that of the last point at or before it.
-fn at(points: &[Point], at_s: f64) -> Option<f64> {
-    let before = points.iter().filter(|(at, _)| *at <= at_s);
-    Some(before.max_by(|one, other| one.0.total_cmp(&other.0))?.1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,7 +112,25 @@ mod tests {
         assert_eq!(table.rows[2], ["most", "6 %", "3 %"]);
         assert!((50..=MAX_MOMENTS + 3).contains(&table.rows.len()), "{}", table.rows.len());
         assert_eq!(table.rows[3][2], "unknown", "nothing was counted by then");
-        assert_eq!(table.rows.last().unwrap(), &["1000 s", "6 %", "3 %"]);
+        assert_eq!(table.rows.last().unwrap(), &["1000 s", "6 %", "unknown"]);
+    }
+
+    #[test]
+    fn a_rate_is_of_the_time_before_it_and_a_reading_holds_until_the_next_one() {
+        let points = [(2.0, 10.0), (4.0, 20.0)];
+        let clock = [(1.0, 0.0), (3.0, 0.0), (5.0, 0.0)];
+        let rate = Column { values: Values::Rates, ..Column::of("rate", &points) };
+        let columns = [rate, Column::of("reading", &points), Column::of("clock", &clock)];
+        let rows = table(&[], &columns, words::percent).rows;
+        let cells: Vec<_> = rows[2..].iter().map(|row| [&*row[0], &*row[1], &*row[2]]).collect();
+        let expected = [
+            ["1 s", "10 %", "unknown"],
+            ["2 s", "10 %", "10 %"],
+            ["3 s", "20 %", "10 %"],
+            ["4 s", "20 %", "20 %"],
+            ["5 s", "unknown", "unknown"],
+        ];
+        assert_eq!(cells, expected);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use plotters::style::RGBColor;
 use super::Chart;
 use crate::clip::Point;
 use crate::figure::{Of, Table};
-use crate::moments::{self, Column};
+use crate::moments::{self, Column, Values};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
 use crate::series::{end, growth, highest, joined, last, sum};
@@ -182,10 +182,14 @@ fn table(lines: &[Line]) -> Table {
         Ok(percent) => words::percent(*percent),
         Err(why) => why.to_string(),
     };
-    let column = lines
+    let columns: Vec<_> = lines
         .iter()
-        .map(|line| Column { first: vec![mean(line)], ..Column::of(line.name, &line.points) });
-    let columns: Vec<_> = column.collect();
+        .map(|line| Column {
+            values: Values::Rates,
+            first: vec![mean(line)],
+            ..Column::of(line.name, &line.points)
+        })
+        .collect();
     moments::table(&["mean"], &columns, words::percent)
 }
 
@@ -267,6 +271,17 @@ mod tests {
         assert_eq!(busy, [(0.6, 100.0), (1.0, 200.0), (1.5, 100.0)]);
         let stopped = [reading(0.5, 7, 7), reading(1.0, 7, 7)];
         assert_eq!(shares(&stopped, |one| one.busy_us), [], "nothing was counted");
+    }
+
+    #[test]
+    fn a_row_has_the_cpu_of_the_time_that_it_ends() {
+        let host = line("whole host", &[(1.0, 100.0), (2.0, 200.0)], 150.0);
+        let flows = line("flows' threads", &[(0.5, 40.0), (1.5, 50.0)], 45.0);
+        let rows = table(&[host, flows]).rows;
+        assert_eq!(rows[0], ["mean", "150 %", "45 %"]);
+        assert_eq!(rows[3], ["500 ms", "100 %", "40 %"]);
+        assert_eq!(rows[4], ["1 s", "100 %", "50 %"]);
+        assert_eq!(rows[6], ["2 s", "200 %", "unknown"]);
     }
 
     #[test]
