@@ -4,6 +4,7 @@ mod children;
 mod common;
 
 use std::path::Path;
+use std::thread;
 
 use children::{CHILD_STORE, child};
 use common::record;
@@ -224,4 +225,27 @@ fn the_watches_of_another_host_are_left_alone() {
     assert_eq!(times.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [ours]);
     assert_eq!(store.delete_watched(i64::MAX).unwrap(), 1);
     assert!(store.get(theirs).is_ok() && store.get(ours).is_err());
+}
+
+/// As `goodput history prune` does: two that took them in other orders would wait for each other in a circle.
+#[test]
+fn what_was_spent_is_locked_after_the_records_of_a_watch() {
+    let Some(server) = postgres() else { return };
+    let name = server.new_database();
+    let url = server.url(&name);
+    let store = open(&url).unwrap();
+    let watched = Watched { plan: "{}".into(), goodput: None };
+    store.add_watched(&record("nas", 1e6), &watched).unwrap();
+    store.spend("nas", "2001-01-01T10:00:00Z", 7).unwrap();
+    thread::scope(|scope| {
+        let other = server.hold(&name, "DELETE FROM goodput.records");
+        let deleting = scope.spawn(|| open(&url).unwrap().delete_watched(i64::MAX).unwrap());
+        let waiting = "SELECT count(*) FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        wait_for("the deletion to wait for the record", || server.sql(&name, waiting) == "1");
+        server.sql(&name, "SELECT id FROM goodput.spent FOR UPDATE NOWAIT");
+        drop(other);
+        assert_eq!(deleting.join().unwrap(), 1);
+    });
+    assert_eq!(store.spent("nas", "2001").unwrap(), []);
 }

@@ -219,16 +219,17 @@ pub(super) async fn times(client: &Client) -> Result<Vec<(i64, String)>, Failure
 }
 
 /// Deletes the tests of this host's watches with the numbers up to `last`, with their records.
+/// The tables are in the order of `records::delete_before`, so that the two never wait for each other in a circle.
 pub(super) async fn delete(client: &mut Client, last: i64) -> Result<u64, Failure> {
     let step = client.transaction().await?;
     let until: Values<2> = [(&host(), Type::TEXT), (&last, Type::INT8)];
     let newest = format!("SELECT max(started) FROM goodput.watched WHERE {OURS} AND record <= $2");
     let newest: Option<String> = step.query_typed_one(&newest, &until).await?.try_get(0)?;
-    step.execute_typed(DELETE_SPENT, &[(&newest, Type::TEXT)]).await?;
     let old = format!("id IN (SELECT record FROM goodput.watched WHERE {OURS} AND record <= $2)");
     let deleted = days::delete(&step, &old, &until).await?;
     let delete = format!("DELETE FROM goodput.watched WHERE {OURS} AND record <= $2");
     step.execute_typed(&delete, &until).await?;
+    step.execute_typed(DELETE_SPENT, &[(&newest, Type::TEXT)]).await?;
     step.commit().await?;
     Ok(deleted)
 }
