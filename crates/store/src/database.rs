@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::days::Counted;
+use crate::days::{Counted, Part};
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::kept::{Added, Kept};
@@ -46,9 +46,12 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// counted in their days, in the same step: each once, however many delete at once.
     fn delete_before(&self, started: &str) -> Result<usize, StoreError>;
 
-    /// What is counted of deleted records, of all targets or of this one, the newest day first. What is of one day and one
-    /// kind of traffic stands together.
-    fn days(&self, target: Option<&str>) -> Result<Vec<Counted>, StoreError>;
+    /// What is counted of deleted records in this part, the newest day first. What is of one day and one kind of traffic
+    /// stands together.
+    fn days(&self, part: &Part) -> Result<Vec<Counted>, StoreError>;
+
+    /// The targets with deleted records that are counted, in alphabetical order.
+    fn targets_with_days(&self) -> Result<Vec<String>, StoreError>;
 
     /// The newest whole tests of a series, newest first, at most `most`.
     fn tests_of(&self, series: &Series, most: usize) -> Result<Vec<Tested>, StoreError>;

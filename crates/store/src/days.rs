@@ -40,6 +40,56 @@ pub(crate) fn sum_up(days: &str, digits: fn(&str) -> String) -> String {
     )
 }
 
+/// The days that are read at once. A day has a row for each value: up to thousands.
+const MAX_DAYS: u32 = 31;
+
+/// The newest of the wanted days of one target.
+#[derive(Debug, Clone)]
+pub(crate) struct Part<'a> {
+    pub target: &'a str,
+    pub kind: Option<&'a str>,
+    /// The first day.
+    pub from: &'a str,
+    /// What is after the last day.
+    pub until: String,
+    /// The largest number of days.
+    pub most: u32,
+}
+
+impl<'a> Part<'a> {
+    /// The first part of what a search asks for. A day of which only a part is asked for fits.
+    pub fn first(target: &'a str, wanted: &'a Wanted) -> Self {
+        let from = wanted.from.as_deref().unwrap_or_default();
+        Self {
+            target,
+            kind: wanted.kind.as_deref(),
+            from: from.get(..DAY.len()).unwrap_or(from),
+            // Unicode's last character is after every day.
+            until: wanted.until.clone().unwrap_or_else(|| char::MAX.to_string()),
+            most: wanted.limit.min(MAX_DAYS),
+        }
+    }
+}
+
+/// How a day is written.
+const DAY: &str = "2026-01-31";
+
+/// What is counted in a [`Part`] of the table `days`, the newest day first. The key leads to the target and its days, and
+/// only what is of one day is sorted. `value` begins the name of a parameter: target, kind, from, until and most, from 1
+/// on.
+pub(crate) fn counts(days: &str, value: char) -> String {
+    let fits =
+        format!("target = {value}1 AND ({value}2 IS NULL OR kind = {value}2) AND day < {value}4");
+    format!(
+        "SELECT day, target, kind, transport, direction, flows, quantity, value, results
+         FROM {days} WHERE {fits} AND day >= (SELECT min(day) FROM (
+            SELECT DISTINCT day FROM {days} WHERE {fits} AND day >= {value}3
+            ORDER BY day DESC LIMIT {value}5
+         ) AS newest)
+         ORDER BY day DESC, kind, transport, direction, flows, quantity, value"
+    )
+}
+
 /// How many results had a value.
 #[derive(Debug, Clone)]
 pub(crate) struct Counted {
@@ -99,12 +149,15 @@ pub struct Spread {
 }
 
 /// Days from the counts of each, in their order.
-pub(crate) fn days(counted: Vec<Counted>) -> Vec<Day> {
-    let mut days = Vec::new();
-    for of_day in counted.chunk_by(|a, b| a.of == b.of) {
-        days.extend(day(of_day));
-    }
-    days
+pub(crate) fn days(counted: &[Counted]) -> Vec<Day> {
+    counted.chunk_by(|a, b| a.of == b.of).filter_map(day).collect()
+}
+
+/// Leaves the newest days, at most `most`, those of one day by target.
+pub(crate) fn keep_newest(days: &mut Vec<Day>, most: usize) {
+    // What is of one day and target stays in its order.
+    days.sort_by(|a, b| b.day.cmp(&a.day).then_with(|| a.target.cmp(&b.target)));
+    days.truncate(most);
 }
 
 fn day(counted: &[Counted]) -> Option<Day> {
@@ -159,17 +212,6 @@ impl Day {
     /// Goodput of the median, least and most.
     pub fn goodputs(&self) -> [BitRate; 3] {
         [self.goodput.median, self.goodput.least, self.goodput.most].map(BitRate)
-    }
-
-    /// Whether a search asks for it: a day of which only a part is asked for fits.
-    pub(crate) fn fits(&self, wanted: &Wanted) -> bool {
-        let has =
-            |text: &String| self.target.to_ascii_lowercase().contains(&text.to_ascii_lowercase());
-        let from = |from: &String| self.day.as_str() >= from.get(..self.day.len()).unwrap_or(from);
-        wanted.kind.as_ref().is_none_or(|kind| self.kind == *kind)
-            && wanted.text.as_ref().is_none_or(has)
-            && wanted.from.as_ref().is_none_or(from)
-            && wanted.until.as_ref().is_none_or(|until| self.day < *until)
     }
 }
 

@@ -6,7 +6,7 @@ use goodput_model::Record;
 
 use crate::compat::read_record;
 use crate::database::Database;
-use crate::days::{Day, days};
+use crate::days::{Day, Part, days, keep_newest};
 use crate::entry::{Entry, Newest};
 use crate::error::{RecordError, StoreError};
 use crate::kept::{Added, Kept};
@@ -163,9 +163,35 @@ impl Store {
         if wanted.watched || wanted.limited_by.is_some() || wanted.before.is_some() {
             return Ok(Vec::new());
         }
-        let all = days(self.db.days(wanted.target.as_deref())?);
+        let targets = match &wanted.target {
+            Some(target) => vec![target.clone()],
+            None => self.db.targets_with_days()?,
+        };
         let most = usize::try_from(wanted.limit).unwrap_or(usize::MAX);
-        Ok(all.into_iter().filter(|day| day.fits(wanted)).take(most).collect())
+        let mut found = Vec::new();
+        for target in targets.iter().filter(|target| wanted.has_text(target)) {
+            found.extend(self.days_of(target, wanted, most)?);
+            // However many targets there are, no more is kept in memory than about what is asked for.
+            if found.len() / 2 > most {
+                keep_newest(&mut found, most);
+            }
+        }
+        keep_newest(&mut found, most);
+        Ok(found)
+    }
+
+    /// The wanted days of a target, the newest `most`.
+    fn days_of(&self, target: &str, wanted: &Wanted, most: usize) -> Result<Vec<Day>, StoreError> {
+        let mut part = Part::first(target, wanted);
+        let mut found = Vec::new();
+        while found.len() < most {
+            let counted = self.db.days(&part)?;
+            let Some(last) = counted.last() else { break };
+            part.until.clone_from(&last.of.day);
+            found.extend(days(&counted));
+        }
+        found.truncate(most);
+        Ok(found)
     }
 
     /// Deletes the records that began before `started`, RFC 3339, UTC. Returns their number. Numbers are not reused. Their

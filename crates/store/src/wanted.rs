@@ -48,6 +48,12 @@ impl Wanted {
         Self { kind, watched, ..self }
     }
 
+    /// Whether a target has the text that is asked for, if one is.
+    pub(crate) fn has_text(&self, target: &str) -> bool {
+        let has = |text: &String| target.to_ascii_lowercase().contains(&text.to_ascii_lowercase());
+        self.text.as_ref().is_none_or(has)
+    }
+
     /// Whether it asks for a time that ends before it begins, so that no record can fit.
     pub fn ends_before_it_begins(&self) -> bool {
         self.from.as_ref().zip(self.until.as_ref()).is_some_and(|(from, until)| from >= until)
@@ -70,7 +76,7 @@ pub(crate) fn occurring(table: &str, column: &str) -> String {
         "WITH RECURSIVE found(value) AS (
             SELECT min({column}) FROM {table}
             UNION ALL
-            SELECT (SELECT min({column}) FROM {table} WHERE {column} > value) FROM found WHERE value IS NOT NULL
+            SELECT (SELECT min({column}) FROM {table} WHERE {column} > found.value) FROM found WHERE value IS NOT NULL
          )
          SELECT value FROM found WHERE value IS NOT NULL"
     )

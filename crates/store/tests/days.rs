@@ -163,6 +163,41 @@ fn days_are_found_by_target_and_time_the_newest_first() {
     });
 }
 
+/// Days are read in parts; what is asked for is found in all of them.
+#[test]
+fn the_days_of_years_and_of_several_targets_are_found_whole_and_the_newest_of_all() {
+    let date = |number: usize| format!("2026-{:02}-{:02}", number / 28 + 1, number % 28 + 1);
+    let row = |target: &str, number: usize, traffic: &str| {
+        format!("('{target}', '{}', 'test', {traffic}, 1, 'goodput', '1.00e+08', 7)", date(number))
+    };
+    let nas = (0..100).map(|number| row("nas", number, "'tcp', 'send'"));
+    let backup = (60..70).map(|number| row("backup", number, "'tcp', 'send'"));
+    let also = (95..100).map(|number| row("nas", number, "'tcp', 'reverse'"));
+    let rows: Vec<_> = nas.chain(backup).chain(also).collect();
+    in_each(|history| {
+        let store = history.open();
+        history.sql(&format!("INSERT INTO days VALUES {}", rows.join(", ")));
+        let found = |wanted: Wanted| -> Vec<String> {
+            let days = store.days(&wanted).unwrap();
+            days.into_iter().map(|day| format!("{} {}", day.day, day.target)).collect()
+        };
+        let text = |text: &str| Some(text.to_owned());
+        let of_nas = Wanted { text: text("nas"), ..Wanted::default() };
+        let names = found(of_nas.clone());
+        let mut newest_first = names.clone();
+        newest_first.sort();
+        newest_first.reverse();
+        assert_eq!((names.len(), &names), (105, &newest_first));
+        assert_eq!(found(Wanted { limit: 40, ..of_nas.clone() }), names[..40]);
+        let (from, until) = (Some(date(10)), Some(date(50)));
+        assert_eq!(found(Wanted { from, until, ..of_nas }).len(), 40);
+        let of_both = found(Wanted { text: text("a"), limit: 47, ..Wanted::default() });
+        let both = ["backup", "nas"].map(|target| format!("{} {target}", date(69)));
+        assert_eq!((of_both.len(), &of_both[35..37]), (47, &both[..]));
+        assert_eq!(found(Wanted::default()).len(), 115);
+    });
+}
+
 /// Of a result that an older goodput kept, the day has no round trip and no loss.
 #[test]
 fn a_history_of_the_schema_before_sums_up_what_it_has() {

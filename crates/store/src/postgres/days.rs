@@ -4,14 +4,12 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row, Transaction};
 
 use super::error::Failure;
-use super::values::indexed;
-use crate::days::{self, Counted, Of, SUMMED_KINDS};
+use super::values::{Values, indexed};
+use crate::days::{self, Counted, Of, Part, SUMMED_KINDS};
+use crate::wanted::occurring;
 
-/// What is counted, the newest day first.
-const COUNTED: &str =
-    "SELECT day, target, kind, transport, direction, flows, quantity, value, results
-    FROM goodput.days WHERE $1 IS NULL OR target = $1
-    ORDER BY day DESC, target, kind, transport, direction, flows, quantity, value";
+/// The table.
+const DAYS: &str = "goodput.days";
 
 /// Deletes records and adds them to their days, in one statement: another that deletes the same waits, and finds none of
 /// them. Returns their number.
@@ -20,9 +18,8 @@ pub(super) async fn delete(
     condition: &str,
     values: &[(&(dyn ToSql + Sync), Type)],
 ) -> Result<u64, Failure> {
-    let sum_up = days::sum_up("goodput.days", |number| {
-        format!("ltrim(to_char({number}, '9.99EEEE')) COLLATE \"C\"")
-    });
+    let sum_up =
+        days::sum_up(DAYS, |number| format!("ltrim(to_char({number}, '9.99EEEE')) COLLATE \"C\""));
     let delete = format!(
         "WITH deleted AS (
             DELETE FROM goodput.records WHERE {condition}
@@ -39,14 +36,23 @@ pub(super) async fn delete(
     Ok(deleted.try_into().unwrap_or(0))
 }
 
-/// What is counted of deleted records.
-pub(super) async fn counted(
-    client: &Client,
-    target: Option<&str>,
-) -> Result<Vec<Counted>, Failure> {
-    let target = target.map(indexed);
-    let rows = client.query_typed(COUNTED, &[(&target, Type::TEXT)]).await?;
+/// What is counted of deleted records in a part.
+pub(super) async fn counted(client: &Client, part: &Part<'_>) -> Result<Vec<Counted>, Failure> {
+    let values: Values<5> = [
+        (&indexed(part.target), Type::TEXT),
+        (&part.kind.map(indexed), Type::TEXT),
+        (&indexed(part.from), Type::TEXT),
+        (&indexed(&part.until), Type::TEXT),
+        (&i64::from(part.most), Type::INT8),
+    ];
+    let rows = client.query_typed(&days::counts(DAYS, '$'), &values).await?;
     Ok(rows.iter().map(one).collect::<Result<_, _>>()?)
+}
+
+/// The targets with days.
+pub(super) async fn targets(client: &Client) -> Result<Vec<String>, Failure> {
+    let rows = client.query_typed(&occurring(DAYS, "target"), &[]).await?;
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
 fn one(row: &Row) -> Result<Counted, tokio_postgres::Error> {

@@ -15,7 +15,7 @@ mod values;
 mod watched;
 
 use crate::database::Database;
-use crate::days::Counted;
+use crate::days::{Counted, Part};
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::kept::{Added, Kept};
@@ -97,9 +97,13 @@ impl Database for Postgres {
         Ok(counted(self.0.run("write to", LONG_PATIENCE, delete)?))
     }
 
-    fn days(&self, target: Option<&str>) -> Result<Vec<Counted>, StoreError> {
-        let read = async |client: &mut _| days::counted(client, target).await;
+    fn days(&self, part: &Part) -> Result<Vec<Counted>, StoreError> {
+        let read = async |client: &mut _| days::counted(client, part).await;
         Ok(self.0.run("read", LONG_PATIENCE, read)?)
+    }
+
+    fn targets_with_days(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.0.run("read", LONG_PATIENCE, async |client| days::targets(client).await)?)
     }
 
     fn tests_of(&self, series: &Series, most: usize) -> Result<Vec<Tested>, StoreError> {

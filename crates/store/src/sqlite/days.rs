@@ -14,11 +14,10 @@ pub(super) const OLD_WATCHED: (&str, &str) = (
     "watched.record <= ?1",
 );
 
-/// What is counted, the newest day first.
-pub(super) const COUNTED: &str =
-    "SELECT day, target, kind, transport, direction, flows, quantity, value, results
-     FROM days WHERE ?1 IS NULL OR target = ?1
-     ORDER BY day DESC, target, kind, transport, direction, flows, quantity, value";
+/// The query for what is counted in a part.
+pub(super) fn counts() -> String {
+    days::counts("days", '?')
+}
 
 /// Adds to their days what will be deleted.
 pub(super) fn sum_up((records, condition): (&str, &str)) -> String {

@@ -17,11 +17,11 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
 
 use crate::database::Database;
-use crate::days::Counted;
+use crate::days::{Counted, Part};
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::kept::{Added, Kept};
-use crate::wanted::{Names, Wanted};
+use crate::wanted::{Names, Wanted, occurring};
 use crate::watched::{Series, Tested, ToldChange, Watched};
 use file::{identity, make_directory, make_file, real_path, trust_directory};
 use schema::migrate;
@@ -167,8 +167,13 @@ impl Database for Sqlite {
         records::delete_before(&self.db, started).map_err(|source| self.failed("write to", source))
     }
 
-    fn days(&self, target: Option<&str>) -> Result<Vec<Counted>, StoreError> {
-        self.all(days::COUNTED, [target], days::counted)
+    fn days(&self, part: &Part) -> Result<Vec<Counted>, StoreError> {
+        let Part { target, kind, from, until, most } = part;
+        self.all(&days::counts(), rusqlite::params![target, kind, from, until, most], days::counted)
+    }
+
+    fn targets_with_days(&self) -> Result<Vec<String>, StoreError> {
+        self.all(&occurring("days", "target"), [], |row| row.get(0))
     }
 
     fn tests_of(&self, series: &Series, most: usize) -> Result<Vec<Tested>, StoreError> {

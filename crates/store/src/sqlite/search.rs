@@ -94,7 +94,7 @@ pub(super) fn targets_with(
 mod tests {
     use super::*;
     use crate::Store;
-    use crate::sqlite::days::{OLD, OLD_WATCHED, sum_up};
+    use crate::sqlite::days::{OLD, OLD_WATCHED, counts, sum_up};
     use crate::sqlite::watched::{CHANGES, DELETE_WATCHED, SPENT};
 
     /// The steps in which SQLite answers a query.
@@ -171,6 +171,21 @@ mod tests {
     fn changes_are_read_without_the_tests_among_which_they_were_found() {
         let steps = steps(CHANGES, &[("?1", &"nas"), ("?2", &10)]);
         assert_eq!(steps, ["SCAN changes"], "by its number, and without sorting");
+    }
+
+    /// A year of a target has a hundred thousand counts, and a history has many targets.
+    #[test]
+    fn days_are_found_by_their_key_and_only_what_is_of_one_day_is_sorted() {
+        let steps = steps(&counts(), &[("?1", &"nas"), ("?3", &""), ("?4", &"2027"), ("?5", &31)]);
+        let reading: Vec<_> = steps.iter().filter(|step| step.contains(" days")).collect();
+        let by_key = |step: &&String| {
+            step.starts_with("SEARCH days USING PRIMARY KEY (target=? AND day>? AND day<?)")
+        };
+        assert!(reading.len() == 2 && reading.iter().all(by_key), "{steps:?}");
+        let sorts_all = |step: &String| {
+            step.ends_with("TEMP B-TREE FOR ORDER BY") || step.contains("FOR DISTINCT")
+        };
+        assert!(!steps.iter().any(sorts_all), "{steps:?}");
     }
 
     #[test]
