@@ -64,8 +64,11 @@ impl<'a> Part<'a> {
             target,
             kind: wanted.kind.as_deref(),
             from: from.get(..DAY.len()).unwrap_or(from),
-            // Unicode's last character is after every day.
-            until: wanted.until.clone().unwrap_or_else(|| char::MAX.to_string()),
+            until: match &wanted.until {
+                Some(until) => after_the_last_day(until).into(),
+                // Unicode's last character is after every day.
+                None => char::MAX.into(),
+            },
             most: wanted.limit.min(MAX_DAYS),
         }
     }
@@ -73,6 +76,17 @@ impl<'a> Part<'a> {
 
 /// How a day is written.
 const DAY: &str = "2026-01-31";
+
+/// What follows a day in the time of its beginning.
+const MIDNIGHT: &str = "T00:00:00Z";
+
+/// What is after the last day that begins before a time, in their order.
+fn after_the_last_day(until: &str) -> &str {
+    match until.split_at_checked(DAY.len()) {
+        Some((day, time)) if time <= MIDNIGHT => day,
+        _ => until,
+    }
+}
 
 /// What is counted in a [`Part`] of the table `days`, the newest day first. The key leads to the target and its days, and
 /// only what is of one day is sorted. `value` begins the name of a parameter: target, kind, from, until and most, from 1

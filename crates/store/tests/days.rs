@@ -158,6 +158,17 @@ fn days_are_found_by_target_and_time_the_newest_first() {
         );
         let (from, until) = (some("2026-01-02T12:00:00Z"), some("2026-01-03"));
         assert_eq!(found(Wanted { from, until, ..of_nas() }), ["2026-01-02 nas"]);
+        for (until, number) in [
+            ("2026-01-03", 2),
+            ("2026-01-03T00:00", 2),
+            ("2026-01-03T00:00:00Z", 2),
+            ("2026-01-03T00:00:01", 3),
+            ("2026-01-03U", 3),
+            ("2027", 3),
+        ] {
+            let days = found(Wanted { until: some(until), ..of_nas() });
+            assert_eq!(days.len(), number, "{until}: {days:?}");
+        }
         assert_eq!(found(Wanted { kind: some("attach"), ..of_nas() }), [""; 0]);
         assert_eq!(found(Wanted { limited_by: some("none"), ..of_nas() }), [""; 0]);
     });
