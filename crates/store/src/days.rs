@@ -8,8 +8,10 @@ use goodput_model::BitRate;
 use crate::entry::Traffic;
 use crate::wanted::Wanted;
 
-/// Results that are summed up: whole ones of a single run. The goodput of other commands is that of one of their runs.
-pub(crate) const SUMMED_KINDS: &str = "('test', 'attach')";
+/// The kinds of [`Day::KINDS`] in SQL.
+pub(crate) fn summed_kinds() -> String {
+    format!("('{}')", Day::KINDS.join("', '"))
+}
 
 /// The quantities, by their names in the database.
 const GOODPUT: &str = "goodput";
@@ -223,6 +225,10 @@ impl Spread {
 }
 
 impl Day {
+    /// Kinds of results that are summed up: those of a single run. The goodput of other commands is that of one of their
+    /// runs.
+    pub const KINDS: [&str; 2] = ["test", "attach"];
+
     /// Goodput of the median, least and most.
     pub fn goodputs(&self) -> [BitRate; 3] {
         [self.goodput.median, self.goodput.least, self.goodput.most].map(BitRate)

@@ -213,6 +213,11 @@ fn old_results_are_deleted_on_request() {
     assert!(lines[1].starts_with("2026-01-02,test,\"backup,\"\"x\"\"\",tcp,"), "{exported}");
     assert!(lines[2].starts_with("2026-01-03,test,nas,tcp,"), "{exported}");
     assert_eq!(lines.len(), 3, "{exported}");
-    let refused = home.run(&["history", "export", "--days", "--kind", "watch"]);
-    assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+    for kind in ["watch", "compare"] {
+        let refused = home.run(&["history", "export", "--days", "--kind", kind]);
+        assert_eq!(refused.status.code(), Some(2), "{}", stderr(&refused));
+        assert!(refused.stdout.is_empty(), "{}", stdout(&refused));
+    }
+    let of_tests = stdout(&home.run(&["history", "export", "--days", "--kind", "test"]));
+    assert_eq!(of_tests.lines().count(), 4, "{of_tests}");
 }

@@ -5,7 +5,7 @@ use tokio_postgres::{Client, Row, Transaction};
 
 use super::error::Failure;
 use super::values::{Values, indexed};
-use crate::days::{self, Counted, Of, Part, SUMMED_KINDS};
+use crate::days::{self, Counted, Of, Part, summed_kinds};
 use crate::wanted::occurring;
 
 /// The table.
@@ -20,6 +20,7 @@ pub(super) async fn delete(
 ) -> Result<u64, Failure> {
     let sum_up =
         days::sum_up(DAYS, |number| format!("ltrim(to_char({number}, '9.99EEEE')) COLLATE \"C\""));
+    let kinds = summed_kinds();
     let delete = format!(
         "WITH deleted AS (
             DELETE FROM goodput.records WHERE {condition}
@@ -28,7 +29,7 @@ pub(super) async fn delete(
             SELECT substr(started, 1, 10) AS day, target, kind, transport, direction, flows, rule,
                 goodput_bits_per_s, round_trip_s, lost_share
             FROM deleted LEFT JOIN goodput.figures ON figures.record = deleted.id
-            WHERE kind IN {SUMMED_KINDS} AND answer IS NULL
+            WHERE kind IN {kinds} AND answer IS NULL
          ), summed AS ({sum_up})
          SELECT count(*) FROM deleted"
     );

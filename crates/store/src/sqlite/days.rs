@@ -2,7 +2,7 @@
 
 use rusqlite::Row;
 
-use crate::days::{self, Counted, Of, SUMMED_KINDS};
+use crate::days::{self, Counted, Of, summed_kinds};
 
 /// What began before a time.
 pub(super) const OLD: (&str, &str) =
@@ -21,6 +21,7 @@ pub(super) fn counts() -> String {
 
 /// Adds to their days what will be deleted.
 pub(super) fn sum_up((records, condition): (&str, &str)) -> String {
+    let kinds = summed_kinds();
     format!(
         "WITH gone AS MATERIALIZED (
             SELECT substr(listed.started, 1, 10) AS day, listed.target AS target, listed.kind AS kind,
@@ -30,7 +31,7 @@ pub(super) fn sum_up((records, condition): (&str, &str)) -> String {
             FROM {records}
                 LEFT JOIN described ON described.record = listed.id
                 LEFT JOIN figures ON figures.record = listed.id
-            WHERE {condition} AND listed.kind IN {SUMMED_KINDS} AND described.answer IS NULL
+            WHERE {condition} AND listed.kind IN {kinds} AND described.answer IS NULL
          ) {}",
         days::sum_up("days", |number| format!("printf('%.2e', {number})"))
     )

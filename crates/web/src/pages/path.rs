@@ -37,7 +37,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         series: traffic(entry),
     };
     // The number of a command with several runs is that of one of them, perhaps with a setting that was made worse.
-    let of_one_run = |entry: &&Entry| matches!(&*entry.kind, "test" | "attach");
+    let of_one_run = |entry: &&Entry| Day::KINDS.contains(&&*entry.kind);
     let moments: Vec<_> =
         found.iter().filter(of_one_run).map(moment).chain(days.iter().map(noon)).collect();
     let watched = history.watched_among(&found)?;
