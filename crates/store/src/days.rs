@@ -25,6 +25,9 @@ const KEY: &str = "target, day, kind, transport, direction, flows, quantity, val
 /// Adds the results in `gone` (what is before `quantity` in [`KEY`], then `rule`, `goodput_bits_per_s`, `round_trip_s`,
 /// `lost_share`) to the table `days`. `digits` writes a number with three digits, like `9.41e+08`. In order, so that two
 /// that add at once never wait for each other in a circle.
+///
+/// A number exactly between two such texts may become either: SQLite rounds 100500000 up, PostgreSQL to the even digit. Each
+/// does so always, and days never go from one to the other.
 pub(crate) fn sum_up(days: &str, digits: fn(&str) -> String) -> String {
     let row = "target, day, kind, transport, direction, flows";
     let [goodput, round_trip, lost] =
