@@ -203,11 +203,17 @@ fn old_results_are_deleted_on_request() {
     let home = filled();
     let pruned = home.run(&["history", "prune", "--keep", "1h"]);
     assert!(stdout(&pruned).contains("deleted 3 results"), "{}", stderr(&pruned));
-    assert_eq!(stdout(&home.run(&["history"])).lines().count(), 1);
+    let nothing = stdout(&home.run(&["history"]));
+    assert!(nothing.starts_with("all results were deleted; `goodput history"), "{nothing}");
+    assert_eq!(nothing.lines().count(), 1, "{nothing}");
     let days = stdout(&home.run(&["history", "--target", "nas"]));
     assert!(days.starts_with("days of deleted results\n"), "no table of results: {days}");
     assert!(days.contains("2026-01-03") && days.contains("2026-01-01"), "{days}");
     assert!(!days.contains("2026-01-02"), "of another target: {days}");
+    assert!(!days.contains("left out"), "there are no more: {days}");
+    let newest = stdout(&home.run(&["history", "--target", "nas", "--last", "1"]));
+    assert!(newest.contains("2026-01-03") && !newest.contains("2026-01-01"), "{newest}");
+    assert!(newest.contains("older days are left out (--last 1); `goodput"), "{newest}");
     let exported = stdout(&home.run(&["history", "export", "--days", "--since", "2026-01-02"]));
     let lines: Vec<_> = exported.lines().collect();
     assert!(lines[1].starts_with("2026-01-02,test,\"backup,\"\"x\"\"\",tcp,"), "{exported}");

@@ -118,6 +118,7 @@ fn past(days: &[Day], program: &dyn Program) -> Markup {
                 td { (plain(&day.day)) }
                 td { (day.results) }
                 td { (way(day.traffic.as_ref())) }
+                td { (plain(&day.kind)) }
                 td.rate { (median) }
                 td { (least) " to " (most) }
                 td { @if let Some(spread) = day.round_trip_s { (Seconds(spread.median)) } }
@@ -129,6 +130,7 @@ fn past(days: &[Day], program: &dyn Program) -> Markup {
         "Day (UTC)",
         "Results",
         "Traffic",
+        "Kind",
         "Median goodput",
         "Goodput",
         "Median round trip",

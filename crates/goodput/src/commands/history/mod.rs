@@ -19,7 +19,7 @@ use crate::report::{self, table::Table};
 use crate::screen;
 use goodput_compat::formats::{self, Style};
 use goodput_model::{Kind, Record};
-use goodput_store::{Entry, Store, Traffic, WATCH, Wanted};
+use goodput_store::{Day, Entry, Store, Traffic, WATCH, Wanted};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
@@ -76,9 +76,9 @@ fn delete_old(store: &Store, args: &PruneArgs) -> Result<Exit> {
 
 fn list(store: &Store, wanted: &Wanted) -> Result<()> {
     let entries = store.search(wanted)?;
-    let days = match &wanted.text {
-        Some(_) => store.days(wanted)?,
-        None => Vec::new(),
+    let (days, more) = match &wanted.text {
+        Some(_) => newest_days(store, wanted)?,
+        None => (Vec::new(), false),
     };
     if entries.is_empty() && days.is_empty() {
         return nothing(store, wanted);
@@ -90,8 +90,24 @@ fn list(store: &Store, wanted: &Wanted) -> Result<()> {
     if !days.is_empty() {
         screen::line(format_args!("{gap}days of deleted results"))?;
         report::days::table(&days).print_whole()?;
+        if more {
+            screen::line(format_args!(
+                "older days are left out (--last {}); `goodput history export --days` prints all",
+                wanted.limit
+            ))?;
+        }
     }
     changes(store, wanted)
+}
+
+/// The wanted days of deleted results, and whether there are more of them than that.
+fn newest_days(store: &Store, wanted: &Wanted) -> Result<(Vec<Day>, bool)> {
+    let one_more = Wanted { limit: wanted.limit.saturating_add(1), ..wanted.clone() };
+    let mut days = store.days(&one_more)?;
+    let most = usize::try_from(wanted.limit).unwrap_or(usize::MAX);
+    let more = days.len() > most;
+    days.truncate(most);
+    Ok((days, more))
 }
 
 fn results(store: &Store, entries: Vec<Entry>) -> Result<Table> {
@@ -123,6 +139,9 @@ fn results(store: &Store, entries: Vec<Entry>) -> Result<Table> {
 /// Says that no result is listed, and what else there is.
 fn nothing(store: &Store, wanted: &Wanted) -> Result<()> {
     let words = match store.list(1)?.is_empty() {
+        true if !store.days(&Wanted { limit: 1, ..Wanted::default() })?.is_empty() => {
+            "all results were deleted; `goodput history export --days` prints their days"
+        }
         true => "no results are kept yet; `goodput test HOST` makes one",
         false if *wanted == (Wanted { limit: wanted.limit, ..Wanted::default() }) => {
             "no result is asked for (--last 0)"
