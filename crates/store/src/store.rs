@@ -13,7 +13,7 @@ use crate::kept::{Added, Kept};
 use crate::place::Place;
 use crate::postgres::Postgres;
 use crate::sqlite::Sqlite;
-use crate::wanted::{Names, Wanted};
+use crate::wanted::{MAX_NAMES, Names, Wanted};
 use crate::watched::{Series, Tested, ToldChange, Watched, whole};
 
 /// How many records of a kind and target are searched.
@@ -117,6 +117,13 @@ impl Store {
     /// The targets and limits that occur in the history.
     pub fn names(&self) -> Result<Names, StoreError> {
         self.db.names()
+    }
+
+    /// The targets of results and of days of deleted results, in alphabetical order, at most [`MAX_NAMES`].
+    pub fn targets(&self) -> Result<Vec<String>, StoreError> {
+        let mut all: BTreeSet<String> = self.db.names()?.targets.into_iter().collect();
+        all.extend(self.db.targets_with_days()?);
+        Ok(all.into_iter().take(MAX_NAMES).collect())
     }
 
     /// The record with the number `id`.

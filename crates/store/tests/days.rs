@@ -143,7 +143,10 @@ fn days_are_found_by_target_and_time_the_newest_first() {
             store.add(&at(&format!("{day}T10:00:00Z"), 1e8)).unwrap();
         }
         store.add(&Record { target: "Backup".into(), ..at("2026-01-02T10:00:00Z", 1e8) }).unwrap();
+        assert_eq!(store.targets().unwrap(), ["Backup", "nas"]);
         store.delete_before("2026-01-04").unwrap();
+        store.add(&record("files", 1e8)).unwrap();
+        assert_eq!(store.targets().unwrap(), ["Backup", "files", "nas"]);
         let found = |wanted: Wanted| -> Vec<String> {
             let days = store.days(&wanted).unwrap();
             days.into_iter().map(|day| format!("{} {}", day.day, day.target)).collect()

@@ -139,6 +139,7 @@ async fn a_path_shows_the_days_of_deleted_results() {
     let page = site.page(page).await;
     assert!(page.contains("Days of deleted results") && page.contains("<svg"), "{page}");
     assert!(!page.contains(HOSTILE));
+    assert!(site.page("/path").await.contains("href=\"/path?target="));
 }
 
 #[tokio::test]

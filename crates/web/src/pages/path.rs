@@ -23,7 +23,7 @@ pub const PAGE: Page = Page { in_navigation: Some("Paths"), ..Page::of("/path", 
 fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let history = visit.program.history()?;
     let Some(target) = visit.asked.field("target") else {
-        return Ok(Answer::page("Paths", targets(&history.names()?.targets)));
+        return Ok(Answer::page("Paths", targets(&history.targets()?)));
     };
     let wanted = Wanted { target: Some(target.into()), limit: ROWS, ..Wanted::default() };
     let found = history.search(&wanted)?;
