@@ -12,15 +12,19 @@ use crate::palette;
 use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
 use crate::words;
 
-/// One result.
+/// One result, or several of one day.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moment {
     /// When it began, RFC 3339, UTC.
     pub started: String,
-    /// Its goodput.
+    /// Its goodput; of several results, their median.
     pub goodput: BitRate,
     /// Which results it can be compared with, in a few words: `TCP forward, 1 flow`. Only these make a line.
     pub series: String,
+    /// Number of results.
+    pub results: u64,
+    /// Their least and most goodput.
+    pub range: [BitRate; 2],
 }
 
 /// Colours of the series.
@@ -40,23 +44,28 @@ const LONG_SPAN_S: f64 = 300.0 * 86_400.0;
 pub fn over_time(target: &str, moments: &[Moment]) -> Result<Figure, PlotError> {
     let series = in_series(moments);
     let points: Vec<Point> = series.iter().flat_map(|(_, points)| points).copied().collect();
-    let rates = || points.iter().map(|(_, rate)| *rate);
-    let (least, most) = (rates().fold(f64::INFINITY, f64::min), rates().fold(0.0, f64::max));
-    let number = points.len();
-    let kinds = series.len();
-    let alt = match number {
-        0 => "There is no result with a time.".into(),
-        1 => format!("One result: {}.", words::rate(most)),
-        _ => {
-            let of_kinds = if kinds > 1 { format!(" of {kinds} kinds") } else { String::new() };
-            let [least, most] = [least, most].map(words::rate);
-            format!("{number} results{of_kinds}, between {least} and {most}.")
-        }
-    };
-    let svg = if number == 0 { None } else { Some(plot(series, most).svg(&alt)?) };
+    let highest = points.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+    let alt = said(moments, series.len());
+    let svg = if points.is_empty() { None } else { Some(plot(series, highest).svg(&alt)?) };
     let title = format!("Goodput of {target} over time");
     let table = Table::default();
     Ok(Figure { of: Of::All, id: "over-time".into(), title, alt, svg, table })
+}
+
+/// How many results the chart is of, and between which goodputs they are.
+fn said(moments: &[Moment], kinds: usize) -> String {
+    let drawn = || moments.iter().filter(|moment| point(moment).is_some());
+    let least = drawn().map(|moment| moment.range[0].0).fold(f64::INFINITY, f64::min);
+    let most = drawn().map(|moment| moment.range[1].0).fold(0.0, f64::max);
+    match drawn().map(|moment| moment.results).fold(0, u64::saturating_add) {
+        0 => "There is no result with a time.".into(),
+        1 => format!("One result: {}.", words::rate(most)),
+        results => {
+            let of_kinds = if kinds > 1 { format!(" of {kinds} kinds") } else { String::new() };
+            let [least, most] = [least, most].map(words::rate);
+            format!("{results} results{of_kinds}, between {least} and {most}.")
+        }
+    }
 }
 
 fn point(moment: &Moment) -> Option<Point> {
@@ -118,7 +127,9 @@ mod tests {
     use super::*;
 
     fn moment(started: &str, rate: f64) -> Moment {
-        Moment { started: started.into(), goodput: BitRate(rate), series: "TCP forward".into() }
+        let (started, series) = (started.into(), "TCP forward".into());
+        let (goodput, range) = (BitRate(rate), [BitRate(rate); 2]);
+        Moment { started, goodput, series, results: 1, range }
     }
 
     #[test]
@@ -132,6 +143,16 @@ mod tests {
         assert_eq!(figure.alt, "2 results, between 1 Mbit/s and 2 Mbit/s.");
         let svg = figure.svg.unwrap();
         assert!(svg.matches("<circle").count() == 2 && svg.contains("01-02"), "{svg}");
+    }
+
+    #[test]
+    fn all_results_of_a_day_are_counted_and_in_the_range() {
+        let range = [5e5, 8e6].map(BitRate);
+        let day = || Moment { results: 96, range, ..moment("2026-01-02T12:00:00Z", 1e6) };
+        let words = |moments: &[Moment]| over_time("nas", moments).unwrap().alt;
+        assert_eq!(words(&[day()]), "96 results, between 500 kbit/s and 8 Mbit/s.");
+        let both = words(&[day(), moment("2026-01-03T10:00:00Z", 9e6)]);
+        assert_eq!(both, "97 results, between 500 kbit/s and 9 Mbit/s.");
     }
 
     #[test]

@@ -135,9 +135,15 @@ async fn a_path_shows_the_days_of_deleted_results() {
     let page = "/path?target=%3Cscript%3Ealert(1)%3C%2Fscript%3E";
     assert!(!site.page(page).await.contains("Days of deleted results"));
     let store = Store::open(&site.file()).expect("it is there");
-    assert_eq!(store.delete_before("9999").expect("it can be written"), 2);
+    let mut other = Record::from_json(RECORDS[0]).expect("it is a record");
+    other.target = HOSTILE.into();
+    other.verdict.limit = "sunspots".into();
+    store.add(&other).expect("it can be kept");
+    assert_eq!(store.delete_before("9999").expect("it can be written"), 3);
     let page = site.page(page).await;
     assert!(page.contains("Days of deleted results") && page.contains("<svg"), "{page}");
+    assert!(page.contains("2 results, between ") && page.contains("(1 of 2)"), "{page}");
+    assert!(page.contains(">Kind</th>") && !page.contains("The newest 0 results"), "{page}");
     assert!(!page.contains(HOSTILE));
     assert!(site.page("/path").await.contains("href=\"/path?target="));
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use goodput_charts::{Moment, over_time, section};
 use goodput_model::Seconds;
 use goodput_store::{Day, Entry, MAX_NAMES, Wanted};
+use jiff::Timestamp;
 use maud::{Markup, html};
 
 use super::history::{kind, limited, traffic, way};
@@ -35,11 +36,14 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         started: entry.started.clone(),
         goodput: entry.goodput,
         series: traffic(entry),
+        results: 1,
+        range: [entry.goodput; 2],
     };
     // The number of a command with several runs is that of one of them, perhaps with a setting that was made worse.
     let of_one_run = |entry: &&Entry| Day::KINDS.contains(&&*entry.kind);
-    let moments: Vec<_> =
-        found.iter().filter(of_one_run).map(moment).chain(days.iter().map(noon)).collect();
+    let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let noons = days.iter().map(|day| noon(day, &now));
+    let moments: Vec<_> = found.iter().filter(of_one_run).map(moment).chain(noons).collect();
     let watched = history.watched_among(&found)?;
     let changes = visit.program.path_changes(&history, target)?;
     let chart = match over_time(&plain(target), &moments) {
@@ -53,16 +57,23 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         html! {
             (chart)
             (changed(&changes))
-            (list(&found, &watched, &**visit.program))
+            @if !found.is_empty() { (list(&found, &watched, &**visit.program)) }
             (past(&days, &**visit.program))
         },
     ))
 }
 
-/// A day of deleted results, as one of them at its noon.
-fn noon(day: &Day) -> Moment {
-    let [goodput, ..] = day.goodputs();
-    Moment { started: format!("{}T12:00:00Z", day.day), goodput, series: way(day.traffic.as_ref()) }
+/// A day of deleted results, at its noon; today's may have been deleted before.
+fn noon(day: &Day, now: &str) -> Moment {
+    let noon = format!("{}T12:00:00Z", day.day);
+    let [goodput, range @ ..] = day.goodputs();
+    Moment {
+        started: noon.min(now.into()),
+        goodput,
+        series: way(day.traffic.as_ref()),
+        results: day.results,
+        range,
+    }
 }
 
 fn targets(targets: &[String]) -> Markup {
@@ -122,7 +133,10 @@ fn past(days: &[Day], program: &dyn Program) -> Markup {
                 td.rate { (median) }
                 td { (least) " to " (most) }
                 td { @if let Some(spread) = day.round_trip_s { (Seconds(spread.median)) } }
-                td { (limit(&day.limit, program)) @if day.limited < day.results { " (" (day.limited) ")" } }
+                td {
+                    (limit(&day.limit, program))
+                    @if day.limited < day.results { " (" (day.limited) " of " (day.results) ")" }
+                }
             }
         }
     };
@@ -137,4 +151,40 @@ fn past(days: &[Day], program: &dyn Program) -> Markup {
         "Most frequent limit",
     ];
     html! { @if !days.is_empty() { (table("Days of deleted results, in the chart by their median", &columns, &rows)) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_store::Spread;
+
+    use super::*;
+
+    fn day() -> Day {
+        Day {
+            day: "2026-01-31".into(),
+            target: "nas".into(),
+            kind: "test".into(),
+            traffic: None,
+            results: 96,
+            goodput: Spread { least: 1e6, median: 2e6, most: 3e6, results: 96 },
+            round_trip_s: None,
+            lost_share: None,
+            limit: "path-rate".into(),
+            limited: 12,
+        }
+    }
+
+    #[test]
+    fn a_day_is_in_the_chart_at_its_noon_and_never_later_than_now() {
+        let at = |now: &str| noon(&day(), now).started;
+        assert_eq!(at("2026-02-01T09:00:00Z"), "2026-01-31T12:00:00Z");
+        assert_eq!(at("2026-01-31T09:00:00Z"), "2026-01-31T09:00:00Z");
+    }
+
+    #[test]
+    fn a_day_counts_with_all_its_results() {
+        let moment = noon(&day(), "2026-02-01T09:00:00Z");
+        assert_eq!((moment.results, moment.goodput.0), (96, 2e6));
+        assert_eq!(moment.range.map(|rate| rate.0), [1e6, 3e6]);
+    }
 }
