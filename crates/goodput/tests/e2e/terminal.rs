@@ -21,7 +21,8 @@ fn size(picture: usize) -> (u16, u16) {
 
 /// A command whose standard output is a terminal, and the other side of that.
 pub fn on_a_terminal(command: &mut Command) -> File {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("there are terminals");
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let terminal = openpt(flags).expect("there are terminals");
     grantpt(&terminal).and_then(|()| unlockpt(&terminal)).expect("it is ours");
     let terminal = File::from(terminal);
     command.stdout(own_side(&terminal)).env("TERM", "xterm").env_remove("NO_COLOR");
