@@ -9,6 +9,9 @@ use crate::words;
 /// Most moments that a table has. Its first rows say what is least and most of all that the picture shows.
 const MAX_MOMENTS: usize = 60;
 
+/// Moments closer to each other are one, seconds: some lines have whole milliseconds, others the same instants exactly.
+const APART_S: f64 = 1e-3;
+
 /// What the points of a line are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Values {
@@ -88,7 +91,8 @@ fn moments(columns: &[Column<'_>]) -> Vec<f64> {
     let mut all: Vec<f64> =
         columns.iter().flat_map(|column| column.points.iter().map(|(at_s, _)| *at_s)).collect();
     all.sort_by(f64::total_cmp);
-    all.dedup();
+    // The earlier one, at which no line has ended.
+    all.dedup_by(|later, earlier| *later - *earlier < APART_S);
     let step = all.len().div_ceil(MAX_MOMENTS).max(1);
     all.reverse();
     let mut some: Vec<f64> = all.into_iter().step_by(step).collect();
@@ -113,6 +117,16 @@ mod tests {
         assert!((50..=MAX_MOMENTS + 3).contains(&table.rows.len()), "{}", table.rows.len());
         assert_eq!(table.rows[3][2], "unknown", "nothing was counted by then");
         assert_eq!(table.rows.last().unwrap(), &["1000 s", "6 %", "unknown"]);
+    }
+
+    #[test]
+    fn lines_that_end_together_are_all_known_at_the_end() {
+        let (rounded, exact) = ([(1.0, 1.0), (3.0, 2.0)], [(1.0004, 3.0), (2.9996, 4.0)]);
+        let rates = |name, points| Column { values: Values::Rates, ..Column::of(name, points) };
+        let columns = [rates("host", &rounded), rates("flows", &exact)];
+        let rows = table(&[], &columns, words::percent).rows;
+        let cells: Vec<_> = rows[2..].iter().map(|row| [&*row[1], &*row[2]]).collect();
+        assert_eq!(cells, [["1 %", "3 %"], ["2 %", "4 %"]]);
     }
 
     #[test]

@@ -105,9 +105,14 @@ pub fn axis_height<'a>(lines: impl IntoIterator<Item = &'a [Point]>) -> f64 {
     if highest > 0.0 { highest } else { 1.0 }
 }
 
-/// The last time of some lines, seconds; 1 if there is none.
+/// The last time of some lines, seconds; 0 if there is none.
 pub fn last<'a>(lines: impl IntoIterator<Item = &'a [Point]>) -> f64 {
-    let last = lines.into_iter().flatten().map(|(x, _)| *x).fold(0.0, f64::max);
+    lines.into_iter().flatten().map(|(x, _)| *x).fold(0.0, f64::max)
+}
+
+/// The same as the length of an axis: 1 if there is none.
+pub fn axis_length<'a>(lines: impl IntoIterator<Item = &'a [Point]>) -> f64 {
+    let last = last(lines);
     if last > 0.0 { last } else { 1.0 }
 }
 
@@ -125,6 +130,8 @@ mod tests {
         assert_eq!((highest([&nothing[..]]), axis_height([&nothing[..]])), (0.0, 1.0));
         assert_eq!((highest([&half[..]]), axis_height([&half[..]])), (0.5, 0.5));
         assert_eq!((highest([]), axis_height([])), (0.0, 1.0));
+        assert_eq!((last([&nothing[..]]), axis_length([&nothing[..]])), (1.0, 1.0));
+        assert_eq!((last([&half[..]]), axis_length([&half[..]])), (0.0, 1.0));
     }
 
     #[test]

@@ -122,6 +122,8 @@ fn logistic(weights: Features, features: Features) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use goodput_model::End;
+
     use super::*;
     use crate::diagnose;
     use crate::testing::Case;
@@ -166,5 +168,10 @@ mod tests {
             let finding = &diagnose(&case.evidence()).findings[0];
             assert!(finding.probability.value().is_none() && finding.rule_confidence.is_none());
         }
+        let mut configured = Case::send_buffer().evidence();
+        let far = configured.far.value().map(|far| End { samples: Vec::new(), ..End::clone(far) });
+        configured.far = Known::Value(far.unwrap().into());
+        let finding = &diagnose(&configured).findings[0];
+        assert!(finding.probability.value().is_none(), "only its settings were read");
     }
 }

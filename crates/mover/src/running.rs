@@ -247,6 +247,18 @@ mod tests {
     use super::*;
     use crate::{Gate, Stop};
 
+    #[test]
+    fn only_a_flow_that_may_be_lost_leaves_the_others_alone() {
+        let ends = |may_be_lost, cause: Errno| {
+            let base = FlowConfig::new(Role::Sender, Transport::Tcp, 1000);
+            let why = MoveError::System { flow: 0, operation: "send", cause: cause.into() };
+            ends_the_others(&FlowConfig { may_be_lost, ..base }, &why)
+        };
+        assert!(!ends(true, Errno::TIMEDOUT) && !ends(true, Errno::HOSTUNREACH));
+        assert!(ends(false, Errno::TIMEDOUT), "its part would be missed");
+        assert!(ends(true, Errno::NOMEM), "this host failed");
+    }
+
     /// The other flows would go on for the whole of a measurement that has failed.
     #[test]
     fn a_flow_that_this_host_can_not_carry_ends_the_others() {

@@ -72,8 +72,8 @@ pub use journal::{
 pub use leftover::{Leftover, Whereabouts, leftovers};
 pub use live::changes_live_flows;
 pub use log::{
-    ChangeKind, LogPart, LoggedChange, changes as logged_changes, enter_at as log_change_at,
-    network_namespace, part as log_part,
+    ChangeKind, LogPart, LoggedChange, enter_at as log_change_at, network_namespace,
+    part as log_part,
 };
 pub use lookup::{
     apply_to_plan, check_scope, check_value, check_values, command_to_keep, command_to_set, find,

@@ -132,7 +132,7 @@ pub struct LogPart {
 pub fn part(state_dir: &Path, before: Option<u64>, most: usize) -> io::Result<LogPart> {
     let log = Log::open(state_dir)?;
     let mut from = before.unwrap_or(u64::MAX).min(log.length());
-    let mut lines = Backwards::before(from, log);
+    let mut lines = Backwards::before(from, &log);
     let mut changes = Vec::new();
     while changes.len() < most {
         let Some((at, line)) = lines.next()? else {
@@ -144,36 +144,15 @@ pub fn part(state_dir: &Path, before: Option<u64>, most: usize) -> io::Result<Lo
     Ok(LogPart { changes, older: (from > 0).then_some(from) })
 }
 
-/// Shows all changes in the log of `state_dir` to `see`, the newest first, each as it is read: a log may be too long for memory.
-///
-/// # Errors
-/// When there is a log that can't be read.
-pub(crate) fn each(state_dir: &Path, mut see: impl FnMut(LoggedChange)) -> io::Result<()> {
-    let log = Log::open(state_dir)?;
-    let mut lines = Backwards::before(log.length(), log);
-    while let Some((_, line)) = lines.next()? {
-        if let Ok(change) = serde_json::from_slice(&line) {
-            see(change);
-        }
-    }
-    Ok(())
-}
-
-/// All changes in the log of `state_dir`, the newest first.
-///
-/// # Errors
-/// When there is a log that can't be read.
-pub fn changes(state_dir: &Path) -> io::Result<Vec<LoggedChange>> {
-    let mut all = Vec::new();
-    each(state_dir, |change| all.push(change))?;
-    Ok(all)
-}
-
 /// The files of a log as one, the older one first, each with its length when it was opened.
-struct Log(Vec<(File, u64)>);
+pub(crate) struct Log(Vec<(File, u64)>);
 
 impl Log {
-    fn open(folder: &Path) -> io::Result<Self> {
+    /// The log of a folder as it is now: what is added later is not in it.
+    ///
+    /// # Errors
+    /// When there is a log that can't be read.
+    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
         let mut files = Vec::new();
         for name in [OLDER_NAME, NAME] {
             match File::open(folder.join(name)) {
@@ -186,6 +165,20 @@ impl Log {
             }
         }
         Ok(Self(files))
+    }
+
+    /// Shows all changes to `see`, the newest first, each as it is read: a log may be too long for memory.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub(crate) fn each(&self, mut see: impl FnMut(LoggedChange)) -> io::Result<()> {
+        let mut lines = Backwards::before(self.length(), self);
+        while let Some((_, line)) = lines.next()? {
+            if let Ok(change) = serde_json::from_slice(&line) {
+                see(change);
+            }
+        }
+        Ok(())
     }
 
     fn length(&self) -> u64 {
@@ -210,8 +203,8 @@ impl Log {
 }
 
 /// The lines of a log from a place back to its beginning.
-struct Backwards {
-    log: Log,
+struct Backwards<'a> {
+    log: &'a Log,
     /// Where `text` begins.
     from: u64,
     /// What has been read and not returned.
@@ -220,8 +213,8 @@ struct Backwards {
     is_cut: bool,
 }
 
-impl Backwards {
-    fn before(from: u64, log: Log) -> Self {
+impl<'a> Backwards<'a> {
+    fn before(from: u64, log: &'a Log) -> Self {
         Self { log, from, text: Vec::new(), is_cut: false }
     }
 
@@ -271,6 +264,10 @@ impl Backwards {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn changes(folder: &Path) -> io::Result<Vec<LoggedChange>> {
+        part(folder, None, usize::MAX).map(|all| all.changes)
+    }
 
     #[test]
     fn the_newest_changes_are_read_whatever_else_is_in_the_file() {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use goodput_model::SettingRef;
 
-use crate::log::{ChangeKind, LoggedChange, each, network_namespace};
+use crate::log::{ChangeKind, Log, LoggedChange, network_namespace};
 use crate::lookup::read;
 use crate::{Changes, GuardProgram, SettingError};
 
@@ -40,15 +40,16 @@ impl Standing {
 pub fn standing(state_dir: &Path) -> io::Result<Vec<Standing>> {
     let here = network_namespace();
     let is_here = |one: &LoggedChange| one.host.is_none() && one.netns == here;
+    let log = Log::open(state_dir)?;
     // All that is put back must be known before the first change is judged: a run may set and put back several times.
     let mut put_back = HashSet::new();
-    each(state_dir, |one| {
+    log.each(|one| {
         if is_here(&one) && one.what == ChangeKind::PutBack {
             put_back.insert(whose(&one));
         }
     })?;
     let (mut newest, mut seen) = (Vec::new(), HashSet::new());
-    each(state_dir, |one| {
+    log.each(|one| {
         let is_kept =
             is_here(&one) && one.what == ChangeKind::Set && !put_back.contains(&whose(&one));
         if is_kept && seen.insert(one.setting.clone()) {

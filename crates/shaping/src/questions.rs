@@ -27,11 +27,13 @@ pub struct Questions {
     pub left_out: Vec<String>,
     /// Whether only all other values at once answer the question, not each combination.
     pub at_once: bool,
+    /// Whether there is nothing to prove if nothing is asked: not so for a shaper that is set to another rate.
+    pub may_be_none: bool,
 }
 
 impl Questions {
     fn none(why: String) -> Self {
-        Self { asked: Vec::new(), left_out: vec![why], at_once: false }
+        Self { asked: Vec::new(), left_out: vec![why], at_once: false, may_be_none: true }
     }
 }
 
@@ -44,7 +46,8 @@ pub fn questions(test: &ShapingTest, sender: &Sender) -> Questions {
     if test.shaper.value().is_some_and(|shaper| is_set_otherwise(test, shaper)) {
         return of_rate(test);
     }
-    let mut found = Questions { asked: Vec::new(), left_out: Vec::new(), at_once: false };
+    let mut found =
+        Questions { asked: Vec::new(), left_out: Vec::new(), at_once: false, may_be_none: true };
     for question in [Some(offload(sender)), Some(bucket(test, sender)), limit(test).map(Ok)] {
         match question {
             Some(Ok(question)) => found.asked.push(question),
@@ -79,7 +82,7 @@ fn of_rate(test: &ShapingTest) -> Questions {
             "segmentation offload and the bucket alone are not compared: the shaper is set to another rate"
         }
     };
-    Questions { asked, left_out: vec![why.into()], at_once: true }
+    Questions { asked, left_out: vec![why.into()], at_once: true, may_be_none: false }
 }
 
 fn offload(sender: &Sender) -> Result<Question, String> {
@@ -222,7 +225,7 @@ mod tests {
         let facts = tbf(100_000_000, 1600, 500_000);
         let seen = explained(test(ShapingKind::Shaper, 93e6, 98.5e6), &facts, &facts);
         let found = questions(&seen, &crate::explain::tests::sender(&facts, &facts));
-        assert!(found.asked.is_empty(), "{found:?}");
+        assert!(found.asked.is_empty() && found.may_be_none, "{found:?}");
         let said = "TCP gets 98.5 Mbit/s, and 100 Mbit/s ± 2 % is wanted: only a rate that TCP misses leaves something to prove";
         assert_eq!(found.left_out, [said]);
     }
@@ -238,6 +241,9 @@ mod tests {
         let expected = ["qdisc.tbf.rate@eth0=20mbit,100mbit", "qdisc.tbf.burst@eth0=1600,68130"];
         assert_eq!(found.asked.iter().map(words).collect::<Vec<_>>(), expected);
         assert!(found.at_once && found.left_out[0].contains("another rate"), "{found:?}");
+        let of_a_router = ShapingTest { changes: Vec::new(), ..seen.clone() };
+        let none = questions(&of_a_router, &sender);
+        assert!(none.asked.is_empty() && !none.may_be_none, "{none:?}");
         let all: Vec<_> = found.asked.iter().collect();
         let command = "tc qdisc change dev eth0 root tbf rate 100mbit burst 68130 limit 500000";
         assert_eq!(chosen(&seen, &sender, &all).commands, [command]);

@@ -50,8 +50,8 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// stands together.
     fn days(&self, part: &Part) -> Result<Vec<Counted>, StoreError>;
 
-    /// The targets with deleted records that are counted, in alphabetical order.
-    fn targets_with_days(&self) -> Result<Vec<String>, StoreError>;
+    /// Targets with deleted records that are counted, at most so many, in alphabetical order.
+    fn targets_with_days(&self, most: u32) -> Result<Vec<String>, StoreError>;
 
     /// The newest whole tests of a series, newest first, at most `most`.
     fn tests_of(&self, series: &Series, most: usize) -> Result<Vec<Tested>, StoreError>;

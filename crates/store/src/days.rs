@@ -3,14 +3,14 @@
 //!
 //! A value has three digits, as in reports.
 
-use goodput_model::BitRate;
+use goodput_model::{BitRate, Kind};
 
 use crate::entry::Traffic;
 use crate::wanted::Wanted;
 
-/// The kinds of [`Day::KINDS`] in SQL.
+/// The kinds of [`Day::kinds`] in SQL.
 pub(crate) fn summed_kinds() -> String {
-    format!("('{}')", Day::KINDS.join("', '"))
+    format!("('{}')", Day::kinds().join("', '"))
 }
 
 /// The quantities, by their names in the database.
@@ -228,9 +228,10 @@ impl Spread {
 }
 
 impl Day {
-    /// Kinds of results that are summed up: those of a single run. The goodput of other commands is that of one of their
-    /// runs.
-    pub const KINDS: [&str; 2] = ["test", "attach"];
+    /// Kinds of results that are summed up, by their names: those of a single run.
+    pub fn kinds() -> Vec<&'static str> {
+        Kind::ALL.into_iter().filter(|kind| kind.is_single_run()).map(Kind::name).collect()
+    }
 
     /// Goodput of the median, least and most.
     pub fn goodputs(&self) -> [BitRate; 3] {

@@ -122,7 +122,7 @@ impl Store {
     /// The targets of results and of days of deleted results, in alphabetical order, at most [`MAX_NAMES`].
     pub fn targets(&self) -> Result<Vec<String>, StoreError> {
         let mut all: BTreeSet<String> = self.db.names()?.targets.into_iter().collect();
-        all.extend(self.db.targets_with_days()?);
+        all.extend(self.db.targets_with_days(MAX_NAMES as u32)?);
         Ok(all.into_iter().take(MAX_NAMES).collect())
     }
 
@@ -172,7 +172,7 @@ impl Store {
         }
         let targets = match &wanted.target {
             Some(target) => vec![target.clone()],
-            None => self.db.targets_with_days()?,
+            None => self.db.targets_with_days(u32::MAX)?,
         };
         let most = usize::try_from(wanted.limit).unwrap_or(usize::MAX);
         let mut found = Vec::new();

@@ -146,6 +146,7 @@ async fn a_path_shows_the_days_of_deleted_results() {
     assert!(page.contains(">Kind</th>") && !page.contains("The newest 0 results"), "{page}");
     assert!(!page.contains(HOSTILE));
     assert!(site.page("/path").await.contains("href=\"/path?target="));
+    assert!(site.page("/").await.contains("All results were deleted"));
 }
 
 #[tokio::test]

@@ -104,6 +104,18 @@ mod tests {
         assert_eq!(plain("12345678", 8), "12345678");
     }
 
+    #[test]
+    fn a_peer_lists_no_more_lost_flows_than_a_plan_can_have() {
+        let lost = goodput_model::LostFlow {
+            flow: 0,
+            role: goodput_model::Role::Sender,
+            at_s: 1.0,
+            why: String::new(),
+        };
+        let seen = End { lost_flows: vec![lost; 70_000], ..End::unobserved(Host::foreign("x")) };
+        assert_eq!(end(seen).lost_flows.len(), 65_535);
+    }
+
     proptest! {
         #[test]
         fn plain_text_stays_as_it_is(text in "[ -~äöü€\t]{0,200}") {

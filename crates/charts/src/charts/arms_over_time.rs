@@ -8,7 +8,7 @@ use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{axis_height, growth_of, last};
+use crate::series::{axis_height, axis_length, growth_of};
 use crate::sketch::Sketch;
 use crate::words;
 
@@ -61,7 +61,7 @@ fn shown<'a>(comparison: &Comparison, number: usize, arm: &'a ArmResult) -> Opti
 fn plot(arms: &[Shown]) -> Plot {
     let top = axis_height(arms.iter().map(|arm| &arm.rates[..])) * 1.1;
     let height = BAND_SHARE * top;
-    let until = last(arms.iter().map(|arm| &arm.rates[..]));
+    let until = axis_length(arms.iter().map(|arm| &arm.rates[..]));
     // Not the colours of arms elsewhere: limiters have some of them.
     let colour = |arm: &Shown| if arm.number == 0 { palette::GREY } else { palette::BLUE };
     let line =

@@ -9,7 +9,7 @@ use crate::figure::{Of, Table};
 use crate::moments::{self, Column, Values};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{end, growth, highest, joined, last, sum};
+use crate::series::{axis_length, end, growth, highest, joined, sum};
 use crate::sketch::Sketch;
 use crate::thin::thinned;
 use crate::words;
@@ -168,12 +168,8 @@ fn words_of(line: &Line) -> String {
     };
     match line.points.is_empty() {
         true => mean,
-        false => format!("{mean}, at most {}", words::percent(most(line))),
+        false => format!("{mean}, at most {}", words::percent(highest([&line.points[..]]))),
     }
-}
-
-fn most(line: &Line) -> f64 {
-    line.points.iter().map(|(_, y)| *y).fold(0.0, f64::max)
 }
 
 /// Percent of one CPU over time, after the means of the run.
@@ -195,7 +191,7 @@ fn table(lines: &[Line]) -> Table {
 
 fn plot(lines: &[Line]) -> Plot {
     let all = || lines.iter().map(|line| &line.points[..]);
-    let until = last(all());
+    let until = axis_length(all());
     let top = highest(all()).max(LEAST_TOP) * 1.3;
     // An older record has only the mean of a host. If it is far above, it would flatten the flows, and the words have it.
     let level = |line: &Line| match line.mean {
@@ -205,7 +201,7 @@ fn plot(lines: &[Line]) -> Plot {
     let top = lines.iter().filter_map(level).fold(top, |top, mean| top.max(mean * 1.1));
     let layer = |line: &Line| match (level(line), line.points.is_empty()) {
         // Most hosts have no hypervisor that takes time.
-        (_, false) if most(line) > 0.0 => {
+        (_, false) if highest([&line.points[..]]) > 0.0 => {
             Some(Layer::named(line.name, line.colour, Shape::Line(line.points.clone())))
         }
         (Some(mean), _) if mean > 0.0 => {

@@ -7,7 +7,7 @@ use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{axis_height, end, last};
+use crate::series::{axis_height, axis_length, end, last};
 use crate::sketch::Sketch;
 use crate::words;
 
@@ -64,7 +64,7 @@ pub fn marks(record: &Record, sender: EndName, height: f64) -> Vec<Layer> {
     if lost().next().is_none() {
         return Vec::new();
     }
-    let until_s = last([&counts[..]]);
+    let until_s = axis_length([&counts[..]]);
     let known = lost().filter(|part| !part.is_coarse(until_s));
     let dots = known.map(|part| ((part.from_s + part.to_s) / 2.0, height)).collect();
     let line = |part: &Part| {
@@ -139,7 +139,7 @@ impl Part {
 /// can show. A datagram that came late takes back a loss, so that a count may become less. Where times step back, nothing
 /// is left out.
 fn parts(counts: &[Point]) -> Vec<Part> {
-    let until_s = last([counts]);
+    let until_s = axis_length([counts]);
     let least_s = until_s / MAX_PARTS * 0.999;
     let mut parts: Vec<Part> = Vec::new();
     let mut open =
@@ -184,7 +184,7 @@ fn plot(what: &str, parts: &[Part]) -> Plot {
         |part: &Part| [(part.from_s, 0.0), (part.to_s, part.grown / (part.to_s - part.from_s))];
     let boxes: Vec<[Point; 2]> = parts.iter().map(each).collect();
     let tops: Vec<Point> = boxes.iter().map(|[_, top]| *top).collect();
-    let x = Axis { title: "", range: 0.0..last([&tops[..]]), label: words::seconds };
+    let x = Axis { title: "", range: 0.0..axis_length([&tops[..]]), label: words::seconds };
     let y = Axis { title: "", range: 0.0..axis_height([&tops[..]]) * 1.1, label: words::short };
     let name = format!("{what}, each second");
     let layers = vec![Layer::named(name, palette::ORANGE, Shape::Boxes(boxes))];

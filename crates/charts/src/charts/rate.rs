@@ -8,7 +8,7 @@ use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{axis_height, end, growth, highest, last};
+use crate::series::{axis_height, axis_length, end, growth, highest};
 use crate::sketch::Sketch;
 use crate::thin::thinned;
 use crate::words;
@@ -79,7 +79,7 @@ fn plot(record: &Record, direction: &DirectionResult, total: &[Point]) -> Plot {
     let ceiling =
         ceiling(record, direction).map(|rate| rate.0).filter(|ceiling| *ceiling < 4.0 * top);
     let top = ceiling.map_or(top, |ceiling| top.max(ceiling * 1.15));
-    let until = last([total]);
+    let until = axis_length([total]);
     let level = |y: f64| vec![(0.0, y), (until, y)];
     let mut layers = Vec::new();
     if let Some(percent) = precision(record, direction) {

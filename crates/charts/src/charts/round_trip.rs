@@ -10,7 +10,7 @@ use crate::figure::{Of, Table};
 use crate::moments::{self, Column};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{axis_height, end, flows, gauge, highest, last};
+use crate::series::{axis_height, axis_length, end, flows, gauge, highest};
 use crate::sketch::Sketch;
 use crate::words;
 
@@ -97,7 +97,7 @@ fn table(lines: &[FlowLine]) -> Table {
 
 fn plot(lines: &[FlowLine], least: Option<f64>) -> Plot {
     let all = || lines.iter().map(|(_, line)| &line[..]);
-    let until = last(all());
+    let until = axis_length(all());
     let mut layers = Vec::new();
     if let Some(least) = least {
         let level = vec![(0.0, least), (until, least)];

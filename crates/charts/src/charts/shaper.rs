@@ -7,7 +7,7 @@ use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{axis_height, highest, last};
+use crate::series::{axis_height, axis_length, highest, last};
 use crate::sketch::Sketch;
 use crate::words;
 
@@ -40,7 +40,7 @@ fn draw(record: &Record) -> Vec<Sketch> {
     let alt = format!(
         "{} came in {}; the rate is {}, the bucket {}.",
         words::bytes(highest([&came[..]])),
-        words::seconds(came.iter().map(|(at_s, _)| *at_s).fold(0.0, f64::max)),
+        words::seconds(last([&came[..]])),
         table.rows[0][1],
         table.rows[1][1]
     );
@@ -50,7 +50,7 @@ fn draw(record: &Record) -> Vec<Sketch> {
 }
 
 fn plot(came: &[Point], rate: Option<f64>, bucket: Option<f64>) -> Plot {
-    let until = last([came]);
+    let until = axis_length([came]);
     let mut layers = vec![Layer::named("came", palette::BLUE, Shape::Line(came.to_vec()))];
     if let Some((rate, bucket)) = rate.zip(bucket) {
         let line = vec![(0.0, bucket), (until, bucket + rate / 8.0 * until)];

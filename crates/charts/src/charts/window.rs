@@ -8,7 +8,7 @@ use crate::figure::Of;
 use crate::moments::{self, Column};
 use crate::palette;
 use crate::plot::{Axis, Layer, Plot, Shape};
-use crate::series::{axis_height, end, flows, gauge_sum, highest, last};
+use crate::series::{axis_height, axis_length, end, flows, gauge_sum, highest};
 use crate::sketch::Sketch;
 use crate::words;
 
@@ -87,7 +87,7 @@ fn plot(lines: &[(&'static str, Vec<Point>)]) -> Plot {
             Layer::named(name, colour, Shape::Line(line.clone()))
         })
         .collect();
-    let until = last(lines.iter().map(|(_, line)| &line[..]));
+    let until = axis_length(lines.iter().map(|(_, line)| &line[..]));
     let x = Axis { title: "", range: 0.0..until, label: words::seconds };
     let y = Axis { title: "", range: 0.0..top, label: words::bytes };
     Plot { height: 260, x, y, layers }

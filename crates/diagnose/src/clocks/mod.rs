@@ -7,4 +7,4 @@ mod idle;
 mod relation;
 
 pub use idle::Idle;
-pub use relation::relation;
+pub use relation::{MAX_DRIFT_SHARE, relation};

@@ -14,7 +14,7 @@
 use goodput_model::{ClockRelation, Exchange, Missing};
 
 /// The largest drift between two clocks, as a share of the time.
-const MAX_DRIFT_SHARE: f64 = 500e-6;
+pub const MAX_DRIFT_SHARE: f64 = 500e-6;
 /// Stamps are whole nanoseconds.
 const ROUNDING_NS: f64 = 1.0;
 

@@ -5,10 +5,9 @@ use goodput_model::{EndName, Exchange, FlowSample, Missing, Sample, TcpInfo};
 
 use super::{Halves, Side, View};
 use crate::bounded::Bounded;
+use crate::clocks::MAX_DRIFT_SHARE;
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 
-/// How far the clocks of two hosts may drift apart, as a share of the time. Crystals are off by 50 millionths at most.
-const MAX_DRIFT_SHARE: f64 = 100e-6;
 /// What is counted for a median.
 const AN_EXCHANGE: &str = "an exchange of the clocks";
 

@@ -107,6 +107,9 @@ impl Printer {
                     return String::new();
                 };
                 let record = conclude_at_least(*ended, &printed.target, &printed.started).record;
+                if let Some(why) = (self.format.refuses)(&record) {
+                    tracing::warn!(peer = %printed.peer, "{why}");
+                }
                 printed.writer.finish(&record) + &self.sum(&printed, Some(&record)) + &self.again()
             }
             What::BrokenOff => {

@@ -1,15 +1,12 @@
 //! The device of the path: its kind and its counters.
 
-use goodput_model::{Fact, Missing, Snapshot};
+use goodput_model::{Fact, HARDWARE, Missing, SPEED_FROM_BELOW, Snapshot};
 use goodput_netlink::ethtool::{self, Duplex};
 use goodput_netlink::{Link, LinkStats, Netlink, NetlinkError};
 
 use super::Source;
 use crate::Context;
 use crate::context::missing;
-
-/// Virtual kinds that pass on the speed of the hardware below them.
-const SPEED_FROM_BELOW: &[&str] = &["bond", "ipvlan", "macvlan", "team", "vlan"];
 
 /// A counter of a device: its name, and its value.
 type Counter = (&'static str, fn(&LinkStats) -> u64);
@@ -85,7 +82,7 @@ fn kind(link: &Link) -> &str {
     match (&link.kind, link.loopback) {
         (Some(kind), _) => kind,
         (None, true) => "loopback",
-        (None, false) => "hardware",
+        (None, false) => HARDWARE,
     }
 }
 
@@ -125,7 +122,7 @@ fn driver(snapshot: &mut Snapshot, device: &str) {
     }
 }
 
-/// Speed and duplex if they are real. A veth claims 10 Gbit/s and a tun 10 Mbit/s whatever they carry.
+/// Speed and duplex if they are real ([`SPEED_FROM_BELOW`]).
 fn speed(snapshot: &mut Snapshot, link: &Link) {
     let settings = match (&link.kind, link.loopback) {
         (Some(kind), _) if !SPEED_FROM_BELOW.contains(&kind.as_str()) => {

@@ -19,7 +19,7 @@ fn every_change_and_what_is_put_back_is_logged() {
         changes.apply(&scene.setting(), value).unwrap();
     }
     changes.restore();
-    let logged = crate::logged_changes(&scene.state_dir()).unwrap();
+    let logged = crate::log_part(&scene.state_dir(), None, usize::MAX).unwrap().changes;
     let seen: Vec<_> = logged.iter().map(|one| (&*one.from, &*one.to, one.what)).collect();
     let (set, put_back) = (crate::ChangeKind::Set, crate::ChangeKind::PutBack);
     assert_eq!(seen, [("c", "a", put_back), ("b", "c", set), ("a", "b", set)]);

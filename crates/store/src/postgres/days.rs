@@ -50,9 +50,10 @@ pub(super) async fn counted(client: &Client, part: &Part<'_>) -> Result<Vec<Coun
     Ok(rows.iter().map(one).collect::<Result<_, _>>()?)
 }
 
-/// The targets with days.
-pub(super) async fn targets(client: &Client) -> Result<Vec<String>, Failure> {
-    let rows = client.query_typed(&occurring(DAYS, "target"), &[]).await?;
+/// Targets with days, at most so many, in alphabetical order.
+pub(super) async fn targets(client: &Client, most: u32) -> Result<Vec<String>, Failure> {
+    let select = format!("{} LIMIT {most}", occurring(DAYS, "target"));
+    let rows = client.query_typed(&select, &[]).await?;
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 

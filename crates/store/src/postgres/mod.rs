@@ -102,8 +102,9 @@ impl Database for Postgres {
         Ok(self.0.run("read", LONG_PATIENCE, read)?)
     }
 
-    fn targets_with_days(&self) -> Result<Vec<String>, StoreError> {
-        Ok(self.0.run("read", LONG_PATIENCE, async |client| days::targets(client).await)?)
+    fn targets_with_days(&self, most: u32) -> Result<Vec<String>, StoreError> {
+        let read = async |client: &mut _| days::targets(client, most).await;
+        Ok(self.0.run("read", LONG_PATIENCE, read)?)
     }
 
     fn tests_of(&self, series: &Series, most: usize) -> Result<Vec<Tested>, StoreError> {

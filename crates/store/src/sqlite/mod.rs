@@ -172,8 +172,8 @@ impl Database for Sqlite {
         self.all(&days::counts(), rusqlite::params![target, kind, from, until, most], days::counted)
     }
 
-    fn targets_with_days(&self) -> Result<Vec<String>, StoreError> {
-        self.all(&occurring("days", "target"), [], |row| row.get(0))
+    fn targets_with_days(&self, most: u32) -> Result<Vec<String>, StoreError> {
+        self.all(&format!("{} LIMIT {most}", occurring("days", "target")), [], |row| row.get(0))
     }
 
     fn tests_of(&self, series: &Series, most: usize) -> Result<Vec<Tested>, StoreError> {

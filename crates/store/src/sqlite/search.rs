@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(steps, ["SCAN changes"], "by its number, and without sorting");
     }
 
-    /// A year of a target has a hundred thousand counts, and a history has many targets.
+    /// A year of a target may have a hundred thousand counts, and a history has many targets.
     #[test]
     fn days_are_found_by_their_key_and_only_what_is_of_one_day_is_sorted() {
         let steps = steps(&counts(), &[("?1", &"nas"), ("?3", &""), ("?4", &"2027"), ("?5", &31)]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use goodput_model::Kind;
-use goodput_store::{Entry, Names, Traffic, WATCH, Wanted};
+use goodput_store::{Entry, Names, Store, StoreError, Traffic, WATCH, Wanted};
 use maud::{Markup, html};
 
 use super::{Page, Visit};
@@ -30,12 +30,13 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     found.truncate(ROWS as usize);
     let watched = history.watched_among(&found)?;
     let names = history.names()?;
+    let nothing = nothing(visit.asked, &history)?;
     let older = found.last().filter(|_| more).map(|last| page_link(visit.asked, last.id));
     Ok(Answer::page(
         "History",
         html! {
             (search(visit.asked, &names, program))
-            @if found.is_empty() { p { (words(nothing(visit.asked))) } }
+            @if found.is_empty() { p { (words(nothing)) } }
             @else { (list(&found, &watched, program)) }
             (pages(visit.asked, older.as_deref()))
         },
@@ -99,11 +100,14 @@ fn search(asked: &Asked, names: &Names, program: &dyn Program) -> Markup {
     }
 }
 
-fn nothing(asked: &Asked) -> &'static str {
-    match FIELDS.iter().any(|name| asked.field(name).is_some()) {
+/// Instead of an empty list.
+fn nothing(asked: &Asked, history: &Store) -> Result<&'static str, StoreError> {
+    let is_search = FIELDS.iter().any(|name| asked.field(name).is_some());
+    Ok(match is_search {
         true => "No result fits this search.",
-        false => NONE_YET,
-    }
+        false if history.targets()?.is_empty() => NONE_YET,
+        false => "All results were deleted. The paths have their days.",
+    })
 }
 
 fn list(found: &[Entry], watched: &BTreeSet<i64>, program: &dyn Program) -> Markup {

@@ -40,7 +40,8 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         range: [entry.goodput; 2],
     };
     // The number of a command with several runs is that of one of them, perhaps with a setting that was made worse.
-    let of_one_run = |entry: &&Entry| Day::KINDS.contains(&&*entry.kind);
+    let kinds = Day::kinds();
+    let of_one_run = |entry: &&Entry| kinds.contains(&&*entry.kind);
     let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let noons = days.iter().map(|day| noon(day, &now));
     let moments: Vec<_> = found.iter().filter(of_one_run).map(moment).chain(noons).collect();

@@ -18,7 +18,7 @@ use crate::report::watch::{self, Event};
 use crate::report::{self, table::Table};
 use crate::screen;
 use goodput_compat::formats::{self, Style};
-use goodput_model::{Kind, Record};
+use goodput_model::Record;
 use goodput_store::{Day, Entry, Store, Traffic, WATCH, Wanted};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -139,7 +139,7 @@ fn results(store: &Store, entries: Vec<Entry>) -> Result<Table> {
 /// Says that no result is listed, and what else there is.
 fn nothing(store: &Store, wanted: &Wanted) -> Result<()> {
     let words = match store.list(1)?.is_empty() {
-        true if !store.days(&Wanted { limit: 1, ..Wanted::default() })?.is_empty() => {
+        true if !store.targets()?.is_empty() => {
             "all results were deleted; `goodput history export --days` prints their days"
         }
         true => "no results are kept yet; `goodput test HOST` makes one",
@@ -173,7 +173,7 @@ fn to_the_minute(started: &str) -> String {
 
 fn show(record: &Record, args: &HistoryArgs, detail: Detail) -> Result<()> {
     if let Some(format) = args.format {
-        if matches!(record.kind, Kind::Compare | Kind::FindRate | Kind::Tune | Kind::Shaping) {
+        if !record.kind.is_single_run() {
             bail!(
                 "a comparison or search has several runs, but {} has a place for only one",
                 format.id

@@ -94,7 +94,7 @@ fn what_is_changed_comes_back_with_all_around_it() {
         assert_eq!((value(PARAMETER), sh(parts), value("link.mtu@v0")), before);
         assert!(journals(&folder).is_empty());
         let here = Some("ssh://here");
-        let logged = goodput_settings::logged_changes(folder.path()).unwrap();
+        let logged = goodput_settings::log_part(folder.path(), None, usize::MAX).unwrap().changes;
         assert!(logged.iter().all(|one| one.host.as_deref() == here && one.netns.is_none()));
         let of_mtu = logged.iter().filter(|one| one.setting == "link.mtu@v0");
         let seen: Vec<_> = of_mtu.map(|one| (&*one.from, &*one.to, one.what)).collect();

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use goodput_model::{EndName, SettingRef, Snapshot};
+use goodput_model::{EndName, HARDWARE, KERNEL_SETTINGS, SPEED_FROM_BELOW, SettingRef, Snapshot};
 use serde_json::Value;
 
 use super::row::{At, Row};
@@ -12,39 +12,6 @@ use crate::command::Command;
 use crate::error::RemoteError;
 use crate::look::Look;
 use crate::shell::Shell;
-
-/// Parameters that rules and checks read (sysctl(8)).
-const PARAMETERS: [&str; 29] = [
-    "net.core.busy_poll",
-    "net.core.busy_read",
-    "net.core.default_qdisc",
-    "net.core.netdev_budget",
-    "net.core.netdev_budget_usecs",
-    "net.core.netdev_max_backlog",
-    "net.core.optmem_max",
-    "net.core.rmem_default",
-    "net.core.rmem_max",
-    "net.core.somaxconn",
-    "net.core.wmem_default",
-    "net.core.wmem_max",
-    "net.ipv4.tcp_available_congestion_control",
-    "net.ipv4.tcp_congestion_control",
-    "net.ipv4.tcp_ecn",
-    "net.ipv4.tcp_limit_output_bytes",
-    "net.ipv4.tcp_moderate_rcvbuf",
-    "net.ipv4.tcp_mtu_probing",
-    "net.ipv4.tcp_no_metrics_save",
-    "net.ipv4.tcp_no_ssthresh_metrics_save",
-    "net.ipv4.tcp_notsent_lowat",
-    "net.ipv4.tcp_reordering",
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_rto_min_us",
-    "net.ipv4.tcp_sack",
-    "net.ipv4.tcp_slow_start_after_idle",
-    "net.ipv4.tcp_timestamps",
-    "net.ipv4.tcp_window_scaling",
-    "net.ipv4.tcp_wmem",
-];
 
 /// Areas of facts about a device.
 const OF_DEVICE: [&str; 7] = ["link", "offload", "ring", "channels", "coalescing", "napi", "qdisc"];
@@ -122,15 +89,16 @@ fn unless_lost<T>(read: Result<T, RemoteError>) -> Result<Result<T, String>, Rem
 
 /// All parameters by one command. It prints the others if the kernel lacks some.
 fn parameters(shell: &mut dyn Shell, facts: &mut Snapshot) -> Result<(), RemoteError> {
-    let output = shell.run(&Command::new("sysctl", ["-e"]).args(PARAMETERS.map(String::from)))?;
+    let names = KERNEL_SETTINGS.iter().copied().map(String::from);
+    let output = shell.run(&Command::new("sysctl", ["-e"]).args(names))?;
     for line in output.stdout.lines() {
         let Some((name, value)) = line.split_once(" =") else { continue };
-        if PARAMETERS.contains(&name) {
+        if KERNEL_SETTINGS.contains(&name) {
             let value: Vec<&str> = value.split_whitespace().collect();
             facts.put(format!("sysctl.{name}"), value.join(" ").as_str());
         }
     }
-    for name in PARAMETERS {
+    for name in KERNEL_SETTINGS {
         let name = format!("sysctl.{name}");
         if facts.get(&name).is_err() {
             facts.lacks(name, "`sysctl` there does not print it");
@@ -175,7 +143,7 @@ fn of_link(shell: &mut dyn Shell, device: &str, facts: &mut Snapshot) -> Result<
     let kind = match link["linkinfo"]["info_kind"].as_str() {
         Some(kind) => kind,
         None if link["link_type"] == "loopback" => "loopback",
-        None => "hardware",
+        None => HARDWARE,
     };
     facts.put("link.kind", kind);
     for (key, name) in [
@@ -189,16 +157,27 @@ fn of_link(shell: &mut dyn Shell, device: &str, facts: &mut Snapshot) -> Result<
             None => facts.lacks(name, "`ip` there does not print it"),
         }
     }
-    speed(shell, device, facts)
+    speed(shell, (device, kind), facts)
 }
 
-/// The speed of a link that has one, Mbit/s in the file (Documentation/ABI/testing/sysfs-class-net); -1 if it is unknown.
-fn speed(shell: &mut dyn Shell, device: &str, facts: &mut Snapshot) -> Result<(), RemoteError> {
-    let command = Command::new("cat", [format!("/sys/class/net/{device}/speed")]);
-    let printed = shell.run(&command)?.stdout;
-    match printed.trim().parse::<u64>() {
-        Ok(mbit @ 1..) => facts.put("link.speed_bits_per_s", mbit.saturating_mul(1_000_000)),
-        _ => facts.lacks("link.speed_bits_per_s", "the driver there reports none"),
+/// The speed of a link whose kind has one, Mbit/s in the file (Documentation/ABI/testing/sysfs-class-net); -1 if it is unknown.
+fn speed(
+    shell: &mut dyn Shell,
+    (device, kind): (&str, &str),
+    facts: &mut Snapshot,
+) -> Result<(), RemoteError> {
+    const NAME: &str = "link.speed_bits_per_s";
+    if kind != HARDWARE && !SPEED_FROM_BELOW.contains(&kind) {
+        facts.lacks(
+            NAME,
+            format!("{device} is a virtual device ({kind}) without a speed of its own"),
+        );
+        return Ok(());
+    }
+    let read = shell.run(&Command::new("cat", [format!("/sys/class/net/{device}/speed")]))?;
+    match read.stdout.trim().parse::<u64>() {
+        Ok(mbit @ 1..) => facts.put(NAME, mbit.saturating_mul(1_000_000)),
+        _ => facts.lacks(NAME, "it can't be read there, or its driver does not know it"),
     }
     Ok(())
 }
@@ -264,7 +243,7 @@ mod tests {
         "net.ipv4.tcp_rmem = 4096\t131072\t262144\nnet.core.default_qdisc =\nother.name = 1\n";
 
     fn read(towards: Option<IpAddr>) -> Snapshot {
-        let asked = format!("sysctl -e {}", PARAMETERS.join(" "));
+        let asked = format!("sysctl -e {}", KERNEL_SETTINGS.join(" "));
         let mut shell = Scripted::default()
             .prints(&asked, PRINTED)
             .prints("ip route get 10.9.0.7", "10.9.0.7 dev eth0 src 10.9.0.1\n")
@@ -304,6 +283,18 @@ mod tests {
         ] {
             assert_eq!(facts.count(name), Ok(count), "{name}");
         }
+    }
+
+    #[test]
+    fn a_virtual_device_has_no_speed_whatever_it_claims() {
+        let speed = |kind: &str| {
+            let mut shell = Scripted::default().prints("cat /sys/class/net/v0/speed", "10000\n");
+            let mut facts = Snapshot::default();
+            super::speed(&mut shell, ("v0", kind), &mut facts).unwrap();
+            facts.count("link.speed_bits_per_s")
+        };
+        assert_eq!(speed("vlan"), Ok(10_000_000_000));
+        assert!(speed("veth").unwrap_err().to_string().contains("(veth)"));
     }
 
     #[test]

@@ -18,10 +18,11 @@ pub fn run(store: &Store, wanted: &Wanted) -> Result<Exit> {
     if wanted.watched {
         bail!("--kind watch: a day does not know which of its results were tests of watches");
     }
-    if let Some(kind) = wanted.kind.as_ref().filter(|kind| !Day::KINDS.contains(&kind.as_str())) {
+    let kinds = Day::kinds();
+    if let Some(kind) = wanted.kind.as_ref().filter(|kind| !kinds.contains(&kind.as_str())) {
         bail!(
             "--kind {kind}: days are only of results of one run; name the kind {}, or none",
-            Day::KINDS.join(" or ")
+            kinds.join(" or ")
         );
     }
     let days = store.days(wanted)?;
