@@ -42,7 +42,8 @@ pub struct Options {
     /// Seconds of each of these tests, and of the look at `top`.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=60))]
     seconds: u32,
-    /// The goodput to look with instead of the release build made here; `examples/long_history` is beside it.
+    /// The goodput to look with instead of the build for packages (profile dist) made here; `examples/long_history` is
+    /// beside it.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// Set when we run again inside our own network namespace.
@@ -112,9 +113,11 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// A server that answers until it is dropped.
+    /// A server that answers until it is dropped, and lets a test last as long as the longest one here.
     fn serve(&self) -> Result<Server> {
-        let mut server = Server::start(&self.net, &self.program, SERVER_PORT, &[])?;
+        let longest = format!("{}m", self.options.minutes);
+        let more = ["--max-duration", &longest];
+        let mut server = Server::start(&self.net, &self.program, SERVER_PORT, &more)?;
         self.net.wait_for_listener(Place::Veth, server.child(), SERVER_PORT)?;
         Ok(server)
     }
@@ -128,21 +131,14 @@ impl Stage<'_> {
 pub fn run(options: &Options) -> Result<()> {
     if !options.inside {
         if options.program.is_none() {
-            run_command(&mut cargo(["build", "--release", "--quiet", "--package", "goodput"]))?;
-            run_command(&mut cargo([
-                "build",
-                "--release",
-                "--quiet",
-                "--package",
-                "goodput-store",
-                "--example",
-                "long_history",
-            ]))?;
+            let build = ["build", "--profile", "dist", "--quiet", "--package"];
+            run_command(cargo(build).arg("goodput"))?;
+            run_command(cargo(build).args(["goodput-store", "--example", "long_history"]))?;
         }
         return crate::bench::enter_namespace();
     }
     need_open_files(u64::from(options.sockets) + 1000)?;
-    let program = options.program.clone().unwrap_or_else(|| root().join("target/release/goodput"));
+    let program = options.program.clone().unwrap_or_else(|| root().join("target/dist/goodput"));
     let program =
         fs::canonicalize(&program).with_context(|| format!("there is no {}", program.display()))?;
     let stage = Stage { options, program, folder: tempfile::tempdir()?, net: Net::new()? };

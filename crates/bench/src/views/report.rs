@@ -43,8 +43,14 @@ fn measure(stage: &Stage<'_>, record: &std::path::Path) -> Result<()> {
     let seconds = (stage.options.minutes * 60).to_string();
     let mut test = Net::at_client(Place::Veth, &stage.program.to_string_lossy());
     test.args(["test", &target, "--flows", "64", "-t", &seconds, "--json", "--no-store"]);
-    let status = test.stdout(File::create(record)?).stderr(Stdio::null()).status()?;
+    let test = test.stdout(File::create(record)?).stderr(Stdio::piped()).spawn()?;
+    let ended = test.wait_with_output()?;
     // A problem that the diagnosis found is 1, and no failure of the measurement.
-    ensure!(matches!(status.code(), Some(0 | 1)), "the test of 64 flows ended with {status}");
+    ensure!(
+        matches!(ended.status.code(), Some(0 | 1)),
+        "the test of 64 flows ended with {}: {}",
+        ended.status,
+        String::from_utf8_lossy(&ended.stderr).trim()
+    );
     Ok(())
 }
