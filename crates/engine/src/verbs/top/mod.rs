@@ -5,6 +5,7 @@
 
 mod activity;
 mod programs;
+mod progress;
 mod summary;
 mod wanted;
 
@@ -59,22 +60,22 @@ impl ConnectionWatch {
 
     /// Keeps what was seen. Connections that are gone are forgotten.
     fn remember(&mut self, at_s: f64, sockets: Vec<ForeignSocket>) {
-        let mut earlier = std::mem::take(&mut self.pasts);
         for socket in sockets {
-            let key = Key::of(&socket);
+            let past = self.pasts.entry(Key::of(&socket)).or_default();
             // A new connection may have the addresses of an earlier one.
-            let past = earlier.remove(&key).filter(|past| past.inode() == socket.inode);
-            let mut past = past.unwrap_or_default();
+            if past.inode() != socket.inode {
+                *past = Past::default();
+            }
             past.enter(at_s, socket);
-            self.pasts.insert(key, past);
         }
+        self.pasts.retain(|_, past| past.is_seen_at(at_s));
     }
 
     fn activities(&mut self) -> Vec<ConnectionActivity> {
         let Self { programs, pasts, wanted, .. } = self;
         programs.learn(pasts.values().map(Past::inode));
-        let activity = |past: &Past| past.activity(programs.of(past.inode()));
-        let all = pasts.values().filter_map(activity);
+        let activity = |past: &mut Past| past.activity(programs.of(past.inode()));
+        let all = pasts.values_mut().filter_map(activity);
         let mut wanted: Vec<_> = all.filter(|one| wanted.takes(one)).collect();
         wanted.sort_by(|a, b| b.rate().0.total_cmp(&a.rate().0).then(a.local.cmp(&b.local)));
         wanted
