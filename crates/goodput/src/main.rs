@@ -17,6 +17,7 @@ mod file_servers;
 mod fit;
 mod history_thread;
 mod key_files;
+mod keyboard;
 mod known_servers;
 mod logging;
 mod os_error;
