@@ -27,7 +27,8 @@ fn shown(record: &Record, figures: Vec<Figure>) -> Shown<'_> {
 #[test]
 fn every_chart_is_drawn_of_some_record_and_says_what_it_shows() {
     let mut seen = BTreeSet::new();
-    for (name, record) in records() {
+    let with_pauses = ("with pauses", with_pauses());
+    for (name, record) in records().chain([with_pauses]) {
         for chart in ALL {
             let figures = figures(&record, |other| other.id == chart.id);
             seen.extend(figures.iter().map(|_| chart.id));
@@ -357,14 +358,25 @@ fn every_flow_has_its_rate() {
     assert!(drawn(&of("window")).iter().all(|figure| !figure.id.starts_with("flows")), "one flow");
 }
 
+fn pauses() -> Gaps {
+    let bins = [(1e-6, 3), (4e-6, 9)].map(|(from_s, count)| GapBin { from_s, count });
+    Gaps { longest_s: 6e-6, histogram: bins.into(), rhythm: None }
+}
+
+/// A test by UDP whose receiver kept the pauses between datagrams.
+fn with_pauses() -> Record {
+    let mut record = of("udp");
+    let Known::Value(far) = &mut record.ends.far else { panic!("it reported") };
+    far.gaps = Some(pauses());
+    record
+}
+
 #[test]
 fn pauses_of_datagrams_and_of_captured_packets_are_histograms() {
-    let bins = [(1e-6, 3), (4e-6, 9)].map(|(from_s, count)| GapBin { from_s, count });
-    let gaps = Gaps { longest_s: 6e-6, histogram: bins.into(), rhythm: None };
-    let mut record = of("udp");
-    assert!(drawn(&record).iter().all(|figure| !figure.id.starts_with("gaps")), "not reported");
-    let Known::Value(far) = &mut record.ends.far else { panic!("it reported") };
-    far.gaps = Some(gaps.clone());
+    let gaps = pauses();
+    let is_of_pauses = |figure: &Figure| figure.id.starts_with("gaps");
+    assert!(!drawn(&of("udp")).iter().any(is_of_pauses), "not reported");
+    let mut record = with_pauses();
     let payload = CapturedPayload {
         sender: EndName::Near,
         transport: Transport::Udp,

@@ -14,7 +14,15 @@ use crate::series::end;
 use crate::sketch::Sketch;
 use crate::words;
 
-/// The chart.
+/// The pauses that a shaper made, which all of its result rests on.
+pub const OF_TRAIN: Chart = Chart {
+    id: "train-gaps",
+    shows: "pauses between the datagrams that tested a shaper, counted by their length",
+    of: Of::All,
+    draw: |record| of_train(record).and_then(figure).into_iter().collect(),
+};
+
+/// Those of a run.
 pub const CHART: Chart = Chart {
     id: "gaps",
     shows: "pauses between packets, counted by their length",
@@ -37,13 +45,12 @@ fn draw(record: &Record) -> Vec<Sketch> {
     let far = record.far_capture.as_ref().and_then(Known::value);
     let far = far.map(|capture| (EndName::Far, &**capture));
     let captured = own.into_iter().chain(far).flat_map(|(at, capture)| captured(at, capture));
-    let all = of_train(record).into_iter().chain(arrived(record)).chain(captured);
-    all.filter_map(figure).collect()
+    arrived(record).chain(captured).filter_map(figure).collect()
 }
 
 fn of_train(record: &Record) -> Option<Pauses<'_>> {
     let gaps = &train(record)?.gaps;
-    Some(Pauses { id: "gaps".into(), title: "Pauses between arrivals".into(), gaps })
+    Some(Pauses { id: "train-gaps".into(), title: "Pauses between arrivals".into(), gaps })
 }
 
 /// Those of datagrams, at the end that received them.

@@ -43,6 +43,7 @@ pub const ALL: &[Chart] = &[
     dose::CHART,
     factors::CHART,
     shaper::CHART,
+    gaps::OF_TRAIN,
     gaps::CHART,
     rate::CHART,
     flows::CHART,
