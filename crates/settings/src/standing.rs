@@ -1,6 +1,7 @@
 //! Changes that stand: what was changed on purpose and kept. Each can be taken back by itself.
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::Path;
 
@@ -33,7 +34,8 @@ impl Standing {
 }
 
 /// The changes in the log of `state_dir` that are still in effect on this host in this network namespace, the newest
-/// first: the newest one of each setting, unless the journal of its run is still there to put it back.
+/// first: of each setting the newest one that no later one took back. Those whose run's journal is still there may be put
+/// back by it.
 ///
 /// # Errors
 /// When there is a log that can't be read.
@@ -48,16 +50,33 @@ pub fn standing(state_dir: &Path) -> io::Result<Vec<Standing>> {
             put_back.insert(whose(&one));
         }
     })?;
-    let (mut newest, mut seen) = (Vec::new(), HashSet::new());
+    let mut kept = Vec::new();
     log.each(|one| {
         let is_kept =
             is_here(&one) && one.what == ChangeKind::Set && !put_back.contains(&whose(&one));
-        if is_kept && seen.insert(one.setting.clone()) {
-            newest.push(one);
+        if is_kept && one.journal(state_dir).is_none_or(|journal| !journal.exists()) {
+            kept.push(one);
         }
     })?;
-    newest.retain(|one| one.journal(state_dir).is_none_or(|journal| !journal.exists()));
-    Ok(newest.into_iter().filter_map(in_effect).collect())
+    kept.reverse();
+    Ok(last_ones(kept).into_iter().filter_map(in_effect).collect())
+}
+
+/// The last change of each setting, the newest first. A change that takes the one before it back leaves the one before that.
+fn last_ones(oldest_first: Vec<LoggedChange>) -> Vec<LoggedChange> {
+    let mut standing: HashMap<String, Vec<(usize, LoggedChange)>> = HashMap::new();
+    for (number, one) in oldest_first.into_iter().enumerate() {
+        let earlier = standing.entry(one.setting.clone()).or_default();
+        let takes_back =
+            earlier.last().is_some_and(|(_, last)| (&last.from, &last.to) == (&one.to, &one.from));
+        match takes_back {
+            true => drop(earlier.pop()),
+            false => earlier.push((number, one)),
+        }
+    }
+    let mut last: Vec<_> = standing.into_values().filter_map(|mut all| all.pop()).collect();
+    last.sort_by_key(|(number, _)| Reverse(*number));
+    last.into_iter().map(|(_, one)| one).collect()
 }
 
 /// The run and the setting: a run that has put a setting back has kept none of its changes of it.
@@ -94,8 +113,28 @@ mod tests {
             assert_eq!(standing(state_dir).unwrap(), found, "another host is another one");
             assert_eq!(found[0].take_back(state_dir, guard()).unwrap(), before);
             assert_eq!(read(&setting).unwrap(), before);
-            // Taking back is a change as well.
-            assert_eq!(standing(state_dir).unwrap()[0].logged.from, "7");
+            assert_eq!(standing(state_dir).unwrap(), []);
+        });
+    }
+
+    #[test]
+    fn what_was_changed_twice_is_taken_back_step_by_step() {
+        in_scene(|state_dir| {
+            let setting: SettingRef = "sysctl.net.ipv4.tcp_reordering".parse().unwrap();
+            let before = read(&setting).unwrap();
+            for value in ["7", "9"] {
+                let mut changes = Changes::begin(state_dir, guard()).unwrap();
+                changes.apply(&setting, value).unwrap();
+                changes.keep().unwrap();
+            }
+            let stands = || standing(state_dir).unwrap().pop();
+            let last = stands().unwrap();
+            assert_eq!([&*last.logged.from, &*last.logged.to], ["7", "9"]);
+            assert_eq!(last.take_back(state_dir, guard()).unwrap(), "7");
+            let first = stands().unwrap();
+            assert_eq!([&*first.logged.from, &*first.logged.to], [&*before, "7"]);
+            assert_eq!(first.take_back(state_dir, guard()).unwrap(), before);
+            assert_eq!(stands(), None);
         });
     }
 
