@@ -91,7 +91,7 @@ fn what_a_shaper_gives_stands_before_what_one_run_got() {
         vec![Permanent { file: "a root shell".into(), lines: "tc qdisc".into() }];
     for text in told(&record) {
         stands_before(&text, "The shaper ", "TCP through the shaper");
-        stands_before(&text, "Pauses between arrivals", "TCP through the shaper");
+        stands_before(&text, "Pauses between arrivals", "of one run. ");
         assert!(text.contains(", in a root shell:"), "{text}");
     }
 }
