@@ -14,6 +14,7 @@ use rustix::fs::{Access, access};
 use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::os_error::without_numbers;
 use crate::report::watch::{self, Event};
 use crate::screen;
 
@@ -45,8 +46,7 @@ impl Program {
             bail!("{shown} still runs for the last event; it was not run for this one ({name})");
         }
         let target = target(event);
-        // What a variable can't hold is replaced: a NUL would keep the program from starting.
-        let text = strip_str(&watch::text(event)).to_string().replace('\0', "\u{fffd}");
+        let text = plain_text(event);
         let mut child = Command::new(&self.path)
             .env("GOODPUT_EVENT", name)
             .env("GOODPUT_TARGET", target.replace('\0', "\u{fffd}"))
@@ -68,6 +68,13 @@ impl Program {
             let _ = running.join();
         }
     }
+}
+
+/// What goodput prints of the event, as people read it. What a variable can't hold is replaced: a NUL would keep the program
+/// from starting.
+fn plain_text(event: &Event) -> String {
+    let text = strip_str(&watch::text(event)).to_string();
+    without_numbers(&text).replace('\0', "\u{fffd}")
 }
 
 /// Whether it can be run: a file, or a name that is in a directory of `PATH` (execvp(3)).
@@ -128,6 +135,7 @@ fn wait(child: &Child) -> rustix::io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::Bytes;
     use std::os::unix::fs::PermissionsExt;
 
     fn back(target: &str) -> Event {
@@ -153,6 +161,21 @@ mod tests {
         assert_eq!(first, "back|$(touch x); `id`\u{fffd}");
         let json: serde_json::Value = serde_json::from_str(json).unwrap();
         assert_eq!(json["event"], "back");
+    }
+
+    #[test]
+    fn the_text_has_the_words_of_an_error_and_not_its_number() {
+        let at = "2026-11-27T15:20:00Z".to_string();
+        let event = Event::NoResult {
+            at: at.clone(),
+            target: "nas".into(),
+            why: format!("can't connect: {}\0", std::io::Error::from_raw_os_error(111)),
+            since: at,
+            bytes: Bytes(0),
+            used_bytes: Bytes(0),
+        };
+        let text = plain_text(&event);
+        assert!(text.contains("Connection refused\u{fffd}") && !text.contains("os error"), "{text}");
     }
 
     #[test]
