@@ -89,9 +89,21 @@ fn open_history() -> Result<Store, StoreError> {
     Store::open(place()?)
 }
 
-/// The user's history, to read it: also where nothing can be written.
+/// The user's history, to read it: also where nothing can be written. If there is none, none is made.
 pub fn history_to_read() -> Result<Store, StoreError> {
     Store::open_to_read(place()?)
+}
+
+/// Whether the history has a file, or is in a database.
+pub fn has_history() -> Result<bool> {
+    Ok(place()?.exists())
+}
+
+/// That no results are kept yet, with the place that the user named: the name may be wrong.
+pub fn none_yet() -> String {
+    let named = CHOSEN.get().map(|(place, _)| format!(" in {place}"));
+    let named = named.unwrap_or_default();
+    format!("no results are kept yet{named}; `goodput test HOST` makes one")
 }
 
 /// Where the history is: as the user chose, or in the usual file.

@@ -16,6 +16,7 @@ mod far_end;
 mod file_servers;
 mod fit;
 mod history_thread;
+mod json_lines;
 mod key_files;
 mod keyboard;
 mod known_servers;

@@ -34,6 +34,14 @@ impl Place {
             .map(|server| Self::Postgres(server.into()))
             .map_err(|why| StoreError::NoPlace { why })
     }
+
+    /// Whether a history can be there: in a database, or in a file unless it surely does not exist.
+    pub fn exists(&self) -> bool {
+        match self {
+            Self::File(path) => path.try_exists().unwrap_or(true),
+            Self::Postgres(_) => true,
+        }
+    }
 }
 
 /// Whether a place is named by a URL, and not a file.

@@ -45,7 +45,7 @@ impl Store {
 
     /// Opens the history to read it. Like [`Store::open`], but if it can't be written (a full disk, a file system that is
     /// read-only, a user who may only read), it is read as it is, with all that was ever stored. If there is no file, it is
-    /// empty.
+    /// empty, and no file is made.
     ///
     /// Errors: as those of [`Store::open`], and a history of an older schema that can't be written.
     pub fn open_to_read(place: impl Into<Place>) -> Result<Self, StoreError> {

@@ -108,6 +108,18 @@ fn a_directory_in_the_way_and_a_file_as_directory_are_named() {
 }
 
 #[test]
+fn who_only_reads_makes_no_file_and_sees_the_one_that_is_made_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("goodput/history.db");
+    let reader = Store::open_to_read(&path).unwrap();
+    assert_eq!(reader.list(10).unwrap(), []);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    Store::open(&path).unwrap().add(&record("192.0.2.7", 1e9)).unwrap();
+    assert!(!reader.is_in_place());
+    assert_eq!(Store::open_to_read(&path).unwrap().list(10).unwrap().len(), 1);
+}
+
+#[test]
 fn a_link_is_not_followed_whether_it_leads_anywhere_or_not() {
     let directory = tempfile::tempdir().unwrap();
     let (path, precious) = (directory.path().join("history.db"), directory.path().join("precious"));

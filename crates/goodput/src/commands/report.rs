@@ -8,11 +8,12 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use goodput_charts::{Chart, Shown, figures, figures_of_both, page, ticket};
 use goodput_model::Record;
-use goodput_store::RecordError;
+use goodput_store::{RecordError, read_record};
 
 use crate::args::ReportArgs;
 use crate::data_dirs;
 use crate::exit::Exit;
+use crate::json_lines;
 use crate::os_error::without_numbers;
 use crate::report;
 use crate::screen;
@@ -29,8 +30,10 @@ pub fn run(args: &ReportArgs) -> Result<Exit> {
             args.output.display()
         ),
     };
-    let records: Vec<Record> =
-        args.results.iter().map(|name| in_words(&record(name)?)).collect::<Result<_>>()?;
+    let mut records = Vec::new();
+    for name in &args.results {
+        records.extend(named(name)?.iter().map(in_words).collect::<Result<Vec<_>>>()?);
+    }
     let wanted = |chart: &Chart| args.only.is_empty() || args.only.contains(&chart.id);
     let drawn = match &records[..] {
         [first, second] => figures_of_both([first, second], wanted).to_vec(),
@@ -51,17 +54,16 @@ pub fn run(args: &ReportArgs) -> Result<Exit> {
 
 type Write = fn(&[Shown], &Path) -> Result<()>;
 
-/// A result by its name: `last`, a number of the history, or a file.
-fn record(name: &str) -> Result<Record> {
+/// Results by their name: `last`, a number of the history, or a file.
+fn named(name: &str) -> Result<Vec<Record>> {
     if name == "last" {
         let history = data_dirs::history_to_read()?;
         let last = history.list(1)?;
-        let last =
-            last.first().context("no results are kept yet; `goodput test HOST` makes one")?;
-        return Ok(history.get(last.id)?);
+        let last = last.first().with_context(data_dirs::none_yet)?;
+        return Ok(vec![history.get(last.id)?]);
     }
     match name.parse() {
-        Ok(number) => Ok(data_dirs::history_to_read()?.get(number)?),
+        Ok(number) => Ok(vec![data_dirs::history_to_read()?.get(number)?]),
         Err(_) => of_file(Path::new(name)),
     }
 }
@@ -79,7 +81,7 @@ pub fn in_words(record: &Record) -> Result<Record> {
     Ok(record)
 }
 
-fn of_file(path: &Path) -> Result<Record> {
+fn of_file(path: &Path) -> Result<Vec<Record>> {
     let shown = path.display();
     let read = || {
         format!(
@@ -88,11 +90,13 @@ fn of_file(path: &Path) -> Result<Record> {
         )
     };
     let bytes = fs::read(path).with_context(read)?;
-    let record = String::from_utf8(bytes)
-        .map_err(|_| RecordError::Damaged)
-        .and_then(|text| goodput_store::read_record(&text));
-    record.with_context(|| {
-        format!("{shown} has no record (a file has what `goodput test HOST --json` printed)")
+    let text = String::from_utf8(bytes).map_err(|_| RecordError::Damaged.into());
+    let records = text.and_then(|text| json_lines::records(&text, |json| Ok(read_record(json)?)));
+    records.with_context(|| {
+        format!(
+            "{shown} has something else than records (a file has what `goodput test HOST --json` or `goodput history export \
+             --json` printed)"
+        )
     })
 }
 
@@ -182,6 +186,19 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else is left");
         let why = format!("{:#}", put(&folder.path().join("none/page.html"), "").unwrap_err());
         assert!(why.contains("none/page.html: No such file or directory"), "{why}");
+    }
+
+    #[test]
+    fn a_file_with_a_record_in_each_line_has_all_of_them_and_a_wrong_line_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results.json");
+        let example = Record::from_json(include_str!("../report/example/record.json")).unwrap();
+        let line = example.to_json().unwrap();
+        std::fs::write(&path, format!("{line}\n{line}\n")).unwrap();
+        assert_eq!(of_file(&path).unwrap(), [example.clone(), example]);
+        std::fs::write(&path, format!("{line}\n{}\n", &line[..100])).unwrap();
+        let why = format!("{:#}", of_file(&path).unwrap_err());
+        assert!(why.contains("results.json has something else") && why.contains("line 2: "), "{why}");
     }
 
     #[test]

@@ -227,3 +227,24 @@ fn old_results_are_deleted_on_request() {
     let of_tests = stdout(&home.run(&["history", "export", "--days", "--kind", "test"]));
     assert_eq!(of_tests.lines().count(), 4, "{of_tests}");
 }
+
+#[test]
+fn commands_that_only_read_make_no_history_and_name_the_place_without_one() {
+    let home = Home::new();
+    let wrong = home.path().join("typo.db");
+    let page = home.path().join("page.html");
+    let (wrong, page) = (wrong.to_str().expect("plain"), page.to_str().expect("plain"));
+    for command in [
+        &["history"][..],
+        &["history", "last"],
+        &["history", "export", "--csv"],
+        &["history", "prune", "--keep", "1d"],
+        &["report", "-o", page],
+    ] {
+        let output = home.run(&[&["--store", wrong], command].concat());
+        let said = stdout(&output) + &stderr(&output);
+        let named = said.contains(&format!("no results are kept yet in {wrong}"));
+        assert!(named || command.contains(&"export"), "{command:?}: {said}");
+        assert!(!std::path::Path::new(wrong).exists(), "{command:?}");
+    }
+}

@@ -49,6 +49,11 @@ pub(super) fn make_file(path: &Path) -> Result<(), StoreError> {
     }
 }
 
+/// Whether there is nothing at the path, not even a link to nothing.
+pub(super) fn is_missing(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_err_and(|why| why.kind() == io::ErrorKind::NotFound)
+}
+
 /// The path with the links of its directories resolved: SQLite follows none at all, and another user could only make the
 /// last one.
 pub(super) fn real_path(path: &Path) -> Result<PathBuf, StoreError> {

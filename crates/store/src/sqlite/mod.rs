@@ -23,7 +23,7 @@ use crate::error::StoreError;
 use crate::kept::{Added, Kept};
 use crate::wanted::{Names, Wanted, occurring};
 use crate::watched::{Series, Tested, ToldChange, Watched};
-use file::{identity, make_directory, make_file, real_path, trust_directory};
+use file::{identity, is_missing, make_directory, make_file, real_path, trust_directory};
 use schema::migrate;
 
 /// How long to wait for another process that writes. Writing a record takes milliseconds.
@@ -34,7 +34,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct Sqlite {
     db: Connection,
     path: PathBuf,
-    /// Device and number of the file.
+    /// Device and number of the file; `None` if there is no file.
     file: Option<(u64, u64)>,
     /// Whether something failed that a full disk or another process does not explain.
     has_failed: Cell<bool>,
@@ -60,6 +60,9 @@ impl Sqlite {
 
     /// As [`crate::Store::open_to_read`] says.
     pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
+        if is_missing(path) {
+            return Self::empty(path);
+        }
         let why = match Self::open(path) {
             Err(why) if why.is_about_writing() => why,
             opened => return opened,
@@ -81,7 +84,7 @@ impl Sqlite {
         let db = Connection::open_in_memory();
         let mut db = db.map_err(|source| StoreError::sqlite("open", path, source))?;
         migrate(&mut db, path)?;
-        Ok(Self::of(db, path))
+        Ok(Self { file: None, ..Self::of(db, path) })
     }
 
     fn of(db: Connection, path: &Path) -> Self {

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::exit::Exit;
+use crate::json_lines::{self, WrongLine};
 use crate::report::style::plain;
 use crate::screen;
 
@@ -51,28 +52,21 @@ fn read(file: &Path) -> Result<Vec<Record>> {
 
 /// One record, or one in each line.
 fn of_text(text: &str) -> Result<Vec<Record>> {
-    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-    let mut lines = lines.enumerate().peekable();
-    match lines.peek() {
-        // A record in several lines begins with a brace alone.
-        Some((_, (_, first))) if first.trim() != "{" => lines
-            .map(|(before, (at, line))| foreign(line).map_err(|why| in_line(at, before, &why)))
-            .collect(),
-        _ => Ok(vec![foreign(text)?]),
-    }
+    json_lines::records(text, foreign).map_err(|why| match why.downcast::<WrongLine>() {
+        Ok(wrong) => nothing_kept(&wrong),
+        Err(why) => why,
+    })
 }
 
-/// Why nothing of a file is kept, if its line `at` is no record and `before` records are whole.
-fn in_line(at: usize, before: usize, why: &anyhow::Error) -> anyhow::Error {
-    // The parser has seen this one line.
-    let why = why.to_string().replace(" at line 1 column ", " at column ");
-    let others = match before {
+/// Why nothing of a file is kept, if one of its lines is no record.
+fn nothing_kept(wrong: &WrongLine) -> anyhow::Error {
+    let others = match wrong.before {
         0 => String::new(),
         1 => ", not even the record before it".into(),
-        _ => format!(", not even the {before} records before it"),
+        before => format!(", not even the {before} records before it"),
     };
     anyhow!(
-        "line {at}: {why}; nothing was imported{others}: mend or delete this line, and import the file again"
+        "{wrong}; nothing was imported{others}: mend or delete this line, and import the file again"
     )
 }
 

@@ -29,6 +29,10 @@ pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
         Some(HistoryDeed::Import(import)) => {
             return import::run(&data_dirs::history()?, &import.files);
         }
+        Some(HistoryDeed::Prune(_)) if !data_dirs::has_history()? => {
+            screen::line(data_dirs::none_yet())?;
+            return Ok(Exit::Fine);
+        }
         Some(HistoryDeed::Prune(prune)) => return delete_old(&data_dirs::history()?, prune),
         Some(HistoryDeed::Export(_)) | None => data_dirs::history_to_read()?,
     };
@@ -58,7 +62,7 @@ pub fn named(store: &Store, name: Named) -> Result<Record> {
         Named::Number(id) => id,
         Named::Last => {
             let last = store.list(1)?;
-            last.first().context("no results are kept yet; `goodput test HOST` makes one")?.id
+            last.first().with_context(data_dirs::none_yet)?.id
         }
     };
     Ok(store.get(id)?)
@@ -140,13 +144,13 @@ fn results(store: &Store, entries: Vec<Entry>) -> Result<Table> {
 fn nothing(store: &Store, wanted: &Wanted) -> Result<()> {
     let words = match store.list(1)?.is_empty() {
         true if !store.targets()?.is_empty() => {
-            "all results were deleted; `goodput history export --days` prints their days"
+            "all results were deleted; `goodput history export --days` prints their days".into()
         }
-        true => "no results are kept yet; `goodput test HOST` makes one",
+        true => data_dirs::none_yet(),
         false if *wanted == (Wanted { limit: wanted.limit, ..Wanted::default() }) => {
-            "no result is asked for (--last 0)"
+            "no result is asked for (--last 0)".into()
         }
-        false => "no result is like that; `goodput history` lists those that there are",
+        false => "no result is like that; `goodput history` lists those that there are".into(),
     };
     Ok(screen::line(words)?)
 }
