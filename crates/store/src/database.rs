@@ -6,6 +6,7 @@ use crate::days::{Counted, Part};
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::kept::{Added, Kept};
+use crate::room::{GiveBack, Room};
 use crate::wanted::{Names, Wanted};
 use crate::watched::{Series, Tested, ToldChange, Watched};
 
@@ -45,6 +46,9 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// Deletes what began before `started`, but not what was spent in the last day. Returns the number of records. They are
     /// counted in their days, in the same step: each once, however many delete at once.
     fn delete_before(&self, started: &str) -> Result<usize, StoreError>;
+
+    /// Gives the room of deleted records back to the file system. `None` if the database itself does so.
+    fn give_back(&self, how: GiveBack) -> Result<Option<Room>, StoreError>;
 
     /// What is counted of deleted records in this part, the newest day first. What is of one day and one kind of traffic
     /// stands together.

@@ -12,6 +12,7 @@ use crate::error::{RecordError, StoreError};
 use crate::kept::{Added, Kept};
 use crate::place::Place;
 use crate::postgres::Postgres;
+use crate::room::{GiveBack, Room};
 use crate::sqlite::Sqlite;
 use crate::wanted::{MAX_NAMES, Names, Wanted};
 use crate::watched::{Series, Tested, ToldChange, Watched, whole};
@@ -205,6 +206,15 @@ impl Store {
     /// days ([`Store::days`]) and what watches spent in the last 24 hours stay known.
     pub fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
         self.db.delete_before(started)
+    }
+
+    /// Gives the room that deleted records left back to the file system; `None` if the database decides that. Others may
+    /// read and write meanwhile, except for the seconds in which a file of an older goodput is written anew. This happens
+    /// only with [`GiveBack::All`], and if the rest is small: they would give up waiting.
+    ///
+    /// Errors: the disk has no room for what is moved, or another process keeps the history locked. All records are kept.
+    pub fn give_back(&self, how: GiveBack) -> Result<Option<Room>, StoreError> {
+        self.db.give_back(how)
     }
 }
 

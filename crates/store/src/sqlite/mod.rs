@@ -4,6 +4,7 @@ mod days;
 mod file;
 mod read_only;
 mod records;
+mod room;
 mod schema;
 mod search;
 mod watched;
@@ -21,6 +22,7 @@ use crate::days::{Counted, Part};
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::kept::{Added, Kept};
+use crate::room::{GiveBack, Room};
 use crate::wanted::{Names, Wanted, occurring};
 use crate::watched::{Series, Tested, ToldChange, Watched};
 use file::{identity, is_missing, make_directory, make_file, real_path, trust_directory};
@@ -168,6 +170,11 @@ impl Database for Sqlite {
 
     fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
         records::delete_before(&self.db, started).map_err(|source| self.failed("write to", source))
+    }
+
+    fn give_back(&self, how: GiveBack) -> Result<Option<Room>, StoreError> {
+        let given = room::give_back(&self.db, &self.path, how);
+        given.map(Some).map_err(|source| self.failed("write to", source))
     }
 
     fn days(&self, part: &Part) -> Result<Vec<Counted>, StoreError> {

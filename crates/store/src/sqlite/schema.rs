@@ -4,6 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
+use super::room::CAN_SHRINK;
 use crate::error::StoreError;
 use crate::migration::{Migration, needed};
 
@@ -167,8 +168,10 @@ fn migrate_by(
 ) -> Result<(), StoreError> {
     let failed = |source| StoreError::sqlite("open", path, source);
     let known = migrations.len();
-    if checked_schema(db, known, path)? >= known {
-        return Ok(());
+    match checked_schema(db, known, path)? {
+        schema if schema >= known => return Ok(()),
+        0 => db.execute_batch(CAN_SHRINK).map_err(failed)?,
+        _ => {}
     }
     let step = db.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     let from = checked_schema(&step, known, path)?;

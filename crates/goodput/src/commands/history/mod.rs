@@ -2,6 +2,7 @@
 
 mod export;
 mod import;
+mod prune;
 mod wanted;
 
 pub use import::known;
@@ -9,7 +10,7 @@ pub use import::known;
 use anyhow::{Context, Result, bail};
 
 use super::path_changes;
-use crate::args::{HistoryArgs, HistoryDeed, Named, PruneArgs};
+use crate::args::{HistoryArgs, HistoryDeed, Named};
 use crate::data_dirs;
 use crate::exit::Exit;
 use crate::report::style::plain;
@@ -21,7 +22,6 @@ use goodput_compat::formats::{self, Style};
 use goodput_model::Record;
 use goodput_store::{Day, Entry, Store, Traffic, WATCH, Wanted};
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
 
 /// Lists results, shows one, or compares two; hands them out, takes them in, or deletes old ones.
 pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
@@ -29,11 +29,7 @@ pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
         Some(HistoryDeed::Import(import)) => {
             return import::run(&data_dirs::history()?, &import.files);
         }
-        Some(HistoryDeed::Prune(_)) if !data_dirs::has_history()? => {
-            screen::line(data_dirs::none_yet())?;
-            return Ok(Exit::Fine);
-        }
-        Some(HistoryDeed::Prune(prune)) => return delete_old(&data_dirs::history()?, prune),
+        Some(HistoryDeed::Prune(args)) => return prune::run(args),
         Some(HistoryDeed::Export(_)) | None => data_dirs::history_to_read()?,
     };
     if let Some(HistoryDeed::Export(export)) = &args.deed {
@@ -66,16 +62,6 @@ pub fn named(store: &Store, name: Named) -> Result<Record> {
         }
     };
     Ok(store.get(id)?)
-}
-
-/// Deletes what is older than the user wants to keep, and reports the number.
-fn delete_old(store: &Store, args: &PruneArgs) -> Result<Exit> {
-    let age = SignedDuration::try_from_secs_f64(args.keep)?;
-    let before = Timestamp::now().saturating_sub(age)?.strftime("%Y-%m-%dT%H:%M:%SZ");
-    let deleted = store.delete_before(&before.to_string())?;
-    let results = if deleted == 1 { "result" } else { "results" };
-    screen::line(format_args!("deleted {deleted} {results} from before {before}"))?;
-    Ok(Exit::Fine)
 }
 
 fn list(store: &Store, wanted: &Wanted) -> Result<()> {

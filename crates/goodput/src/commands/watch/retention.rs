@@ -1,6 +1,6 @@
 //! How long the results of watches are kept.
 
-use goodput_store::{Store, StoreError};
+use goodput_store::{GiveBack, Store, StoreError};
 use jiff::Timestamp;
 
 /// Deletes the tests that are older than `keep_s` seconds of watching, with a test of each target every `every_s`.
@@ -11,7 +11,10 @@ pub fn delete_old(store: &Store, keep_s: f64, every_s: f64) -> Result<(), StoreE
     });
     let tests: Vec<_> = times.collect();
     match goodput_watch::newest_to_delete(&tests, keep_s, every_s) {
-        Some(newest) => store.delete_watched(newest).map(drop),
+        Some(newest) => {
+            store.delete_watched(newest)?;
+            store.give_back(GiveBack::Some).map(drop)
+        }
         None => Ok(()),
     }
 }

@@ -1,0 +1,65 @@
+//! `goodput history prune`: deletes old results, and gives their room on the disk back.
+
+use anyhow::Result;
+use goodput_model::Bytes;
+use goodput_store::{GiveBack, Room, Store, StoreError};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::args::PruneArgs;
+use crate::data_dirs;
+use crate::exit::Exit;
+use crate::screen;
+
+/// Deletes what is older than the user wants to keep, and reports the number, and what it freed.
+pub fn run(args: &PruneArgs) -> Result<Exit> {
+    if !data_dirs::has_history()? {
+        screen::line(data_dirs::none_yet())?;
+        return Ok(Exit::Fine);
+    }
+    let store = data_dirs::history()?;
+    let age = SignedDuration::try_from_secs_f64(args.keep)?;
+    let before = Timestamp::now().saturating_sub(age)?.strftime("%Y-%m-%dT%H:%M:%SZ");
+    let deleted = store.delete_before(&before.to_string())?;
+    let results = if deleted == 1 { "result" } else { "results" };
+    screen::line(format_args!("deleted {deleted} {results} from before {before}"))?;
+    if let Some(freed) = give_back(&store).and_then(in_words) {
+        screen::line(freed)?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// The results are deleted, whatever becomes of their room.
+fn give_back(store: &Store) -> Option<Room> {
+    let warn = |why: &StoreError| {
+        screen::say(format_args!("warning: the room of deleted results is still in the file: {why}"));
+    };
+    store.give_back(GiveBack::All).inspect_err(warn).ok().flatten()
+}
+
+/// What was freed, if there was anything. What stays free in the file is worth a word if it is as much as some results.
+fn in_words(Room { freed_bytes, free_bytes }: Room) -> Option<String> {
+    /// Some results of a watch.
+    const WORTH_BYTES: u64 = 1_000_000;
+    let freed = format!("freed {} of the disk", Bytes(freed_bytes));
+    match free_bytes {
+        ..WORTH_BYTES => (freed_bytes > 0).then_some(freed),
+        free => Some(format!(
+            "{freed}; {} of the file are free for results to come (docs/history.md says how the disk gets them back)",
+            Bytes(free)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_freed_and_what_was_not_is_said() {
+        let words = |freed_bytes, free_bytes| in_words(Room { freed_bytes, free_bytes });
+        assert_eq!(words(12_300_000, 4096).unwrap(), "freed 12.3 MB of the disk");
+        assert_eq!(words(0, 4096), None);
+        let old = words(0, 2_500_000_000).unwrap();
+        assert!(old.starts_with("freed 0 B of the disk; 2.50 GB of the file are free"), "{old}");
+    }
+}
