@@ -11,8 +11,8 @@ use crate::error::RecordError;
 
 /// The part that is read before the format is known.
 #[derive(Deserialize)]
-struct Head {
-    format: u32,
+pub(crate) struct Head {
+    pub(crate) format: u32,
 }
 
 /// The record in `json`, as `--json` prints it.

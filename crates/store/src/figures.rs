@@ -1,6 +1,6 @@
 //! The numbers of a result that a line has room for.
 
-use goodput_model::{DirectionResult, Known, Record};
+use goodput_model::{DirectionResult, EndName, Known, Record};
 
 /// Numbers of the direction that the verdict is about; absent where they are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -18,8 +18,17 @@ pub struct Figures {
 impl Figures {
     /// Those of a record.
     pub fn of(record: &Record) -> Self {
-        let directions = &record.result.directions;
-        let main = directions.iter().find(|one| one.sender == record.verdict.sender);
+        Self::of_sender(record, record.verdict.sender)
+    }
+
+    /// Those of the direction in which `sender` sent, if a record has several.
+    pub fn of_sender(record: &Record, sender: EndName) -> Self {
+        Self::of_directions(&record.result.directions, sender)
+    }
+
+    /// Those of the directions of a record, of which the verdict is about what `sender` sent.
+    pub(crate) fn of_directions(directions: &[DirectionResult], sender: EndName) -> Self {
+        let main = directions.iter().find(|one| one.sender == sender);
         let seconds = |us: &Known<f64>| us.value().map(|us| us / 1e6);
         let received = || directions.iter().map(|one| one.received_bytes.value().copied()).sum();
         Self {

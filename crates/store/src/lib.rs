@@ -21,6 +21,7 @@ mod postgres;
 mod room;
 mod sqlite;
 pub mod store;
+mod summary;
 mod wanted;
 mod watched;
 
@@ -36,5 +37,6 @@ pub use place::Place;
 pub use postgres::{PostgresError, Server, Why};
 pub use room::{GiveBack, Room};
 pub use store::Store;
+pub use summary::Summary;
 pub use wanted::{MAX_NAMES, Names, WATCH, Wanted};
 pub use watched::{Series, Tested, ToldChange, Watched};

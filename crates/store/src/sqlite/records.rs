@@ -59,8 +59,9 @@ pub(super) const BEGUN_AT: &str =
 
 /// The JSON of a record. As bytes: the file may be damaged, and SQLite checks no text.
 pub(super) fn json(db: &Connection, id: i64) -> rusqlite::Result<Option<Vec<u8>>> {
-    let select = "SELECT CAST(json AS BLOB) FROM records WHERE id = ?1";
-    db.query_row(select, [id], |row| row.get(0)).optional()
+    // Prepared once: an export asks for each record.
+    let mut select = db.prepare_cached("SELECT CAST(json AS BLOB) FROM records WHERE id = ?1")?;
+    select.query_row([id], |row| row.get(0)).optional()
 }
 
 /// Deletes what began before a time.

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use goodput_compat::formats::{self, Style, pscheduler};
 use goodput_model::Record;
-use goodput_store::{Entry, Figures, Store};
+use goodput_store::{Entry, Store, Summary};
 use jiff::Timestamp;
 
 use self::fields::{field, measured_with};
@@ -95,35 +95,40 @@ const LISTED: &str =
 /// Those that only the record has.
 const RECORDED: &str = "received_bytes,round_trip_s,smallest_round_trip_s,lost_ratio,incomplete";
 
-/// A line for each record as it is read. One that can't be read has empty fields, is reported, and keeps no other.
+/// Lines are printed when this much has come together.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// A line for each record. One that can't be read has empty fields, is reported, and keeps no other.
 fn csv(store: &Store, entries: &[Entry]) -> Result<Exit> {
     let watched = store.watched_among(entries)?;
     let mut exit = Exit::Fine;
-    let heading = format!("{LISTED},{RECORDED}\r\n");
-    screen::print_data(|out| out.write_all(heading.as_bytes()))?;
+    let mut text = format!("{LISTED},{RECORDED}\r\n");
     for entry in entries {
-        let record = store.get(entry.id).inspect_err(|why| {
+        let summary = store.summary(entry.id).inspect_err(|why| {
             screen::say(format_args!("goodput: {why}"));
             exit = Exit::CouldNot;
         });
-        let line = csv_line(entry, watched.contains(&entry.id), record.ok().as_ref());
-        screen::print_data(|out| out.write_all(line.as_bytes()))?;
+        text += &csv_line(entry, watched.contains(&entry.id), &summary.unwrap_or_default());
+        if text.len() > PIECE_BYTES {
+            screen::print_data(|out| out.write_all(text.as_bytes()))?;
+            text.clear();
+        }
     }
+    screen::print_data(|out| out.write_all(text.as_bytes()))?;
     Ok(exit)
 }
 
-fn csv_line(entry: &Entry, watched: bool, record: Option<&Record>) -> String {
+fn csv_line(entry: &Entry, watched: bool, summary: &Summary) -> String {
     let Entry { id, started, kind, target, goodput, limit, traffic, answer, .. } = entry;
     let [started, kind, target, limit] = [started, kind, target, limit].map(|text| field(text));
     let [transport, direction, flows] = measured_with(traffic.as_ref()).map(|text| field(&text));
     let answer = field(answer.as_deref().unwrap_or_default());
-    let figures = record.map(Figures::of).unwrap_or_default();
+    let Summary { figures, incomplete } = summary;
     let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
     let received = figures.received_bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
     let [round_trip, smallest, lost] =
         [figures.round_trip_s, figures.smallest_round_trip_s, figures.lost_share].map(number);
-    let incomplete = record.and_then(|record| record.incomplete.as_deref());
-    let incomplete = field(incomplete.unwrap_or_default());
+    let incomplete = field(incomplete.as_deref().unwrap_or_default());
     let goodput = goodput.0;
     format!(
         "{id},{started},{kind},{target},{goodput},{limit},{transport},{direction},{flows},{answer},{watched},\
@@ -197,7 +202,7 @@ fn label(text: &str) -> String {
 mod tests {
     use super::*;
     use goodput_model::BitRate;
-    use goodput_store::Traffic;
+    use goodput_store::{Figures, Traffic};
 
     fn entry(started: &str, target: &str) -> Entry {
         Entry {
@@ -220,7 +225,7 @@ mod tests {
     #[test]
     fn hostile_targets_stay_within_their_field_and_label() {
         let evil = entry("2026-11-27T14:05:00Z", "a,\"b\"\nc\\\u{1b}\u{202e}");
-        let line = csv_line(&evil, true, None);
+        let line = csv_line(&evil, true, &Summary::default());
         let target = "\"a,\"\"b\"\"\u{fffd}c\\\u{fffd}\u{fffd}\"";
         assert_eq!(
             line,
@@ -238,8 +243,9 @@ mod tests {
     fn a_line_has_what_only_the_record_knows_and_nothing_where_that_is_unknown() {
         let json = include_str!("../../../report/example/record.json");
         let record = Record::from_json(json).unwrap();
-        let line = csv_line(&entry("2026-11-27T14:05:00Z", "nas"), false, Some(&record));
         let figures = Figures::of(&record);
+        let summary = Summary { figures, incomplete: None };
+        let line = csv_line(&entry("2026-11-27T14:05:00Z", "nas"), false, &summary);
         let fields: Vec<_> = line.trim_end().split(',').collect();
         let columns = format!("{LISTED},{RECORDED}");
         assert_eq!(fields.len(), columns.split(',').count());
@@ -258,10 +264,8 @@ mod tests {
         part.answer = Some("only a part: the budget was used up".into());
         let (text, _) = openmetrics(&[part.clone()]);
         assert!(text.contains("{incomplete=\"true\",direction="), "{text}");
-        let json = include_str!("../../../report/example/record.json");
-        let mut record = Record::from_json(json).unwrap();
-        record.incomplete = Some("the budget was used up".into());
-        let line = csv_line(&part, true, Some(&record));
+        let incomplete = Some("the budget was used up".into());
+        let line = csv_line(&part, true, &Summary { incomplete, ..Summary::default() });
         assert!(line.ends_with(",the budget was used up\r\n"), "{line}");
     }
 
