@@ -20,7 +20,11 @@ pub struct Limit {
 impl Limit {
     /// The limit of a test: that of its verdict, otherwise what took most of its time by the account.
     pub fn of(record: &Record) -> Self {
-        let verdict = &record.verdict;
+        Self::of_verdict(&record.verdict)
+    }
+
+    /// The limit that a verdict names, otherwise what took most of the time by its account.
+    pub fn of_verdict(verdict: &Verdict) -> Self {
         let held = (verdict.limit == Verdict::NO_LIMIT).then(|| main_part(verdict)).flatten();
         let (limiter, end, summary) = match held {
             None => (None, verdict.end, verdict.summary.clone()),

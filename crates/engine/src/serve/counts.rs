@@ -17,7 +17,7 @@ pub struct Counts {
 }
 
 /// The counts at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counted {
     /// Conversations that go on.
     pub clients: u64,

@@ -25,6 +25,7 @@ mod rounding;
 mod saved;
 mod serve;
 mod serve_metrics;
+mod serve_results;
 mod served;
 mod settings;
 mod shaping;

@@ -1,4 +1,4 @@
-//! What the metrics of a watch and of a fleet share.
+//! What the metrics of a watch, of a fleet and of a server share.
 
 use std::fmt::{self, Write};
 use std::sync::atomic::AtomicU64;

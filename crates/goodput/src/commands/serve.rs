@@ -22,6 +22,7 @@ use goodput_wire::session::{Limits, Protocol};
 use super::measured::{self, Signals};
 use super::notifier::Notifier;
 use super::serve_metrics;
+use super::serve_results::LastResults;
 use super::served;
 use super::settings::{settle_leftovers, warn_of_leftovers};
 use super::third_party;
@@ -44,6 +45,10 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
     let view = args.format.live.then(ServerView::new);
     let mut config = config(&args, &state, known.as_ref())?;
     config.watcher = config.watcher.or_else(|| view.as_ref().map(ServerView::watcher));
+    let results = args.listen.metrics.map(|_| LastResults::default());
+    if let Some(results) = &results {
+        config.watcher = Some(results.watching(config.watcher.take()));
+    }
     let bind = args.listen.bind.as_ref().map(LocalAddress::scoped).transpose()?;
     let (mut sockets, usual) = match Sockets::from_systemd()? {
         // A parent that passes sockets has chosen the ports.
@@ -76,10 +81,11 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         // Before the server announces that it is ready, because it may be stopped from then on.
         let mut signals = Signals::listen()?;
         let mut full_screen = None;
-        if let Some(listening) = metrics {
+        if let (Some(listening), Some(results)) = (metrics, results) {
             screen::say(format_args!("metrics on {}metrics", listening.url()?));
             let counts = Arc::clone(&config.counts);
-            let metrics = Metrics::new(move || serve_metrics::text(counts.read()));
+            let read = move || serve_metrics::text(counts.read(), &results.read());
+            let metrics = Metrics::new(read);
             tokio::spawn(listening.serve(metrics));
         }
         let ready = || {

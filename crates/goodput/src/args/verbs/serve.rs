@@ -64,7 +64,8 @@ pub struct ListenArgs {
     pub one_off: bool,
     /// Serve metrics for Prometheus at this address (OpenMetrics, /metrics)
     ///
-    /// They are counts of all clients together. Everyone who reaches the address can read them.
+    /// They are counts of all clients together, and the last result of each direction, without the client. Everyone who
+    /// reaches the address can read them.
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = address::with_port, hide_short_help = true)]
     pub metrics: Option<SocketAddr>,
     /// End when standard input ends

@@ -254,8 +254,10 @@ mod tests {
 
     use super::*;
     use crate::commands::serve_metrics;
+    use crate::commands::serve_results::LastResult;
     use goodput_engine::serve::Counted;
-    use goodput_model::{BitRate, Limiter, Place, Verdict};
+    use goodput_model::{BitRate, EndName, Limiter, Place, Verdict};
+    use goodput_store::Figures;
 
     fn test(target: &str, limit: &str) -> Tested {
         Tested {
@@ -398,15 +400,19 @@ mod tests {
         };
         metrics.see(&Event::Tested(whole));
         metrics.changed("nas", -41.0, true);
-        let counted = Counted {
-            clients: 0,
-            conversations: 0,
-            measurements: 0,
-            refused: 0,
-            received_bytes: 0,
-            sent_bytes: 0,
+        let served = LastResult {
+            sender: EndName::Near,
+            began: Timestamp::UNIX_EPOCH,
+            goodput: Some(BitRate(9.4e8)),
+            figures: Figures {
+                round_trip_s: Some(0.0031),
+                smallest_round_trip_s: Some(0.001),
+                lost_share: Some(0.0),
+                ..Figures::default()
+            },
+            verdict: Some(("policer".into(), Place::Path, Some(0.9))),
         };
-        let there = names(&(metrics.text() + &serve_metrics::text(counted)));
+        let there = names(&(metrics.text() + &serve_metrics::text(Counted::default(), &[served])));
         let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
         for file in ["grafana/goodput.json", "prometheus/goodput.rules.yml"] {
             let text = std::fs::read_to_string(packaging.join(file)).unwrap();
