@@ -45,7 +45,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     time("the newest to compare with", &place, |store| {
         store.newest("test", "host-7", |_| true).map(drop)
     })?;
-    time("the names to choose from", &place, |store| store.names().map(drop))
+    time("the names to choose from", &place, |store| store.names().map(drop))?;
+    let all = || 1..=i64::from(count).min(10_000);
+    time("10,000 records in short, as for CSV", &place, |store| {
+        all().try_for_each(|id| store.summary(id).map(drop))
+    })?;
+    time("10,000 records", &place, |store| all().try_for_each(|id| store.get(id).map(drop)))
 }
 
 fn fill(path: &Path, count: u32) -> Result<(), Box<dyn Error>> {

@@ -198,7 +198,10 @@ mod tests {
         assert_eq!(of_file(&path).unwrap(), [example.clone(), example]);
         std::fs::write(&path, format!("{line}\n{}\n", &line[..100])).unwrap();
         let why = format!("{:#}", of_file(&path).unwrap_err());
-        assert!(why.contains("results.json has something else") && why.contains("line 2: "), "{why}");
+        assert!(
+            why.contains("results.json has something else") && why.contains("line 2: "),
+            "{why}"
+        );
     }
 
     #[test]

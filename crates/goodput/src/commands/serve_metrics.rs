@@ -49,9 +49,7 @@ type Number = (&'static str, &'static str, &'static str, fn(&LastResult) -> Opti
 /// The numbers of a result, as in the metrics of a watch. The base unit of data is the byte (Prometheus, "Metric and label
 /// naming").
 const NUMBERS: [Number; 6] = [
-    ("goodput", "Goodput of the last result", "bytes_per_second", |one| {
-        Some(one.goodput?.0 / 8.0)
-    }),
+    ("goodput", "Goodput of the last result", "bytes_per_second", |one| Some(one.goodput?.0 / 8.0)),
     ("round_trip", "Round-trip time under load of the last result", "seconds", |one| {
         one.figures.round_trip_s
     }),
@@ -78,7 +76,11 @@ fn register_results(registry: &mut Registry, results: &[LastResult]) {
         }
     }
     let verdicts = Gauges::default();
-    registry.register("verdict", "The last verdict: 1 for the limit that it names", verdicts.clone());
+    registry.register(
+        "verdict",
+        "The last verdict: 1 for the limit that it names",
+        verdicts.clone(),
+    );
     for one in results {
         let Some((limit, end, _)) = &one.verdict else { continue };
         let more = [("limit", Label(limit.clone())), ("end", Label(end.to_string()))];
@@ -129,7 +131,9 @@ mod tests {
         ] {
             assert!(text.lines().any(|other| other == line), "{line}\n{text}");
         }
-        for absent in ["bytes_per_second{direction=\"sent\"", "_lost_ratio{", "smallest_round_trip_seconds{"] {
+        for absent in
+            ["bytes_per_second{direction=\"sent\"", "_lost_ratio{", "smallest_round_trip_seconds{"]
+        {
             assert!(!text.contains(absent), "{absent}\n{text}");
         }
     }

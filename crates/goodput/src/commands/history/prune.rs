@@ -31,7 +31,9 @@ pub fn run(args: &PruneArgs) -> Result<Exit> {
 /// The results are deleted, whatever becomes of their room.
 fn give_back(store: &Store) -> Option<Room> {
     let warn = |why: &StoreError| {
-        screen::say(format_args!("warning: the room of deleted results is still in the file: {why}"));
+        screen::say(format_args!(
+            "warning: the room of deleted results is still in the file: {why}"
+        ));
     };
     store.give_back(GiveBack::All).inspect_err(warn).ok().flatten()
 }
