@@ -60,11 +60,18 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// The newest whole tests of a series, newest first, at most `most`.
     fn tests_of(&self, series: &Series, most: usize) -> Result<Vec<Tested>, StoreError>;
 
-    /// Marks the test with this record as the first one after a change, and keeps what was said of it.
+    /// Marks the test with this record as the first one after a change of the goodput, and keeps what was said of it.
     fn mark_change(&self, record: i64, told: &ToldChange) -> Result<(), StoreError>;
 
-    /// The newest changes of targets that contain this text, in capitals or not (ASCII), newest first, at most `most`.
+    /// The newest changes of the goodput of targets that contain this text, in capitals or not (ASCII), newest first, at most
+    /// `most`.
     fn changes(&self, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError>;
+
+    /// Keeps what was said of a change of another quantity, after which this record is the first one.
+    fn keep_shift(&self, record: i64, quantity: &str, told: &ToldChange) -> Result<(), StoreError>;
+
+    /// As [`Database::changes`], of other quantities.
+    fn shifts(&self, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError>;
 
     /// Since when tests of a series have had no result; `None` if the last one had one.
     fn gone_since(&self, series: &Series) -> Result<Option<String>, StoreError>;

@@ -251,8 +251,8 @@ impl Store {
         Ok(tests)
     }
 
-    /// Marks the test with this record as the first one after a change of its path, and keeps what was said of it, as long
-    /// as the record.
+    /// Marks the test with this record as the first one after a change of its path's goodput, and keeps what was said of it,
+    /// as long as the record.
     pub fn mark_change(&self, record: i64, told: &ToldChange) -> Result<(), StoreError> {
         self.db.mark_change(record, told)
     }
@@ -263,6 +263,23 @@ impl Store {
         let mut changes = self.db.changes(text, most)?;
         changes.reverse();
         Ok(changes)
+    }
+
+    /// Keeps what was said of a lasting change of another quantity than the goodput, as long as the first record after it.
+    pub fn keep_shift(
+        &self,
+        record: i64,
+        quantity: &str,
+        told: &ToldChange,
+    ) -> Result<(), StoreError> {
+        self.db.keep_shift(record, quantity, told)
+    }
+
+    /// As [`Store::changes`], of other quantities than the goodput.
+    pub fn shifts(&self, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError> {
+        let mut shifts = self.db.shifts(text, most)?;
+        shifts.reverse();
+        Ok(shifts)
     }
 
     /// When the first test of this series without a result began, since the last one with a result; RFC 3339, UTC.

@@ -20,6 +20,10 @@ pub struct Tested {
     pub started: String,
     /// Goodput, bits per second.
     pub goodput: BitRate,
+    /// Round-trip time under load, seconds, if the history knows it.
+    pub round_trip_s: Option<f64>,
+    /// Share that was lost or sent again, 0 to 1, if the history knows it.
+    pub lost_share: Option<f64>,
     /// Whether it is the first one after a change of the path.
     pub begins_change: bool,
 }

@@ -13,7 +13,9 @@ use children::{CHILD_STORE, child};
 use common::record;
 use databases::{in_each, open};
 use goodput_model::{BitRate, Record};
-use goodput_store::{Names, Series, Store, StoreError, ToldChange, WATCH, Wanted, Watched};
+use goodput_store::{
+    Figures, Names, Series, Store, StoreError, ToldChange, WATCH, Wanted, Watched,
+};
 
 const WRITERS: usize = 8;
 const RECORDS: usize = 10;
@@ -279,6 +281,13 @@ fn a_series_has_its_whole_tests_in_order() {
         };
         assert_eq!(tests(10), [(first, 1e6, false), (last, 2e6, true)]);
         assert_eq!(tests(1), [(last, 2e6, true)]);
+        let newest = store.tests_of("nas", "{}", 1).unwrap().remove(0);
+        let figures = Figures::of(&at("2026-01-02T09:00:00Z", 2e6));
+        assert!(figures.round_trip_s.is_some(), "the example knows it");
+        assert_eq!(
+            (newest.round_trip_s, newest.lost_share),
+            (figures.round_trip_s, figures.lost_share)
+        );
         assert_eq!(store.tests_of("nas", "[]", 10).unwrap(), []);
         let series = |plan: &str| Series { target: "nas".into(), plan: plan.into() };
         assert_eq!(store.series().unwrap(), [series("{}"), series("{\"flows\": 4}")]);
@@ -313,8 +322,14 @@ fn changes_stay_as_long_as_their_records_and_are_found_by_a_text_of_their_target
             let id = store.add_watched(&record, &watched(Some(1e6))).unwrap();
             let told = ToldChange { target: target.into(), event: event.into() };
             store.mark_change(id, &told).unwrap();
+            for quantity in ["round-trip", "loss"] {
+                store.keep_shift(id, quantity, &told).unwrap();
+                store.keep_shift(id, quantity, &told).unwrap();
+            }
             ids.push(id);
         }
+        let shifts = |text: &str| history.open().shifts(text, 10).unwrap().len();
+        assert_eq!((shifts("NAS"), shifts("backup"), shifts("")), (4, 2, 6));
         let found = |text: &str, most| -> Vec<_> {
             let changes = history.open().changes(text, most).unwrap();
             changes.into_iter().map(|change| change.event).collect()
@@ -326,6 +341,7 @@ fn changes_stay_as_long_as_their_records_and_are_found_by_a_text_of_their_target
         assert_eq!(found("", 10), ["2", "3"]);
         store.delete_watched(ids[1]).unwrap();
         assert_eq!(found("", 10), ["3"]);
+        assert_eq!(shifts(""), 2);
     });
 }
 

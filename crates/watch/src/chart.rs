@@ -42,7 +42,7 @@ impl Chart {
 
     /// Takes the next test. Returns a change if this test makes one certain enough.
     ///
-    /// A goodput of zero or less has no logarithm, and is left out: nothing was measured.
+    /// A value of zero or less has no logarithm, and is left out: nothing was measured.
     pub fn push(&mut self, point: Point) -> Option<Change> {
         let steady = self.by_first_clock(&point);
         if is_apart(&point, &steady) && self.by_steady.is_none() {
@@ -100,7 +100,7 @@ mod tests {
     use goodput_model::Estimate;
 
     fn change(ratio: f64, takes_back: Option<i64>) -> Change {
-        let point = |id| Point { id, at_s: 0.0, day_share: 0.0, goodput: 1e9 };
+        let point = |id| Point { id, at_s: 0.0, day_share: 0.0, value: 1e9 };
         Change {
             last_before: point(7),
             first_since: point(8),

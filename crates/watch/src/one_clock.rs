@@ -1,7 +1,7 @@
 //! The control chart of one path whose rhythm follows one clock: takes each test as it comes, and says when the path
 //! changed for good.
 //!
-//! A test counts by the logarithm of its goodput, without the daily rhythm. The newest tests are compared by ranks with
+//! A test counts by the logarithm of its value, such as the goodput, without the daily rhythm. The newest tests are compared by ranks with
 //! the earlier ones since the last change: the Mann-Whitney statistic in a window that slides (Hawkins and Deng, "A
 //! Nonparametric Change-Point Control Chart", Journal of Quality Technology 42, 2010; windows: Lai, "Sequential
 //! Changepoint Detection", JRSS B 57, 1995). All lengths of the window are tried; the likeliest one says when it began.
@@ -46,8 +46,8 @@ pub struct Point {
     pub at_s: f64,
     /// Local time of day, 0 to 1; to a chart of one clock, the time of day by this clock.
     pub day_share: f64,
-    /// Goodput, bits per second, above zero.
-    pub goodput: f64,
+    /// What the chart is of, above zero: goodput in bits per second, or another quantity.
+    pub value: f64,
 }
 
 /// A change of the path that lasts.
@@ -61,11 +61,11 @@ pub struct Change {
     pub newest: Point,
     /// Number of tests since the change.
     pub tests: usize,
-    /// Usual goodput before, bits per second, without the daily rhythm.
+    /// Usual value before, without the daily rhythm.
     pub before: f64,
-    /// Usual goodput since, bits per second, without the daily rhythm.
+    /// Usual value since, without the daily rhythm.
     pub since: f64,
-    /// Goodput since, divided by that before, with its interval.
+    /// Value since, divided by that before, with its interval.
     pub ratio: Estimate,
     /// Probability that tests of an unchanged path differ as much, for one window.
     pub probability: f64,
@@ -151,7 +151,7 @@ impl OneClock {
 
     /// Takes the next test. Returns a change if this test makes one certain enough.
     ///
-    /// A goodput of zero or less has no logarithm, and is left out: nothing was measured.
+    /// A value of zero or less has no logarithm, and is left out: nothing was measured.
     pub(crate) fn push(&mut self, point: Point) -> Option<Change> {
         if !self.take(point) {
             return None;
@@ -168,7 +168,7 @@ impl OneClock {
 
     /// Appends a test, if it has a logarithm.
     fn take(&mut self, point: Point) -> bool {
-        if point.goodput.is_nan() || point.goodput <= 0.0 {
+        if point.value.is_nan() || point.value <= 0.0 {
             return false;
         }
         self.points.push(point);
@@ -190,7 +190,7 @@ impl OneClock {
     }
 
     fn without_rhythm(&self, point: &Point) -> f64 {
-        point.goodput.ln() - self.rhythm.at(point.day_share)
+        point.value.ln() - self.rhythm.at(point.day_share)
     }
 
     fn residual(&self, index: usize) -> f64 {
@@ -265,7 +265,7 @@ impl OneClock {
             .zip(&self.segments)
             .map(|(point, segment)| Seen {
                 day_share: point.day_share,
-                value: point.goodput.ln(),
+                value: point.value.ln(),
                 segment: *segment,
             })
             .collect();
@@ -398,7 +398,7 @@ mod tests {
     /// The n-th test of every quarter of an hour.
     fn point(n: usize, goodput: f64) -> Point {
         let day_share = (n % 96) as f64 / 96.0;
-        Point { id: n as i64, at_s: n as f64 * QUARTER_HOUR_S, day_share, goodput }
+        Point { id: n as i64, at_s: n as f64 * QUARTER_HOUR_S, day_share, value: goodput }
     }
 
     /// Noise within ±2 %, the same in each run.

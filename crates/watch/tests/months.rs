@@ -1,4 +1,5 @@
-//! Simulated months: a lasting drop of 10 % is found within eight tests, and so is its end. False alarms are rare.
+//! Simulated months: a lasting drop of 10 % is found within eight tests, and so is its end. So are a lasting rise of the round
+//! trip by a half, and of the loss. False alarms are rare, of all charts together.
 //!
 //! Each month has a test every quarter of an hour, an evening dip of up to 12 %, noise of up to 4 % (normal, with heavy
 //! tails, or of which each test passes on a third), one bad test in a hundred, up to three whole days without tests, and
@@ -7,7 +8,7 @@
 use std::f64::consts::TAU;
 use std::ops::{Range, RangeInclusive};
 
-use goodput_watch::{Change, Chart, Point};
+use goodput_watch::{Change, Chart, Point, Quantity};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
@@ -72,7 +73,7 @@ impl Path {
         let change = if drop { 0.9_f64.ln() } else { 0.0 };
         let at_s = (n as f64 + jitter) * QUARTER_HOUR_S;
         let goodput = (20.0 + evening + day + noise + bad + change).exp();
-        (!gone).then_some(Point { id: n as i64, at_s, day_share, goodput })
+        (!gone).then_some(Point { id: n as i64, at_s, day_share, value: goodput })
     }
 }
 
@@ -166,6 +167,92 @@ fn false_alarms_are_far_rarer_than_one_a_month() {
         found - all
     );
     assert!(all <= 20, "{all} in {MONTHS} months");
+    assert!(several <= 1, "{several} of {MONTHS}");
+}
+
+/// The other charts of a path: its round trip is longer in the evening by up to a third, with noise of 2 to 15 % of the same
+/// kinds, of which one test in fifty is several times as long. Its loss is nothing in most tests, and in the others up to a
+/// few in a thousand, more often in the evening.
+struct Others {
+    path: Path,
+    lossy: f64,
+}
+
+impl Others {
+    fn new(seed: u64) -> Self {
+        let mut path = Path::new(seed);
+        let random = &mut path.random;
+        (path.dip, path.noise) =
+            (0.3 * random.random::<f64>(), 0.02 + 0.13 * random.random::<f64>());
+        let lossy = 0.6 * path.random.random::<f64>();
+        Self { path, lossy }
+    }
+
+    /// Round trip, in seconds, and loss of the n-th test, if it is made. Since a change, the round trip is `longer` times as
+    /// long, and another 1 % is lost if `loses`.
+    fn test(&mut self, n: usize, longer: f64, loses: bool) -> Option<[Point; 2]> {
+        let made = self.path.test(n, false);
+        let random = &mut self.path.random;
+        let late = if random.random_bool(0.02) { 1.0 + random.random::<f64>() } else { 0.0 };
+        let has_lost = random.random::<f64>() < self.lossy;
+        let lost = if has_lost { 0.003 * random.random::<f64>().powi(3) } else { 0.0 };
+        let lost = if loses { 0.01 * (0.5 + random.random::<f64>()) } else { lost };
+        let point = made?;
+        // The evening lowers the goodput, and lengthens the round trip.
+        let round_trip = longer * 0.02 * (20.0 - point.value.ln() + late).exp();
+        let charted = |quantity: Quantity, value| Point { value: quantity.charted(value), ..point };
+        Some([charted(Quantity::RoundTrip, round_trip), charted(Quantity::Loss, lost)])
+    }
+}
+
+/// What both charts say of a month in which round trip and loss change with the test `at`.
+fn others(seed: u64, at: usize, longer: f64, loses: bool) -> ([Vec<Change>; 2], Vec<usize>) {
+    let (mut path, mut charts) = (Others::new(seed), [Chart::default(), Chart::default()]);
+    let (mut changes, mut made) = ([Vec::new(), Vec::new()], Vec::new());
+    for n in 0..DAYS * PER_DAY {
+        let since = n >= at;
+        let longer = if since { longer } else { 1.0 };
+        let Some(points) = path.test(n, longer, since && loses) else { continue };
+        made.push(n);
+        for ((chart, changes), point) in charts.iter_mut().zip(&mut changes).zip(points) {
+            changes.extend(chart.push(point));
+        }
+    }
+    (changes, made)
+}
+
+#[test]
+fn a_lasting_rise_of_round_trip_and_loss_is_found_within_eight_tests() {
+    let mut found = [0, 0];
+    for seed in 0..MONTHS {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed + 3000);
+        let at = random.random_range(5 * PER_DAY..28 * PER_DAY);
+        let (changes, made) = others(seed + 9000, at, 1.5, true);
+        let eight = eight(&made, at);
+        for (found, changes) in found.iter_mut().zip(&changes) {
+            let in_time = changes.iter().any(|change| eight.contains(&change.newest.id));
+            *found += usize::from(in_time);
+        }
+    }
+    println!("round trip: found {} of {MONTHS}; loss: {}", found[0], found[1]);
+    assert!(found.iter().all(|found| *found >= 190), "{found:?} of {MONTHS}");
+}
+
+/// Together with those of the goodput, which another test counts.
+#[test]
+fn false_alarms_of_round_trip_and_loss_are_rare_too() {
+    let (mut all, mut several) = ([0, 0], 0);
+    for seed in 0..MONTHS {
+        let (changes, _) = others(seed + 7000, usize::MAX, 1.0, false);
+        let of_month = changes.map(|changes| alarms(&changes).count());
+        all.iter_mut().zip(of_month).for_each(|(all, one)| *all += one);
+        several += usize::from(of_month.iter().sum::<usize>() > 1);
+    }
+    let [round_trip, loss] = all;
+    println!(
+        "false alarms in {MONTHS} months: round trip {round_trip}, loss {loss}; {several} months have several"
+    );
+    assert!(round_trip + loss <= 20, "{all:?} in {MONTHS} months");
     assert!(several <= 1, "{several} of {MONTHS}");
 }
 

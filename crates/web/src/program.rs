@@ -160,11 +160,11 @@ pub struct MeshAsked {
 pub struct PathChange {
     /// When the first test after it began, RFC 3339, UTC.
     pub since: String,
-    /// How much more or less the path gives since, with its interval.
+    /// What the path does since, as `gives 41 % less`, with its interval.
     pub amount: String,
-    /// What it gave before, and what limited it.
+    /// The value before, and what limited the path.
     pub before: String,
-    /// What it gives since, and what limits it.
+    /// The value since, and what limits the path.
     pub after: String,
     /// What else changed, a line each.
     pub with_it: Vec<String>,

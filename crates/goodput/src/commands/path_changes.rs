@@ -1,12 +1,14 @@
 //! The changes of a path: what the chart found, with what else changed, and what the history has of it.
 
-use goodput_model::{BitRate, Record};
-use goodput_store::{Store, StoreError, Tested, ToldChange};
-use goodput_watch::{Change, Mark, Point, differences};
+use goodput_model::{BitRate, Record, median};
+use goodput_store::{Figures, Store, StoreError, Tested, ToldChange};
+use goodput_watch::{Change, Difference, Mark, Point, Quantity, differences};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use serde::de::DeserializeOwned;
 
-use crate::report::watch::Changed;
+use crate::report::shifted::Shifted;
+use crate::report::watch::{Changed, Event};
 
 /// Records before a change that it is compared with: eight hours of tests every 15 minutes.
 const COMPARED: usize = 32;
@@ -15,18 +17,50 @@ const MINUTES_OF_A_DAY: f64 = 1440.0;
 /// Most changes that are listed: a path that doesn't change has one in more than a year.
 const LISTED: usize = 1000;
 
-/// The changes that watches found in tests of targets with this text, the oldest first: as they said them, so that a
-/// question after them costs as much after years as after days.
+/// The changes of the goodput that watches found in tests of targets with this text, the oldest first: as they said them, so
+/// that a question after them costs as much after years as after days.
 ///
 /// # Errors
 /// The history can't be read.
 pub fn all(store: &Store, text: &str) -> Result<Vec<Changed>, StoreError> {
-    // What a newer goodput said may be unreadable, and hides no other.
-    let read = |told: ToldChange| serde_json::from_str(&told.event).ok();
-    let mut found: Vec<Changed> =
-        store.changes(text, LISTED)?.into_iter().filter_map(read).collect();
+    let mut found: Vec<Changed> = read_told(store.changes(text, LISTED)?);
     found.sort_by(|a, b| a.since.cmp(&b.since));
     Ok(found)
+}
+
+/// The same of other quantities, in no order.
+///
+/// # Errors
+/// The history can't be read.
+pub fn shifts(store: &Store, text: &str) -> Result<Vec<Shifted>, StoreError> {
+    Ok(read_told(store.shifts(text, LISTED)?))
+}
+
+/// What a newer goodput said may be unreadable, and hides no other.
+fn read_told<T: DeserializeOwned>(told: Vec<ToldChange>) -> Vec<T> {
+    told.into_iter().filter_map(|told| serde_json::from_str(&told.event).ok()).collect()
+}
+
+/// All that watches said of changes, the oldest first.
+///
+/// # Errors
+/// The history can't be read.
+pub fn events(store: &Store, text: &str) -> Result<Vec<Event>, StoreError> {
+    let changes = all(store, text)?.into_iter().map(|change| Event::Changed(change.into()));
+    let shifts = shifts(store, text)?.into_iter().filter(|shift| !shift.with_goodput);
+    let mut events: Vec<Event> =
+        changes.chain(shifts.map(|shift| Event::Shifted(shift.into()))).collect();
+    events.sort_by(|a, b| since(a).cmp(since(b)));
+    Ok(events)
+}
+
+/// When the first test after a change began; empty for other events.
+pub fn since(event: &Event) -> &str {
+    match event {
+        Event::Changed(change) => &change.since,
+        Event::Shifted(shift) => &shift.since,
+        _ => "",
+    }
 }
 
 /// The numbers of the records before a change, and since then, which the newest of `records` made certain. Before one that
@@ -68,6 +102,50 @@ pub fn explained(target: &str, [before, since]: &[Vec<Record>; 2], change: &Chan
     }
 }
 
+/// A change of another quantity, with what changed with it, by the records before it and since then.
+pub fn explained_shift(
+    target: &str,
+    quantity: Quantity,
+    [before, since]: &[Vec<Record>; 2],
+    change: &Change,
+) -> Shifted {
+    let found = differences(before, since, goodput_kernel::sources::lasts);
+    // It is in the first line.
+    let is_itself = |one: &Difference| match quantity {
+        Quantity::RoundTrip => one.what == "round trip under load",
+        Quantity::Loss => ["retransmitted share", "lost datagrams"].contains(&one.what.as_str()),
+    };
+    let usual = |records: &[Record]| {
+        median(records.iter().filter_map(|record| figure(quantity, &Figures::of(record))))
+    };
+    Shifted {
+        at: time(change.newest),
+        target: target.into(),
+        quantity,
+        since: time(change.first_since),
+        tests: change.tests,
+        value_before: usual(before),
+        value_since: usual(since),
+        ratio: [change.ratio.value, change.ratio.low, change.ratio.high],
+        p_value: change.probability,
+        record_before: change.last_before.id,
+        record_since: change.newest.id,
+        limit_before: found.before,
+        limit_since: found.since,
+        changed: found.changed.into_iter().filter(|one| !is_itself(one)).collect(),
+        takes_back: change.takes_back.map(time),
+        with_goodput: false,
+    }
+}
+
+/// The value of a quantity, if it is known.
+pub fn figure(quantity: Quantity, figures: &Figures) -> Option<f64> {
+    match quantity {
+        Quantity::RoundTrip => figures.round_trip_s,
+        Quantity::Loss => figures.lost_share,
+    }
+}
+
 /// When a test began, as records say it.
 fn time(point: Point) -> String {
     let time = Timestamp::from_second(point.at_s as i64).unwrap_or_default();
@@ -85,6 +163,21 @@ pub fn mark(test: &Tested, target: &str, told: &[Changed]) -> Mark {
     earlier.and_then(seconds).map_or(Mark::Change, Mark::Return)
 }
 
+/// What was found of a quantity to begin with a test of `target`; `told` is what was said of it and of others.
+pub fn shift_mark(test: &Tested, target: &str, quantity: Quantity, told: &[Shifted]) -> Mark {
+    let started_s = seconds(&test.started);
+    let begins = |shift: &&Shifted| {
+        (shift.target == target && shift.quantity == quantity) && seconds(&shift.since) == started_s
+    };
+    match told.iter().find(begins) {
+        None => Mark::Nothing,
+        Some(shift) => {
+            let earlier = shift.takes_back.as_deref().and_then(seconds);
+            earlier.map_or(Mark::Change, Mark::Return)
+        }
+    }
+}
+
 /// A time of a record as the chart has it: seconds since 1970.
 fn seconds(time: &str) -> Option<f64> {
     Some(time.parse::<Timestamp>().ok()?.as_second() as f64)
@@ -92,25 +185,29 @@ fn seconds(time: &str) -> Option<f64> {
 
 /// A test of the history as the chart sees it.
 pub fn of_test(test: &Tested) -> Option<Point> {
-    point(test.record, &test.started, test.goodput)
+    point(test.record, &test.started, test.goodput.0)
+}
+
+/// The same of another quantity, if the history knows it.
+pub fn shift_point(test: &Tested, quantity: Quantity) -> Option<Point> {
+    let (round_trip_s, lost_share) = (test.round_trip_s, test.lost_share);
+    let figures = Figures { round_trip_s, lost_share, ..Figures::default() };
+    let value = quantity.charted(figure(quantity, &figures)?);
+    point(test.record, &test.started, value)
 }
 
 /// A test as the chart sees it; none if its time can't be read.
-pub fn point(id: i64, started: &str, goodput: BitRate) -> Option<Point> {
+pub fn point(id: i64, started: &str, value: f64) -> Option<Point> {
     let at = started.parse::<Timestamp>().ok()?;
     let time = at.to_zoned(TimeZone::system()).time();
     let minutes = f64::from(time.hour()) * 60.0 + f64::from(time.minute());
-    Some(Point {
-        id,
-        at_s: at.as_second() as f64,
-        day_share: minutes / MINUTES_OF_A_DAY,
-        goodput: goodput.0,
-    })
+    Some(Point { id, at_s: at.as_second() as f64, day_share: minutes / MINUTES_OF_A_DAY, value })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::shifted;
     use goodput_model::Estimate;
 
     /// What was said of a change that began then.
@@ -142,6 +239,8 @@ mod tests {
             record: 9,
             started: "2026-11-24T09:00:00.25Z".into(),
             goodput: BitRate(1e9),
+            round_trip_s: Some(0.01),
+            lost_share: None,
             begins_change,
         };
         let told = [changed("nas2", tuesday, Some(tuesday)), changed("nas", tuesday, Some(monday))];
@@ -152,8 +251,34 @@ mod tests {
     }
 
     #[test]
+    fn a_change_of_another_quantity_is_known_again_by_its_time_and_quantity() {
+        let (monday, tuesday) = ("2026-11-23T09:00:00Z", "2026-11-24T09:00:00Z");
+        let test = Tested {
+            record: 9,
+            started: tuesday.into(),
+            goodput: BitRate(1e9),
+            round_trip_s: Some(0.01),
+            lost_share: None,
+            begins_change: false,
+        };
+        let shift = |takes_back: Option<&str>| Shifted {
+            since: tuesday.into(),
+            takes_back: takes_back.map(str::to_owned),
+            ..shifted::tests::example()
+        };
+        let mark = |quantity, told: &[Shifted]| shift_mark(&test, "nas", quantity, told);
+        let trip = Quantity::RoundTrip;
+        assert_eq!(mark(trip, &[shift(None)]), Mark::Change);
+        assert_eq!(mark(trip, &[shift(Some(monday))]), Mark::Return(1_795_424_400.0));
+        assert_eq!(mark(Quantity::Loss, &[shift(None)]), Mark::Nothing);
+        assert_eq!(mark(trip, &[shifted::tests::example()]), Mark::Nothing);
+        assert_eq!(shift_point(&test, trip).unwrap().value, 0.01);
+        assert_eq!(shift_point(&test, Quantity::Loss), None, "it is unknown");
+    }
+
+    #[test]
     fn what_takes_a_change_back_is_compared_with_what_was_since_that_one() {
-        let point = |id| Point { id, at_s: id as f64, day_share: 0.0, goodput: 1e9 };
+        let point = |id| Point { id, at_s: id as f64, day_share: 0.0, value: 1e9 };
         let change = |takes_back| Change {
             last_before: point(59),
             first_since: point(60),

@@ -41,6 +41,7 @@ pub mod reads;
 mod remedy;
 pub mod result;
 pub mod shaping;
+pub mod shifted;
 mod status_line;
 mod storage;
 pub mod style;

@@ -8,6 +8,7 @@ use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
 
 use super::labelled::{line, lines};
+use super::shifted::Shifted;
 use super::style::{bad, good, plain};
 
 /// Something that happened. All times are RFC 3339, UTC.
@@ -80,8 +81,25 @@ pub enum Event {
         #[serde(skip_serializing_if = "Option::is_none")]
         free_at: Option<String>,
     },
-    /// A path changed.
+    /// The goodput of a path changed.
     Changed(Box<Changed>),
+    /// Another quantity of a path changed.
+    Shifted(Box<Shifted>),
+}
+
+impl Event {
+    /// The target that it is about; empty if it is about none or all.
+    pub fn target(&self) -> &str {
+        match self {
+            Self::Begin { .. } | Self::Late { .. } => "",
+            Self::Tested(test) => &test.target,
+            Self::Changed(change) => &change.target,
+            Self::Shifted(shift) => &shift.target,
+            Self::NoResult { target, .. }
+            | Self::Back { target, .. }
+            | Self::UsedUp { target, .. } => target,
+        }
+    }
 }
 
 /// What the history cost tests.
@@ -245,6 +263,7 @@ pub fn text_in(event: &Event, zone: &TimeZone) -> String {
             )
         }
         Event::Changed(change) => changed(change, zone),
+        Event::Shifted(shift) => shifted(shift, zone),
     }
 }
 
@@ -304,30 +323,86 @@ fn changed(change: &Changed, zone: &TimeZone) -> String {
         minute(at, zone),
         plain(target),
     );
-    line(&mut text, "before", &side(change.before_bits_per_s, change.limit_before.as_ref()));
-    line(&mut text, "since", &side(change.since_bits_per_s, change.limit_since.as_ref()));
-    let changes: Vec<_> = change.changed.iter().map(with_it).collect();
-    let nothing: Option<String> =
-        changes.is_empty().then(|| "nothing else that either end reports".into());
-    lines(&mut text, "changed", nothing.into_iter().chain(changes));
-    let (before, since) = (change.record_before, change.record_since);
-    line(&mut text, "compare", &format!("goodput history {before} {since}"));
+    let sides = [
+        side(&change.before_bits_per_s.to_string(), change.limit_before.as_ref()),
+        side(&change.since_bits_per_s.to_string(), change.limit_since.as_ref()),
+    ];
+    explain(&mut text, &sides, &change.changed, [change.record_before, change.record_since]);
     text
 }
 
-/// A change for a page in a browser.
-pub fn for_a_page(change: &Changed) -> PathChange {
+fn shifted(shift: &Shifted, zone: &TimeZone) -> String {
+    let Shifted { at, target, since, .. } = shift;
+    let (since, what) = (named(since, at, zone), shift.what());
+    let what = match &shift.takes_back {
+        Some(earlier) => {
+            let (quantity, earlier) = (shift.quantity, named(earlier, at, zone));
+            format!("since {since} the {quantity} is as before {earlier} again: the path {what}")
+        }
+        None => bad(format!("since {since} the path {what}")),
+    };
+    let mut text = format!("{}  {}  {what}\n", minute(at, zone), plain(target));
+    let records = [shift.record_before, shift.record_since];
+    explain(&mut text, &sides(shift), &shift.changed, records);
+    text
+}
+
+/// Adds both sides of a change, what else changed, and how to compare them.
+fn explain(
+    text: &mut String,
+    [before, since]: &[String; 2],
+    changed: &[Difference],
+    records: [i64; 2],
+) {
+    line(text, "before", before);
+    line(text, "since", since);
+    let changes: Vec<_> = changed.iter().map(with_it).collect();
+    let nothing: Option<String> =
+        changes.is_empty().then(|| "nothing else that either end reports".into());
+    lines(text, "changed", nothing.into_iter().chain(changes));
+    let [before, since] = records;
+    line(text, "compare", &format!("goodput history {before} {since}"));
+}
+
+/// A change for a page in a browser; none for other events.
+pub fn for_a_page(event: &Event) -> Option<PathChange> {
+    match event {
+        Event::Changed(change) => Some(changed_for_a_page(change)),
+        Event::Shifted(shift) => Some(shifted_for_a_page(shift)),
+        _ => None,
+    }
+}
+
+fn changed_for_a_page(change: &Changed) -> PathChange {
     let Changed { percent, low_percent, high_percent, tests, .. } = change;
     let again = if change.takes_back.is_some() { "as before again: " } else { "" };
-    let amount = format!("{again}{}", amount(*percent));
+    let amount = format!("gives {again}{}", amount(*percent));
     PathChange {
         since: change.since.clone(),
         amount: format!("{amount} ({low_percent:+.0} to {high_percent:+.0} %, {tests} tests)"),
-        before: side(change.before_bits_per_s, change.limit_before.as_ref()),
-        after: side(change.since_bits_per_s, change.limit_since.as_ref()),
+        before: side(&change.before_bits_per_s.to_string(), change.limit_before.as_ref()),
+        after: side(&change.since_bits_per_s.to_string(), change.limit_since.as_ref()),
         with_it: change.changed.iter().map(with_it).collect(),
         records: [change.record_before, change.record_since],
     }
+}
+
+fn shifted_for_a_page(shift: &Shifted) -> PathChange {
+    let again = if shift.takes_back.is_some() { ", as before again" } else { "" };
+    let [before, after] = sides(shift);
+    PathChange {
+        since: shift.since.clone(),
+        amount: format!("{}{again}", shift.what()),
+        before,
+        after,
+        with_it: shift.changed.iter().map(with_it).collect(),
+        records: [shift.record_before, shift.record_since],
+    }
+}
+
+fn sides(shift: &Shifted) -> [String; 2] {
+    let [before, since] = shift.values();
+    [side(&before, shift.limit_before.as_ref()), side(&since, shift.limit_since.as_ref())]
 }
 
 fn with_it(Difference { what, before, since }: &Difference) -> String {
@@ -339,10 +414,11 @@ fn amount(percent: f64) -> String {
     format!("{:.0} % {word}", percent.abs())
 }
 
-fn side(goodput: BitRate, limit: Option<&Limit>) -> String {
+/// A value of one side, and what limited it.
+fn side(value: &str, limit: Option<&Limit>) -> String {
     match limit {
-        None => format!("{goodput}"),
-        Some(limit) => format!("{goodput}, {}", plain(&limit.summary)),
+        None => value.into(),
+        Some(limit) => format!("{value}, {}", plain(&limit.summary)),
     }
 }
 
@@ -381,6 +457,7 @@ fn local(at: &str, zone: &TimeZone) -> Option<Zoned> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::shifted;
     use anstream::adapter::strip_str;
 
     fn printed(event: &Event) -> String {
@@ -443,6 +520,26 @@ mod tests {
         let day = named(earlier, "2026-11-27T15:20:00Z", &TimeZone::system());
         assert!(text.contains(&format!("the path is as before {day} again: 70 % more")), "{text}");
         assert!(!text.contains("the path gives"), "{text}");
+    }
+
+    #[test]
+    fn a_change_of_the_round_trip_is_said_with_both_values_and_what_limits_the_path() {
+        let limit = change().limit_since;
+        let shift = Shifted { limit_since: limit, ..shifted::tests::example() };
+        let text = printed(&Event::Shifted(shift.clone().into()));
+        let day = named(&shift.since, &shift.at, &TimeZone::system());
+        for words in [
+            format!("since {day} the path has a round trip 3.1 times as long (2.9 to 3.3 times"),
+            "31.0 ms, a policer with a bucket of 18 packets".into(),
+            "10.0 ms\n".into(),
+            "nothing else".into(),
+            "goodput history 811 819".into(),
+        ] {
+            assert!(text.contains(&words), "{words}: {text}");
+        }
+        let takes_back = Some("2026-11-23T09:00:00Z".into());
+        let text = printed(&Event::Shifted(Shifted { takes_back, ..shift }.into()));
+        assert!(text.contains("the round trip is as before"), "{text}");
     }
 
     #[test]

@@ -123,7 +123,17 @@ impl Database for Postgres {
     }
 
     fn changes(&self, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError> {
-        let read = async |client: &mut _| watched::changes(client, text, most).await;
+        let read = async |client: &mut _| watched::told(client, watched::CHANGES, text, most).await;
+        Ok(self.0.run("read", PATIENCE, read)?)
+    }
+
+    fn keep_shift(&self, record: i64, quantity: &str, told: &ToldChange) -> Result<(), StoreError> {
+        let keep = async |client: &mut _| watched::keep_shift(client, record, quantity, told).await;
+        Ok(self.0.run("write to", PATIENCE, keep)?)
+    }
+
+    fn shifts(&self, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError> {
+        let read = async |client: &mut _| watched::told(client, watched::SHIFTS, text, most).await;
         Ok(self.0.run("read", PATIENCE, read)?)
     }
 

@@ -17,7 +17,7 @@ const UTF8: &str = "UTF8";
 ///
 /// Order is that of bytes, as in SQLite (`COLLATE "C"`). Numbers are those of a sequence: two writers never get the same,
 /// and none is given twice, though some may be left out.
-const MIGRATIONS: [Migration; 4] = [
+const MIGRATIONS: [Migration; 5] = [
     // The JSON is the record, as text: `jsonb` refuses texts with a NUL, and numbers would be read otherwise. It is stored
     // apart from the columns, whatever its length (`toast_tuple_target`), so that a list reads little. `host` is whose
     // watch it is: a database may be shared by many.
@@ -113,6 +113,18 @@ const MIGRATIONS: [Migration; 4] = [
         results bigint NOT NULL,
         PRIMARY KEY (target, day, kind, transport, direction, flows, quantity, value)
      );"#,
+    ),
+    // What watches said of changes of other quantities than the goodput: several can begin with the same record.
+    Migration::addition(
+        r#"CREATE TABLE IF NOT EXISTS goodput.shifts (
+        record bigint NOT NULL REFERENCES goodput.records ON DELETE CASCADE,
+        quantity text COLLATE "C" NOT NULL,
+        host text COLLATE "C" NOT NULL,
+        target text COLLATE "C" NOT NULL,
+        event text COLLATE "C" NOT NULL,
+        PRIMARY KEY (record, quantity)
+     );
+     CREATE INDEX IF NOT EXISTS shifts_by_host ON goodput.shifts (host, record);"#,
     ),
 ];
 

@@ -17,10 +17,12 @@ const OF_SERIES: &str =
     "SELECT id FROM goodput.series WHERE host = $1 AND target = $2 AND plan = $3";
 
 /// The newest whole tests of a series.
-const TESTS: &str = "SELECT record, started, goodput_bits_per_s, begins_change FROM goodput.watched
+const TESTS: &str =
+    "SELECT watched.record, started, goodput_bits_per_s, begins_change, round_trip_s, lost_share
+     FROM goodput.watched LEFT JOIN goodput.figures ON figures.record = watched.record
      WHERE series = (SELECT id FROM goodput.series WHERE host = $1 AND target = $2 AND plan = $3)
        AND goodput_bits_per_s IS NOT NULL
-     ORDER BY record DESC LIMIT $4";
+     ORDER BY watched.record DESC LIMIT $4";
 
 /// The tests of this host's watches.
 const OURS: &str = "series IN (SELECT id FROM goodput.series WHERE host = $1)";
@@ -87,6 +89,8 @@ fn tested(row: &Row) -> Result<Tested, tokio_postgres::Error> {
         started: row.try_get(1)?,
         goodput: BitRate(row.try_get(2)?),
         begins_change: row.try_get(3)?,
+        round_trip_s: row.try_get(4)?,
+        lost_share: row.try_get(5)?,
     })
 }
 
@@ -111,15 +115,44 @@ pub(super) async fn mark_change(
     Ok(step.commit().await?)
 }
 
-/// The newest changes of targets with a text, newest first.
-pub(super) async fn changes(
+/// Keeps what was said of a change of another quantity.
+pub(super) async fn keep_shift(
+    client: &mut Client,
+    record: i64,
+    quantity: &str,
+    told: &ToldChange,
+) -> Result<(), Failure> {
+    let insert = "INSERT INTO goodput.shifts (record, quantity, host, target, event)
+        VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (record, quantity) DO UPDATE SET event = excluded.event";
+    let columns: Values<5> = [
+        (&record, Type::INT8),
+        (&indexed(quantity), Type::TEXT),
+        (&host(), Type::TEXT),
+        (&indexed(&told.target), Type::TEXT),
+        (&plain(&told.event), Type::TEXT),
+    ];
+    client.execute_typed(insert, &columns).await?;
+    Ok(())
+}
+
+/// The newest changes of the goodput of targets with a text, newest first.
+pub(super) const CHANGES: &str = "SELECT target, event FROM goodput.changes
+        WHERE host = $1 AND strpos(lower(target), $2) > 0
+        ORDER BY record DESC LIMIT $3";
+
+/// The same of other quantities.
+pub(super) const SHIFTS: &str = "SELECT target, event FROM goodput.shifts
+        WHERE host = $1 AND strpos(lower(target), $2) > 0
+        ORDER BY record DESC, quantity LIMIT $3";
+
+/// What was said of changes, by one of these queries.
+pub(super) async fn told(
     client: &Client,
+    select: &str,
     text: &str,
     most: usize,
 ) -> Result<Vec<ToldChange>, Failure> {
-    let select = "SELECT target, event FROM goodput.changes
-        WHERE host = $1 AND strpos(lower(target), $2) > 0
-        ORDER BY record DESC LIMIT $3";
     let most = i64::try_from(most).unwrap_or(i64::MAX);
     let values: Values<3> = [
         (&host(), Type::TEXT),

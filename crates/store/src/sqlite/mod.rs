@@ -116,6 +116,13 @@ impl Sqlite {
             || self.db.prepare(select)?.query_map(parameters, one)?.collect::<Result<_, _>>();
         read().map_err(|source| self.failed("read", source))
     }
+
+    fn told(&self, select: &str, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.all(select, rusqlite::params![text, most], |row| {
+            Ok(ToldChange { target: row.get(0)?, event: row.get(1)? })
+        })
+    }
 }
 
 impl Database for Sqlite {
@@ -198,10 +205,18 @@ impl Database for Sqlite {
     }
 
     fn changes(&self, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError> {
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
-        self.all(watched::CHANGES, rusqlite::params![text, most], |row| {
-            Ok(ToldChange { target: row.get(0)?, event: row.get(1)? })
-        })
+        self.told(watched::CHANGES, text, most)
+    }
+
+    fn keep_shift(&self, record: i64, quantity: &str, told: &ToldChange) -> Result<(), StoreError> {
+        self.write(
+            "INSERT OR REPLACE INTO shifts (record, quantity, target, event) VALUES (?1, ?2, ?3, ?4)",
+            rusqlite::params![record, quantity, told.target, told.event],
+        )
+    }
+
+    fn shifts(&self, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError> {
+        self.told(watched::SHIFTS, text, most)
     }
 
     fn gone_since(&self, series: &Series) -> Result<Option<String>, StoreError> {

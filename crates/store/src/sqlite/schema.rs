@@ -15,7 +15,7 @@ const APPLICATION_ID: i64 = 0x6764_7074;
 ///
 /// The file has two numbers: its schema, in the table `schema`, and the schema that a goodput must know to use it
 /// (`PRAGMA user_version`), which additions leave as it is. Before the table there was only the second one.
-const MIGRATIONS: [Migration; 10] = [
+const MIGRATIONS: [Migration; 11] = [
     // The JSON is the record; the other columns allow listing without reading it. Numbers are never
     // reused (AUTOINCREMENT): people keep them in notes.
     Migration::change(
@@ -146,6 +146,18 @@ const MIGRATIONS: [Migration; 10] = [
         results INTEGER NOT NULL,
         PRIMARY KEY (target, day, kind, transport, direction, flows, quantity, value)
      ) STRICT, WITHOUT ROWID;",
+    ),
+    // What watches said of changes of other quantities than the goodput: several can begin with the same record.
+    Migration::addition(
+        "CREATE TABLE IF NOT EXISTS shifts (
+        record INTEGER NOT NULL,
+        quantity TEXT NOT NULL,
+        target TEXT NOT NULL,
+        event TEXT NOT NULL,
+        PRIMARY KEY (record, quantity)
+     ) STRICT, WITHOUT ROWID;
+     CREATE TRIGGER IF NOT EXISTS shifts_go AFTER DELETE ON records
+        BEGIN DELETE FROM shifts WHERE record = old.id; END;",
     ),
 ];
 

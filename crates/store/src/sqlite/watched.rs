@@ -10,15 +10,21 @@ use crate::watched::{Tested, ToldChange, Watched};
 
 /// The newest whole tests of a series.
 pub(super) const TESTS: &str =
-    "SELECT record, started, goodput_bits_per_s, begins_change FROM watched
+    "SELECT watched.record, started, goodput_bits_per_s, begins_change, round_trip_s, lost_share
+     FROM watched LEFT JOIN figures ON figures.record = watched.record
      WHERE series = (SELECT id FROM series WHERE target = ?1 AND plan = ?2)
        AND goodput_bits_per_s IS NOT NULL
-     ORDER BY record DESC LIMIT ?3";
+     ORDER BY watched.record DESC LIMIT ?3";
 
 /// The newest changes of targets with a text. There are few: one in years of an unchanged path.
 pub(super) const CHANGES: &str = "SELECT target, event FROM changes
      WHERE instr(lower(target), lower(?1)) > 0
      ORDER BY record DESC LIMIT ?2";
+
+/// The same of other quantities.
+pub(super) const SHIFTS: &str = "SELECT target, event FROM shifts
+     WHERE instr(lower(target), lower(?1)) > 0
+     ORDER BY record DESC, quantity LIMIT ?2";
 
 /// Reads the tests since a time alone, in their order.
 pub(super) const SPENT: &str = "SELECT started, bytes FROM spent INDEXED BY spent_by_start
@@ -53,6 +59,8 @@ pub(super) fn tested(row: &Row) -> rusqlite::Result<Tested> {
         started: row.get(1)?,
         goodput: BitRate(row.get(2)?),
         begins_change: row.get(3)?,
+        round_trip_s: row.get(4)?,
+        lost_share: row.get(5)?,
     })
 }
 

@@ -87,12 +87,12 @@ fn targets(targets: &[String]) -> Markup {
     }
 }
 
-/// What the tests of watches show: since when the path gives more or less, and what changed with it.
+/// What the tests of watches show: since when the path gives more or less, or takes longer, and what changed with it.
 fn changed(changes: &[PathChange]) -> Markup {
     html! {
         @if !changes.is_empty() { h2 { "Changes that watches found" } }
         @for PathChange { since, amount, before, after, with_it, records: [first, second] } in changes.iter().rev() {
-            h3 { "Since " (time(since)) "the path gives " (plain(amount)) }
+            h3 { "Since " (time(since)) "the path " (plain(amount)) }
             p { "Before: " (words(before)) ". Since: " (words(after)) ". "
                 a href={ "/compare?id=" (first) "&id=" (second) } { "Compare" } }
             @if with_it.is_empty() { p { "Nothing else that either end reports changed with it." } }

@@ -28,9 +28,10 @@ MTU, round trip, loss and windows. A target that does not answer is a gap, not a
 History: each test is a result like any other (`goodput history`). Only tests of the same path and \
 kind are compared; if another option changed with the goodput, goodput names it.
 
---notify: goodput runs the program, without a shell, when a path changed, when a target stopped answering, and when it \
-answers again. The environment has GOODPUT_EVENT (changed, gone, back), GOODPUT_TARGET and GOODPUT_TEXT; standard input \
-has all facts as JSON. Far ends choose some of these words, so don't let a shell evaluate them.
+--notify: goodput runs the program, without a shell, when a path changed (shifted: its round trip or loss), when a target \
+stopped answering, and when it answers again. The environment has GOODPUT_EVENT (changed, shifted, gone, back), \
+GOODPUT_TARGET and GOODPUT_TEXT; standard input has all facts as JSON. Far ends choose some of these words, so don't \
+let a shell evaluate them.
 
 Examples:
     goodput watch nas

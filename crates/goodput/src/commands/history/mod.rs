@@ -15,7 +15,7 @@ use crate::data_dirs;
 use crate::exit::Exit;
 use crate::report::style::plain;
 use crate::report::test::Detail;
-use crate::report::watch::{self, Event};
+use crate::report::watch;
 use crate::report::{self, table::Table};
 use crate::screen;
 use goodput_compat::formats::{self, Style};
@@ -144,13 +144,12 @@ fn nothing(store: &Store, wanted: &Wanted) -> Result<()> {
 /// What watches found of the path that the user asks for, in UTC like the table above.
 fn changes(store: &Store, wanted: &Wanted) -> Result<()> {
     let Some(text) = &wanted.text else { return Ok(()) };
-    for change in path_changes::all(store, text)? {
-        let from = wanted.from.as_ref().is_none_or(|from| change.since >= *from);
-        if from && wanted.until.as_ref().is_none_or(|until| change.since < *until) {
-            screen::print_unwrapped(&format!(
-                "\n{}",
-                watch::text_in(&Event::Changed(change.into()), &TimeZone::UTC)
-            ))?;
+    for change in path_changes::events(store, text)? {
+        let since = path_changes::since(&change).to_owned();
+        let from = wanted.from.as_ref().is_none_or(|from| since >= *from);
+        if from && wanted.until.as_ref().is_none_or(|until| since < *until) {
+            let text = watch::text_in(&change, &TimeZone::UTC);
+            screen::print_unwrapped(&format!("\n{text}"))?;
         }
     }
     Ok(())

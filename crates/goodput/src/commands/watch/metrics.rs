@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use goodput_model::Bytes;
+use goodput_watch::Quantity;
 use jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::gauge::Gauge;
@@ -35,6 +36,7 @@ pub struct Metrics {
     tests: Counters,
     bytes: Counters,
     changes: Counters,
+    shifts: Counters,
     change: Gauges,
     budget_used: Gauge<f64, AtomicU64>,
     /// The labels of each target's last verdict, which go when the next one comes.
@@ -91,6 +93,7 @@ impl Metrics {
             tests: Counters::default(),
             bytes: Counters::default(),
             changes: Counters::default(),
+            shifts: Counters::default(),
             change: gauges(
                 &mut registry,
                 "last_change",
@@ -110,7 +113,10 @@ impl Metrics {
         registry.register("tests", "Tests by outcome", metrics.tests.clone());
         let bytes = "Bytes of the tests' IP packets in both directions";
         registry.register_with_unit("spent", bytes, Unit::Bytes, metrics.bytes.clone());
-        registry.register("changes", "Changes of the path", metrics.changes.clone());
+        registry.register("changes", "Changes of the path's goodput", metrics.changes.clone());
+        let shifts =
+            "Changes of the path's round trip and loss that did not come with one of its goodput";
+        registry.register("shifts", shifts, metrics.shifts.clone());
         let used = "Bytes of the last 24 hours";
         registry.register_with_unit("budget_used", used, Unit::Bytes, metrics.budget_used.clone());
         let limit = "Bytes that may be spent in 24 hours";
@@ -129,6 +135,7 @@ impl Metrics {
                         self.count(target, outcome, 0);
                     }
                     self.changes.get_or_create(&of(target)).inc_by(0);
+                    Quantity::ALL.into_iter().for_each(|quantity| self.shift(target, quantity, 0));
                     self.bytes.get_or_create(&of(target)).inc_by(0);
                 }
             }
@@ -146,6 +153,10 @@ impl Metrics {
             }
             Event::Changed(change) => {
                 self.changed(&change.target, change.percent, change.takes_back.is_none());
+            }
+            Event::Shifted(shift) => {
+                let counts = shift.takes_back.is_none();
+                self.shift(&shift.target, shift.quantity, counts.into());
             }
         }
     }
@@ -190,6 +201,12 @@ impl Metrics {
         self.changes.get_or_create(&labels).inc_by(counts.into());
         let ratio = if counts { 1.0 + percent / 100.0 } else { 1.0 };
         self.change.get_or_create(&labels).set(ratio);
+    }
+
+    fn shift(&self, target: &str, quantity: Quantity, number: u64) {
+        let mut labels = of(target);
+        labels.push(("quantity", Label(quantity.id().into())));
+        self.shifts.get_or_create(&labels).inc_by(number);
     }
 
     fn no_result(&self, target: &str) {
@@ -255,6 +272,7 @@ mod tests {
     use super::*;
     use crate::commands::serve_metrics;
     use crate::commands::serve_results::LastResult;
+    use crate::report::shifted::{self, Shifted};
     use goodput_engine::serve::Counted;
     use goodput_model::{BitRate, EndName, Limiter, Place, Verdict};
     use goodput_store::Figures;
@@ -376,6 +394,18 @@ mod tests {
     }
 
     #[test]
+    fn a_change_of_the_round_trip_counts_unless_it_takes_one_back() {
+        let metrics = Metrics::new(Bytes(5000));
+        let shift = shifted::tests::example();
+        let back = Shifted { takes_back: Some(shift.since.clone()), ..shift.clone() };
+        for shift in [shift, back] {
+            metrics.see(&Event::Shifted(shift.into()));
+        }
+        let line = "goodput_watch_shifts_total{target=\"nas\",quantity=\"round-trip\"} 1";
+        assert!(has(&metrics.text(), line), "{}", metrics.text());
+    }
+
+    #[test]
     fn hostile_labels_are_escaped_once() {
         let metrics = Metrics::new(Bytes(5000));
         metrics.see(&Event::Tested(test("a\"} 1\nb\\", "none")));
@@ -400,6 +430,7 @@ mod tests {
         };
         metrics.see(&Event::Tested(whole));
         metrics.changed("nas", -41.0, true);
+        metrics.shift("nas", Quantity::RoundTrip, 1);
         let served = LastResult {
             sender: EndName::Near,
             began: Timestamp::UNIX_EPOCH,

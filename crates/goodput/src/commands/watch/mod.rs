@@ -9,6 +9,7 @@ mod metrics;
 mod notify;
 mod path;
 mod retention;
+mod shifts;
 mod turn;
 
 use std::path::PathBuf;
@@ -373,10 +374,14 @@ impl<'a> Watch<'a> {
         });
         path.set_gone(&self.history, None).await;
         let comparable = kept.filter(|_| whole);
-        let changed = match comparable {
-            Some(id) => path.compare(&self.history, id, &run.record).await,
-            None => None,
-        };
+        let mut changes = Vec::new();
+        if let Some(id) = comparable {
+            let changed = path.compare(&self.history, id, &run.record).await;
+            changes.extend(changed.map(|change| ("changed", Event::Changed(change.into()))));
+            let shifts = path.compare_others(&self.history, id, &run.record).await;
+            let shifts = shifts.into_iter().map(|shift| Event::Shifted(shift.into()));
+            changes.extend(shifts.map(|shift| ("shifted", shift)));
+        }
         let event = path.event(run, kept, used);
         if let Some(back) = back {
             self.tell(&back)?;
@@ -386,13 +391,16 @@ impl<'a> Watch<'a> {
         if !whole && interrupt.is_raised() {
             return Ok(Ended::Interrupted);
         }
-        let Some(changed) = changed else {
-            return Ok(if kept.is_some() { Ended::Tested } else { Ended::NoResult });
+        let ended = match changes[..] {
+            [] if kept.is_some() => Ended::Tested,
+            [] => Ended::NoResult,
+            _ => Ended::Changed,
         };
-        let changed = Event::Changed(changed.into());
-        self.tell(&changed)?;
-        self.notify("changed", &changed);
-        Ok(Ended::Changed)
+        for (name, change) in changes {
+            self.tell(&change)?;
+            self.notify(name, &change);
+        }
+        Ok(ended)
     }
 
     fn tell(&self, event: &Event) -> Result<()> {

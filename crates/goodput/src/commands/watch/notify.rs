@@ -45,7 +45,7 @@ impl Program {
         if self.running.as_ref().is_some_and(|running| !running.is_finished()) {
             bail!("{shown} still runs for the last event; it was not run for this one ({name})");
         }
-        let target = target(event);
+        let target = event.target();
         let text = plain_text(event);
         let mut child = Command::new(&self.path)
             .env("GOODPUT_EVENT", name)
@@ -85,17 +85,6 @@ fn is_program(path: &Path) -> bool {
     }
     let directories = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
     std::env::split_paths(&directories).any(|directory| runs(&directory.join(path)))
-}
-
-fn target(event: &Event) -> &str {
-    match event {
-        Event::Begin { .. } | Event::Late { .. } => "",
-        Event::Tested(test) => &test.target,
-        Event::Changed(change) => &change.target,
-        Event::NoResult { target, .. }
-        | Event::Back { target, .. }
-        | Event::UsedUp { target, .. } => target,
-    }
 }
 
 /// A file with the facts: unlike a pipe, it needs nobody who reads it in time.
@@ -175,7 +164,10 @@ mod tests {
             used_bytes: Bytes(0),
         };
         let text = plain_text(&event);
-        assert!(text.contains("Connection refused\u{fffd}") && !text.contains("os error"), "{text}");
+        assert!(
+            text.contains("Connection refused\u{fffd}") && !text.contains("os error"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -17,12 +17,14 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use super::ending::{Ended, Ending};
+use super::shifts::{self, Shifts};
 use crate::args::MeasureArgs;
 use crate::commands::{measured, path_changes};
 use crate::data_dirs::state_dir;
 use crate::exit;
 use crate::far_end::FarEnd;
 use crate::history_thread::HistoryThread;
+use crate::report::shifted::Shifted;
 use crate::report::watch::{self, Changed, Event};
 use crate::running::{self, Announced};
 use crate::screen;
@@ -46,6 +48,10 @@ pub struct Path {
     /// What tests are compared by, as JSON.
     series: String,
     chart: Chart,
+    /// The charts of other quantities than the goodput.
+    shifts: Shifts,
+    /// The first test after the newest change of the goodput.
+    changed_at: Option<i64>,
     /// Numbers of the whole tests' records, oldest first.
     records: Vec<i64>,
     /// Where a test is announced, so that it can be followed from elsewhere.
@@ -125,6 +131,8 @@ impl Path {
             most_s,
             series,
             chart: Chart::restored(&[]),
+            shifts: Shifts::restored(text, &[], &[]),
+            changed_at: None,
             records: Vec::new(),
             state_dir: state_dir(state).ok(),
         };
@@ -137,9 +145,12 @@ impl Path {
         let (text, series) = (self.text.clone(), self.series.clone());
         let read = move |store: &Store| {
             let tests = store.tests_of(&text, &series, MAX_TESTS)?;
-            Ok((tests, path_changes::all(store, &text)?))
+            Ok((tests, path_changes::all(store, &text)?, path_changes::shifts(store, &text)?))
         };
-        let (tests, told) = history.ask(read).await?;
+        let (tests, told, told_shifts) = history.ask(read).await?;
+        self.shifts = Shifts::restored(&self.text, &tests, &told_shifts);
+        let newest = tests.iter().rfind(|test| test.begins_change);
+        self.changed_at = newest.map(|test| test.record);
         let read = |test: Tested| {
             let mark = path_changes::mark(&test, &self.text, &told);
             Some((path_changes::of_test(&test)?, mark))
@@ -292,15 +303,16 @@ impl Path {
         history.ask(move |store| Ok(store.add_watched(&record, &watched)?)).await
     }
 
-    /// Compares a whole test with the ones before. Returns a change with what changed with it. The history keeps it: after a
-    /// restart, it is not found again.
+    /// Compares the goodput of a whole test with the ones before. Returns a change with what changed with it. The history
+    /// keeps it: after a restart, it is not found again.
     pub async fn compare(
         &mut self,
         history: &HistoryThread,
         id: i64,
         record: &Record,
     ) -> Option<Changed> {
-        let test = path_changes::point(id, &record.started, record.result.goodput_bits_per_s)?;
+        let goodput = record.result.goodput_bits_per_s.0;
+        let test = path_changes::point(id, &record.started, goodput)?;
         self.records.push(id);
         let change = self.chart.push(test)?;
         let ids = path_changes::around(&self.records, &change);
@@ -312,14 +324,48 @@ impl Path {
         let event = serde_json::to_string(&changed).unwrap_or_default();
         let told = ToldChange { target: self.text.clone(), event };
         let first = change.first_since.id;
+        self.changed_at = Some(first);
         let marked = history.ask(move |store| Ok(store.mark_change(first, &told)?)).await;
-        if let Err(why) = marked {
+        self.warn_of_repetition(marked);
+        Some(changed)
+    }
+
+    /// Compares other quantities of a test that [`Path::compare`] has seen. What came with a change of the goodput was said
+    /// with that one, and is only kept.
+    pub async fn compare_others(
+        &mut self,
+        history: &HistoryThread,
+        id: i64,
+        record: &Record,
+    ) -> Vec<Shifted> {
+        let mut said = Vec::new();
+        for (quantity, change) in self.shifts.push(id, record) {
+            let ids = path_changes::around(&self.records, &change);
+            let read = move |store: &Store| Ok(ids.map(|ids| path_changes::read(store, &ids)));
+            let records = history.ask(read).await.unwrap_or_default();
+            let first = change.first_since.id;
+            let shift = Shifted {
+                with_goodput: shifts::is_same(&self.records, self.changed_at, first),
+                ..path_changes::explained_shift(&self.text, quantity, &records, &change)
+            };
+            // Numbers and texts: to write them can't fail.
+            let event = serde_json::to_string(&shift).unwrap_or_default();
+            let told = ToldChange { target: self.text.clone(), event };
+            let keep = move |store: &Store| Ok(store.keep_shift(first, quantity.id(), &told)?);
+            self.warn_of_repetition(history.ask(keep).await);
+            said.extend(Some(shift).filter(|shift| !shift.with_goodput));
+        }
+        said
+    }
+
+    /// Says if the history did not keep what was said of a change.
+    fn warn_of_repetition(&self, kept: Result<()>) {
+        if let Err(why) = kept {
             let (target, why) = (&self.text, exit::in_words(&why));
             screen::say(format_args!(
                 "goodput: {target}: a restart may report this change again: {why}"
             ));
         }
-        Some(changed)
     }
 
     /// What a test showed.

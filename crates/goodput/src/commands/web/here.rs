@@ -50,9 +50,9 @@ impl Program for ThisHost {
     }
 
     fn path_changes(&self, history: &Store, target: &str) -> Result<Vec<PathChange>, StoreError> {
-        let found = path_changes::all(history, target)?;
-        let of_target = found.iter().filter(|change| change.target == target);
-        Ok(of_target.map(watch::for_a_page).collect())
+        let found = path_changes::events(history, target)?;
+        let of_target = found.iter().filter(|event| event.target() == target);
+        Ok(of_target.filter_map(watch::for_a_page).collect())
     }
 
     fn mesh(&self, history: &Store, asked: &MeshAsked) -> Result<Surveyed, String> {

@@ -35,29 +35,48 @@ fn a_target_that_is_gone_is_told_once_and_that_it_is_back() {
     assert_eq!(said, format!("gone {gone}\nback {}\n", server.address));
 }
 
-/// Tests of four days on a path of 1 Pbit/s with an older kernel, then three of a slower path.
-pub fn plant_a_change(home: &Home) {
+/// Tests of four days, one every quarter of an hour.
+const FOUR_DAYS: i64 = 4 * 96;
+
+/// Keeps this number of tests like the only one, each changed by its number and by noise from 0 to 1.
+fn plant(home: &Home, tests: i64, change: impl Fn(&mut Record, i64, f64)) {
     let store = history(home);
     let series = store.series().expect("the history of the test works").remove(0);
     let real = store.get(1).expect("the history of the test works");
     let hour_24_s = 86_400;
-    let tests = 4 * 96;
-    for n in 0..tests + 3 {
+    for n in 0..tests {
         let at = jiff::Timestamp::now().as_second() - 6 * hour_24_s + n * 900;
         let at = jiff::Timestamp::from_second(at).expect("the history of the test works");
-        let noise = 1.0 + 0.02 * (n as f64 * 0.618_033_988_75).fract();
-        let before = n < tests;
-        let goodput = if before { noise * 1e15 } else { noise * 1e9 };
         let mut record = Record { started: at.to_string(), ..real.clone() };
-        record.result.goodput_bits_per_s = BitRate(goodput);
+        change(&mut record, n, (n as f64 * 0.618_033_988_75).fract());
+        let goodput = record.result.goodput_bits_per_s;
+        let watched = Watched { plan: series.plan.clone(), goodput: Some(goodput) };
+        store.add_watched(&record, &watched).expect("the history of the test works");
+    }
+}
+
+/// Tests of four days on a path of 1 Pbit/s with an older kernel, then three of a slower path.
+pub fn plant_a_change(home: &Home) {
+    plant(home, FOUR_DAYS + 3, |record, n, noise| {
+        let before = n < FOUR_DAYS;
+        let goodput = if before { 1e15 } else { 1e9 };
+        record.result.goodput_bits_per_s = BitRate((1.0 + 0.02 * noise) * goodput);
         if let Known::Value(near) = &mut record.ends.near
             && before
         {
             near.host.kernel = "Linux 2.0.36".into();
         }
-        let watched = Watched { plan: series.plan.clone(), goodput: Some(BitRate(goodput)) };
-        store.add_watched(&record, &watched).expect("the history of the test works");
-    }
+    });
+}
+
+/// Tests of four days on a path whose goodput is anything, and whose round trip is 5 s.
+fn plant_a_long_round_trip(home: &Home) {
+    plant(home, FOUR_DAYS, |record, _, noise| {
+        record.result.goodput_bits_per_s = BitRate(10_f64.powf(6.0 + 6.0 * noise));
+        let sender = record.verdict.sender;
+        let main = record.result.directions.iter_mut().find(|one| one.sender == sender);
+        main.expect("one direction").rtt_us = Known::Value((1.0 + 0.02 * noise) * 5e6);
+    });
 }
 
 /// A program for --notify, and the file that it writes.
@@ -98,4 +117,27 @@ fn a_change_is_named_with_what_changed_with_it_and_told_once() {
     assert_eq!(event, "changed");
     let json: Value = serde_json::from_str(json).unwrap();
     assert!(json["percent"].as_f64().unwrap() < -99.0, "{json}");
+}
+
+#[test]
+fn a_change_of_the_round_trip_alone_is_told_once_and_listed() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    assert!(once(&home, &[&server.address], &[]).status.success());
+    plant_a_long_round_trip(&home);
+    let (program, said) = teller(&home);
+    let notify = ["--notify", program.to_str().unwrap()];
+    let tests = (0..6).map(|_| once(&home, &[&server.address], &notify));
+    let found: Vec<_> = tests.filter(|output| output.status.code() == Some(1)).collect();
+    let [output] = &found[..] else { panic!("{found:?}") };
+    let text = stdout(output);
+    assert!(text.contains("the path has a round trip 100 % shorter"), "{text}");
+    assert!(text.contains("5.0"), "the value before: {text}");
+    let listed = stdout(&home.run(&["history", "--target", &server.address]));
+    assert!(listed.contains("the path has a round trip 100 % shorter"), "{listed}");
+    let told = std::fs::read_to_string(said).unwrap();
+    let (event, json) = told.split_once('\n').unwrap();
+    assert_eq!(event, "shifted");
+    let json: Value = serde_json::from_str(json).unwrap();
+    assert_eq!(json["quantity"], "round-trip", "{json}");
 }
