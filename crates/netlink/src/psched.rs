@@ -14,6 +14,9 @@ pub(crate) const RATE_SPEC_BYTES: usize = 12;
 const LINK_LAYER_ETHERNET: u8 = 1;
 /// `TC_LINKLAYER_ATM`.
 const LINK_LAYER_ATM: u8 = 2;
+/// A cell of ATM, and its payload (`psched_l2t_ns`).
+const CELL_BYTES: u128 = 53;
+const CELL_PAYLOAD_BYTES: u128 = 48;
 
 /// How lengths are counted at a rate: the fields of `struct tc_ratespec` beside the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +81,7 @@ impl RateSpec {
 pub(crate) struct Clock {
     mult: u64,
     shift: u32,
-    overhead: u128,
+    spec: RateSpec,
 }
 
 impl Clock {
@@ -91,24 +94,41 @@ impl Clock {
         loop {
             let mult = factor / rate;
             if mult & (1 << 31) != 0 || factor & (1 << 63) != 0 {
-                return Some(Self { mult: mult.max(1), shift, overhead: spec.overhead.into() });
+                return Some(Self { mult: mult.max(1), shift, spec });
             }
             factor <<= 1;
             shift += 1;
         }
     }
 
+    /// The time that `bytes` take, with what is counted beside them (`psched_l2t_ns`).
+    fn ns(&self, bytes: u32) -> u128 {
+        let long = u128::from(bytes) + u128::from(self.spec.overhead);
+        let long = long.max(self.spec.mpu.into());
+        let counted = match self.spec.counts_cells() {
+            true => long.div_ceil(CELL_PAYLOAD_BYTES) * CELL_BYTES,
+            false => long,
+        };
+        (counted * u128::from(self.mult)) >> self.shift
+    }
+
     /// The ticks that the kernel reports for a burst of `bytes`.
     pub(crate) fn ticks(&self, bytes: u32) -> u32 {
-        let ns = ((u128::from(bytes) + self.overhead) * u128::from(self.mult)) >> self.shift;
-        u32::try_from(ns.min(u32::MAX.into()) / TICK_NS).unwrap_or(u32::MAX)
+        let ns = self.ns(bytes).min(u32::MAX.into());
+        u32::try_from(ns / TICK_NS).unwrap_or(u32::MAX)
     }
 
     /// The smallest size that the kernel reports as `ticks`.
     pub(crate) fn bytes(&self, ticks: u32) -> u32 {
-        let product = (u128::from(ticks) * TICK_NS) << self.shift;
-        let bytes = product.div_ceil(self.mult.into()).saturating_sub(self.overhead);
-        u32::try_from(bytes).unwrap_or(u32::MAX)
+        let (mut low, mut high) = (0, u32::MAX);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.ns(middle) < u128::from(ticks) * TICK_NS {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low
     }
 
     /// The largest size with the same report as `bytes`.
@@ -124,6 +144,22 @@ mod tests {
 
     fn clock(rate: u64) -> Clock {
         Clock::new(rate, RateSpec::default()).unwrap()
+    }
+
+    /// As the kernel reported them: `tc -r -d` of `burst 15000 mpu 64 overhead 10 linklayer atm` at 1 Gbit/s.
+    #[test]
+    fn cells_of_atm_and_the_least_size_count_as_in_the_kernel() {
+        let spec = |link_layer, overhead, mpu| {
+            let spec = RateSpec { link_layer, overhead, mpu, ..RateSpec::default() };
+            Clock::new(125_000_000, spec).unwrap()
+        };
+        let cells = spec(LINK_LAYER_ATM, 10, 64);
+        assert_eq!(cells.ticks(15_000), 0x819);
+        let least = cells.bytes(0x819);
+        assert_eq!((least, cells.ticks(least), cells.ticks(least - 1)), (14_967, 0x819, 0x813));
+        assert_eq!(cells.widest(least), cells.widest(15_000), "the same step");
+        let least = spec(LINK_LAYER_ETHERNET, 0, 64);
+        assert_eq!(least.ticks(1), least.ticks(64));
     }
 
     #[test]
