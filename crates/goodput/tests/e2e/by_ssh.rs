@@ -223,6 +223,37 @@ fn files_of_a_device_are_set_and_refused_with_the_reason() {
 }
 
 #[test]
+fn a_token_bucket_is_changed_by_one_number_at_a_time() {
+    let Some(host) = Host::start() else { return };
+    host.sh("tc qdisc add dev v0 root handle 7: tbf rate 100mbit burst 64k limit 300k mpu 64 overhead 10");
+    let look = "tc -r -d qdisc show dev v0";
+    let before = host.sh(look);
+    for (assignment, words) in [
+        ("qdisc.tbf.burst@v0=100", "have up to 1514 bytes"),
+        ("qdisc.tbf.rate@v0=fast", "100mbit"),
+        ("qdisc.tbf.rate@v1=1gbit", "no token bucket"),
+        ("qdisc.fq.limit@v0=9", "is no fq"),
+    ] {
+        let said = stderr(&host.run(&["settings", "set", assignment, "--on", "ssh://b"]));
+        assert!(said.contains(words), "{assignment}: {said}");
+    }
+    assert_eq!(host.sh(look), before);
+    let set = |assignment: &str| {
+        let output = host.run(&["settings", "set", assignment, "--on", "ssh://b"]);
+        assert!(output.status.success(), "{assignment}: {}", stderr(&output));
+    };
+    set("qdisc.tbf.rate@v0=50mbit");
+    let now = host.sh(look);
+    for part in ["rate 50Mbit", "burst 64Kb", "limit 300Kb", "mpu 64b", "overhead 10"] {
+        assert!(now.contains(part), "{part}: {now}");
+    }
+    set("qdisc.tbf.rate@v0=100mbit");
+    assert_eq!(host.sh(look), before);
+    let list = stdout(&host.run(&["settings", "list", "--on", "ssh://b"]));
+    assert!(list.contains("qdisc.tbf.burst@v0") && !list.contains("qdisc.tbf.burst@v1"), "{list}");
+}
+
+#[test]
 fn what_is_kept_on_linux_is_listed_and_removed() {
     let Some(host) = Host::start() else { return };
     let settings = |words: &[&str]| {

@@ -18,7 +18,7 @@ pub(crate) mod qdisc_kind;
 mod qdisc_parameter;
 pub(crate) mod queue_bytes;
 pub(crate) mod route;
-mod shaped;
+pub(crate) mod shaped;
 pub(crate) mod sysctl;
 pub(crate) mod sysctl_couplings;
 pub(crate) mod sysctl_documented;

@@ -17,7 +17,10 @@ const STEP_SHARE: f64 = 0.005;
 const BURST: &str = " burst ";
 
 /// A rate in bytes per second, as the kernel takes it.
-pub(super) fn rate(setting: &SettingRef, value: &str) -> Result<u64, SettingError> {
+///
+/// # Errors
+/// When it is no rate, or not from 8 bit/s to 10 Tbit/s.
+pub fn rate(setting: &SettingRef, value: &str) -> Result<u64, SettingError> {
     let bits = value.parse::<BitRate>().map_err(|e| bad(setting, value, e.to_string()))?.0;
     if !(8.0..=MAX_BITS_PER_S).contains(&bits) {
         return Err(bad(setting, value, "it must be 8 bit/s to 10 Tbit/s"));
@@ -26,7 +29,7 @@ pub(super) fn rate(setting: &SettingRef, value: &str) -> Result<u64, SettingErro
 }
 
 /// The text of a rate in bytes per second: exact, in the largest unit for which it is exact.
-pub(super) fn rate_text(bytes_per_s: u64) -> String {
+pub fn rate_text(bytes_per_s: u64) -> String {
     let bits = u128::from(bytes_per_s) * 8;
     let units = [(1_000_000_000, "gbit"), (1_000_000, "mbit"), (1000, "kbit")];
     let unit = units.into_iter().find(|(size, _)| bits > 0 && bits.is_multiple_of(*size));

@@ -144,3 +144,59 @@ fn a_discipline_that_the_kernel_chose_is_recognised_by_its_kind() {
         assert!(report.to_string().contains("qdisc.attached@v0: the kernel made it"), "{report}");
     });
 }
+
+/// Two buckets whose parameters tc(8) prints rounded, and what they count beside a packet.
+const BUCKETS: [&str; 2] = [
+    "rate 123456789bit burst 12347 limit 100001 overhead 4",
+    "rate 1gbit burst 15000 limit 300001 mpu 64 overhead 10 linklayer atm",
+];
+
+#[test]
+fn a_token_bucket_comes_back_exactly_with_all_that_it_counts() {
+    in_scene(|_| {
+        for bucket in BUCKETS {
+            sh(&format!("tc qdisc replace dev v0 root handle 7: tbf {bucket}"));
+            for changed in [
+                &[("qdisc.tbf.rate@v0", "77777777bit")][..],
+                &[("qdisc.tbf.limit@v0", "1M"), ("qdisc.tbf.rate@v0", "300mbit")],
+                &[("qdisc.tbf.burst@v0", "1600"), ("qdisc.tbf.limit@v0", "4000")],
+            ] {
+                comes_back_after_each_end("tc -r -d qdisc show dev v0", changed);
+            }
+        }
+        sh("tc qdisc replace dev v0 root handle 8: bfifo limit 100000");
+        comes_back_after_each_end("tc qdisc show dev v0", &[("qdisc.fifo.limit@v0", "64K")]);
+    });
+}
+
+#[test]
+fn what_someone_else_changes_of_a_bucket_is_left_alone() {
+    in_scene(|folder| {
+        let bucket = |rate: &str, limit: &str| {
+            format!(
+                "tc qdisc replace dev v0 root handle 7: tbf rate {rate} burst 16k limit {limit}"
+            )
+        };
+        sh(&bucket("100mbit", "200k"));
+        let before = value("qdisc.tbf.burst@v0");
+        let mut changes = begin(&folder);
+        assert_eq!(changes.apply(&setting("qdisc.tbf.rate@v0"), "50mbit").unwrap(), "50mbit");
+        sh(&bucket("50mbit", "100k"));
+        assert!(changes.restore().report.is_clean());
+        let now = ["rate", "burst", "limit"].map(|word| value(&format!("qdisc.tbf.{word}@v0")));
+        assert_eq!(now, ["100mbit", &*before, "102400"]);
+    });
+}
+
+#[test]
+fn a_bucket_that_is_gone_takes_its_change_along() {
+    in_scene(|folder| {
+        sh("tc qdisc replace dev v0 root handle 7: tbf rate 100mbit burst 16k limit 100k");
+        let mut changes = begin(&folder);
+        changes.apply(&setting("qdisc.tbf.limit@v0"), "200K").unwrap();
+        sh("tc qdisc replace dev v0 root handle 8: pfifo limit 9");
+        let report = changes.restore().to_string();
+        assert!(report.contains("the token bucket of v0 is gone"), "{report}");
+        assert_eq!(value("qdisc.fifo.limit@v0"), "9");
+    });
+}

@@ -7,6 +7,7 @@ mod facts;
 mod files;
 mod governor;
 mod link;
+mod parameters;
 mod polled;
 mod qdisc;
 mod queues;
@@ -17,6 +18,7 @@ mod shaper;
 mod sharing;
 mod sysctl;
 mod sysctl_range;
+mod token_bucket;
 
 use std::net::IpAddr;
 
@@ -34,6 +36,9 @@ use row::{At, Row, refused};
 /// The operating system.
 pub(super) struct Linux;
 
+/// How the settings of a token bucket begin.
+const BUCKET: &str = "qdisc.tbf.";
+
 /// Every setting that has a faithful command; `sysctl.…` is the last.
 fn rows() -> impl Iterator<Item = (&'static str, &'static dyn Row)> {
     let device = ethtool::ROWS.iter().map(|row| (row.id, row as &dyn Row));
@@ -43,7 +48,21 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static dyn Row)> {
     let files = files::ROWS.iter().map(|row| (row.id, row as &dyn Row));
     let alone: [(&str, &dyn Row); 2] =
         [("qdisc.kind", &qdisc::RootKind), (polled::ID, &polled::Polling)];
-    device.chain(links).chain(files).chain(alone).chain(routes).chain(host)
+    device.chain(links).chain(files).chain(alone).chain(disciplines()).chain(routes).chain(host)
+}
+
+/// What a discipline of this kind has.
+fn of_kind(kind: &str) -> Vec<(&'static str, &'static dyn Row)> {
+    let buckets = token_bucket::ROWS.iter().filter(|_| kind == "tbf");
+    let buckets = buckets.map(|row| (row.id, row as &dyn Row));
+    let parameters = parameters::ROWS.iter().filter(|row| row.is_of(kind));
+    buckets.chain(parameters.map(|row| (row.id, row as &dyn Row))).collect()
+}
+
+/// What belongs to the discipline that is at a device's root now.
+fn disciplines() -> impl Iterator<Item = (&'static str, &'static dyn Row)> {
+    let buckets = token_bucket::ROWS.iter().map(|row| (row.id, row as &dyn Row));
+    buckets.chain(parameters::ROWS.iter().map(|row| (row.id, row as &dyn Row)))
 }
 
 fn row(shell: &dyn Shell, setting: &SettingRef) -> Result<&'static dyn Row, RemoteError> {
@@ -61,6 +80,9 @@ fn row(shell: &dyn Shell, setting: &SettingRef) -> Result<&'static dyn Row, Remo
         let why = match &*setting.name {
             "napi.irq_suspend_timeout" => {
                 "no common program prints it; run goodput on that host to change it"
+            }
+            "qdisc.cake.rtt" => {
+                "tc there changes the target along with it, and prints none; run goodput on that host to change it"
             }
             _ => "Linux has no command whose text says exactly what it is, or goodput does not know it",
         };
@@ -129,6 +151,11 @@ impl System for Linux {
                 add(shell, name, Some(device), row)?;
             }
             add(shell, "qdisc.kind", Some(device), &qdisc::RootKind)?;
+            let setting = near("qdisc.kind", Some(device));
+            let root = qdisc::root(&mut At { shell: &mut *shell, setting: &setting });
+            for (name, row) in root.map(|(kind, ..)| of_kind(&kind)).unwrap_or_default() {
+                add(shell, name, Some(device), row)?;
+            }
         }
         for row in &governor::ROWS {
             add(shell, row.id, None, row)?;
@@ -212,6 +239,9 @@ impl System for Linux {
         if setting.name == "qdisc.kind" {
             return Ok(vec![near(qdisc::ATTACHED, Some(device))]);
         }
+        if setting.name.starts_with(BUCKET) {
+            return Ok(token_bucket::coupled(setting));
+        }
         if !row(shell, setting)?.draws() {
             shared.extend(governor::coupled(setting));
             return Ok(shared);
@@ -244,7 +274,10 @@ impl System for Linux {
                 let is_there = routes::is_there(shell, setting)?;
                 Ok(if is_there { None } else { gone("the route") })
             }
-            Some(device) => link::gone(shell, device),
+            Some(device) => Ok(match link::gone(shell, device)? {
+                None if setting.name.starts_with(BUCKET) => token_bucket::gone(shell, device)?,
+                gone => gone,
+            }),
             None => Ok(None),
         }
     }

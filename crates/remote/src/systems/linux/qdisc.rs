@@ -18,7 +18,7 @@ fn show(at: &At<'_>) -> Command {
 }
 
 /// Kind and handle of the root, and whether someone configured anything below it.
-fn root(at: &mut At<'_>) -> Result<(String, String, bool), RemoteError> {
+pub(super) fn root(at: &mut At<'_>) -> Result<(String, String, bool), RemoteError> {
     let command = show(at);
     let printed = at.shell.output(&command)?;
     let mut root = None;

@@ -1,0 +1,302 @@
+//! `qdisc.fifo.limit`, `qdisc.fq_codel.*`, `qdisc.fq.*`, `qdisc.cake.*` through tc(8): one parameter of the discipline at a
+//! device's root. tc sends only what it was given, and the kernel leaves the rest (`*_change`, net/sched/sch_*.c).
+
+use goodput_model::{EndName, SettingRef};
+use goodput_settings::{Assignment, Backend, find_for, rules, value};
+
+use super::row::{At, Row};
+use super::{qdisc, token_bucket};
+use crate::command::{Command, Condition};
+use crate::error::RemoteError;
+
+/// One parameter.
+pub(super) struct Parameter {
+    /// The setting.
+    pub(super) id: &'static str,
+    /// The kinds of discipline that have it.
+    kinds: &'static [&'static str],
+    /// Its key in JSON.
+    key: &'static str,
+    form: Form,
+}
+
+/// How tc prints a parameter in JSON, and takes it. The word before a value is the key.
+#[derive(Clone, Copy)]
+enum Form {
+    /// Packets, or bytes in a queue of bytes.
+    Limit,
+    /// A number.
+    Number,
+    /// Microseconds, of which the kernel keeps steps of 1.024, rounded down (include/net/codel.h).
+    Micros,
+    /// Bytes per second. Without a rate, tc prints what the second is, and takes what the first is.
+    Rate(&'static str, &'static str),
+    /// Values, what tc prints for each, and the words that it takes.
+    Words(&'static [[&'static str; 3]]),
+}
+
+/// What [`SHOW`] prints for a key that tc leaves out.
+const ABSENT: &str = "-";
+
+/// fq takes this for no rate: all bits of 32 (net/sched/sch_fq.c `fq_init`).
+const NO_RATE: &str = "maxrate 4294967295bps";
+
+const fn row(
+    id: &'static str,
+    kinds: &'static [&'static str],
+    key: &'static str,
+    form: Form,
+) -> Parameter {
+    Parameter { id, kinds, key, form }
+}
+
+/// `*_print_opt` and `*_parse_opt` of iproute2, tc/q_{fifo,fq_codel,fq,cake}.c. cake's round-trip time is not here: tc sets
+/// a target along with it, and prints none.
+pub(super) static ROWS: [Parameter; 12] = [
+    row("qdisc.fifo.limit", &["pfifo", "bfifo"], "limit", Form::Limit),
+    row("qdisc.fq_codel.limit", &["fq_codel"], "limit", Form::Number),
+    row("qdisc.fq_codel.target", &["fq_codel"], "target", Form::Micros),
+    row("qdisc.fq_codel.interval", &["fq_codel"], "interval", Form::Micros),
+    row("qdisc.fq_codel.quantum", &["fq_codel"], "quantum", Form::Number),
+    row(
+        "qdisc.fq_codel.ecn",
+        &["fq_codel"],
+        "ecn",
+        Form::Words(&[["on", "true", "ecn"], ["off", ABSENT, "noecn"]]),
+    ),
+    row("qdisc.fq.limit", &["fq"], "limit", Form::Number),
+    row("qdisc.fq.flow_limit", &["fq"], "flow_limit", Form::Number),
+    row("qdisc.fq.quantum", &["fq"], "quantum", Form::Number),
+    row("qdisc.fq.maxrate", &["fq"], "maxrate", Form::Rate(NO_RATE, ABSENT)),
+    row("qdisc.cake.bandwidth", &["cake"], "bandwidth", Form::Rate("unlimited", "\"unlimited\"")),
+    row(
+        "qdisc.cake.ack_filter",
+        &["cake"],
+        "ack-filter",
+        Form::Words(&[
+            ["off", "\"disabled\"", "no-ack-filter"],
+            ["on", "\"enabled\"", "ack-filter"],
+            ["aggressive", "\"aggressive\"", "ack-filter-aggressive"],
+        ]),
+    ),
+];
+
+/// Prints the parameter `$3` of the discipline at the root of the device `$1`, if its kind matches `$2`; `$4` are the kinds in
+/// words. A change would remove a table of sizes, and end cake's own choice of a rate.
+const SHOW: &str = "set -f; no() { s=$1; shift; echo \"$*\" >&2; exit \"$s\"; }; \
+    all=$(tc -r -d -j qdisc show dev \"$1\") || exit; \
+    it=$(printf \"%s\\n\" \"$all\" | tr \"{\" \"\\n\" | \
+    sed -n \"/^\\\"kind\\\":\\\"$2\\\",\\\"handle\\\":\\\"[0-9a-f]*:\\\",\\\"root\\\":true,/{N;s/\\n/ /;p;}\"); \
+    [ \"$it\" ] || no 3 \"the discipline at its root is no $4, or tc there does not print it in JSON\"; \
+    it=${it#*\\\"options\\\": }; \
+    case $it in *\\\"stab\\\":*) no 1 \"it has a table of sizes (stab), which a change would remove\";; \
+    *\\\"autorate\\\":*) no 1 \"it chooses its rate by what comes in\";; esac; \
+    v=-; IFS=,; for p in ${it%%\\}*}; do case $p in \"\\\"$3\\\":\"*) v=${p#*:};; esac; done; printf \"%s\\n\" \"$v\"";
+
+impl Parameter {
+    fn show(&self, at: &At<'_>) -> Command {
+        let purpose = format!("read {} of {}", self.key, at.scope());
+        Command::script(
+            purpose,
+            SHOW,
+            [at.scope(), &self.pattern(), self.key, &self.kinds.join(" or ")],
+        )
+    }
+
+    /// The kinds as a basic regular expression, with the alternatives of GNU and busybox.
+    fn pattern(&self) -> String {
+        format!("\\({}\\)", self.kinds.join("\\|"))
+    }
+
+    /// Whether a discipline of this kind has it.
+    pub(super) fn is_of(&self, kind: &str) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    /// The value that tc prints like this; `None` if goodput does not know it.
+    fn value(&self, printed: &str) -> Option<String> {
+        Some(match self.form {
+            Form::Limit | Form::Number | Form::Micros => printed.parse::<u32>().ok()?.to_string(),
+            Form::Rate(_, none) if printed == none => "none".into(),
+            Form::Rate(..) => rules::shaper_rate_text(printed.parse().ok()?),
+            Form::Words(words) => {
+                words.iter().find(|[_, shown, _]| *shown == printed)?[0].to_owned()
+            }
+        })
+    }
+
+    /// How tc prints a value, and the words by which it takes the value.
+    fn words(&self, at: &At<'_>, value: &str) -> Result<[String; 2], RemoteError> {
+        let taken = |text: String| format!("{} {text}", self.key);
+        Ok(match self.form {
+            Form::Limit | Form::Number => [value.to_owned(), taken(value.to_owned())],
+            // One more than what is read back is kept as the same number of steps.
+            Form::Micros => {
+                let micros: u64 = value::number(at.setting, value, &(0..=u64::from(u32::MAX)))?;
+                [value.to_owned(), taken(format!("{}us", micros + 1))]
+            }
+            Form::Rate(words, shown) if value == "none" => [shown.to_owned(), words.to_owned()],
+            Form::Rate(..) => {
+                let rate = rules::shaper_rate(at.setting, value)?;
+                [rate.to_string(), taken(format!("{rate}bps"))]
+            }
+            Form::Words(words) => {
+                let found = words.iter().find(|[known, ..]| *known == value);
+                let [_, shown, words] = found
+                    .ok_or_else(|| value::bad(at.setting, value, "goodput does not know it"))?;
+                [(*shown).to_owned(), (*words).to_owned()]
+            }
+        })
+    }
+
+    /// Whether the queue counts bytes.
+    fn counts_bytes(&self, at: &mut At<'_>) -> Result<bool, RemoteError> {
+        Ok(matches!(self.form, Form::Limit) && qdisc::root(at)?.0 == "bfifo")
+    }
+}
+
+impl Row for Parameter {
+    fn read(&self, at: &mut At<'_>) -> Result<String, RemoteError> {
+        let command = self.show(at);
+        let printed = at.shell.output(&command)?;
+        let value = self.value(printed.trim());
+        value.ok_or_else(|| at.misread(&command, &printed, &format!("a value of {}", self.key)))
+    }
+
+    fn normalise(&self, at: &mut At<'_>, value: &str) -> Result<String, RemoteError> {
+        self.read(at)?;
+        if let Form::Limit = self.form {
+            return Ok(match self.counts_bytes(at)? {
+                true => value::size(at.setting, value, u32::MAX.into())?.to_string(),
+                false => value::number(at.setting, value, &(1..=u32::MAX))?.to_string(),
+            });
+        }
+        // The same as on goodput's own host, whose kernel is not asked for that.
+        let far = SettingRef { end: EndName::Far, ..at.setting.clone() };
+        match find_for(&far)?.backend {
+            Backend::Machine(machine) => Ok(machine.normalise(at.setting, value)?),
+            Backend::Plan(_) => Err(at.refused("it is no setting of a machine")),
+        }
+    }
+
+    fn write(&self, at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError> {
+        let (kind, ..) = qdisc::root(at)?;
+        let [_, words] = self.words(at, value)?;
+        let change = ["qdisc", "change", "dev", at.scope(), "root", &kind];
+        let words = words.split(' ').map(str::to_owned);
+        Ok(vec![Command::new("tc", change).args(words)])
+    }
+
+    fn holds(&self, at: &mut At<'_>, value: &str) -> Result<Condition, RemoteError> {
+        let [shown, _] = self.words(at, value)?;
+        Ok(Condition::line(self.show(at), Condition::literal(&shown)))
+    }
+
+    fn check_new(
+        &self,
+        at: &mut At<'_>,
+        value: &str,
+        earlier: &[Assignment],
+    ) -> Result<(), RemoteError> {
+        if !self.counts_bytes(at)? {
+            return Ok(());
+        }
+        let bytes = value::size(at.setting, value, u32::MAX.into())?;
+        token_bucket::check_fits(at, value, bytes, earlier)
+    }
+
+    fn comes_back(&self, at: &mut At<'_>) -> Result<(), RemoteError> {
+        match &*qdisc::root(at)?.1 {
+            "0:" => Err(at.refused(
+                "the kernel made the discipline by default, and a change would make another one in its place; \
+                 set qdisc.kind first",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scripted::Scripted;
+    use std::process;
+
+    /// What the script prints about a device of which tc prints `json`.
+    fn shown(row: &Parameter, json: &str) -> String {
+        let script = format!("tc() {{ printf '%s' \"$JSON\"; }}; {SHOW}");
+        let mut sh = process::Command::new("sh");
+        let words = ["sh", "eth0", &row.pattern(), row.key, &row.kinds.join(" or ")];
+        let sh = sh.args(["-c", &script]).args(words).env("JSON", json);
+        let output = sh.output().unwrap();
+        let printed = [output.stdout, output.stderr].concat();
+        String::from_utf8(printed).unwrap().trim().to_owned()
+    }
+
+    fn root(kind: &str, options: &str) -> String {
+        format!(
+            "[{{\"kind\":\"{kind}\",\"handle\":\"8001:\",\"root\":true,\"refcnt\":2,\"options\":{{{options}}}}}]\n"
+        )
+    }
+
+    fn parameter(id: &str) -> &'static Parameter {
+        ROWS.iter().find(|row| row.id == id).unwrap()
+    }
+
+    /// The lines follow iproute2's tc/q_fq_codel.c, q_fq.c, q_cake.c and q_fifo.c.
+    #[test]
+    fn each_parameter_is_read_from_json_and_written_such_that_it_reads_back() {
+        let codel = "\"limit\":10240,\"flows\":1024,\"quantum\":1514,\"target\":4999,\"interval\":99999,\
+            \"memory_limit\":33554432,\"ecn\":true,\"drop_batch\":64";
+        let fq = "\"limit\":10000,\"flow_limit\":100,\"buckets\":1024,\"orphan_mask\":1023,\"bands\":3,\
+            \"priomap\":[1,2,2],\"quantum\":3028,\"initial_quantum\":15140,\"maxrate\":11250000,\"refill_delay\":40000";
+        let cake = "\"bandwidth\":\"unlimited\",\"diffserv\":\"diffserv3\",\"ack-filter\":\"disabled\",\"rtt\":100000";
+        for (id, kind, options, value, typed) in [
+            ("qdisc.fifo.limit", "pfifo", "\"limit\":1000", "1000", "limit 1000"),
+            ("qdisc.fq_codel.limit", "fq_codel", codel, "10240", "limit 10240"),
+            ("qdisc.fq_codel.target", "fq_codel", codel, "4999", "target 5000us"),
+            ("qdisc.fq_codel.interval", "fq_codel", codel, "99999", "interval 100000us"),
+            ("qdisc.fq_codel.quantum", "fq_codel", codel, "1514", "quantum 1514"),
+            ("qdisc.fq_codel.ecn", "fq_codel", codel, "on", "ecn"),
+            ("qdisc.fq_codel.ecn", "fq_codel", "\"limit\":1", "off", "noecn"),
+            ("qdisc.fq.flow_limit", "fq", fq, "100", "flow_limit 100"),
+            ("qdisc.fq.quantum", "fq", fq, "3028", "quantum 3028"),
+            ("qdisc.fq.maxrate", "fq", fq, "90mbit", "maxrate 11250000bps"),
+            ("qdisc.fq.maxrate", "fq", "\"limit\":1", "none", "maxrate 4294967295bps"),
+            ("qdisc.cake.bandwidth", "cake", cake, "none", "unlimited"),
+            ("qdisc.cake.ack_filter", "cake", cake, "off", "no-ack-filter"),
+        ] {
+            let row = parameter(id);
+            let printed = shown(row, &root(kind, options));
+            let setting: SettingRef = format!("{id}@eth0").parse().unwrap();
+            let text = format!("qdisc {kind} 8001: root refcnt 2\n");
+            let mut shell = Scripted::default().prints("tc qdisc show dev eth0", &text);
+            let show = row.show(&At { shell: &mut shell, setting: &setting }).typed();
+            let mut shell = shell.prints(&show, &format!("{printed}\n"));
+            let mut at = At { shell: &mut shell, setting: &setting };
+            assert_eq!(row.read(&mut at).unwrap(), value, "{id}");
+            assert_eq!(row.normalise(&mut at, value).unwrap(), value, "{id}");
+            assert_eq!(row.words(&at, value).unwrap()[0], printed, "{id}: its condition");
+            let written = row.write(&mut at, value).unwrap()[0].typed();
+            assert_eq!(written, format!("tc qdisc change dev eth0 root {kind} {typed}"));
+        }
+    }
+
+    #[test]
+    fn what_would_not_come_back_is_refused() {
+        let limit = parameter("qdisc.fq.limit");
+        assert!(shown(limit, &root("fq_codel", "\"limit\":1")).contains("is no fq"));
+        let table = root("fq", "\"limit\":1}, \"stab\":{\"overhead\":14").replace(", ", ",");
+        assert!(shown(limit, &table).contains("table of sizes"));
+        let autorate = root("cake", "\"bandwidth\":1000,\"autorate\":\"autorate-ingress\"");
+        assert!(shown(parameter("qdisc.cake.bandwidth"), &autorate).contains("by what comes in"));
+        let setting: SettingRef = "qdisc.fq.limit@eth0".parse().unwrap();
+        let back = |handle: &str| {
+            let text = format!("qdisc fq {handle} root refcnt 2\n");
+            let mut shell = Scripted::default().prints("tc qdisc show dev eth0", &text);
+            limit.comes_back(&mut At { shell: &mut shell, setting: &setting })
+        };
+        assert!(back("8001:").is_ok());
+        assert!(back("0:").unwrap_err().to_string().contains("set qdisc.kind first"));
+    }
+}
