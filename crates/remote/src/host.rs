@@ -9,7 +9,7 @@ use crate::address::Address;
 use crate::error::RemoteError;
 use crate::saved::{self, Removed, SavedThere};
 use crate::shell::Shell;
-use crate::ssh::{Access, Session};
+use crate::ssh::{Access, DeadManId, Session};
 use crate::system::{Listed, System};
 use crate::systems;
 
@@ -26,7 +26,7 @@ pub struct Host {
     /// How long it took to log in and to ask the host who it is.
     pub(crate) opened_in: Duration,
     /// The process there by which this run holds the host (`RemoteTurn`), if it does.
-    pub(crate) held_by: Option<u32>,
+    pub(crate) held_by: Option<DeadManId>,
     /// Logs in once more.
     pub(crate) login: Login,
 }

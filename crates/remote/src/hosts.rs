@@ -7,7 +7,7 @@ use goodput_model::EndName;
 use crate::address::Address;
 use crate::changes::RemoteChanges;
 use crate::error::RemoteError;
-use crate::ssh::Access;
+use crate::ssh::{Access, DeadManId};
 use crate::turn::RemoteTurn;
 
 /// Hosts reached by SSH whose settings are changed instead of this host's and the far end's.
@@ -20,7 +20,7 @@ pub struct Hosts {
     /// How they are reached.
     pub access: Access,
     /// The process at each host that this run holds.
-    held: Vec<(Address, u32)>,
+    held: Vec<(Address, DeadManId)>,
 }
 
 impl Hosts {
@@ -100,7 +100,7 @@ impl Hosts {
         others: impl IntoIterator<Item = &'a mut RemoteChanges>,
     ) -> Result<RemoteChanges, RemoteError> {
         let held = self.held.iter().find(|(held, _)| held == address);
-        let process = held.map(|(_, process)| *process);
+        let process = held.map(|(_, process)| process.clone());
         RemoteChanges::begin_held(state_dir, address, &self.access, process, others)
     }
 }

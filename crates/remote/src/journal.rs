@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::entry::{Cell, Entry};
 use crate::error::RemoteError;
-use crate::ssh::Access;
+use crate::ssh::{Access, DeadManId};
 
 /// Suffix of these journals' names.
 const SUFFIX: &str = ".remote.jsonl";
@@ -53,8 +53,11 @@ pub(crate) enum Line {
 pub(crate) struct Owner {
     /// [`FORMAT_VERSION`] of the writer.
     pub(crate) format: u32,
-    /// Process id of the run here, for people.
+    /// Process id of the run here.
     pub(crate) pid: u32,
+    /// When that process started, by this host's clock ticks since its boot ([`own_start`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) started: Option<u64>,
     /// The host, as `ssh://…`.
     pub(crate) host: String,
     /// How it was reached.
@@ -66,6 +69,30 @@ pub(crate) struct Owner {
     pub(crate) machine: Option<String>,
     /// Process id of the dead-man there.
     pub(crate) dead_man: u32,
+    /// The word of the dead-man's command line that no other session has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mark: Option<String>,
+}
+
+impl Owner {
+    /// How the dead-man is known there.
+    pub(crate) fn dead_man(&self) -> DeadManId {
+        DeadManId { pid: self.dead_man, mark: self.mark.clone() }
+    }
+
+    /// Whether this process is the run: in another process namespace, another process may have its number.
+    pub(crate) fn is_this_process(&self) -> bool {
+        let started = self.started.is_none_or(|started| Some(started) == own_start());
+        self.pid == std::process::id() && started
+    }
+}
+
+/// When this process started, clock ticks since the boot (proc_pid_stat(5), field 22, counted from the state behind the
+/// name, which may have any character).
+pub(crate) fn own_start() -> Option<u64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    let (_, behind_name) = stat.rsplit_once(')')?;
+    behind_name.split_whitespace().nth(22 - 3)?.parse().ok()
 }
 
 /// A journal of changes of a host that was read.
@@ -237,7 +264,19 @@ mod tests {
     fn owner(format: u32, pid: u32) -> Owner {
         let (host, identity) = ("ssh://b".into(), vec!["boot".into()]);
         let machine = Some("m".into());
-        Owner { format, pid, host, access: Access::default(), identity, machine, dead_man: 7 }
+        let (access, started, dead_man, mark) = (Access::default(), own_start(), 7, None);
+        Owner { format, pid, started, host, access, identity, machine, dead_man, mark }
+    }
+
+    #[test]
+    fn a_process_is_known_by_its_start_beside_its_number() {
+        assert!(own_start().is_some_and(|ticks| ticks > 0));
+        let this = owner(FORMAT_VERSION, std::process::id());
+        let earlier = Owner { started: None, ..this.clone() };
+        let elsewhere = Owner { started: own_start().map(|ticks| ticks + 1), ..this.clone() };
+        assert!(this.is_this_process() && earlier.is_this_process());
+        assert!(!elsewhere.is_this_process(), "as in another process namespace");
+        assert!(!owner(FORMAT_VERSION, 1).is_this_process());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::address::Address;
 use crate::changes::RemoteChanges;
 use crate::error::RemoteError;
-use crate::ssh::Access;
+use crate::ssh::{Access, DeadManId};
 
 /// Holds a host by a process there that has nothing to put back. Dropping it, or any other end of this run, releases the
 /// host.
@@ -27,7 +27,7 @@ impl RemoteTurn {
     }
 
     /// The process there.
-    pub(crate) fn process(&self) -> Option<u32> {
+    pub(crate) fn process(&self) -> Option<DeadManId> {
         self.0.dead_man()
     }
 }

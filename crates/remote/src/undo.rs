@@ -14,7 +14,7 @@ use crate::error::RemoteError;
 use crate::host::{Host, is_an_id};
 use crate::journal::{Contents, Found, Journal, Line, Owner, all, remove_unfinished};
 use crate::put_back::put_back;
-use crate::ssh::MARK;
+use crate::ssh::{DeadManId, MARK};
 use crate::system::Process;
 
 /// How long a dead-man that has not yet noticed the end may take: its patience, and time for putting back.
@@ -110,8 +110,7 @@ fn is_about(found: &Found, host: &Host) -> bool {
 
 /// Whether this process is making the changes of a journal.
 fn is_own(found: &Found) -> bool {
-    let owner = found.text.says.owner.as_ref();
-    found.journal.is_none() && owner.is_some_and(|owner| owner.pid == std::process::id())
+    found.journal.is_none() && found.text.says.owner.as_ref().is_some_and(Owner::is_this_process)
 }
 
 /// How the host that answers now relates to the host of a journal.
@@ -258,8 +257,9 @@ fn put_all_back(host: &mut Host, owner: &Owner, entries: &[Entry]) -> Vec<Restor
     if let Some(why) = why {
         return outcomes(entries, |_| Outcome::Failed(why.into()));
     }
-    let alone = await_dead_man(host, owner.dead_man);
-    if let Err(error) = alone.and_then(|()| refuse_others(host, owner.dead_man)) {
+    let dead_man = owner.dead_man();
+    let alone = await_dead_man(host, &dead_man);
+    if let Err(error) = alone.and_then(|()| refuse_others(host, &dead_man)) {
         return outcomes(entries, |_| Outcome::Failed(error.to_string()));
     }
     restored(entries, put_back(host.system, &mut host.session, entries))
@@ -275,25 +275,33 @@ pub(crate) fn restored(entries: &[Entry], outcomes: Vec<Outcome>) -> Vec<Restore
 }
 
 /// Waits until the dead-man of a run has finished.
-pub(crate) fn await_dead_man(host: &mut Host, pid: u32) -> Result<(), RemoteError> {
+pub(crate) fn await_dead_man(host: &mut Host, dead_man: &DeadManId) -> Result<(), RemoteError> {
     let deadline = Instant::now() + DEAD_MAN_TIME;
-    let is_it = |process: &Process| process.pid == pid;
-    while host.system.processes(&mut host.session, MARK)?.iter().any(is_it) {
+    while find(host, dead_man)?.is_some() {
         if Instant::now() > deadline {
-            return Err(busy(host, pid));
+            return Err(busy(host, dead_man.pid));
         }
         sleep(Duration::from_millis(300));
     }
     Ok(())
 }
 
+/// The process of a dead-man, if it is there.
+fn find(host: &mut Host, dead_man: &DeadManId) -> Result<Option<Process>, RemoteError> {
+    let all = host.system.processes(&mut host.session, dead_man.word())?;
+    Ok(all.into_iter().find(|process| process.pid == dead_man.pid))
+}
+
 /// Refuses a host that another goodput is changing, from here, from elsewhere or on that host. `own` is the dead-man of
 /// these changes.
-pub(crate) fn refuse_others(host: &mut Host, own: u32) -> Result<(), RemoteError> {
+pub(crate) fn refuse_others(host: &mut Host, own: &DeadManId) -> Result<(), RemoteError> {
+    let mut ours = Vec::new();
+    for one in std::iter::once(own.clone()).chain(host.held_by.clone()) {
+        ours.extend(find(host, &one)?);
+    }
     let mut others = host.system.processes(&mut host.session, MARK)?;
     others.extend(host.system.processes(&mut host.session, LOCAL_GUARD)?);
-    let is_ours = |pid| pid == own || host.held_by == Some(pid);
-    match others.into_iter().find(|process| process.trusted && !is_ours(process.pid)) {
+    match others.into_iter().find(|process| process.trusted && !ours.contains(process)) {
         Some(Process { pid, .. }) => Err(busy(host, pid)),
         None => Ok(()),
     }
@@ -302,15 +310,14 @@ pub(crate) fn refuse_others(host: &mut Host, own: u32) -> Result<(), RemoteError
 /// Refuses a host that this run no longer holds: the session of the process that held it has ended, and somebody else may
 /// have changed the host since.
 pub(crate) fn check_hold(host: &mut Host) -> Result<(), RemoteError> {
-    let Some(held_by) = host.held_by else { return Ok(()) };
-    let holders = host.system.processes(&mut host.session, MARK)?;
-    if holders.iter().any(|process| process.trusted && process.pid == held_by) {
+    let Some(held_by) = host.held_by.clone() else { return Ok(()) };
+    if find(host, &held_by)?.is_some_and(|process| process.trusted) {
         return Ok(());
     }
     Err(RemoteError::Lost {
         host: host.address.to_string(),
         doing: "hold the host for this run".into(),
-        why: format!("process {held_by} there has ended"),
+        why: format!("process {} there has ended", held_by.pid),
     })
 }
 

@@ -25,7 +25,7 @@ use crate::polling::PollingRates;
 use crate::put_back::put_back;
 use crate::saved::{self, SavedThere};
 use crate::shell::Shell;
-use crate::ssh::Access;
+use crate::ssh::{Access, DeadManId};
 use crate::undo::{RemoteReport, await_dead_man, finish, restored, undo_at};
 use noted::{Noted, Values};
 use standby::Standby;
@@ -66,7 +66,7 @@ impl RemoteChanges {
         state_dir: &Path,
         address: &Address,
         access: &Access,
-        held_by: Option<u32>,
+        held_by: Option<DeadManId>,
         others: impl IntoIterator<Item = &'a mut Self>,
     ) -> Result<Self, RemoteError> {
         let mut host = Host::open(address, access)?;
@@ -78,8 +78,8 @@ impl RemoteChanges {
     }
 
     /// The process there that puts back; `None` if everything is put back or kept.
-    pub(crate) fn dead_man(&self) -> Option<u32> {
-        self.standby.as_ref().map(|standby| standby.dead_man.pid)
+    pub(crate) fn dead_man(&self) -> Option<DeadManId> {
+        self.standby.as_ref().map(|standby| standby.dead_man.id.clone())
     }
 
     /// Puts back what dead runs left changed, and begins only if nothing is left.
@@ -226,14 +226,14 @@ impl RemoteChanges {
         let Some(mut standby) = self.standby.take() else {
             return RemoteReport { host, report: RestoreReport::empty(Default::default()) };
         };
-        let dead_man = standby.dead_man.pid;
+        let dead_man = standby.dead_man.id.clone();
         let entries = &self.noted.entries;
         // A lost session has made the dead-man put back; check again what it did.
         let reached = match entries.is_empty() || self.host.session.answers() {
             true => Ok(()),
             false => self.host.again().and_then(|session| {
                 self.host.session = session;
-                await_dead_man(&mut self.host, dead_man)
+                await_dead_man(&mut self.host, &dead_man)
             }),
         };
         let outcomes = match &reached {

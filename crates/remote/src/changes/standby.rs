@@ -8,7 +8,7 @@ use crate::command::Command;
 use crate::entry::Entry;
 use crate::error::RemoteError;
 use crate::host::Host;
-use crate::journal::{Journal, Line, Owner};
+use crate::journal::{Journal, Line, Owner, own_start};
 use crate::look::Look;
 use crate::script::script;
 use crate::shell::Shell;
@@ -35,7 +35,7 @@ impl Standby {
     pub(super) fn begin(host: &mut Host, state_dir: &Path) -> Result<Self, RemoteError> {
         let dead_man = DeadMan::start(&mut host.session)?;
         // Checked once ours is there: of two that begin at the same time, at least one sees the other.
-        refuse_others(host, dead_man.pid)?;
+        refuse_others(host, &dead_man.id)?;
         check_hold(host)?;
         let journal = Journal::create(state_dir, |format, pid| Owner {
             format,
@@ -44,7 +44,9 @@ impl Standby {
             access: host.access.clone(),
             identity: host.identity.clone(),
             machine: host.machine.clone(),
-            dead_man: dead_man.pid,
+            started: own_start(),
+            dead_man: dead_man.id.pid,
+            mark: dead_man.id.mark.clone(),
         })?;
         Ok(Self { journal, dead_man })
     }

@@ -21,11 +21,27 @@ const BEAT: &str = "echo beat >&4\n";
 /// of up to 512 bytes are whole everywhere (`PIPE_BUF`, POSIX.1-2024 limits.h; FreeBSD's is 512).
 const PIECE_BYTES: usize = 400;
 
+/// How a dead-man is known at its host. The number alone would not do: another process gets it later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DeadManId {
+    /// Its process id at the host.
+    pub(crate) pid: u32,
+    /// The word of its command line that no other session has; `None` in journals of earlier versions.
+    pub(crate) mark: Option<String>,
+}
+
+impl DeadManId {
+    /// What its command line has.
+    pub(crate) fn word(&self) -> &str {
+        self.mark.as_deref().unwrap_or(MARK)
+    }
+}
+
 /// A dead-man that watches over a session.
 #[derive(Debug)]
 pub(crate) struct DeadMan {
-    /// Its process id at the host.
-    pub(crate) pid: u32,
+    /// Its process at the host.
+    pub(crate) id: DeadManId,
 }
 
 impl DeadMan {
@@ -42,7 +58,7 @@ impl DeadMan {
         };
         let pid = pid.ok_or_else(|| unexpected(session, "start its guard", &words))?;
         session.keep_sending(BEAT);
-        Ok(Self { pid })
+        Ok(Self { id: DeadManId { pid, mark: Some(session.mark().to_owned()) } })
     }
 
     /// Arms put-back number `number` with `script`, replacing the earlier one. The dead-man has it when this returns.
@@ -168,7 +184,7 @@ mod tests {
         fn comes_back(&self) {
             let value = self.file("value");
             wait_for("the value to come back", || read(&value) == "original");
-            wait_for("the dead-man to end", || is_over(self.dead_man.pid));
+            wait_for("the dead-man to end", || is_over(self.dead_man.id.pid));
         }
     }
 
@@ -212,7 +228,7 @@ mod tests {
     fn a_released_one_puts_nothing_back() {
         let mut scene = Scene::new(&["sh"]);
         scene.dead_man.release(&mut scene.session).unwrap();
-        wait_for("the dead-man to end", || is_over(scene.dead_man.pid));
+        wait_for("the dead-man to end", || is_over(scene.dead_man.id.pid));
         assert_eq!(read(&scene.file("value")), "ours");
         let mut scene = Scene::new(&["sh"]);
         scene.session.cut();
@@ -293,7 +309,7 @@ mod tests {
     #[test]
     fn the_dead_man_is_found_by_its_command_line() {
         let mut scene = Scene::new(&["sh"]);
-        let pid = scene.dead_man.pid;
+        let pid = scene.dead_man.id.pid;
         let system = crate::systems::of(&mut scene.session).unwrap();
         let found = system.processes(&mut scene.session, MARK).unwrap();
         assert!(found.contains(&crate::Process { pid, trusted: true }), "{found:?}");

@@ -9,5 +9,5 @@ mod trouble;
 
 pub use client::Access;
 pub(crate) use client::host_name;
-pub(crate) use guard::{DeadMan, MARK};
+pub(crate) use guard::{DeadMan, DeadManId, MARK};
 pub use session::Session;

@@ -8,7 +8,7 @@ fn what_neither_could_put_back_is_put_back_by_the_journal() {
         let before = value(PARAMETER);
         let mut changes = begin(&folder);
         changes.apply(&setting(PARAMETER), OURS).unwrap();
-        let dead_man = changes.standby.as_ref().unwrap().dead_man.pid;
+        let dead_man = changes.standby.as_ref().unwrap().dead_man.id.pid;
         sh(&format!("kill -9 {dead_man}"));
         changes.host.session.cut();
         let line = format!("/proc/{dead_man}/cmdline");

@@ -67,7 +67,7 @@ fn kill(pid: u32) {
 
 /// Ends a run and the dead-man such that neither puts anything back.
 fn die(mut changes: RemoteChanges) {
-    kill(changes.standby.as_ref().unwrap().dead_man.pid);
+    kill(changes.standby.as_ref().unwrap().dead_man.id.pid);
     changes.standby = None;
     changes.host.session.cut();
 }

@@ -1,6 +1,7 @@
 //! Which hosts are one, and who may change a host.
 
 use super::*;
+use crate::undo::{check_hold, refuse_others};
 use goodput_testing::FreeBsd;
 
 #[test]
@@ -117,5 +118,21 @@ fn between_two_changes_of_a_run_that_holds_the_host_nobody_else_begins() {
         assert!(!refuses_others() && journals(&folder).is_empty());
         let late = RemoteChanges::after_dead_runs(late, folder.path());
         assert!(matches!(late, Err(RemoteError::Lost { .. })), "somebody else may have changed it");
+    });
+}
+
+#[test]
+fn a_process_that_got_the_number_of_a_dead_man_is_not_that_dead_man() {
+    in_scene(|folder| {
+        let other = begin(&folder);
+        let its = other.dead_man().unwrap();
+        assert!(refuse_others(&mut host(), &its).is_ok(), "its own changes may go on");
+        let gone = DeadManId { mark: Some("the-mark-of-another".into()), ..its };
+        let refused = refuse_others(&mut host(), &gone);
+        assert!(matches!(refused, Err(RemoteError::Busy { .. })), "{refused:?}");
+        await_dead_man(&mut host(), &gone).expect("nobody waits for somebody else's");
+        let mut held = host();
+        held.held_by = Some(gone);
+        assert!(matches!(check_hold(&mut held), Err(RemoteError::Lost { .. })));
     });
 }
