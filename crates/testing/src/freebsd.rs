@@ -30,7 +30,8 @@ const POSIX: [&str; 35] = [
 ];
 
 /// The initial values: FreeBSD's defaults, and for polling those of the how-to from which goodput takes its figures.
-const VALUES: [(&str, &str); 30] = [
+const VALUES: [(&str, &str); 31] = [
+    ("hw.ncpu", "2"),
     ("kern.boot_id", "4c8609698ad1a11cdc00cf6eb7d954e1"),
     ("kern.clockrate", "{ hz = 1000, tick = 1000, profhz = 8126, stathz = 127 }"),
     ("kern.hostuuid", "564d1f4a-0000-0000-0000-000000000001"),

@@ -63,7 +63,10 @@ impl FarSettings {
     /// An end of which nothing else is known. What is configured was so before the run, and is so after it.
     fn end(&self) -> End {
         let (before, after) = (self.facts.clone(), self.facts.clone());
-        End { before, after, ..End::unobserved(Host::foreign(self.host.as_str())) }
+        let cpus = self.facts.count("cpu.count").unwrap_or_default();
+        let cpus = u32::try_from(cpus).unwrap_or_default();
+        let host = Host { cpus, ..Host::foreign(self.host.as_str()) };
+        End { before, after, ..End::unobserved(host) }
     }
 }
 
@@ -115,6 +118,11 @@ impl Measurement {
     /// This end's address on the path, as the far end sees it if nothing translates it.
     pub fn near_address(&self) -> Option<IpAddr> {
         self.connections.first().map(|connection| connection.local.ip().to_canonical())
+    }
+
+    /// The far end's address on the path, as this end sees it.
+    pub fn far_address(&self) -> Option<IpAddr> {
+        self.connections.first().map(|connection| connection.remote.ip().to_canonical())
     }
 
     /// Goodput of the data that `sender` sent, from what the receiver's TCP acknowledged.
@@ -356,6 +364,7 @@ mod tests {
         let end = || End { samples: samples.clone(), ..End::unobserved(Host::foreign("x")) };
         let mut facts = Snapshot::default();
         facts.put("sysctl.net.ipv4.tcp_rmem", "4096 131072 262144");
+        facts.put("cpu.count", 4u64);
         let plan = Plan { transport: Transport::Udp, ..Plan::standard() };
         let seen = |far: Known<Arc<End>>| {
             let mut measured = Measurement::made_up(plan.clone(), end(), far);
@@ -367,6 +376,7 @@ mod tests {
         let silent = seen(Known::missing("iperf3 reports nothing"));
         assert_eq!((silent.host.name.as_str(), silent.samples.len()), ("ssh://b", 0));
         assert!(silent.before.text("sysctl.net.ipv4.tcp_rmem").is_ok());
+        assert_eq!(silent.host.cpus, 4);
         let reporting = seen(Known::Value(Arc::new(end())));
         assert!(reporting.before.facts.is_empty(), "it reports itself");
     }

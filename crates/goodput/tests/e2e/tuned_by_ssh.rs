@@ -59,6 +59,32 @@ fn sh(script: &str) -> String {
 }
 
 #[test]
+fn what_is_configured_at_another_host_of_the_near_end_is_proposed() {
+    in_namespace(|| {
+        sh("ip link set lo up");
+        let Some(_server) = Iperf3::start("5201") else { return };
+        // A host of its own, on which alone it is off.
+        let host =
+            "exec unshare --net sh -c 'sysctl -qw net.ipv4.tcp_window_scaling=0 && exec /bin/sh'";
+        let Some(sshd) = Sshd::start(host) else { return };
+        let plan = ["tune", "iperf3://127.0.0.1", "--near", "ssh://b", "--dry-run", "--json"];
+        let mut command = Home::new().goodput(&[&plan[..], &HALF_A_SECOND].concat());
+        let output = command.env("GOODPUT_SSH_CONFIG", sshd.config()).output();
+        let plan = record(&output.expect("goodput starts"));
+        let steps = planned(&plan);
+        let scaling = "sysctl.net.ipv4.tcp_window_scaling=1";
+        assert!(steps.iter().any(|step| step == scaling), "{steps:?}");
+        let doubts = plan["doubts"].to_string();
+        assert!(
+            doubts.contains("settings of the near end were read by SSH from ssh://b"),
+            "{doubts}"
+        );
+        let stopped = plan["tuning"]["stopped"].to_string();
+        assert!(!stopped.contains("was not tried"), "it was: {stopped}");
+    });
+}
+
+#[test]
 fn what_is_configured_at_a_far_end_without_goodput_is_proposed_and_its_source_is_named() {
     in_namespace(|| {
         sh(

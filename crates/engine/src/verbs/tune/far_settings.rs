@@ -1,10 +1,12 @@
-//! What is configured at a far end that reports nothing itself: its host is asked by SSH, and nothing is changed there.
+//! What is configured at hosts that stand for the ends by SSH: at that of a far end that reports nothing itself, and at that
+//! of the near end. They are asked, and nothing is changed there.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use goodput_diagnose::check::{HostView, check};
 use goodput_model::{EndName, Finding, Known};
-use goodput_remote::{Host, Hosts};
+use goodput_remote::{Address, Host, Hosts};
 
 use crate::error::EngineError;
 use crate::interrupt::Interrupt;
@@ -21,29 +23,63 @@ pub fn are_asked_for<T>(hosts: &Hosts, far: &Known<T>) -> bool {
 pub async fn add(hosts: &Hosts, measured: &mut Measurement, interrupt: &Interrupt) {
     let asked = hosts.far.clone().filter(|_| are_asked_for(hosts, &measured.far));
     let Some(address) = asked else { return };
-    let (host, access, towards) =
-        (address.to_string(), hosts.access.clone(), measured.near_address());
+    let towards = measured.near_address();
+    let read = read(hosts, address, towards, interrupt).await;
+    measured.far_settings = note(measured, EndName::Far, read).map(Arc::new);
+}
+
+/// What `check` finds at the host that is changed for the near end, and says that it was asked. What this host's own check
+/// finds is about other devices.
+pub async fn checked_near(
+    hosts: &Hosts,
+    measured: &mut Measurement,
+    interrupt: &Interrupt,
+) -> Vec<Finding> {
+    let Some(address) = hosts.near.clone() else { return Vec::new() };
+    let read = read(hosts, address, measured.far_address(), interrupt).await;
+    let settings = note(measured, EndName::Near, read);
+    settings.iter().flat_map(|settings| checked(EndName::Near, settings)).collect()
+}
+
+async fn read(
+    hosts: &Hosts,
+    address: Address,
+    towards: Option<IpAddr>,
+    interrupt: &Interrupt,
+) -> Result<FarSettings, EngineError> {
+    let (host, access) = (address.to_string(), hosts.access.clone());
     let facts = blocking(move || Host::open(&address, &access)?.facts(towards));
     let facts = tokio::select! {
         facts = facts => facts.and_then(|facts| facts.map_err(Into::into)),
         () = interrupt.raised() => Err(EngineError::Interrupted),
     };
-    measured.doubts.push(match facts {
-        Ok(facts) => {
-            let text = format!("the settings of the far end were read by SSH from {host}");
-            measured.far_settings = Some(Arc::new(FarSettings { host, facts }));
-            text
-        }
-        Err(why) => format!("the settings of the far end are unknown: {why}"),
-    });
+    facts.map(|facts| FarSettings { host, facts })
 }
 
-/// What `check` finds in these settings, with changes of the far end.
-pub fn checked(settings: &FarSettings) -> Vec<Finding> {
+/// Says in the record from where the settings of an end are, or why they are unknown.
+fn note(
+    measured: &mut Measurement,
+    end: EndName,
+    read: Result<FarSettings, EngineError>,
+) -> Option<FarSettings> {
+    let (text, settings) = match read {
+        Ok(settings) => {
+            let text =
+                format!("the settings of the {end} end were read by SSH from {}", settings.host);
+            (text, Some(settings))
+        }
+        Err(why) => (format!("the settings of the {end} end are unknown: {why}"), None),
+    };
+    measured.doubts.push(text);
+    settings
+}
+
+/// What `check` finds in these settings, with changes of this end.
+pub fn checked(end: EndName, settings: &FarSettings) -> Vec<Finding> {
     let device = settings.facts.text("link.device").ok();
     let mut findings = check(&[HostView { device, now: &settings.facts, before: None }]).findings;
     for change in findings.iter_mut().flat_map(|finding| &mut finding.changes) {
-        change.setting.end = EndName::Far;
+        change.setting.end = end;
     }
     findings
 }
@@ -65,12 +101,15 @@ mod tests {
     }
 
     #[test]
-    fn checks_of_these_settings_change_the_far_end() {
+    fn checks_of_these_settings_change_the_end_of_the_host() {
         let mut facts = Snapshot::default();
         facts.put("sysctl.net.ipv4.tcp_window_scaling", "0");
-        let found = checked(&FarSettings { host: "ssh://b".into(), facts });
-        let changes: Vec<_> =
-            found.iter().flat_map(|f| &f.changes).map(|c| c.as_argument()).collect();
-        assert_eq!(changes, ["far:sysctl.net.ipv4.tcp_window_scaling=0,1"]);
+        let settings = FarSettings { host: "ssh://b".into(), facts };
+        let changes = |end| -> Vec<String> {
+            let found = checked(end, &settings);
+            found.iter().flat_map(|f| &f.changes).map(|c| c.as_argument()).collect()
+        };
+        assert_eq!(changes(EndName::Far), ["far:sysctl.net.ipv4.tcp_window_scaling=0,1"]);
+        assert_eq!(changes(EndName::Near), ["sysctl.net.ipv4.tcp_window_scaling=0,1"]);
     }
 }

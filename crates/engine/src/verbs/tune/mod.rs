@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use goodput_diagnose::{View, offers};
-use goodput_model::{Finding, Length, Purpose, Record, Seconds};
+use goodput_model::{EndName, Finding, Length, Purpose, Record, Seconds};
 use goodput_remote::{Hosts, RemoteTurn};
 use goodput_settings::{GuardProgram, SettingError, Turn};
 
@@ -88,7 +88,7 @@ async fn tune_in_turn(
     };
     let measured =
         within(until, interrupt, async |interrupt| measure(request, interrupt, heard).await).await;
-    let First { record: mut start, took, offered, far_settings } = match measured {
+    let First { record: mut start, took, offered, far_settings, near_checks } = match measured {
         // The end of the time interrupts as well.
         None | Some(Err(EngineError::Interrupted)) if !interrupt.is_raised() => {
             return Err(silent(request, has_answered));
@@ -107,7 +107,9 @@ async fn tune_in_turn(
     let mut search = Search::default();
     search.consider(&purposes::first(request.purpose, &start.findings));
     let mut checks = checked(&request.hosts, &start).await;
-    checks.extend(far_settings.iter().flat_map(|settings| far_settings::checked(settings)));
+    checks.extend(near_checks);
+    let of_far = |settings: &Arc<FarSettings>| far_settings::checked(EndName::Far, settings);
+    checks.extend(far_settings.iter().flat_map(of_far));
     search.consider_later(&purposes::last(checks, offered));
     let mut runs = Comparisons::new(request, interrupt, run_length, budget, Measured);
     runs.far_settings = far_settings;
@@ -134,10 +136,11 @@ async fn plan(
     stopped
 }
 
-/// Why nothing is compared at all, and what is unknown therefore: the host of the far end may have been asked already.
+/// Why nothing is compared at all, and what is unknown therefore: the host of the near end was asked already, and that of the
+/// far end may have been.
 fn only_a_plan(hosts: &Hosts, is_far_asked: bool) -> String {
     let mut why = "this is only a plan (--dry-run): nothing was changed".to_owned();
-    for address in hosts.near.iter().chain(hosts.far.iter().filter(|_| !is_far_asked)) {
+    for address in hosts.far.iter().filter(|_| !is_far_asked) {
         why += &format!(", and whether {address} lets goodput in was not tried");
     }
     why
@@ -190,6 +193,8 @@ struct First {
     offered: Vec<Finding>,
     /// What is configured at a far end that reports nothing itself.
     far_settings: Option<Arc<FarSettings>>,
+    /// What `check` finds at another host that is changed for this end.
+    near_checks: Vec<Finding>,
 }
 
 async fn measure(
@@ -205,12 +210,14 @@ async fn measure(
     client.leave().await;
     let mut measured = measured?;
     far_settings::add(hosts, &mut measured, interrupt).await;
+    let near_checks = far_settings::checked_near(hosts, &mut measured, interrupt).await;
     let (offered, far_settings) = (offered(&measured, *purpose), measured.far_settings.clone());
     conclude_at(hosts, measured, &target.text, started).map(|conclusion| First {
         record: conclusion.record,
         took,
         offered,
         far_settings,
+        near_checks,
     })
 }
 

@@ -104,6 +104,16 @@ fn what_is_changed_comes_back_with_all_around_it() {
 }
 
 #[test]
+fn facts_of_a_host_have_its_cpus_and_what_its_device_spreads_packets_over() {
+    in_scene(|_| {
+        sh("ip addr add 10.9.0.1/24 dev v0");
+        let facts = host().facts(Some(IpAddr::from([10, 9, 0, 2]))).unwrap();
+        assert_eq!(facts.count("cpu.count"), Ok(sh("nproc --all").parse().unwrap()));
+        assert_eq!(facts.text("steering.rps_mask"), Ok("0"));
+    });
+}
+
+#[test]
 fn what_is_kept_stays() {
     in_scene(|folder| {
         let mut changes = begin(&folder);

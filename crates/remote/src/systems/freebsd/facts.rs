@@ -21,6 +21,10 @@ pub(super) fn facts(
         Ok(listed) => listed.iter().for_each(|one| facts.put(&*one.setting, &*one.value)),
         Err(why) => facts.lacks("sysctl", why),
     }
+    match unless_lost(cpus(shell))? {
+        Ok(count) => facts.put("cpu.count", count),
+        Err(why) => facts.lacks("cpu.count", why),
+    }
     let device = match towards {
         Some(address) => unless_lost(interface_towards(shell, address))?,
         None => Err("the address of this host is unknown".into()),
@@ -61,6 +65,14 @@ fn put(facts: &mut Snapshot, Listed { setting, value, .. }: &Listed) {
     }
 }
 
+/// How many CPUs the kernel uses (sysctl(8), `hw.ncpu`).
+fn cpus(shell: &mut dyn Shell) -> Result<u64, RemoteError> {
+    let command = Command::new("sysctl", ["-n", "hw.ncpu"]);
+    read(shell, &command, |text| {
+        number(text.trim()).ok_or_else(|| NotUnderstood::new(text, "it is no number of CPUs"))
+    })
+}
+
 /// The interface of the route to an address (route(8): `  interface: em0`).
 fn interface_towards(shell: &mut dyn Shell, towards: IpAddr) -> Result<String, RemoteError> {
     let family = if towards.is_ipv6() { "-inet6" } else { "-inet" };
@@ -86,6 +98,7 @@ mod tests {
     fn host() -> Scripted {
         Scripted::default()
             .prints("sysctl -e kern.polling", "kern.polling.burst_max=150\n")
+            .prints("sysctl -n hw.ncpu", "4\n")
             .prints("route -n get -inet 192.0.2.9", ROUTE)
             .prints("ifconfig -m em0", EM0)
     }
@@ -103,6 +116,7 @@ mod tests {
             assert_eq!(facts.text(name), Ok(text), "{name}");
         }
         assert_eq!(facts.count("link.mtu_bytes"), Ok(1500));
+        assert_eq!(facts.count("cpu.count"), Ok(4));
     }
 
     #[test]

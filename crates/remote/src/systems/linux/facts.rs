@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use goodput_model::{EndName, HARDWARE, KERNEL_SETTINGS, SPEED_FROM_BELOW, SettingRef, Snapshot};
+use goodput_settings::cpus;
 use serde_json::Value;
 
 use super::row::{At, Row};
@@ -14,7 +15,8 @@ use crate::look::Look;
 use crate::shell::Shell;
 
 /// Areas of facts about a device.
-const OF_DEVICE: [&str; 7] = ["link", "offload", "ring", "channels", "coalescing", "napi", "qdisc"];
+const OF_DEVICE: [&str; 8] =
+    ["link", "offload", "ring", "channels", "coalescing", "napi", "qdisc", "steering"];
 
 /// Counters among the facts of a queueing discipline.
 const COUNTERS: [&str; 4] = ["sent_bytes", "drops", "overlimits", "direct_packets"];
@@ -63,6 +65,7 @@ pub(super) fn facts(
     let mut facts = Snapshot::default();
     parameters(shell, &mut facts)?;
     governor(shell, &mut facts)?;
+    cpus(shell, &mut facts)?;
     let device = match towards {
         Some(address) => unless_lost(shaper::device(shell, address))?,
         None => Err("the address of this host is unknown".into()),
@@ -71,6 +74,7 @@ pub(super) fn facts(
         (Ok(device), Some(address)) => {
             of_link(shell, &device, &mut facts)?;
             of_driver(shell, &device, &mut facts)?;
+            steering(shell, &device, &mut facts)?;
             of_queue(shell, address, &mut facts)?;
         }
         (Err(why), _) => OF_DEVICE.iter().for_each(|area| facts.lacks(*area, why.as_str())),
@@ -111,6 +115,30 @@ fn governor(shell: &mut dyn Shell, facts: &mut Snapshot) -> Result<(), RemoteErr
     match setting(shell, governor::GOVERNOR.id, None, governor::GOVERNOR)? {
         Ok(governors) => facts.put("frequency.governor", governors.replace(' ', ", ").as_str()),
         Err(why) => facts.lacks("frequency.governor", why),
+    }
+    Ok(())
+}
+
+/// How many CPUs are online (Documentation/admin-guide/cputopology.rst).
+fn cpus(shell: &mut dyn Shell, facts: &mut Snapshot) -> Result<(), RemoteError> {
+    const COUNT: &str = "cpu.count";
+    let command = Command::new("cat", ["/sys/devices/system/cpu/online"]);
+    let printed = unless_lost(shell.output(&command))?;
+    match printed.map(|text| cpus::parse(text.trim())) {
+        Ok(Some(cpus)) => facts.put(COUNT, cpus.len() as u64),
+        Ok(None) => facts.lacks(COUNT, format!("`{}` there prints no CPUs", command.shown())),
+        Err(why) => facts.lacks(COUNT, why),
+    }
+    Ok(())
+}
+
+/// The CPUs to which the first receive queue hands its packets on, as the kernel's own mask.
+fn steering(shell: &mut dyn Shell, device: &str, facts: &mut Snapshot) -> Result<(), RemoteError> {
+    const MASK: &str = "steering.rps_mask";
+    let Some((name, row)) = super::rows().find(|(id, _)| *id == "rps.cpus") else { return Ok(()) };
+    match setting(shell, name, Some(device), row)? {
+        Ok(masks) => facts.put(MASK, masks.split(' ').next().unwrap_or_default()),
+        Err(why) => facts.lacks(MASK, why),
     }
     Ok(())
 }
@@ -250,6 +278,7 @@ mod tests {
             .prints("ip -j -d link show dev eth0", LINK)
             .prints("cat /sys/class/net/eth0/speed", "1000\n")
             .prints("ethtool -k eth0", "tcp-segmentation-offload: off\n\ttx-tcp-segmentation: off\n")
+            .prints("cat /sys/devices/system/cpu/online", "0-2,8\n")
             .prints("ethtool -g eth0", RINGS)
             .prints("ethtool -c eth0", "Adaptive RX: off  TX: n/a\nrx-usecs:\t3\nrx-frames:\t0\n")
             .prints(
@@ -280,6 +309,7 @@ mod tests {
             ("ring.rx_frames", 256),
             ("ring.rx_max_frames", 4096),
             ("coalescing.rx_us", 3),
+            ("cpu.count", 4),
         ] {
             assert_eq!(facts.count(name), Ok(count), "{name}");
         }
@@ -300,7 +330,8 @@ mod tests {
     #[test]
     fn what_is_not_printed_is_missing_and_counters_are_left_out() {
         let facts = read(Some(IpAddr::from([10, 9, 0, 7])));
-        for name in ["sysctl.net.ipv4.tcp_sack", "ring.tx_frames", "offload.gro", "napi.threaded"] {
+        let lacks = ["ring.tx_frames", "offload.gro", "napi.threaded", "steering.rps_mask"];
+        for name in lacks.into_iter().chain(["sysctl.net.ipv4.tcp_sack"]) {
             assert!(facts.get(name).is_err() && facts.missing.contains_key(name), "{name}");
         }
         for name in ["qdisc.drops", "qdisc.sent_bytes", "sysctl.other.name"] {
