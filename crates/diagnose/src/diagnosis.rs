@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use goodput_model::{
     Account, Confidence, Evidence, Finding, Known, LimitAmount, Place, Undecided, Verdict,
+    WitnessCount,
 };
 
 use crate::account::{Part, Seat, account};
@@ -16,6 +17,7 @@ use crate::probes::doubt;
 use crate::rank::{drop_what_has_a_reason, drop_what_held_nothing, rank};
 use crate::rules;
 use crate::view::View;
+use crate::witness_counts;
 
 /// What the rules say about one direction of one measurement.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +31,8 @@ pub struct Diagnosis {
     /// The reading of each rule's witness, by rule id, if it could be read. Each falls when its cause
     /// is removed.
     pub witnesses: BTreeMap<String, f64>,
+    /// The events behind the witnesses that count some, by rule id.
+    pub witness_counts: BTreeMap<String, WitnessCount>,
     /// How much the cause of the verdict lets through, if it has an amount.
     pub amount: Option<LimitAmount>,
     /// Goodput that the path could carry at best.
@@ -55,8 +59,10 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     probability::assign(&view, held, &mut findings);
     doubt(&mut findings, &undecided, held);
     let verdict = verdict(&view, &findings, &undecided);
+    let witnesses = witnesses(&view);
     Diagnosis {
-        witnesses: witnesses(&view),
+        witness_counts: witness_counts::of(&view, &witnesses),
+        witnesses,
         amount: limit_amount(&view, &verdict.limit),
         verdict,
         ceiling: PathCeiling::of(&view),

@@ -63,6 +63,7 @@ mod udev_rule;
 mod unselective;
 mod vanishing;
 pub mod view;
+mod witness_counts;
 
 pub use account::{Part, Seat, account_of};
 pub use change::of_sockets;

@@ -10,6 +10,7 @@ pub mod analyse;
 mod checks;
 pub mod compare;
 pub mod conditions;
+mod counts;
 mod curve;
 pub mod design;
 mod dose;

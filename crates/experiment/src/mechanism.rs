@@ -6,8 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use goodput_model::{AmountChange, BitRate, Known, LimitAmount, Mechanism, Trial, Verdict, median};
+use goodput_model::{
+    AmountChange, BitRate, Known, LimitAmount, Mechanism, Trial, Verdict, WitnessCount, median,
+};
 
+use crate::counts::{chance_of_fall, pooled};
 use crate::design::WARM_UP_BLOCK;
 use crate::pairs::{counts, goodput};
 
@@ -69,28 +72,25 @@ impl Suspect {
 ///
 /// A witness falls when its cause is removed, for any rule. It moved if chance alone would make it lower in as many
 /// blocks with probability at most .05 (one-sided sign test on the blocks in which both runs read it and it changed: 5
-/// of 5, 7 of 8, 9 of 10), and its median is lower by a tenth or more. An amount moved if by the same test both it and
+/// of 5, 7 of 8, 9 of 10), and its median is lower by a tenth or more. A witness that counts events is judged by all events
+/// of these runs together instead, at the same level. An amount moved if by the same test both it and
 /// the goodput are higher. The change was reversed if the same holds for the arm's runs beside the baseline's runs that
 /// directly followed them.
 pub fn mechanism(trials: &[Trial], arm: usize, suspect: &Suspect) -> Option<Mechanism> {
     let (rule, sides) = (suspect.rule.as_str(), Sides::of(trials, arm, suspect));
     let next_limit = sides.usual_limit(sides.free())?;
-    let witness: Read<'_> = &|trial| trial.witnesses.get(rule).copied();
-    let moved = falls(&sides.of_blocks(witness), MIN_FALL_SHARE);
+    let moved = sides.witness_falls(rule, Paired::InBlocks);
     let amount = if next_limit == rule { sides.amount(rule) } else { None };
     let rose = amount.as_ref().is_some_and(|amount| amount.moved == Known::Value(true));
     let (predicted_bits_per_s, reversed) = match rose && moved != Known::Value(true) {
-        true => (sides.in_proportion(rule), sides.rises_with_goodput(rule, Sides::when_followed)),
-        false => {
-            let reversed = falls(&sides.when_followed(witness), MIN_FALL_SHARE);
-            (sides.predicted(suspect), reversed)
-        }
+        true => (sides.in_proportion(rule), sides.rises_with_goodput(rule, Paired::InTurn)),
+        false => (sides.predicted(suspect), sides.witness_falls(rule, Paired::InTurn)),
     };
     Some(Mechanism {
         rule: rule.into(),
         limits_arm: sides.limited == arm,
-        witness_before: known(sides.median(BASELINE, witness), "baseline's"),
-        witness_after: known(sides.median(arm, witness), "arm's"),
+        witness_before: known(sides.witness(BASELINE, rule), "baseline's"),
+        witness_after: known(sides.witness(arm, rule), "arm's"),
         moved,
         amount,
         next_limit,
@@ -105,7 +105,16 @@ fn known(witness: Option<f64>, whose: &str) -> Known<f64> {
 }
 
 /// What is read of a run.
-type Read<'r> = &'r dyn Fn(&Trial) -> Option<f64>;
+type Read<'r, T = f64> = &'r dyn Fn(&Trial) -> Option<T>;
+
+/// Which runs of the two sides belong together.
+#[derive(Clone, Copy)]
+enum Paired {
+    /// Those of one block.
+    InBlocks,
+    /// A run of the arm and the run of the baseline that directly followed it.
+    InTurn,
+}
 
 /// The runs that may prove the limit: those of the baseline and of one arm, one of which it limits.
 struct Sides<'a> {
@@ -142,10 +151,17 @@ impl<'a> Sides<'a> {
         often.into_iter().find(|(_, times)| *times == most).map(|(limit, _)| limit.to_string())
     }
 
-    /// What `read` returns for the limited run and the other run of each block that has both.
-    fn of_blocks(&self, read: Read<'_>) -> Vec<(f64, f64)> {
-        let by_block = |arm| -> BTreeMap<u32, f64> {
-            let read = |trial: &Trial| Some((trial.block, counted(read, trial)?));
+    /// What `read` returns for the limited run and the other run of each pair of runs that count.
+    fn pairs<T: Copy>(&self, paired: Paired, read: Read<'_, T>) -> Vec<(T, T)> {
+        match paired {
+            Paired::InBlocks => self.of_blocks(read),
+            Paired::InTurn => self.when_followed(read),
+        }
+    }
+
+    fn of_blocks<T: Copy>(&self, read: Read<'_, T>) -> Vec<(T, T)> {
+        let by_block = |arm| -> BTreeMap<u32, T> {
+            let read = |trial: &Trial| Some((trial.block, read(trial)?));
             self.runs_of(arm).filter_map(read).collect()
         };
         let free = by_block(self.free());
@@ -153,14 +169,32 @@ impl<'a> Sides<'a> {
         limited.filter_map(|(block, limited)| Some((limited, *free.get(&block)?))).collect()
     }
 
-    /// The same for each run of the arm and the run of the baseline that directly followed it.
-    fn when_followed(&self, read: Read<'_>) -> Vec<(f64, f64)> {
+    fn when_followed<T: Copy>(&self, read: Read<'_, T>) -> Vec<(T, T)> {
         let in_turn =
             self.trials.windows(2).filter(|two| two[0].arm == self.arm && two[1].arm == BASELINE);
-        let both = |two: &[&Trial]| Some((counted(read, two[0])?, counted(read, two[1])?));
+        let read = |trial: &Trial| read(trial).filter(|_| counts(trial));
+        let both = |two: &[&Trial]| Some((read(two[0])?, read(two[1])?));
         let ordered =
             |(arm, base)| if self.limited == self.arm { (arm, base) } else { (base, arm) };
         in_turn.filter_map(both).map(ordered).collect()
+    }
+
+    /// The rule's witness in the runs of an arm: of one that counts, all together, otherwise the median.
+    fn witness(&self, arm: usize, rule: &str) -> Option<f64> {
+        let counted = |trial: &Trial| trial.witness_counts.get(rule).copied();
+        let events: Option<Vec<WitnessCount>> = self.runs_of(arm).map(counted).collect();
+        let together = events.as_deref().and_then(pooled);
+        together.or_else(|| self.median(arm, &|trial| value_of(rule, trial)))
+    }
+
+    /// Whether the rule's witness is lower where the rule does not limit.
+    fn witness_falls(&self, rule: &str, paired: Paired) -> Known<bool> {
+        let values = self.pairs(paired, &|trial| value_of(rule, trial));
+        let events = self.pairs(paired, &|trial| trial.witness_counts.get(rule).copied());
+        match events.len() == values.len() {
+            true => events_fall(&events),
+            false => falls(&values, MIN_FALL_SHARE),
+        }
     }
 
     fn median(&self, arm: usize, read: Read<'_>) -> Option<f64> {
@@ -175,18 +209,15 @@ impl<'a> Sides<'a> {
             name: named.name.clone(),
             before: self.median(BASELINE, value)?,
             after: self.median(self.arm, value)?,
-            moved: self.rises_with_goodput(rule, Self::of_blocks),
+            moved: self.rises_with_goodput(rule, Paired::InBlocks),
         })
     }
 
     /// Whether both the amount and the goodput are higher where the rule limits less, in these pairs of runs.
-    fn rises_with_goodput(
-        &self,
-        rule: &str,
-        pairs: fn(&Self, Read<'_>) -> Vec<(f64, f64)>,
-    ) -> Known<bool> {
+    fn rises_with_goodput(&self, rule: &str, paired: Paired) -> Known<bool> {
         let rises = |read: Read<'_>| {
-            let limited_last = pairs(self, read).into_iter().map(|(limited, free)| (free, limited));
+            let pairs = self.pairs(paired, &|trial| counted(read, trial)).into_iter();
+            let limited_last = pairs.map(|(limited, free)| (free, limited));
             falls(&limited_last.collect::<Vec<_>>(), ANY_SHARE)
         };
         let amount = rises(&|trial: &Trial| of_limit(rule, trial).map(|amount| amount.value));
@@ -226,6 +257,11 @@ fn of_limit<'t>(rule: &str, trial: &'t Trial) -> Option<&'t LimitAmount> {
     trial.amount.as_ref().filter(|_| trial.limit == rule)
 }
 
+/// What the rule's witness was in a run, if it is a number.
+fn value_of(rule: &str, trial: &Trial) -> Option<f64> {
+    trial.witnesses.get(rule).copied().filter(|value| value.is_finite())
+}
+
 /// What `read` returns for a run that counts, if it is a number.
 fn counted(read: Read<'_>, trial: &Trial) -> Option<f64> {
     read(trial).filter(|value| counts(trial) && value.is_finite())
@@ -238,12 +274,8 @@ pub(crate) fn clearly_falls(pairs: &[(f64, f64)]) -> Known<bool> {
 
 /// The same, if the medians differ by at least this share.
 fn falls(pairs: &[(f64, f64)], least_share: f64) -> Known<bool> {
-    let smallest_chance = 0.5f64.powi(pairs.len() as i32);
-    if smallest_chance > MAX_CHANCE_PROBABILITY {
-        return Known::missing(match pairs.len() {
-            1 => "1 pair of runs is too few to decide".into(),
-            n => format!("{n} pairs of runs are too few to decide"),
-        });
+    if let Some(too_few) = too_few(pairs.len()) {
+        return too_few;
     }
     let fell = pairs.iter().filter(|(before, after)| after < before).count();
     let changed = pairs.iter().filter(|(before, after)| after != before).count();
@@ -251,6 +283,27 @@ fn falls(pairs: &[(f64, f64)], least_share: f64) -> Known<bool> {
     let after = median(pairs.iter().map(|pair| pair.1)).unwrap_or(0.0);
     let clear = before - after >= least_share * before.abs();
     Known::Value(clear && at_least_by_chance(fell, changed) <= MAX_CHANCE_PROBABILITY)
+}
+
+/// The same for events: whether those of the second of each pair are clearly fewer, all together.
+fn events_fall(pairs: &[(WitnessCount, WitnessCount)]) -> Known<bool> {
+    if let Some(too_few) = too_few(pairs.len()) {
+        return too_few;
+    }
+    let (limited, free): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
+    let (before, after) = (pooled(&limited).unwrap_or(0.0), pooled(&free).unwrap_or(0.0));
+    let clear = before - after >= MIN_FALL_SHARE * before;
+    Known::Value(clear && chance_of_fall(&limited, &free) <= MAX_CHANCE_PROBABILITY)
+}
+
+/// The answer if chance alone could make a number fall in so few pairs.
+fn too_few(pairs: usize) -> Option<Known<bool>> {
+    let smallest_chance = 0.5f64.powi(pairs as i32);
+    let words = || match pairs {
+        1 => "1 pair of runs is too few to decide".into(),
+        n => format!("{n} pairs of runs are too few to decide"),
+    };
+    (smallest_chance > MAX_CHANCE_PROBABILITY).then(|| Known::missing(words()))
 }
 
 /// Probability of at least `heads` heads in `tosses` tosses of a fair coin.
@@ -410,6 +463,30 @@ mod tests {
         let sometimes = |block| if block % 3 == 0 { 97.0 } else { 3.0 };
         assert_eq!(moved(&trials(10, 96.0, sometimes)), Known::Value(false));
         assert_eq!(moved(&trials(10, 0.0, |_| 0.0)), Known::Value(false));
+    }
+
+    #[test]
+    fn a_witness_of_few_events_is_judged_by_all_of_them() {
+        let drops = [2.0, 0.0, 1.0, 0.0, 3.0, 0.0, 1.0, 0.0, 2.0, 0.0, 0.0, 1.0, 2.0];
+        let with = |arm: fn(f64) -> f64, has_counts: bool| {
+            let mut trials = trials(12, 0.0, |_| 0.0);
+            for trial in &mut trials {
+                let events = drops[trial.block as usize];
+                let events = if trial.arm == 0 { events } else { arm(events) };
+                let count = WitnessCount { events, of: 4000.0, per: 100.0 };
+                trial.witnesses.insert("queue-too-short".into(), events / 40.0);
+                trial.witness_counts.extend(has_counts.then(|| ("queue-too-short".into(), count)));
+                trial.limit = ["queue-too-short", "line-rate"][trial.arm].into();
+            }
+            mechanism(&trials, 1, &suspect("queue-too-short")).unwrap()
+        };
+        let gone = with(|_| 0.0, true);
+        assert_eq!(gone.moved, Known::Value(true));
+        assert_eq!(gone.witness_before, Known::Value(100.0 * 10.0 / 48_000.0), "all runs together");
+        assert_eq!(gone.witness_after, Known::Value(0.0));
+        assert_eq!(with(|events| events, true).moved, Known::Value(false));
+        let median = with(|_| 0.0, false).witness_before;
+        assert_ne!(median, gone.witness_before, "without counts, the median");
     }
 
     #[test]

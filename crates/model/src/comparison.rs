@@ -38,6 +38,9 @@ pub struct Trial {
     pub limit: String,
     /// Value of each rule's witness, by rule id, if known: the number that falls when the rule's cause is removed.
     pub witnesses: BTreeMap<String, f64>,
+    /// Of the witnesses that count events: how many there were, and among how many, by rule id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub witness_counts: BTreeMap<String, WitnessCount>,
     /// The amount of the limiting rule's cause, if it has one and this is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub amount: Option<LimitAmount>,
@@ -66,6 +69,7 @@ impl Trial {
             files_alone: None,
             limit: Verdict::NO_LIMIT.into(),
             witnesses: BTreeMap::new(),
+            witness_counts: BTreeMap::new(),
             amount: None,
             responses: BTreeMap::new(),
             conditions: BTreeMap::new(),
@@ -73,6 +77,18 @@ impl Trial {
             discarded: None,
         }
     }
+}
+
+/// A witness that counts events: `events * per / of` is its value. A run may see none although the cause is there, so runs
+/// are judged by all their events together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WitnessCount {
+    /// Events, such as dropped packets.
+    pub events: f64,
+    /// Among how many: packets, or 1 if a run counts as a whole. Above 0.
+    pub of: f64,
+    /// The number of these to which the witness refers: 100 for percent, 1000000 for a rate per million.
+    pub per: f64,
 }
 
 /// Rates of files without the network.

@@ -92,7 +92,7 @@ pub use check::CheckReport;
 pub use choice::MoverChoice;
 pub use clocks::{ClockRelation, Clocks, Exchange};
 pub use comparison::{
-    ArmResult, Comparison, DoseCurve, FactorEffect, FilesAlone, ResponseResult, Trial,
+    ArmResult, Comparison, DoseCurve, FactorEffect, FilesAlone, ResponseResult, Trial, WitnessCount,
 };
 pub use connection::Connection;
 pub use connections::{

@@ -28,9 +28,9 @@ pub struct Mechanism {
     /// Whether the rule limits this arm, because the arm is worse than the baseline.
     #[serde(default, skip_serializing_if = "is_off")]
     pub limits_arm: bool,
-    /// Median of the rule's witness in the baseline's runs.
+    /// The rule's witness in the baseline's runs: the median, or that of all their events if it counts some.
     pub witness_before: Known<f64>,
-    /// Median of the rule's witness in this arm's runs.
+    /// The same in this arm's runs.
     pub witness_after: Known<f64>,
     /// Whether the witness is lower where the rule does not limit: in this arm; with `limits_arm`, in the baseline.
     pub moved: Known<bool>,

@@ -7,7 +7,7 @@ use goodput_diagnose::ceiling::PathCeiling;
 use goodput_diagnose::{Diagnosis, diagnose};
 use goodput_model::record::{Ends, FORMAT_VERSION};
 use goodput_model::{
-    EndName, Finding, Kind, Known, LimitAmount, Missing, Record, Transport, Verdict,
+    EndName, Finding, Kind, Known, LimitAmount, Missing, Record, Transport, Verdict, WitnessCount,
 };
 use goodput_remote::Hosts;
 use goodput_settings::{permanent, to_keep};
@@ -25,6 +25,8 @@ pub struct Conclusion {
     pub record: Record,
     /// Witness values by rule id, if they could be read.
     pub witnesses: BTreeMap<String, f64>,
+    /// The events behind the witnesses that count some, by rule id.
+    pub witness_counts: BTreeMap<String, WitnessCount>,
     /// How much the cause of the verdict lets through, if it has an amount.
     pub amount: Option<LimitAmount>,
     /// What is missing, if the record is only a part of what was asked for.
@@ -120,8 +122,8 @@ fn concluded(hosts: &Hosts, measurement: Measurement, target: &str, started: &st
         doubts,
     };
     record.doubts.extend(call_sizes::changed(&record));
-    let (witnesses, amount) = (main.witnesses, main.amount);
-    Conclusion { record, witnesses, amount, incomplete: measurement.incomplete }
+    let (witnesses, witness_counts, amount) = (main.witnesses, main.witness_counts, main.amount);
+    Conclusion { record, witnesses, witness_counts, amount, incomplete: measurement.incomplete }
 }
 
 /// The error if nothing could be counted, or only a part.
@@ -136,6 +138,7 @@ fn undiagnosed(measurement: &Measurement) -> Diagnosis {
         findings: Vec::new(),
         undecided: Vec::new(),
         witnesses: BTreeMap::new(),
+        witness_counts: BTreeMap::new(),
         amount: None,
         ceiling: PathCeiling::unknown(why),
     }

@@ -160,7 +160,7 @@ impl RunLog {
         listener: &mut Listener<'_>,
     ) {
         let Run { conclusion, copy_s_per_gb, watched } = run;
-        let Conclusion { mut record, witnesses, amount, .. } = conclusion;
+        let Conclusion { mut record, witnesses, witness_counts, amount, .. } = conclusion;
         watch::complete(&mut record, &watched);
         // The record of the comparison has the doubts of one arm; the others' values are as doubtful.
         for made in call_sizes::changed(&record) {
@@ -182,6 +182,7 @@ impl RunLog {
             files_alone: files_alone(&record),
             limit: record.verdict.limit.clone(),
             witnesses,
+            witness_counts,
             amount,
             responses: run_responses(&record, &self.changed, &watched),
             conditions: copy.into_iter().collect(),
