@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
@@ -32,6 +33,7 @@ pub struct RunningFlow {
     cpus: Arc<CpusSeen>,
     began: Arc<OnceLock<Instant>>,
     over: Arc<OnceLock<Instant>>,
+    failed: Arc<AtomicBool>,
     thread: JoinHandle<Result<(), MoveError>>,
 }
 
@@ -72,13 +74,19 @@ pub fn start(
         began: Arc::clone(&began),
         over: Arc::clone(&over),
     };
+    let failed = Arc::new(AtomicBool::new(false));
     let (inner_cpu, inner_cpus) = (Arc::clone(&cpu), Arc::clone(&cpus));
+    let inner_failed = Arc::clone(&failed);
     let thread = Builder::new()
         .name(thread_name(&config))
         .stack_size(STACK_BYTES)
-        .spawn(move || run(mover, &flow, &inner_cpu, &inner_cpus))
+        .spawn(move || {
+            let result = run(mover, &flow, &inner_cpu, &inner_cpus);
+            inner_failed.store(result.is_err(), Ordering::Release);
+            result
+        })
         .map_err(|cause| no_thread(&cause))?;
-    Ok(RunningFlow { config, socket, counters, cpu, cpus, began, over, thread })
+    Ok(RunningFlow { config, socket, counters, cpu, cpus, began, over, failed, thread })
 }
 
 fn check_role(mover: &dyn Mover, role: Role) -> io::Result<()> {
@@ -210,6 +218,11 @@ impl RunningFlow {
     /// Whether its thread has ended, well or not.
     pub fn is_finished(&self) -> bool {
         self.thread.is_finished()
+    }
+
+    /// Whether its thread has ended with an error. [`RunningFlow::join`] has the error.
+    pub fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
     }
 
     /// When its payload's clock began, if [`announces_its_beginning`]; `None` until this is known, and if the clock begins

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use goodput_model::{Length, LostFlow, Plan, Role, Transport};
-use goodput_mover::{MoveError, RunningFlow};
+use goodput_mover::{MoveError, Phase, RunningFlow, Stop};
 
 use crate::run::flow_events::Failure;
 
@@ -31,6 +31,19 @@ pub fn may_lose_flows(plan: &Plan) -> bool {
     let is_timed = matches!(plan.length, Length::Seconds(_) | Length::Auto { .. });
     let has_files = plan.storage.source.is_some() || plan.storage.sink.is_some();
     plan.transport == Transport::Tcp && is_timed && !has_files
+}
+
+/// Ends all flows if those in one role have all failed: then [`lost`] is an error, and the other direction is moved for
+/// nobody.
+pub fn end_without_a_direction(flows: &[RunningFlow], stop: &Stop) {
+    let mut roles = [Role::Sender, Role::Receiver].into_iter();
+    let has_failed = |role| {
+        let mut of_role = flows.iter().filter(|flow| flow.config().role == role).peekable();
+        of_role.peek().is_some() && of_role.all(RunningFlow::has_failed)
+    };
+    if stop.phase() != Phase::Abort && roles.any(has_failed) {
+        stop.abort();
+    }
 }
 
 /// The flows that were lost on their own, if others in the same role ended well.

@@ -8,7 +8,7 @@ use goodput_model::{
     EndName, FlowArrivals, FlowPlacement, FlowSample, Gaps, Known, Role, Sample, Transport,
     no_storage,
 };
-use goodput_mover::{Counters, MountedFile, RunningFlow};
+use goodput_mover::{Counters, MountedFile, RunningFlow, Stop};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::clock;
@@ -16,7 +16,7 @@ use crate::run::affinity::Affinity;
 use crate::run::cadence::Cadence;
 use crate::run::flow_events::{EndedFlows, FlowsEvent, Held, TimeLimit};
 use crate::run::host_load::HostLoad;
-use crate::run::lost_flows::{Joined, lost};
+use crate::run::lost_flows::{Joined, end_without_a_direction, lost};
 use crate::run::stuck_flows::given_up;
 use crate::run::unsent;
 
@@ -58,7 +58,7 @@ pub fn watch(
     let mut next = began + period;
     let mut enough = cadence.enough;
     let over = loop {
-        let finished = match wait_until(next, limit.ends(began), &flows, enough) {
+        let finished = match wait_until(next, limit.ends(began), &flows, enough, limit.stop()) {
             WaitEnd::Limit => {
                 limit.reach();
                 let _ = report.send(FlowsEvent::Limit);
@@ -94,7 +94,9 @@ pub fn watch(
         period = cadence.period(next.saturating_duration_since(began));
         next += period;
         // What still comes is not payload; the last sample is from the payload's end.
-        while is_over(&flows) && wait_until(next, None, &flows, None) != WaitEnd::Ended {
+        while is_over(&flows)
+            && wait_until(next, None, &flows, None, limit.stop()) != WaitEnd::Ended
+        {
             next += period;
         }
     };
@@ -210,17 +212,19 @@ enum WaitEnd {
 }
 
 /// Waits for the time of the next sample, for `limit`, for `enough` received bytes, or for the end of all flows. A
-/// sample that is due comes before the limit.
+/// sample that is due comes before the limit. Ends the flows by `stop` if a direction has lost all of its own.
 fn wait_until(
     next: Instant,
     limit: Option<Instant>,
     flows: &[RunningFlow],
     enough: Option<u64>,
+    stop: &Stop,
 ) -> WaitEnd {
     loop {
         if flows.iter().all(RunningFlow::is_finished) {
             return WaitEnd::Ended;
         }
+        end_without_a_direction(flows, stop);
         if enough.is_some_and(|enough| total(flows, Role::Receiver) >= enough) {
             return WaitEnd::Enough;
         }
@@ -339,12 +343,17 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::sync::Arc;
 
-    use goodput_mover::{FlowConfig, Gate, Stop};
+    use goodput_mover::{FlowConfig, Gate};
+    use rustix::net::sockopt::set_socket_linger;
 
     use super::*;
 
     fn receiver(socket: TcpStream, stop: &Arc<Stop>) -> RunningFlow {
-        let config = FlowConfig::new(Role::Receiver, Transport::Tcp, 1000);
+        flow(Role::Receiver, socket, stop)
+    }
+
+    fn flow(role: Role, socket: TcpStream, stop: &Arc<Stop>) -> RunningFlow {
+        let config = FlowConfig::new(role, Transport::Tcp, 1000);
         let gate = Arc::new(Gate::default());
         gate.open();
         let mover = goodput_mover::find("copy").unwrap();
@@ -375,6 +384,31 @@ mod tests {
         assert!((5000..=6000).contains(&sample.received_bytes), "{sample:?}");
         drop(sender);
         thread.join().unwrap();
+    }
+
+    /// The other direction would go on for ever: nobody reads what it sends.
+    #[test]
+    fn a_direction_that_has_lost_all_its_flows_ends_the_other_one() {
+        let listener = TcpListener::bind("localhost:0").unwrap();
+        let connect = || TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stop = Arc::new(Stop::new().unwrap());
+        let broken = connect();
+        let lost = receiver(listener.accept().unwrap().0, &stop);
+        let _unread = connect();
+        let others = flow(Role::Sender, listener.accept().unwrap().0, &stop);
+        set_socket_linger(&broken, Some(Duration::ZERO)).unwrap();
+        drop(broken);
+        let cadence = Cadence::counting(Duration::from_secs(86_400), None);
+        let limit = TimeLimit::new(None, &stop, Duration::ZERO);
+        let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
+        watch(vec![lost, others], Instant::now(), cadence, limit, unobserved(), &report);
+        drop(report);
+        let mut last = None;
+        while let Some(event) = watched.blocking_recv() {
+            last = Some(event);
+        }
+        let Some(FlowsEvent::Ended(Err(failure))) = last else { panic!("it ended well") };
+        assert!(failure.by_peer, "not that it was aborted: {}", failure.why);
     }
 
     /// Nobody takes the samples, as when the measurement's driver is held up.

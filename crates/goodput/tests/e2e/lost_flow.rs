@@ -100,6 +100,18 @@ fn a_test_goes_on_without_a_flow_that_the_path_breaks() {
 }
 
 #[test]
+fn a_direction_that_loses_all_its_flows_ends_the_test() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    for broken in [1, 2] {
+        let target = middlebox(&server.address, broken);
+        let plan = ["test", &target, "--no-store", "--both", "-t", "600", "--rate", "60mbit"];
+        let output = home.run(&plan);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn a_server_goes_on_without_a_flow_that_the_path_breaks() {
     holds_without_the_flow(&measured(&["--reverse"]));
 }
