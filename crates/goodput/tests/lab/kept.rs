@@ -2,10 +2,13 @@
 //! namespace that ends with the test.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{self, Child, Command, Output, Stdio};
 
-use goodput_lab::{Lab, Scenario, Server};
+use goodput_lab::{Host, Lab, Scenario, Server};
+use goodput_model::Family;
 use goodput_testing::Sshd;
 use libtest_mimic::Failed;
 use serde_json::Value;
@@ -43,6 +46,12 @@ pub fn all() -> Vec<Test> {
             is_kept_by_ssh,
         ),
         disturbed::judged_on(
+            "kept::by_ssh_what_is_read_of_a_far_end_without_goodput_is_tried_and_kept",
+            Scenario::parse("small-far-buffer", SMALL_FAR_BUFFER),
+            Needs::of,
+            is_far_kept_by_ssh,
+        ),
+        disturbed::judged_on(
             "kept::by_ssh_a_full_disk_is_seen_before_anything_is_tried",
             Scenario::parse("small-buffer", SMALL_BUFFER),
             Needs::of,
@@ -62,6 +71,20 @@ delay = \"10ms\"
 kind = \"sysctl\"
 host = \"near\"
 name = \"net.ipv4.tcp_wmem\"
+value = \"4096 16384 16384\"
+";
+
+/// The same of the receiver. Only the far host's own settings show what to change, and an iperf3 server reports none.
+const SMALL_FAR_BUFFER: &str = "\
+name = \"small-far-buffer\"
+title = \"A receive buffer far too small for the round trip.\"
+[link.path]
+rate = \"80mbit\"
+delay = \"10ms\"
+[[fault]]
+kind = \"sysctl\"
+host = \"far\"
+name = \"net.ipv4.tcp_rmem\"
 value = \"4096 16384 16384\"
 ";
 
@@ -151,14 +174,23 @@ fn left_out(record: &str) -> Result<Judgement, Failed> {
     Ok(Judgement::Right)
 }
 
-/// `goodput tune --keep` of the near host, which is changed by SSH: by a login there that begins with `prepare`, a part of
-/// a shell's line. What is printed; `None` if this machine can't host it.
-fn tuned_by_ssh(lab: &Lab, server: &Server, prepare: &str) -> Result<Option<Output>, Failed> {
-    let forced = format!("exec unshare --mount /bin/sh -c '{prepare} && exec /bin/sh'");
+/// `goodput tune --keep` towards a target, with the host of this `end` changed by SSH: by a login there that begins with
+/// `prepare`, a part of a shell's line. What is printed; `None` if this machine can't host it.
+fn tuned_by_ssh(
+    lab: &Lab,
+    target: &str,
+    (end, host): (&str, &Host),
+    prepare: &str,
+) -> Result<Option<Output>, Failed> {
+    let namespace = format!("/proc/{}/fd/{}", process::id(), host.namespace().as_raw_fd());
+    let forced = format!(
+        "exec nsenter --net={namespace} -- unshare --mount /bin/sh -c \
+         'mount -t sysfs none /sys && {prepare} && exec /bin/sh'"
+    );
     let directory = tempfile::tempdir()?;
     let Some(sshd) = lab.near().within(|| Sshd::start(&forced))? else { return Ok(None) };
     let mut command = lab.near().command(exe())?;
-    command.args(["tune", server.target(), "--near", "ssh://b", "--keep", "--json"]);
+    command.args(["tune", target, end, "ssh://b", "--keep", "--json"]);
     command.args(["--no-store", "-t", "0.5", "--max-time", "60"]);
     command.env("GOODPUT_SSH_CONFIG", sshd.config());
     command.env("GOODPUT_STATE_DIR", directory.path()).env("XDG_CONFIG_HOME", directory.path());
@@ -173,7 +205,7 @@ fn is_full_disk_seen_by_ssh(scenario: &Scenario) -> Result<Judgement, Failed> {
     let full =
         "mount -t tmpfs -o size=16k none /etc && { cat /dev/zero >/etc/full 2>/dev/null; :; }";
     let before = lab.near().sysctl("net.ipv4.tcp_wmem")?;
-    let output = tuned_by_ssh(&lab, &server, full)?;
+    let output = tuned_by_ssh(&lab, server.target(), ("--near", lab.near()), full)?;
     server.stop()?;
     let Some(output) = output else { return Ok(Judgement::Right) };
     check(lab.near().sysctl("net.ipv4.tcp_wmem")? == before, "it is not changed")?;
@@ -183,30 +215,87 @@ fn is_full_disk_seen_by_ssh(scenario: &Scenario) -> Result<Judgement, Failed> {
 fn is_kept_by_ssh(scenario: &Scenario) -> Result<Judgement, Failed> {
     let lab = Lab::up(scenario)?;
     let server = Server::start(&lab, scenario, exe())?;
+    let near = ("--near", lab.near());
+    let judgement = tuned_and_kept(&lab, server.target(), near, "net.ipv4.tcp_wmem")?;
+    server.stop()?;
+    Ok(judgement)
+}
+
+fn is_far_kept_by_ssh(scenario: &Scenario) -> Result<Judgement, Failed> {
+    let lab = Lab::up(scenario)?;
+    let Some(_server) = Iperf3::start(lab.far())? else { return Ok(Judgement::Right) };
+    let target = format!("iperf3://{}", lab.far().address(Family::V4));
+    tuned_and_kept(&lab, &target, ("--far", lab.far()), "net.ipv4.tcp_rmem")
+}
+
+/// Tunes by SSH, and judges what is kept of a parameter by the host there.
+fn tuned_and_kept(
+    lab: &Lab,
+    target: &str,
+    (end, host): (&str, &Host),
+    sysctl: &str,
+) -> Result<Judgement, Failed> {
     let root = tempfile::tempdir()?;
     ["etc", "run"].iter().try_for_each(|name| fs::create_dir(root.path().join(name)))?;
     fs::create_dir_all(root.path().join("run/systemd/system"))?;
     let at = root.path().display();
     let prepare = format!("cd {at} && mount --bind etc /etc && mount --bind run /run && cd /");
-    let output = tuned_by_ssh(&lab, &server, &prepare)?;
-    server.stop()?;
-    let Some(output) = output else { return Ok(Judgement::Right) };
-    let record: Value = serde_json::from_slice(&output.stdout)?;
+    let Some(output) = tuned_by_ssh(lab, target, (end, host), &prepare)? else {
+        return Ok(Judgement::Right);
+    };
+    let record: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())?;
     let tuning = &record["tuning"];
     let proven = tuning["proven"].as_array().ok_or("a list of what is proven")?;
-    let name = "sysctl.net.ipv4.tcp_wmem";
-    let ours = proven.iter().find(|change| change["setting"]["name"] == name);
-    let text = fs::read_to_string(root.path().join(&FILE[1..])).unwrap_or_default();
+    let is_ours = |change: &&Value| {
+        let setting = &change["setting"];
+        setting["name"] == format!("sysctl.{sysctl}")
+            && end == format!("--{}", text(&setting["end"]))
+    };
+    let ours = proven.iter().find(is_ours);
+    let kept = fs::read_to_string(root.path().join(&FILE[1..])).unwrap_or_default();
     let Some(to) = ours.and_then(|change| change["to"].as_str()) else {
-        check(!proven.is_empty() || text.is_empty(), text)?;
+        check(!proven.is_empty() || kept.is_empty(), kept)?;
         return Ok(Judgement::Open(tuning.to_string()));
     };
     let kept_in = tuning["kept_in"].as_array().ok_or("a list of files")?;
     check(kept_in.iter().any(|file| *file == format!("ssh://b: {FILE}")), tuning)?;
-    check(text.contains(&format!("net.ipv4.tcp_wmem = {to}")), text)?;
-    let now = lab.near().sysctl("net.ipv4.tcp_wmem")?;
+    check(kept.contains(&format!("{sysctl} = {to}")), kept)?;
+    let now = host.sysctl(sysctl)?;
     check(now.split_whitespace().eq(to.split_whitespace()), now)?;
     Ok(Judgement::Right)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// An iperf3 server; ended with the test.
+struct Iperf3(Child);
+
+impl Iperf3 {
+    /// `None`, and the test is skipped, if this machine has none.
+    fn start(host: &Host) -> Result<Option<Self>, Failed> {
+        let mut command = host.command("iperf3")?;
+        command.args(["-s", "--forceflush"]).stdout(Stdio::piped()).stderr(Stdio::null());
+        let Ok(mut child) = command.spawn() else {
+            goodput_testing::skip("iperf3");
+            return Ok(None);
+        };
+        let said = child.stdout.take().ok_or("it is piped")?;
+        let server = Self(child);
+        let mut lines = BufReader::new(said).lines().map_while(Result::ok);
+        check(lines.any(|line| line.contains("listening on")), "iperf3 does not listen")?;
+        // It may end if nobody takes what it prints.
+        std::thread::spawn(move || lines.for_each(drop));
+        Ok(Some(server))
+    }
+}
+
+impl Drop for Iperf3 {
+    fn drop(&mut self) {
+        let _ = (self.0.kill(), self.0.wait());
+    }
 }
 
 /// The send buffer of [`SMALL_BUFFER`].
