@@ -13,7 +13,7 @@ pub(crate) const ETHTOOL_FLAG_STATS: u32 = 1 << 2;
 
 /// Sends the request `command` about `device`, with attribute `header` as its header and `more`
 /// attributes after it. `None` if the only reply is an acknowledgement.
-pub(crate) fn get(
+pub(crate) fn request(
     operation: &str,
     device: &str,
     command: u8,

@@ -18,6 +18,7 @@ pub mod filters;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 mod generic;
+pub mod header_split;
 pub mod htb_root;
 mod lasting;
 pub mod line_care;

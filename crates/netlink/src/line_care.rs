@@ -48,14 +48,14 @@ pub struct Eee {
 pub fn fec(device: &str) -> Result<Fec, NetlinkError> {
     let operation = format!("read the error correction of {device}");
     let header = (HEADER, ETHTOOL_FLAG_STATS);
-    let reply = ethtool_family::get(&operation, device, ETHTOOL_MSG_FEC_GET, header, &[])?;
+    let reply = ethtool_family::request(&operation, device, ETHTOOL_MSG_FEC_GET, header, &[])?;
     Ok(reply.as_ref().map(parse_fec).unwrap_or_default())
 }
 
 /// The energy-efficient Ethernet of `device`.
 pub fn eee(device: &str) -> Result<Eee, NetlinkError> {
     let operation = format!("read the energy-efficient Ethernet of {device}");
-    let reply = ethtool_family::get(&operation, device, ETHTOOL_MSG_EEE_GET, (HEADER, 0), &[])?;
+    let reply = ethtool_family::request(&operation, device, ETHTOOL_MSG_EEE_GET, (HEADER, 0), &[])?;
     Ok(reply.as_ref().map(parse_eee).unwrap_or_default())
 }
 

@@ -38,11 +38,13 @@ pub enum Offload {
     TunnelSegmentation,
     /// The hash over the addresses of received packets by the device.
     RxHash,
+    /// Rules that send certain received packets to certain queues of the device (ntuple filters).
+    Ntuple,
 }
 
 impl Offload {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Tso,
         Self::Gso,
         Self::Gro,
@@ -56,6 +58,7 @@ impl Offload {
         Self::GroHardware,
         Self::TunnelSegmentation,
         Self::RxHash,
+        Self::Ntuple,
     ];
 
     /// Its name in goodput, such as "tso" or "tx-checksum".
@@ -74,6 +77,7 @@ impl Offload {
             Self::GroHardware => "rx-gro-hw",
             Self::TunnelSegmentation => "tx-tunnel-segmentation",
             Self::RxHash => "rx-hash",
+            Self::Ntuple => "ntuple",
         }
     }
 
@@ -112,6 +116,7 @@ impl Offload {
                 "tx-ipxip6-segmentation",
             ],
             Self::RxHash => &["rx-hashing"],
+            Self::Ntuple => &["rx-ntuple-filter"],
         }
     }
 }

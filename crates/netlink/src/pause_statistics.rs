@@ -27,7 +27,7 @@ pub struct PauseStatistics {
 pub fn pause_statistics(device: &str) -> Result<PauseStatistics, NetlinkError> {
     let operation = format!("count the pause frames of {device}");
     let header = (ETHTOOL_A_PAUSE_HEADER, ETHTOOL_FLAG_STATS);
-    let reply = ethtool_family::get(&operation, device, ETHTOOL_MSG_PAUSE_GET, header, &[])?;
+    let reply = ethtool_family::request(&operation, device, ETHTOOL_MSG_PAUSE_GET, header, &[])?;
     Ok(reply.as_ref().map(statistics).unwrap_or_default())
 }
 

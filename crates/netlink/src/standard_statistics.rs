@@ -48,7 +48,8 @@ pub fn standard_statistics(device: &str) -> Result<Vec<(&'static str, u64)>, Net
     ];
     let groups = attribute(ETHTOOL_A_STATS_GROUPS | NLA_F_NESTED, &wanted.concat());
     let header = (ETHTOOL_A_STATS_HEADER, 0);
-    let reply = ethtool_family::get(&operation, device, ETHTOOL_MSG_STATS_GET, header, &groups)?;
+    let reply =
+        ethtool_family::request(&operation, device, ETHTOOL_MSG_STATS_GET, header, &groups)?;
     Ok(reply.as_ref().map(counters).unwrap_or_default())
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use super::{invalid, read_words};
 
 /// The features, by their names in the kernel.
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "rx-checksum",
     "rx-gro",
     "rx-lro",
@@ -13,6 +13,7 @@ const NAMES: [&str; 7] = [
     "rx-hashing",
     "tx-scatter-gather",
     "tx-tcp-segmentation",
+    "rx-ntuple-filter",
 ];
 const RX_CHECKSUM: u32 = 1 << 0;
 const LRO: u32 = 1 << 2;

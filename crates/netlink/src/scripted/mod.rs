@@ -1,6 +1,6 @@
-//! A network card in memory, for tests: a driver's answers to the ethtool ioctl, with the side effects of the
+//! A network card in memory, for tests: a driver's answers to ethtool, with the side effects of the
 //! kernel and real drivers. It answers for the rings, coalescing, pause frames, channels,
-//! receive hash and features of a device in a test namespace; everything else still goes to the kernel.
+//! receive hash, header split and features of a device in a test namespace; everything else still goes to the kernel.
 //!
 //! Layouts and checks: include/uapi/linux/ethtool.h and net/ethtool/ioctl.c. The scripted card does what
 //! drivers do. It rounds rings up to whole multiples (`ALIGN` in `i40e_set_ringparam`) and times down to the
@@ -8,13 +8,16 @@
 //! with the driver's default hash table and times.
 
 mod features;
+mod split;
 
 use std::cell::RefCell;
 use std::io;
 
 use crate::ethtool_ioctl::ask_kernel;
+use crate::raw::RawMessage;
 use crate::receive_table::default_receive_table;
 use features::Features;
+use split::Split;
 
 /// `ETHTOOL_G*` and `ETHTOOL_S*` of the groups.
 const GET_COALESCE: u32 = 0x0e;
@@ -62,6 +65,7 @@ pub struct Card {
     pause: [u32; 3],
     channels: [u32; 8],
     features: Features,
+    split: Split,
     /// The queue of each remainder of the hash.
     pub table: Vec<u32>,
     /// The key of the hash.
@@ -84,6 +88,7 @@ impl Card {
             pause: [0, 1, 1],
             channels: [0, 0, 1, 8, 0, 0, 1, queues],
             features: Features::usual(),
+            split: Split::default(),
             table: Vec::new(),
             key: (0..40).map(|place: u8| place.wrapping_mul(7)).collect(),
             table_is_set: false,
@@ -108,8 +113,9 @@ impl Card {
 
     /// All its state, as a driver would report it.
     pub fn bytes(&self) -> Vec<u8> {
-        let features = self.features.words();
-        let words = [&self.rings[..], &self.coalescing, &self.pause, &self.channels, &features];
+        let (features, split) = (self.features.words(), self.split.words());
+        let groups = [&self.rings[..], &self.coalescing, &self.pause, &self.channels];
+        let words = [&groups.concat()[..], &features, &split];
         let words =
             [words.concat(), self.table.clone()].concat().into_iter().flat_map(u32::to_ne_bytes);
         words.chain(self.key.iter().copied()).collect()
@@ -239,10 +245,18 @@ pub(crate) fn answer(device: &str, command: u32, data: &mut [u8]) -> Option<io::
     Some(make_queues(device, queues))
 }
 
+/// The card's answer to what is wanted of the rings of `device` by netlink; `None` if the kernel should answer.
+pub(crate) fn answer_rings(device: &str, wanted: &[u8]) -> Option<io::Result<RawMessage>> {
+    CARD.with_borrow_mut(|place| {
+        let (_, card) = place.as_mut().filter(|(name, _)| name == device)?;
+        Some(if card.is_detached { Err(detached()) } else { card.split.answer(wanted) })
+    })
+}
+
 impl Card {
     fn answer(&mut self, command: u32, data: &mut [u8]) -> Option<io::Result<()>> {
         if self.is_detached {
-            return Some(Err(io::Error::from_raw_os_error(libc::ENODEV)));
+            return Some(Err(detached()));
         }
         Some(match command {
             GET_RINGS => write_words(&self.rings, data),
@@ -282,6 +296,11 @@ fn write_words<const N: usize>(words: &[u32; N], data: &mut [u8]) -> io::Result<
 fn read_words<const N: usize>(bytes: &[u8]) -> io::Result<[u32; N]> {
     let words = bytes.as_chunks::<4>().0.first_chunk::<N>().ok_or_else(invalid)?;
     Ok(words.map(u32::from_ne_bytes))
+}
+
+/// What the kernel answers for a driver that restarts its card.
+fn detached() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENODEV)
 }
 
 fn invalid() -> io::Error {

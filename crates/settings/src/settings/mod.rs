@@ -43,7 +43,9 @@ mod qdisc_parameters;
 mod qdisc_tbf_burst;
 mod qdisc_tbf_limit;
 mod qdisc_tbf_rate;
+mod ring_hds_thresh;
 mod ring_rx;
+mod ring_tcp_data_split;
 mod ring_tx;
 mod route_advmss;
 mod route_congctl;
@@ -119,6 +121,7 @@ pub const ALL: &[&Setting] = &[
     &offload::GRO_HARDWARE,
     &offload::TUNNEL_SEGMENTATION,
     &offload::RX_HASH,
+    &offload::NTUPLE,
     &qdisc_kind::SETTING,
     &qdisc_fifo_limit::SETTING,
     &qdisc_parameters::FQ_CODEL_LIMIT,
@@ -147,6 +150,8 @@ pub const ALL: &[&Setting] = &[
     &offload_gso_max_segs::SETTING,
     &ring_rx::SETTING,
     &ring_tx::SETTING,
+    &ring_tcp_data_split::SETTING,
+    &ring_hds_thresh::SETTING,
     &channels_combined::SETTING,
     &channels_rx::SETTING,
     &channels_tx::SETTING,

@@ -141,6 +141,19 @@ pub static RX_HASH: Setting = switch(
     &OffloadSwitch(Offload::RxHash),
 );
 
+/// Rules that send certain received packets to certain queues.
+pub static NTUPLE: Setting = switch(
+    [
+        "offload.ntuple",
+        "rules that send certain received flows to certain queues",
+        "offload.ntuple@eth0=off,on",
+    ],
+    "A flow can then have a queue of its own, and accelerated RFS follows programs; many drivers drop all rules when it is \
+     switched off, and goodput puts the rules back.",
+    AT_BOOT,
+    &OffloadSwitch(Offload::Ntuple),
+);
+
 /// The row of an offload: its id, its title and an example, and why one would switch it.
 const fn switch(
     [id, title, example]: [&'static str; 3],

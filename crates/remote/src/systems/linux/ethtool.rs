@@ -54,7 +54,7 @@ const fn pause(id: &'static str, label: &'static str, word: &'static str) -> Rep
 }
 
 /// Names and labels: ethtool.c, `off_flag_def` and the `dump_` functions of netlink/ in ethtool 6.
-pub(super) static ROWS: [Report; 25] = [
+pub(super) static ROWS: [Report; 28] = [
     feature_row("offload.tso", "tso", "tcp-segmentation-offload:"),
     feature_row("offload.gso", "gso", "generic-segmentation-offload:"),
     feature_row("offload.gro", "gro", "generic-receive-offload:"),
@@ -72,8 +72,14 @@ pub(super) static ROWS: [Report; 25] = [
         "tx-udp_tnl-segmentation:",
     ),
     feature_row("offload.rx-hash", "rxhash", "receive-hashing:"),
+    feature_row("offload.ntuple", "ntuple", "ntuple-filters:"),
     ring("ring.rx", "RX:", "rx"),
     ring("ring.tx", "TX:", "tx"),
+    Report {
+        kind: Kind::Switch,
+        ..ring("ring.tcp_data_split", "TCP data split:", "tcp-data-split")
+    },
+    ring("ring.hds_thresh", "HDS thresh:", "hds-thresh"),
     channels("channels.rx", "RX:", "rx"),
     channels("channels.tx", "TX:", "tx"),
     channels("channels.combined", "Combined:", "combined"),
