@@ -78,8 +78,25 @@ that can run there. The record names the choice and the reason. `goodput list mo
 machine, and what the others need.
 ";
 
+/// What there is for fast devices, and what of it has run.
+const FAST_WORDS: &str = "\
+## Devices beyond 100 Gbit/s
+
+No such device was at hand. What has run, ran on Linux 6.18 with two CPUs on one node of memory.
+
+| what | state |
+|---|---|
+| header split (`ring.tcp_data_split`, `ring.hds_thresh`) | has run against a card in memory, and is refused by veth; no real device with a header split has run it |
+| flow steering (`offload.ntuple`) | has run against a card in memory. goodput adds no rule for a flow: `ethtool -N` does. Rules that a driver drops along with a change are put back |
+| io_uring zero-copy receive | absent: Linux has it since 6.15, but only for drivers with header split and queues that restart one by one. No device here, virtual ones included, can move a byte with it |
+| AF_XDP datagrams | absent |
+| sending registered pages (`uring-zerocopy`) | has run over loopback, where the kernel copies. The pages are a huge page if the kernel grants one |
+| a UDP port for each queue | each UDP flow has a port of its own at the near end; the card's hash chooses the queue |
+| memory near the card | what a flow touches first is on the node of the CPU on which its thread runs then: `--pin` chooses it, nothing else does. Flows share payload, which is on the node of the flow that came first. More than one node has not run |
+";
+
 fn movers() -> String {
     let pages: String =
         goodput_mover::movers::ALL.iter().map(|mover| pages::mover(*mover)).collect();
-    format!("{MADE}\n\n# Ways to move payload\n\n{AUTO_WORDS}{pages}")
+    format!("{MADE}\n\n# Ways to move payload\n\n{AUTO_WORDS}{pages}\n{FAST_WORDS}")
 }
