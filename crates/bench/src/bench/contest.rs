@@ -58,6 +58,8 @@ pub enum Kind {
     Runs(&'static Program, &'static [&'static str]),
     /// The same, with options that only newer versions than Debian's have: only a given program takes part.
     RunsIfGiven(&'static Program, &'static [&'static str]),
+    /// A program's server, with no client.
+    AtRest(&'static Program),
     /// Something that needs no other program: what this machine can do at best, or a size.
     Measured(fn(&Stage<'_>, &Load) -> Result<Values>),
 }
@@ -82,8 +84,13 @@ pub enum Against {
     Nothing,
     /// The ratio to the best peer by this quantity.
     BestPeer(&'static Quantity),
-    /// The difference to this peer, in the unit of the table.
+    /// The ratio to the best peer by this quantity, of those that are run without further options.
+    BestUsualPeer(&'static Quantity),
+    /// The difference to the best peer by this quantity, in the unit of the table.
     BestPeerMinus(&'static Quantity),
+    /// The ratio to goodput's other entry whose median by this quantity is best: the choice that a user would make who
+    /// knows all results. The best of each single round would be the luckiest.
+    BestChoice(&'static Quantity),
     /// The ratio to this entry.
     Entry(&'static str),
     /// The percentage of this entry.
@@ -100,6 +107,11 @@ pub enum Against {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
     AtLeast(f64),
+    /// At least as much, by the place.
+    AtLeastAt {
+        veth: f64,
+        loopback: f64,
+    },
     Above(f64),
     AtMost(f64),
     Below(f64),
@@ -124,15 +136,45 @@ impl Entry {
             Kind::Runs(program, _) | Kind::RunsIfGiven(program, _) => {
                 Duration::from_secs(seconds.into()) + (program.beyond)(load.transport)
             }
+            Kind::AtRest(_) => Duration::from_secs(seconds.into()) + Duration::from_millis(300),
             Kind::Measured(_) => Duration::from_millis(300),
         }
     }
 
     /// Whether goodput is compared with it.
     pub fn is_peer(&self) -> bool {
-        match &self.kind {
-            Kind::Runs(program, _) | Kind::RunsIfGiven(program, _) => program.name != GOODPUT.name,
-            Kind::Measured(_) => false,
+        self.program().is_some_and(|(program, _)| program.name != GOODPUT.name)
+    }
+
+    /// Whether it is a peer without further options.
+    pub fn is_usual_peer(&self) -> bool {
+        self.is_peer() && self.program().is_some_and(|(_, extra)| extra.is_empty())
+    }
+
+    /// Whether it is goodput itself.
+    pub fn is_ours(&self) -> bool {
+        self.program().is_some_and(|(program, _)| program.name == GOODPUT.name)
+    }
+
+    /// Its program and the further options of the client.
+    fn program(&self) -> Option<(&'static Program, &'static [&'static str])> {
+        match self.kind {
+            Kind::Runs(program, extra) | Kind::RunsIfGiven(program, extra) => {
+                Some((program, extra))
+            }
+            Kind::AtRest(program) => Some((program, &[])),
+            Kind::Measured(_) => None,
+        }
+    }
+}
+
+impl Goal {
+    /// The bound at this place.
+    pub fn bound_at(&self, place: Place) -> Bound {
+        match (self.bound, place) {
+            (Bound::AtLeastAt { loopback, .. }, Place::Loopback) => Bound::AtLeast(loopback),
+            (Bound::AtLeastAt { veth, .. }, Place::Veth | Place::OneCpu) => Bound::AtLeast(veth),
+            (bound, _) => bound,
         }
     }
 }

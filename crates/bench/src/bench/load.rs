@@ -9,6 +9,8 @@ pub struct Load {
     pub chunk_bytes: u32,
     /// Connections, or UDP flows.
     pub flows: u32,
+    /// Clients at the same time, each with these flows.
+    pub clients: u32,
     /// Payload bits per second of all flows; `None` is unlimited.
     pub rate_bits_per_s: Option<u64>,
     /// Milliseconds at the beginning that goodput leaves out, instead of the slow start that it detects: the other
@@ -30,6 +32,7 @@ impl Load {
             transport: Transport::Tcp,
             chunk_bytes,
             flows: 1,
+            clients: 1,
             rate_bits_per_s: None,
             omit_ms: 10,
         }
@@ -43,6 +46,11 @@ impl Load {
     /// With this many flows.
     pub const fn flows(self, flows: u32) -> Self {
         Self { flows, ..self }
+    }
+
+    /// From this many clients at the same time.
+    pub const fn clients(self, clients: u32) -> Self {
+        Self { clients, ..self }
     }
 
     /// Without the payload that goodput moves in the first moment.

@@ -63,7 +63,7 @@ impl Contest {
 
 fn versions(entry: &'static Entry, given: &[GivenPeer]) -> Vec<Contestant> {
     let (name, debian_runs) = match &entry.kind {
-        Kind::Runs(program, _) => (program.name, program.in_debian),
+        Kind::Runs(program, _) | Kind::AtRest(program) => (program.name, program.in_debian),
         Kind::RunsIfGiven(program, _) => (program.name, false),
         Kind::Measured(_) => (entry.name, true),
     };

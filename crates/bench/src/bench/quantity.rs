@@ -63,6 +63,12 @@ pub static EVEN_GAPS: Quantity =
 /// From before the client is started to the first payload on the wire.
 pub static FIRST_BYTE: Quantity =
     quantity("first_byte_ms", "first byte after, ms", 1.0, 2, Better::Lower);
+/// Clients of many that ended with an error, or without a count.
+pub static FAILED: Quantity =
+    quantity("failed_percent", "clients that failed, %", 1.0, 1, Better::Lower);
+/// CPU time of a server that no client uses, microseconds per second.
+pub static AT_REST: Quantity =
+    quantity("at_rest_us_per_s", "CPU at rest, µs/s", 1.0, 1, Better::Lower);
 /// The program file without symbols.
 pub static STRIPPED: Quantity = quantity("stripped_bytes", "MB", 1e-6, 2, Better::Lower);
 

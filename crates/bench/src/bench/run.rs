@@ -12,8 +12,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::contest::{Contest, Entry, Kind};
 use super::load::{Load, Transport};
 use super::net::{address, wait_for};
-use super::programs::{Counted, Job, ProgramOutputs, ServerExit};
-use super::quantity::{CPU, FAR_PEAK, LOSS, NEAR_PEAK, PACKETS, Quantity, RATE, Values};
+use super::programs::{Counted, CountsAt, Job, Program, ProgramOutputs, ServerExit};
+use super::quantity::{
+    AT_REST, CPU, FAILED, FAR_PEAK, LOSS, NEAR_PEAK, PACKETS, Quantity, RATE, Values,
+};
 use super::stage::Stage;
 use super::watch::Watched;
 
@@ -22,20 +24,24 @@ const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often peak memory is read; it only grows. The end is noticed as quickly.
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
+/// How long a server has for what it does once, after it listens, before it is at rest.
+const SETTLE_TIME: Duration = Duration::from_millis(500);
 
 /// Runs an entry of a contest once.
 pub fn run(stage: &Stage<'_>, contest: &Contest, entry: &Entry) -> Result<Values> {
     let (program, extra) = match &entry.kind {
         Kind::Measured(measure) => return measure(stage, &contest.load),
+        Kind::AtRest(program) => return at_rest(stage, contest, program),
         Kind::Runs(program, extra) | Kind::RunsIfGiven(program, extra) => (*program, *extra),
     };
+    if contest.load.clients > 1 {
+        return crowd(stage, contest, program, extra);
+    }
     let seconds = stage.seconds;
-    let address = address(stage.place);
-    let job = Job { load: &contest.load, address, port: stage.port, seconds };
+    let job = job(stage, contest);
     let mut watched = Watched::start(contest.watch, stage)?;
     let cpu_before = children_cpu_s()?;
-    let mut server = StartedProgram::start(stage.server(program).args((program.server)(&job)))?;
-    stage.net.wait_for_listener(stage.place, &mut server.child, stage.port)?;
+    let mut server = listening(stage, program, &job)?;
     let began = SystemTime::now();
     let mut client =
         StartedProgram::start(stage.client(program).args((program.client)(&job)).args(extra))?;
@@ -49,6 +55,82 @@ pub fn run(stage: &Stage<'_>, contest: &Contest, entry: &Entry) -> Result<Values
     let mut values = values(&contest.load, counted, cpu_s, peaks)?;
     values.extend(watched.finish(&job, program, began)?);
     Ok(values)
+}
+
+fn job<'a>(stage: &Stage<'_>, contest: &'a Contest) -> Job<'a> {
+    let (address, port) = (address(stage.place), stage.port);
+    Job { load: &contest.load, address, port, seconds: stage.seconds }
+}
+
+/// A program's server, once it listens.
+fn listening(stage: &Stage<'_>, program: &Program, job: &Job<'_>) -> Result<StartedProgram> {
+    let mut server = StartedProgram::start(stage.server(program).args((program.server)(job)))?;
+    stage.net.wait_for_listener(stage.place, &mut server.child, stage.port)?;
+    Ok(server)
+}
+
+/// Many clients at once, each a process. The rate is the payload of all over the time from the first start to the last
+/// end: what each says of its own time would not add up.
+fn crowd(
+    stage: &Stage<'_>,
+    contest: &Contest,
+    program: &Program,
+    extra: &[&str],
+) -> Result<Values> {
+    let (load, job) = (&contest.load, job(stage, contest));
+    let mut server = listening(stage, program, &job)?;
+    let began = Instant::now();
+    let arguments = (program.client)(&job);
+    let start = |_| StartedProgram::start(stage.client(program).args(&arguments).args(extra));
+    let mut clients = (0..load.clients).map(start).collect::<Result<Vec<_>>>()?;
+    let until = began + Duration::from_secs(stage.seconds.into()) + WAIT_TIMEOUT;
+    let ended: Vec<bool> = clients.iter_mut().map(|client| client.ends_well(until)).collect();
+    let took_s = began.elapsed().as_secs_f64();
+    server.leave(ServerExit::Interrupted)?;
+    let bytes = match program.counts_at {
+        CountsAt::Server => {
+            let all = Load { flows: load.flows * load.clients, ..*load };
+            let said = ProgramOutputs { server: server.said()?, ..ProgramOutputs::default() };
+            vec![
+                (program.count)(&Job { load: &all, ..job }, &said)
+                    .map(|counted| counted.bytes)
+                    .ok(),
+            ]
+        }
+        CountsAt::Client => clients
+            .iter_mut()
+            .map(|client| {
+                let said = ProgramOutputs { client: client.said().ok()?, ..Default::default() };
+                Some((program.count)(&job, &said).ok()?.bytes)
+            })
+            .collect(),
+    };
+    crowd_values(&ended, &bytes, took_s)
+}
+
+/// The values of clients of which these ended well, and that counted these bytes, one by one or all together.
+fn crowd_values(ended: &[bool], bytes: &[Option<f64>], took_s: f64) -> Result<Values> {
+    let all = bytes.iter().flatten().sum::<f64>();
+    if all <= 0.0 {
+        bail!("nothing was received");
+    }
+    let is_counted = |number: usize| bytes.get(number).unwrap_or(&bytes[0]).is_some();
+    let failed =
+        (0..).zip(ended).filter(|(number, ended)| !(**ended && is_counted(*number))).count();
+    let failed_percent = 100.0 * failed as f64 / ended.len() as f64;
+    let rate = (RATE.id.into(), all * 8.0 / took_s);
+    Ok(Values::from([rate, (FAILED.id.into(), failed_percent)]))
+}
+
+/// What a server costs that no client uses.
+fn at_rest(stage: &Stage<'_>, contest: &Contest, program: &Program) -> Result<Values> {
+    let server = listening(stage, program, &job(stage, contest))?;
+    std::thread::sleep(SETTLE_TIME);
+    let (before_ns, began) = (cpu_ns(&server.child)?, Instant::now());
+    std::thread::sleep(Duration::from_secs(stage.seconds.into()));
+    let (after_ns, seconds) = (cpu_ns(&server.child)?, began.elapsed().as_secs_f64());
+    let us_per_s = after_ns.saturating_sub(before_ns) as f64 / 1e3 / seconds;
+    Ok(Values::from([(AT_REST.id.into(), us_per_s)]))
 }
 
 fn values(load: &Load, counted: Counted, cpu_s: f64, peaks: Peaks) -> Result<Values> {
@@ -115,6 +197,17 @@ impl StartedProgram {
         }
     }
 
+    /// Whether it ends successfully by then.
+    fn ends_well(&mut self, until: Instant) -> bool {
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return status.success(),
+                Ok(None) if Instant::now() < until => std::thread::sleep(POLL_INTERVAL),
+                _ => return false,
+            }
+        }
+    }
+
     /// Waits for the server's end, and requests it if the server would stay; afterwards the server's CPU time counts as
     /// ours.
     fn leave(&mut self, leaves: ServerExit) -> Result<()> {
@@ -175,6 +268,18 @@ fn peak_bytes(child: &Child) -> Option<f64> {
     Some(kibibytes * 1024.0)
 }
 
+/// CPU time of the threads of a process, nanoseconds: the first number of each one's schedstat
+/// (Documentation/scheduler/sched-stats.rst). That of threads that have ended is missing.
+fn cpu_ns(child: &Child) -> Result<u64> {
+    let tasks = format!("/proc/{}/task", child.id());
+    let tasks = fs::read_dir(&tasks).with_context(|| format!("read {tasks}"))?;
+    let read = |task: std::io::Result<fs::DirEntry>| {
+        let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    tasks.map(read).sum::<Option<u64>>().context("a thread's schedstat can't be read")
+}
+
 /// User and system time of all our children that have ended and were waited for, getrusage(2).
 pub fn children_cpu_s() -> Result<f64> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
@@ -213,6 +318,26 @@ mod tests {
             Ok(peak_bytes(&child.child).is_some_and(|bytes| bytes > 0.0))
         })
         .unwrap();
+        child.child.kill().unwrap();
+    }
+
+    #[test]
+    fn a_client_of_many_fails_by_itself() {
+        let of = |ended: &[bool], bytes: &[Option<f64>]| {
+            let values = crowd_values(ended, bytes, 2.0).unwrap();
+            (values[RATE.id], values[FAILED.id])
+        };
+        let each = [Some(1e9), None, Some(1e9), Some(1e9)];
+        assert_eq!(of(&[true, true, false, true], &each), (12e9, 50.0));
+        assert_eq!(of(&[true, false], &[Some(1e9)]), (4e9, 50.0), "the server counted all");
+        assert!(crowd_values(&[true], &[None], 1.0).is_err());
+    }
+
+    #[test]
+    fn what_runs_uses_the_cpu() {
+        let mut child =
+            StartedProgram::start(command("sh").args(["-c", "while :; do :; done"])).unwrap();
+        wait_for("it to use the CPU", || Ok(cpu_ns(&child.child)? > 1_000_000)).unwrap();
         child.child.kill().unwrap();
     }
 

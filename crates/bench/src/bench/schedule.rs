@@ -128,10 +128,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_usual_bench_takes_at_most_twenty_minutes() {
+    fn the_usual_bench_takes_at_most_half_an_hour() {
         let usual = Schedule { contests: ALL, rounds: 6, most_rounds: 6, seconds: 2, given: &[] };
         let minutes = usual.takes().as_secs_f64() / 60.0;
-        assert!((5.0..=20.0).contains(&minutes), "{minutes}");
+        assert!((5.0..=30.0).contains(&minutes), "{minutes}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The contests, in the order of the page.
 
+mod at_rest;
 mod best_method;
 mod eight_flows;
 mod fetch;
@@ -12,6 +13,7 @@ mod size;
 mod small_writes;
 mod tcp_copy;
 mod thousand_flows;
+mod two_hundred_clients;
 mod udp_packets;
 mod udp_rate;
 mod udp_throughput;
@@ -19,8 +21,10 @@ mod unpaced;
 
 use super::contest::{Against, Bound, Contest, Entry, Goal, Kind};
 use super::place::Place;
-use super::programs::{GOODPUT, IPERF, IPERF3, NEPER, NETPERF, NUTTCP, Program, QPERF, SOCKPERF};
-use super::quantity::{CPU, RATE};
+use super::programs::{
+    GOODPUT, IPERF, IPERF3, NEPER, NETPERF, NETPERF_SENDFILE, NUTTCP, Program, QPERF, SOCKPERF,
+};
+use super::quantity::{CPU, Quantity, RATE};
 
 /// All contests.
 pub const ALL: &[&Contest] = &[
@@ -34,8 +38,10 @@ pub const ALL: &[&Contest] = &[
     &sixty_four_flows::CONTEST,
     &memory::CONTEST,
     &thousand_flows::CONTEST,
+    &two_hundred_clients::CONTEST,
     &udp_rate::CONTEST,
     &observing::CONTEST,
+    &at_rest::CONTEST,
     &first_byte::CONTEST,
     &fetch::HTTP,
     &fetch::HTTPS,
@@ -92,6 +98,17 @@ const fn cpu_over_that_peer(of: &'static str, bound: Bound) -> Goal {
     }
 }
 
+/// What `auto` chose relative to the best of goodput's other entries: at most 5 % slower.
+const fn auto_over_best_choice(of: &'static str, quantity: &'static Quantity) -> Goal {
+    Goal {
+        what: "auto / best single choice",
+        of,
+        quantity,
+        against: Against::BestChoice(quantity),
+        bound: Bound::AtLeast(0.95),
+    }
+}
+
 /// At least as fast as the best peer of the round.
 const AS_FAST: Goal = over_best_peer("goodput", Bound::AtLeast(1.0));
 
@@ -106,7 +123,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::super::contest::Against;
-    use super::super::quantity::Quantity;
     use super::*;
 
     #[test]
@@ -135,6 +151,19 @@ mod tests {
                 for name in named {
                     let known = contest.entries.iter().any(|entry| entry.name == name);
                     assert!(known, "{}: {name}", contest.id);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_choice_of_auto_is_compared_with_several() {
+        for contest in ALL {
+            for goal in contest.goals {
+                let others = contest.entries.iter().filter(|e| e.is_ours() && e.name != goal.of);
+                if let Against::BestChoice(by) = goal.against {
+                    assert!(others.count() > 1, "{}", contest.id);
+                    assert_eq!(by.id, goal.quantity.id, "{}", contest.id);
                 }
             }
         }

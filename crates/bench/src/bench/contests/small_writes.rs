@@ -6,6 +6,8 @@ use crate::bench::load::Load;
 use crate::bench::quantity::{CPU, RATE};
 use crate::bench::watch::Watch;
 
+const AUTO: &str = "goodput, auto";
+
 pub static CONTEST: Contest = Contest {
     id: "small-writes",
     title: "TCP, one flow, 1500 bytes a write",
@@ -22,6 +24,13 @@ pub static CONTEST: Contest = Contest {
         with("goodput, copy", &GOODPUT, COPY),
         with("goodput, writev", &GOODPUT, &["--mover", "writev"]),
         with("goodput, uring", &GOODPUT, &["--mover", "uring"]),
+        with(AUTO, &GOODPUT, &["--mover", "auto"]),
+        with(
+            "goodput, writev and discard",
+            &GOODPUT,
+            &["--mover", "writev", "--receive-mover", "discard"],
+        ),
+        with("goodput, splice and discard", &GOODPUT, UNTOUCHED),
         peer(&IPERF3),
         peer(&IPERF),
         peer(&NUTTCP),
@@ -52,8 +61,9 @@ pub static CONTEST: Contest = Contest {
             of: "goodput, copy",
             quantity: &RATE,
             against: Against::BestPeer(&RATE),
-            bound: Bound::None,
+            bound: Bound::AtLeast(1.3),
         },
+        auto_over_best_choice(AUTO, &RATE),
         Goal {
             what: "% of what empty system calls alone allow",
             of: "goodput, copy",

@@ -1,6 +1,8 @@
 //! UDP, one flow of datagrams that fill a packet: how many are received, and how many are lost.
 
-use super::udp_packets::{ENTRIES, JOINED, MANY_A_CALL};
+use super::udp_packets::{
+    AUTO, ENTRIES, JOINED, MANY_A_CALL, ONE_A_CALL, over_best_single_datagrams,
+};
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
@@ -12,8 +14,8 @@ pub static CONTEST: Contest = Contest {
     title: "UDP, one flow, 1472 bytes a datagram",
     about: "As fast as each program sends. goodput asks for a receive buffer of 4 MiB; the other programs keep \
             the kernel's. `gso and gro` hands many datagrams to the kernel as one packet and receives them the \
-            same way, `datagram` moves several in one system call, `plain` moves one. 1472 bytes fill a packet \
-            of 1500.",
+            same way, `datagram` moves several in one system call, `plain` moves one, as the peers do without \
+            further options. 1472 bytes fill a packet of 1500.",
     places: VETH,
     load: Load::udp(1472),
     length: Length::Asked,
@@ -29,13 +31,19 @@ pub static CONTEST: Contest = Contest {
             against: Against::BestPeerMinus(&RATE),
             bound: Bound::Below(0.0),
         },
-        Goal {
-            what: "throughput, no joined datagrams / best peer",
-            of: MANY_A_CALL,
-            quantity: &RATE,
-            against: Against::BestPeer(&RATE),
-            bound: Bound::None,
-        },
+        over_best_single_datagrams(
+            ONE_A_CALL,
+            "throughput, one datagram a call / best such peer",
+            &RATE,
+            1.3,
+        ),
+        over_best_single_datagrams(
+            MANY_A_CALL,
+            "throughput, several datagrams a call / best peer with one",
+            &RATE,
+            2.0,
+        ),
+        auto_over_best_choice(AUTO, &RATE),
         Goal {
             what: "loss, no joined datagrams − that of the best peer, percentage points",
             of: MANY_A_CALL,

@@ -40,8 +40,8 @@ pub static CONTEST: Contest = Contest {
     ],
     columns: &[&RATE, &CPU, &TIMERS],
     goals: &[
-        over_best_peer(OURS, Bound::AtLeast(2.0)),
-        cpu_over_that_peer(OURS, Bound::None),
+        over_best_peer(OURS, Bound::AtLeast(1.5)),
+        cpu_over_that_peer(OURS, Bound::AtMost(1.0)),
         Goal {
             what: "throughput / that with the host's congestion control",
             of: OURS,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::Result;
 
 use super::shown;
-use crate::bench::contest::{Against, Bound, Contest, Goal};
+use crate::bench::contest::{Against, Bound, Contest, Entry, Goal};
 use crate::bench::kept::{Kept, RunRecord};
 use crate::bench::peers::Contestant;
 use crate::bench::place::Place;
@@ -26,7 +26,7 @@ pub fn table(page: &mut String, kept: &Kept, contest: &Contest, place: Place) ->
 
 /// The goals that have a bound, as rows of the summary table.
 pub fn summary(page: &mut String, kept: &Kept, contest: &Contest, place: Place) -> Result<()> {
-    for goal in contest.goals.iter().filter(|goal| goal.bound != Bound::None) {
+    for goal in contest.goals.iter().filter(|goal| goal.bound_at(place) != Bound::None) {
         let judged = judged(kept, contest, place, goal);
         writeln!(page, "| {} | {} | {} | {judged} |", contest.title, place.words(), named(goal))?;
     }
@@ -40,18 +40,18 @@ fn named(goal: &Goal) -> String {
 /// `median | goal | met`.
 fn judged(kept: &Kept, contest: &Contest, place: Place, goal: &Goal) -> String {
     let runs: Vec<&RunRecord> = kept.of(contest, place).collect();
-    let failed = failures(&runs, goal);
+    let (bound, failed) = (goal.bound_at(place), failures(&runs, goal));
     let Some(value) = compared(kept, contest, place, goal) else {
-        return format!("– | {} | not measured", goal.bound.words());
+        return format!("– | {} | not measured", bound.words());
     };
-    let met = match (goal.bound, failed) {
+    let met = match (bound, failed) {
         (Bound::None, _) => "–".into(),
         (bound, 0) => bound.met(value),
         (_, failed) => {
             format!("no: it failed in {failed} of {} rounds", kept.rounds_of(contest, place))
         }
     };
-    format!("{} | {} | {met}", shown(value, DECIMAL_PLACES), goal.bound.words())
+    format!("{} | {} | {met}", shown(value, DECIMAL_PLACES), bound.words())
 }
 
 fn failures(runs: &[&RunRecord], goal: &Goal) -> usize {
@@ -60,20 +60,35 @@ fn failures(runs: &[&RunRecord], goal: &Goal) -> usize {
 
 /// The compared value of a goal over all rounds; `None` if no round has it.
 fn compared(kept: &Kept, contest: &Contest, place: Place, goal: &Goal) -> Option<Estimate> {
-    let peers = contest.contestants(&kept.machine.peers);
+    let everyone = contest.contestants(&kept.machine.peers);
+    let all: Vec<&RunRecord> = kept.of(contest, place).collect();
+    let rival = rival(&everyone, goal, &all);
     let values = (1..=kept.rounds_of(contest, place)).filter_map(|round| {
-        let runs: Vec<&RunRecord> =
-            kept.of(contest, place).filter(|ran| ran.round == round).collect();
-        value(&peers, goal, &runs)
+        let runs: Vec<&RunRecord> = all.iter().copied().filter(|ran| ran.round == round).collect();
+        value(&everyone, goal, rival, &runs)
     });
     estimate(values)
+}
+
+/// Goodput's other entry that is best over all rounds, for a goal that is compared with it.
+fn rival(everyone: &[Contestant], goal: &Goal, runs: &[&RunRecord]) -> Option<&'static str> {
+    let Against::BestChoice(by) = goal.against else { return None };
+    let others = everyone.iter().map(|who| who.entry);
+    let others = others.filter(|entry| entry.is_ours() && entry.name != goal.of);
+    let medians = others.filter_map(|entry| {
+        let own = runs.iter().filter(|ran| ran.entry == entry.name);
+        Some((entry.name, estimate(own.filter_map(|ran| ran.value(by)))?.median))
+    });
+    let better =
+        |best: (_, f64), next: (_, f64)| if by.prefers(next.1, best.1) { next } else { best };
+    medians.reduce(better).map(|(name, _)| name)
 }
 
 /// Whether further rounds could decide a goal: its interval lies on both sides of the bound.
 pub fn is_open(kept: &Kept, contest: &Contest, place: Place) -> bool {
     let runs: Vec<&RunRecord> = kept.of(contest, place).collect();
     let is_open = |goal: &Goal, value: Estimate| {
-        value.interval.is_some() && goal.bound.decided(value).is_none()
+        value.interval.is_some() && goal.bound_at(place).decided(value).is_none()
     };
     contest.goals.iter().any(|goal| {
         let value = compared(kept, contest, place, goal);
@@ -82,14 +97,22 @@ pub fn is_open(kept: &Kept, contest: &Contest, place: Place) -> bool {
 }
 
 /// The compared value of a goal, in one round. `None` if one of the two operands is missing.
-fn value(everyone: &[Contestant], goal: &Goal, runs: &[&RunRecord]) -> Option<f64> {
+fn value(
+    everyone: &[Contestant],
+    goal: &Goal,
+    rival: Option<&str>,
+    runs: &[&RunRecord],
+) -> Option<f64> {
     let of = |name: &str| best_version(everyone, name, goal.quantity, runs);
     let ours = of(goal.of)?;
-    let peer = |by| best_peer(everyone, by, runs)?.value(goal.quantity);
+    let best = |by, fits| best_peer(everyone, fits, by, runs)?.value(goal.quantity);
+    let peer = |by| best(by, Entry::is_peer);
     let scale = goal.quantity.scale;
     Some(match goal.against {
         Against::Nothing => ours * scale,
         Against::BestPeer(by) => ours / peer(by)?,
+        Against::BestUsualPeer(by) => ours / best(by, Entry::is_usual_peer)?,
+        Against::BestChoice(_) => ours / of(rival?)?,
         Against::BestPeerMinus(by) => (ours - peer(by)?) * scale,
         Against::Entry(name) => ours / of(name)?,
         Against::PercentOf(name) => 100.0 * ours / of(name)?,
@@ -112,13 +135,15 @@ fn best_version(
     values.reduce(|best, next| if quantity.prefers(next, best) { next } else { best })
 }
 
+/// The best of the peers that fit.
 fn best_peer<'a>(
     everyone: &[Contestant],
+    fits: fn(&Entry) -> bool,
     by: &Quantity,
     runs: &[&'a RunRecord],
 ) -> Option<&'a RunRecord> {
     let is_peer =
-        |ran: &&RunRecord| everyone.iter().any(|who| who.name == ran.entry && who.entry.is_peer());
+        |ran: &&RunRecord| everyone.iter().any(|who| who.name == ran.entry && fits(who.entry));
     let with_value =
         runs.iter().copied().filter(is_peer).filter_map(|ran| Some((ran, ran.value(by)?)));
     let better = |best: (&'a RunRecord, f64), next: (&'a RunRecord, f64)| {
@@ -134,7 +159,8 @@ impl Bound {
             Self::Above(bound) => value > bound,
             Self::AtMost(bound) => value <= bound,
             Self::Below(bound) => value < bound,
-            Self::None => true,
+            // A goal's bound is that of its place.
+            Self::AtLeastAt { .. } | Self::None => true,
         }
     }
 
@@ -144,7 +170,7 @@ impl Bound {
             Self::Above(bound) => format!("above {bound}"),
             Self::AtMost(bound) => format!("at most {bound}"),
             Self::Below(bound) => format!("below {bound}"),
-            Self::None => "none".into(),
+            Self::AtLeastAt { .. } | Self::None => "none".into(),
         }
     }
 
@@ -215,10 +241,72 @@ mod tests {
             ran("copying alone, in cache", 60.0, 0.0),
         ];
         let runs: Vec<&RunRecord> = runs.iter().collect();
-        let values: Vec<_> =
-            contest.goals[..3].iter().map(|goal| value(&everyone, goal, &runs).unwrap()).collect();
+        let values: Vec<_> = contest.goals[..3]
+            .iter()
+            .map(|goal| value(&everyone, goal, None, &runs).unwrap())
+            .collect();
         assert_eq!(values, [1.5, 2.0, 50.0]);
-        assert_eq!(value(&everyone, &contest.goals[3], &runs), None, "in memory was not measured");
+        assert_eq!(
+            value(&everyone, &contest.goals[3], None, &runs),
+            None,
+            "in memory was not measured"
+        );
+    }
+
+    /// Every round is the best of some single choice; one of them is the best of all rounds.
+    #[test]
+    fn auto_is_compared_with_the_choice_that_is_best_over_all_rounds() {
+        let contest = ALL.iter().find(|contest| contest.id == "best-method").unwrap();
+        let goal = contest.goals.iter().find(|goal| matches!(goal.against, Against::BestChoice(_)));
+        let goal = goal.unwrap();
+        let splice = "goodput, splice and discard";
+        let copy = "goodput, copy and discard";
+        let runs = (1..=6).flat_map(|round| {
+            let lucky = if round == 3 { 90.0 } else { 30.0 };
+            [(goal.of, 49.0), (splice, 50.0), (copy, lucky), ("iperf3 --zerocopy", 100.0)].map(
+                |(name, rate)| RunRecord {
+                    round,
+                    contest: contest.id.into(),
+                    ..ran(name, rate, 1.0)
+                },
+            )
+        });
+        let kept = Kept { machine: Default::default(), runs: runs.collect() };
+        let value = compared(&kept, contest, Place::Veth, goal).unwrap();
+        assert_eq!(value, Estimate { median: 0.98, interval: Some((0.98, 0.98)) });
+        assert!(judged(&kept, contest, Place::Veth, goal).ends_with("| at least 0.95 | yes"));
+    }
+
+    #[test]
+    fn a_place_may_have_a_bound_of_its_own() {
+        let contest = ALL.iter().find(|contest| contest.id == "best-method").unwrap();
+        let goal = &contest.goals[0];
+        let at = |place| goal.bound_at(place);
+        assert_eq!([at(Place::Veth), at(Place::Loopback)], [1.5, 2.0].map(Bound::AtLeast));
+    }
+
+    /// The interval of six values is from the least to the greatest.
+    #[test]
+    fn no_goal_is_met_while_a_bound_lies_within_the_interval() {
+        for (contest, goal) in ALL.iter().flat_map(|c| c.goals.iter().map(move |goal| (c, goal))) {
+            for &place in contest.places {
+                let (bound, meets) = match goal.bound_at(place) {
+                    Bound::AtLeast(bound) | Bound::Above(bound) => (bound, 1.0),
+                    Bound::AtMost(bound) | Bound::Below(bound) => (bound, -1.0),
+                    Bound::AtLeastAt { .. } => panic!("{}: a bound of no place", contest.id),
+                    Bound::None => continue,
+                };
+                let of = |median: f64, far: f64| {
+                    let ends = [median, bound + far];
+                    let interval = Some((ends[0].min(ends[1]), ends[0].max(ends[1])));
+                    goal.bound_at(place).met(Estimate { median, interval })
+                };
+                assert_eq!(of(bound + meets, meets * 0.1), "yes", "{}", goal.what);
+                let open = "open: the interval lies on both sides";
+                assert_eq!(of(bound + meets, -meets * 0.001), open, "{}", goal.what);
+                assert_eq!(of(bound - meets, meets * 0.001), open, "{}", goal.what);
+            }
+        }
     }
 
     #[test]
@@ -246,7 +334,10 @@ mod tests {
         let runs: Vec<&RunRecord> = runs.iter().collect();
         let of = |quantity| best_version(&everyone, "iperf3", quantity, &runs);
         assert_eq!((of(&RATE), of(&CPU)), (Some(20.0), Some(1.0)));
-        assert_eq!(best_peer(&everyone, &RATE, &runs).unwrap().entry, "iperf3 (3.21)");
+        assert_eq!(
+            best_peer(&everyone, Entry::is_peer, &RATE, &runs).unwrap().entry,
+            "iperf3 (3.21)"
+        );
     }
 
     #[test]
@@ -269,7 +360,7 @@ mod tests {
         let values: Vec<f64> = contest
             .goals
             .iter()
-            .map(|goal| value(&everyone, goal, &runs).unwrap().round())
+            .map(|goal| value(&everyone, goal, None, &runs).unwrap().round())
             .collect();
         assert_eq!(values, [1.0, 1.0, 2.0]);
     }

@@ -81,9 +81,13 @@ fn head(kept: &Kept) -> Result<String> {
         build,
         seconds,
     } = &kept.machine;
-    let mut head = String::from(
-        "# Performance\n\nWritten by `cargo xtask bench`; run it to get your own machine's.\n\n",
-    );
+    let mut head = String::from("# Performance\n\n");
+    let program = versions.first().map_or("goodput", String::as_str);
+    writeln!(
+        head,
+        "Measured on {date} with {program} ({build}), by `cargo xtask bench`. Later programs may be faster or slower. \
+         Run it to get your own machine's.\n"
+    )?;
     writeln!(
         head,
         "- date: {date}\n- machine: {processor}, {cpus} CPUs\n- kernel: Linux {kernel}"

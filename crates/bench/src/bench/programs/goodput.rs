@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments};
+use super::{Counted, CountsAt, Job, Program, ProgramOutputs, ServerExit, arguments};
 
 pub static GOODPUT: Program = Program {
     name: "goodput",
@@ -14,6 +14,7 @@ pub static GOODPUT: Program = Program {
     version: "--version",
     control_connections: 1,
     leaves: ServerExit::ByItself,
+    counts_at: CountsAt::Client,
     beyond: |_| Duration::from_millis(400),
     server,
     client,
@@ -22,7 +23,8 @@ pub static GOODPUT: Program = Program {
 
 /// A server's usual limit is 256 flows.
 fn server(job: &Job<'_>) -> Vec<String> {
-    let mut arguments = arguments!["serve", "--one-off", "--bind", job.address];
+    let mut arguments = arguments!["serve", "--bind", job.address];
+    arguments.extend((!job.has_crowd()).then(|| "--one-off".into()));
     arguments.extend(arguments!["--port", job.port]);
     if job.load.flows > 256 {
         arguments.extend(arguments!["--max-flows", job.load.flows]);

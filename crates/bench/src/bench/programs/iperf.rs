@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments};
+use super::{Counted, CountsAt, Job, Program, ProgramOutputs, ServerExit, arguments};
 use crate::bench::load::Transport;
 
 pub static IPERF: Program = Program {
@@ -14,6 +14,7 @@ pub static IPERF: Program = Program {
     version: "--version",
     control_connections: 0,
     leaves: ServerExit::Interrupted,
+    counts_at: CountsAt::Server,
     beyond: |transport| Duration::from_millis(if transport == Transport::Udp { 800 } else { 300 }),
     server,
     client,

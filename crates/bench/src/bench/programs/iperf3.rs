@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments};
+use super::{Counted, CountsAt, Job, Program, ProgramOutputs, ServerExit, arguments};
 
 pub static IPERF3: Program = Program {
     name: "iperf3",
@@ -14,6 +14,7 @@ pub static IPERF3: Program = Program {
     version: "--version",
     control_connections: 1,
     leaves: ServerExit::ByItself,
+    counts_at: CountsAt::Client,
     beyond: |_| Duration::from_millis(400),
     server: |job| arguments!["--server", "--one-off", "--bind", job.address, "--port", job.port],
     client,

@@ -19,7 +19,7 @@ pub use goodput::GOODPUT;
 pub use iperf::IPERF;
 pub use iperf3::IPERF3;
 pub use neper::NEPER;
-pub use netperf::NETPERF;
+pub use netperf::{NETPERF, NETPERF_SENDFILE};
 pub use nuttcp::NUTTCP;
 pub use qperf::QPERF;
 pub use sockperf::SOCKPERF;
@@ -42,6 +42,8 @@ pub struct Program {
     pub control_connections: usize,
     /// How its server ends.
     pub leaves: ServerExit,
+    /// Which of its outputs has the counts.
+    pub counts_at: CountsAt,
     /// Approximate duration of a run beyond its payload.
     pub beyond: fn(Transport) -> Duration,
     /// Arguments of the server.
@@ -59,6 +61,15 @@ pub enum ServerExit {
     ByItself,
     /// By SIGINT.
     Interrupted,
+}
+
+/// Where a program prints the receiver's counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountsAt {
+    /// Each client prints its own.
+    Client,
+    /// The server prints those of all.
+    Server,
 }
 
 /// The task of a run.
@@ -94,6 +105,11 @@ pub struct Counted {
 }
 
 impl Job<'_> {
+    /// Whether the server has to take several clients at once.
+    fn has_crowd(&self) -> bool {
+        self.load.clients > 1
+    }
+
     fn is_udp(&self) -> bool {
         self.load.transport == Transport::Udp
     }

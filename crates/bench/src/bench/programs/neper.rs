@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments, number_after};
+use super::{Counted, CountsAt, Job, Program, ProgramOutputs, ServerExit, arguments, number_after};
 
 pub static NEPER: Program = Program {
     name: "neper",
@@ -13,6 +13,7 @@ pub static NEPER: Program = Program {
     version: "--version",
     control_connections: 1,
     leaves: ServerExit::ByItself,
+    counts_at: CountsAt::Client,
     beyond: |_| Duration::from_millis(300),
     server: |job| {
         let mut arguments = both(job);

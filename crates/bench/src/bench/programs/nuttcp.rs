@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments, number_after};
+use super::{Counted, CountsAt, Job, Program, ProgramOutputs, ServerExit, arguments, number_after};
 use crate::bench::load::Transport;
 
 pub static NUTTCP: Program = Program {
@@ -14,6 +14,7 @@ pub static NUTTCP: Program = Program {
     version: "-V",
     control_connections: 1,
     leaves: ServerExit::ByItself,
+    counts_at: CountsAt::Client,
     // It waits two seconds for late datagrams.
     beyond: |transport| Duration::from_millis(if transport == Transport::Udp { 2500 } else { 300 }),
     server: |job| arguments!["-1", "--nofork", format!("-P{}", job.port)],

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments, number_after};
+use super::{Counted, CountsAt, Job, Program, ProgramOutputs, ServerExit, arguments, number_after};
 
 pub static QPERF: Program = Program {
     name: "qperf",
@@ -13,6 +13,7 @@ pub static QPERF: Program = Program {
     version: "--version",
     control_connections: 1,
     leaves: ServerExit::Interrupted,
+    counts_at: CountsAt::Client,
     beyond: |_| Duration::from_millis(400),
     server: |job| arguments!["--listen_port", job.port],
     client,

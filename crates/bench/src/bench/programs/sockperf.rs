@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::{Counted, Job, Program, ProgramOutputs, ServerExit, arguments, number_after};
+use super::{Counted, CountsAt, Job, Program, ProgramOutputs, ServerExit, arguments, number_after};
 
 pub static SOCKPERF: Program = Program {
     name: "sockperf",
@@ -13,6 +13,7 @@ pub static SOCKPERF: Program = Program {
     version: "--version",
     control_connections: 0,
     leaves: ServerExit::Interrupted,
+    counts_at: CountsAt::Client,
     // It waits two seconds around its warm-up.
     beyond: |_| Duration::from_millis(2500),
     server: |job| with_transport(job, arguments!["server", "-i", job.address, "-p", job.port]),
