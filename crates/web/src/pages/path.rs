@@ -15,8 +15,11 @@ use crate::asked::link;
 use crate::layout::{NONE_YET, limit, plain, table, time, words};
 use crate::program::{PathChange, Program};
 
-/// Results that are shown, the newest.
+/// Results that are shown, the newest, and rows of days on a page.
 const ROWS: u32 = 500;
+
+/// The field that asks for the days before one.
+const DAYS_BEFORE: &str = "days_before";
 
 /// The page.
 pub const PAGE: Page = Page { in_navigation: Some("Paths"), ..Page::of("/path", show) };
@@ -27,8 +30,12 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         return Ok(Answer::page("Paths", targets(&history.targets()?)));
     };
     let wanted = Wanted { target: Some(target.into()), limit: ROWS, ..Wanted::default() };
-    let found = history.search(&wanted)?;
-    let days = history.days(&wanted)?;
+    let before = visit.asked.field(DAYS_BEFORE);
+    // Who asks for older days has seen the results.
+    let found = if before.is_none() { history.search(&wanted)? } else { Vec::new() };
+    let one_more = Wanted { until: before.map(Into::into), limit: ROWS + 1, ..wanted };
+    let (days, has_older) = whole_days(history.days(&one_more)?);
+    let older = days.last().filter(|_| has_older).map(|last| last.day.clone());
     if found.is_empty() && days.is_empty() {
         return Err(Trouble::unknown(format!("there is no result of {target:?}")));
     }
@@ -60,8 +67,34 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
             (changed(&changes))
             @if !found.is_empty() { (list(&found, &watched, &**visit.program)) }
             (past(&days, &**visit.program))
+            (pages(target, before.is_some(), older.as_deref()))
         },
     ))
+}
+
+/// At most [`ROWS`] rows, and whether there are more. A day has a row for each kind of traffic, and stays on one page.
+fn whole_days(mut days: Vec<Day>) -> (Vec<Day>, bool) {
+    let most = ROWS as usize;
+    let Some(next) = days.get(most).map(|day| day.day.clone()) else { return (days, false) };
+    days.truncate(most);
+    let rest = days.iter().rposition(|day| day.day != next).map_or(most, |last| last + 1);
+    days.truncate(rest);
+    (days, true)
+}
+
+/// Links to other days: the newest, with the results, and those before `older`.
+fn pages(target: &str, are_old: bool, older: Option<&str>) -> Markup {
+    let at = |before: &str| link("/path", &[("target", target), (DAYS_BEFORE, before)]);
+    html! {
+        @if are_old || older.is_some() {
+            nav aria-label="More days" {
+                ul {
+                    @if are_old { li { a href=(at("")) rel="first" { "Newest" } } }
+                    @if let Some(older) = older { li { a href=(at(older)) rel="next" { "Older days" } } }
+                }
+            }
+        }
+    }
 }
 
 /// A day of deleted results, at its noon; today's may have been deleted before.
@@ -180,6 +213,30 @@ mod tests {
         let at = |now: &str| noon(&day(), now).started;
         assert_eq!(at("2026-02-01T09:00:00Z"), "2026-01-31T12:00:00Z");
         assert_eq!(at("2026-01-31T09:00:00Z"), "2026-01-31T09:00:00Z");
+    }
+
+    #[test]
+    fn a_page_ends_with_a_whole_day_and_says_that_there_are_older_ones() {
+        let on = |number: usize| Day { day: format!("2026-{number:04}"), ..day() };
+        // Two rows a day, from the newest on.
+        let two_a_day = |rows: usize| (0..rows).map(|row| on(9999 - (row + 1) / 2)).collect();
+        let (all, has_older) = whole_days(two_a_day(500));
+        assert_eq!((all.len(), has_older), (500, false));
+        let (first, has_older) = whole_days(two_a_day(501));
+        assert_eq!(
+            (first.len(), has_older),
+            (499, true),
+            "one of two rows of a day would be left out"
+        );
+        let (first, has_older) = whole_days(two_a_day(502).into_iter().skip(1).collect());
+        assert_eq!((first.len(), has_older), (500, true));
+        let (one_day, has_older) = whole_days(vec![day(); 501]);
+        assert_eq!((one_day.len(), has_older), (500, true));
+        let older = pages("a&b", false, Some("2026-01-31")).into_string();
+        assert!(older.contains("/path?target=a%26b&amp;days_before=2026-01-31"), "{older}");
+        assert!(!older.contains("Newest") && pages("a", false, None).into_string().is_empty());
+        let oldest = pages("a", true, None).into_string();
+        assert!(oldest.contains("\"/path?target=a\"") && !oldest.contains("Older"), "{oldest}");
     }
 
     #[test]
