@@ -378,6 +378,21 @@ fn what_a_test_may_cost_is_spent_until_it_is_known_what_it_did() {
 }
 
 /// However short results are kept: the budget is for a day.
+/// Two tests may begin within one second.
+#[test]
+fn what_was_spent_at_one_time_is_in_the_same_order_in_each_database() {
+    in_each(|history| {
+        let store = history.open();
+        let times = ["2026-01-01T10:00:01Z", "2026-01-01T10:00:00Z"];
+        for (time, bytes) in [(times[0], 5), (times[1], 9), (times[1], 2), (times[1], 7)] {
+            store.spend("nas", time, bytes).unwrap();
+        }
+        let bytes: Vec<u64> =
+            store.spent("nas", "2026").unwrap().into_iter().map(|(_, bytes)| bytes).collect();
+        assert_eq!(bytes, [2, 7, 9, 5]);
+    });
+}
+
 #[test]
 fn what_was_spent_within_a_day_is_never_deleted() {
     in_each(|history| {

@@ -29,7 +29,7 @@ pub(super) const SHIFTS: &str = "SELECT target, event FROM shifts
 /// Reads the tests since a time alone, in their order.
 pub(super) const SPENT: &str = "SELECT started, bytes FROM spent INDEXED BY spent_by_start
      WHERE started >= ?1 AND target = ?2
-     ORDER BY started";
+     ORDER BY started, bytes";
 
 /// Deletes the records of the tests up to a number.
 pub(super) const DELETE_WATCHED: &str =
