@@ -25,7 +25,9 @@ pub use matrix::{
     Quantity, Question, SLOW_PERCENT, Survey, Surveyed, Tally, Unusable, left_out_in_words, matrix,
     seen, seen_between,
 };
-pub use mesh::{FOREIGN_PROTOCOLS, Mesh, MeshError, Pair, Site, Window};
+pub use mesh::{
+    FOREIGN_PROTOCOLS, Mesh, MeshError, Pair, SSH, SSH_PROGRAMS, Site, SshServer, Window,
+};
 pub use plan::{
     Costs, FleetPlan, LeftOut, Reason, SiteShare, fewest_rounds, opens_in_s, plan, rounds,
 };

@@ -58,17 +58,22 @@ impl FarEnd {
         if credentials.server_key.is_some() || credentials.username.is_some() {
             bail!("{text}: --server-key and --username are for servers that stand open");
         }
-        let server = FarServer::start(&address, access, args.far_port)?;
-        let place = match server.host_name.contains(':') {
-            true => format!("[{}]", server.host_name),
-            false => server.host_name.clone(),
-        };
-        let target: Target = format!("{}://{place}:{}", server.protocol, server.port).parse()?;
-        // Results are listed, and compared with later ones, under what the user typed.
-        let target = Target { text: text.into(), ..target };
-        let token = server.secret.clone().map(|secret| Token::new(secret.into_bytes())).transpose();
-        let token = token.context("the secret of the server that was started")?;
-        let credentials = Credentials { token, login: None, key: None };
+        let server = FarServer::start(&address, access, None, args.far_port)?;
+        let (target, credentials) = of_started(text, &server)?;
         Ok(Self { target, credentials, started: Some(server) })
     }
+}
+
+/// Where a server is that was started by SSH, and what is shown to it. Results are listed, and compared with later ones,
+/// under `text`.
+pub fn of_started(text: &str, server: &FarServer) -> Result<(Target, Credentials)> {
+    let place = match server.host_name.contains(':') {
+        true => format!("[{}]", server.host_name),
+        false => server.host_name.clone(),
+    };
+    let target: Target = format!("{}://{place}:{}", server.protocol, server.port).parse()?;
+    let target = Target { text: text.into(), ..target };
+    let token = server.secret.clone().map(|secret| Token::new(secret.into_bytes())).transpose();
+    let token = token.context("the secret of the server that was started")?;
+    Ok((target, Credentials { token, login: None, key: None }))
 }

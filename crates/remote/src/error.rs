@@ -135,9 +135,29 @@ pub enum RemoteError {
         /// The host.
         host: String,
     },
+    /// A host lacks the program that is to serve there.
+    #[error(
+        "{host} has no {program}, so it can't be started there; install it, or name another program"
+    )]
+    ServerMissing {
+        /// The host.
+        host: String,
+        /// The program.
+        program: &'static str,
+    },
+    /// A server is asked for that is none.
+    #[error(
+        "{host}: {program} is no server that goodput starts by SSH; these are goodput and iperf3"
+    )]
+    NoServerProgram {
+        /// The host.
+        host: String,
+        /// What was asked for.
+        program: String,
+    },
     /// A server does not begin.
     #[error(
-        "{host}: {program} does not serve: {said}; `--far-port` chooses another port; if a server stands open there, name \
+        "{host}: {program} does not serve: {said}; another port may be free (`--far-port`, or `port` in a mesh file); if a server stands open there, name \
          it without ssh://"
     )]
     ServerFailed {

@@ -97,28 +97,35 @@ impl fmt::Debug for FarServer {
 }
 
 impl FarServer {
-    /// Starts the first program that the host has: goodput or iperf3. It listens at `port`; without one, goodput listens at
-    /// any that is free, and iperf3 at its own.
+    /// Starts `program`; without one, the first one that the host has: goodput or iperf3. It listens at `port`; without one,
+    /// goodput listens at any that is free, and iperf3 at its own.
     ///
     /// # Errors
-    /// When there is no session (see [`Session::open`]), the host has neither program, or the server does not begin.
+    /// When `program` is none of these, there is no session (see [`Session::open`]), the host has no such program, or the
+    /// server does not begin.
     pub fn start(
         address: &Address,
         access: &Access,
+        program: Option<&str>,
         port: Option<u16>,
     ) -> Result<Self, RemoteError> {
+        let programs = named(program, address)?;
         let host_name = host_name(address, access)?;
-        Self::within(Session::open(address, access)?, host_name, port)
+        Self::within(Session::open(address, access)?, host_name, &programs, port)
     }
 
     fn within(
         mut session: Session,
         host_name: String,
+        programs: &[&'static Program],
         port: Option<u16>,
     ) -> Result<Self, RemoteError> {
         let host = session.host().to_owned();
-        let Some((program, path)) = find(&mut session)? else {
-            return Err(RemoteError::NoServer { host });
+        let Some((program, path)) = find(&mut session, programs)? else {
+            return Err(match programs {
+                [only] => RemoteError::ServerMissing { host, program: only.name },
+                _ => RemoteError::NoServer { host },
+            });
         };
         let said = session.output(&program.start(&path, port))?;
         let (folder, rest) = said.split_once('\n').unwrap_or((&said, ""));
@@ -135,9 +142,25 @@ impl FarServer {
     }
 }
 
-/// The first program that the host has, and its path there.
-fn find(session: &mut Session) -> Result<Option<(&'static Program, String)>, RemoteError> {
-    for program in &PROGRAMS {
+/// The programs that are asked for, of which any will do.
+fn named(name: Option<&str>, address: &Address) -> Result<Vec<&'static Program>, RemoteError> {
+    let is_asked_for = |program: &&Program| name.is_none_or(|name| program.name == name);
+    let programs: Vec<_> = PROGRAMS.iter().filter(is_asked_for).collect();
+    match (programs.is_empty(), name) {
+        (true, Some(name)) => {
+            let program = plain::one_line(name);
+            Err(RemoteError::NoServerProgram { host: address.to_string(), program })
+        }
+        _ => Ok(programs),
+    }
+}
+
+/// The first of the programs that the host has, and its path there.
+fn find(
+    session: &mut Session,
+    programs: &[&'static Program],
+) -> Result<Option<(&'static Program, String)>, RemoteError> {
+    for program in programs {
         let output = session.run(&Command::script("look for a server", FIND, [program.name]))?;
         if output.status == 0 {
             return Ok(Some((program, output.stdout.trim().into())));
@@ -203,6 +226,30 @@ mod tests {
         session
     }
 
+    fn any() -> Vec<&'static Program> {
+        named(None, &"ssh://b".parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_program_that_is_asked_for_is_started_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let address: Address = "ssh://b".parse().unwrap();
+        let session =
+            session_with(folder.path(), "echo \"listening on 0.0.0.0:7\"; exec sleep 1000");
+        const MISSING: Program = Program {
+            name: "iperf9",
+            port: 0,
+            before_port: &[],
+            after_port: &[],
+            has_secret: false,
+        };
+        let error = FarServer::within(session, "b".into(), &[&MISSING], None).unwrap_err();
+        assert!(error.to_string().contains("has no iperf9"), "{error}");
+        assert_eq!(named(Some("goodput"), &address).unwrap()[0].name, "goodput");
+        let error = named(Some("nc\u{7}"), &address).err().unwrap().to_string();
+        assert!(error.contains("goodput and iperf3") && !error.contains('\u{7}'), "{error}");
+    }
+
     #[test]
     fn a_server_has_a_secret_and_ends_with_the_session() {
         let folder = tempfile::tempdir().unwrap();
@@ -213,7 +260,7 @@ mod tests {
             told.display()
         );
         for session in sessions_with(folder.path(), &script) {
-            let server = FarServer::within(session, "b.example".into(), Some(77)).unwrap();
+            let server = FarServer::within(session, "b.example".into(), &any(), Some(77)).unwrap();
             let place = (server.port, server.protocol, &*server.host_name);
             assert_eq!(place, (77, "goodput", "b.example"));
             let told = std::fs::read_to_string(&told).unwrap();
@@ -234,7 +281,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let script = "echo \"goodput 0 listening on [::]:77\"; exec sleep 1000";
         for session in sessions_with(folder.path(), script) {
-            let mut server = FarServer::within(session, "b.example".into(), None).unwrap();
+            let mut server = FarServer::within(session, "b.example".into(), &any(), None).unwrap();
             let place = Path::new(&server.folder).to_owned();
             assert!(place.exists());
             server.session.cut();
@@ -247,7 +294,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let session =
             session_with(folder.path(), "echo more; echo >&2 'the port is taken'; exit 2");
-        let error = FarServer::within(session, "b".into(), None).unwrap_err();
+        let error = FarServer::within(session, "b".into(), &any(), None).unwrap_err();
         let RemoteError::ServerFailed { said, .. } = error else { panic!("{error}") };
         assert_eq!(said, "the port is taken");
     }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use goodput_model::{BitRate, Bytes, is_plain, meant};
 use toml::Spanned;
 
+use super::by_ssh::SshServer;
 use super::error::MeshError;
 use super::file::{Directions, File, PairTable, SiteTable, Which};
 use super::server::host_of;
@@ -15,6 +16,10 @@ use super::values::Window;
 const MAX_SITES: usize = 2000;
 /// Longest name, characters: that of a host (RFC 1035, section 2.3.4: 255 octets) fits.
 const MAX_NAME_CHARS: usize = 255;
+
+/// What a site that names more than one place is told.
+const ONE_PLACE: &str = "a site has a target if it runs an agent, a server if one stands open there, or ssh if agents are to start \
+    one; keep one";
 
 /// Sites, and how their pairs are tested.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,8 +51,11 @@ pub struct Site {
     pub name: String,
     /// What `goodput test` calls it; absent: nobody can call it.
     pub target: Option<String>,
-    /// Whether it runs no goodput, but the server that `target` names; it can then not call.
+    /// Whether it runs no agent: `target` names a server that stands open, or where one is started by SSH. It can then not
+    /// call.
     pub is_foreign: bool,
+    /// What is started there, if `target` is reached by SSH.
+    pub by_ssh: Option<SshServer>,
     /// The name of its host in records.
     pub host: String,
     /// Index of the line that it shares.
@@ -91,7 +99,7 @@ impl Mesh {
         f64::from(self.directions()) * (self.length_s + self.pause_s)
     }
 
-    /// Whether the site of this name runs no goodput.
+    /// Whether the site of this name runs no agent.
     pub fn is_foreign(&self, name: &str) -> bool {
         self.sites.iter().any(|site| site.name == name && site.is_foreign)
     }
@@ -176,7 +184,8 @@ impl Check<'_> {
             }
         };
         if pairs.is_empty() {
-            let why = "no site runs goodput (all have a server), so nobody can test the others";
+            let why =
+                "no site runs an agent (all have a server or ssh), so nobody can test the others";
             return Err((None, why.into()));
         }
         let why = pairs.iter().find_map(|pair| neither_calls(pair.sites.map(|site| &sites[site])));
@@ -262,7 +271,7 @@ pub(crate) fn neither_calls([one, two]: [&Site; 2]) -> Option<String> {
     let [first, second] = [one, two].map(|site| site.name.as_str());
     Some(if one.is_foreign {
         format!(
-            "{first} and {second} run no goodput (server), so neither can call the other; leave the pair out, or run an \
+            "{first} and {second} run no agent (server or ssh), so neither can call the other; leave the pair out, or run an \
              agent at one of them"
         )
     } else {
@@ -280,24 +289,44 @@ fn site(name: &Spanned<String>, table: &SiteTable, uplinks: &[String]) -> Result
         let names = || uplinks.iter().map(String::as_str);
         found.ok_or_else(|| (Some(wanted.span()), unknown("uplink", wanted.get_ref(), names)))
     });
-    let server = table.server.as_ref().map(|server| server.get_ref().0.as_str());
-    if let (Some(_), Some(server)) = (&table.target, &table.server) {
-        let why = "a site has a target if it runs goodput, and a server if it does not; keep one";
-        return Err((Some(server.span()), why.into()));
-    }
-    let own = || server.map_or_else(|| name.get_ref().clone(), |server| host_of(server).into());
+    let (target, by_ssh) = place(table)?;
+    let is_foreign = table.server.is_some() || by_ssh.is_some();
+    let called = target.as_deref().filter(|_| is_foreign);
+    let own = || called.map_or_else(|| name.get_ref().clone(), |target| host_of(target).into());
     Ok(Site {
         name: name.get_ref().clone(),
-        target: table
-            .target
-            .as_ref()
-            .map(|target| target.0.clone())
-            .or_else(|| server.map(Into::into)),
-        is_foreign: server.is_some(),
         host: table.host.as_ref().map_or_else(own, |host| host.0.clone()),
+        target,
+        is_foreign,
+        by_ssh,
         uplink: uplink.transpose()?,
         budget: table.budget.map(|budget| budget.0),
     })
+}
+
+/// Where a site is called, and what is started there by SSH.
+fn place(table: &SiteTable) -> Result<(Option<String>, Option<SshServer>), Problem> {
+    let target = table.target.as_ref().map(|target| target.0.clone());
+    let server = table.server.as_ref().map(|server| (server.span(), &server.get_ref().0));
+    let login = table.ssh.as_ref().map(|login| (login.span(), &login.get_ref().0));
+    let (program, port) = (table.program.as_ref(), table.port.as_ref());
+    let Some((span, login)) = login else {
+        let alone = program.map(Spanned::span).or(port.map(Spanned::span));
+        if let Some(span) = alone {
+            let why = "program and port are of a server that agents start by SSH; name its host: ssh = \"USER@HOST\"";
+            return Err((Some(span), why.into()));
+        }
+        return match (target, server) {
+            (Some(_), Some((span, _))) => Err((Some(span), ONE_PLACE.into())),
+            (target, server) => Ok((target.or(server.map(|(_, server)| server.clone())), None)),
+        };
+    };
+    if target.is_some() || server.is_some() {
+        return Err((Some(span), ONE_PLACE.into()));
+    }
+    let program = program.map(|program| program.get_ref().0.clone());
+    let port = port.map(|port| port.get_ref().get());
+    Ok((Some(login.clone()), Some(SshServer { program, port })))
 }
 
 fn fits_as_name(name: &Spanned<String>, noun: &str) -> Result<(), Problem> {
@@ -425,8 +454,13 @@ rate = "100mbit"
         assert!(a.can_call(x) && !x.can_call(a));
         assert!(mesh.is_foreign("x") && !mesh.is_foreign("a"));
         for (more, words) in [
-            ("[[pair]]\nsites = [\"y\", \"x\"]", &["y and x run no goodput", "agent"][..]),
+            ("[[pair]]\nsites = [\"y\", \"x\"]", &["y and x run no agent", "agent"][..]),
             ("target = \"y\"", &["line 5", "keep one"]),
+            ("ssh = \"y\"", &["line 5", "keep one"]),
+            ("port = 7", &["line 5", "by SSH", "ssh = "]),
+            ("[site.z]\nssh = \"-oProxyCommand=x\"", &["line 7", "ssh", "plain name"]),
+            ("[site.z]\nssh = \"z\"\nprogram = \"nc\"", &["line 8", "nc", "goodput or iperf3"]),
+            ("[site.z]\nssh = \"z\"\nport = 0", &["line 8", "port"]),
             (
                 "[site.z]\nserver = \"iperf3://z:99999\"",
                 &["line 7", "server", "99999", "1 to 65535"],
@@ -438,7 +472,23 @@ rate = "100mbit"
             words.iter().for_each(|word| assert!(why.contains(word), "{word:?} in {why}"));
         }
         let foreign = three.replace("[site.a]\n", "");
-        assert!(problem(&foreign).contains("no site runs goodput"), "{}", problem(&foreign));
+        assert!(problem(&foreign).contains("no site runs an agent"), "{}", problem(&foreign));
+    }
+
+    #[test]
+    fn a_site_by_ssh_is_only_called_and_says_what_is_started_there() {
+        let text = "[site.a]\n[site.x]\nssh = \"me@x.example:2222\"\nprogram = \"iperf3\"\nport = 5201\n[site.y]\nssh = \"y\"\n";
+        let mesh = Mesh::parse("x", text).unwrap();
+        let pairs: Vec<_> = mesh.pairs.iter().map(|pair| pair.sites).collect();
+        assert_eq!(pairs, [[0, 1], [0, 2]]);
+        let [a, x, y] = &mesh.sites[..] else { panic!("{mesh:?}") };
+        assert_eq!((x.target.as_deref(), &*x.host), (Some("ssh://me@x.example:2222"), "x.example"));
+        let iperf3 = SshServer { program: Some("iperf3".into()), port: Some(5201) };
+        assert_eq!(
+            (x.by_ssh.as_ref(), y.by_ssh.as_ref()),
+            (Some(&iperf3), Some(&SshServer::default()))
+        );
+        assert!(a.can_call(x) && !x.can_call(a) && a.by_ssh.is_none());
     }
 
     #[test]

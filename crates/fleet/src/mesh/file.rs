@@ -1,8 +1,11 @@
 //! A mesh file as it is written: the keys, and what may be left out.
 
+use std::num::NonZeroU16;
+
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::by_ssh::{Login, Program};
 use super::named::Named;
 use super::place::{Host, Target};
 use super::server::Server;
@@ -34,6 +37,12 @@ pub(super) struct SiteTable {
     pub target: Option<Target>,
     /// A server there that is no goodput; the site is then only called, by the agents of others.
     pub server: Option<Spanned<Server>>,
+    /// A host there that agents log in to, and start a server for each test; the site is then only called, too.
+    pub ssh: Option<Spanned<Login>>,
+    /// The program that they start; without one, goodput if the host has it, otherwise iperf3.
+    pub program: Option<Spanned<Program>>,
+    /// Where it listens; without one, goodput at any port that is free, iperf3 at its own.
+    pub port: Option<Spanned<NonZeroU16>>,
     /// The name of the host in its records; without one, the site's own name, or the host of its server.
     pub host: Option<Host>,
     /// The line that it shares with others.

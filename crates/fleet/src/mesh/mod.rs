@@ -1,5 +1,6 @@
 //! The mesh file: what is written there, what it means, and what is wrong with it.
 
+mod by_ssh;
 mod checked;
 mod error;
 mod file;
@@ -8,6 +9,7 @@ mod place;
 mod server;
 mod values;
 
+pub use by_ssh::{SSH, SSH_PROGRAMS, SshServer};
 pub(crate) use checked::neither_calls;
 pub use checked::{Mesh, Pair, Site};
 pub use error::MeshError;

@@ -32,10 +32,11 @@ impl TryFrom<String> for Server {
     }
 }
 
-/// The host of a target as typed: without scheme, port and file.
+/// The host of a target as typed: without scheme, user, port and file.
 pub(crate) fn host_of(target: &str) -> &str {
     let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
     let rest = rest.split('/').next().unwrap_or_default();
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
     if let Some((address, _)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return address;
     }
@@ -76,6 +77,8 @@ mod tests {
             ("fe80::1", "fe80::1"),
             ("http://a/b", "a"),
             ("iperf3://10.0.0.7:5201", "10.0.0.7"),
+            ("ssh://me@[fe80::1]:22", "fe80::1"),
+            ("http://a/me@b", "a"),
         ] {
             assert_eq!(host_of(target), host);
         }

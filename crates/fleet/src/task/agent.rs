@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::language::{from_json, knows};
 use super::single::Task;
+use crate::mesh::SSH;
 
 /// What an agent says of itself, for as long as it runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +46,9 @@ pub struct Limits {
     /// The sites that it tests with; absent: all.
     #[serde(default)]
     pub accepts: Option<Vec<String>>,
+    /// The hosts that it logs in to for a test, as `ssh://[USER@]HOST[:PORT]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub logs_in: Vec<String>,
 }
 
 impl Limits {
@@ -53,6 +57,9 @@ impl Limits {
         let peer = task.peer_of(site);
         if self.accepts.as_ref().is_some_and(|accepts| !accepts.iter().any(|one| one == peer)) {
             return Some(format!("{site} does not test with {peer} (--accept)"));
+        }
+        if task.target.starts_with(SSH) && !self.logs_in.contains(&task.target) {
+            return Some(format!("{site} does not log in to {} (--ssh)", task.target));
         }
         // A length that is no number is refused, too.
         if task.length_s.is_nan() || task.length_s > self.max_duration_s {
@@ -158,7 +165,13 @@ mod tests {
     fn agent() -> Announcement {
         let host = Host { name: "h".into(), kernel: "k".into(), goodput: "9.9".into(), cpus: 1 };
         let [site, session, since] = ["b", "s", "t"].map(String::from);
-        let limits = Limits { max_duration_s: 10.0, max_rate: None, left: None, accepts: None };
+        let limits = Limits {
+            max_duration_s: 10.0,
+            max_rate: None,
+            left: None,
+            accepts: None,
+            logs_in: Vec::new(),
+        };
         let (format, trusts, heeds) = (FORMAT, None, Some(7));
         Announcement { format, site, session, host, since, trusts, heeds, limits }
     }
@@ -216,6 +229,22 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_logs_in_to_the_hosts_that_its_own_options_name_and_to_no_others() {
+        let by_ssh = |target: &str| Task { target: target.into(), ..task() };
+        let able = limited(|limits| limits.logs_in = vec!["ssh://me@x:2222".into()]);
+        assert_eq!(able.unfit(&by_ssh("ssh://me@x:2222"), None), None);
+        for (agent, target) in [
+            (&agent(), "ssh://me@x:2222"),
+            (&able, "ssh://root@x:2222"),
+            (&able, "ssh://me@x"),
+            (&able, "ssh://me@x:22222"),
+        ] {
+            let why = agent.unfit(&by_ssh(target), None).unwrap();
+            assert!(why.contains(&format!("b does not log in to {target} (--ssh)")), "{why}");
+        }
+    }
+
+    #[test]
     fn an_agent_heeds_coordinators_up_to_the_newest_that_it_knows_of() {
         assert!(agent().heeds(6) && agent().heeds(7) && !agent().heeds(8));
         let older = serde_json::json!({
@@ -256,9 +285,10 @@ mod tests {
         fn any_announcement_is_read_as_it_was_written_and_a_fitted_task_is_not_too_fast(
             site in ".{1,20}", rate in prop::option::of(1.0..1e12_f64), left in prop::option::of(any::<u64>()),
             accepts in prop::option::of(prop::collection::vec(".{1,9}", 0..4)),
+            logs_in in prop::collection::vec(".{1,9}", 0..4),
         ) {
             let (max_rate, left) = (rate.map(BitRate), left.map(Bytes));
-            let limits = Limits { max_duration_s: 10.0, max_rate, left, accepts };
+            let limits = Limits { max_duration_s: 10.0, max_rate, left, accepts, logs_in };
             let said = Announcement { site, limits, ..agent() };
             let json = serde_json::to_vec(&said).unwrap();
             prop_assert_eq!(Announcement::read(&json), Ok(said.clone()));

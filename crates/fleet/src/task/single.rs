@@ -4,7 +4,7 @@ use goodput_model::{BitRate, Bytes, Direction};
 use serde::{Deserialize, Serialize};
 
 use super::language::{from_json, is_id, is_name, knows};
-use crate::mesh::MAX_LENGTH_S;
+use crate::mesh::{MAX_LENGTH_S, SshServer};
 
 /// How long a task may be begun after it was given out, seconds. In this time, it is known whether it was.
 pub const TASK_LIFE_S: f64 = 86_400.0;
@@ -25,6 +25,9 @@ pub struct Task {
     pub far: String,
     /// What the near site calls the far one.
     pub target: String,
+    /// What the near site starts at the far one, if `target` is reached by SSH.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_ssh: Option<SshServer>,
     /// Who sends: [`Direction::Send`] is the near site, [`Direction::Reverse`] the far one.
     pub direction: Direction,
     /// Length of the test, seconds.
@@ -153,7 +156,19 @@ pub(super) mod tests {
         let [id, near, far, target] = ["t-1", "a", "b", "b.example"].map(String::from);
         let direction = Direction::Send;
         let (format, length_s, rate, expires_s, token) = (FORMAT, 10.0, None, 1000.0, 7);
-        Task { format, id, near, far, target, direction, length_s, rate, expires_s, token }
+        Task {
+            format,
+            id,
+            near,
+            far,
+            target,
+            by_ssh: None,
+            direction,
+            length_s,
+            rate,
+            expires_s,
+            token,
+        }
     }
 
     fn read(task: &Task) -> Result<Task, Unreadable> {

@@ -114,6 +114,7 @@ pub(super) fn task_of(mesh: &Mesh, id: String, way: [usize; 2]) -> Option<Task> 
         near: near.name.clone(),
         far: far.name.clone(),
         target: far.target.clone()?,
+        by_ssh: far.by_ssh.clone(),
         direction,
         length_s: mesh.length_s,
         rate: None,

@@ -119,6 +119,7 @@ impl Wanted {
             near,
             far: if sends { receiver } else { sender },
             target: String::new(),
+            by_ssh: None,
             direction: if sends { Direction::Send } else { Direction::Reverse },
             length_s: self.length_s.unwrap_or_default(),
             rate: None,

@@ -18,6 +18,7 @@ mod file_servers;
 mod files;
 mod fleet;
 mod fleet_agents;
+mod fleet_by_ssh;
 mod fleet_database;
 mod fleet_demand;
 mod fleet_failures;

@@ -10,8 +10,8 @@ use serde_json::Value;
 use crate::common::{HALF_A_SECOND, Home, stderr, stdout, unused_ports};
 
 /// A host by SSH that has some programs.
-struct Host {
-    sshd: Sshd,
+pub struct Host {
+    pub sshd: Sshd,
     home: Home,
     /// Where its programs make their folders.
     temporary: tempfile::TempDir,
@@ -20,7 +20,7 @@ struct Host {
 
 impl Host {
     /// `None` if this machine can't host it. `programs`: their names and where they are.
-    fn with(programs: &[(&str, PathBuf)]) -> Option<Self> {
+    pub fn with(programs: &[(&str, PathBuf)]) -> Option<Self> {
         let (temporary, folder) = (tempfile::tempdir().ok()?, tempfile::tempdir().ok()?);
         // What the shell's script calls; another goodput or iperf3 may be beside these.
         let basic = ["sh", "mktemp", "od", "tr", "grep", "sleep", "cat", "rm"];
@@ -40,16 +40,19 @@ impl Host {
         command.output().expect("goodput starts")
     }
 
+    /// Whether a server runs there.
+    pub fn serves(&self) -> bool {
+        std::fs::read_dir(self.temporary.path()).is_ok_and(|mut left| left.next().is_some())
+    }
+
     /// Waits until nothing is left of a server there.
-    fn wait_for_the_end(&self) {
-        wait_for("the end of the server there", || {
-            std::fs::read_dir(self.temporary.path()).is_ok_and(|mut left| left.next().is_none())
-        });
+    pub fn wait_for_the_end(&self) {
+        wait_for("the end of the server there", || !self.serves());
     }
 }
 
 /// Where this machine has a program.
-fn find(name: &str) -> PathBuf {
+pub fn find(name: &str) -> PathBuf {
     let found = Command::new("sh").args(["-c", "command -v \"$1\"", "sh", name]).output();
     let found = found.expect("sh starts").stdout;
     PathBuf::from(String::from_utf8_lossy(&found).trim())

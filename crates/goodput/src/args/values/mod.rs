@@ -12,6 +12,7 @@ pub mod class;
 pub mod dscp;
 pub mod frequency;
 pub mod local;
+pub mod login;
 pub mod mover;
 pub mod number;
 pub mod path;

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use goodput_fleet::SLOW_PERCENT;
 use goodput_model::{BitRate, Bytes};
+use goodput_remote::Address;
 
+use crate::args::options::AccessArgs;
 use crate::args::values::budget::budget;
 use crate::args::values::number::whole;
-use crate::args::values::{address, percent, rate, time, when};
+use crate::args::values::{address, login, percent, rate, time, when};
 
 const MATRIX_EXAMPLES: &str = "\
 Examples:
@@ -120,6 +122,13 @@ pub struct FleetAgentArgs {
     /// Sites to test with [default: all]
     #[arg(long, value_name = "SITE", num_args = 1.., value_delimiter = ',')]
     pub accept: Vec<String>,
+    /// Hosts without an agent to log in to for a test [default: none]
+    ///
+    /// Those that the mesh file has as `ssh`, written alike. The agent starts a server there for each test, and ends it.
+    #[arg(long, value_name = "[USER@]HOST[:PORT]", num_args = 1.., value_delimiter = ',', value_parser = login::login)]
+    pub ssh: Vec<Address>,
+    #[command(flatten)]
+    pub access: AccessArgs,
     /// Refuse tasks that this key, or the one in this file, has not signed [default: coordinator.pub
     /// beside --nkey or --creds, if there is one]
     #[arg(long, value_name = "KEY|FILE")]

@@ -42,8 +42,14 @@ fn check(file: &Path, mesh: &Mesh) -> Result<()> {
     for site in &mesh.sites {
         let place = || format!("{}, [site.{}]", file.display(), site.name);
         goodput_fleet::word(&site.name).map_err(|why| anyhow!("{}: {why}", place()))?;
-        if let Some(target) = &site.target {
-            target.parse::<goodput_engine::Target>().with_context(place)?;
+        match (&site.target, &site.by_ssh) {
+            (None, _) => {}
+            (Some(target), None) => {
+                target.parse::<goodput_engine::Target>().with_context(place)?;
+            }
+            (Some(target), Some(_)) => {
+                target.parse::<goodput_remote::Address>().with_context(place)?;
+            }
         }
     }
     Ok(())

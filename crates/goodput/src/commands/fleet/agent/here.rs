@@ -9,6 +9,7 @@ use goodput_bus::{BusError, Public};
 use goodput_fleet::places::FENCE;
 use goodput_fleet::{Limits, Role, Sealed, Task, Unreadable};
 use goodput_model::Bytes;
+use goodput_remote::Access;
 use tokio::sync::Mutex;
 
 use super::called::Called;
@@ -31,6 +32,8 @@ pub(super) struct Here<'a> {
     pub limits: Limits,
     /// Its budget; none: without one.
     pub purse: Option<Purse>,
+    /// How it logs in to hosts without an agent.
+    pub access: Access,
     /// Where its records go.
     pub saving: Saving,
     /// The key whose signature a task needs; none: it takes any task.

@@ -1,12 +1,13 @@
 //! `goodput fleet agent`: one site of a fleet.
 //!
 //! ```text
-//! name (held) ──▶ tasks: queue ──▶ near (calls the far agent, metered) ──▶ outbox ──▶ history ──▶ outcome ──▶ done
+//! name (held) ──▶ tasks: queue ──▶ near (calls the far agent, or by_ssh; metered) ──▶ outbox ──▶ history ──▶ outcome ──▶ done
 //!             │                                                             saving └─▶ waiting (while it is away)
 //!             └─▶ calls: a near agent asks ──▶ called (once) ──▶ listener (one server, one key) ──▶ closed
 //! here                what it takes part in: limits, purse (the budget), whom it trusts, whom it heeds (heed)
 //! ```
 
+mod by_ssh;
 mod called;
 mod calls;
 mod durable;
@@ -96,6 +97,7 @@ async fn serve(
         session: announcement.session.clone(),
         limits: announcement.limits.clone(),
         purse,
+        access: args.access.access(),
         saving,
         trust,
         places: &places,
@@ -206,6 +208,7 @@ fn announcement(args: &FleetAgentArgs) -> Announcement {
             max_rate: args.max_rate,
             left: None,
             accepts: (!args.accept.is_empty()).then(|| args.accept.clone()),
+            logs_in: args.ssh.iter().map(ToString::to_string).collect(),
         },
     }
 }

@@ -1,5 +1,5 @@
 //! One test, from the near end: the far agent opens a server, this one measures with it, and the server is closed. A
-//! server that is no goodput stands open.
+//! server that is no goodput stands open, or is started by SSH for this test.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,13 +8,16 @@ use anyhow::{Context, Result, anyhow, bail};
 use goodput_engine::{Credentials, EngineError, Interrupt, Listener, OwnKey, Servers, Target};
 use goodput_fleet::{Answer, Call, FORMAT, Farewell, Invitation, Sealed, Task, places};
 use goodput_model::{Bytes, Record};
+use goodput_remote::FarServer;
 use goodput_wire::keys::{PrivateKey, PublicKey};
 use goodput_wire::session::ServerIs;
 use tokio::time::timeout;
 
+use super::by_ssh;
 use super::here::Here;
 use super::metered::Metered;
 use super::target::{self, Far};
+use crate::far_end::of_started;
 
 /// What a test may take beside its length: to connect, and for both ends to report.
 const BESIDE: Duration = Duration::from_secs(40);
@@ -36,6 +39,8 @@ struct Opened {
     credentials: Credentials,
     /// What the test may cost the far site.
     most: Option<Bytes>,
+    /// A server that was started by SSH.
+    started: Option<FarServer>,
 }
 
 /// Measures as the task says. An interrupt ends it early with what was measured so far.
@@ -52,10 +57,13 @@ pub(super) async fn carry_out(
     let far = target::of(task)?;
     let is_agent = matches!(far, Far::Agent(..));
     let note = here.begin(task, limits.left).await?;
-    let (cost, outcome) = match open(here, task, sealed, far).await {
+    let (cost, outcome) = match open(here, task, sealed, (far, interrupt)).await {
         Ok(opened) => {
             let test = Metered::new(task, least(limits.left, opened.most));
             let outcome = measured(&test, task, &opened, interrupt, listener).await;
+            if let Some(server) = opened.started {
+                by_ssh::end(server).await;
+            }
             (Some(test.bytes()), outcome)
         }
         Err(why) => (None, Err(why)),
@@ -87,14 +95,29 @@ async fn measured(
     outcome.with_context(|| format!("the test took {beside_s} s longer than its length"))?
 }
 
-/// Has the far agent listen. Its server will prove the key that the agent names.
-async fn open(here: &Here<'_>, task: &Task, sealed: &Sealed, far: Far) -> Result<Opened> {
-    let target = match far {
-        Far::Agent(target, _) => target,
+/// Has a server listen. That of an agent will prove the key that the agent names.
+async fn open(
+    here: &Here<'_>,
+    task: &Task,
+    sealed: &Sealed,
+    (far, interrupt): (Far, &Interrupt),
+) -> Result<Opened> {
+    match far {
+        Far::Agent(target, _) => invited(here, task, sealed, target).await,
         Far::Server(target) => {
-            return Ok(Opened { target, credentials: Credentials::default(), most: None });
+            let credentials = Credentials::default();
+            Ok(Opened { target, credentials, most: None, started: None })
         }
-    };
+        Far::BySsh(address, asked) => {
+            let server = by_ssh::start(&address, &here.access, asked, interrupt).await?;
+            let (target, credentials) = of_started(&task.target, &server)?;
+            Ok(Opened { target, credentials, most: None, started: Some(server) })
+        }
+    }
+}
+
+/// Has the far agent listen.
+async fn invited(here: &Here<'_>, task: &Task, sealed: &Sealed, target: Target) -> Result<Opened> {
     let own = PrivateKey::of(rand::random())?;
     let (sealed, key) = (sealed.clone(), own.public().to_string());
     match ask(here, task, &Call::Open(Invitation { format: FORMAT, sealed, key })).await? {
@@ -106,6 +129,7 @@ async fn open(here: &Here<'_>, task: &Task, sealed: &Sealed, far: Far) -> Result
                 target: Target { port, ..target },
                 credentials: Credentials { key: Some(own), ..Credentials::default() },
                 most: most_bytes.map(Bytes),
+                started: None,
             })
         }
         Answer::Refused(why) => bail!(why),

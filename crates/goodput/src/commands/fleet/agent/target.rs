@@ -2,7 +2,8 @@
 
 use anyhow::{Result, bail};
 use goodput_engine::Target;
-use goodput_fleet::{FOREIGN_PROTOCOLS, Task};
+use goodput_fleet::{FOREIGN_PROTOCOLS, SSH, SshServer, Task};
+use goodput_remote::Address;
 use goodput_wire::protocols::goodput::PROTOCOL;
 
 /// Who is called.
@@ -12,10 +13,15 @@ pub(super) enum Far {
     Agent(Target, Option<u16>),
     /// A server that stands open and is no goodput.
     Server(Target),
+    /// A host on which a server is started by SSH.
+    BySsh(Address, SshServer),
 }
 
 /// The far end of a task.
 pub(super) fn of(task: &Task) -> Result<Far> {
+    if task.target.starts_with(SSH) {
+        return Ok(Far::BySsh(task.target.parse()?, task.by_ssh.clone().unwrap_or_default()));
+    }
     let target: Target = task.target.parse()?;
     let protocol = target.protocol.id;
     if protocol == PROTOCOL.id {
@@ -41,12 +47,27 @@ fn names_port(target: &Target) -> bool {
 mod tests {
     use super::*;
     use goodput_wire::protocols::ALL;
+    use proptest::prelude::*;
 
     #[test]
     fn servers_of_a_mesh_speak_protocols_that_ask_before_payload_moves() {
         for id in FOREIGN_PROTOCOLS {
             let protocol = ALL.iter().find(|protocol| protocol.id == id).unwrap();
             assert!(protocol.has_control && id != PROTOCOL.id, "{id}");
+        }
+    }
+
+    proptest! {
+        /// The crate that reads mesh files and the one that logs in don't know each other.
+        #[test]
+        fn what_a_mesh_file_takes_as_a_host_by_ssh_is_one_and_is_written_alike(
+            text in "([a-z-]{1,4}@)?([a-z.-]{1,8}|\\[[0-9a-f:]{2,9}\\])(:[0-9]{1,5})?",
+        ) {
+            let mesh = format!("[site.a]\n[site.x]\nssh = \"{text}\"\n");
+            if let Ok(mesh) = goodput_fleet::Mesh::parse("x", &mesh) {
+                let target = mesh.sites[1].target.clone().unwrap();
+                prop_assert_eq!(target.parse::<Address>().unwrap().to_string(), target);
+            }
         }
     }
 

@@ -256,7 +256,13 @@ mod tests {
             since: record.started.clone(),
             trusts: None,
             heeds: None,
-            limits: Limits { max_duration_s: 60.0, max_rate: None, left, accepts: None },
+            limits: Limits {
+                max_duration_s: 60.0,
+                max_rate: None,
+                left,
+                accepts: None,
+                logs_in: Vec::new(),
+            },
         };
         let entry = |left| {
             let value = serde_json::to_vec(&agent(left)).unwrap();
