@@ -1,24 +1,35 @@
 //! What the coordinator knows of its fleet, for Prometheus. Names and units follow its conventions, as those of a watch do.
 //!
 //! What is unknown is absent: a pair without a result has no goodput, rather than one of 0.
+//!
+//! ```text
+//! outcome ──▶ pairs: the newest of each, sites, which pairs are shown ──▶ series ──▶ text ◀── registry: agents, turn
+//! ```
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+mod pairs;
+mod series;
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::{StreamExt, stream};
 use goodput_bus::{Entry, Keys};
 use goodput_fleet::{Announcement, Mesh, Task};
 use goodput_model::Record;
-use goodput_store::Figures;
-use goodput_watch::Limit;
-use jiff::Timestamp;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use tokio::time::sleep;
 
+use self::pairs::Pairs;
 use crate::commands::fleet::places::BEAT;
-use crate::commands::open_metrics::{Counters, Gauges, Label, Labels, gauges};
+use crate::commands::open_metrics::{Gauges, Label, Labels, gauges};
+
+/// What all names begin with.
+const PREFIX: &str = "goodput_fleet";
+
+/// Agents that are looked at in the same moment: one after the other, a thousand far away would take minutes.
+const AT_ONCE: usize = 64;
 
 /// The metrics of a fleet; all clones share them.
 #[derive(Clone)]
@@ -26,15 +37,7 @@ pub(in crate::commands::fleet) struct FleetMetrics {
     registry: Arc<Registry>,
     /// Those with an agent.
     sites: Arc<Vec<String>>,
-    goodput: Gauges,
-    smallest_round_trip: Gauges,
-    lost: Gauges,
-    verdict: Gauges,
-    /// Of each pair, the labels of its last verdict, which go when the next one comes.
-    verdicts: Arc<Mutex<HashMap<Labels, Labels>>>,
-    up: Gauges,
-    last_result: Gauges,
-    tests: Counters,
+    pairs: Arc<Mutex<Pairs>>,
     agent_up: Gauges,
     budget_left: Gauges,
     turn_tests: Gauge,
@@ -44,38 +47,22 @@ pub(in crate::commands::fleet) struct FleetMetrics {
 impl FleetMetrics {
     /// No test was made yet.
     pub fn new(mesh: &Mesh) -> Self {
-        let mut registry = Registry::with_prefix("goodput_fleet");
+        let mut registry = Registry::with_prefix(PREFIX);
         let version = vec![("version", env!("CARGO_PKG_VERSION"))];
         registry.register("build", "Version of goodput", Info::new(version));
-        let mut gauges = |name, help, unit| gauges(&mut registry, name, help, unit);
-        let goodput = gauges("goodput", "Goodput of the last result", "bytes_per_second");
-        let smallest_round_trip =
-            gauges("smallest_round_trip", "Smallest round-trip time of the last result", "seconds");
-        let last_result = gauges("last_result_timestamp", "When the last result began", "seconds");
-        let lost = gauges("lost", "Share of the last result that was sent again or lost", "ratio");
-        let budget_left = gauges("budget_left", "What the budget of the site has left", "bytes");
-        let (up, verdict, agent_up) = <(Gauges, Gauges, Gauges)>::default();
-        let (tests, turn_tests, turn_tests_done) = <(Counters, Gauge, Gauge)>::default();
-        registry.register("up", "Whether the last test of the pair had a record", up.clone());
-        let named = "The last verdict: 1 for the limit that it names";
-        registry.register("verdict", named, verdict.clone());
-        registry.register("tests", "Tests by outcome", tests.clone());
+        let help = "What the budget of the site has left";
+        let budget_left = gauges(&mut registry, "budget_left", help, "bytes");
+        let (agent_up, turn_tests, turn_tests_done) = <(Gauges, Gauge, Gauge)>::default();
         registry.register("agent_up", "Whether the agent of the site runs", agent_up.clone());
         registry.register("turn_tests", "Tests of this turn of the mesh", turn_tests.clone());
         let done = "Tests of this turn that have an outcome";
         registry.register("turn_tests_done", done, turn_tests_done.clone());
         let with_agent = mesh.sites.iter().filter(|site| !site.is_foreign);
+        let all = mesh.sites.iter().map(|site| site.name.clone()).collect();
         Self {
             sites: Arc::new(with_agent.map(|site| site.name.clone()).collect()),
             registry: Arc::new(registry),
-            verdicts: Arc::default(),
-            goodput,
-            smallest_round_trip,
-            lost,
-            verdict,
-            up,
-            last_result,
-            tests,
+            pairs: Arc::new(Mutex::new(Pairs::of(all))),
             agent_up,
             budget_left,
             turn_tests,
@@ -91,53 +78,23 @@ impl FleetMetrics {
 
     /// Takes the outcome of a test; without a record, there is none.
     pub fn see(&self, task: &Task, record: Option<&Record>) {
-        let labels = pair(task);
-        // A count that begins at 0 shows its first growth.
-        for (outcome, is_this) in [("record", record.is_some()), ("no-record", record.is_none())] {
-            let mut labels = labels.clone();
-            labels.push(("outcome", Label(outcome.into())));
-            self.tests.get_or_create(&labels).inc_by(u64::from(is_this));
-        }
-        self.up.get_or_create(&labels).set(f64::from(u8::from(record.is_some())));
-        self.set_verdict(&labels, record);
-        let Some(record) = record else {
-            for gauges in [&self.goodput, &self.smallest_round_trip, &self.lost] {
-                gauges.remove(&labels);
-            }
-            return;
-        };
-        let figures = Figures::of(record);
-        // The base unit of data is the byte (Prometheus, "Metric and label naming").
-        let goodput = record.result.goodput_bits_per_s.0 / 8.0;
-        self.goodput.get_or_create(&labels).set(goodput);
-        set(&self.smallest_round_trip, &labels, figures.smallest_round_trip_s);
-        set(&self.lost, &labels, figures.lost_share);
-        let began = record.started.parse::<Timestamp>().ok().map(|at| at.as_second() as f64);
-        set(&self.last_result, &labels, began);
+        self.pairs().see(task.sender(), task.receiver(), record);
     }
 
-    /// Replaces the verdict of a pair.
-    fn set_verdict(&self, pair: &Labels, record: Option<&Record>) {
-        let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = verdicts.remove(pair) {
-            self.verdict.remove(&last);
-        }
-        let Some(record) = record else { return };
-        let limit = Limit::of(record);
-        let name = limit.limiter.map_or(limit.rule, |limiter| limiter.id());
-        let more = [("limit", Label(name)), ("end", Label(limit.end.to_string()))];
-        let labels: Labels = pair.iter().cloned().chain(more).collect();
-        self.verdict.get_or_create(&labels).set(1.0);
-        verdicts.insert(pair.clone(), labels);
+    fn pairs(&self) -> MutexGuard<'_, Pairs> {
+        self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sees which agents run, and what they say of themselves. Never ends.
     pub async fn watch<T>(&self, agents: &Keys) -> T {
         loop {
-            for site in self.sites.iter() {
-                let Ok(word) = goodput_fleet::word(site) else { continue };
-                self.see_agent(site, agents.entry(&word).await.ok());
-            }
+            let sites = stream::iter(self.sites.iter());
+            sites
+                .for_each_concurrent(AT_ONCE, |site| async move {
+                    let Ok(word) = goodput_fleet::word(site) else { return };
+                    self.see_agent(site, agents.entry(&word).await.ok());
+                })
+                .await;
             sleep(BEAT).await;
         }
     }
@@ -156,15 +113,11 @@ impl FleetMetrics {
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a String can't fail.
-        let _ = encode(&mut text, &self.registry);
+        let _ = encode_registry(&mut text, &self.registry);
+        series::write(&self.pairs(), &mut text);
+        let _ = encode_eof(&mut text);
         text
     }
-}
-
-/// The labels of a pair.
-fn pair(task: &Task) -> Labels {
-    let label = |name: &str| Label(name.into());
-    vec![("sender", label(task.sender())), ("receiver", label(task.receiver()))]
 }
 
 fn set(gauges: &Gauges, labels: &Labels, value: Option<f64>) {
@@ -186,7 +139,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    const RECORD: &str = include_str!("../../../report/example/record.json");
+    const RECORD: &str = include_str!("../../../../report/example/record.json");
 
     #[test]
     fn a_pair_has_its_last_result_and_without_one_it_has_no_goodput() {

@@ -1,0 +1,321 @@
+//! What the newest test of each pair gave, and which pairs have metrics of their own: a mesh of a thousand sites has a million
+//! pairs, and a database of metrics has no room for all of them.
+
+use std::collections::{HashMap, HashSet};
+
+use goodput_model::{Record, median};
+use goodput_store::Figures;
+use goodput_watch::Limit;
+use jiff::Timestamp;
+
+/// Most pairs that have metrics of their own: a full mesh of 32 sites has fewer. Each has up to eight series.
+pub(super) const MOST_PAIRS: usize = 1000;
+
+/// Most limits that are told apart: whoever measures can write any text.
+const MOST_LIMITS: usize = 200;
+
+/// The limit of whatever is beyond them.
+const OTHER: &str = "other";
+
+/// A limit, and where it is.
+pub(super) type Named = (String, String);
+
+/// What came of the tests of a pair.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Newest {
+    /// Goodput of the newest record, bytes per second; absent if the newest test has none.
+    pub goodput: Option<f64>,
+    /// Its smallest round-trip time, seconds.
+    pub smallest_round_trip_s: Option<f64>,
+    /// Its share that was sent again or lost.
+    pub lost_share: Option<f64>,
+    /// When the last record began, seconds since 1970.
+    pub began_s: Option<f64>,
+    /// Number of the limit that the newest test names.
+    limit: Option<u8>,
+    /// Tests with a record.
+    pub records: u32,
+    /// Tests without one.
+    pub failures: u32,
+}
+
+impl Newest {
+    /// Whether the newest test has a record.
+    pub fn is_up(&self) -> bool {
+        self.goodput.is_some()
+    }
+}
+
+/// A pair that was tested.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Pair<'a> {
+    pub sender: &'a str,
+    pub receiver: &'a str,
+    pub newest: &'a Newest,
+    ends: [usize; 2],
+}
+
+/// What a site does in its tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Side {
+    Sender,
+    Receiver,
+}
+
+impl Side {
+    /// Both, each with its name.
+    pub const ALL: [(Self, &'static str); 2] =
+        [(Self::Sender, "sender"), (Self::Receiver, "receiver")];
+}
+
+/// All pairs of a site in which it has one side.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct OfSite {
+    /// Pairs that were tested.
+    pub pairs: usize,
+    /// Those whose newest test has no record.
+    pub without_record: usize,
+    /// Median goodput of the others, bytes per second.
+    pub goodput: Option<f64>,
+}
+
+/// The pairs of a mesh that were tested.
+#[derive(Debug, Default)]
+pub(super) struct Pairs {
+    sites: Vec<String>,
+    numbers: HashMap<String, usize>,
+    /// Of each sender, its receivers in the order of their numbers.
+    rows: Vec<Vec<(u32, Newest)>>,
+    limits: Vec<Named>,
+}
+
+impl Pairs {
+    /// None was tested.
+    pub fn of(sites: Vec<String>) -> Self {
+        let numbers = sites.iter().enumerate().map(|(number, site)| (site.clone(), number));
+        let (numbers, rows) = (numbers.collect(), vec![Vec::new(); sites.len()]);
+        Self { sites, numbers, rows, limits: Vec::new() }
+    }
+
+    /// Takes the outcome of a test; without a record, there is none.
+    pub fn see(&mut self, sender: &str, receiver: &str, record: Option<&Record>) {
+        let read = record.map(|record| {
+            let figures = Figures::of(record);
+            let began = record.started.parse::<Timestamp>().ok();
+            Newest {
+                // The base unit of data is the byte (Prometheus, "Metric and label naming").
+                goodput: Some(record.result.goodput_bits_per_s.0 / 8.0),
+                smallest_round_trip_s: figures.smallest_round_trip_s,
+                lost_share: figures.lost_share,
+                began_s: began.map(|at| at.as_second() as f64),
+                limit: Some(self.limit_of(record)),
+                ..Newest::default()
+            }
+        });
+        self.note(sender, receiver, read);
+    }
+
+    /// Takes what a record says; its counts are not looked at.
+    fn note(&mut self, sender: &str, receiver: &str, read: Option<Newest>) {
+        let number = |site: &str| self.numbers.get(site).copied();
+        let Some((sender, receiver)) = number(sender).zip(number(receiver)) else { return };
+        let (row, receiver) = (&mut self.rows[sender], receiver as u32);
+        let place = row.binary_search_by_key(&receiver, |(other, _)| *other);
+        let place = place.unwrap_or_else(|free| {
+            row.insert(free, (receiver, Newest::default()));
+            free
+        });
+        let known = &mut row[place].1;
+        let Newest { began_s, records, failures, .. } = *known;
+        *known = match read {
+            Some(read) => Newest { records: records.saturating_add(1), failures, ..read },
+            None => {
+                let failures = failures.saturating_add(1);
+                Newest { began_s, records, failures, ..Newest::default() }
+            }
+        };
+    }
+
+    /// The number of what limited a test.
+    fn limit_of(&mut self, record: &Record) -> u8 {
+        let limit = Limit::of(record);
+        let name = limit.limiter.map_or(limit.rule, |limiter| limiter.id());
+        self.number_of((name, limit.end.to_string()))
+    }
+
+    fn number_of(&mut self, named: Named) -> u8 {
+        let named = if self.limits.len() < MOST_LIMITS || self.limits.contains(&named) {
+            named
+        } else {
+            (OTHER.into(), named.1)
+        };
+        let known = self.limits.iter().position(|other| *other == named);
+        let number = known.unwrap_or_else(|| {
+            self.limits.push(named);
+            self.limits.len() - 1
+        });
+        // There are few places, so that "other" at each of them fits, too.
+        number as u8
+    }
+
+    /// What limited the newest test of a pair.
+    pub fn limit(&self, newest: &Newest) -> Option<&Named> {
+        self.limits.get(usize::from(newest.limit?))
+    }
+
+    /// All pairs that were tested, by the numbers of their sites.
+    pub fn all(&self) -> impl Iterator<Item = Pair<'_>> {
+        self.rows.iter().enumerate().flat_map(move |(sender, row)| {
+            row.iter().map(move |(receiver, newest)| {
+                let receiver = *receiver as usize;
+                let [from, to] = [sender, receiver].map(|site| self.sites[site].as_str());
+                Pair { sender: from, receiver: to, newest, ends: [sender, receiver] }
+            })
+        })
+    }
+
+    /// How many pairs have each limit.
+    pub fn limited(&self) -> Vec<(&Named, usize)> {
+        let mut counts = vec![0; self.limits.len()];
+        let numbers = self.all().filter_map(|pair| pair.newest.limit);
+        numbers.for_each(|number| counts[usize::from(number)] += 1);
+        self.limits.iter().zip(counts).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// What is known of the sites, by the numbers of both.
+    pub fn sides(&self) -> [Vec<OfSite>; 2] {
+        Side::ALL.map(|(side, _)| self.side(side))
+    }
+
+    /// The name of a site.
+    pub fn site(&self, number: usize) -> &str {
+        &self.sites[number]
+    }
+
+    fn side(&self, side: Side) -> Vec<OfSite> {
+        let mut rates = vec![Vec::new(); self.sites.len()];
+        let mut of_sites = vec![OfSite::default(); self.sites.len()];
+        for pair in self.all() {
+            let site = pair.ends[usize::from(side == Side::Receiver)];
+            of_sites[site].pairs += 1;
+            match pair.newest.goodput {
+                Some(goodput) => rates[site].push(goodput),
+                None => of_sites[site].without_record += 1,
+            }
+        }
+        for (of_site, rates) in of_sites.iter_mut().zip(rates) {
+            of_site.goodput = median(rates);
+        }
+        of_sites
+    }
+
+    /// The pairs that have metrics of their own, in the order of [`Pairs::all`]: all, or [`MOST_PAIRS`] of them. Half of these
+    /// are pairs without a record, if there are so many, and the others the slowest, compared with what both of their sites
+    /// usually give: a slow line of one site would otherwise hide all other slow pairs.
+    pub fn shown(&self, [senders, receivers]: &[Vec<OfSite>; 2]) -> Vec<Pair<'_>> {
+        if self.rows.iter().map(Vec::len).sum::<usize>() <= MOST_PAIRS {
+            return self.all().collect();
+        }
+        let share = |pair: &Pair| {
+            let [sender, receiver] = pair.ends;
+            let usual = [senders[sender].goodput, receivers[receiver].goodput];
+            let usual = usual.into_iter().flatten().fold(f64::INFINITY, f64::min);
+            Some((pair.newest.goodput? / usual, pair.ends))
+        };
+        let mut up: Vec<_> = self.all().filter_map(|pair| share(&pair)).collect();
+        let all_down = self.all().filter(|pair| !pair.newest.is_up()).map(|pair| pair.ends);
+        let mut chosen: HashSet<_> =
+            all_down.take((MOST_PAIRS / 2).max(MOST_PAIRS.saturating_sub(up.len()))).collect();
+        let of_up = MOST_PAIRS - chosen.len();
+        if of_up < up.len() {
+            // By the numbers of the sites, too, so that the choice is always the same.
+            up.select_nth_unstable_by(of_up, |(one, a), (other, b)| {
+                one.total_cmp(other).then(a.cmp(b))
+            });
+            up.truncate(of_up);
+        }
+        chosen.extend(up.into_iter().map(|(_, ends)| ends));
+        self.all().filter(|pair| chosen.contains(&pair.ends)).collect()
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A tested full mesh: a site of ten sends slowly, and each of them has a slow path and one without a record.
+    pub fn full_mesh(sites: usize) -> Pairs {
+        let mut pairs = Pairs::of((0..sites).map(|site| format!("site{site:04}")).collect());
+        let names = pairs.sites.clone();
+        let limit = Some(pairs.number_of(("path-rate".into(), "path".into())));
+        for (from, sender) in names.iter().enumerate() {
+            for (to, receiver) in names.iter().enumerate().filter(|(to, _)| *to != from) {
+                let typical = if from % 10 == 0 { 1e7 } else { 1e8 };
+                let goodput = if to == (from + 1) % sites { typical / 3.0 } else { typical };
+                let some = Some(0.001);
+                let read = Newest {
+                    goodput: Some(goodput),
+                    smallest_round_trip_s: some,
+                    lost_share: some,
+                    began_s: some,
+                    limit,
+                    ..Newest::default()
+                };
+                pairs.note(sender, receiver, (to != (from + 2) % sites).then_some(read));
+            }
+        }
+        pairs
+    }
+
+    #[test]
+    fn a_small_mesh_has_all_pairs_and_a_large_one_those_that_are_slow_for_their_sites_or_have_no_record()
+     {
+        let small = full_mesh(32);
+        assert_eq!(small.shown(&small.sides()), small.all().collect::<Vec<_>>());
+        let large = full_mesh(200);
+        let shown = large.shown(&large.sides());
+        assert_eq!((large.all().count(), shown.len()), (39_800, MOST_PAIRS));
+        let is_down = |pair: &&Pair| !pair.newest.is_up();
+        assert_eq!(shown.iter().filter(is_down).count(), 200);
+        let is_slow_path = |pair: &&Pair| pair.ends[1] == (pair.ends[0] + 1) % 200;
+        assert_eq!(shown.iter().filter(is_slow_path).count(), 200, "each of them");
+        assert_eq!(shown, large.shown(&large.sides()), "always the same ones");
+    }
+
+    #[test]
+    fn pairs_without_a_record_leave_room_for_slow_ones_and_take_what_those_leave() {
+        let mut pairs = full_mesh(40);
+        let names = pairs.sites.clone();
+        for sender in &names[..30] {
+            names
+                .iter()
+                .filter(|receiver| *receiver != sender)
+                .for_each(|to| pairs.note(sender, to, None));
+        }
+        let shown = pairs.shown(&pairs.sides());
+        let down = shown.iter().filter(|pair| !pair.newest.is_up()).count();
+        assert_eq!((shown.len(), down), (MOST_PAIRS, MOST_PAIRS - 10 * 38));
+    }
+
+    #[test]
+    fn a_site_has_its_median_by_its_side_and_counts_what_has_no_record() {
+        let pairs = full_mesh(40);
+        let [senders, receivers] = pairs.sides();
+        let expected = OfSite { pairs: 39, without_record: 1, goodput: Some(1e7) };
+        assert_eq!((pairs.site(10), senders[10]), ("site0010", expected));
+        assert_eq!(receivers[10], OfSite { goodput: Some(1e8), ..expected });
+        assert_eq!(pairs.limited()[0].1, 39 * 40 - 40);
+    }
+
+    #[test]
+    fn no_more_limits_are_told_apart_than_a_fleet_can_have() {
+        let mut pairs = Pairs::of(Vec::new());
+        for number in 0..1000 {
+            pairs.number_of((format!("limit-{number}"), "path".into()));
+        }
+        assert_eq!(pairs.limits.len(), MOST_LIMITS + 1);
+        assert_eq!(pairs.number_of(("limit-7".into(), "path".into())), 7);
+        let other = pairs.number_of(("limit-999".into(), "path".into()));
+        assert_eq!(pairs.limits[usize::from(other)], (OTHER.into(), "path".into()));
+    }
+}
