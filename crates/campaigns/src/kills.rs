@@ -1,5 +1,5 @@
 //! `cargo xtask kills`: kills runs that change settings at random moments, and compares the whole
-//! network namespace with its former state.
+//! network namespace with its former state. Or kills the parts of a fleet, and judges what became of its tasks.
 
 use anyhow::Result;
 
@@ -19,6 +19,10 @@ pub struct Options {
     /// guard
     #[arg(long, conflicts_with = "ssh")]
     alternate: bool,
+    /// Instead kill parts of a fleet of twelve sites: any agent, the coordinator, any of three NATS servers, the database.
+    /// Each task then has one record or a reason, and no test is begun twice
+    #[arg(long, conflicts_with_all = ["ssh", "alternate"])]
+    fleet: bool,
 }
 
 /// Runs the test with this many kills, and shows its counts or the differences.
@@ -31,6 +35,10 @@ pub fn run(options: &Options) -> Result<()> {
         Options { alternate: true, .. } => {
             (program("lab"), "turns::killed_at_any_moment_the_whole_namespace_comes_back")
         }
+        Options { fleet: true, .. } => (
+            program("e2e"),
+            "fleet_kills::killed_at_any_moment_each_task_has_one_outcome_and_no_test_is_begun_twice",
+        ),
         _ => (
             ["--package", "goodput-settings", "--lib", "--", "--quiet"],
             "conformance::killed_at_any_moment_the_whole_namespace_comes_back",

@@ -22,6 +22,7 @@ mod fleet_by_ssh;
 mod fleet_database;
 mod fleet_demand;
 mod fleet_failures;
+mod fleet_kills;
 mod fleet_limits;
 mod fleet_stage;
 mod fleet_trust;

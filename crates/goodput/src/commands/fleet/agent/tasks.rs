@@ -165,6 +165,7 @@ async fn measured(
             let _ = tell.send(event);
         }
     };
+    tracing::info!("the test {} begins", task.id);
     let work = async {
         let record = near::carry_out(here, (task, sealed), interrupt, &mut listener).await?;
         anyhow::Ok(serde_json::to_value(&record)?)

@@ -1,0 +1,265 @@
+//! A fleet whose agents, coordinator, NATS servers and database are killed at random moments: each task has one record or a
+//! reason, and no test is begun twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::thread::sleep;
+use std::time::Duration;
+
+use goodput_testing::servers::{Nats, Postgres, nats_cluster, own_postgres};
+use goodput_testing::wait_for;
+
+use crate::common::Home;
+
+/// Kills, and sites, in an ordinary test run; `cargo xtask kills N --fleet` has N kills in a mesh of [`MANY_SITES`].
+const FEW: (u32, usize) = (5, 4);
+const MANY_SITES: usize = 12;
+
+/// Longest time between two kills, and until what was killed is started again.
+const LONGEST: Duration = Duration::from_secs(3);
+
+/// A process that is killed and started again, and what all of its lives have said.
+struct Part {
+    child: Child,
+    home: Home,
+    arguments: Vec<String>,
+    log: PathBuf,
+}
+
+impl Part {
+    fn start(arguments: Vec<String>) -> Self {
+        let home = Home::new();
+        let log = home.path().join("log");
+        let child = spawn(&home, &arguments, &log);
+        Self { child, home, arguments, log }
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().expect("it runs, or has ended and is ours");
+        self.child.wait().expect("it is ours");
+    }
+
+    fn start_again(&mut self) {
+        self.child = spawn(&self.home, &self.arguments, &self.log);
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).expect("it is text")
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let _ = (self.child.kill(), self.child.wait());
+    }
+}
+
+fn spawn(home: &Home, arguments: &[String], log: &Path) -> Child {
+    let open = || OpenOptions::new().create(true).append(true).open(log).expect("it is ours");
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let [out, err]: [File; 2] = [open(), open()];
+    home.goodput(&arguments).stdout(out).stderr(err).spawn().expect("it starts")
+}
+
+/// The whole fleet.
+struct Stage {
+    nats: [Nats; 3],
+    database: Postgres,
+    name: String,
+    agents: Vec<Part>,
+    coordinator: Part,
+    /// What the coordinators that ended by themselves have printed.
+    turns: Vec<Turn>,
+    sites: usize,
+    _storage: Home,
+}
+
+/// Of each pair of a turn, whether it has a record.
+type Turn = BTreeMap<(usize, usize), bool>;
+
+impl Stage {
+    fn set(sites: usize) -> Option<Self> {
+        let storage = Home::new();
+        let nats = nats_cluster(storage.path())?;
+        let database = own_postgres()?;
+        let name = database.new_database();
+        let urls = nats.each_ref().map(Nats::url).join(",");
+        let shared = |words: &[&str]| -> Vec<String> {
+            let store = database.url(&name);
+            let more = ["--nats", &urls, "--store", &store];
+            words.iter().chain(&more).map(ToString::to_string).collect()
+        };
+        let agent =
+            |site| Part::start(shared(&["-v", "fleet", "agent", "--name", &format!("s{site}")]));
+        let agents: Vec<_> = (0..sites).map(agent).collect();
+        let tables = (0..sites).map(|site| format!("[site.s{site}]\ntarget = \"127.0.0.1\"\n"));
+        let mesh =
+            "[test]\nlength = \"0.3s\"\npause = \"0s\"\n".to_owned() + &tables.collect::<String>();
+        let mesh = storage.file("mesh.toml", &mesh).display().to_string();
+        let coordinator = Part::start(shared(&["fleet", "run", &mesh, "--once"]));
+        let (turns, _storage) = (Vec::new(), storage);
+        Some(Self { nats, database, name, agents, coordinator, turns, sites, _storage })
+    }
+
+    /// Kills one of all parts, and starts it again. Returns what it was.
+    fn kill_one(&mut self) -> &'static str {
+        let number = rand::random_range(0..self.sites + 5);
+        let pause = Duration::from_millis(rand::random_range(0..LONGEST.as_millis() as u64));
+        match number.checked_sub(self.sites) {
+            None => {
+                self.agents[number].kill();
+                sleep(pause);
+                self.agents[number].start_again();
+                "agent"
+            }
+            Some(0) => {
+                self.look_at_the_coordinator();
+                self.coordinator.kill();
+                self.coordinator.start_again();
+                "coordinator"
+            }
+            Some(1) => {
+                self.database.stop();
+                sleep(pause);
+                self.database.start();
+                "database"
+            }
+            Some(server) => {
+                let server = server - 2;
+                self.nats[server].kill();
+                sleep(pause);
+                self.nats[server].start();
+                "NATS server"
+            }
+        }
+    }
+
+    /// A turn that has ended is followed by another one.
+    fn look_at_the_coordinator(&mut self) {
+        if let Some(status) = self.coordinator.child.try_wait().expect("it is ours") {
+            if matches!(status.code(), Some(0 | 1)) {
+                self.turns.push(last_turn(&self.coordinator.log(), self.sites));
+            }
+            self.coordinator.start_again();
+        }
+    }
+
+    /// As a service manager does.
+    fn start_again_what_has_ended(&mut self) {
+        self.look_at_the_coordinator();
+        for agent in &mut self.agents {
+            if agent.child.try_wait().expect("it is ours").is_some() {
+                agent.start_again();
+            }
+        }
+    }
+
+    /// Waits for the end of the last turn, and until all records are in the database.
+    fn finish(&mut self) {
+        wait_for("the end of the last turn", || {
+            let ended = self.turns.len();
+            self.start_again_what_has_ended();
+            ended < self.turns.len()
+        });
+        self.coordinator.kill();
+        wait_for("the records that wait on disks", || {
+            self.agents.iter().enumerate().all(|(site, agent)| waiting(&agent.home, site) == 0)
+        });
+    }
+
+    /// Of each turn by the beginning of its tasks' ids, the pairs whose record is in the database.
+    fn kept(&self) -> BTreeMap<String, BTreeSet<(usize, usize)>> {
+        let mut kept: BTreeMap<String, BTreeSet<_>> = BTreeMap::new();
+        for id in self.database.sql(&self.name, "SELECT key FROM goodput.keyed").lines() {
+            let mut parts = id.rsplitn(3, '-');
+            let mut number = || parts.next().and_then(|part| part.parse().ok()).expect(id);
+            let (receiver, sender): (usize, usize) = (number(), number());
+            let turn = parts.next().expect(id).to_owned();
+            assert!(kept.entry(turn).or_default().insert((sender, receiver)), "twice: {id}");
+        }
+        kept
+    }
+}
+
+/// Records of an agent that wait for the database.
+fn waiting(home: &Home, site: usize) -> usize {
+    let folder = home.path().join(format!("state/fleet/s{site}/unsaved"));
+    let files = std::fs::read_dir(folder).map(|files| files.flatten().collect::<Vec<_>>());
+    let is_record =
+        |file: &&std::fs::DirEntry| file.file_name().to_string_lossy().ends_with(".json");
+    files.map_or(0, |files| files.iter().filter(is_record).count())
+}
+
+/// The tests that the newest coordinator has printed, which has ended: each of the turn, once.
+fn last_turn(log: &str, sites: usize) -> Turn {
+    let all = sites * (sites - 1);
+    let lines: Vec<&str> = log.lines().collect();
+    let begins = format!("1/{all}  ");
+    let first = lines.iter().rposition(|line| line.starts_with(&begins)).unwrap_or_default();
+    let mut turn = Turn::new();
+    let of_all = format!("/{all}");
+    for line in &lines[first..] {
+        // The matrix comes after them.
+        let Some((number, rest)) = line.split_once("  ") else { continue };
+        let Some((pair, end)) = rest.split_once("  ").filter(|_| number.ends_with(&of_all)) else {
+            continue;
+        };
+        let site = |name: &str| name.strip_prefix('s').and_then(|number| number.parse().ok());
+        let Some((sender, receiver)) = pair.split_once(" → ") else { continue };
+        let Some(pair) = site(sender).zip(site(receiver)) else { continue };
+        assert!(turn.insert(pair, !end.starts_with("no record: ")).is_none(), "twice: {line}");
+    }
+    assert_eq!(turn.len(), all, "each has an outcome: {log}");
+    turn
+}
+
+#[test]
+fn killed_at_any_moment_each_task_has_one_outcome_and_no_test_is_begun_twice() {
+    let many = std::env::var("GOODPUT_KILLS").ok().and_then(|kills| kills.parse().ok());
+    let (kills, sites) = many.map_or(FEW, |kills| (kills, MANY_SITES));
+    let Some(mut stage) = Stage::set(sites) else { return };
+    let mut killed: BTreeMap<&str, u32> = BTreeMap::new();
+    for _ in 0..kills {
+        // The moment is what is random: there is no condition to wait for.
+        sleep(Duration::from_millis(rand::random_range(0..LONGEST.as_millis() as u64)));
+        *killed.entry(stage.kill_one()).or_default() += 1;
+        stage.start_again_what_has_ended();
+    }
+    stage.finish();
+    judge(&stage, &killed);
+}
+
+fn judge(stage: &Stage, killed: &BTreeMap<&str, u32>) {
+    let kept = stage.kept();
+    let mut with_record = 0;
+    for turn in &stage.turns {
+        let recorded: BTreeSet<_> =
+            turn.iter().filter(|(_, is)| **is).map(|(pair, _)| *pair).collect();
+        with_record += recorded.len();
+        // A record that came late is kept, although its task has a reason by then.
+        let has_all = kept.values().any(|pairs| pairs.is_superset(&recorded));
+        assert!(has_all, "records of a turn are not in the database: {recorded:?}\n{kept:?}");
+    }
+    let mut begun: BTreeMap<String, u32> = BTreeMap::new();
+    for agent in &stage.agents {
+        for line in agent.log().lines() {
+            if let Some((_, rest)) = line.split_once("the test ")
+                && let Some((id, _)) = rest.split_once(" begins")
+            {
+                *begun.entry(id.to_owned()).or_default() += 1;
+            }
+        }
+    }
+    let twice: Vec<_> = begun.iter().filter(|(_, times)| **times > 1).collect();
+    assert!(twice.is_empty(), "begun twice: {twice:?}");
+    assert!(begun.len() >= with_record, "agents say what they begin: {}", stage.agents[0].log());
+    let tasks: usize = stage.turns.iter().map(BTreeMap::len).sum();
+    println!(
+        "killed {killed:?}; {} turns, {tasks} tasks: {with_record} with a record, {} with a reason; {} tests begun, none twice",
+        stage.turns.len(),
+        tasks - with_record,
+        begun.len()
+    );
+}
