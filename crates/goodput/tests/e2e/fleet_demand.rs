@@ -3,7 +3,6 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
-use goodput_testing::servers::free_port;
 use goodput_testing::wait_for;
 
 use crate::common::{Home, records, stderr, stdout};
@@ -50,8 +49,9 @@ fn a_running_coordinator_makes_a_test_on_demand_at_once_and_has_metrics() {
     let (_a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
     let (home, other) = (Home::new(), Home::new());
     let mesh = fleet.mesh(&PAIR.replace("[test]", "[test]\nevery = \"1h\""));
-    let address = format!("127.0.0.1:{}", free_port());
-    let mut run = fleet.coordinate(&home, &["run", &mesh, "--metrics", &address]);
+    let mut run = fleet.coordinate(&home, &["run", &mesh, "--metrics", "127.0.0.1:0"]);
+    let mut said = BufReader::new(run.stderr.take().expect("stderr is piped"));
+    let address = metrics_address(&mut said);
     let mut lines = BufReader::new(run.stdout.take().expect("stdout is piped")).lines();
     let mut line_with = |words: &str| loop {
         let line = lines.next().expect("it goes on").expect("it is text");
@@ -91,6 +91,14 @@ fn a_running_coordinator_makes_a_test_on_demand_at_once_and_has_metrics() {
     }
     run.kill().expect("it runs");
     run.wait().expect("it is ours");
+}
+
+/// Where the metrics are: `metrics on http://127.0.0.1:PORT/metrics`.
+fn metrics_address(said: &mut impl BufRead) -> String {
+    let mut lines = said.lines().map(|line| line.expect("it is text"));
+    let line = lines.find(|line| line.contains("metrics on ")).expect("it says where");
+    let (_, rest) = line.split_once("http://").expect(&line);
+    rest.trim_end_matches("/metrics").into()
 }
 
 fn metrics(address: &str) -> String {
