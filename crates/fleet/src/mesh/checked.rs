@@ -456,8 +456,8 @@ rate = "100mbit"
         for (more, words) in [
             ("[[pair]]\nsites = [\"y\", \"x\"]", &["y and x run no agent", "agent"][..]),
             ("target = \"y\"", &["line 5", "keep one"]),
-            ("ssh = \"y\"", &["line 5", "keep one"]),
-            ("port = 7", &["line 5", "by SSH", "ssh = "]),
+            ("ssh = \"y\"", &["line 6", "keep one"]),
+            ("port = 7", &["line 6", "by SSH", "ssh = "]),
             ("[site.z]\nssh = \"-oProxyCommand=x\"", &["line 7", "ssh", "plain name"]),
             ("[site.z]\nssh = \"z\"\nprogram = \"nc\"", &["line 8", "nc", "goodput or iperf3"]),
             ("[site.z]\nssh = \"z\"\nport = 0", &["line 8", "port"]),
