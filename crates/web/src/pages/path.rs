@@ -219,7 +219,7 @@ mod tests {
     fn a_page_ends_with_a_whole_day_and_says_that_there_are_older_ones() {
         let on = |number: usize| Day { day: format!("2026-{number:04}"), ..day() };
         // Two rows a day, from the newest on.
-        let two_a_day = |rows: usize| (0..rows).map(|row| on(9999 - (row + 1) / 2)).collect();
+        let two_a_day = |rows: usize| (0..rows).map(|row| on(9999 - row.div_ceil(2))).collect();
         let (all, has_older) = whole_days(two_a_day(500));
         assert_eq!((all.len(), has_older), (500, false));
         let (first, has_older) = whole_days(two_a_day(501));
