@@ -156,7 +156,7 @@ pub mod tests {
         );
         assert_eq!(what(Quantity::Loss, [0.99, 0.98, 0.995]), "loses more (8 tests)");
         assert_eq!(what(Quantity::Loss, [1.01, 1.0, 1.02]), "loses less (8 tests)");
-        assert_eq!(example().values(), ["10.0 ms", "31.0 ms"]);
+        assert_eq!(example().values(), ["10 ms", "31 ms"]);
         let lost =
             |value| Shifted { quantity: Quantity::Loss, value_since: Some(value), ..example() };
         let words = [0.0, 0.012, 2e-6].map(|value| lost(value).values()[1].clone());

@@ -530,8 +530,8 @@ mod tests {
         let day = named(&shift.since, &shift.at, &TimeZone::system());
         for words in [
             format!("since {day} the path has a round trip 3.1 times as long (2.9 to 3.3 times"),
-            "31.0 ms, a policer with a bucket of 18 packets".into(),
-            "10.0 ms\n".into(),
+            "31 ms, a policer with a bucket of 18 packets".into(),
+            "10 ms\n".into(),
             "nothing else".into(),
             "goodput history 811 819".into(),
         ] {
