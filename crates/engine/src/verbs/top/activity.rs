@@ -3,10 +3,7 @@
 use goodput_kernel::ForeignSocket;
 use goodput_model::{BitRate, ConnectionActivity, Known, Missing, Program, Role, TcpInfo};
 
-use super::progress::Progress;
-
-/// A connection at a time, seconds.
-pub type Look = (f64, ForeignSocket);
+use super::progress::{Look, Progress};
 
 /// What was seen of a connection.
 #[derive(Default)]

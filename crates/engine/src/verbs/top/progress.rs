@@ -10,11 +10,13 @@ use goodput_model::{
     Missing, Plan, Role, SocketOptions, TcpInfo,
 };
 
-use super::activity::Look;
 use crate::verbs::attach::{observation, since};
 
 /// Looks that are kept: the account compares with what was usual before.
 const LOOKS_KEPT: usize = 4;
+
+/// A connection at a time, seconds.
+pub type Look = (f64, ForeignSocket);
 
 /// A connection that moves something, or has something waiting.
 pub struct Progress {
