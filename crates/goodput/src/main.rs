@@ -18,6 +18,7 @@ mod fit;
 mod history_thread;
 mod json_lines;
 mod key_files;
+mod keyboard;
 mod known_servers;
 mod logging;
 mod os_error;

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use ratatui::crossterm::event::{self, Event as Input};
 use ratatui::{DefaultTerminal, Frame};
 
 use super::controls::{Asked, Controls};
+use crate::keyboard::Keyboard;
 use crate::screen;
 
 /// Time between two pictures: ten a second.
@@ -89,6 +89,7 @@ fn draw_until_closed(
     quit: &impl Fn(),
     terminal: &mut DefaultTerminal,
 ) -> io::Result<()> {
+    let keyboard = Keyboard::new();
     let mut controls = Controls::default();
     let mut is_new = true;
     while !closed.load(Ordering::Relaxed) {
@@ -96,8 +97,9 @@ fn draw_until_closed(
         if is_new {
             terminal.draw(|frame| view.draw(frame, controls))?;
         }
-        is_new = event::poll(FRAME_INTERVAL)?;
-        if is_new && let Input::Key(key) = event::read()? {
+        let input = keyboard.input(FRAME_INTERVAL)?;
+        is_new = !input.is_empty();
+        for key in input.keys {
             if controls.press(key, view.rows()) == Asked::Quit {
                 quit();
             }

@@ -5,11 +5,14 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use goodput_testing::in_namespace;
+use goodput_testing::{in_namespace, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{Home, Server, stdout};
-use crate::terminal::{LEAVES_OTHER_SCREEN, ROWS, on_a_terminal, play, printed, with_keys};
+use crate::common::{Home, Server, stderr, stdout};
+use crate::terminal::{
+    LEAVES_OTHER_SCREEN, ROWS, gone_after, not_told_of_hang_ups, on_a_terminal, play, printed,
+    with_keys,
+};
 use crate::transfer::Transfer;
 
 /// A word of the last row of a run's view.
@@ -96,6 +99,26 @@ fn all_connections_have_the_whole_terminal_and_keys() {
     ];
     let (code, ..) = played(&top, "filter", &steps);
     assert_eq!(code, Some(0));
+}
+
+#[test]
+fn views_end_with_their_terminal_and_a_run_still_has_its_result() {
+    let transfer = Transfer::start(Duration::from_millis(5));
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let top = home.goodput(&["top", "--every", "300ms", "--port", &transfer.port.to_string()]);
+    let test = home.goodput(&["test", &server.address, "--live", "--time", "2s"]);
+    for (command, foot) in [(top, "filter"), (test, FOOT)] {
+        let (mut command, terminal) = with_keys(&not_told_of_hang_ups(&command));
+        let mut child = command.spawn().expect("it starts");
+        drop(command);
+        gone_after(foot, terminal);
+        wait_for("a program to end whose terminal is gone", || {
+            child.try_wait().expect("it was a child").is_some()
+        });
+    }
+    let last = home.run(&["history", "last", "--json"]);
+    assert!(stdout(&last).contains("goodput_bits_per_s"), "{}", stderr(&last));
 }
 
 /// Nobody could see it there.

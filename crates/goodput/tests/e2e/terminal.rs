@@ -34,16 +34,38 @@ pub fn on_a_terminal(command: &mut Command) -> File {
 pub fn with_keys(command: &Command) -> (Command, File) {
     let mut own = Command::new("setsid");
     own.arg("--ctty").arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
+    take_environment(&mut own, command);
+    let terminal = on_a_terminal(&mut own);
+    own.stdin(own_side(&terminal)).stderr(Stdio::null());
+    resize(&terminal, size(0));
+    (own, terminal)
+}
+
+/// The same command by a shell that ignores hang-ups, as nohup(1) does: nothing tells it that its terminal is gone.
+pub fn not_told_of_hang_ups(command: &Command) -> Command {
+    let mut deaf = Command::new("sh");
+    deaf.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]);
+    deaf.arg(command.get_program()).args(command.get_args());
+    take_environment(&mut deaf, command);
+    deaf
+}
+
+fn take_environment(own: &mut Command, of: &Command) {
+    for (name, value) in of.get_envs() {
         match value {
             Some(value) => own.env(name, value),
             None => own.env_remove(name),
         };
     }
-    let terminal = on_a_terminal(&mut own);
-    own.stdin(own_side(&terminal)).stderr(Stdio::null());
-    resize(&terminal, size(0));
-    (own, terminal)
+}
+
+/// Looks at a terminal until it shows this word, and then it is gone.
+pub fn gone_after(word: &str, mut terminal: File) {
+    let (mut all, mut part) = (String::new(), [0; 4096]);
+    while !all.contains(word) {
+        let length = terminal.read(&mut part).expect("the program runs");
+        all.push_str(&String::from_utf8_lossy(&part[..length]));
+    }
 }
 
 /// The side of a terminal that programs have.

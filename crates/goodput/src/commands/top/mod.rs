@@ -9,7 +9,6 @@ use anstream::adapter::strip_str;
 use anyhow::Result;
 use goodput_engine::{ConnectionWatch, EngineError, Interrupt, Summary};
 use goodput_model::{Connections, Seconds};
-use ratatui::crossterm::event::{self, Event as Input, KeyEvent, KeyEventKind};
 use ratatui::layout::{Constraint, Layout, Size};
 use ratatui::style::Stylize;
 use ratatui::text::Line;
@@ -22,6 +21,7 @@ use super::measured;
 use crate::args::TopArgs;
 use crate::exit::Exit;
 use crate::fit::fit;
+use crate::keyboard::Keyboard;
 use crate::report::top;
 use crate::screen;
 
@@ -178,7 +178,7 @@ async fn until_quit(
     interrupt: &Interrupt,
     terminal: &mut DefaultTerminal,
 ) -> Result<(), EngineError> {
-    let mut view = View::new(args);
+    let (mut view, keyboard) = (View::new(args), Keyboard::new());
     let mut next = Instant::now();
     let mut drawn_on = None;
     loop {
@@ -189,7 +189,7 @@ async fn until_quit(
             next = Instant::now() + Duration::from_secs_f64(args.every);
             is_new = true;
         }
-        let keys = keys().map_err(failed("read keys"))?;
+        let keys = keyboard.input(Duration::ZERO).map_err(failed("read keys"))?.keys;
         is_new |= !keys.is_empty();
         let page = view.page;
         if keys.into_iter().any(|key| view.look.press(key, page) == Asked::Quit) {
@@ -205,18 +205,6 @@ async fn until_quit(
             () = sleep(KEY_INTERVAL) => {}
         }
     }
-}
-
-/// The keys that were pressed since the last time.
-fn keys() -> io::Result<Vec<KeyEvent>> {
-    let mut keys = Vec::new();
-    while event::poll(Duration::ZERO)? {
-        match event::read()? {
-            Input::Key(key) if key.kind != KeyEventKind::Release => keys.push(key),
-            _ => {}
-        }
-    }
-    Ok(keys)
 }
 
 fn draw(frame: &mut Frame, view: &View) {
