@@ -305,7 +305,9 @@ impl Store {
 
     /// When the tests of `target` that began at `from` or later began, and the bytes that each cost.
     pub fn spent(&self, target: &str, from: &str) -> Result<Vec<(String, u64)>, StoreError> {
-        let spent = self.db.spent(target, from)?;
+        let mut spent = self.db.spent(target, from)?;
+        // Several may have begun at one time; an index knows no order of those.
+        spent.sort();
         let counted = |bytes: i64| u64::try_from(bytes).unwrap_or_default();
         Ok(spent.into_iter().map(|(started, bytes)| (started, counted(bytes))).collect())
     }

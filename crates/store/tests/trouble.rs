@@ -317,7 +317,8 @@ fn a_history_that_was_moved_away_or_damaged_is_noticed() {
 
     let store = Store::open(&path).unwrap();
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-    file.write_all_at(&[0x5a; 8192], 0).unwrap();
+    let length = file.metadata().unwrap().len() as usize;
+    file.write_all_at(&vec![0x5a; length], 0).unwrap();
     for end in ["-wal", "-shm"] {
         let _ = fs::remove_file(format!("{}{end}", path.display()));
     }

@@ -232,9 +232,7 @@ pub(super) async fn spent(
     target: &str,
     from: &str,
 ) -> Result<Vec<(String, i64)>, Failure> {
-    let select =
-        "SELECT started, bytes FROM goodput.spent WHERE host = $1 AND target = $2 AND started >= $3
-        ORDER BY started, bytes";
+    let select = "SELECT started, bytes FROM goodput.spent WHERE host = $1 AND target = $2 AND started >= $3";
     let values: Values<3> =
         [(&host(), Type::TEXT), (&indexed(target), Type::TEXT), (&indexed(from), Type::TEXT)];
     let rows = client.query_typed(select, &values).await?;

@@ -26,10 +26,9 @@ pub(super) const SHIFTS: &str = "SELECT target, event FROM shifts
      WHERE instr(lower(target), lower(?1)) > 0
      ORDER BY record DESC, quantity LIMIT ?2";
 
-/// Reads the tests since a time alone, in their order.
+/// Reads the tests since a time alone.
 pub(super) const SPENT: &str = "SELECT started, bytes FROM spent INDEXED BY spent_by_start
-     WHERE started >= ?1 AND target = ?2
-     ORDER BY started, bytes";
+     WHERE started >= ?1 AND target = ?2";
 
 /// Deletes the records of the tests up to a number.
 pub(super) const DELETE_WATCHED: &str =
