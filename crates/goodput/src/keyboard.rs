@@ -1,12 +1,16 @@
 //! The keys that are pressed on a terminal, and how it is seen that the terminal is gone.
 //!
-//! crossterm reads by poll(2) and not by epoll(7) (its feature `use-dev-tty`): the latter reports a key only once, and it was
-//! lost if it came in the same moment as another size of the terminal.
+//! We wait by poll(2), and ask crossterm only for what is there: it spends the last millisecond of each wait of its own in a
+//! busy loop, because it gives poll(2) whole milliseconds. It must read by poll(2), too, and not by epoll(7) (its feature
+//! `use-dev-tty`): the latter reports a key only once, and it was lost if it came in the same moment as another size of the
+//! terminal.
 
+use std::fs::File;
 use std::io::{self, IsTerminal, stdin, stdout};
 use std::time::Duration;
 
 use crossterm::event::{self, Event, KeyEvent, KeyEventKind};
+use crossterm::terminal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -32,49 +36,62 @@ impl Input {
 /// The keyboard of the terminal to which standard output goes.
 #[derive(Debug)]
 pub struct Keyboard {
-    /// Asked once: a terminal that is gone is none any more (isatty(3)).
-    reads_stdin: bool,
+    /// The terminal as crossterm opens it, if standard input is none.
+    opened: Option<File>,
+    /// Columns and rows when they were last asked for.
+    size: (u16, u16),
 }
 
 impl Keyboard {
-    /// The keyboard, while its terminal is there.
-    pub fn new() -> Self {
-        Self { reads_stdin: stdin().is_terminal() }
+    /// The keyboard, while its terminal is there. A terminal that is gone is none any more (isatty(3)), so this is asked once.
+    ///
+    /// # Errors
+    /// If this process has no terminal (tty(4)).
+    pub fn new() -> io::Result<Self> {
+        let opened = match stdin().is_terminal() {
+            true => None,
+            false => Some(File::open("/dev/tty")?),
+        };
+        Ok(Self { opened, size: terminal::size()? })
     }
 
-    /// What has come. If nothing has, this waits for it, no longer than `patience`.
+    /// What has come. If nothing has, this waits for keys, no longer than `patience`.
     ///
     /// # Errors
     /// If the terminal is gone: crossterm reads its end again and again, and finds nothing.
-    pub fn input(&self, patience: Duration) -> io::Result<Input> {
-        self.ask()?;
+    pub fn input(&mut self, patience: Duration) -> io::Result<Input> {
         let mut input = Input::default();
-        let mut patience = patience.max(LEAST_PATIENCE);
-        while event::poll(patience)? {
-            match event::read()? {
-                Event::Key(key) if key.kind != KeyEventKind::Release => input.keys.push(key),
-                _ => input.has_more = true,
+        if self.wait(patience)? {
+            while event::poll(LEAST_PATIENCE)? {
+                match event::read()? {
+                    Event::Key(key) if key.kind != KeyEventKind::Release => input.keys.push(key),
+                    _ => input.has_more = true,
+                }
             }
-            patience = LEAST_PATIENCE;
         }
+        let size = terminal::size()?;
+        input.has_more |= std::mem::replace(&mut self.size, size) != size;
         Ok(input)
     }
 
-    /// Whether the terminal is there.
-    fn ask(&self) -> io::Result<()> {
+    /// Whether there is something to read, at once or within `patience`. A signal, as of another size, ends the wait.
+    fn wait(&self, patience: Duration) -> io::Result<bool> {
         let (stdin, stdout) = (stdin(), stdout());
-        let mut asked = vec![PollFd::new(&stdout, PollFlags::empty())];
-        if self.reads_stdin {
-            asked.push(PollFd::new(&stdin, PollFlags::empty()));
-        }
-        match poll(&mut asked, Some(&Timespec::default())) {
-            Ok(_) | Err(Errno::INTR) => {}
+        let keys = match &self.opened {
+            Some(opened) => PollFd::new(opened, PollFlags::IN),
+            None => PollFd::new(&stdin, PollFlags::IN),
+        };
+        let mut asked = [keys, PollFd::new(&stdout, PollFlags::empty())];
+        let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
+        match poll(&mut asked, Some(&patience)) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(false),
             Err(cause) => return Err(cause.into()),
         }
         let gone = PollFlags::HUP | PollFlags::ERR;
         match asked.iter().any(|terminal| terminal.revents().intersects(gone)) {
             true => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the terminal is gone")),
-            false => Ok(()),
+            false => Ok(asked[0].revents().contains(PollFlags::IN)),
         }
     }
 }

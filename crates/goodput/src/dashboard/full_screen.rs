@@ -89,7 +89,7 @@ fn draw_until_closed(
     quit: &impl Fn(),
     terminal: &mut DefaultTerminal,
 ) -> io::Result<()> {
-    let keyboard = Keyboard::new();
+    let mut keyboard = Keyboard::new()?;
     let mut controls = Controls::default();
     let mut is_new = true;
     while !closed.load(Ordering::Relaxed) {

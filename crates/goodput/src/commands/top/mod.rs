@@ -178,7 +178,8 @@ async fn until_quit(
     interrupt: &Interrupt,
     terminal: &mut DefaultTerminal,
 ) -> Result<(), EngineError> {
-    let (mut view, keyboard) = (View::new(args), Keyboard::new());
+    let mut view = View::new(args);
+    let mut keyboard = Keyboard::new().map_err(failed("find the terminal's keys"))?;
     let mut next = Instant::now();
     let mut drawn_on = None;
     loop {
