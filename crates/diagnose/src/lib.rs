@@ -65,7 +65,7 @@ mod vanishing;
 pub mod view;
 mod witness_counts;
 
-pub use account::{Part, Seat, account_of};
+pub use account::{Part, Seat, account_of, parts_of};
 pub use change::of_sockets;
 pub use diagnosis::{Diagnosis, diagnose};
 pub use offers::{is_of_purpose, offers};

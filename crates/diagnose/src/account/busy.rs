@@ -33,31 +33,25 @@ impl Busy {
     }
 }
 
-/// How long each flow was busy between the samples of each pair.
-pub struct BusyTimes(HashMap<(usize, u16), Result<f64, Missing>>);
+/// How long each flow was busy between the samples of each pair, in the order of the pairs and of the flows in them.
+pub struct BusyTimes(Vec<Vec<Result<f64, Missing>>>);
 
 impl BusyTimes {
     /// Of all pairs, in the order of time.
     pub fn of(pairs: &[Pair]) -> Self {
-        let (mut flows, mut times) = (HashMap::<u16, Busy>::new(), HashMap::new());
-        for (number, pair) in pairs.iter().enumerate() {
-            for (from, to) in &pair.flows {
-                let busy = flows.entry(to.flow).or_default();
-                let tcp = from.tcp.get().and_then(|from| Ok((from, to.tcp.get()?)));
-                let within = tcp.and_then(|(a, b)| busy.within(a, b, pair.lasts_s() * 1e6));
-                times.insert((number, to.flow), within);
-            }
-        }
-        Self(times)
+        let mut flows = HashMap::<u16, Busy>::new();
+        let mut within = |pair: &Pair, (from, to): &(&FlowSample, &FlowSample)| {
+            let busy = flows.entry(to.flow).or_default();
+            busy.within(from.tcp.get()?, to.tcp.get()?, pair.lasts_s() * 1e6)
+        };
+        let of_pair = |pair: &Pair| pair.flows.iter().map(|both| within(pair, both)).collect();
+        Self(pairs.iter().map(of_pair).collect())
     }
 
-    /// Of one flow in the pair of this number, microseconds, at most its length.
-    ///
-    /// # Errors
-    /// If the kernel does not report it.
-    pub fn of_flow(&self, number: usize, flow: u16) -> Result<f64, Missing> {
-        let unknown = || Err(Missing::because("the flow was not sampled twice"));
-        self.0.get(&(number, flow)).cloned().unwrap_or_else(unknown)
+    /// Of the flows of the pair of this number, microseconds, at most its length; why of one of which the kernel does not
+    /// report it.
+    pub fn of_pair(&self, number: usize) -> &[Result<f64, Missing>] {
+        &self.0[number]
     }
 
     /// Whether the flows may have kept the path busy: one or the other had something on its way for as much of the time as a
@@ -65,10 +59,8 @@ impl BusyTimes {
     /// process that feeds them all, 0 to 1.
     pub fn may_fill(&self, number: usize, pair: &Pair, stopped_share: f64) -> bool {
         let lasts_us = pair.lasts_s() * 1e6;
-        let share = |(_, to): &(&FlowSample, &FlowSample)| {
-            Some(self.of_flow(number, to.flow).ok()? / lasts_us)
-        };
-        let shares: Option<Vec<f64>> = pair.flows.iter().map(share).collect();
+        let share = |busy_us: &Result<f64, Missing>| Some(busy_us.as_ref().ok()? / lasts_us);
+        let shares: Option<Vec<f64>> = self.of_pair(number).iter().map(share).collect();
         shares.is_none_or(|shares| any_busy_share(&shares, stopped_share) >= MIN_SHARE_OF_FULL)
     }
 }

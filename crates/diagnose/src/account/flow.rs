@@ -62,12 +62,11 @@ pub fn entries(view: &View) -> Result<Vec<Entry>, Missing> {
         let used_share = full.used_share(number);
         let is_full = full.is_at_ceiling(pair) || queued[number] && full.is_at_usual(number);
         let is_kept = kept_from_s.is_some_and(|kept_from_s| pair.from_s >= kept_from_s);
-        for (earlier, later) in &pair.flows {
+        for ((earlier, later), busy_us) in pair.flows.iter().zip(busy.of_pair(number)) {
             let past = pasts.entry(later.flow).or_default();
             let wait = silences.wait(number, later.flow);
             let wait = if is_kept { Some(Wait::Queue) } else { wait };
-            let busy_us = busy.of_flow(number, later.flow);
-            let seen = Seen { is_full, used_share, wait, busy_us };
+            let seen = Seen { is_full, used_share, wait, busy_us: busy_us.clone() };
             let ledgers = path.ledgers([pair.from_s, pair.to_s], [earlier, later], seen, past);
             let (ledger, as_before) =
                 ledgers.map_or_else(|why| (Err(why), None), |(l, b)| (Ok(l), b));

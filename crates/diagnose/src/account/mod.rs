@@ -57,6 +57,18 @@ pub fn account_of(evidence: &Evidence) -> Result<Account, Missing> {
     made(&View::new(evidence))
 }
 
+/// Who limited within the window of `evidence`, the largest first, without the rest of the account: for thousands of
+/// connections a second.
+///
+/// # Errors
+/// Those of `account`.
+pub fn parts_of(evidence: &Evidence) -> Result<Vec<AccountPart>, Missing> {
+    let view = View::new(evidence);
+    let entries = every_interval(&view)?;
+    let measured = measured(&entries);
+    Ok(parts(view.sender.name, &whole(&measured)?, &Looks::of(&measured)))
+}
+
 /// Share of the flows' time that these parts held, 0 to 1.
 ///
 /// # Errors
@@ -97,18 +109,32 @@ pub fn path_share(view: &View) -> Result<f64, Missing> {
     held_share(view, parts::PATH)
 }
 
-fn made(view: &View) -> Result<Account, Missing> {
-    let entries = if view.is_sender_silent() { alone::entries(view)? } else { entries(view)? };
-    let measured: Vec<&Entry> = entries.iter().filter(|entry| entry.is_measured).collect();
-    let flow_seconds = measured.iter().map(|entry| entry.to_s - entry.from_s).sum::<f64>();
-    let known: Vec<&Ledger> =
-        measured.iter().filter_map(|entry| entry.ledger.as_ref().ok()).collect();
-    if known.is_empty() {
+/// Of every flow, in the order of time.
+fn every_interval(view: &View) -> Result<Vec<Entry>, Missing> {
+    if view.is_sender_silent() { alone::entries(view) } else { entries(view) }
+}
+
+fn measured(entries: &[Entry]) -> Vec<&Entry> {
+    entries.iter().filter(|entry| entry.is_measured).collect()
+}
+
+/// All that is known of these entries, at least of one.
+fn whole(measured: &[&Entry]) -> Result<Ledger, Missing> {
+    let mut known = measured.iter().filter_map(|entry| entry.ledger.as_ref().ok()).peekable();
+    if known.peek().is_none() {
         let why = measured.iter().find_map(|entry| entry.ledger.as_ref().err());
         return Err(why.cloned().unwrap_or_else(|| Missing::because("no flow was sampled twice")));
     }
     let mut whole = Ledger::default();
-    known.into_iter().for_each(|ledger| whole.add(ledger));
+    known.for_each(|ledger| whole.add(ledger));
+    Ok(whole)
+}
+
+fn made(view: &View) -> Result<Account, Missing> {
+    let entries = every_interval(view)?;
+    let measured = measured(&entries);
+    let whole = whole(&measured)?;
+    let flow_seconds = measured.iter().map(|entry| entry.to_s - entry.from_s).sum::<f64>();
     let mut flows: Vec<u16> = measured.iter().map(|entry| entry.flow).collect();
     flows.sort_unstable();
     flows.dedup();
@@ -203,6 +229,7 @@ mod tests {
 
     fn largest_of(evidence: &Evidence) -> (Limiter, Place) {
         let account = made(&View::new(evidence)).unwrap();
+        assert_eq!(parts_of(evidence), Ok(account.parts.clone()));
         let sum: f64 = account.parts.iter().map(|part| part.seconds).sum();
         assert!((sum + account.unknown_s - account.flow_seconds).abs() < 1e-6, "{account:?}");
         (account.parts[0].limiter, account.parts[0].end)

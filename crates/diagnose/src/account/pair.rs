@@ -77,10 +77,15 @@ fn in_both<'a>(
     role: Role,
 ) -> Vec<(&'a FlowSample, &'a FlowSample)> {
     let mine = |flow: &&FlowSample| flow.role == role;
-    let before: HashMap<u16, &FlowSample> =
-        from.flows.iter().filter(mine).map(|flow| (flow.flow, flow)).collect();
-    let both = |later: &'a FlowSample| Some((*before.get(&later.flow)?, later));
-    to.flows.iter().filter(mine).filter_map(both).collect()
+    // Nearly always, each flow is in the same place of both.
+    let same = |(before, later): &(&FlowSample, &FlowSample)| before.flow == later.flow;
+    let (befores, laters) = (from.flows.iter().filter(mine), to.flows.iter().filter(mine));
+    let both: Vec<_> = befores.clone().zip(laters.clone()).take_while(same).collect();
+    if both.len() == laters.clone().count() {
+        return both;
+    }
+    let before: HashMap<u16, &FlowSample> = befores.map(|flow| (flow.flow, flow)).collect();
+    laters.filter_map(|later| Some((*before.get(&later.flow)?, later))).collect()
 }
 
 #[cfg(test)]

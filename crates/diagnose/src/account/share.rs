@@ -1,7 +1,5 @@
 //! Shares of time, and the ledger that they are entered in.
 
-use std::collections::BTreeMap;
-
 use goodput_model::Limiter;
 
 /// How a thread's own turn divides, shares of 1.
@@ -45,7 +43,8 @@ impl Held {
 /// Time by limiter and seat, in the unit of what was entered.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ledger {
-    entries: BTreeMap<Part, Held>,
+    /// In the order of the parts. There are few, and thousands of ledgers a second.
+    entries: Vec<(Part, Held)>,
 }
 
 impl Ledger {
@@ -56,9 +55,14 @@ impl Ledger {
 
     fn enter_held(&mut self, part: Part, more: Held) {
         if more.time > 0.0 {
-            let held = self.entries.entry(part).or_default();
-            held.time += more.time;
-            held.seen += more.seen;
+            match self.find(part) {
+                Ok(at) => {
+                    let held = &mut self.entries[at].1;
+                    held.time += more.time;
+                    held.seen += more.seen;
+                }
+                Err(at) => self.entries.insert(at, (part, more)),
+            }
         }
     }
 
@@ -70,12 +74,12 @@ impl Ledger {
 
     /// Enters all of another ledger.
     pub fn add(&mut self, other: &Self) {
-        other.entries.iter().for_each(|(part, held)| self.enter_held(*part, *held));
+        other.entries().for_each(|(part, held)| self.enter_held(part, held));
     }
 
     /// The same entries, all of which stand on what samples saw at an instant.
     pub fn all_seen(mut self) -> Self {
-        self.entries.values_mut().for_each(|held| held.seen = held.time);
+        self.entries.iter_mut().for_each(|(_, held)| held.seen = held.time);
         self
     }
 
@@ -83,7 +87,7 @@ impl Ledger {
     pub fn scaled_to(mut self, time: f64) -> Self {
         let sum = self.sum();
         if sum > 0.0 {
-            for held in self.entries.values_mut() {
+            for (_, held) in &mut self.entries {
                 held.time *= time / sum;
                 held.seen *= time / sum;
             }
@@ -105,27 +109,32 @@ impl Ledger {
 
     /// What a part held.
     pub fn held(&self, part: Part) -> Held {
-        self.entries.get(&part).copied().unwrap_or_default()
+        self.find(part).map_or_else(|_| Held::default(), |at| self.entries[at].1)
     }
 
     /// All entries.
     pub fn entries(&self) -> impl Iterator<Item = (Part, Held)> + '_ {
-        self.entries.iter().map(|(part, held)| (*part, *held))
+        self.entries.iter().copied()
     }
 
     /// What was entered in all.
     pub fn sum(&self) -> f64 {
-        self.entries.values().map(|held| held.time).sum()
+        self.entries.iter().map(|(_, held)| held.time).sum()
     }
 
     /// Of what was entered, what stands on what samples saw.
     pub fn seen(&self) -> f64 {
-        self.entries.values().map(|held| held.seen).sum()
+        self.entries.iter().map(|(_, held)| held.seen).sum()
     }
 
     /// The largest entry.
     pub fn largest(&self) -> Option<(Part, f64)> {
-        let times = self.entries.iter().map(|(part, held)| (*part, held.time));
+        let times = self.entries().map(|(part, held)| (part, held.time));
         times.max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// Where the entry of a part is, or where it belongs.
+    fn find(&self, part: Part) -> Result<usize, usize> {
+        self.entries.binary_search_by_key(&part, |(part, _)| *part)
     }
 }

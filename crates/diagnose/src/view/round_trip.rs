@@ -48,8 +48,11 @@ impl Side<'_> {
     pub fn min_rtt_s(&self) -> Result<f64, Missing> {
         let all = self.tcp_gauges(TcpInfo::min_rtt_us)?;
         let least = all.into_iter().reduce(f64::min).unwrap_or(0.0);
-        let series = self.tcp_series().unwrap_or_default();
-        let before = series.iter().flatten().filter_map(|tcp| Some(tcp.min_rtt_us().ok()? as f64));
+        let before = || {
+            let series = self.tcp_series().unwrap_or_default();
+            let all = series.into_iter().flatten();
+            all.filter_map(|tcp| Some(tcp.min_rtt_us().ok()? as f64)).collect()
+        };
         positive(not_cut_to_milliseconds(least, before) / 1e6, "tcp_info.min_rtt")
     }
 
@@ -85,13 +88,13 @@ impl Side<'_> {
 /// The smallest round-trip time, microseconds. After a loss the kernel measures by timestamps, which count
 /// whole milliseconds and so may read up to one too little (net/ipv4/tcp_input.c, `tcp_rtt_tsopt_us`). An earlier
 /// measurement within that millisecond is nearer.
-fn not_cut_to_milliseconds(least: f64, before: impl Iterator<Item = f64>) -> f64 {
+fn not_cut_to_milliseconds(least: f64, before: impl FnOnce() -> Vec<f64>) -> f64 {
     let is_whole = |us: f64| us >= MILLISECOND_US && us % MILLISECOND_US == 0.0;
     if !is_whole(least) {
         return least;
     }
     let within = |us: &f64| (least..least + MILLISECOND_US).contains(us) && !is_whole(*us);
-    before.filter(within).reduce(f64::min).unwrap_or(least)
+    before().into_iter().filter(within).reduce(f64::min).unwrap_or(least)
 }
 
 #[cfg(test)]

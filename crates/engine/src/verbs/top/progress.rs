@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use goodput_diagnose::account_of;
+use goodput_diagnose::parts_of;
 use goodput_kernel::ForeignSocket;
 use goodput_model::{
     AccountPart, BitRate, Clocks, Direction, End, EndName, Evidence, Host, Known, Measured,
@@ -12,8 +12,8 @@ use goodput_model::{
 
 use crate::verbs::attach::{observation, since};
 
-/// Looks that are kept: the account compares with what was usual before.
-const LOOKS_KEPT: usize = 4;
+/// Looks that are kept: the account compares what was seen with what was seen before.
+const LOOKS_KEPT: usize = 3;
 
 /// A connection at a time, seconds.
 pub type Look = (f64, ForeignSocket);
@@ -73,7 +73,7 @@ impl Progress {
     ) -> Result<Vec<AccountPart>, Missing> {
         let precision_percent = Known::missing(GOES_ON);
         self.evidence.measured = Measured { goodput, from_s, to_s, precision_percent };
-        Ok(account_of(&self.evidence)?.parts)
+        parts_of(&self.evidence)
     }
 }
 
