@@ -50,10 +50,8 @@ fn sent(view: &View, _witness: f64) -> Result<f64, Missing> {
     Ok(view.sender.grown(LINK_TX_PACKETS)? as f64)
 }
 
-/// What the sender's queue and device passed on and dropped.
 fn handed_over(view: &View, _witness: f64) -> Result<f64, Missing> {
-    let passed = view.sender.grown(QDISC_PACKETS)? as f64;
-    Ok(passed + view.sender.queue_drops()? + view.sender.departure_drops())
+    view.sender.departures()
 }
 
 /// What the sender's queue passed on and dropped. If it dropped nothing, the rule reads losses on the path, which are among
@@ -86,6 +84,7 @@ mod tests {
     use goodput_model::EndName::Near;
 
     use super::*;
+    use crate::names::LINK_TX_DROPPED;
     use crate::testing::Case;
     use crate::{diagnose, rules};
 
@@ -101,6 +100,14 @@ mod tests {
             assert_eq!(says("percent"), *per == PERCENT, "{}", rule.id);
             assert_eq!(says("per_million"), *per == MILLION, "{}", rule.id);
         }
+    }
+
+    #[test]
+    fn drops_of_a_device_without_a_queue_are_counted_among_what_tcp_sent() {
+        let case = Case::path_loss().grows(Near, QDISC_PACKETS, 0);
+        let count = counted(case.grows(Near, LINK_TX_DROPPED, 300))["local-drop"];
+        assert_eq!(count.events, 300.0, "{count:?}");
+        assert!(count.of > 600.0, "{count:?}");
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::account::{self, path_share};
 use crate::bounds::next_after;
 use crate::change::of_host;
 use crate::finding::{Draft, percent};
-use crate::names::{LINK_TX_QUEUE_LEN, QDISC_PACKETS};
+use crate::names::LINK_TX_QUEUE_LEN;
 use crate::parts;
 use crate::rule::{Depth, Rule};
 use crate::shaper::Shaper;
@@ -97,16 +97,13 @@ fn witness(view: &View) -> Result<f64, Missing> {
     if drops == 0.0 {
         return Ok(0.0);
     }
-    // A device without a queue counts no packets there; what TCP sent stands in for them.
-    let queued = view.sender.grown(QDISC_PACKETS)? as f64;
-    let sent = if queued > 0.0 { queued } else { view.sender.losses_until(0.0)?.1.sent };
-    Ok(drops / positive(drops + sent, "the packets handed to the device")? * 100.0)
+    Ok(drops / positive(view.sender.departures()?, "the packets handed to the device")? * 100.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::LINK_TX_DROPPED;
+    use crate::names::{LINK_TX_DROPPED, QDISC_PACKETS};
     use crate::testing::{Case, cannot_tell, fires, quiet};
     use goodput_model::EndName::Near;
     use goodput_model::{Place, TcpInfo};

@@ -34,6 +34,14 @@ impl<'a> Side<'a> {
         self.grown(names::LINK_TX_DROPPED).map_or(0.0, |drops| drops as f64)
     }
 
+    /// Packets handed to the queue and the device: those that the queue passed on, and those that either dropped. A
+    /// device without a queue counts none there; what TCP sent stands in for them.
+    pub fn departures(&self) -> Result<f64, Missing> {
+        let queued = self.grown(names::QDISC_PACKETS)? as f64;
+        let sent = if queued > 0.0 { queued } else { self.losses_until(0.0)?.1.sent };
+        Ok(sent + self.queue_drops()? + self.departure_drops())
+    }
+
     /// Share of the packets handed to this host's own queue that it dropped. A
     /// device without a queue counts neither.
     pub fn queue_drop_share(&self) -> Result<f64, Missing> {
