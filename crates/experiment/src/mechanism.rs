@@ -86,11 +86,12 @@ pub fn mechanism(trials: &[Trial], arm: usize, suspect: &Suspect) -> Option<Mech
         true => (sides.in_proportion(rule), sides.rises_with_goodput(rule, Paired::InTurn)),
         false => (sides.predicted(suspect), sides.witness_falls(rule, Paired::InTurn)),
     };
+    let [before, after] = sides.witnesses(rule);
     Some(Mechanism {
         rule: rule.into(),
         limits_arm: sides.limited == arm,
-        witness_before: known(sides.witness(BASELINE, rule), "baseline's"),
-        witness_after: known(sides.witness(arm, rule), "arm's"),
+        witness_before: known(before, "baseline's"),
+        witness_after: known(after, "arm's"),
         moved,
         amount,
         next_limit,
@@ -179,12 +180,19 @@ impl<'a> Sides<'a> {
         in_turn.filter_map(both).map(ordered).collect()
     }
 
-    /// The rule's witness in the runs of an arm: of one that counts, all together, otherwise the median.
-    fn witness(&self, arm: usize, rule: &str) -> Option<f64> {
+    /// The rule's witness in the runs of the baseline and of the arm: that of all their events if each of these runs
+    /// counted, otherwise the median in both. One of each would differ without any change.
+    fn witnesses(&self, rule: &str) -> [Option<f64>; 2] {
+        let arms = [BASELINE, self.arm];
         let counted = |trial: &Trial| trial.witness_counts.get(rule).copied();
-        let events: Option<Vec<WitnessCount>> = self.runs_of(arm).map(counted).collect();
-        let together = events.as_deref().and_then(pooled);
-        together.or_else(|| self.median(arm, &|trial| value_of(rule, trial)))
+        let together = arms.map(|arm| {
+            let events: Option<Vec<WitnessCount>> = self.runs_of(arm).map(counted).collect();
+            events.as_deref().and_then(pooled)
+        });
+        if together.iter().all(Option::is_some) {
+            return together;
+        }
+        arms.map(|arm| self.median(arm, &|trial| value_of(rule, trial)))
     }
 
     /// Whether the rule's witness is lower where the rule does not limit.
@@ -468,25 +476,29 @@ mod tests {
     #[test]
     fn a_witness_of_few_events_is_judged_by_all_of_them() {
         let drops = [2.0, 0.0, 1.0, 0.0, 3.0, 0.0, 1.0, 0.0, 2.0, 0.0, 0.0, 1.0, 2.0];
-        let with = |arm: fn(f64) -> f64, has_counts: bool| {
+        let made = |arm: fn(f64) -> f64, has_count: fn(&Trial) -> bool| {
             let mut trials = trials(12, 0.0, |_| 0.0);
             for trial in &mut trials {
                 let events = drops[trial.block as usize];
                 let events = if trial.arm == 0 { events } else { arm(events) };
                 let count = WitnessCount { events, of: 4000.0, per: 100.0 };
                 trial.witnesses.insert("queue-too-short".into(), events / 40.0);
-                trial.witness_counts.extend(has_counts.then(|| ("queue-too-short".into(), count)));
+                if has_count(trial) {
+                    trial.witness_counts.insert("queue-too-short".into(), count);
+                }
                 trial.limit = ["queue-too-short", "line-rate"][trial.arm].into();
             }
             mechanism(&trials, 1, &suspect("queue-too-short")).unwrap()
         };
-        let gone = with(|_| 0.0, true);
+        let gone = made(|_| 0.0, |_| true);
         assert_eq!(gone.moved, Known::Value(true));
         assert_eq!(gone.witness_before, Known::Value(100.0 * 10.0 / 48_000.0), "all runs together");
         assert_eq!(gone.witness_after, Known::Value(0.0));
-        assert_eq!(with(|events| events, true).moved, Known::Value(false));
-        let median = with(|_| 0.0, false).witness_before;
+        assert_eq!(made(|events| events, |_| true).moved, Known::Value(false));
+        let median = made(|_| 0.0, |_| false).witness_before;
         assert_ne!(median, gone.witness_before, "without counts, the median");
+        let half = made(|_| 0.0, |trial| trial.arm == 0 || trial.block > 3).witness_before;
+        assert_eq!(half, median, "some runs of the arm have no count: both are medians");
     }
 
     #[test]
