@@ -6,6 +6,7 @@ mod prune;
 mod wanted;
 
 pub use import::known;
+pub use prune::give_back;
 
 use anyhow::{Context, Result, bail};
 

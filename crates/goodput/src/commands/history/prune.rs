@@ -22,20 +22,20 @@ pub fn run(args: &PruneArgs) -> Result<Exit> {
     let deleted = store.delete_before(&before.to_string())?;
     let results = if deleted == 1 { "result" } else { "results" };
     screen::line(format_args!("deleted {deleted} {results} from before {before}"))?;
-    if let Some(freed) = give_back(&store).and_then(in_words) {
+    if let Some(freed) = give_back(&store, GiveBack::All).and_then(in_words) {
         screen::line(freed)?;
     }
     Ok(Exit::Fine)
 }
 
-/// The results are deleted, whatever becomes of their room.
-fn give_back(store: &Store) -> Option<Room> {
+/// Gives the room of deleted results back, or warns: they are deleted, whatever becomes of their room.
+pub fn give_back(store: &Store, how: GiveBack) -> Option<Room> {
     let warn = |why: &StoreError| {
         screen::say(format_args!(
             "warning: the room of deleted results is still in the file: {why}"
         ));
     };
-    store.give_back(GiveBack::All).inspect_err(warn).ok().flatten()
+    store.give_back(how).inspect_err(warn).ok().flatten()
 }
 
 /// What was freed, if there was anything. What stays free in the file is worth a word if it is as much as some results.
