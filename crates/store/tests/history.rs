@@ -377,7 +377,6 @@ fn what_a_test_may_cost_is_spent_until_it_is_known_what_it_did() {
     });
 }
 
-/// However short results are kept: the budget is for a day.
 /// Two tests may begin within one second.
 #[test]
 fn what_was_spent_at_one_time_is_in_the_same_order_in_each_database() {
@@ -393,6 +392,7 @@ fn what_was_spent_at_one_time_is_in_the_same_order_in_each_database() {
     });
 }
 
+/// However short results are kept: the budget is for a day.
 #[test]
 fn what_was_spent_within_a_day_is_never_deleted() {
     in_each(|history| {
