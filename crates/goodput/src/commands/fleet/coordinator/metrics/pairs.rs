@@ -220,7 +220,9 @@ impl Pairs {
             let [sender, receiver] = pair.ends;
             let usual = [senders[sender].goodput, receivers[receiver].goodput];
             let usual = usual.into_iter().flatten().fold(f64::INFINITY, f64::min);
-            Some((pair.newest.goodput? / usual, pair.ends))
+            let goodput = pair.newest.goodput?;
+            // A pair that gives nothing is the slowest one, also where its sites usually give nothing.
+            Some((if goodput > 0.0 { goodput / usual } else { 0.0 }, pair.ends))
         };
         let mut up: Vec<_> = self.all().filter_map(|pair| share(&pair)).collect();
         let all_down = self.all().filter(|pair| !pair.newest.is_up()).map(|pair| pair.ends);
@@ -280,6 +282,19 @@ pub(super) mod tests {
         let is_slow_path = |pair: &&Pair| pair.ends[1] == (pair.ends[0] + 1) % 200;
         assert_eq!(shown.iter().filter(is_slow_path).count(), 200, "each of them");
         assert_eq!(shown, large.shown(&large.sides()), "always the same ones");
+    }
+
+    #[test]
+    fn a_pair_that_gives_nothing_is_shown_also_where_its_sites_usually_give_nothing() {
+        let mut pairs = full_mesh(40);
+        let names = pairs.sites.clone();
+        let nothing = Newest { goodput: Some(0.0), ..Newest::default() };
+        for receiver in &names[1..] {
+            pairs.note(&names[0], receiver, Some(nothing));
+        }
+        let shown = pairs.shown(&pairs.sides());
+        let gives_nothing = |pair: &&Pair| pair.newest.goodput == Some(0.0);
+        assert_eq!(shown.iter().filter(gives_nothing).count(), 39);
     }
 
     #[test]
