@@ -1,11 +1,13 @@
 //! One run of one entry: server, client, their CPU time and memory, and what the receiver counted.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{Read, Seek};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -126,10 +128,10 @@ fn crowd_values(ended: &[bool], bytes: &[Option<f64>], took_s: f64) -> Result<Va
 fn at_rest(stage: &Stage<'_>, contest: &Contest, program: &Program) -> Result<Values> {
     let server = listening(stage, program, &job(stage, contest))?;
     std::thread::sleep(SETTLE_TIME);
-    let (before_ns, began) = (cpu_ns(&server.child)?, Instant::now());
+    let (before, began) = (cpu_ns(&server.child)?, Instant::now());
     std::thread::sleep(Duration::from_secs(stage.seconds.into()));
-    let (after_ns, seconds) = (cpu_ns(&server.child)?, began.elapsed().as_secs_f64());
-    let us_per_s = after_ns.saturating_sub(before_ns) as f64 / 1e3 / seconds;
+    let (after, seconds) = (cpu_ns(&server.child)?, began.elapsed().as_secs_f64());
+    let us_per_s = grown(&before, &after) as f64 / 1e3 / seconds;
     Ok(Values::from([(AT_REST.id.into(), us_per_s)]))
 }
 
@@ -268,16 +270,25 @@ fn peak_bytes(child: &Child) -> Option<f64> {
     Some(kibibytes * 1024.0)
 }
 
-/// CPU time of the threads of a process, nanoseconds: the first number of each one's schedstat
-/// (Documentation/scheduler/sched-stats.rst). That of threads that have ended is missing.
-fn cpu_ns(child: &Child) -> Result<u64> {
+/// CPU time of each thread of a process, nanoseconds, by its number: the first number of its schedstat
+/// (Documentation/scheduler/sched-stats.rst). A thread that ends meanwhile is left out.
+fn cpu_ns(child: &Child) -> Result<BTreeMap<OsString, u64>> {
     let tasks = format!("/proc/{}/task", child.id());
     let tasks = fs::read_dir(&tasks).with_context(|| format!("read {tasks}"))?;
     let read = |task: std::io::Result<fs::DirEntry>| {
-        let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<u64>().ok()
+        let task = task.ok()?;
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        Some((task.file_name(), text.split_whitespace().next()?.parse().ok()?))
     };
-    tasks.map(read).sum::<Option<u64>>().context("a thread's schedstat can't be read")
+    let threads: BTreeMap<_, _> = tasks.filter_map(read).collect();
+    ensure!(!threads.is_empty(), "the schedstat of no thread can be read");
+    Ok(threads)
+}
+
+/// CPU time between two looks, nanoseconds: of a thread that began between them all, of one that has ended none.
+fn grown(before: &BTreeMap<OsString, u64>, after: &BTreeMap<OsString, u64>) -> u64 {
+    let earlier = |thread: &OsString| before.get(thread).copied().unwrap_or_default();
+    after.iter().map(|(thread, ns)| ns.saturating_sub(earlier(thread))).sum()
 }
 
 /// User and system time of all our children that have ended and were waited for, getrusage(2).
@@ -337,8 +348,19 @@ mod tests {
     fn what_runs_uses_the_cpu() {
         let mut child =
             StartedProgram::start(command("sh").args(["-c", "while :; do :; done"])).unwrap();
-        wait_for("it to use the CPU", || Ok(cpu_ns(&child.child)? > 1_000_000)).unwrap();
+        let nothing = BTreeMap::new();
+        wait_for("it to use the CPU", || Ok(grown(&nothing, &cpu_ns(&child.child)?) > 1_000_000))
+            .unwrap();
         child.child.kill().unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_ends_takes_nothing_from_the_others() {
+        let look = |threads: &[(&str, u64)]| -> BTreeMap<OsString, u64> {
+            threads.iter().map(|(thread, ns)| ((*thread).into(), *ns)).collect()
+        };
+        let before = look(&[("7", 500), ("8", 90_000)]);
+        assert_eq!(grown(&before, &look(&[("7", 700), ("9", 30)])), 230);
     }
 
     #[test]
