@@ -30,14 +30,19 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     found.truncate(ROWS as usize);
     let watched = history.watched_among(&found)?;
     let names = history.names()?;
-    let nothing = nothing(visit.asked, &history)?;
+    let nothing = match found.is_empty() {
+        true => Some(nothing(visit.asked, &history)?),
+        false => None,
+    };
     let older = found.last().filter(|_| more).map(|last| page_link(visit.asked, last.id));
     Ok(Answer::page(
         "History",
         html! {
             (search(visit.asked, &names, program))
-            @if found.is_empty() { p { (words(nothing)) } }
-            @else { (list(&found, &watched, program)) }
+            @match nothing {
+                Some(nothing) => p { (words(nothing)) },
+                None => (list(&found, &watched, program)),
+            }
             (pages(visit.asked, older.as_deref()))
         },
     ))
