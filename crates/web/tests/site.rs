@@ -140,6 +140,8 @@ async fn a_path_shows_the_days_of_deleted_results() {
     other.verdict.limit = "sunspots".into();
     store.add(&other).expect("it can be kept");
     assert_eq!(store.delete_before("9999").expect("it can be written"), 3);
+    let (status, none) = site.get(&format!("{page}&days_before=1999-01-01")).await;
+    assert!(status == 404 && none.contains("there are no days of "), "{none}");
     let page = site.page(page).await;
     assert!(page.contains("Days of deleted results") && page.contains("<svg"), "{page}");
     assert!(page.contains("2 results, between ") && page.contains("(1 of 2)"), "{page}");

@@ -37,7 +37,10 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let (days, has_older) = whole_days(history.days(&one_more)?);
     let older = days.last().filter(|_| has_older).map(|last| last.day.clone());
     if found.is_empty() && days.is_empty() {
-        return Err(Trouble::unknown(format!("there is no result of {target:?}")));
+        return Err(Trouble::unknown(match before {
+            Some(before) => format!("there are no days of {target:?} before {before:?}"),
+            None => format!("there is no result of {target:?}"),
+        }));
     }
     let moment = |entry: &Entry| Moment {
         started: entry.started.clone(),
