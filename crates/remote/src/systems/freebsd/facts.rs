@@ -27,7 +27,7 @@ pub(super) fn facts(
     }
     let device = match towards {
         Some(address) => unless_lost(interface_towards(shell, address))?,
-        None => Err("the address of this host is unknown".into()),
+        None => Err("the address at the other end of the path is unknown".into()),
     };
     let of_interface = match device {
         Ok(device) => {

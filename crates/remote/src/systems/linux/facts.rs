@@ -68,7 +68,7 @@ pub(super) fn facts(
     cpus(shell, &mut facts)?;
     let device = match towards {
         Some(address) => unless_lost(shaper::device(shell, address))?,
-        None => Err("the address of this host is unknown".into()),
+        None => Err("the address at the other end of the path is unknown".into()),
     };
     match (device, towards) {
         (Ok(device), Some(address)) => {
