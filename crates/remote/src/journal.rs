@@ -5,7 +5,7 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use goodput_settings::{Durable, JournalContents, JournalText, SealedFile};
+use goodput_settings::{Durable, JournalContents, JournalText, ProcessMark, SealedFile};
 use serde::{Deserialize, Serialize};
 
 use crate::entry::{Cell, Entry};
@@ -55,9 +55,9 @@ pub(crate) struct Owner {
     pub(crate) format: u32,
     /// Process id of the run here.
     pub(crate) pid: u32,
-    /// When that process started, by this host's clock ticks since its boot ([`own_start`]).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) started: Option<u64>,
+    /// What distinguishes that process from others with its number.
+    #[serde(flatten)]
+    pub(crate) process: ProcessMark,
     /// The host, as `ssh://…`.
     pub(crate) host: String,
     /// How it was reached.
@@ -80,19 +80,10 @@ impl Owner {
         DeadManId { pid: self.dead_man, mark: self.mark.clone() }
     }
 
-    /// Whether this process is the run: in another process namespace, another process may have its number.
+    /// Whether this process is the run: in another container, another process may have its number.
     pub(crate) fn is_this_process(&self) -> bool {
-        let started = self.started.is_none_or(|started| Some(started) == own_start());
-        self.pid == std::process::id() && started
+        self.process.is_this_process(self.pid)
     }
-}
-
-/// When this process started, clock ticks since the boot (proc_pid_stat(5), field 22, counted from the state behind the
-/// name, which may have any character).
-pub(crate) fn own_start() -> Option<u64> {
-    let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    let (_, behind_name) = stat.rsplit_once(')')?;
-    behind_name.split_whitespace().nth(22 - 3)?.parse().ok()
 }
 
 /// A journal of changes of a host that was read.
@@ -264,19 +255,22 @@ mod tests {
     fn owner(format: u32, pid: u32) -> Owner {
         let (host, identity) = ("ssh://b".into(), vec!["boot".into()]);
         let machine = Some("m".into());
-        let (access, started, dead_man, mark) = (Access::default(), own_start(), 7, None);
-        Owner { format, pid, started, host, access, identity, machine, dead_man, mark }
+        let (access, process, dead_man, mark) = (Access::default(), ProcessMark::own(), 7, None);
+        Owner { format, pid, process, host, access, identity, machine, dead_man, mark }
     }
 
     #[test]
-    fn a_process_is_known_by_its_start_beside_its_number() {
-        assert!(own_start().is_some_and(|ticks| ticks > 0));
-        let this = owner(FORMAT_VERSION, std::process::id());
-        let earlier = Owner { started: None, ..this.clone() };
-        let elsewhere = Owner { started: own_start().map(|ticks| ticks + 1), ..this.clone() };
-        assert!(this.is_this_process() && earlier.is_this_process());
-        assert!(!elsewhere.is_this_process(), "as in another process namespace");
-        assert!(!owner(FORMAT_VERSION, 1).is_this_process());
+    fn the_first_line_tells_the_run_from_another_one_with_its_number() {
+        let read = |owner: &Owner| -> Owner {
+            serde_json::from_str(&serde_json::to_string(owner).unwrap()).unwrap()
+        };
+        let this = read(&owner(FORMAT_VERSION, std::process::id()));
+        assert_eq!(this.process, ProcessMark::own());
+        let earlier = Owner { process: ProcessMark::default(), ..this.clone() };
+        assert!(this.is_this_process() && read(&earlier).is_this_process());
+        let process = ProcessMark { process_namespace: Some(1), ..ProcessMark::own() };
+        let contained = Owner { process, ..this.clone() };
+        assert!(!contained.is_this_process(), "both are process 1 of a container");
     }
 
     #[test]

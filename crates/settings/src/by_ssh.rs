@@ -29,7 +29,7 @@ pub(crate) fn refuse(place: &Place) -> Result<(), SettingError> {
 
 /// Judged by who started the process: a program with set-user-ID runs as root, with words that its user chose
 /// (proc_pid_status(5): the first number of `Uid`). `None` if the process has ended.
-fn is_trusted(process: &Path) -> Option<bool> {
+pub(crate) fn is_trusted(process: &Path) -> Option<bool> {
     let status = fs::read_to_string(process.join("status")).ok()?;
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     let owner: u32 = ids.split_whitespace().next()?.parse().ok()?;

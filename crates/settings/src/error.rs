@@ -180,6 +180,18 @@ pub enum SettingError {
         /// The other process.
         pid: u32,
     },
+    /// The guard of a dead run is putting back, and would take a change for one of that run.
+    #[error(
+        "can't change settings now: the guard of an interrupted goodput (process {pid}) is still putting back what that \
+         run changed, or that run can't be seen from here; wait until it is done (journal {})",
+        journal.display()
+    )]
+    GuardAtWork {
+        /// The process of that run.
+        pid: u32,
+        /// The journal of that run.
+        journal: PathBuf,
+    },
     /// Another run is changing the setting at this moment.
     #[error("{setting} is being changed by another goodput (process {pid}); wait until it is done")]
     InUse {
@@ -216,7 +228,11 @@ pub enum SettingError {
         journal: PathBuf,
     },
     /// The journal could not be kept, so nothing may be changed.
-    #[error("can't {operation} the journal in {}: {cause}; without a journal goodput changes nothing", path.display())]
+    #[error(
+        "can't {operation} the journal in {}: {cause}; without a journal goodput changes nothing; --state-dir names another \
+         directory",
+        path.display()
+    )]
     Journal {
         /// What was tried.
         operation: &'static str,

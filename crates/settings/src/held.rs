@@ -8,14 +8,13 @@ use goodput_model::SettingRef;
 
 use crate::journal::{Contents, Entry, JournalFile, open_one};
 use crate::leftover;
-use crate::life;
 use crate::lookup::machine;
 use crate::place::Place;
 use crate::restore::{self, Outcome, RestoreReport, Restored};
 use crate::settle::{self, UndoRequest};
 
 /// Longest time that a guard may take: a device that resets needs seconds to come back.
-const GUARD_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const GUARD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time between two polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -127,8 +126,7 @@ pub(crate) fn settle(
 
 /// The process of the run that wrote a journal, if that process is seen to be alive.
 fn live_owner(contents: &Contents) -> Option<u32> {
-    let pid = contents.owner.as_ref().map(|owner| owner.pid);
-    pid.filter(|pid| life::runs(*pid))
+    contents.owner.as_ref().filter(|owner| owner.is_seen()).map(|owner| owner.pid)
 }
 
 /// What a live run has changed, here and in other network namespaces.

@@ -1,6 +1,7 @@
 //! Runs that are killed at every step, and how the guard and `undo` handle them.
 
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
@@ -185,25 +186,70 @@ fn what_a_guard_leaves_is_put_back_when_it_is_gone() {
 }
 
 #[test]
-fn a_new_run_waits_for_no_guard_and_says_at_once_what_is_held() {
+fn a_new_run_begins_only_once_the_guard_of_a_dead_one_is_done() {
     let (scene, other) = (Scene::new(), Scene::new());
     let path = leave_dead_journal(&scene, &Place::here().unwrap());
     let guard_of_it = JournalFile::take_over(&path).unwrap().unwrap();
     when_waiting(|| panic!("all clients of a server wait with it"));
-    let mut changes = scene.begin();
-    assert_eq!(changes.settled(), []);
-    let error = changes.apply(&scene.setting(), "c").unwrap_err();
-    let (setting, said) = (scene.setting(), error.to_string());
-    assert!(matches!(&error, SettingError::Held { setting: held, .. } if *held == setting));
+    let for_a_client = Changes::begin_for(Asker::ClientElsewhere, &scene.state_dir(), guard());
+    let refused = for_a_client.unwrap_err();
+    let said = refused.to_string();
+    assert!(matches!(&refused, SettingError::GuardAtWork { journal, .. } if *journal == path));
     assert!(said.contains(path.to_str().unwrap()) && said.contains("guard"), "{said}");
-    changes.apply(&other.setting(), "c").unwrap();
-    assert!(changes.restore().is_clean());
     assert_eq!(scene.value(), "b");
 
-    // A person can wait.
+    // A person can wait, for whatever they want to change.
     when_waiting(move || assert!(settle(guard_of_it, UndoRequest::default()).is_clean()));
-    assert!(undo(&scene.state_dir()).unwrap()[0].is_clean());
+    let mut changes = scene.begin();
     assert_eq!(scene.value(), "a");
+    changes.apply(&other.setting(), "c").unwrap();
+    assert!(changes.restore().is_clean());
+}
+
+/// Between the end of a run and the first step of its guard, nobody holds the journal.
+#[test]
+fn a_guard_that_has_not_begun_yet_is_at_work() {
+    let scene = Scene::new();
+    let path = leave_dead_journal(&scene, &Place::here().unwrap());
+    let begin = || journal::begin(&scene.state_dir(), &Place::here().unwrap(), Asker::User);
+    begin().unwrap().close().unwrap();
+    // It waits for its input to end.
+    let mut not_begun = std::process::Command::new("sh")
+        .arg0("goodput")
+        .args(["-c", "echo ready; read line", "guard"])
+        .arg(&path)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = String::new();
+    let said = not_begun.stdout.take().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(said), &mut ready).unwrap();
+    assert!(matches!(begin(), Err(SettingError::GuardAtWork { .. })));
+    drop(not_begun.stdin.take());
+    not_begun.wait().unwrap();
+    begin().unwrap().close().unwrap();
+}
+
+/// As in two containers with one state directory, in which both goodputs are process 1.
+#[test]
+fn a_run_of_another_container_with_the_same_number_is_not_this_run() {
+    let scene = Scene::new();
+    let here = Place::here().unwrap();
+    let begin = || journal::begin(&scene.state_dir(), &here, Asker::User);
+    let own = begin().unwrap();
+    begin().unwrap().close().unwrap();
+    let path = own.path().to_owned();
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut first: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    first.remove("sum");
+    assert!(first.insert("process_namespace".into(), 1.into()).is_some(), "{text}");
+    std::fs::write(&path, crate::journal::seal(&first).unwrap()).unwrap();
+    let refused = begin().unwrap_err();
+    assert!(matches!(refused, SettingError::GuardAtWork { .. }), "{refused}");
+    assert!(refused.to_string().contains("can't be seen from here"), "{refused}");
+    drop(own);
 }
 
 #[test]

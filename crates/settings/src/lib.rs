@@ -33,6 +33,7 @@ mod place;
 pub mod polled;
 mod private_mount;
 mod privilege;
+mod process;
 mod restore;
 pub mod rules;
 mod saved;
@@ -82,6 +83,7 @@ pub use lookup::{
 pub use permanent::{Form, freebsd, merged};
 pub use place::default_state_dir;
 pub use private_mount::{MountAgain, PrivateMountError};
+pub use process::ProcessMark;
 pub use restore::{Forget, Outcome, RestoreReport, Restored};
 pub use saved::{
     SaveError, SavedFile, check_savable, check_would_save, contents as saved_text, is_of_mount,

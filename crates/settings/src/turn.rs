@@ -1,5 +1,8 @@
 //! One run at a time changes a network namespace: a second one would measure the first one's changes.
 //!
+//! Nor does a run begin while the guard of a dead one puts back: the guard would take its changes for what came along with
+//! the dead run's.
+//!
 //! Two things show that a run is at work. Its journal is locked as long as the run lives, even if the run is killed: other
 //! runs of this user see that. Its guard is a process that a run by SSH sees, and a run that changes this host by SSH has
 //! a process here as well.
@@ -11,6 +14,7 @@ use std::time::{Duration, Instant};
 use crate::by_ssh;
 use crate::error::SettingError;
 use crate::guard::{Guard, GuardProgram};
+use crate::held::GUARD_TIMEOUT;
 use crate::journal::{self, Asker, JournalFile};
 use crate::place::Place;
 
@@ -35,7 +39,8 @@ impl Turn {
     /// Takes the right for the network namespace of this thread, with a journal in `state_dir` that stays empty.
     ///
     /// # Errors
-    /// If the journal can't be written, the guard does not start, or another run is at work here.
+    /// If the journal can't be written, the guard does not start, or another run or the guard of a dead one is at work
+    /// here.
     pub fn take(state_dir: &Path, guard: &GuardProgram) -> Result<Self, SettingError> {
         take(state_dir, &Place::here()?, Asker::User, guard).map(Self)
     }
@@ -54,20 +59,33 @@ impl Drop for Turn {
     }
 }
 
-/// Begins a run in `place`, as soon as no other run is at work there.
+/// Begins a run in `place`, as soon as no other run and no guard is at work there. Only a user waits for that: others may
+/// wait for the server that changes something for its client.
 pub(crate) fn take(
     state_dir: &Path,
     place: &Place,
     asker: Asker,
     guard: &GuardProgram,
 ) -> Result<AtWork, SettingError> {
-    let patience = if asker == Asker::User { TURN_TIMEOUT } else { Duration::ZERO };
     let began = Instant::now();
     loop {
-        match begin(state_dir, place, asker, guard) {
-            Err(SettingError::Busy { .. }) if began.elapsed() < patience => sleep(POLL_INTERVAL),
-            other => return other,
+        let begun = begin(state_dir, place, asker, guard);
+        match &begun {
+            Err(error) if asker == Asker::User && began.elapsed() < patience(error) => {}
+            _ => return begun,
         }
+        #[cfg(test)]
+        crate::testing::waiting();
+        sleep(POLL_INTERVAL);
+    }
+}
+
+/// How long a user waits for what is in the way.
+fn patience(error: &SettingError) -> Duration {
+    match error {
+        SettingError::Busy { .. } => TURN_TIMEOUT,
+        SettingError::GuardAtWork { .. } => GUARD_TIMEOUT,
+        _ => Duration::ZERO,
     }
 }
 

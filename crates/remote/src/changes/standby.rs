@@ -4,11 +4,13 @@
 use std::path::Path;
 use std::time::Duration;
 
+use goodput_settings::ProcessMark;
+
 use crate::command::Command;
 use crate::entry::Entry;
 use crate::error::RemoteError;
 use crate::host::Host;
-use crate::journal::{Journal, Line, Owner, own_start};
+use crate::journal::{Journal, Line, Owner};
 use crate::look::Look;
 use crate::script::script;
 use crate::shell::Shell;
@@ -44,7 +46,7 @@ impl Standby {
             access: host.access.clone(),
             identity: host.identity.clone(),
             machine: host.machine.clone(),
-            started: own_start(),
+            process: ProcessMark::own(),
             dead_man: dead_man.id.pid,
             mark: dead_man.id.mark.clone(),
         })?;

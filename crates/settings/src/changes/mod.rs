@@ -41,13 +41,12 @@ pub struct Changes {
 
 impl Changes {
     /// Opens a journal in `state_dir` and starts the guard, if no other run changes this network namespace; waits
-    /// a moment for another run. First puts back what dead runs left changed, according
-    /// to the journals there; changes nothing else yet. Leaves alone a journal that another process
-    /// holds, without waiting, because others may wait for the caller.
+    /// a moment for another run, and up to 30 s for the guard of a dead one. First puts back what dead runs left changed,
+    /// according to the journals there; changes nothing else yet.
     ///
     /// # Errors
-    /// When the journal can't be written, the guard does not start, another run is at work here, or the journal of a dead
-    /// run can't be read.
+    /// When the journal can't be written, the guard does not start, another run or the guard of a dead one is at work here,
+    /// or the journal of a dead run can't be read.
     pub fn begin(state_dir: &Path, guard: GuardProgram) -> Result<Self, SettingError> {
         Self::begin_for(Asker::User, state_dir, guard)
     }

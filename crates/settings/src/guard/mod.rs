@@ -12,6 +12,10 @@ mod takeover;
 pub use program::GuardProgram;
 pub(crate) use spawn::{Guard, detach};
 pub use takeover::guard_main;
+pub(crate) use takeover::runs;
+
+/// The first word of a guard's command line.
+const NAME: &str = "goodput";
 
 /// The guard's message on standard output once it is ready to take over.
 const READY: &str = "goodput-guard-ready";

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{GuardProgram, READY};
+use super::{GuardProgram, NAME, READY};
 use crate::error::SettingError;
 
 /// How long a guard may take to start on a machine under full load.
@@ -76,7 +76,7 @@ impl Drop for Guard {
 fn command(program: &GuardProgram, journal: &Path) -> Command {
     let mut command = Command::new(&program.exe);
     command
-        .arg0("goodput")
+        .arg0(NAME)
         .args(&program.args)
         .arg(journal)
         .current_dir("/")

@@ -1,9 +1,12 @@
 //! The work of the guard: wait, and put back.
 
+use std::fs;
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::READY;
+use super::{NAME, READY};
+use crate::by_ssh;
 use crate::journal::JournalFile;
 use crate::restore::RestoreReport;
 use crate::settle::{UndoRequest, settle};
@@ -25,6 +28,24 @@ pub fn guard_main(journal: &Path) -> i32 {
             2
         }
     }
+}
+
+/// Whether the guard of `journal` runs, as far as is visible from here. Between the death of its run and its first step, its
+/// command line is all that shows it.
+pub(crate) fn runs(journal: &Path) -> bool {
+    let mut processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    processes.any(|process| {
+        is_guard(&process.path(), journal).unwrap_or(false)
+            && by_ssh::is_trusted(&process.path()).unwrap_or(false)
+    })
+}
+
+/// Whether a process has the command line of the guard of `journal`. `None` if it has ended.
+fn is_guard(process: &Path, journal: &Path) -> Option<bool> {
+    let command = fs::read(process.join("cmdline")).ok()?;
+    let words: Vec<_> = command.strip_suffix(b"\0")?.split(|byte| *byte == 0).collect();
+    let is_named = words.first()? == &NAME.as_bytes();
+    Some(is_named && words.last()? == &journal.as_os_str().as_bytes())
 }
 
 /// Reports that it is ready, and closes the pipe so that the run need not read any more.

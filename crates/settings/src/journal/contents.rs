@@ -10,6 +10,7 @@ use super::entry::Entry;
 use super::surroundings::Surroundings;
 use super::text::{JournalContents, JournalText};
 use crate::place::Place;
+use crate::process::ProcessMark;
 use crate::side_effects::{Cells, Changed};
 
 /// The version of the format that is written. The first one had neither cookies nor the side effects of a
@@ -79,12 +80,27 @@ pub(crate) struct Owner {
     pub(crate) format: u32,
     /// Process id of the writer, for people; the lock shows whether the writer lives.
     pub(crate) pid: u32,
+    /// What distinguishes the writer from other processes with that number.
+    #[serde(flatten)]
+    pub(crate) process: ProcessMark,
     /// Where it ran: boot, inode and, if the kernel has one, cookie of the network namespace.
     #[serde(flatten)]
     pub(crate) place: Place,
     /// Who asked for the changes.
     #[serde(default, skip_serializing_if = "Asker::is_user")]
     pub(crate) asker: Asker,
+}
+
+impl Owner {
+    /// Whether this process wrote the journal.
+    pub(crate) fn is_this_process(&self) -> bool {
+        self.process.is_this_process(self.pid)
+    }
+
+    /// Whether the writer is seen to be alive.
+    pub(crate) fn is_seen(&self) -> bool {
+        self.process.is_seen(self.pid)
+    }
 }
 
 /// A journal of changes of this host that was read.

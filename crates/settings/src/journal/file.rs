@@ -10,6 +10,7 @@ use super::own_folder::{lock_folder, make_own_folder};
 use super::sealed_file::{Durable, Opened, SealedFile};
 use crate::error::SettingError;
 use crate::place::Place;
+use crate::process::ProcessMark;
 
 /// Suffix of journals' names.
 pub(super) const SUFFIX: &str = ".journal.jsonl";
@@ -27,12 +28,12 @@ impl JournalFile {
     /// Creates the journal of this process in `state_dir`, which is created if need be.
     ///
     /// # Errors
-    /// If it can't be written, or `others` finds the process of another run that changes this namespace now.
+    /// If it can't be written, or `others` finds another run, or a guard, that changes this namespace now.
     pub(super) fn create(
         state_dir: &Path,
         place: &Place,
         asker: Asker,
-        others: impl FnOnce(&Path, &List) -> io::Result<Option<u32>>,
+        others: impl FnOnce(&Path, &List) -> io::Result<Option<SettingError>>,
     ) -> Result<Self, SettingError> {
         let fail =
             |operation, cause| SettingError::Journal { operation, path: state_dir.into(), cause };
@@ -43,11 +44,12 @@ impl JournalFile {
         let _listing = list.lock()?;
         let _busy = lock_folder(&folder).map_err(|cause| fail("lock", cause))?;
         let other = others(&folder, &list).map_err(|cause| fail("look next to", cause))?;
-        if let Some(pid) = other {
-            return Err(SettingError::Busy { pid });
+        if let Some(busy) = other {
+            return Err(busy);
         }
         let (format, pid, place) = (JOURNAL_FORMAT_VERSION, std::process::id(), place.clone());
-        let first = Line::Begin(Owner { format, pid, place, asker });
+        let process = ProcessMark::own();
+        let first = Line::Begin(Owner { format, pid, process, place, asker });
         let begun = SealedFile::begin(&folder, SUFFIX, &first);
         let file = begun.map_err(|cause| fail("create", cause))?;
         // The journal holds no change yet. Report the first error.

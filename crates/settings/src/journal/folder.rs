@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use goodput_model::SettingRef;
 
 use super::asker::Asker;
-use super::contents::{Contents, Text};
+use super::contents::{Contents, Owner, Text};
 use super::entry::Entry;
 use super::file::{JournalFile, SUFFIX};
 use super::list::List;
@@ -16,7 +16,7 @@ use super::own_folder::{check_folder, lock_folder};
 use super::sealed_file::remove_unnamed;
 use crate::error::SettingError;
 use crate::footprint::Footprint;
-use crate::life;
+use crate::guard::runs as guard_runs;
 use crate::lookup;
 use crate::place::Place;
 use crate::setting::Machine;
@@ -75,7 +75,7 @@ pub(crate) fn left(state_dir: &Path) -> Vec<Found> {
 /// Begins the journal of this process in `state_dir`, which is created if need be.
 ///
 /// # Errors
-/// If it can't be written, or another run changes this namespace now.
+/// If it can't be written, or another run changes this namespace now, or the guard of a dead one.
 pub(crate) fn begin(
     state_dir: &Path,
     place: &Place,
@@ -85,20 +85,32 @@ pub(crate) fn begin(
     JournalFile::create(state_dir, place, asker, others)
 }
 
-/// The process of another run that changes this namespace now, so that a run for `asker` must not begin. Runs of one
-/// process that its user asked for count as one.
-fn in_the_way(folder: &Path, list: &List, place: &Place, asker: Asker) -> io::Result<Option<u32>> {
+/// Why a run for `asker` must not begin, if so: another run changes this namespace now, or the guard of a dead one puts
+/// back there. Runs of one process that its user asked for count as one.
+fn in_the_way(
+    folder: &Path,
+    list: &List,
+    place: &Place,
+    asker: Asker,
+) -> io::Result<Option<SettingError>> {
     let mut others = journals(folder)?;
     others.extend(list.journals());
     let found = others.iter().find_map(|path| {
         // A journal that can't be read is someone else's.
-        let Ok(Some((text, true))) = JournalFile::peek(path) else { return None };
+        let (text, held) = JournalFile::peek(path).ok()??;
         let owner = text.says.owner?;
-        let is_this_run =
-            owner.pid == std::process::id() && asker.is_user() && owner.asker.is_user();
-        let excludes = !is_this_run && asker.excludes(owner.asker);
-        let is_here = owner.place.same_namespace(place) && life::runs(owner.pid);
-        (excludes && is_here).then_some(owner.pid)
+        if !owner.place.same_namespace(place) {
+            return None;
+        }
+        let pid = owner.pid;
+        if owner.is_seen() {
+            let is_this_run = owner.is_this_process() && asker.is_user() && owner.asker.is_user();
+            let excludes = held && !is_this_run && asker.excludes(owner.asker);
+            return excludes.then_some(SettingError::Busy { pid });
+        }
+        // A guard takes what changes meanwhile for what came along with its run's changes, so it is in everyone's way.
+        let is_guarded = || !text.says.entries.is_empty() && guard_runs(path);
+        (held || is_guarded()).then(|| SettingError::GuardAtWork { pid, journal: path.clone() })
     });
     Ok(found)
 }
@@ -157,7 +169,9 @@ pub(crate) fn claim(
             let pid = owner.as_ref().map_or(0, |owner| owner.pid);
             return Err(match alive {
                 false => SettingError::LeftChanged { setting, journal },
-                true if life::runs(pid) => SettingError::InUse { setting, pid },
+                true if owner.as_ref().is_some_and(Owner::is_seen) => {
+                    SettingError::InUse { setting, pid }
+                }
                 true => SettingError::Held { setting, pid, journal },
             });
         }

@@ -14,7 +14,7 @@ pub(crate) use folder::folder;
 pub(crate) use goodput_testing::wait_for;
 pub(crate) use made_up::{MadeUp, made_up_root};
 pub(crate) use netns::{build, in_scene};
-pub(crate) use scene::{Scene, journals};
+pub(crate) use scene::Scene;
 pub(crate) use tmpfs::Tmpfs;
 pub(crate) use victim::{Victim, guard};
 pub(crate) use whole::Whole;

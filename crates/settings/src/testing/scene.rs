@@ -1,7 +1,7 @@
 //! One `test.file` and a place for journals.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use goodput_model::{EndName, SettingRef};
 
@@ -51,7 +51,10 @@ impl Scene {
 
     /// Names of the journals that are not closed.
     pub(crate) fn journals(&self) -> Vec<PathBuf> {
-        journals(&self.state_dir())
+        let entries = fs::read_dir(self.state_dir()).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        // Beside them is the log.
+        paths.filter(|path| path.to_string_lossy().ends_with(".journal.jsonl")).collect()
     }
 
     /// A process that applies `values` one after the other, and kills itself after this many steps.
@@ -68,12 +71,4 @@ impl Scene {
         victim.kill_with_guard();
         self.journals().pop().unwrap()
     }
-}
-
-/// The journals in `state_dir` that are not closed. A guard closes its own when it has put everything back.
-pub(crate) fn journals(state_dir: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(state_dir).unwrap();
-    let paths = entries.map(|entry| entry.unwrap().path());
-    // Beside them is the log.
-    paths.filter(|path| path.to_string_lossy().ends_with(".journal.jsonl")).collect()
 }
