@@ -4,8 +4,11 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 /// Creates a directory that only this user can write to; an existing one must have this property.
 pub fn make_own_folder(path: &Path) -> io::Result<()> {
@@ -20,7 +23,7 @@ pub fn make_own_folder(path: &Path) -> io::Result<()> {
 pub(super) fn check_folder(path: &Path) -> io::Result<()> {
     let status = fs::metadata(path)?;
     if !status.is_dir() {
-        let why = "it is not a directory; name another one with --state-dir";
+        let why = "it is not a directory";
         return Err(io::Error::new(io::ErrorKind::NotADirectory, why));
     }
     own(&status)?;
@@ -40,14 +43,56 @@ pub(super) fn own(status: &fs::Metadata) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
+/// How long the lock of a directory is waited for. Others hold it while they change one setting, for which a device may
+/// start anew.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time between two attempts.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+
 /// Keeps [`super::abandoned`] from seeing a journal that is not locked yet.
 pub(super) fn lock_folder(folder: &Path) -> io::Result<File> {
-    let folder = File::open(folder)?;
-    rustix::io::retry_on_intr(|| flock(&folder, FlockOperation::LockExclusive))?;
-    Ok(folder)
+    lock_within(folder, LOCK_TIMEOUT)
+}
+
+fn lock_within(folder: &Path, patience: Duration) -> io::Result<File> {
+    let (path, folder, began) = (folder, File::open(folder)?, Instant::now());
+    loop {
+        let locked = flock(&folder, FlockOperation::NonBlockingLockExclusive);
+        match locked {
+            Ok(()) => return Ok(folder),
+            Err(Errno::WOULDBLOCK | Errno::INTR) if began.elapsed() < patience => {
+                sleep(POLL_INTERVAL);
+            }
+            Err(Errno::WOULDBLOCK) => {
+                let waited_s = patience.as_secs();
+                let why = format!(
+                    "another process has held its lock for {waited_s} s (`fuser {}` names it)",
+                    path.display()
+                );
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Makes sure that the names in a directory survive a power cut.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_never_released_is_reported_and_not_waited_for_without_end() {
+        let folder = crate::testing::folder();
+        let held = lock_folder(folder.path()).unwrap();
+        let refused = lock_within(folder.path(), Duration::ZERO).unwrap_err().to_string();
+        assert!(refused.contains("held its lock") && refused.contains("fuser"), "{refused}");
+        drop(held);
+        // A process that another test starts also holds the lock until its program begins.
+        lock_folder(folder.path()).unwrap();
+    }
 }
