@@ -65,6 +65,23 @@ fn link(setting: &SettingRef) -> Result<Link, SettingError> {
     link.map_err(|error| from_netlink(setting, "read its MTU", name(setting), error))
 }
 
+/// Refuses a qdisc with a table of sizes: each change without one removes the table (net/sched/sch_api.c `qdisc_change`),
+/// and the kernel does not report all that it would take to give the table again.
+pub(super) fn refuse_size_table(
+    netlink: &mut Netlink,
+    setting: &SettingRef,
+    qdisc: &Qdisc,
+) -> Result<(), SettingError> {
+    let table = netlink.size_table(qdisc);
+    let table = table.map_err(|e| from_netlink(setting, "read its sizes", name(setting), e))?;
+    let why = "it has a table of sizes (tc-stab(8)), which a change would remove; change it with tc, which sets both at \
+               once";
+    match table {
+        Some(_) => Err(SettingError::Irreversible { setting: setting.clone(), why }),
+        None => Ok(()),
+    }
+}
+
 /// The qdisc of the device in which `pick` finds what it looks for: the root, or the only one. `kinds` names
 /// its kinds, `several` more than one of them.
 pub(super) fn qdisc<T>(

@@ -34,6 +34,12 @@ impl Machine for FifoLimit {
         parse(setting, value, Unit::of(&qdisc)).map(|limit| limit.to_string())
     }
 
+    fn comes_back(&self, setting: &SettingRef) -> Result<(), SettingError> {
+        let mut netlink = device::netlink(setting)?;
+        let (qdisc, _) = fifo(&mut netlink, setting)?;
+        device::refuse_size_table(&mut netlink, setting, &qdisc)
+    }
+
     /// A queue of bytes drops each packet that is longer than it is (net/sched/sch_fifo.c `bfifo_enqueue`).
     fn check_new(
         &self,

@@ -70,9 +70,10 @@ impl Machine for QdiscParameter {
     }
 
     fn comes_back(&self, setting: &SettingRef) -> Result<(), SettingError> {
-        let (qdisc, _) = self.find(&mut device::netlink(setting)?, setting)?;
+        let mut netlink = device::netlink(setting)?;
+        let (qdisc, _) = self.find(&mut netlink, setting)?;
         if !qdisc.is_default() {
-            return Ok(());
+            return device::refuse_size_table(&mut netlink, setting, &qdisc);
         }
         let why = "the kernel made it by default, and a change would make another one in its place; \
                    set qdisc.kind first";

@@ -42,6 +42,10 @@ impl Machine for TokenBucket {
         Ok((self.get)(&tbf.as_read_back()).to_string())
     }
 
+    fn comes_back(&self, setting: &SettingRef) -> Result<(), SettingError> {
+        comes_back(setting)
+    }
+
     /// A bucket and its queue drop each packet that is longer than they are (net/sched/sch_tbf.c `tbf_enqueue`,
     /// net/sched/sch_fifo.c `bfifo_enqueue`).
     fn check_new(
@@ -106,6 +110,10 @@ impl Machine for BucketRate {
         shaped::rate(setting, value).map(shaped::rate_text)
     }
 
+    fn comes_back(&self, setting: &SettingRef) -> Result<(), SettingError> {
+        comes_back(setting)
+    }
+
     fn capture(&self, setting: &SettingRef) -> Result<String, SettingError> {
         let (_, tbf) = bucket(&mut device::netlink(setting)?, setting)?;
         Ok(shaped::with_burst(tbf.rate_bytes_per_s, tbf.burst_bytes))
@@ -128,6 +136,26 @@ fn change(
     if changed { Ok(()) } else { Err(jammed(setting, value)) }
 }
 
+/// Refuses a bucket of which a change would alter more than it says. Each change gives the bucket's limit to a queue of
+/// packets or bytes inside (net/sched/sch_tbf.c `tbf_change`, net/sched/sch_fifo.c `fifo_set_limit`); a bucket's own queue
+/// is not listed.
+fn comes_back(setting: &SettingRef) -> Result<(), SettingError> {
+    let mut netlink = device::netlink(setting)?;
+    let (qdisc, _) = bucket(&mut netlink, setting)?;
+    device::refuse_size_table(&mut netlink, setting, &qdisc)?;
+    let all = netlink.qdiscs(qdisc.index);
+    let all =
+        all.map_err(|e| from_netlink(setting, "read its qdiscs", device::name(setting), e))?;
+    // The upper half of a class's number is its discipline's.
+    let is_inside = |one: &&Qdisc| one.parent >> 16 == qdisc.handle >> 16 && !one.is_default();
+    let why = "each change would also set the limit of the queue inside the bucket, which would not come back; remove that \
+               queue first";
+    match all.iter().filter(is_inside).any(|one| one.kind.get(1..5) == Some("fifo")) {
+        true => Err(SettingError::Irreversible { setting: setting.clone(), why }),
+        false => Ok(()),
+    }
+}
+
 fn jammed(setting: &SettingRef, value: &str) -> SettingError {
     SettingError::BadValue {
         setting: setting.clone(),
@@ -144,4 +172,67 @@ fn bucket(netlink: &mut Netlink, setting: &SettingRef) -> Result<(Qdisc, Tbf), S
         QdiscOptions::Tbf(tbf) => Some(tbf.clone()),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Changes;
+    use crate::testing::{guard, in_scene};
+
+    fn tc(words: &str) -> String {
+        let output = std::process::Command::new("tc").args(words.split(' ')).output().unwrap();
+        assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    #[test]
+    fn what_a_change_would_take_along_for_ever_is_refused_before() {
+        in_scene(|state_dir| {
+            let bucket = "handle 7: tbf rate 100mbit burst 64k limit 300k";
+            for (made, inside, settings, words) in [
+                (
+                    format!("stab overhead 14 linklayer ethernet {bucket}"),
+                    None,
+                    &["qdisc.tbf.rate@eth0=50mbit", "qdisc.tbf.limit@eth0=100K"][..],
+                    "table of sizes",
+                ),
+                (
+                    "stab overhead 14 linklayer ethernet handle 7: pfifo limit 9".into(),
+                    None,
+                    &["qdisc.fifo.limit@eth0=10"],
+                    "table of sizes",
+                ),
+                (
+                    bucket.into(),
+                    Some("parent 7:1 handle 8: pfifo limit 7"),
+                    &["qdisc.tbf.rate@eth0=50mbit", "qdisc.tbf.burst@eth0=30K"],
+                    "limit of the queue inside",
+                ),
+            ] {
+                tc(&format!("qdisc replace dev eth0 root {made}"));
+                inside.map(|inside| tc(&format!("qdisc add dev eth0 {inside}")));
+                let before = tc("-d qdisc show dev eth0");
+                let mut changes = Changes::begin(state_dir, guard()).unwrap();
+                for assignment in settings {
+                    let (setting, value) = assignment.split_once('=').unwrap();
+                    let refused = changes.apply(&setting.parse().unwrap(), value).unwrap_err();
+                    assert!(refused.to_string().contains(words), "{assignment}: {refused}");
+                }
+                assert_eq!(tc("-d qdisc show dev eth0"), before);
+                drop(changes);
+                tc("qdisc del dev eth0 root");
+            }
+        });
+    }
+
+    #[test]
+    fn a_bucket_with_its_own_queue_comes_back() {
+        in_scene(|state_dir| {
+            let before = tc("-d qdisc show dev eth0");
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            changes.apply(&"qdisc.tbf.rate@eth0".parse().unwrap(), "50mbit").unwrap();
+            assert!(changes.restore().is_clean());
+            assert_eq!(tc("-d qdisc show dev eth0"), before);
+        });
+    }
 }
