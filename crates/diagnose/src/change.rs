@@ -3,8 +3,8 @@
 use goodput_model::{Change, EndName, SettingRef};
 
 use crate::names::{
-    GOVERNOR, ROUTE_CONGCTL, ROUTE_DESTINATION, RPS_MASK, TCP_AVAILABLE, TCP_CONGESTION, TCP_RMEM,
-    TCP_WMEM,
+    GOVERNOR, INTERRUPT_CPUS, INTERRUPT_VECTORS, ROUTE_CONGCTL, ROUTE_DESTINATION, RPS_MASK,
+    TCP_AVAILABLE, TCP_CONGESTION, TCP_RMEM, TCP_WMEM,
 };
 use crate::view::{Side, View};
 use crate::{bounds, ceiling};
@@ -37,6 +37,27 @@ pub fn more_queues(side: &Side) -> Option<Change> {
     let why = "a queue with its own interrupt for each CPU";
     let device = side.device().ok()?;
     (wanted > now).then(|| of_host(side, "channels.combined", Some(device), values, why))
+}
+
+/// The setting of the CPUs that a device's interrupts go to.
+pub const AFFINITY: &str = "irq.affinity";
+/// Its value that gives each interrupt a CPU of its own.
+pub const SPREAD: &str = "spread";
+/// Why interrupts are spread.
+pub const SPREADS_INTERRUPTS: &str = "each queue's interrupt on a CPU of its own";
+
+/// A CPU for each interrupt, if all of them go to one CPU.
+pub fn spread_interrupts(side: &Side) -> Option<Change> {
+    let on = side.text(INTERRUPT_CPUS).ok()?;
+    let vectors = side.count(INTERRUPT_VECTORS).ok()?;
+    let is_one = one_cpu_for_several(on, vectors, side.end().ok()?.host.cpus);
+    let (values, device) = ((Some(on.into()), SPREAD.into()), side.device().ok()?);
+    is_one.then(|| of_host(side, AFFINITY, Some(device), values, SPREADS_INTERRUPTS))
+}
+
+/// Whether several interrupts all go to one of several CPUs; `on` are those CPUs.
+pub fn one_cpu_for_several(on: &str, vectors: f64, cpus: u32) -> bool {
+    on.parse::<u32>().is_ok() && vectors > 1.0 && cpus > 1
 }
 
 /// Why packets are handed on.

@@ -55,6 +55,10 @@ pub const QDISC_KIND: &str = "qdisc.kind";
 pub const DEFAULT_QDISC: &str = "sysctl.net.core.default_qdisc";
 /// Governors that choose the CPUs' clocks, with commas between them.
 pub const GOVERNOR: &str = "frequency.governor";
+/// CPUs on which the device's interrupts arrive, all together: "0,1".
+pub const INTERRUPT_CPUS: &str = "interrupts.affinity";
+/// Number of the device's interrupts.
+pub const INTERRUPT_VECTORS: &str = "interrupts.vectors";
 /// CPUs to which the device's packets are handed on, as a mask.
 pub const RPS_MASK: &str = "steering.rps_mask";
 /// Rate of a shaper.

@@ -11,7 +11,8 @@
 //! meanwhile the reader waited for data or packets were dropped before it.
 //!
 //! # What to try
-//! Fewer, larger packets for the stack (GRO, larger MTU), spreading (more queues, RPS, RFS), longer
+//! Fewer, larger packets for the stack (GRO, larger MTU), spreading (more queues, interrupts on
+//! several CPUs, RPS, RFS), longer
 //! coalescing, threaded or deferred polling.
 //!
 //! # When it is wrong
@@ -26,7 +27,7 @@
 use goodput_model::{Change, Confidence, Finding, Missing};
 
 use crate::bounds::next_after;
-use crate::change::{more_queues, of_host, spread_packets};
+use crate::change::{more_queues, of_host, spread_interrupts, spread_packets};
 use crate::finding::{Draft, percent};
 use crate::offers::deferred_polling;
 use crate::parts;
@@ -75,6 +76,7 @@ fn check(view: &View) -> Result<Option<Finding>, Missing> {
         .predicted(next_after(view, &[RULE.id, "receiver-cpu"]))
         .changes(gro(side))
         .changes(more_queues(side))
+        .changes(spread_interrupts(side))
         .changes(spread_packets(side))
         .changes(threaded(side))
         .changes(deferred_polling(side))
@@ -138,6 +140,19 @@ mod tests {
         let diagnosis = crate::diagnose(&full().evidence());
         assert_eq!(diagnosis.verdict.limit, "softirq-saturation");
         assert!(diagnosis.findings.iter().all(|finding| finding.rule != "receiver-cpu"));
+    }
+
+    #[test]
+    fn interrupts_that_all_go_to_one_cpu_are_spread() {
+        let on = |cpus: &'static str, vectors: u64| {
+            let case = full().fact(Far, "interrupts.affinity", cpus);
+            let finding = fires(&RULE, case.fact(Far, "interrupts.vectors", vectors));
+            let changes = finding.changes.iter().map(Change::as_argument);
+            changes.filter(|change| change.contains("irq.affinity")).collect::<Vec<_>>()
+        };
+        assert_eq!(on("1", 4), ["far:irq.affinity@eth0=1,spread"]);
+        assert_eq!(on("1", 1), [""; 0], "one interrupt has one CPU");
+        assert_eq!(on("0,1", 4), [""; 0], "they are spread already");
     }
 
     #[test]

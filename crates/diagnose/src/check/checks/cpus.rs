@@ -4,9 +4,15 @@ use goodput_model::{Change, Confidence, Missing};
 
 use super::super::{Answer, Check, HostView, Scope};
 use super::cards::more_queues;
-use crate::change::{FULL_CLOCK, PERFORMANCE, SOFTIRQ_BUDGETS, SPREADS, all_cpus, one_governor};
+use crate::change::{
+    AFFINITY, FULL_CLOCK, PERFORMANCE, SOFTIRQ_BUDGETS, SPREAD, SPREADS, SPREADS_INTERRUPTS,
+    all_cpus, one_cpu_for_several, one_governor,
+};
 use crate::finding::percent;
-use crate::names::{CPU_KINDS, GOVERNOR, QUOTA, QUOTA_PERCENT, RPS_MASK, THROTTLED_US};
+use crate::names::{
+    CPU_KINDS, GOVERNOR, INTERRUPT_CPUS, INTERRUPT_VECTORS, QUOTA, QUOTA_PERCENT, RPS_MASK,
+    THROTTLED_US,
+};
 use crate::offers::{DEFERRED, DEFERRED_WHY, INTERRUPTS, is_interrupting};
 use crate::view::positive;
 
@@ -117,7 +123,14 @@ fn softirq(check: &Check, host: &HostView) -> Answer {
     check
         .draft(Confidence::Certain, "softirq_percent", most * 100.0, &text)
         .changes(
-            [more_queues(host), spread_packets(host), deferred_polling(host)].into_iter().flatten(),
+            [
+                more_queues(host),
+                spread_interrupts(host),
+                spread_packets(host),
+                deferred_polling(host),
+            ]
+            .into_iter()
+            .flatten(),
         )
         .advice("programs that wait for answers can poll themselves (net.core.busy_poll)")
         .permanent("FreeBSD /etc/rc.conf", "ifconfig_DEV=\"… polling\"")
@@ -145,6 +158,15 @@ fn budget(check: &Check, host: &HostView) -> Answer {
             "net.core.netdev_budget = 600\nnet.core.netdev_budget_usecs = 8000",
         )
         .found()
+}
+
+/// A CPU for each interrupt, if all of them go to one CPU.
+fn spread_interrupts(host: &HostView) -> Option<Change> {
+    host.device?;
+    let on = host.text(INTERRUPT_CPUS).ok()?;
+    let vectors = host.count(INTERRUPT_VECTORS).ok()?;
+    let is_one = one_cpu_for_several(on, vectors, host.count("cpu.count").ok()? as u32);
+    is_one.then(|| host.change(AFFINITY, Some(on.into()), SPREAD, SPREADS_INTERRUPTS))
 }
 
 /// Packets handed on to all CPUs, if the CPU that takes them in hands on none.
@@ -204,6 +226,8 @@ mod tests {
         facts.put("channels.combined", 1u64);
         facts.put("channels.combined_max", 2u64);
         facts.put(RPS_MASK, "0");
+        facts.put(INTERRUPT_CPUS, "2");
+        facts.put(INTERRUPT_VECTORS, 3u64);
         facts.put("sysctl.net.core.netdev_budget", "300");
         let view = HostView { device: Some("eth0"), now: &facts, before: None };
         let governor = &FREQUENCY.check(&view).unwrap().unwrap().changes[0];
@@ -211,6 +235,8 @@ mod tests {
         let queues = more_queues(&view).unwrap().as_argument();
         assert_eq!(queues, "channels.combined@eth0=1,2");
         assert_eq!(spread_packets(&view).unwrap().as_argument(), "rps.cpus@eth0=0,f");
+        let affinity = spread_interrupts(&view).unwrap().as_argument();
+        assert_eq!(affinity, "irq.affinity@eth0=2,spread");
         let (name, times) = SOFTIRQ_BUDGETS[0];
         let budget = larger(&view, name, times).unwrap().as_argument();
         assert_eq!(budget, "sysctl.net.core.netdev_budget=300,600");
