@@ -126,6 +126,19 @@ impl Entry {
     }
 }
 
+/// The value from before the run of the setting that makes the object of `cell`, if this run changed that one first: the
+/// original of `cell` is then of our own making, and nothing is left of it once the other one is back.
+pub(crate) fn maker<'a>(
+    system: &dyn System,
+    originals: &[(usize, &'a Cell)],
+    cell: &Cell,
+) -> Option<&'a Cell> {
+    let made_by = system.made_by(&cell.setting)?;
+    let before = originals.iter().map(|(_, before)| *before);
+    let mut before = before.take_while(|before| before.setting != cell.setting);
+    before.find(|before| before.setting == made_by)
+}
+
 /// Every value of these entries once, with the original that counts: from the first entry that has the value. Later
 /// entries found a value of our own making.
 pub(crate) fn originals(entries: &[Entry]) -> Vec<(usize, &Cell)> {

@@ -233,7 +233,10 @@ pub enum RemoteError {
         why: String,
     },
     /// The journal could not be kept, so nothing may be changed.
-    #[error("can't keep the journal in {}: {cause}; without a journal goodput changes nothing", path.display())]
+    #[error(
+        "can't keep the journal in {}: {cause}; without a journal goodput changes nothing; --state-dir names another directory",
+        path.display()
+    )]
     Journal {
         /// The journal or its directory.
         path: std::path::PathBuf,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use goodput_settings::Outcome;
 
-use crate::entry::{Cell, Entry, originals};
+use crate::entry::{Cell, Entry, maker, originals};
 use crate::error::RemoteError;
 use crate::look::Look;
 use crate::shell::Shell;
@@ -35,6 +35,8 @@ enum State {
 /// A value that is put back.
 struct Sheet<'a> {
     cell: &'a Cell,
+    /// What makes its object, if this run made it.
+    maker: Option<&'a Cell>,
     state: State,
     wrote: bool,
     /// Why it is not back after the last round.
@@ -83,14 +85,26 @@ fn judge<'a>(system: &dyn System, shell: &mut dyn Shell, entries: &'a [Entry]) -
     let mut look = Look::new(shell);
     let mut sheets = Vec::new();
     // The last change first, each setting before what it dragged along.
-    let mut originals = originals(entries);
+    let in_order = originals(entries);
+    let mut originals = in_order.clone();
     originals.sort_by_key(|(of, _)| std::cmp::Reverse(*of));
     for (_, cell) in originals {
-        let state = state(system, &mut look, entries, cell);
+        let maker = maker(system, &in_order, cell);
+        let state = match is_back(system, &mut look, maker) {
+            true => Ok(State::Ours),
+            false => state(system, &mut look, entries, cell),
+        };
         let state = state.unwrap_or_else(|error| State::Unknown(error.to_string()));
-        sheets.push(Sheet { cell, state, wrote: false, left: None });
+        sheets.push(Sheet { cell, maker, state, wrote: false, left: None });
     }
     sheets
+}
+
+/// Whether what makes the object of a value has its original, so that nothing of ours is left of that value.
+fn is_back(system: &dyn System, look: &mut Look<'_>, maker: Option<&Cell>) -> bool {
+    maker.is_some_and(|maker| {
+        system.read(look, &maker.setting).is_ok_and(|now| now == maker.original)
+    })
 }
 
 fn state(
@@ -100,7 +114,8 @@ fn state(
     cell: &Cell,
 ) -> Result<State, RemoteError> {
     if let Some(why) = system.gone(look, &cell.setting)? {
-        return Ok(State::Gone(why));
+        let is_our_doing = is_removed_by_us(system, look, entries, cell)?;
+        return Ok(if is_our_doing { State::Ours } else { State::Gone(why) });
     }
     let now = system.read(look, &cell.setting)?;
     if now == cell.original {
@@ -121,6 +136,22 @@ fn state(
     Ok(State::Theirs(now))
 }
 
+/// Whether this run removed the object of a value, by changing what makes it.
+fn is_removed_by_us(
+    system: &dyn System,
+    look: &mut Look<'_>,
+    entries: &[Entry],
+    cell: &Cell,
+) -> Result<bool, RemoteError> {
+    let made_by = system.made_by(&cell.setting);
+    let maker =
+        originals(entries).into_iter().find(|(_, cell)| Some(&cell.setting) == made_by.as_ref());
+    match maker {
+        Some((_, maker)) => Ok(state(system, look, entries, maker)? == State::Ours),
+        None => Ok(false),
+    }
+}
+
 /// Whether a setting has a value that the change under way may have left.
 fn can_be_ours(system: &dyn System, look: &mut Look<'_>, main: &Cell) -> Result<bool, RemoteError> {
     let Some(under_way) = &main.under_way else { return Ok(true) };
@@ -136,6 +167,10 @@ fn wrong(system: &dyn System, shell: &mut dyn Shell, sheets: &mut [Sheet<'_>]) -
     let mut wrong = Vec::new();
     for (index, sheet) in sheets.iter_mut().enumerate() {
         if sheet.state != State::Ours {
+            continue;
+        }
+        if is_back(system, &mut look, sheet.maker) {
+            sheet.left = None;
             continue;
         }
         sheet.left = match system.read(&mut look, &sheet.cell.setting) {

@@ -4,7 +4,7 @@
 //! may drag others along.
 
 use crate::command::{Command, Condition};
-use crate::entry::{Cell, Entry, originals};
+use crate::entry::{Cell, Entry, maker, originals};
 use crate::error::RemoteError;
 use crate::shell::Shell;
 use crate::system::System;
@@ -34,7 +34,7 @@ pub(crate) fn script(
             Ours::Always => format!("{sets}; "),
         };
         if of == index {
-            back += &write(first, &variable);
+            back += &write(first, &variable, maker(system, &originals, first));
         }
     }
     Ok(format!("case $phase in judge) itself=; {judge};; back) {back};; esac")
@@ -69,11 +69,14 @@ fn condition(
     })
 }
 
-fn write(cell: &Cell, variable: &str) -> String {
+/// Writes an original that is not back. Once `maker` is back, nothing of ours is left to write.
+fn write(cell: &Cell, variable: &str, maker: Option<&Cell>) -> String {
     let is_original = &cell.is_original;
     let back: Vec<_> = cell.back.iter().map(Command::to_string).collect();
     let back = back.join(" && ");
+    let done = maker.map(|maker| format!(" && ! {{ {}; }}", maker.is_original));
+    let done = done.unwrap_or_default();
     format!(
-        "if [ -n \"${variable}\" ] && ! {{ {is_original}; }}; then wrote=1; {back} && {{ {is_original}; }} || bad=1; fi; "
+        "if [ -n \"${variable}\" ] && ! {{ {is_original}; }}{done}; then wrote=1; {back} && {{ {is_original}; }} || bad=1; fi; "
     )
 }

@@ -168,7 +168,13 @@ pub trait System: Watch {
         Vec::new()
     }
 
-    /// Why the object of a setting (its device, route or parameter) is gone, in words. Changes of it
+    /// The setting that makes or removes the object of this one: the parameters of a discipline come and go with its kind.
+    /// What this run has made needs no putting back once that setting is back.
+    fn made_by(&self, _setting: &SettingRef) -> Option<SettingRef> {
+        None
+    }
+
+    /// Why the object of a setting (its device, route, discipline or parameter) is gone, in words. Changes of it
     /// are gone as well.
     ///
     /// # Errors

@@ -201,6 +201,8 @@ fn files_of_a_device_are_set_and_refused_with_the_reason() {
         ("rps.cpus@v0=x", "hexadecimal mask"),
         ("irq.affinity@v0=0", "no interrupts of its own"),
         ("napi.irq_suspend_timeout@v0=9", "no common program"),
+        ("qdisc.htb.rate@v0:1:1=1mbit", "run goodput on that host"),
+        ("nonsense@v0=1", "there is no such setting"),
         ("napi.threaded@nosuch=on", "there is no device nosuch at ssh://b, only"),
     ] {
         let refused = host.run(&["settings", "set", assignment, "--on", "ssh://b"]);
@@ -251,6 +253,25 @@ fn a_token_bucket_is_changed_by_one_number_at_a_time() {
     assert_eq!(host.sh(look), before);
     let list = stdout(&host.run(&["settings", "list", "--on", "ssh://b"]));
     assert!(list.contains("qdisc.tbf.burst@v0") && !list.contains("qdisc.tbf.burst@v1"), "{list}");
+}
+
+/// A comparison that changes the kind of a discipline and a parameter of it is put back whole, and at once.
+#[test]
+fn a_kind_and_its_parameter_are_put_back_together() {
+    let Some(host) = Host::start() else { return };
+    let server = Server::start(&host.home, &[]);
+    let look = "tc qdisc show dev v0";
+    let before = host.sh(look);
+    let compare = ["compare", &server.address, "qdisc.kind@v0=pfifo,bfifo"];
+    let limit = ["qdisc.fifo.limit@v0=64000,65000", "--near", "ssh://b", "--no-store"];
+    let times = ["-n", "1M", "--max-time", "4"];
+    let output = host.run(&[&compare[..], &limit, &times].concat());
+    let said = stderr(&output);
+    assert!(matches!(output.status.code(), Some(0 | 4)), "{said}");
+    assert!(!said.contains("not put back"), "{said}");
+    assert_eq!(host.sh(look), before);
+    let undo = host.run(&["settings", "undo"]);
+    assert!(stdout(&undo).contains("nothing to undo"), "{}", stdout(&undo));
 }
 
 #[test]

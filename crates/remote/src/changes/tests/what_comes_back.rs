@@ -200,3 +200,37 @@ fn a_bucket_that_is_gone_takes_its_change_along() {
         assert_eq!(value("qdisc.fifo.limit@v0"), "9");
     });
 }
+
+/// The kind of a discipline makes its parameters: whatever order they are changed in, both are one change.
+#[test]
+fn a_kind_and_its_parameters_come_back_together() {
+    in_scene(|_| {
+        let kind = |kind| ("qdisc.kind@v0", kind);
+        let limit = |limit| ("qdisc.fifo.limit@v0", limit);
+        for changed in [
+            &[kind("pfifo"), limit("9")][..],
+            // The limit is one of bytes after that.
+            &[kind("pfifo"), limit("9"), kind("bfifo"), limit("64K")],
+            // And here, this run has removed it.
+            &[kind("pfifo"), limit("9"), kind("pfifo_head_drop")],
+            &[kind("bfifo"), limit("64K"), kind("default"), kind("pfifo")],
+        ] {
+            comes_back_after_each_end("tc qdisc show dev v0", changed);
+        }
+    });
+}
+
+#[test]
+fn a_kind_that_someone_else_put_in_place_of_ours_stays_and_took_our_parameter_along() {
+    in_scene(|folder| {
+        let mut changes = begin(&folder);
+        changes.apply(&setting("qdisc.kind@v0"), "pfifo").unwrap();
+        changes.apply(&setting("qdisc.fifo.limit@v0"), "9").unwrap();
+        sh("tc qdisc replace dev v0 root handle 9: pfifo_head_drop limit 7");
+        let report = changes.restore().to_string();
+        assert!(report.contains("the fifo of v0 is gone"), "{report}");
+        assert!(report.contains("now pfifo_head_drop"), "{report}");
+        let now = sh("tc qdisc show dev v0");
+        assert!(now.contains("limit 7p"), "{now}");
+    });
+}

@@ -31,10 +31,13 @@ use crate::error::RemoteError;
 use crate::keeper::Keeper;
 use crate::shell::Shell;
 use crate::system::{Listed, Process, System, Watch};
-use row::{At, Row, refused};
+use row::{At, NO_DISCIPLINE, Row, refused};
 
 /// The operating system.
 pub(super) struct Linux;
+
+/// The setting that makes the discipline at a device's root.
+const KIND: &str = "qdisc.kind";
 
 /// How the settings of a token bucket begin.
 const BUCKET: &str = "qdisc.tbf.";
@@ -46,8 +49,7 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static dyn Row)> {
     let routes = routes::ROWS.iter().map(|row| (row.id, row as &dyn Row));
     let host = governor::ROWS.iter().map(|row| (row.id, row as &dyn Row));
     let files = files::ROWS.iter().map(|row| (row.id, row as &dyn Row));
-    let alone: [(&str, &dyn Row); 2] =
-        [("qdisc.kind", &qdisc::RootKind), (polled::ID, &polled::Polling)];
+    let alone: [(&str, &dyn Row); 2] = [(KIND, &qdisc::RootKind), (polled::ID, &polled::Polling)];
     device.chain(links).chain(files).chain(alone).chain(disciplines()).chain(routes).chain(host)
 }
 
@@ -81,10 +83,15 @@ fn row(shell: &dyn Shell, setting: &SettingRef) -> Result<&'static dyn Row, Remo
             "napi.irq_suspend_timeout" => {
                 "no common program prints it; run goodput on that host to change it"
             }
-            "qdisc.cake.rtt" => {
-                "tc there changes the target along with it, and prints none; run goodput on that host to change it"
+            name if name.starts_with("qdisc.htb.") => {
+                "tc changes all rates and bursts of a class at once, and prints the bursts rounded, so they would not come \
+                 back exactly; run goodput on that host to change it"
             }
-            _ => "Linux has no command whose text says exactly what it is, or goodput does not know it",
+            name => match goodput_settings::find(name) {
+                Err(_) => "there is no such setting; `goodput settings list --on` with this host lists all",
+                Ok(known) if known.is_plan() => "it belongs to a measurement, not to a host",
+                Ok(_) => "no common command prints exactly what it is; run goodput on that host to change it",
+            },
         };
         refused(shell.host(), setting, why)
     })
@@ -97,6 +104,24 @@ fn of_device(shell: &mut dyn Shell, device: &str) -> Result<Vec<SettingRef>, Rem
     let features = ethtool::features(shell, device)?;
     let all = rows.chain(features).map(|name| near(&name, Some(device)));
     Ok(all.chain([ipv6_mtu(device)]).collect())
+}
+
+/// Why the discipline of a parameter is gone, if so.
+fn discipline_gone(
+    shell: &mut dyn Shell,
+    setting: &SettingRef,
+    device: &str,
+) -> Result<Option<String>, RemoteError> {
+    let Some((_, row)) = disciplines().find(|(id, _)| *id == setting.name) else { return Ok(None) };
+    let read = row.read_of_discipline(&At { shell: &mut *shell, setting });
+    let Some(read) = read else { return Ok(None) };
+    let is_gone = shell.run(&read)?.status == NO_DISCIPLINE;
+    let what = match setting.name.starts_with(BUCKET) {
+        true => "token bucket",
+        // As in qdisc.fq.limit.
+        false => setting.name.split('.').nth(1).unwrap_or_default(),
+    };
+    Ok(is_gone.then(|| format!("the {what} of {device} is gone")))
 }
 
 fn ipv6_mtu(device: &str) -> SettingRef {
@@ -150,8 +175,8 @@ impl System for Linux {
             for (name, row) in rows().filter(|(_, row)| row.of_device()) {
                 add(shell, name, Some(device), row)?;
             }
-            add(shell, "qdisc.kind", Some(device), &qdisc::RootKind)?;
-            let setting = near("qdisc.kind", Some(device));
+            add(shell, KIND, Some(device), &qdisc::RootKind)?;
+            let setting = near(KIND, Some(device));
             let root = qdisc::root(&mut At { shell: &mut *shell, setting: &setting });
             for (name, row) in root.map(|(kind, ..)| of_kind(&kind)).unwrap_or_default() {
                 add(shell, name, Some(device), row)?;
@@ -236,7 +261,7 @@ impl System for Linux {
             return Ok(shared);
         }
         let device = setting.scope.as_deref().unwrap_or_default();
-        if setting.name == "qdisc.kind" {
+        if setting.name == KIND {
             return Ok(vec![near(qdisc::ATTACHED, Some(device))]);
         }
         if setting.name.starts_with(BUCKET) {
@@ -259,6 +284,11 @@ impl System for Linux {
         known.map(|(_, row)| row.half_way(one, other)).unwrap_or_default()
     }
 
+    fn made_by(&self, setting: &SettingRef) -> Option<SettingRef> {
+        let is_parameter = disciplines().any(|(id, _)| id == setting.name);
+        is_parameter.then(|| near(KIND, setting.scope.as_deref()))
+    }
+
     fn gone(
         &self,
         shell: &mut dyn Shell,
@@ -275,7 +305,7 @@ impl System for Linux {
                 Ok(if is_there { None } else { gone("the route") })
             }
             Some(device) => Ok(match link::gone(shell, device)? {
-                None if setting.name.starts_with(BUCKET) => token_bucket::gone(shell, device)?,
+                None => discipline_gone(shell, setting, device)?,
                 gone => gone,
             }),
             None => Ok(None),

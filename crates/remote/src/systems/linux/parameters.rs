@@ -5,7 +5,7 @@ use goodput_model::{EndName, SettingRef};
 use goodput_settings::{Assignment, Backend, find_for, rules, value};
 
 use super::row::{At, Row};
-use super::{qdisc, token_bucket};
+use super::{link, qdisc, token_bucket};
 use crate::command::{Command, Condition};
 use crate::error::RemoteError;
 
@@ -29,6 +29,8 @@ enum Form {
     Number,
     /// Microseconds, of which the kernel keeps steps of 1.024, rounded down (include/net/codel.h).
     Micros,
+    /// Microseconds, which the kernel keeps as they are.
+    Whole,
     /// Bytes per second. Without a rate, tc prints what the second is, and takes what the first is.
     Rate(&'static str, &'static str),
     /// Values, what tc prints for each, and the words that it takes.
@@ -50,9 +52,9 @@ const fn row(
     Parameter { id, kinds, key, form }
 }
 
-/// `*_print_opt` and `*_parse_opt` of iproute2, tc/q_{fifo,fq_codel,fq,cake}.c. cake's round-trip time is not here: tc sets
-/// a target along with it, and prints none.
-pub(super) static ROWS: [Parameter; 12] = [
+/// `*_print_opt` and `*_parse_opt` of iproute2, tc/q_{fifo,fq_codel,fq,cake}.c. With cake's
+/// round-trip time tc also sets the target ([`check_target`]).
+pub(super) static ROWS: [Parameter; 13] = [
     row("qdisc.fifo.limit", &["pfifo", "bfifo"], "limit", Form::Limit),
     row("qdisc.fq_codel.limit", &["fq_codel"], "limit", Form::Number),
     row("qdisc.fq_codel.target", &["fq_codel"], "target", Form::Micros),
@@ -68,6 +70,7 @@ pub(super) static ROWS: [Parameter; 12] = [
     row("qdisc.fq.flow_limit", &["fq"], "flow_limit", Form::Number),
     row("qdisc.fq.quantum", &["fq"], "quantum", Form::Number),
     row("qdisc.fq.maxrate", &["fq"], "maxrate", Form::Rate(NO_RATE, ABSENT)),
+    row("qdisc.cake.rtt", &["cake"], "rtt", Form::Whole),
     row("qdisc.cake.bandwidth", &["cake"], "bandwidth", Form::Rate("unlimited", "\"unlimited\"")),
     row(
         "qdisc.cake.ack_filter",
@@ -89,9 +92,37 @@ const SHOW: &str = "set -f; no() { s=$1; shift; echo \"$*\" >&2; exit \"$s\"; };
     sed -n \"/^\\\"kind\\\":\\\"$2\\\",\\\"handle\\\":\\\"[0-9a-f]*:\\\",\\\"root\\\":true,/{N;s/\\n/ /;p;}\"); \
     [ \"$it\" ] || no 3 \"the discipline at its root is no $4, or tc there does not print it in JSON\"; \
     it=${it#*\\\"options\\\": }; \
-    case $it in *\\\"stab\\\":*) no 1 \"it has a table of sizes (stab), which a change would remove\";; \
-    *\\\"autorate\\\":*) no 1 \"it chooses its rate by what comes in\";; esac; \
+    case $it in *\\\"stab\\\":*) no 1 \"it has a table of sizes (stab), which a change would remove; change it with tc, which sets both at once\";; \
+    *\\\"autorate\\\":*) no 1 \"it chooses its rate by what comes in (autorate-ingress), so a rate would not last\";; esac; \
     v=-; IFS=,; for p in ${it%%\\}*}; do case $p in \"\\\"$3\\\":\"*) v=${p#*:};; esac; done; printf \"%s\\n\" \"$v\"";
+
+/// Part of the round-trip time that tc sets as the target (iproute2, tc/q_cake.c `cake_parse_opt`).
+const TARGET_PART: u64 = 20;
+
+/// Refuses a cake whose target would not come back with its round-trip time: tc sets both, and takes no target alone. The
+/// target is only seen in the tins, where a slow one has a longer one of its own (net/sched/sch_cake.c `cake_set_rate`).
+fn check_target(at: &mut At<'_>) -> Result<(), RemoteError> {
+    let command = Command::new("tc", ["-s", "-d", "-j", "qdisc", "show", "dev", at.scope()]);
+    let disciplines = link::json(at.shell, &command)?;
+    let root = disciplines.iter().find(|one| one["root"] == true && one["kind"] == "cake");
+    let rtt = root.and_then(|root| root["options"]["rtt"].as_u64());
+    let tins = root.and_then(|root| root["tins"].as_array()).into_iter().flatten();
+    let targets: Option<Vec<u64>> = tins.map(|tin| tin["target_us"].as_u64()).collect();
+    let least = targets.and_then(|targets| targets.into_iter().min());
+    let (Some(rtt), Some(least)) = (rtt, least) else {
+        return Err(at.misread(&command, "", "cake's rtt, and a target of each tin"));
+    };
+    let of_tc = (rtt / TARGET_PART).max(1);
+    if least == of_tc {
+        return Ok(());
+    }
+    let device = at.scope();
+    Err(at.refused(&format!(
+        "tc sets cake's target along with it, to {of_tc} µs, but the shortest target of its tins is {least} µs: someone chose \
+         another one, or the bandwidth is too low to see it. Set qdisc.cake.bandwidth@{device}=none first, or run goodput on \
+         that host to change it"
+    )))
+}
 
 impl Parameter {
     fn show(&self, at: &At<'_>) -> Command {
@@ -116,7 +147,9 @@ impl Parameter {
     /// The value that tc prints like this; `None` if goodput does not know it.
     fn value(&self, printed: &str) -> Option<String> {
         Some(match self.form {
-            Form::Limit | Form::Number | Form::Micros => printed.parse::<u32>().ok()?.to_string(),
+            Form::Limit | Form::Number | Form::Micros | Form::Whole => {
+                printed.parse::<u32>().ok()?.to_string()
+            }
             Form::Rate(_, none) if printed == none => "none".into(),
             Form::Rate(..) => rules::shaper_rate_text(printed.parse().ok()?),
             Form::Words(words) => {
@@ -130,6 +163,7 @@ impl Parameter {
         let taken = |text: String| format!("{} {text}", self.key);
         Ok(match self.form {
             Form::Limit | Form::Number => [value.to_owned(), taken(value.to_owned())],
+            Form::Whole => [value.to_owned(), taken(format!("{value}us"))],
             // One more than what is read back is kept as the same number of steps.
             Form::Micros => {
                 let micros: u64 = value::number(at.setting, value, &(0..=u64::from(u32::MAX)))?;
@@ -192,6 +226,10 @@ impl Row for Parameter {
         Ok(Condition::line(self.show(at), Condition::literal(&shown)))
     }
 
+    fn read_of_discipline(&self, at: &At<'_>) -> Option<Command> {
+        Some(self.show(at))
+    }
+
     fn check_new(
         &self,
         at: &mut At<'_>,
@@ -211,6 +249,7 @@ impl Row for Parameter {
                 "the kernel made the discipline by default, and a change would make another one in its place; \
                  set qdisc.kind first",
             )),
+            _ if matches!(self.form, Form::Whole) => check_target(at),
             _ => Ok(()),
         }
     }
@@ -263,6 +302,7 @@ mod tests {
             ("qdisc.fq.quantum", "fq", fq, "3028", "quantum 3028"),
             ("qdisc.fq.maxrate", "fq", fq, "90mbit", "maxrate 11250000bps"),
             ("qdisc.fq.maxrate", "fq", "\"limit\":1", "none", "maxrate 4294967295bps"),
+            ("qdisc.cake.rtt", "cake", cake, "100000", "rtt 100000us"),
             ("qdisc.cake.bandwidth", "cake", cake, "none", "unlimited"),
             ("qdisc.cake.ack_filter", "cake", cake, "off", "no-ack-filter"),
         ] {
@@ -285,6 +325,31 @@ mod tests {
             let written = row.write(&mut at, value).unwrap()[0].typed();
             assert_eq!(written, format!("tc qdisc change dev eth0 root {kind} {typed}"));
         }
+    }
+
+    /// The tins follow iproute2's tc/q_cake.c `cake_print_xstats`.
+    #[test]
+    fn a_round_trip_time_of_cake_is_changed_only_if_its_target_comes_back() {
+        let setting: SettingRef = "qdisc.cake.rtt@eth0".parse().unwrap();
+        let back = |rtt: u32, targets: &[u32]| {
+            let tins = targets.iter().map(|us| format!("{{\"sent_bytes\":0,\"target_us\":{us}}}"));
+            let tins = tins.collect::<Vec<_>>().join(",");
+            let json = format!(
+                "[{{\"kind\":\"cake\",\"handle\":\"8001:\",\"root\":true,\"options\":{{\"rtt\":{rtt}}},\"tins\":[{tins}]}}]"
+            );
+            let mut shell = Scripted::default()
+                .prints("tc qdisc show dev eth0", "qdisc cake 8001: root refcnt 2\n")
+                .prints("tc -s -d -j qdisc show dev eth0", &json);
+            parameter("qdisc.cake.rtt").comes_back(&mut At { shell: &mut shell, setting: &setting })
+        };
+        assert!(back(100_000, &[5000, 5000, 5000]).is_ok(), "without a bandwidth");
+        assert!(back(100_000, &[36_300, 5000, 9100]).is_ok(), "only the slow tins have their own");
+        assert!(back(10, &[1]).is_ok(), "a target is at least 1 µs");
+        for targets in [&[36_300, 18_200][..], &[4000]] {
+            let said = back(100_000, targets).unwrap_err().to_string();
+            assert!(said.contains("to 5000 µs") && said.contains("bandwidth@eth0=none"), "{said}");
+        }
+        assert!(matches!(back(100_000, &[]), Err(RemoteError::NotUnderstood { .. })));
     }
 
     #[test]

@@ -121,11 +121,12 @@ pub(super) struct Attached;
 /// Its name. It changes only along with `qdisc.kind`.
 pub(super) const ATTACHED: &str = "qdisc.attached";
 
-/// Stands for a root that someone configured.
+/// Stands for a root that someone configured, before its kind and handle: another one is someone else's.
 const CHOSEN: &str = "chosen";
 
-/// Prints the kinds that the kernel attached, the root's first.
-const KINDS_ATTACHED: &str = "s=$(tc qdisc show dev \"$1\") || exit; case $s in *' 0: root'*) ;; *) echo chosen; exit;; esac; \
+/// Prints the kinds that the kernel attached, the root's first; or which root someone configured.
+const KINDS_ATTACHED: &str = "s=$(tc qdisc show dev \"$1\") || exit; case $s in *' 0: root'*) ;; \
+    *) echo chosen $(printf '%s\\n' \"$s\" | sed -n 's/^qdisc \\([^ ]* [0-9a-f]*:\\) root.*/\\1/p'); exit;; esac; \
     printf '%s\\n' \"$s\" | sed -n -e 's/^qdisc \\([^ ]*\\) 0: root.*/0 \\1/p' \
     -e 's/^qdisc \\([^ ]*\\) 0: parent.*/1 \\1/p' | sort -u | { k=; while read -r n w; do k=\"$k $w\"; done; echo ${k# }; }";
 
@@ -153,7 +154,7 @@ impl Row for Attached {
 
     fn write(&self, at: &mut At<'_>, value: &str) -> Result<Vec<Command>, RemoteError> {
         Ok(match value {
-            CHOSEN => Vec::new(),
+            chosen if chosen.starts_with(CHOSEN) => Vec::new(),
             _ => {
                 let purpose = format!("let the kernel choose the discipline of {}", at.scope());
                 vec![Command::script(purpose, CHOOSE, [at.scope()])]
@@ -185,7 +186,7 @@ mod tests {
         let many =
             "qdisc mq 0: root \nqdisc fq 0: parent :2 limit 1p\nqdisc fq 0: parent :1 limit 1p\n";
         assert_eq!(kinds(many), "mq fq");
-        assert_eq!(kinds("qdisc fq 8001: root refcnt 2\n"), "chosen");
+        assert_eq!(kinds("qdisc fq 8001: root refcnt 2\n"), "chosen fq 8001:");
     }
 
     #[test]

@@ -32,6 +32,9 @@ impl At<'_> {
     }
 }
 
+/// The exit code of a script that reads a parameter, if the discipline that has it is not there.
+pub(super) const NO_DISCIPLINE: i32 = 3;
+
 /// One setting, or several that differ only in their names. The contract is that of [`crate::System`].
 pub(super) trait Row: Sync {
     /// See [`crate::System::read`].
@@ -56,6 +59,12 @@ pub(super) trait Row: Sync {
     /// See [`crate::System::comes_back`].
     fn comes_back(&self, _at: &mut At<'_>) -> Result<(), RemoteError> {
         Ok(())
+    }
+
+    /// The command that reads a parameter of a discipline, and ends with [`NO_DISCIPLINE`] if that is not there; `None`
+    /// for other settings.
+    fn read_of_discipline(&self, _at: &At<'_>) -> Option<Command> {
+        None
     }
 
     /// See [`crate::System::half_way`].

@@ -13,7 +13,6 @@ use super::link;
 use super::row::{At, Row};
 use crate::command::{Command, Condition};
 use crate::error::RemoteError;
-use crate::shell::Shell;
 
 /// One number of a bucket.
 pub(super) struct Number {
@@ -34,9 +33,6 @@ pub(super) static ROWS: [Number; 3] = [
 const RATE: &str = "rate";
 const BURST: &str = "burst";
 const LIMIT: &str = "limit";
-
-/// The script's exit code if there is no bucket.
-const NONE: i32 = 3;
 
 const LOOK: &str = include_str!("token_bucket.sh");
 
@@ -89,12 +85,6 @@ fn read(at: &mut At<'_>, burst: &str) -> Result<Bucket, RemoteError> {
         _ => None,
     };
     bucket.ok_or_else(|| at.misread(&command, &printed, "its rate, burst and limit"))
-}
-
-/// Why a device has no bucket any more, if so.
-pub(super) fn gone(shell: &mut dyn Shell, device: &str) -> Result<Option<String>, RemoteError> {
-    let status = shell.run(&show(device, ""))?.status;
-    Ok((status == NONE).then(|| format!("the token bucket of {device} is gone")))
 }
 
 /// The other numbers of the same bucket: a change that is cut can leave the queue closed, and a burst is rounded at another
@@ -174,6 +164,10 @@ impl Row for Number {
         Ok(Condition::line(show(at.scope(), ""), Condition::literal(&line)))
     }
 
+    fn read_of_discipline(&self, at: &At<'_>) -> Option<Command> {
+        Some(show(at.scope(), ""))
+    }
+
     fn check_new(
         &self,
         at: &mut At<'_>,
@@ -189,6 +183,7 @@ impl Row for Number {
 
 #[cfg(test)]
 mod tests {
+    use super::super::row::NO_DISCIPLINE;
     use super::*;
     use crate::scripted::Scripted;
     use std::process;
@@ -251,7 +246,7 @@ mod tests {
             assert!(status == Some(1) && said.contains(words), "{words}: {said} {status:?}");
         }
         for none in ["[]", "", "qdisc tbf 8001: root", "[{\"kind\":\"fq\",\"handle\":\"0:\"}]"] {
-            assert_eq!(shown(none, "", "").1, Some(NONE), "{none}");
+            assert_eq!(shown(none, "", "").1, Some(NO_DISCIPLINE), "{none}");
         }
     }
 

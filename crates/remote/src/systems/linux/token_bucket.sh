@@ -9,9 +9,9 @@ it=$(printf "%s\n" "$all" | tr "{" "\n" | sed -n "/^\"kind\":\"tbf\",\"handle\":
 handle=${it#*\"handle\":\"}; handle=${handle%%:*}; it=${it#*\"options\": };
 # A change without a table of sizes removes the table, and a change of the limit reaches the discipline inside
 # (net/sched/sch_api.c qdisc_change; net/sched/sch_fifo.c fifo_set_limit).
-case $it in *\"stab\":*) no 1 "it has a table of sizes (stab), which a change would remove";; esac;
-case $all in *\"parent\":\"$handle:*) no 1 "it has another discipline inside, which a change could reach";; esac;
-case $(tc -d qdisc show dev "$device") in *" peakrate "*) no 1 "it has a peak rate, which tc does not print exactly";; esac;
+case $it in *\"stab\":*) no 1 "it has a table of sizes (stab), which a change would remove; change it with tc, which sets both at once";; esac;
+case $all in *\"parent\":\"$handle:*) no 1 "it has another discipline inside, whose limit a change could set; remove that one first, or run goodput on that host to change it";; esac;
+case $(tc -d qdisc show dev "$device") in *" peakrate "*) no 1 "it has a peak rate, which tc does not print exactly; run goodput on that host to change it";; esac;
 rate= limit= raw= mpu= layer= overhead=0 IFS=,;
 for p in ${it%%\}*}; do
 v=${p#*:}; v=${v#\"}; v=${v%\"};
