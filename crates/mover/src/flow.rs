@@ -27,6 +27,8 @@ use crate::tap::Tap;
 /// is watched only after this. A fast flow never waits so long, and then neither takes the signal's lock with the other
 /// flows nor pays for a second descriptor in each wait. A stop is noticed this much later at most.
 const ALONE_NS: u64 = 20_000_000;
+/// How often a flow that ends checks whether its deadline was brought forward, nanoseconds.
+const LOOK_AGAIN_NS: u64 = 100_000_000;
 
 /// The task of one flow.
 #[derive(Debug, Clone)]
@@ -214,6 +216,8 @@ impl Flow {
     ) -> Result<(), MoveError> {
         let phase = self.stop.phase();
         let deadline = if phase == Phase::Finish { self.stop.deadline_ns() } else { None };
+        // A later call of `Stop::finish` may bring the deadline forward.
+        let deadline = deadline.map(|deadline| deadline.min(now_ns() + LOOK_AGAIN_NS));
         let until = [until, deadline].into_iter().flatten().min();
         let left = || until.map(|until| until.saturating_sub(now_ns()));
         let signal = PollFd::from_borrowed_fd(self.stop.next_signal(phase).as_fd(), PollFlags::IN);

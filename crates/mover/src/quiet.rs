@@ -4,6 +4,9 @@
 //! the data connection stays open. A receiver then reads until nothing has arrived for a while. A lost segment arrives
 //! again after a round trip or two. A segment that takes a timeout of its sender comes later, too late to wait for in
 //! every test.
+//!
+//! A sender that has to hear of the end may be silent for any time before, because it waits for a CPU. If it announces
+//! that it has stopped, its silence counts only from then on.
 
 use std::os::fd::AsFd;
 
@@ -29,6 +32,8 @@ pub(crate) struct Quiet {
     wait_ns: u64,
     /// When something came last, at the earliest the stop; `None` before the stop.
     last_ns: Option<u64>,
+    /// When the far end was last found to be sending still.
+    awaited_ns: u64,
 }
 
 impl Quiet {
@@ -41,7 +46,7 @@ impl Quiet {
                 Transport::Udp => DATAGRAM_QUIET_NS,
                 Transport::Tcp => wait_for(socket::rtt_us(flow.socket.as_fd())),
             };
-            Self { wait_ns, last_ns: None }
+            Self { wait_ns, last_ns: None, awaited_ns: 0 }
         })
     }
 
@@ -58,7 +63,11 @@ impl Quiet {
             return false;
         }
         let last = *self.last_ns.get_or_insert(now);
-        let is_over = now >= last + self.wait_ns;
+        if flow.stop.awaits_far_end() {
+            self.awaited_ns = now;
+            return false;
+        }
+        let is_over = self.until().is_some_and(|until| now >= until);
         if is_over {
             flow.payload_was_over(over_ns.unwrap_or(last));
         }
@@ -74,7 +83,7 @@ impl Quiet {
 
     /// When to look again, on the monotonic clock; `None` before the stop.
     pub(crate) fn until(&self) -> Option<u64> {
-        self.last_ns.map(|last| last + self.wait_ns)
+        self.last_ns.map(|last| last.max(self.awaited_ns) + self.wait_ns)
     }
 }
 

@@ -94,6 +94,36 @@ fn a_receiver_whose_stream_ends_elsewhere_reads_what_has_come_and_waits_for_no_e
 }
 
 #[test]
+fn no_silence_ends_a_flow_whose_sender_is_yet_to_announce_that_it_has_stopped() {
+    for transport in [Transport::Tcp, Transport::Udp] {
+        let (flow, peer) = alone(transport, Role::Receiver);
+        let before = flow.flow.counters().bytes();
+        flow.stop.await_far_end();
+        flow.gate.open();
+        flow.stop.finish(Duration::from_secs(600));
+        // Longer than the silence after which other flows end.
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!flow.flow.is_finished(), "{transport:?}: the sender may only wait for a CPU");
+        rustix::io::write(&peer, &datagram(3)).unwrap();
+        patience(|| flow.flow.counters().bytes() > before);
+        flow.stop.far_end_stopped();
+        patience(|| flow.flow.is_finished());
+        flow.flow.join().unwrap();
+    }
+}
+
+#[test]
+fn a_deadline_that_is_brought_forward_ends_a_flow_that_waits_already() {
+    let (flow, _peer) = alone(Transport::Tcp, Role::Receiver);
+    flow.stop.await_far_end();
+    flow.gate.open();
+    flow.stop.finish(Duration::from_secs(600));
+    flow.stop.finish(Duration::ZERO);
+    patience(|| flow.flow.is_finished());
+    flow.flow.join().unwrap();
+}
+
+#[test]
 fn so_does_one_of_datagrams() {
     let (flow, peer) = alone(Transport::Udp, Role::Receiver);
     let peer = UdpSocket::from(peer);

@@ -38,6 +38,9 @@ pub struct FarEnd {
     pub ends_as_planned: bool,
     /// It knows an end after which receivers wait only briefly for payload in flight.
     pub finishes_soon: bool,
+    /// It reports that its senders have stopped ([`crate::session::Action::PeerStopped`]). Until then, a silence is not
+    /// the end of their flows.
+    pub announces_its_stop: bool,
     /// It sends datagrams only while it hears from the other end.
     pub needs_life_signs: bool,
     /// This end reports its own counts without the warm-up; the session takes the warm-up from its samples.
@@ -63,6 +66,7 @@ impl FarEnd {
         awaits_begin: false,
         ends_as_planned: false,
         finishes_soon: false,
+        announces_its_stop: false,
         needs_life_signs: false,
         gets_counts_without_warm_up: true,
     };

@@ -470,6 +470,8 @@ pub enum Action {
     Finish,
     /// The same, but receivers wait only briefly for payload in flight.
     FinishSoon,
+    /// Client: the server's senders have stopped. What is still on its way arrives soon, or is lost.
+    PeerStopped,
     /// The report of a peer other than goodput about itself. [`Action::PeerReported`] follows, with the reason
     /// why it reports no more.
     PeerTotals(Box<Totals>),

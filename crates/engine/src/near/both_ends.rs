@@ -122,6 +122,9 @@ impl<'a> BothEnds<'a> {
     pub fn finish(&mut self, soon: bool) {
         let far_until_s = self.far_start.far_s(Instant::now());
         self.kept.stop(!self.progress().has_an_end_ended(), far_until_s);
+        if soon {
+            self.run.forsake_far_end();
+        }
         let soon = soon && self.client.far_end().finishes_soon;
         self.run.finish(soon);
         if self.hears {
@@ -196,6 +199,7 @@ impl<'a> BothEnds<'a> {
                 self.far_start.heard(Instant::now(), sample.at_s);
                 self.kept.take(EndName::Far, *sample, listener);
             }
+            Action::PeerStopped => self.run.far_end_stopped(),
             Action::PeerTotals(totals) => self.reported.came(*totals),
             Action::PeerCaptured(part) => {
                 if let Some(Known::Value(captured)) = &mut self.far_capture {
@@ -272,6 +276,7 @@ impl<'a> BothEnds<'a> {
     /// Stops listening to the far end. The next measurement begins another conversation.
     fn part(&mut self) {
         self.hears = false;
+        self.run.forsake_far_end();
         if !self.client.conversation.is_over() {
             self.client.conversation.feed(Input::Leave("the measurement is over".into()));
         }

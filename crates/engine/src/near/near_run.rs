@@ -72,7 +72,12 @@ impl<'a> NearRun<'a> {
         let control = client.conversation.control();
         let far_capture = wants_capture.then(|| far_capture(client, agreed.heard.capture.clone()));
         let (flows, log, scratch) = (agreed.opened.flows, agreed.log, agreed.scratch);
+        // The end that asks for each part is the end that stops.
+        let is_asked = flows.iter().any(|flow| flow.bodies.is_some() || flow.file.is_some());
         let mut run = EndRun::start(Arc::clone(&own), flows, &client.rate_limits, control, echoes)?;
+        if !client.far_end().reports && !is_asked {
+            run.await_far_end(client.far_end().announces_its_stop);
+        }
         let look = async {
             match early {
                 Some(before) => Ok(before),

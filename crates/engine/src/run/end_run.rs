@@ -166,6 +166,22 @@ impl EndRun {
         }
     }
 
+    /// The far end's senders end on their own, which it `announces` on the control connection or not; see
+    /// [`Traffic::await_far_end`].
+    pub fn await_far_end(&mut self, announces: bool) {
+        self.traffic.await_far_end(announces);
+    }
+
+    /// The far end announces that it has stopped sending.
+    pub fn far_end_stopped(&self) {
+        self.traffic.far_end_stopped();
+    }
+
+    /// Nobody waits for the far end any longer: it is gone, or the user waits.
+    pub fn forsake_far_end(&mut self) {
+        self.traffic.forsake_far_end();
+    }
+
     /// This host's facts now that the flows have ended, without what the flows used.
     pub async fn look_again(&self) -> Result<Snapshot, EngineError> {
         self.own.look().await

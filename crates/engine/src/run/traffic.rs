@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use goodput_framing::Framing;
 use goodput_model::{Connection, EndName, FlowPlan, Plan, Role, Transport};
 use goodput_mover::{
-    BodySource, EarlyPayload, FlowConfig, Gate, LastHeard, Lockstep, MountedFile, RunningFlow,
-    Stop, no_thread, queue_bytes,
+    BodySource, EarlyPayload, FlowConfig, Gate, LastHeard, Lockstep, MountedFile, Phase,
+    RunningFlow, Stop, no_thread, queue_bytes,
 };
 use tokio::sync::mpsc;
 
@@ -27,6 +27,10 @@ const DRAIN_TIME: Duration = Duration::from_secs(3);
 /// The same if somebody waits for the end. If one of the last segments was lost, its sender retransmits it after 200 ms
 /// and after 400 ms more (`TCP_RTO_MIN`, include/net/tcp.h), if its path is short.
 const SHORT_DRAIN_TIME: Duration = Duration::from_secs(1);
+
+/// How long receivers keep reading from a far end that stops only when it hears of the end, and may have to wait for a CPU
+/// or behind a full queue. The same as the longest silence of a far end that is alive (`MAX_STANDSTILL`).
+const FAR_END_DRAIN_TIME: Duration = Duration::from_secs(15);
 
 /// The connection of a flow, ready to move payload.
 pub struct Connected {
@@ -62,6 +66,8 @@ pub struct Traffic {
     /// Shared by the sending flows that are read in turn.
     lockstep: Arc<Lockstep>,
     flows: Vec<RunningFlow>,
+    /// How long receivers keep reading after the senders were stopped.
+    drain: Duration,
     watched: mpsc::UnboundedReceiver<FlowsEvent>,
     report: mpsc::UnboundedSender<FlowsEvent>,
 }
@@ -81,6 +87,7 @@ impl Traffic {
             stop: Arc::new(stop),
             lockstep: Arc::default(),
             flows: Vec::new(),
+            drain: DRAIN_TIME,
             watched,
             report,
         };
@@ -155,7 +162,7 @@ impl Traffic {
         let load = HostLoad::begin(own.observes, &own.context.root);
         let (affinity, may_lose_flows) = (own.affinity.clone(), may_lose_flows(&own.plan));
         let host = OwnHost { end: own.end, affinity, load, may_lose_flows };
-        let limit = TimeLimit::new(longest, &self.stop, DRAIN_TIME);
+        let limit = TimeLimit::new(longest, &self.stop, self.drain);
         std::thread::Builder::new()
             .name("sampler".into())
             .spawn(move || sampler::watch(flows, began, cadence, limit, host, &report))
@@ -179,7 +186,31 @@ impl Traffic {
 
     /// Senders stop now and finish their streams; receivers read to the end, within bounds.
     pub fn finish(&self) {
-        self.stop.finish(DRAIN_TIME);
+        self.stop.finish(self.drain);
+    }
+
+    /// The far end's senders end on their own: receivers read until they do, or for 15 s after the stop at most. If the
+    /// far end `announces` this on its control connection, no silence ends a flow before. Must be called before
+    /// [`Traffic::begin`].
+    pub fn await_far_end(&mut self, announces: bool) {
+        self.drain = FAR_END_DRAIN_TIME;
+        if announces {
+            self.stop.await_far_end();
+        }
+    }
+
+    /// The far end announces that it has stopped sending.
+    pub fn far_end_stopped(&self) {
+        self.stop.far_end_stopped();
+    }
+
+    /// Nobody waits for the far end any longer: it is gone, or the user waits.
+    pub fn forsake_far_end(&mut self) {
+        self.drain = DRAIN_TIME;
+        self.stop.far_end_stopped();
+        if self.stop.phase() == Phase::Finish {
+            self.stop.finish(self.drain);
+        }
     }
 
     /// The same, but receivers hardly wait for what is still on its way.

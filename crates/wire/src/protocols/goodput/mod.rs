@@ -62,6 +62,7 @@ pub const PROTOCOL: Protocol = Protocol {
         awaits_begin: true,
         ends_as_planned: true,
         finishes_soon: true,
+        announces_its_stop: false,
         needs_life_signs: true,
         gets_counts_without_warm_up: false,
     },

@@ -50,7 +50,7 @@ pub const PROTOCOL: Protocol = Protocol {
     summary: "iperf3 3.1 and later, both ends: TCP, UDP, reverse, both directions, users",
     port: PORT,
     has_control: true,
-    far_end: FarEnd::PLAIN,
+    far_end: FarEnd { announces_its_stop: true, ..FarEnd::PLAIN },
     takes_the_rest: false,
     recognises: cookie::recognises,
     recognises_datagram: |datagram| match reply_to(datagram) {

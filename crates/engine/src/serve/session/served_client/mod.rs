@@ -141,6 +141,7 @@ impl ServedClient {
             | Action::PeerCaptures(_)
             | Action::PeerCaptured(_)
             | Action::PeerReady
+            | Action::PeerStopped
             | Action::ServerShowed(_)
             | Action::ClockCompared(_) => {}
         }

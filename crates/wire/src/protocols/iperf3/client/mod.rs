@@ -168,8 +168,10 @@ impl ClientSession {
                 *running = true;
                 self.be_ready(now);
             }
+            // The server has closed its streams before (iperf_server_api.c, `TEST_END`).
             (EXCHANGE_RESULTS, State::Ending { asked, .. }) => {
                 *asked = true;
+                self.control.act(Action::PeerStopped);
                 self.send_results()?;
             }
             (EXCHANGE_RESULTS, State::Running(_)) => self.ended_by_server(now)?,
@@ -265,6 +267,7 @@ impl ClientSession {
 
     /// The server ends the test because of its own limit.
     fn ended_by_server(&mut self, now: Instant) -> Result<(), WireError> {
+        self.control.act(Action::PeerStopped);
         self.control.act(Action::Note("the server ended the measurement".into()));
         self.end(now, true);
         self.send_results()

@@ -47,6 +47,7 @@ fn the_conversation_of_3_12_goes_to_its_end() {
     talk.feed(Input::Finish(None)).unwrap();
     assert_eq!(std::mem::take(&mut talk.said), [TEST_END]);
     talk.hear([EXCHANGE_RESULTS]).unwrap();
+    assert!(matches!(talk.did.last(), Some(Action::PeerStopped)), "its streams are closed");
     assert!(talk.said.is_empty(), "results before the flows have ended");
     talk.feed(Input::Ended(Box::new(sample(1.0, 4096)))).unwrap();
     let ours: serde_json::Value = serde_json::from_slice(&talk.said[4..]).unwrap();
@@ -66,6 +67,14 @@ fn the_conversation_of_3_12_goes_to_its_end() {
     assert_eq!(totals.cookie.as_ref().map(String::len), Some(36));
     talk.feed(Input::Closed).unwrap();
     assert!(talk.closed && !talk.ended_sending);
+}
+
+#[test]
+fn a_server_that_ends_the_test_itself_has_stopped() {
+    let mut talk = Talk::running(Plan::standard());
+    talk.hear([EXCHANGE_RESULTS]).unwrap();
+    let stopped = talk.did.iter().filter(|action| matches!(action, Action::PeerStopped));
+    assert_eq!(stopped.count(), 1, "{:?}", talk.did);
 }
 
 #[test]
