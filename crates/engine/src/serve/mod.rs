@@ -45,6 +45,7 @@ use listen::sockets::Pair;
 pub use listen::sockets::Sockets;
 use session::client::ClientInfo;
 use session::ports::Ports;
+use session::shown::UNREAD_BYTES;
 pub use session::shown::{Served, Watcher, What};
 use session::sign_locks::SignLocks;
 pub use session::third_party::{Allowed, ThirdParty};
@@ -247,8 +248,12 @@ pub async fn serve(
             tracing::debug!("echoes are answered like everything else: {why}");
         }
     });
+    // What a watcher keeps of measurements that are over is lent to nobody.
+    let unread_bytes = if config.watcher.is_some() { UNREAD_BYTES } else { 0 };
+    let host = config.host.setting_aside(unread_bytes);
     let shared = Arc::new(Shared {
-        admission: Admission::new(&config.allowed, config.exclusive, config.host),
+        admission: Admission::new(&config.allowed, config.exclusive, host)
+            .showing(config.watcher.is_some()),
         endpoints,
         ports: Box::new(OpenedPorts::default()),
         tickets: Tickets::default(),

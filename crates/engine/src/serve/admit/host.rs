@@ -51,6 +51,12 @@ impl Host {
         Self { memory_bytes, descriptors: nofile, threads, buffers }
     }
 
+    /// The host with less memory, because the server keeps this much for itself, bytes.
+    pub fn setting_aside(self, bytes: u64) -> Self {
+        let memory_bytes = self.memory_bytes.saturating_sub(2 * bytes);
+        Self { memory_bytes, ..self }
+    }
+
     /// Memory that is lent to clients: half of the total, less what the kernel may give to all TCP sockets as their
     /// buffers grow. At least a quarter of the total, if the kernel's limit is too high to matter.
     pub fn lent_bytes(&self) -> u64 {

@@ -5,15 +5,47 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use goodput_model::{
-    Clocks, Connection, Direction, End, EndName, FlowTotals, Known, Plan, Sample, Snapshot, Totals,
+    Clocks, Connection, Direction, End, EndName, FlowSample, FlowTotals, Known, Plan, Sample,
+    Snapshot, Totals,
 };
+use goodput_wire::check::duration_s;
 
 use crate::result::measurement::Measurement;
+use crate::run::cadence::Cadence;
 use crate::serve::address::plain;
 
 /// Samples of single flows that are kept of one measurement: 13 minutes of one flow. Of further samples only the last
 /// is kept, so that no client can fill this host's memory.
 const MAX_KEPT_SAMPLES: usize = 8192;
+
+/// Samples of each flow beside those at even times: the first, the last, one at the end of a warm-up, and one more.
+const UNEVEN_SAMPLES: f64 = 4.0;
+
+/// Measurements that watchers keep after their end, until someone asks for their results: one of each direction.
+const UNREAD_MEASUREMENTS: u64 = 3;
+
+/// Samples of single flows that are kept of a measurement by this plan, at most.
+fn kept_samples(plan: &Plan) -> usize {
+    let flows = plan.flow_plans().len();
+    let per_flow = duration_s(plan)
+        .zip(Cadence::of(plan).detail)
+        .map(|(duration_s, detail)| (duration_s / detail.as_secs_f64()).ceil() + UNEVEN_SAMPLES);
+    let wanted = per_flow.map_or(MAX_KEPT_SAMPLES, |each| (flows as f64 * each) as usize);
+    wanted.min(MAX_KEPT_SAMPLES)
+}
+
+/// Memory that a measurement by this plan takes while it is shown, bytes: what is kept of it, including the samples that
+/// are kept beyond all bounds, and one that is handed on. A vector that grows may have room for twice as many.
+pub fn kept_bytes(plan: &Plan) -> u64 {
+    let flows = plan.flow_plans().len() as u64;
+    let samples = kept_samples(plan) as u64 + UNEVEN_SAMPLES as u64 * flows;
+    samples * (size_of::<FlowSample>() + 2 * size_of::<Sample>()) as u64
+}
+
+/// Memory that watchers take for measurements that are over, bytes. No client is charged with it.
+pub const UNREAD_BYTES: u64 = UNREAD_MEASUREMENTS
+    * MAX_KEPT_SAMPLES as u64
+    * (size_of::<FlowSample>() + 2 * size_of::<Sample>()) as u64;
 
 /// Receives what clients do. Called from the threads that serve, so it must not block for long.
 #[derive(Clone)]
@@ -120,7 +152,7 @@ impl Shown {
             plan: turned(plan),
             connections,
             samples: Vec::new(),
-            room: MAX_KEPT_SAMPLES,
+            room: kept_samples(plan),
             ended: false,
             facts: Default::default(),
             far_totals: None,
@@ -228,4 +260,53 @@ pub fn turned(plan: &Plan) -> Plan {
         _ => Direction::Both,
     };
     Plan { direction, ..plan.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use goodput_model::{Bytes, Length, Role};
+
+    use super::*;
+
+    fn kept_of(plan: &Plan, seconds: u32) -> usize {
+        let ended: Arc<Mutex<Option<Box<Measurement>>>> = Arc::default();
+        let into = Arc::clone(&ended);
+        let watcher = Watcher::new(move |served| {
+            if let Served::Measurement { what: What::Ended(measurement), .. } = served {
+                *into.lock().unwrap() = Some(measurement);
+            }
+        });
+        let peer = SocketAddr::from(([192, 0, 2, 1], 1));
+        let mut shown = Shown::begin(watcher, 0, (peer, "goodput"), plan, Vec::new());
+        let sample = |tick: u32| {
+            let flow = |flow| FlowSample::unreported(flow, Role::Receiver, 1, "not looked at");
+            let flows = (0..plan.flows).map(flow).collect();
+            let at_s = f64::from(tick) / 10.0;
+            Sample { at_s, sent_bytes: 0, received_bytes: u64::from(tick), flows }
+        };
+        (0..seconds * 10).for_each(|tick| shown.sampled(&sample(tick)));
+        shown.ended(&sample(seconds * 10));
+        drop(shown);
+        let measurement = ended.lock().unwrap().take().unwrap();
+        measurement.near.samples.iter().map(|sample| sample.flows.len()).sum()
+    }
+
+    #[test]
+    fn no_more_is_kept_than_a_client_is_charged_with_and_all_of_a_test_in_time() {
+        let each = (size_of::<FlowSample>() + 2 * size_of::<Sample>()) as u64;
+        for length in [Length::Seconds(10.0), Length::Bytes(Bytes(1 << 40))] {
+            for flows in [1, 8] {
+                let plan = Plan { flows, length, ..Plan::standard() };
+                for seconds in [10, 3000] {
+                    let kept = kept_of(&plan, seconds);
+                    assert!(kept as u64 * each <= kept_bytes(&plan), "{plan:?}: {kept}");
+                }
+                assert_eq!(kept_of(&plan, 10), 101 * usize::from(flows));
+            }
+        }
+        let short = Plan { length: Length::Seconds(10.0), ..Plan::standard() };
+        assert!(kept_bytes(&short) < UNREAD_BYTES / 100, "a short test takes little");
+    }
 }

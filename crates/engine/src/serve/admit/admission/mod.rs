@@ -18,6 +18,7 @@ use super::quotas::Limit;
 use super::rates::{Rates, Share};
 use super::usage::{Amounts, Charge, Resource, Usage};
 use crate::run::rate_limits::RateLimits;
+use crate::serve::session::shown::kept_bytes;
 
 /// What happens to a measurement while another one runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub struct Admission {
     rates: Rates,
     client_rate: Option<BitRate>,
     host: Host,
+    /// Whether measurements are shown to a watcher, which takes memory.
+    shows: bool,
     waiting: Arc<Mutex<BackOff>>,
     exclusive: Option<Exclusive>,
     /// The right to make the only measurement.
@@ -102,11 +105,17 @@ impl Admission {
             rates: Rates::new(rate_limit(allowed), allowed.limit_of_a_client()),
             client_rate: allowed.rate_of_a_client(),
             host,
+            shows: false,
             waiting: Arc::default(),
             exclusive,
             only_one: Arc::new(Semaphore::new(1)),
             keys: KeyBook::default(),
         }
+    }
+
+    /// The same for a server that may have a watcher: clients are also charged with what is kept of their measurements.
+    pub fn showing(self, shows: bool) -> Self {
+        Self { shows, ..self }
     }
 
     /// Admits a connection from `address`.
@@ -147,7 +156,11 @@ impl Admission {
         alone: Option<OwnedSemaphorePermit>,
     ) -> Result<Place, String> {
         let takes = match wants {
-            Wants::Flows(plan) | Wants::ThirdParty(plan) => cost::of(plan, &self.host.buffers)?,
+            Wants::Flows(plan) | Wants::ThirdParty(plan) => {
+                let takes = cost::of(plan, &self.host.buffers)?;
+                let shown = if self.shows { kept_bytes(plan) } else { 0 };
+                takes.with(Resource::Memory, takes.of(Resource::Memory).saturating_add(shown))
+            }
             Wants::Conversation => cost::conversation(),
         };
         let awaits_flows = matches!(wants, Wants::Flows(_));

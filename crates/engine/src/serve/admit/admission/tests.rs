@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::serve::admit::host::Buffers;
-use goodput_model::{Bytes, Direction, Sink, Transport};
+use goodput_model::{Bytes, Direction, Length, Sink, Transport};
 
 const GIB: u64 = 1 << 30;
 
@@ -66,6 +66,20 @@ fn a_thousand_flows_fit_on_a_host_of_4_gb() {
             assert!(let_in.is_ok(), "{transport:?} {direction:?}: {}", why(let_in));
         }
     }
+}
+
+#[test]
+fn a_server_with_a_watcher_charges_for_what_it_keeps_of_a_measurement() {
+    let plan = Plan { length: Length::Source, ..Plan::standard() };
+    let most = |admission: &Admission| {
+        let from = |n: u16| IpAddr::from([10, 0, (n >> 8) as u8, n as u8]);
+        (0..9999).map_while(|n| admission.flows(from(n), &plan).ok()).collect::<Vec<_>>().len()
+    };
+    let (alone, watched) = (small_host(9999), small_host(9999).showing(true));
+    let (alone, watched) = (most(&alone) as u64, most(&watched) as u64);
+    assert!(watched > 0 && watched < alone, "{watched} of {alone}");
+    let kept = watched * crate::serve::session::shown::kept_bytes(&plan);
+    assert!(kept <= host(4 * GIB).lent_bytes(), "{watched} keep {kept} B");
 }
 
 #[test]
