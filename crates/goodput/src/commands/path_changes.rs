@@ -2,11 +2,12 @@
 
 use goodput_model::{BitRate, Record, median};
 use goodput_store::{Figures, Store, StoreError, Tested, ToldChange};
-use goodput_watch::{Change, Difference, Mark, Point, Quantity, differences};
+use goodput_watch::{Change, Difference, Differences, Mark, Point, Quantity, differences};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::de::DeserializeOwned;
 
+use crate::report::change_point::ChangePoint;
 use crate::report::shifted::Shifted;
 use crate::report::watch::{Changed, Event};
 
@@ -24,7 +25,7 @@ const LISTED: usize = 1000;
 /// The history can't be read.
 pub fn all(store: &Store, text: &str) -> Result<Vec<Changed>, StoreError> {
     let mut found: Vec<Changed> = read_told(store.changes(text, LISTED)?);
-    found.sort_by(|a, b| a.since.cmp(&b.since));
+    found.sort_by(|a, b| a.found.since.cmp(&b.found.since));
     Ok(found)
 }
 
@@ -57,8 +58,8 @@ pub fn events(store: &Store, text: &str) -> Result<Vec<Event>, StoreError> {
 /// When the first test after a change began; empty for other events.
 pub fn since(event: &Event) -> &str {
     match event {
-        Event::Changed(change) => &change.since,
-        Event::Shifted(shift) => &shift.since,
+        Event::Changed(change) => &change.found.since,
+        Event::Shifted(shift) => &shift.found.since,
         _ => "",
     }
 }
@@ -83,18 +84,25 @@ pub fn explained(target: &str, [before, since]: &[Vec<Record>; 2], change: &Chan
     let found = differences(before, since, goodput_kernel::sources::lasts);
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
     Changed {
+        percent: percent(change.ratio.value),
+        low_percent: percent(change.ratio.low),
+        high_percent: percent(change.ratio.high),
+        before_bits_per_s: BitRate(change.before),
+        since_bits_per_s: BitRate(change.since),
+        found: change_point(target, change, found),
+    }
+}
+
+/// What is said of every change.
+fn change_point(target: &str, change: &Change, found: Differences) -> ChangePoint {
+    ChangePoint {
         at: time(change.newest),
         target: target.into(),
         since: time(change.first_since),
         tests: change.tests,
-        percent: percent(change.ratio.value),
-        low_percent: percent(change.ratio.low),
-        high_percent: percent(change.ratio.high),
         p_value: change.probability,
         record_before: change.last_before.id,
         record_since: change.newest.id,
-        before_bits_per_s: BitRate(change.before),
-        since_bits_per_s: BitRate(change.since),
         limit_before: found.before,
         limit_since: found.since,
         changed: found.changed,
@@ -109,7 +117,7 @@ pub fn explained_shift(
     [before, since]: &[Vec<Record>; 2],
     change: &Change,
 ) -> Shifted {
-    let found = differences(before, since, goodput_kernel::sources::lasts);
+    let mut found = differences(before, since, goodput_kernel::sources::lasts);
     // It is in the first line.
     let is_itself = |one: &Difference| match quantity {
         Quantity::RoundTrip => one.what == "round trip under load",
@@ -118,23 +126,15 @@ pub fn explained_shift(
     let usual = |records: &[Record]| {
         median(records.iter().filter_map(|record| figure(quantity, &Figures::of(record))))
     };
+    let (value_before, value_since) = (usual(before), usual(since));
+    found.changed.retain(|one| !is_itself(one));
     Shifted {
-        at: time(change.newest),
-        target: target.into(),
         quantity,
-        since: time(change.first_since),
-        tests: change.tests,
-        value_before: usual(before),
-        value_since: usual(since),
+        value_before,
+        value_since,
         ratio: [change.ratio.value, change.ratio.low, change.ratio.high],
-        p_value: change.probability,
-        record_before: change.last_before.id,
-        record_since: change.newest.id,
-        limit_before: found.before,
-        limit_since: found.since,
-        changed: found.changed.into_iter().filter(|one| !is_itself(one)).collect(),
-        takes_back: change.takes_back.map(time),
         with_goodput: false,
+        found: change_point(target, change, found),
     }
 }
 
@@ -158,8 +158,10 @@ pub fn mark(test: &Tested, target: &str, told: &[Changed]) -> Mark {
         return Mark::Nothing;
     }
     let started_s = seconds(&test.started);
-    let begins = |change: &&Changed| change.target == target && seconds(&change.since) == started_s;
-    let earlier = told.iter().filter(begins).find_map(|change| change.takes_back.as_deref());
+    let begins =
+        |found: &&ChangePoint| found.target == target && seconds(&found.since) == started_s;
+    let mut told = told.iter().map(|change| &change.found).filter(begins);
+    let earlier = told.find_map(|found| found.takes_back.as_deref());
     earlier.and_then(seconds).map_or(Mark::Change, Mark::Return)
 }
 
@@ -167,12 +169,13 @@ pub fn mark(test: &Tested, target: &str, told: &[Changed]) -> Mark {
 pub fn shift_mark(test: &Tested, target: &str, quantity: Quantity, told: &[Shifted]) -> Mark {
     let started_s = seconds(&test.started);
     let begins = |shift: &&Shifted| {
-        (shift.target == target && shift.quantity == quantity) && seconds(&shift.since) == started_s
+        (shift.found.target == target && shift.quantity == quantity)
+            && seconds(&shift.found.since) == started_s
     };
     match told.iter().find(begins) {
         None => Mark::Nothing,
         Some(shift) => {
-            let earlier = shift.takes_back.as_deref().and_then(seconds);
+            let earlier = shift.found.takes_back.as_deref().and_then(seconds);
             earlier.map_or(Mark::Change, Mark::Return)
         }
     }
@@ -207,28 +210,25 @@ pub fn point(id: i64, started: &str, value: f64) -> Option<Point> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::shifted;
+    use crate::report::{change_point, shifted};
     use goodput_model::Estimate;
 
     /// What was said of a change that began then.
     fn changed(target: &str, since: &str, takes_back: Option<&str>) -> Changed {
-        Changed {
+        let found = ChangePoint {
             at: since.into(),
             target: target.into(),
             since: since.into(),
-            tests: 8,
+            takes_back: takes_back.map(str::to_owned),
+            ..change_point::tests::example()
+        };
+        Changed {
+            found,
             percent: 11.1,
             low_percent: 9.1,
             high_percent: 13.1,
-            p_value: 1e-9,
-            record_before: 1,
-            record_since: 9,
             before_bits_per_s: BitRate(1e9),
             since_bits_per_s: BitRate(1e9),
-            limit_before: None,
-            limit_since: None,
-            changed: Vec::new(),
-            takes_back: takes_back.map(str::to_owned),
         }
     }
 
@@ -261,10 +261,11 @@ mod tests {
             lost_share: None,
             begins_change: false,
         };
-        let shift = |takes_back: Option<&str>| Shifted {
-            since: tuesday.into(),
-            takes_back: takes_back.map(str::to_owned),
-            ..shifted::tests::example()
+        let shift = |takes_back: Option<&str>| {
+            let mut shift = shifted::tests::example();
+            shift.found.since = tuesday.into();
+            shift.found.takes_back = takes_back.map(str::to_owned);
+            shift
         };
         let mark = |quantity, told: &[Shifted]| shift_mark(&test, "nas", quantity, told);
         let trip = Quantity::RoundTrip;
@@ -296,6 +297,6 @@ mod tests {
         assert_eq!(before(Some(point(7))), (28..60).collect::<Vec<_>>());
         assert_eq!(before(None), (28..60).collect::<Vec<_>>());
         let text = explained("nas", &Default::default(), &change(Some(point(50))));
-        assert_eq!(text.takes_back.as_deref(), Some("1970-01-01T00:00:50Z"));
+        assert_eq!(text.found.takes_back.as_deref(), Some("1970-01-01T00:00:50Z"));
     }
 }

@@ -5,6 +5,7 @@ pub mod bar;
 pub mod by_hand;
 mod captured;
 pub mod ceiling;
+pub mod change_point;
 pub mod check;
 mod classes;
 mod combined;

@@ -1,22 +1,19 @@
 //! A lasting change of a path's round trip or loss, as data and in words.
 
 use goodput_model::Seconds;
-use goodput_watch::{Difference, Limit, Quantity};
+use goodput_watch::Quantity;
 use serde::{Deserialize, Serialize};
+
+use super::change_point::ChangePoint;
 
 /// A change of another quantity than the goodput.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shifted {
-    /// When the test began that made it certain enough.
-    pub at: String,
-    /// The target, as typed.
-    pub target: String,
+    /// When, by which tests, and what changed with it.
+    #[serde(flatten)]
+    pub found: ChangePoint,
     /// What changed.
     pub quantity: Quantity,
-    /// When the first test after the change began.
-    pub since: String,
-    /// Number of tests since then.
-    pub tests: usize,
     /// Median before: seconds of the round trip, or the share that was lost, 0 to 1; absent if no record can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_before: Option<f64>,
@@ -26,23 +23,6 @@ pub struct Shifted {
     /// Of the round trip, the value since divided by that before, without the daily rhythm, and the ends of its 95 %
     /// confidence interval. Of the loss, that of the share that was not lost.
     pub ratio: [f64; 3],
-    /// Probability that tests of an unchanged path differ as much, 0 to 1.
-    pub p_value: f64,
-    /// The last record before.
-    pub record_before: i64,
-    /// The newest record.
-    pub record_since: i64,
-    /// What limited the path before; absent if no record can be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit_before: Option<Limit>,
-    /// What has limited it since.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit_since: Option<Limit>,
-    /// What else changed.
-    pub changed: Vec<Difference>,
-    /// If the quantity is as before an earlier change again, when the first test after that began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub takes_back: Option<String>,
     /// Whether it came with a change of the goodput, which was said already.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub with_goodput: bool,
@@ -51,7 +31,7 @@ pub struct Shifted {
 impl Shifted {
     /// What the path has since, as it follows "the path": `has a round trip 3.1 times as long (2.9 to 3.3 times, 8 tests)`.
     pub fn what(&self) -> String {
-        let tests = self.tests;
+        let tests = self.found.tests;
         match self.quantity {
             Quantity::RoundTrip => {
                 format!("has a {} ({}, {tests} tests)", longer(self.ratio[0]), self.range())
@@ -115,25 +95,16 @@ fn decimals(percent: f64) -> usize {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::report::change_point;
 
     /// A round trip that is three times as long.
     pub fn example() -> Shifted {
         Shifted {
-            at: "2026-11-27T15:20:00Z".into(),
-            target: "nas".into(),
+            found: change_point::tests::example(),
             quantity: Quantity::RoundTrip,
-            since: "2026-11-24T14:05:00Z".into(),
-            tests: 8,
             value_before: Some(0.01),
             value_since: Some(0.031),
             ratio: [3.1, 2.9, 3.3],
-            p_value: 1e-9,
-            record_before: 811,
-            record_since: 819,
-            limit_before: None,
-            limit_since: None,
-            changed: Vec::new(),
-            takes_back: None,
             with_goodput: false,
         }
     }

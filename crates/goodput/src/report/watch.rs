@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde::{Deserialize, Serialize};
 
+use super::change_point::ChangePoint;
 use super::labelled::{line, lines};
 use super::shifted::Shifted;
 use super::style::{bad, good, plain};
@@ -93,8 +94,8 @@ impl Event {
         match self {
             Self::Begin { .. } | Self::Late { .. } => "",
             Self::Tested(test) => &test.target,
-            Self::Changed(change) => &change.target,
-            Self::Shifted(shift) => &shift.target,
+            Self::Changed(change) => &change.found.target,
+            Self::Shifted(shift) => &shift.found.target,
             Self::NoResult { target, .. }
             | Self::Back { target, .. }
             | Self::UsedUp { target, .. } => target,
@@ -165,41 +166,19 @@ impl Tested {
 /// A change of a path.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Changed {
-    /// When the test began that made it certain enough.
-    pub at: String,
-    /// The target, as typed.
-    pub target: String,
-    /// When the first test after the change began.
-    pub since: String,
-    /// Number of tests since then.
-    pub tests: usize,
+    /// When, by which tests, and what changed with it.
+    #[serde(flatten)]
+    pub found: ChangePoint,
     /// Change of the goodput, percent, without the daily rhythm.
     pub percent: f64,
     /// Lower end of its 95 % confidence interval.
     pub low_percent: f64,
     /// Upper end of its 95 % confidence interval.
     pub high_percent: f64,
-    /// Probability that tests of an unchanged path differ as much, 0 to 1.
-    pub p_value: f64,
-    /// The last record before.
-    pub record_before: i64,
-    /// The newest record.
-    pub record_since: i64,
     /// Usual goodput before, bits per second.
     pub before_bits_per_s: BitRate,
     /// Usual goodput since, bits per second.
     pub since_bits_per_s: BitRate,
-    /// What limited the path before; absent if no record can be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit_before: Option<Limit>,
-    /// What has limited it since.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit_since: Option<Limit>,
-    /// What else changed.
-    pub changed: Vec<Difference>,
-    /// If the path is as before an earlier change again, when the first test after that began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub takes_back: Option<String>,
 }
 
 /// The event for a person, in lines, with times of this host's zone.
@@ -309,9 +288,10 @@ fn tested(test: &Tested, zone: &TimeZone) -> String {
 }
 
 fn changed(change: &Changed, zone: &TimeZone) -> String {
-    let Changed { at, target, since, tests, percent, low_percent, high_percent, .. } = change;
+    let Changed { found, percent, low_percent, high_percent, .. } = change;
+    let ChangePoint { at, target, since, tests, .. } = found;
     let since = named(since, at, zone);
-    let what = match &change.takes_back {
+    let what = match &found.takes_back {
         Some(earlier) => {
             let earlier = named(earlier, at, zone);
             format!("since {since} the path is as before {earlier} again: {}", amount(*percent))
@@ -324,17 +304,17 @@ fn changed(change: &Changed, zone: &TimeZone) -> String {
         plain(target),
     );
     let sides = [
-        side(&change.before_bits_per_s.to_string(), change.limit_before.as_ref()),
-        side(&change.since_bits_per_s.to_string(), change.limit_since.as_ref()),
+        side(&change.before_bits_per_s.to_string(), found.limit_before.as_ref()),
+        side(&change.since_bits_per_s.to_string(), found.limit_since.as_ref()),
     ];
-    explain(&mut text, &sides, &change.changed, [change.record_before, change.record_since]);
+    explain(&mut text, &sides, found);
     text
 }
 
 fn shifted(shift: &Shifted, zone: &TimeZone) -> String {
-    let Shifted { at, target, since, .. } = shift;
+    let ChangePoint { at, target, since, takes_back, .. } = &shift.found;
     let (since, what) = (named(since, at, zone), shift.what());
-    let what = match &shift.takes_back {
+    let what = match takes_back {
         Some(earlier) => {
             let (quantity, earlier) = (shift.quantity, named(earlier, at, zone));
             format!("since {since} the {quantity} is as before {earlier} again: the path {what}")
@@ -342,25 +322,19 @@ fn shifted(shift: &Shifted, zone: &TimeZone) -> String {
         None => bad(format!("since {since} the path {what}")),
     };
     let mut text = format!("{}  {}  {what}\n", minute(at, zone), plain(target));
-    let records = [shift.record_before, shift.record_since];
-    explain(&mut text, &sides(shift), &shift.changed, records);
+    explain(&mut text, &sides(shift), &shift.found);
     text
 }
 
 /// Adds both sides of a change, what else changed, and how to compare them.
-fn explain(
-    text: &mut String,
-    [before, since]: &[String; 2],
-    changed: &[Difference],
-    records: [i64; 2],
-) {
+fn explain(text: &mut String, [before, since]: &[String; 2], found: &ChangePoint) {
     line(text, "before", before);
     line(text, "since", since);
-    let changes: Vec<_> = changed.iter().map(with_it).collect();
+    let changes: Vec<_> = found.changed.iter().map(with_it).collect();
     let nothing: Option<String> =
         changes.is_empty().then(|| "nothing else that either end reports".into());
     lines(text, "changed", nothing.into_iter().chain(changes));
-    let [before, since] = records;
+    let [before, since] = found.records();
     line(text, "compare", &format!("goodput history {before} {since}"));
 }
 
@@ -374,35 +348,36 @@ pub fn for_a_page(event: &Event) -> Option<PathChange> {
 }
 
 fn changed_for_a_page(change: &Changed) -> PathChange {
-    let Changed { percent, low_percent, high_percent, tests, .. } = change;
-    let again = if change.takes_back.is_some() { "as before again: " } else { "" };
-    let amount = format!("gives {again}{}", amount(*percent));
-    PathChange {
-        since: change.since.clone(),
-        amount: format!("{amount} ({low_percent:+.0} to {high_percent:+.0} %, {tests} tests)"),
-        before: side(&change.before_bits_per_s.to_string(), change.limit_before.as_ref()),
-        after: side(&change.since_bits_per_s.to_string(), change.limit_since.as_ref()),
-        with_it: change.changed.iter().map(with_it).collect(),
-        records: [change.record_before, change.record_since],
-    }
+    let Changed { found, percent, low_percent, high_percent, .. } = change;
+    let again = if found.takes_back.is_some() { "as before again: " } else { "" };
+    let (amount, tests) = (format!("gives {again}{}", amount(*percent)), found.tests);
+    let amount = format!("{amount} ({low_percent:+.0} to {high_percent:+.0} %, {tests} tests)");
+    let sides = [
+        side(&change.before_bits_per_s.to_string(), found.limit_before.as_ref()),
+        side(&change.since_bits_per_s.to_string(), found.limit_since.as_ref()),
+    ];
+    for_the_page(found, amount, sides)
 }
 
 fn shifted_for_a_page(shift: &Shifted) -> PathChange {
-    let again = if shift.takes_back.is_some() { ", as before again" } else { "" };
-    let [before, after] = sides(shift);
+    let again = if shift.found.takes_back.is_some() { ", as before again" } else { "" };
+    for_the_page(&shift.found, format!("{}{again}", shift.what()), sides(shift))
+}
+
+fn for_the_page(found: &ChangePoint, amount: String, [before, after]: [String; 2]) -> PathChange {
     PathChange {
-        since: shift.since.clone(),
-        amount: format!("{}{again}", shift.what()),
+        since: found.since.clone(),
+        amount,
         before,
         after,
-        with_it: shift.changed.iter().map(with_it).collect(),
-        records: [shift.record_before, shift.record_since],
+        with_it: found.changed.iter().map(with_it).collect(),
+        records: found.records(),
     }
 }
 
 fn sides(shift: &Shifted) -> [String; 2] {
-    let [before, since] = shift.values();
-    [side(&before, shift.limit_before.as_ref()), side(&since, shift.limit_since.as_ref())]
+    let ([before, since], found) = (shift.values(), &shift.found);
+    [side(&before, found.limit_before.as_ref()), side(&since, found.limit_since.as_ref())]
 }
 
 fn with_it(Difference { what, before, since }: &Difference) -> String {
@@ -457,7 +432,7 @@ fn local(at: &str, zone: &TimeZone) -> Option<Zoned> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::shifted;
+    use crate::report::{change_point, shifted};
     use anstream::adapter::strip_str;
 
     fn printed(event: &Event) -> String {
@@ -469,19 +444,7 @@ mod tests {
             let (rule, summary) = (rule.into(), summary.into());
             Some(Limit { rule, limiter: None, end: Place::Path, summary })
         };
-        Changed {
-            at: "2026-11-27T15:20:00Z".into(),
-            target: "nas".into(),
-            since: "2026-11-24T14:05:00Z".into(),
-            tests: 8,
-            percent: -41.0,
-            low_percent: -43.0,
-            high_percent: -39.2,
-            p_value: 1e-9,
-            record_before: 811,
-            record_since: 819,
-            before_bits_per_s: BitRate(9.4e8),
-            since_bits_per_s: BitRate(5.55e8),
+        let found = ChangePoint {
             limit_before: limit("path-rate", "the path, at 940 Mbit/s"),
             limit_since: limit("policer", "a policer with a bucket of 18 packets"),
             changed: vec![Difference {
@@ -489,7 +452,15 @@ mod tests {
                 before: "Linux 6.1".into(),
                 since: "Linux 6.12\u{1b}[2J".into(),
             }],
-            takes_back: None,
+            ..change_point::tests::example()
+        };
+        Changed {
+            found,
+            percent: -41.0,
+            low_percent: -43.0,
+            high_percent: -39.2,
+            before_bits_per_s: BitRate(9.4e8),
+            since_bits_per_s: BitRate(5.55e8),
         }
     }
 
@@ -508,14 +479,16 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("goodput history 811 819"), "{text}");
-        let alone = Changed { changed: vec![], ..change() };
+        let mut alone = change();
+        alone.found.changed.clear();
         assert!(printed(&Event::Changed(alone.into())).contains("nothing else"));
     }
 
     #[test]
     fn a_change_that_takes_one_back_is_said_as_that() {
         let earlier = "2026-11-23T09:00:00Z";
-        let back = Changed { takes_back: Some(earlier.into()), percent: 69.5, ..change() };
+        let mut back = Changed { percent: 69.5, ..change() };
+        back.found.takes_back = Some(earlier.into());
         let text = printed(&Event::Changed(back.into()));
         let day = named(earlier, "2026-11-27T15:20:00Z", &TimeZone::system());
         assert!(text.contains(&format!("the path is as before {day} again: 70 % more")), "{text}");
@@ -524,10 +497,10 @@ mod tests {
 
     #[test]
     fn a_change_of_the_round_trip_is_said_with_both_values_and_what_limits_the_path() {
-        let limit = change().limit_since;
-        let shift = Shifted { limit_since: limit, ..shifted::tests::example() };
+        let mut shift = shifted::tests::example();
+        shift.found.limit_since = change().found.limit_since;
         let text = printed(&Event::Shifted(shift.clone().into()));
-        let day = named(&shift.since, &shift.at, &TimeZone::system());
+        let day = named(&shift.found.since, &shift.found.at, &TimeZone::system());
         for words in [
             format!("since {day} the path has a round trip 3.1 times as long (2.9 to 3.3 times"),
             "31 ms, a policer with a bucket of 18 packets".into(),
@@ -537,8 +510,8 @@ mod tests {
         ] {
             assert!(text.contains(&words), "{words}: {text}");
         }
-        let takes_back = Some("2026-11-23T09:00:00Z".into());
-        let text = printed(&Event::Shifted(Shifted { takes_back, ..shift }.into()));
+        shift.found.takes_back = Some("2026-11-23T09:00:00Z".into());
+        let text = printed(&Event::Shifted(shift.into()));
         assert!(text.contains("the round trip is as before"), "{text}");
     }
 
@@ -655,6 +628,13 @@ mod tests {
             (&json["event"], &json["limit_since"]["rule"]),
             (&"changed".into(), &"policer".into())
         );
+        // One object, as the history has it.
+        assert_eq!((&json["percent"], &json["target"]), (&(-41.0).into(), &"nas".into()), "{json}");
+        assert_eq!(serde_json::from_value::<Changed>(json).unwrap(), change());
+        let shift = shifted::tests::example();
+        let json = serde_json::to_value(Event::Shifted(shift.clone().into())).unwrap();
+        assert_eq!((&json["event"], &json["tests"]), (&"shifted".into(), &8.into()), "{json}");
+        assert_eq!(serde_json::from_value::<Shifted>(json).unwrap(), shift);
         let json = serde_json::to_value(late(2)).unwrap();
         assert_eq!(json, serde_json::json!({"event": "late", "tests": 2}));
     }

@@ -152,11 +152,12 @@ impl Metrics {
                 self.count(target, "over-budget", 1);
             }
             Event::Changed(change) => {
-                self.changed(&change.target, change.percent, change.takes_back.is_none());
+                let found = &change.found;
+                self.changed(&found.target, change.percent, found.takes_back.is_none());
             }
             Event::Shifted(shift) => {
-                let counts = shift.takes_back.is_none();
-                self.shift(&shift.target, shift.quantity, counts.into());
+                let counts = shift.found.takes_back.is_none();
+                self.shift(&shift.found.target, shift.quantity, counts.into());
             }
         }
     }
@@ -272,7 +273,7 @@ mod tests {
     use super::*;
     use crate::commands::serve_metrics;
     use crate::commands::serve_results::LastResult;
-    use crate::report::shifted::{self, Shifted};
+    use crate::report::shifted;
     use goodput_engine::serve::Counted;
     use goodput_model::{BitRate, EndName, Limiter, Place, Verdict};
     use goodput_store::Figures;
@@ -397,7 +398,8 @@ mod tests {
     fn a_change_of_the_round_trip_counts_unless_it_takes_one_back() {
         let metrics = Metrics::new(Bytes(5000));
         let shift = shifted::tests::example();
-        let back = Shifted { takes_back: Some(shift.since.clone()), ..shift.clone() };
+        let mut back = shift.clone();
+        back.found.takes_back = Some(shift.found.since.clone());
         for shift in [shift, back] {
             metrics.see(&Event::Shifted(shift.into()));
         }

@@ -1,0 +1,63 @@
+//! What is said of every lasting change of a path, whatever changed.
+
+use goodput_watch::{Difference, Limit};
+use serde::{Deserialize, Serialize};
+
+/// When a path changed, by which tests, and what changed with it. All times are RFC 3339, UTC.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChangePoint {
+    /// When the test began that made it certain enough.
+    pub at: String,
+    /// The target, as typed.
+    pub target: String,
+    /// When the first test after the change began.
+    pub since: String,
+    /// Number of tests since then.
+    pub tests: usize,
+    /// Probability that tests of an unchanged path differ as much, 0 to 1.
+    pub p_value: f64,
+    /// The last record before.
+    pub record_before: i64,
+    /// The newest record.
+    pub record_since: i64,
+    /// What limited the path before; absent if no record can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_before: Option<Limit>,
+    /// What has limited it since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_since: Option<Limit>,
+    /// What else changed.
+    pub changed: Vec<Difference>,
+    /// If all is as before an earlier change again, when the first test after that began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes_back: Option<String>,
+}
+
+impl ChangePoint {
+    /// The numbers of the last record before, and of the newest.
+    pub fn records(&self) -> [i64; 2] {
+        [self.record_before, self.record_since]
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A change of `nas`, seen by eight tests.
+    pub fn example() -> ChangePoint {
+        ChangePoint {
+            at: "2026-11-27T15:20:00Z".into(),
+            target: "nas".into(),
+            since: "2026-11-24T14:05:00Z".into(),
+            tests: 8,
+            p_value: 1e-9,
+            record_before: 811,
+            record_since: 819,
+            limit_before: None,
+            limit_since: None,
+            changed: Vec::new(),
+            takes_back: None,
+        }
+    }
+}
