@@ -2,7 +2,7 @@
 //! that clients who measure often cost no more than those who measure now and then.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_engine::conclude_at_least;
 use goodput_engine::measurement::Measurement;
@@ -35,7 +35,11 @@ struct Waiting {
 
 /// What clients measured last. All clones share it.
 #[derive(Clone, Default)]
-pub struct LastResults(Arc<Mutex<Newest>>);
+pub struct LastResults {
+    newest: Arc<Mutex<Newest>>,
+    /// Held while results are worked out: clients do not wait for this.
+    reading: Arc<Mutex<()>>,
+}
 
 /// At most one measurement of each direction is kept, however many there are.
 #[derive(Default)]
@@ -62,7 +66,7 @@ impl LastResults {
     }
 
     fn see(&self, number: u64, what: &What) {
-        let mut newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = self.newest();
         match what {
             What::Began { .. } => {
                 newest.began.insert(number, Timestamp::now());
@@ -82,16 +86,23 @@ impl LastResults {
 
     /// The newest result of each direction; none before the first.
     pub fn read(&self) -> Vec<LastResult> {
-        let mut newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for Waiting { began, measurement } in std::mem::take(&mut newest.waiting) {
+        let _alone = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = std::mem::take(&mut self.newest().waiting);
+        let mut results = self.newest().results.clone();
+        for Waiting { began, measurement } in waiting {
             let direction = measurement.plan.direction;
             let record = conclude_at_least(*measurement, "", "").record;
             for sender in senders(direction) {
-                newest.results.retain(|other| other.sender != *sender);
-                newest.results.push(LastResult::of(&record, *sender, began));
+                results.retain(|other| other.sender != *sender);
+                results.push(LastResult::of(&record, *sender, began));
             }
         }
-        newest.results.clone()
+        self.newest().results.clone_from(&results);
+        results
+    }
+
+    fn newest(&self) -> MutexGuard<'_, Newest> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,6 +2,9 @@
 //! pairs, and a database of metrics has no room for all of them.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use goodput_model::{Record, median};
 use goodput_store::Figures;
@@ -20,29 +23,72 @@ const OTHER: &str = "other";
 /// A limit, and where it is.
 pub(super) type Named = (String, String);
 
+/// A number that may be absent, without the memory of an `Option`: a mesh of a thousand sites has three million.
+#[derive(Clone, Copy)]
+pub(super) struct Number(f64);
+
+impl Number {
+    const ABSENT: Self = Self(f64::NAN);
+
+    /// The number, if it is known.
+    pub fn known(self) -> Option<f64> {
+        (!self.0.is_nan()).then_some(self.0)
+    }
+}
+
+impl Default for Number {
+    fn default() -> Self {
+        Self::ABSENT
+    }
+}
+
+impl From<Option<f64>> for Number {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Self::ABSENT, Self)
+    }
+}
+
+impl fmt::Debug for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.known().fmt(f)
+    }
+}
+
+impl PartialEq for Number {
+    fn eq(&self, other: &Self) -> bool {
+        self.known() == other.known()
+    }
+}
+
 /// What came of the tests of a pair.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Newest {
     /// Goodput of the newest record, bytes per second; absent if the newest test has none.
-    pub goodput: Option<f64>,
+    pub goodput: Number,
     /// Its smallest round-trip time, seconds.
-    pub smallest_round_trip_s: Option<f64>,
+    pub smallest_round_trip_s: Number,
     /// Its share that was sent again or lost.
-    pub lost_share: Option<f64>,
+    pub lost_share: Number,
     /// When the last record began, seconds since 1970.
-    pub began_s: Option<f64>,
-    /// Number of the limit that the newest test names.
-    limit: Option<u8>,
+    pub began_s: Option<NonZeroU32>,
     /// Tests with a record.
     pub records: u32,
     /// Tests without one.
     pub failures: u32,
+    /// Number of the limit that the newest test names.
+    limit: Option<u8>,
 }
+
+/// Of a sender, its receivers in the order of their numbers.
+type Row = Vec<(u32, Newest)>;
+
+// A million pairs fit into half of what a coordinator may take (100 MB).
+const _: () = assert!(size_of::<(u32, Newest)>() <= 48);
 
 impl Newest {
     /// Whether the newest test has a record.
     pub fn is_up(&self) -> bool {
-        self.goodput.is_some()
+        self.goodput.known().is_some()
     }
 }
 
@@ -79,13 +125,13 @@ pub(super) struct OfSite {
     pub goodput: Option<f64>,
 }
 
-/// The pairs of a mesh that were tested.
-#[derive(Debug, Default)]
+/// The pairs of a mesh that were tested, at most all of the mesh. A clone shares what does not change later.
+#[derive(Debug, Clone, Default)]
 pub(super) struct Pairs {
-    sites: Vec<String>,
-    numbers: HashMap<String, usize>,
-    /// Of each sender, its receivers in the order of their numbers.
-    rows: Vec<Vec<(u32, Newest)>>,
+    sites: Arc<Vec<String>>,
+    numbers: Arc<HashMap<String, usize>>,
+    /// One for each sender.
+    rows: Vec<Arc<Row>>,
     limits: Vec<Named>,
 }
 
@@ -93,8 +139,8 @@ impl Pairs {
     /// None was tested.
     pub fn of(sites: Vec<String>) -> Self {
         let numbers = sites.iter().enumerate().map(|(number, site)| (site.clone(), number));
-        let (numbers, rows) = (numbers.collect(), vec![Vec::new(); sites.len()]);
-        Self { sites, numbers, rows, limits: Vec::new() }
+        let (numbers, rows) = (Arc::new(numbers.collect()), vec![Arc::default(); sites.len()]);
+        Self { sites: Arc::new(sites), numbers, rows, limits: Vec::new() }
     }
 
     /// Takes the outcome of a test; without a record, there is none.
@@ -104,10 +150,10 @@ impl Pairs {
             let began = record.started.parse::<Timestamp>().ok();
             Newest {
                 // The base unit of data is the byte (Prometheus, "Metric and label naming").
-                goodput: Some(record.result.goodput_bits_per_s.0 / 8.0),
-                smallest_round_trip_s: figures.smallest_round_trip_s,
-                lost_share: figures.lost_share,
-                began_s: began.map(|at| at.as_second() as f64),
+                goodput: Some(record.result.goodput_bits_per_s.0 / 8.0).into(),
+                smallest_round_trip_s: figures.smallest_round_trip_s.into(),
+                lost_share: figures.lost_share.into(),
+                began_s: began.and_then(seconds),
                 limit: Some(self.limit_of(record)),
                 ..Newest::default()
             }
@@ -119,7 +165,7 @@ impl Pairs {
     fn note(&mut self, sender: &str, receiver: &str, read: Option<Newest>) {
         let number = |site: &str| self.numbers.get(site).copied();
         let Some((sender, receiver)) = number(sender).zip(number(receiver)) else { return };
-        let (row, receiver) = (&mut self.rows[sender], receiver as u32);
+        let (row, receiver) = (Arc::make_mut(&mut self.rows[sender]), receiver as u32);
         let place = row.binary_search_by_key(&receiver, |(other, _)| *other);
         let place = place.unwrap_or_else(|free| {
             row.insert(free, (receiver, Newest::default()));
@@ -198,7 +244,7 @@ impl Pairs {
         for pair in self.all() {
             let site = pair.ends[usize::from(side == Side::Receiver)];
             of_sites[site].pairs += 1;
-            match pair.newest.goodput {
+            match pair.newest.goodput.known() {
                 Some(goodput) => rates[site].push(goodput),
                 None => of_sites[site].without_record += 1,
             }
@@ -213,14 +259,14 @@ impl Pairs {
     /// are pairs without a record, if there are so many, and the others the slowest, compared with what both of their sites
     /// usually give: a slow line of one site would otherwise hide all other slow pairs.
     pub fn shown(&self, [senders, receivers]: &[Vec<OfSite>; 2]) -> Vec<Pair<'_>> {
-        if self.rows.iter().map(Vec::len).sum::<usize>() <= MOST_PAIRS {
+        if self.rows.iter().map(|row| row.len()).sum::<usize>() <= MOST_PAIRS {
             return self.all().collect();
         }
         let share = |pair: &Pair| {
             let [sender, receiver] = pair.ends;
             let usual = [senders[sender].goodput, receivers[receiver].goodput];
             let usual = usual.into_iter().flatten().fold(f64::INFINITY, f64::min);
-            let goodput = pair.newest.goodput?;
+            let goodput = pair.newest.goodput.known()?;
             // A pair that gives nothing is the slowest one, also where its sites usually give nothing.
             Some((if goodput > 0.0 { goodput / usual } else { 0.0 }, pair.ends))
         };
@@ -241,6 +287,11 @@ impl Pairs {
     }
 }
 
+/// Seconds since 1970; none before, and none after 2106.
+fn seconds(at: Timestamp) -> Option<NonZeroU32> {
+    NonZeroU32::new(u32::try_from(at.as_second()).ok()?)
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -254,12 +305,12 @@ pub(super) mod tests {
             for (to, receiver) in names.iter().enumerate().filter(|(to, _)| *to != from) {
                 let typical = if from % 10 == 0 { 1e7 } else { 1e8 };
                 let goodput = if to == (from + 1) % sites { typical / 3.0 } else { typical };
-                let some = Some(0.001);
+                let some = Some(0.001).into();
                 let read = Newest {
-                    goodput: Some(goodput),
+                    goodput: Some(goodput).into(),
                     smallest_round_trip_s: some,
                     lost_share: some,
-                    began_s: some,
+                    began_s: NonZeroU32::new(1),
                     limit,
                     ..Newest::default()
                 };
@@ -288,13 +339,25 @@ pub(super) mod tests {
     fn a_pair_that_gives_nothing_is_shown_also_where_its_sites_usually_give_nothing() {
         let mut pairs = full_mesh(40);
         let names = pairs.sites.clone();
-        let nothing = Newest { goodput: Some(0.0), ..Newest::default() };
+        let nothing = Newest { goodput: Some(0.0).into(), ..Newest::default() };
         for receiver in &names[1..] {
             pairs.note(&names[0], receiver, Some(nothing));
         }
         let shown = pairs.shown(&pairs.sides());
-        let gives_nothing = |pair: &&Pair| pair.newest.goodput == Some(0.0);
+        let gives_nothing = |pair: &&Pair| pair.newest.goodput.known() == Some(0.0);
         assert_eq!(shown.iter().filter(gives_nothing).count(), 39);
+    }
+
+    #[test]
+    fn a_clone_shares_all_pairs_and_keeps_them_as_they_were() {
+        let mut pairs = full_mesh(40);
+        let (before, [from, to]) =
+            (pairs.clone(), [pairs.sites[3].clone(), pairs.sites[7].clone()]);
+        pairs.note(&from, &to, None);
+        let shared = |row: usize| Arc::ptr_eq(&pairs.rows[row], &before.rows[row]);
+        assert!(shared(2) && !shared(3) && shared(4));
+        let down = |pairs: &Pairs| pairs.all().filter(|pair| !pair.newest.is_up()).count();
+        assert_eq!((down(&before), down(&pairs)), (40, 41));
     }
 
     #[test]

@@ -56,10 +56,10 @@ fn of_pairs(registry: &mut Registry, pairs: &Pairs, shown: &[Pair<'_>]) {
             let more = more.iter().map(|(name, value)| (*name, label(value)));
             labels.iter().cloned().chain(more).collect()
         };
-        set(&goodput, &labels, newest.goodput);
-        set(&round_trip, &labels, newest.smallest_round_trip_s);
-        set(&last_result, &labels, newest.began_s);
-        set(&lost, &labels, newest.lost_share);
+        set(&goodput, &labels, newest.goodput.known());
+        set(&round_trip, &labels, newest.smallest_round_trip_s.known());
+        set(&last_result, &labels, newest.began_s.map(|began| began.get().into()));
+        set(&lost, &labels, newest.lost_share.known());
         set(&up, &labels, Some(f64::from(u8::from(newest.is_up()))));
         if let Some((limit, end)) = pairs.limit(newest) {
             set(&verdict, &with(&[("limit", limit.as_str()), ("end", end.as_str())]), Some(1.0));
@@ -94,7 +94,7 @@ fn of_all(registry: &mut Registry, pairs: &Pairs, shown: usize) {
         gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         registry.register(name, help, gauge);
     };
-    let up: Vec<f64> = pairs.all().filter_map(|pair| pair.newest.goodput).collect();
+    let up: Vec<f64> = pairs.all().filter_map(|pair| pair.newest.goodput.known()).collect();
     let all = pairs.all().count();
     number(registry, "pairs", "Pairs that were tested", all);
     number(registry, "pairs_shown", "Pairs that have metrics of their own", shown);
