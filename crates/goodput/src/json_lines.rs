@@ -1,7 +1,6 @@
 //! Files with records: one, or one in each line.
 
 use anyhow::{Error, Result};
-use goodput_model::Record;
 
 /// A line that is no record.
 #[derive(Debug)]
@@ -26,7 +25,7 @@ impl std::error::Error for WrongLine {}
 ///
 /// # Errors
 /// What `read` says of the only record, or a [`WrongLine`].
-pub fn records(text: &str, read: impl Fn(&str) -> Result<Record>) -> Result<Vec<Record>> {
+pub fn records<T>(text: &str, read: impl Fn(&str) -> Result<T>) -> Result<Vec<T>> {
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let mut lines = lines.enumerate().peekable();
     match lines.peek() {

@@ -54,6 +54,12 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// stands together.
     fn days(&self, part: &Part) -> Result<Vec<Counted>, StoreError>;
 
+    /// Adds counts of another history, all or none; a count keeps the larger number. They are in the order of their key.
+    fn add_days(&self, counted: &[Counted]) -> Result<(), StoreError>;
+
+    /// Deletes the days before this one. Returns their number.
+    fn delete_days_before(&self, day: &str) -> Result<usize, StoreError>;
+
     /// Targets with deleted records that are counted, at most so many, in alphabetical order.
     fn targets_with_days(&self, most: u32) -> Result<Vec<String>, StoreError>;
 

@@ -17,7 +17,10 @@ pub(crate) fn summed_kinds() -> String {
 const GOODPUT: &str = "goodput";
 const ROUND_TRIP: &str = "round-trip";
 const LOST: &str = "lost";
-const LIMIT: &str = "limit";
+pub(crate) const LIMIT: &str = "limit";
+
+/// All of them, that of every result first.
+pub(crate) const QUANTITIES: [&str; 4] = [GOODPUT, ROUND_TRIP, LOST, LIMIT];
 
 /// What identifies a count.
 const KEY: &str = "target, day, kind, transport, direction, flows, quantity, value";
@@ -27,7 +30,7 @@ const KEY: &str = "target, day, kind, transport, direction, flows, quantity, val
 /// that add at once never wait for each other in a circle.
 ///
 /// A number exactly between two such texts may become either: SQLite rounds 100500000 up, PostgreSQL to the even digit. Each
-/// does so always, and days never go from one to the other.
+/// does so always. A day that goes from one to the other keeps its texts.
 pub(crate) fn sum_up(days: &str, digits: fn(&str) -> String) -> String {
     let row = "target, day, kind, transport, direction, flows";
     let [goodput, round_trip, lost] =
@@ -42,6 +45,30 @@ pub(crate) fn sum_up(days: &str, digits: fn(&str) -> String) -> String {
          ) AS each_value WHERE true
          GROUP BY {KEY} ORDER BY {KEY}
          ON CONFLICT ({KEY}) DO UPDATE SET results = known.results + excluded.results"
+    )
+}
+
+/// Adds a count of another history to the table `days`, unless this one has as many: to add it again changes nothing. The
+/// columns of [`KEY`] and the number are parameters, from 1 on; `value` begins their names.
+pub(crate) fn add_count(days: &str, value: char) -> String {
+    let values: Vec<_> = (1..=9).map(|number| format!("{value}{number}")).collect();
+    format!(
+        "INSERT INTO {days} AS known ({KEY}, results) VALUES ({})
+         ON CONFLICT ({KEY}) DO UPDATE SET results = excluded.results WHERE excluded.results > known.results",
+        values.join(", ")
+    )
+}
+
+/// Deletes the days before one, the parameter 1, from the table `days`.
+pub(crate) fn delete_before(days: &str, value: char) -> String {
+    format!("DELETE FROM {days} WHERE day < {value}1")
+}
+
+/// How many days the table `days` has before one, the parameter 1, as [`Day`]s.
+pub(crate) fn number_before(days: &str, value: char) -> String {
+    format!(
+        "SELECT count(*) FROM (SELECT DISTINCT target, day, kind, transport, direction, flows
+         FROM {days} WHERE day < {value}1) AS each_day"
     )
 }
 

@@ -7,6 +7,7 @@
 
 pub mod compat;
 mod database;
+mod day_counts;
 mod days;
 mod entry;
 pub mod error;
@@ -26,6 +27,7 @@ mod wanted;
 mod watched;
 
 pub use compat::read_record;
+pub use day_counts::DayCounts;
 pub use days::{Day, Spread};
 pub use entry::{Entry, Newest, Traffic};
 pub use error::{RecordError, StoreError};

@@ -6,6 +6,7 @@ use goodput_model::Record;
 
 use crate::compat::read_record;
 use crate::database::Database;
+use crate::day_counts::DayCounts;
 use crate::days::{Day, Part, days, keep_newest};
 use crate::entry::{Entry, Newest};
 use crate::error::{RecordError, StoreError};
@@ -199,6 +200,48 @@ impl Store {
         }
         keep_newest(&mut found, most);
         Ok(found)
+    }
+
+    /// The counts of the days of deleted results, by target, for another history. `each` gets about a month of them at a time,
+    /// the newest first.
+    ///
+    /// Errors: the history can't be read, or what `each` says.
+    pub fn day_counts<E: From<StoreError>>(
+        &self,
+        wanted: &Wanted,
+        mut each: impl FnMut(Vec<DayCounts>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if wanted.watched || wanted.limited_by.is_some() || wanted.before.is_some() {
+            return Ok(());
+        }
+        let targets = match &wanted.target {
+            Some(target) => vec![target.clone()],
+            None => self.db.targets_with_days(u32::MAX)?,
+        };
+        for target in targets.iter().filter(|target| wanted.has_text(target)) {
+            let mut part = Part::first(target, wanted);
+            loop {
+                let counted = self.db.days(&part)?;
+                let Some(last) = counted.last() else { break };
+                part.until.clone_from(&last.of.day);
+                each(DayCounts::of(&counted))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds days of another history, all or none. A value that this history has counted for the day already keeps the larger
+    /// count: a day that is added again changes nothing.
+    pub fn add_days(&self, days: &[DayCounts]) -> Result<(), StoreError> {
+        let mut counted: Vec<_> = days.iter().flat_map(DayCounts::counted).collect();
+        // In one order, so that two that add at once never wait for each other in a circle.
+        counted.sort_by(|a, b| (&a.of, &a.quantity, &a.value).cmp(&(&b.of, &b.quantity, &b.value)));
+        self.db.add_days(&counted)
+    }
+
+    /// Deletes the days of deleted results before this one, like `2026-01-31`. Returns their number.
+    pub fn delete_days_before(&self, day: &str) -> Result<usize, StoreError> {
+        self.db.delete_days_before(day)
     }
 
     /// The wanted days of a target, the newest `most`.

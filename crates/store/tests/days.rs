@@ -9,7 +9,7 @@ use std::thread;
 use common::record;
 use databases::in_each;
 use goodput_model::{Direction, Kind, Record};
-use goodput_store::{Day, Figures, Spread, Store, Wanted, Watched};
+use goodput_store::{Day, DayCounts, Figures, Spread, Store, StoreError, Wanted, Watched};
 
 fn at(started: &str, goodput: f64) -> Record {
     Record { started: started.into(), ..record("nas", goodput) }
@@ -224,5 +224,65 @@ fn a_history_of_the_schema_before_sums_up_what_it_has() {
         let day = all(&store).remove(0);
         assert_eq!((day.results, day.goodput.median), (2, 2e8));
         assert_eq!(day.round_trip_s.map(|spread| spread.results), Some(1));
+    });
+}
+
+/// All days as another history gets them.
+fn counts(store: &Store) -> Vec<DayCounts> {
+    let mut all = Vec::new();
+    let take = |days: Vec<DayCounts>| {
+        all.extend(days);
+        Ok::<_, StoreError>(())
+    };
+    store.day_counts(&Wanted::default(), take).expect("it can be read");
+    all
+}
+
+#[test]
+fn another_history_takes_days_as_they_are_and_keeps_the_larger_count() {
+    in_each(|history| {
+        let store = history.open();
+        for (started, goodput) in
+            [("2026-01-01T09", 1e8), ("2026-01-01T10", 1e8), ("2026-03-02T10", 9e9)]
+        {
+            store.add(&at(&format!("{started}:00:00Z"), goodput)).unwrap();
+        }
+        store.delete_before("9999").unwrap();
+        let (days, exported) = (all(&store), counts(&store));
+        assert_eq!((days.len(), exported.len()), (2, 2));
+        let lines: Vec<_> =
+            exported.iter().map(|day| serde_json::to_string(day).expect("JSON")).collect();
+        let read: Vec<_> = lines.iter().map(|line| DayCounts::read(line).unwrap()).collect();
+        assert_eq!(read, exported, "the texts of numbers stay");
+        let folder = tempfile::tempdir().unwrap();
+        let other = Store::open(&folder.path().join("other.db")).unwrap();
+        for _ in 0..2 {
+            other.add_days(&read).unwrap();
+            assert_eq!(all(&other), days);
+        }
+        // To where they came from, with fewer and with more results.
+        let mut more = read.clone();
+        let first = more.iter_mut().find(|day| day.day == "2026-03-02").unwrap();
+        first.counts.get_mut("goodput").unwrap().insert("9.00e+09".into(), 7);
+        for days in [&read, &more, &read] {
+            store.add_days(days).unwrap();
+        }
+        let results: Vec<_> = all(&store).iter().map(|day| day.results).collect();
+        assert_eq!(results, [7, 2]);
+    });
+}
+
+#[test]
+fn days_before_a_day_can_be_deleted() {
+    in_each(|history| {
+        let store = history.open();
+        for day in ["2020-12-31", "2021-01-01", "2026-01-01"] {
+            store.add(&at(&format!("{day}T09:00:00Z"), 1e8)).unwrap();
+        }
+        store.delete_before("9999").unwrap();
+        assert_eq!(store.delete_days_before("2021-01-01").unwrap(), 1);
+        assert_eq!(store.delete_days_before("2021-01-01").unwrap(), 0);
+        let left: Vec<_> = all(&store).into_iter().map(|day| day.day).collect();
+        assert_eq!(left, ["2026-01-01", "2021-01-01"]);
     });
 }

@@ -50,6 +50,43 @@ pub(super) async fn counted(client: &Client, part: &Part<'_>) -> Result<Vec<Coun
     Ok(rows.iter().map(one).collect::<Result<_, _>>()?)
 }
 
+/// Adds counts of another history, all or none. A text that is too long for an index is cut, as everywhere.
+pub(super) async fn add(client: &mut Client, counted: &[Counted]) -> Result<(), Failure> {
+    let step = client.transaction().await?;
+    let add = days::add_count(DAYS, '$');
+    for Counted { of, quantity, value, results } in counted {
+        let texts = [&of.target, &of.day, &of.kind, &of.transport, &of.direction];
+        let [target, day, kind, transport, direction] = texts.map(|text| indexed(text));
+        let value = indexed(value);
+        let results = i64::try_from(*results).unwrap_or(i64::MAX);
+        let key: Values<9> = [
+            (&target, Type::TEXT),
+            (&day, Type::TEXT),
+            (&kind, Type::TEXT),
+            (&transport, Type::TEXT),
+            (&direction, Type::TEXT),
+            (&of.flows, Type::INT8),
+            (quantity, Type::TEXT),
+            (&value, Type::TEXT),
+            (&results, Type::INT8),
+        ];
+        step.execute_typed(&add, &key).await?;
+    }
+    step.commit().await?;
+    Ok(())
+}
+
+/// Deletes the days before this one. Returns their number.
+pub(super) async fn delete_before(client: &mut Client, day: &str) -> Result<u64, Failure> {
+    let step = client.transaction().await?;
+    let before: Values<1> = [(&day, Type::TEXT)];
+    let number = step.query_typed_one(&days::number_before(DAYS, '$'), &before).await?;
+    let number: i64 = number.try_get(0)?;
+    step.execute_typed(&days::delete_before(DAYS, '$'), &before).await?;
+    step.commit().await?;
+    Ok(number.try_into().unwrap_or(0))
+}
+
 /// Targets with days, at most so many, in alphabetical order.
 pub(super) async fn targets(client: &Client, most: u32) -> Result<Vec<String>, Failure> {
     let select = format!("{} LIMIT {most}", occurring(DAYS, "target"));

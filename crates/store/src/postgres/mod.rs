@@ -107,6 +107,16 @@ impl Database for Postgres {
         Ok(self.0.run("read", LONG_PATIENCE, read)?)
     }
 
+    fn add_days(&self, counted: &[Counted]) -> Result<(), StoreError> {
+        let add = async |client: &mut _| days::add(client, counted).await;
+        Ok(self.0.run("write to", LONG_PATIENCE, add)?)
+    }
+
+    fn delete_days_before(&self, day: &str) -> Result<usize, StoreError> {
+        let delete = async |client: &mut _| days::delete_before(client, day).await;
+        Ok(self::counted(self.0.run("write to", LONG_PATIENCE, delete)?))
+    }
+
     fn targets_with_days(&self, most: u32) -> Result<Vec<String>, StoreError> {
         let read = async |client: &mut _| days::targets(client, most).await;
         Ok(self.0.run("read", LONG_PATIENCE, read)?)

@@ -1,6 +1,6 @@
 //! The days of deleted results, in SQLite.
 
-use rusqlite::Row;
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 
 use crate::days::{self, Counted, Of, summed_kinds};
 
@@ -35,6 +35,31 @@ pub(super) fn sum_up((records, condition): (&str, &str)) -> String {
          ) {}",
         days::sum_up("days", |number| format!("printf('%.2e', {number})"))
     )
+}
+
+/// Adds counts of another history, all or none.
+pub(super) fn add(db: &Connection, counted: &[Counted]) -> rusqlite::Result<()> {
+    let step = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+    let mut add = step.prepare(&days::add_count("days", '?'))?;
+    for Counted { of, quantity, value, results } in counted {
+        let Of { day, target, kind, transport, direction, flows } = of;
+        let results = i64::try_from(*results).unwrap_or(i64::MAX);
+        let key = params![target, day, kind, transport, direction, flows, quantity, value, results];
+        add.execute(key)?;
+    }
+    drop(add);
+    step.commit()
+}
+
+/// Deletes the days before this one. Returns their number.
+pub(super) fn delete_before(db: &Connection, day: &str) -> rusqlite::Result<usize> {
+    let step = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+    let number: i64 = step.query_row(&days::number_before("days", '?'), [day], |row| row.get(0))?;
+    if number > 0 {
+        step.execute(&days::delete_before("days", '?'), [day])?;
+    }
+    step.commit()?;
+    Ok(number.try_into().unwrap_or(0))
 }
 
 /// One count.

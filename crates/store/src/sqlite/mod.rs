@@ -189,6 +189,14 @@ impl Database for Sqlite {
         self.all(&days::counts(), rusqlite::params![target, kind, from, until, most], days::counted)
     }
 
+    fn add_days(&self, counted: &[Counted]) -> Result<(), StoreError> {
+        days::add(&self.db, counted).map_err(|source| self.failed("write to", source))
+    }
+
+    fn delete_days_before(&self, day: &str) -> Result<usize, StoreError> {
+        days::delete_before(&self.db, day).map_err(|source| self.failed("write to", source))
+    }
+
     fn targets_with_days(&self, most: u32) -> Result<Vec<String>, StoreError> {
         self.all(&format!("{} LIMIT {most}", occurring("days", "target")), [], |row| row.get(0))
     }

@@ -105,6 +105,9 @@ pub struct ExportArgs {
     #[arg(long, group = "form")]
     pub csv: bool,
     /// Print a whole record per line, for `goodput history import`
+    ///
+    /// The days of deleted results follow, a day per line. They have no verdict of their own: with --limit, none is
+    /// printed.
     #[arg(long, group = "form")]
     pub json: bool,
     /// Print samples with times, for `promtool tsdb create-blocks-from`
@@ -133,12 +136,21 @@ pub struct ImportArgs {
     pub files: Vec<PathBuf>,
 }
 
+/// How long days of deleted results are kept, unless the user says otherwise: five years.
+const DAYS_KEPT: &str = "1830d";
+
+/// The same in seconds.
+pub const DAYS_KEPT_S: f64 = 1830.0 * 86_400.0;
+
 /// `goodput history prune`
 #[derive(Debug, Args)]
 pub struct PruneArgs {
     /// Keep only results that are not older than this, like 90d
     #[arg(long, value_name = "AGE", value_parser = time::age)]
     pub keep: f64,
+    /// Keep only days of deleted results that are not older than this
+    #[arg(long, value_name = "AGE", default_value = DAYS_KEPT, value_parser = time::age)]
+    pub keep_days: f64,
 }
 
 /// A result of the history, as typed.
@@ -158,4 +170,14 @@ fn named(text: &str) -> Result<Named, String> {
     let number =
         text.parse().map_err(|_| unfit(text, result, "one that `goodput history` lists, or last"));
     number.map(Named::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn watches_keep_days_as_long_as_prune_does() {
+        assert_eq!(time::age(DAYS_KEPT), Ok(DAYS_KEPT_S));
+    }
 }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use goodput_model::{Record, plain_char};
-use goodput_store::{Added, RecordError, Store, read_record};
+use goodput_store::{Added, DayCounts, RecordError, Store, read_record};
 use jiff::Timestamp;
+use jiff::civil::Date;
 use sha2::{Digest, Sha256};
 
 use crate::exit::Exit;
@@ -15,12 +16,24 @@ use crate::json_lines::{self, WrongLine};
 use crate::report::style::plain;
 use crate::screen;
 
-/// Keeps the records of all files that the history does not have, and reports their numbers. No record is kept if one
-/// can't be read.
+/// Something that another history exported.
+#[derive(Debug, Clone, PartialEq)]
+enum Exported {
+    Record(Box<Record>),
+    Day(DayCounts),
+}
+
+/// Keeps the records of all files that the history does not have, and reports their numbers; adds their days of deleted
+/// results. Nothing is kept if one of them can't be read.
 pub fn run(store: &Store, files: &[PathBuf]) -> Result<Exit> {
-    let mut records = Vec::new();
+    let (mut records, mut days) = (Vec::new(), Vec::new());
     for file in files {
-        records.extend(read(file)?);
+        for exported in read(file)? {
+            match exported {
+                Exported::Record(record) => records.push(record),
+                Exported::Day(day) => days.push(day),
+            }
+        }
     }
     let mut new = 0;
     for record in &records {
@@ -34,10 +47,16 @@ pub fn run(store: &Store, files: &[PathBuf]) -> Result<Exit> {
         let there = records.len() - new;
         screen::line(format_args!("kept {new} of {} results; {there} were there", records.len()))?;
     }
+    if !days.is_empty() {
+        store.add_days(&days)?;
+        let (number, results) = (days.len(), days.iter().map(DayCounts::results).sum::<u64>());
+        let days = if number == 1 { "day" } else { "days" };
+        screen::line(format_args!("took {number} {days} of {results} deleted results"))?;
+    }
     Ok(Exit::Fine)
 }
 
-fn read(file: &Path) -> Result<Vec<Record>> {
+fn read(file: &Path) -> Result<Vec<Exported>> {
     let shown = file.display();
     let mut bytes = Vec::new();
     let read = match file.as_os_str() == "-" {
@@ -47,15 +66,32 @@ fn read(file: &Path) -> Result<Vec<Record>> {
     read.with_context(|| format!("can't read {shown}"))?;
     let text = String::from_utf8(bytes).map_err(|_| RecordError::Damaged.into());
     text.and_then(|text| of_text(&text))
-        .with_context(|| format!("{shown} has something else than records"))
+        .with_context(|| format!("{shown} has something other than records"))
 }
 
-/// One record, or one in each line.
-fn of_text(text: &str) -> Result<Vec<Record>> {
-    json_lines::records(text, foreign).map_err(|why| match why.downcast::<WrongLine>() {
+/// One record, or a record or a day in each line.
+fn of_text(text: &str) -> Result<Vec<Exported>> {
+    json_lines::records(text, exported).map_err(|why| match why.downcast::<WrongLine>() {
         Ok(wrong) => nothing_kept(&wrong),
         Err(why) => why,
     })
+}
+
+fn exported(json: &str) -> Result<Exported> {
+    match foreign(json) {
+        Err(_) if DayCounts::is_one(json) => day(json).map(Exported::Day),
+        record => Ok(Exported::Record(record?.into())),
+    }
+}
+
+/// A day that another machine exported.
+fn day(json: &str) -> Result<DayCounts> {
+    let day = DayCounts::read(&plain_json(json)).map_err(|why| anyhow!("the day: {why}"))?;
+    let date = day.day.parse::<Date>();
+    if date.is_ok_and(|date| date.to_string() == day.day) {
+        return Ok(day);
+    }
+    bail!("the day is {:?}, which is none like 2026-01-31", day.day)
 }
 
 /// Why nothing of a file is kept, if one of its lines is no record.
@@ -136,12 +172,16 @@ mod tests {
 
     const ONE: &str = include_str!("../../report/example/record.json");
 
+    fn example() -> Record {
+        foreign(ONE).unwrap()
+    }
+
     #[test]
     fn a_file_has_one_record_or_one_in_each_line() {
-        let one = of_text(ONE).unwrap().remove(0);
+        let one = example();
         let line = serde_json::to_string(&one).unwrap();
         let both = of_text(&format!("{line}\n\n{line}\n")).unwrap();
-        assert_eq!(both, [one.clone(), one]);
+        assert_eq!(both, [(); 2].map(|()| Exported::Record(one.clone().into())));
         for wrong in ["", "{}", "not a record", "{\"format\": 99}"] {
             assert!(of_text(wrong).is_err(), "{wrong}");
         }
@@ -149,7 +189,7 @@ mod tests {
 
     /// The example in one line, changed by this.
     fn changed(change: impl FnOnce(&mut Record)) -> String {
-        let mut record = of_text(ONE).unwrap().remove(0);
+        let mut record = example();
         change(&mut record);
         serde_json::to_string(&record).unwrap()
     }
@@ -180,8 +220,42 @@ mod tests {
         let evil = changed(|record| {
             record.target = "a\u{202e}b\u{1b}[2J\u{8}\\n\"c\"".into();
         });
-        let [record] = &of_text(&evil).unwrap()[..] else { panic!("one record") };
+        let [Exported::Record(record)] = &of_text(&evil).unwrap()[..] else { panic!("one record") };
         assert_eq!(record.target, "a\u{fffd}b\u{fffd}[2J\u{fffd}\\n\"c\"");
+    }
+
+    const DAY: &str = r#"{"day":"2026-01-31","target":"nas","kind":"test","transport":"tcp","direction":"send",
+        "flows":1,"counts":{"goodput":{"9.41e+08":12},"limit":{"policer":12}}}"#;
+
+    #[test]
+    fn days_come_with_records_and_a_second_time_change_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("history.db")).unwrap();
+        let (file, day) = (folder.path().join("results.json"), DAY.replace('\n', ""));
+        std::fs::write(&file, format!("{}\n{day}\n", changed(|_| {}))).unwrap();
+        for _ in 0..2 {
+            run(&store, std::slice::from_ref(&file)).unwrap();
+            let days = store.days(&goodput_store::Wanted { limit: 10, ..Default::default() });
+            let [day] = &days.unwrap()[..] else { panic!("one day") };
+            assert_eq!((day.target.as_str(), day.results, day.limited), ("nas", 12, 12));
+        }
+        assert_eq!(store.list(10).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_day_that_is_none_is_named_with_its_line() {
+        let day = DAY.replace('\n', "");
+        for (from, to, why) in [
+            ("2026-01-31", "2026-02-31", "line 2: the day is \"2026-02-31\", which is none like"),
+            ("9.41e+08", "NaN", "line 2: the day: \"NaN\" is no value of a result"),
+        ] {
+            let text = format!("{day}\n{}\n", day.replace(from, to));
+            let said = of_text(&text).unwrap_err().to_string();
+            assert!(said.contains(why), "{said}");
+        }
+        let evil = day.replace("nas", "n\\u001bas");
+        let [Exported::Day(day)] = &of_text(&evil).unwrap()[..] else { panic!("one day") };
+        assert_eq!(day.target, "n\u{fffd}as");
     }
 
     #[test]
@@ -200,7 +274,7 @@ mod tests {
     fn imports_at_the_same_time_keep_a_record_once() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("history.db");
-        let record = of_text(ONE).unwrap().remove(0);
+        let record = example();
         let all = Barrier::new(4);
         let import = || {
             let store = Store::open(&place).unwrap();

@@ -17,15 +17,27 @@ pub fn run(args: &PruneArgs) -> Result<Exit> {
         return Ok(Exit::Fine);
     }
     let store = data_dirs::history()?;
-    let age = SignedDuration::try_from_secs_f64(args.keep)?;
-    let before = Timestamp::now().saturating_sub(age)?.strftime("%Y-%m-%dT%H:%M:%SZ");
+    let before = ago(args.keep)?.strftime("%Y-%m-%dT%H:%M:%SZ");
     let deleted = store.delete_before(&before.to_string())?;
     let results = if deleted == 1 { "result" } else { "results" };
     screen::line(format_args!("deleted {deleted} {results} from before {before}"))?;
+    let before = ago(args.keep_days)?.strftime("%Y-%m-%d").to_string();
+    let deleted = store.delete_days_before(&before)?;
+    if deleted > 0 {
+        let days = if deleted == 1 { "day" } else { "days" };
+        screen::line(format_args!(
+            "deleted {deleted} {days} of deleted results from before {before}"
+        ))?;
+    }
     if let Some(freed) = give_back(&store, GiveBack::All).and_then(in_words) {
         screen::line(freed)?;
     }
     Ok(Exit::Fine)
+}
+
+/// The time this many seconds ago.
+fn ago(seconds: f64) -> Result<Timestamp> {
+    Ok(Timestamp::now().saturating_sub(SignedDuration::try_from_secs_f64(seconds)?)?)
 }
 
 /// Gives the room of deleted results back, or warns: they are deleted, whatever becomes of their room.

@@ -1,4 +1,4 @@
-//! The days of deleted results, comma-separated (RFC 4180).
+//! The days of deleted results, comma-separated (RFC 4180) or for another history.
 
 use anyhow::{Result, bail};
 use goodput_store::{Day, Spread, Store, Wanted};
@@ -30,6 +30,15 @@ pub fn run(store: &Store, wanted: &Wanted) -> Result<Exit> {
     let text: String = std::iter::once(format!("{OF_A_DAY}\r\n")).chain(lines).collect();
     screen::print_data(|out| out.write_all(text.as_bytes()))?;
     Ok(Exit::Fine)
+}
+
+/// A line of JSON for each day, for another history.
+pub fn counts(store: &Store, wanted: &Wanted) -> Result<()> {
+    store.day_counts(wanted, |days| {
+        let lines = days.iter().rev().map(serde_json::to_string);
+        let text: String = lines.map(|line| Ok(line? + "\n")).collect::<serde_json::Result<_>>()?;
+        Ok(screen::print_data(|out| out.write_all(text.as_bytes()))?)
+    })
 }
 
 fn day_line(day: &Day) -> String {

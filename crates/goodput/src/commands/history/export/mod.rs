@@ -28,12 +28,14 @@ pub fn run(store: &Store, args: &ExportArgs) -> Result<Exit> {
     let mut entries = store.search(&wanted)?;
     entries.reverse();
     if args.json {
-        return each(store, &entries, |_, record| {
+        let exit = each(store, &entries, |_, record| {
             Ok(screen::print_data(|out| {
                 record.write_json_line(&mut *out)?;
                 writeln!(out)
             })?)
-        });
+        })?;
+        days::counts(store, &wanted)?;
+        return Ok(exit);
     }
     if args.pscheduler {
         return runs(store, &entries);
