@@ -29,7 +29,7 @@ use self::path::{Limits, NoRun, Path, Run};
 use self::turn::HostTurn;
 use super::measured;
 use super::spent::{self, Note};
-use crate::args::WatchArgs;
+use crate::args::{DAYS_KEPT_S, WatchArgs};
 use crate::data_dirs::history;
 use crate::exit::{self, Exit};
 use crate::history_thread::{Delay, HistoryThread};
@@ -56,6 +56,9 @@ async fn watch(args: &WatchArgs, state: Option<PathBuf>, interrupt: &Interrupt) 
         true => watch.once(interrupt).await?,
         false => watch.go_on(interrupt).await?,
     };
+    if let Some(program) = &watch.program {
+        program.leave();
+    }
     if interrupt.is_raised() && !watch.has_result {
         screen::say("goodput: ended before the first result; --once tests each target at once");
     }
@@ -428,7 +431,8 @@ impl<'a> Watch<'a> {
         }
         self.deleted = Some(Instant::now());
         let every_s = self.args.schedule.every;
-        let delete = move |store: &Store| Ok(retention::delete_old(store, keep_s, every_s)?);
+        let delete =
+            move |store: &Store| Ok(retention::delete_old(store, keep_s, every_s, DAYS_KEPT_S)?);
         if let Err(why) = self.history.ask(delete).await {
             let why = exit::in_words(&why);
             screen::say(format_args!("goodput: old results were not deleted: {why}"));

@@ -5,6 +5,9 @@ use std::io::{Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
 use anstream::adapter::strip_str;
@@ -21,10 +24,29 @@ use crate::screen;
 /// How long the program may run.
 const PATIENCE: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
-/// The program, and its present run.
+/// Most events that wait for the program while it runs: an hour and a half of runs that take their whole minute.
+const MAX_WAITING: usize = 100;
+
+/// The program, and the events that it has yet to hear of.
 pub struct Program {
     path: PathBuf,
-    running: Option<JoinHandle<()>>,
+    queue: Option<Queue>,
+}
+
+/// A thread that runs the program for one event after the other.
+struct Queue {
+    events: SyncSender<Told>,
+    /// Events that the program was not started for.
+    waiting: Arc<AtomicUsize>,
+    thread: JoinHandle<()>,
+}
+
+/// What the program hears of an event.
+struct Told {
+    name: String,
+    target: String,
+    text: String,
+    json: Vec<u8>,
 }
 
 impl Program {
@@ -36,38 +58,90 @@ impl Program {
                 path.display()
             );
         }
-        Ok(Self { path: path.into(), running: None })
+        Ok(Self { path: path.into(), queue: None })
     }
 
-    /// Starts it with an event, after its last run has ended. Does not wait for its end.
+    /// Runs it for an event, after its runs for earlier ones. Does not wait for this.
     pub fn run(&mut self, name: &str, event: &Event) -> Result<()> {
-        let shown = self.path.display().to_string();
-        if self.running.as_ref().is_some_and(|running| !running.is_finished()) {
-            bail!("{shown} still runs for the last event; it was not run for this one ({name})");
+        let mut json = serde_json::to_vec(event)?;
+        json.push(b'\n');
+        let told = Told {
+            name: name.into(),
+            target: event.target().replace('\0', "\u{fffd}"),
+            text: plain_text(event).trim_end().into(),
+            json,
+        };
+        let queue = match &mut self.queue {
+            Some(queue) => queue,
+            none => none.insert(Queue::start(&self.path)?),
+        };
+        queue.waiting.fetch_add(1, Ordering::Relaxed);
+        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
+            queue.events.try_send(told)
+        {
+            queue.waiting.fetch_sub(1, Ordering::Relaxed);
+            let shown = self.path.display();
+            bail!(
+                "{shown} has {MAX_WAITING} earlier events to hear of; it is not run for this one ({name})"
+            );
         }
-        let target = event.target();
-        let text = plain_text(event);
-        let mut child = Command::new(&self.path)
-            .env("GOODPUT_EVENT", name)
-            .env("GOODPUT_TARGET", target.replace('\0', "\u{fffd}"))
-            .env("GOODPUT_TEXT", text.trim_end())
-            .stdin(input(event)?)
-            .stdout(Stdio::null())
-            .spawn()
-            .with_context(|| format!("can't run {shown} (--notify)"))?;
-        let tend = move || tend(&mut child, &shown);
-        let thread = std::thread::Builder::new().name("notify".into()).spawn(tend);
-        self.running = Some(thread.context("can't start a thread for --notify")?);
         Ok(())
     }
 
-    /// Waits for its end.
+    /// Waits until it has heard of all events.
     pub fn wait(&mut self) {
-        if let Some(running) = self.running.take() {
+        if let Some(Queue { events, thread, .. }) = self.queue.take() {
+            drop(events);
             // A panic of the thread was printed.
-            let _ = running.join();
+            let _ = thread.join();
         }
     }
+
+    /// Says if there are events that it will not hear of, because the watch ends.
+    pub fn leave(&self) {
+        let waiting = self.queue.as_ref().map_or(0, |queue| queue.waiting.load(Ordering::Relaxed));
+        if waiting > 0 {
+            let (shown, events) =
+                (self.path.display(), if waiting == 1 { "event" } else { "events" });
+            screen::say(format_args!(
+                "goodput: {shown} (--notify) did not hear of the last {waiting} {events}: it still runs for an earlier one"
+            ));
+        }
+    }
+}
+
+impl Queue {
+    fn start(path: &Path) -> Result<Self> {
+        let (events, told) = sync_channel::<Told>(MAX_WAITING);
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let (path, yet) = (path.to_owned(), Arc::clone(&waiting));
+        let each = move || {
+            for told in told {
+                yet.fetch_sub(1, Ordering::Relaxed);
+                if let Err(why) = run_for(&path, &told) {
+                    screen::say(format_args!("goodput: {why:#}"));
+                }
+            }
+        };
+        let thread = std::thread::Builder::new().name("notify".into()).spawn(each);
+        let thread = thread.context("can't start a thread for --notify")?;
+        Ok(Self { events, waiting, thread })
+    }
+}
+
+/// Runs the program for an event, and waits for its end.
+fn run_for(path: &Path, told: &Told) -> Result<()> {
+    let shown = path.display().to_string();
+    let mut child = Command::new(path)
+        .env("GOODPUT_EVENT", &told.name)
+        .env("GOODPUT_TARGET", &told.target)
+        .env("GOODPUT_TEXT", &told.text)
+        .stdin(input(&told.json)?)
+        .stdout(Stdio::null())
+        .spawn()
+        .with_context(|| format!("can't run {shown} (--notify)"))?;
+    tend(&mut child, &shown);
+    Ok(())
 }
 
 /// What goodput prints of the event, as people read it. What a variable can't hold is replaced: a NUL would keep the program
@@ -88,10 +162,9 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// A file with the facts: unlike a pipe, it needs nobody who reads it in time.
-fn input(event: &Event) -> Result<File> {
+fn input(json: &[u8]) -> Result<File> {
     let mut file = tempfile::tempfile().context("can't make a temporary file for --notify")?;
-    serde_json::to_writer(&mut file, event)?;
-    file.write_all(b"\n")?;
+    file.write_all(json)?;
     file.rewind()?;
     Ok(file)
 }
@@ -181,22 +254,61 @@ mod tests {
         assert!(Program::new(Path::new("sh")).is_ok());
     }
 
+    /// A program that appends the event's name to a file. For `back`, it first waits until someone has written to a FIFO.
+    struct Slow {
+        _folder: tempfile::TempDir,
+        script: PathBuf,
+        go: PathBuf,
+        out: PathBuf,
+    }
+
+    impl Slow {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let [script, go, out] = ["slow", "go", "out"].map(|name| folder.path().join(name));
+            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+            rustix::fs::mkfifoat(rustix::fs::CWD, &go, mode).unwrap();
+            let lines = format!(
+                "#!/bin/sh\n[ \"$GOODPUT_EVENT\" != back ] || cat {} > /dev/null\necho \"$GOODPUT_EVENT\" >> {}",
+                go.display(),
+                out.display()
+            );
+            std::fs::write(&script, lines).unwrap();
+            std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+            Self { _folder: folder, script, go, out }
+        }
+
+        /// Lets the program go on. Returns for which events it ran.
+        fn end(&self, mut program: Program) -> Vec<String> {
+            std::fs::write(&self.go, "").unwrap();
+            program.wait();
+            let said = std::fs::read_to_string(&self.out).unwrap();
+            said.lines().map(Into::into).collect()
+        }
+    }
+
     #[test]
-    fn a_second_event_does_not_wait_for_a_program_that_still_runs() {
-        let folder = tempfile::tempdir().unwrap();
-        let (script, go) = (folder.path().join("slow"), folder.path().join("go"));
-        rustix::fs::mkfifoat(rustix::fs::CWD, &go, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)
-            .unwrap();
-        std::fs::write(&script, format!("#!/bin/sh\ncat {} > /dev/null", go.display())).unwrap();
-        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let mut program = Program::new(&script).unwrap();
+    fn each_event_runs_the_program_in_order_and_nobody_waits_for_it() {
+        let slow = Slow::new();
+        let mut program = Program::new(&slow.script).unwrap();
+        let names = ["back", "changed", "shifted", "gone"];
+        for name in names {
+            program.run(name, &back("nas")).unwrap();
+        }
+        assert_eq!(slow.end(program), names);
+    }
+
+    #[test]
+    fn no_more_events_wait_than_there_is_room_for_and_the_next_is_named() {
+        let slow = Slow::new();
+        let mut program = Program::new(&slow.script).unwrap();
         program.run("back", &back("nas")).unwrap();
-        let why = program.run("back", &back("nas")).unwrap_err().to_string();
-        assert!(why.contains("still runs"), "{why}");
-        std::fs::write(&go, "").unwrap();
-        program.wait();
-        assert!(program.run("back", &back("nas")).is_ok());
-        std::fs::write(&go, "").unwrap();
-        program.wait();
+        // The first one may have left the queue already.
+        let refused = (1..MAX_WAITING + 2)
+            .find_map(|taken| Some((taken, program.run("gone", &back("nas")).err()?)));
+        let (taken, why) = refused.expect("there is no room for all of them");
+        let why = why.to_string();
+        assert!(why.contains("100 earlier events") && why.contains("(gone)"), "{why}");
+        assert_eq!(slow.end(program).len(), taken, "those that were taken all hear of it");
     }
 }
