@@ -27,6 +27,7 @@ pub use matrix::{
 };
 pub use mesh::{
     FOREIGN_PROTOCOLS, Mesh, MeshError, Pair, SSH, SSH_PROGRAMS, Site, SshServer, Window,
+    check_site_name,
 };
 pub use plan::{
     Costs, FleetPlan, LeftOut, Reason, SiteShare, fewest_rounds, opens_in_s, plan, rounds,

@@ -330,13 +330,23 @@ fn place(table: &SiteTable) -> Result<(Option<String>, Option<SshServer>), Probl
 }
 
 fn fits_as_name(name: &Spanned<String>, noun: &str) -> Result<(), Problem> {
-    let text = name.get_ref();
+    fits(name.get_ref(), noun).map_err(|why| (Some(name.span()), why))
+}
+
+/// Refuses what no mesh file can name a site.
+///
+/// # Errors
+/// A sentence that says how names are.
+pub fn check_site_name(name: &str) -> Result<(), String> {
+    fits(name, "a site")
+}
+
+fn fits(name: &str, noun: &str) -> Result<(), String> {
     let fits = |c: char| is_plain(c) && !c.is_whitespace();
-    if (1..=MAX_NAME_CHARS).contains(&text.chars().count()) && text.chars().all(fits) {
+    if (1..=MAX_NAME_CHARS).contains(&name.chars().count()) && name.chars().all(fits) {
         return Ok(());
     }
-    let why = format!("the name of {noun} has 1 to 255 visible characters and no blanks");
-    Err((Some(name.span()), why))
+    Err(format!("the name of {noun} has 1 to {MAX_NAME_CHARS} visible characters and no blanks"))
 }
 
 /// An unknown name, what may be meant, and what there is.
@@ -362,6 +372,15 @@ fn unknown<'a, N: Iterator<Item = &'a str>>(
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_name_that_no_file_can_give_a_site_is_refused_in_words() {
+        assert_eq!(check_site_name("site-A.1"), Ok(()));
+        for wrong in ["", "x y", "a\n", "a\u{202e}", &"a".repeat(256)] {
+            let why = check_site_name(wrong).unwrap_err();
+            assert!(why.contains("1 to 255 visible characters"), "{wrong:?}: {why}");
+        }
+    }
 
     const WHOLE: &str = r#"
 uplinks = ["berlin"]

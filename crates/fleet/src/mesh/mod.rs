@@ -11,7 +11,7 @@ mod values;
 
 pub use by_ssh::{SSH, SSH_PROGRAMS, SshServer};
 pub(crate) use checked::neither_calls;
-pub use checked::{Mesh, Pair, Site};
+pub use checked::{Mesh, Pair, Site, check_site_name};
 pub use error::MeshError;
 pub use server::FOREIGN_PROTOCOLS;
 pub(crate) use server::host_of;

@@ -94,7 +94,7 @@ fn of_file(path: &Path) -> Result<Vec<Record>> {
     let records = text.and_then(|text| json_lines::records(&text, |json| Ok(read_record(json)?)));
     records.with_context(|| {
         format!(
-            "{shown} has something else than records (a file has what `goodput test HOST --json` or `goodput history export \
+            "{shown} has something other than records (a file has what `goodput test HOST --json` or `goodput history export \
              --json` printed)"
         )
     })

@@ -45,11 +45,12 @@ fn mesh(plan: &FleetPlan) -> String {
         fewest if fewest == plan.rounds.len() => "no fewer are possible".into(),
         fewest => format!("at least {fewest} are needed"),
     };
-    format!(
-        "{} sites, {pairs} pairs, {directions}, in {} rounds ({fewest})",
-        plan.sites.len(),
-        plan.rounds.len()
-    )
+    let number = |number: usize, noun: &str| {
+        let plural = if number == 1 { "" } else { "s" };
+        format!("{number} {noun}{plural}")
+    };
+    let (pairs, rounds) = (number(pairs, "pair"), number(plan.rounds.len(), "round"));
+    format!("{} sites, {pairs}, {directions}, in {rounds} ({fewest})", plan.sites.len())
 }
 
 /// `4.4 min from the first round to the end of the last; a round takes 24 s; every 6 h, at most 4 times a day`
@@ -90,7 +91,7 @@ fn costs(plan: &FleetPlan) -> String {
         table.row(&[site.name, site.uplink.unwrap_or_default(), &pairs, &mesh, &day, &budget]);
     }
     let unknown = plan.sites.iter().find_map(|site| site.costs.get().err());
-    let why = unknown.map_or_else(String::new, |why| format!("cost unknown: {why}\n"));
+    let why = unknown.map_or_else(String::new, |why| format!("The costs are unknown: {why}.\n"));
     table.text() + &why
 }
 
@@ -197,7 +198,8 @@ budget = "12GB/day"
     #[test]
     fn without_a_rate_the_costs_are_unknown() {
         let text = shown("[site.a]\ntarget = \"a\"\n[site.b]\n", 20);
-        assert!(text.contains("cost unknown: the file has no rate"), "{text}");
+        assert!(text.contains("The costs are unknown: the file has no rate"), "{text}");
         assert!(text.contains("once"), "{text}");
+        assert!(text.contains("2 sites, 1 pair, both directions, in 1 round (no"), "{text}");
     }
 }

@@ -54,8 +54,14 @@ use crate::exit::Exit;
 use crate::history_thread::HistoryThread;
 use crate::screen;
 
+/// Refuses a name that no mesh has: such an agent would wait for ever.
+fn check_name(name: &str) -> Result<()> {
+    goodput_fleet::check_site_name(name).map_err(|why| anyhow!("--name {name:?}: {why}"))
+}
+
 /// Works until a signal comes.
 pub(super) fn run(args: &FleetAgentArgs, state: Option<PathBuf>) -> Result<Exit> {
+    check_name(&args.name)?;
     let word = goodput_fleet::word(&args.name).map_err(|why| anyhow!(why))?;
     let outbox = Outbox::open(&state_dir(state)?, &word)?;
     let (outcome, _) = measured::block_on(async |interrupt| {
