@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use goodput_model::BitRate;
-use goodput_store::{Place, Store, StoreError, Wanted, read_record};
+use goodput_store::{Place, Position, Store, StoreError, Wanted, read_record};
 use rusqlite::{Connection, params};
 
 const RECORD: &str = include_str!("../tests/golden/v1/test.json");
@@ -34,6 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wanted = |text: &str| Wanted { text: Some(text.into()), limit: 51, ..Wanted::default() };
     let page = Wanted { limit: 51, ..Wanted::default() };
     time("the newest page", &place, |store| store.search(&page).map(drop))?;
+    let middle = Some(Position { started: "2026-06-15T10:00:00Z".into(), id: 1 });
+    let far_down = Wanted { before: middle, ..page.clone() };
+    time("a page far down", &place, |store| store.search(&far_down).map(drop))?;
     let of = |target: &str| Some(target.to_owned());
     let results = Wanted { target: of("host-7"), limit: 500, ..Wanted::default() };
     time("a page of targets with a text", &place, |store| {

@@ -31,7 +31,7 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// The numbers of the records of this target that began at this time, newest first.
     fn begun_at(&self, started: &str, target: &str) -> Result<Vec<i64>, StoreError>;
 
-    /// The wanted records, newest first.
+    /// The wanted records, those that began last first; of those that began at one time, the one with the largest number.
     fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError>;
 
     /// Targets that contain this text, in capitals or not (ASCII); no more than `most`.
@@ -101,8 +101,8 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// records.
     fn delete_watched(&self, last: i64) -> Result<usize, StoreError>;
 
-    /// The records from `first` to `last` that are tests of watches.
-    fn watched_between(&self, first: i64, last: i64) -> Result<Vec<i64>, StoreError>;
+    /// Which of these records are tests of watches.
+    fn watched_among(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
 
     /// All series, the oldest first.
     fn series(&self) -> Result<Vec<Series>, StoreError>;

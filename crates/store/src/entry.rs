@@ -7,6 +7,7 @@ use goodput_model::{BitRate, Direction, Record, Transport, counted};
 
 use crate::compat::knows;
 use crate::error::{RecordError, StoreError};
+use crate::wanted::Position;
 
 /// One line of the history.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +65,11 @@ impl Traffic {
 }
 
 impl Entry {
+    /// Its place in the list.
+    pub fn position(&self) -> Position {
+        Position { started: self.started.clone(), id: self.id }
+    }
+
     /// Why the result of a single run is only a part, if it is one.
     pub fn incomplete(&self) -> Option<&str> {
         self.answer.as_deref()?.strip_prefix(ONLY_A_PART)

@@ -40,5 +40,5 @@ pub use postgres::{PostgresError, Server, Why};
 pub use room::{GiveBack, Room};
 pub use store::Store;
 pub use summary::Summary;
-pub use wanted::{MAX_NAMES, Names, WATCH, Wanted};
+pub use wanted::{MAX_NAMES, Names, Position, WATCH, Wanted};
 pub use watched::{Series, Tested, ToldChange, Watched};

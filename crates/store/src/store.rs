@@ -96,7 +96,8 @@ impl Store {
         self.search(&Wanted { limit, ..Wanted::default() })
     }
 
-    /// The wanted records, newest first.
+    /// The wanted records, newest first: by the time at which each began, whenever it was stored. Of those that began at one
+    /// time, the last one stored comes first.
     pub fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError> {
         match self.narrowed(wanted)? {
             Some(wanted) => self.db.search(&wanted),
@@ -368,13 +369,8 @@ impl Store {
 
     /// Which of these records are tests of a watch.
     pub fn watched_among(&self, entries: &[Entry]) -> Result<BTreeSet<i64>, StoreError> {
-        let ids = || entries.iter().map(|entry| entry.id);
-        let (Some(first), Some(last)) = (ids().min(), ids().max()) else {
-            return Ok(BTreeSet::new());
-        };
-        let watched = self.db.watched_between(first, last)?;
-        let wanted: BTreeSet<i64> = ids().collect();
-        Ok(watched.into_iter().filter(|id| wanted.contains(id)).collect())
+        let ids: Vec<i64> = entries.iter().map(|entry| entry.id).collect();
+        Ok(self.db.watched_among(&ids)?.into_iter().collect())
     }
 
     /// All series, the oldest first.

@@ -6,11 +6,20 @@ pub const MAX_NAMES: usize = 200;
 /// What lists call the kind of a watch's test, whose record is one of a test.
 pub const WATCH: &str = "watch";
 
+/// A place in the list of the history: that of a record. It stays where it is, whatever is added or deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Position {
+    /// When the record began, as it has it.
+    pub started: String,
+    /// Its number.
+    pub id: i64,
+}
+
 /// Which records of the history to find. Absent: all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// Only records with a smaller number.
-    pub before: Option<i64>,
+    /// Only records that began before this one, or at the same time with a smaller number.
+    pub before: Option<Position>,
     /// Only of this kind of command, as in the record's JSON: `test`, `compare`.
     pub kind: Option<String>,
     /// Only tests of a watch.

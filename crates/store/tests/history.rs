@@ -14,7 +14,7 @@ use common::record;
 use databases::{in_each, open};
 use goodput_model::{BitRate, Record};
 use goodput_store::{
-    Figures, Names, Series, Store, StoreError, ToldChange, WATCH, Wanted, Watched,
+    Figures, Names, Position, Series, Store, StoreError, ToldChange, WATCH, Wanted, Watched,
 };
 
 const WRITERS: usize = 8;
@@ -223,9 +223,11 @@ fn each_condition_narrows_the_list() {
             store.add(&record).unwrap();
         }
         let text = |text: &str| Wanted { text: Some(text.into()), ..wanted() };
-        assert_eq!(ids(&store, &wanted()), [3, 2, 1]);
-        assert_eq!(ids(&store, &Wanted { limit: 2, ..wanted() }), [3, 2]);
-        assert_eq!(ids(&store, &Wanted { before: Some(3), ..wanted() }), [2, 1]);
+        let after = |id: i64, started: &str| Some(Position { started: started.into(), id });
+        let last_day = after(2, "2026-01-03T10:00:00Z");
+        assert_eq!(ids(&store, &wanted()), [2, 3, 1]);
+        assert_eq!(ids(&store, &Wanted { limit: 2, ..wanted() }), [2, 3]);
+        assert_eq!(ids(&store, &Wanted { before: last_day, ..wanted() }), [3, 1]);
         assert_eq!(ids(&store, &text("nas-")), [2, 1]);
         assert_eq!(ids(&store, &text("%_")), [3], "no pattern");
         assert_eq!(ids(&store, &text("NAS-2")), [2], "one target");
@@ -234,9 +236,10 @@ fn each_condition_narrows_the_list() {
         assert_eq!(ids(&store, &Wanted { kind: Some("tune".into()), ..text("1") }), [0_i64; 0]);
         let of_one = |target: &str| Wanted { target: Some(target.into()), ..text("nas") };
         assert_eq!(ids(&store, &of_one("NAS-1")), [1]);
-        assert_eq!(ids(&store, &Wanted { before: Some(1), ..of_one("NAS-1") }), [0_i64; 0]);
+        let first_day = after(1, "2026-01-01T10:00:00Z");
+        assert_eq!(ids(&store, &Wanted { before: first_day, ..of_one("NAS-1") }), [0_i64; 0]);
         assert_eq!(ids(&store, &Wanted { target: Some("nas-2".into()), ..wanted() }), [2]);
-        assert_eq!(ids(&store, &Wanted { limited_by: Some("none".into()), ..wanted() }), [3, 2]);
+        assert_eq!(ids(&store, &Wanted { limited_by: Some("none".into()), ..wanted() }), [2, 3]);
         let days = Wanted {
             from: Some("2026-01-02".into()),
             until: Some("2026-01-03".into()),
@@ -248,6 +251,59 @@ fn each_condition_narrows_the_list() {
             limits: ["none", "path-loss"].map(String::from).into(),
         };
         assert_eq!(store.names().unwrap(), names);
+    });
+}
+
+/// As if each page was asked for while others store and delete: a place in the list needs no record there.
+#[test]
+fn pages_of_times_that_step_back_lose_and_repeat_no_record() {
+    in_each(|history| {
+        let store = history.open();
+        let add = |second: u32| {
+            let started = format!("2026-01-01T10:00:{second:02}Z");
+            store.add(&Record { started, ..record("nas", 1e6) }).unwrap()
+        };
+        let seconds = [30, 10, 20, 20, 10, 40, 20, 5];
+        let all: Vec<i64> = seconds.into_iter().map(add).collect();
+        for target in [None, Some("nas".to_owned())] {
+            let listed = Wanted { target, ..wanted() };
+            let mut expected = all.clone();
+            expected.sort_by_key(|id| (seconds[*id as usize - 1], *id));
+            expected.reverse();
+            assert_eq!(ids(&store, &listed), expected);
+            let mut found = Vec::new();
+            let mut page = Wanted { limit: 3, ..listed };
+            loop {
+                let entries = store.search(&page).unwrap();
+                let Some(last) = entries.last() else { break };
+                page.before = Some(last.position());
+                found.extend(entries.iter().map(|entry| entry.id));
+            }
+            assert_eq!(found, expected);
+        }
+        let ten = Position { started: "2026-01-01T10:00:10Z".into(), id: 5 };
+        store.delete_before("2026-01-01T10:00:20Z").unwrap();
+        let (earlier, latest) = (add(7), add(50));
+        assert_eq!(ids(&store, &Wanted { before: Some(ten), ..wanted() }), [earlier]);
+        assert_eq!(ids(&store, &Wanted { limit: 1, ..wanted() }), [latest]);
+    });
+}
+
+/// A list of results that an import added may have any numbers.
+#[test]
+fn tests_of_watches_are_known_among_any_results() {
+    in_each(|history| {
+        let store = history.open();
+        let mut of_watch = Vec::new();
+        for day in ["03", "01", "02"] {
+            let started = format!("2026-01-{day}T10:00:00Z");
+            store.add(&at(&started, 1e6)).unwrap();
+            of_watch.push(store.add_watched(&at(&started, 1e6), &watched(None)).unwrap());
+        }
+        let newest = store.list(2).unwrap();
+        assert_eq!(store.watched_among(&newest).unwrap(), [of_watch[0]].into());
+        assert_eq!(store.watched_among(&store.list(9).unwrap()).unwrap().len(), 3);
+        assert!(store.watched_among(&[]).unwrap().is_empty());
     });
 }
 

@@ -29,7 +29,8 @@ fn a_history_that_keeps_its_older_journal_is_opened_and_read() {
 
 /// Takes the table of records back to the fourth schema.
 const WITHOUT_FORMATS: &str =
-    "DROP TABLE schema; DROP TRIGGER described_goes; DROP TABLE described; DROP INDEX records_listed; ALTER TABLE records DROP COLUMN format;
+    "DROP TABLE schema; DROP TRIGGER described_goes; DROP TABLE described; DROP INDEX records_by_time;
+     DROP INDEX records_of_target; DROP INDEX records_listed; ALTER TABLE records DROP COLUMN format;
      CREATE INDEX records_listed ON records (id, started, kind, target, goodput_bits_per_s, rule);";
 
 #[test]

@@ -181,8 +181,8 @@ impl Database for Postgres {
         Ok(counted(self.0.run("write to", LONG_PATIENCE, delete)?))
     }
 
-    fn watched_between(&self, first: i64, last: i64) -> Result<Vec<i64>, StoreError> {
-        let read = async |client: &mut _| watched::between(client, first, last).await;
+    fn watched_among(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        let read = async |client: &mut _| watched::among(client, ids).await;
         Ok(self.0.run("read", PATIENCE, read)?)
     }
 

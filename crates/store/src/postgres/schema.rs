@@ -17,7 +17,7 @@ const UTF8: &str = "UTF8";
 ///
 /// Order is that of bytes, as in SQLite (`COLLATE "C"`). Numbers are those of a sequence: two writers never get the same,
 /// and none is given twice, though some may be left out.
-const MIGRATIONS: [Migration; 5] = [
+const MIGRATIONS: [Migration; 6] = [
     // The JSON is the record, as text: `jsonb` refuses texts with a NUL, and numbers would be read otherwise. It is stored
     // apart from the columns, whatever its length (`toast_tuple_target`), so that a list reads little. `host` is whose
     // watch it is: a database may be shared by many.
@@ -125,6 +125,14 @@ const MIGRATIONS: [Migration; 5] = [
         PRIMARY KEY (record, quantity)
      );
      CREATE INDEX IF NOT EXISTS shifts_by_host ON goodput.shifts (host, record);"#,
+    ),
+    // Lists are in the order of the tests' times: an import of older results comes later. Older goodputs still list by
+    // number, and then sort what they find.
+    Migration::addition(
+        r#"CREATE INDEX IF NOT EXISTS records_of_kind ON goodput.records (kind, started, id);
+     CREATE INDEX IF NOT EXISTS records_of_target ON goodput.records (target, started, id);
+     CREATE INDEX IF NOT EXISTS records_of_rule ON goodput.records (rule, started, id);
+     DROP INDEX IF EXISTS goodput.records_by_kind, goodput.records_by_target, goodput.records_by_rule;"#,
     ),
 ];
 

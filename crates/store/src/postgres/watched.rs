@@ -265,10 +265,10 @@ pub(super) async fn delete(client: &mut Client, last: i64) -> Result<u64, Failur
     Ok(deleted)
 }
 
-/// The records in a range that are tests of a watch, of any host.
-pub(super) async fn between(client: &Client, first: i64, last: i64) -> Result<Vec<i64>, Failure> {
-    let select = "SELECT record FROM goodput.watched WHERE record BETWEEN $1 AND $2";
-    let rows = client.query_typed(select, &[(&first, Type::INT8), (&last, Type::INT8)]).await?;
+/// Which of these records are tests of a watch, of any host.
+pub(super) async fn among(client: &Client, ids: &[i64]) -> Result<Vec<i64>, Failure> {
+    let select = "SELECT record FROM goodput.watched WHERE record = ANY($1)";
+    let rows = client.query_typed(select, &[(&ids, Type::INT8_ARRAY)]).await?;
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 

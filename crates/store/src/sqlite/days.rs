@@ -6,7 +6,7 @@ use crate::days::{self, Counted, Of, summed_kinds};
 
 /// What began before a time.
 pub(super) const OLD: (&str, &str) =
-    ("records AS listed INDEXED BY records_listed", "listed.started < ?1");
+    ("records AS listed INDEXED BY records_by_time", "listed.started < ?1");
 
 /// The tests of watches with the numbers up to one.
 pub(super) const OLD_WATCHED: (&str, &str) = (

@@ -158,7 +158,8 @@ impl Database for Sqlite {
     }
 
     fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError> {
-        self.all(&search::query(wanted), &search::parameters(wanted)[..], records::entry)
+        let (sql, parameters) = search::query(wanted);
+        self.all(&sql, &parameters[..], records::entry)
     }
 
     fn targets_with(&self, text: &str, most: usize) -> Result<Vec<String>, StoreError> {
@@ -268,9 +269,10 @@ impl Database for Sqlite {
         watched::delete(&self.db, last).map_err(|source| self.failed("write to", source))
     }
 
-    fn watched_between(&self, first: i64, last: i64) -> Result<Vec<i64>, StoreError> {
-        let select = "SELECT record FROM watched WHERE record BETWEEN ?1 AND ?2";
-        self.all(select, [first, last], |row| row.get(0))
+    fn watched_among(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        let select = "SELECT record FROM watched WHERE record IN (SELECT value FROM json_each(?1))";
+        let ids = serde_json::Value::from(ids).to_string();
+        self.all(select, [ids], |row| row.get(0))
     }
 
     fn series(&self) -> Result<Vec<Series>, StoreError> {

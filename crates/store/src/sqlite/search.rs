@@ -2,42 +2,28 @@
 
 use rusqlite::{Connection, ToSql};
 
-use crate::wanted::{MAX_NAMES, Wanted, occurring};
+use crate::wanted::{MAX_NAMES, Position, Wanted, occurring};
 
-/// What is read of each record, and which records are wanted: all of it is in the index `records_listed`, and in a small
-/// table beside the records.
+/// What is read of each record: all of it is in the indexes below, and in a small table beside the records.
 const COLUMNS: &str =
     "listed.id, listed.started, listed.kind, listed.target, listed.goodput_bits_per_s, listed.rule,
      listed.format, described.transport, described.direction, described.flows, described.answer";
 
-/// Follows where the records come from.
-const DESCRIBED: &str = "LEFT JOIN described ON described.record = listed.id WHERE";
+/// Which of them are tests of a watch. It has no value.
+const OF_A_WATCH: &str = "EXISTS (SELECT 1 FROM watched WHERE watched.record = listed.id)";
 
-const CONDITIONS: &str = "(:before IS NULL OR listed.id < :before)
-       AND (:kind IS NULL OR listed.kind = :kind)
-       AND (:target IS NULL OR listed.target = :target)
-       AND (:text IS NULL OR instr(lower(listed.target), lower(:text)) > 0)
-       AND (:limited_by IS NULL OR listed.rule = :limited_by)
-       AND (:from IS NULL OR listed.started >= :from)
-       AND (:until IS NULL OR listed.started < :until)";
+/// All records in the order of their times. Without `INDEXED BY`, SQLite would read the table, whose pages hold the JSON.
+const OF_ALL: &str = "records_by_time";
 
-/// Follows the conditions.
-const OF_A_WATCH: &str = "AND EXISTS (SELECT 1 FROM watched WHERE watched.record = listed.id)";
-
-/// All records. Without `INDEXED BY`, SQLite would read the table, whose pages hold the JSON.
-const OF_ALL: &str = "records AS listed INDEXED BY records_listed";
-
-/// The records of a target, to which its index leads past all others.
-const OF_TARGET: &str = "records AS found INDEXED BY records_by_target
-     CROSS JOIN records AS listed INDEXED BY records_listed
-        ON listed.id = found.id AND found.target = :target";
+/// The records of a target in the order of their times, to which its index leads past all others.
+const OF_TARGET: &str = "records_of_target";
 
 /// Each target once. This index is smaller than that of the list, and equal targets stand together.
 const TARGETS: &str = "SELECT DISTINCT target FROM records INDEXED BY records_by_target";
 
 /// Deletes what began before a time. Without the index, SQLite would look at each record.
 pub(super) const DELETE_ALL: &str = "DELETE FROM records
-     WHERE id IN (SELECT id FROM records INDEXED BY records_listed WHERE started < ?1)";
+     WHERE id IN (SELECT id FROM records INDEXED BY records_by_time WHERE started < ?1)";
 
 /// Deletes what was spent before a time, but not within the last day, for which a watch's budget is.
 pub(super) const DELETE_SPENT: &str = "DELETE FROM spent WHERE id IN (
@@ -45,30 +31,47 @@ pub(super) const DELETE_SPENT: &str = "DELETE FROM spent WHERE id IN (
         WHERE started < min(?1, strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-1 day'))
      )";
 
-/// The query, from the newest record on. It reads indexes alone, and ends when it has found enough.
-pub(super) fn query(wanted: &Wanted) -> String {
-    let (records, newest) = match wanted.target {
-        Some(_) => (OF_TARGET, "found.id"),
-        None => (OF_ALL, "listed.id"),
+/// The parameters of a query, by their names.
+pub(super) type Parameters<'a> = Vec<(&'static str, &'a dyn ToSql)>;
+
+/// The query from the newest record on, and its parameters. It reads indexes alone, and ends when it has found enough.
+/// Conditions that are not asked for are not in it, so that SQLite begins where the wanted times do.
+pub(super) fn query(wanted: &Wanted) -> (String, Parameters<'_>) {
+    let index = if wanted.target.is_some() { OF_TARGET } else { OF_ALL };
+    let (mut conditions, mut parameters) = conditions(wanted);
+    conditions.extend(wanted.watched.then_some(OF_A_WATCH));
+    let conditions = match &conditions[..] {
+        [] => String::new(),
+        some => format!("WHERE {}", some.join(" AND ")),
     };
-    let watched = if wanted.watched { OF_A_WATCH } else { "" };
-    format!(
-        "SELECT {COLUMNS} FROM {records} {DESCRIBED} {CONDITIONS} {watched} ORDER BY {newest} DESC LIMIT :limit"
-    )
+    parameters.push((":limit", &wanted.limit));
+    let sql = format!(
+        "SELECT {COLUMNS} FROM records AS listed INDEXED BY {index}
+         LEFT JOIN described ON described.record = listed.id
+         {conditions} ORDER BY listed.started DESC, listed.id DESC LIMIT :limit"
+    );
+    (sql, parameters)
 }
 
-/// The values of the parameters of the query.
-pub(super) fn parameters(wanted: &Wanted) -> [(&str, &dyn ToSql); 8] {
-    [
-        (":before", &wanted.before),
-        (":kind", &wanted.kind),
-        (":target", &wanted.target),
-        (":text", &wanted.text),
-        (":limited_by", &wanted.limited_by),
-        (":from", &wanted.from),
-        (":until", &wanted.until),
-        (":limit", &wanted.limit),
-    ]
+/// The conditions that are asked for, and their values.
+fn conditions(wanted: &Wanted) -> (Vec<&'static str>, Parameters<'_>) {
+    let texts = [
+        ("listed.target = :target", ":target", &wanted.target),
+        ("listed.kind = :kind", ":kind", &wanted.kind),
+        ("instr(lower(listed.target), lower(:text)) > 0", ":text", &wanted.text),
+        ("listed.rule = :limited_by", ":limited_by", &wanted.limited_by),
+        ("listed.started >= :from", ":from", &wanted.from),
+        ("listed.started < :until", ":until", &wanted.until),
+    ];
+    let given = texts.into_iter().filter_map(|(condition, name, value)| {
+        Some((condition, (name, value.as_ref()? as &dyn ToSql)))
+    });
+    let (mut conditions, mut parameters): (Vec<_>, Parameters<'_>) = given.unzip();
+    if let Some(Position { started, id }) = &wanted.before {
+        conditions.push("(listed.started, listed.id) < (:started, :id)");
+        parameters.extend([(":started", started as &dyn ToSql), (":id", id)]);
+    }
+    (conditions, parameters)
 }
 
 /// The query for the values of a column that a person may choose from.
@@ -108,41 +111,34 @@ mod tests {
         steps.map(Result::unwrap).collect()
     }
 
-    /// The pages of the table hold the JSON: reading them takes a hundred times as long.
+    /// The pages of the table hold the JSON: reading them takes a hundred times as long. A page far down begins at its first
+    /// record.
     #[test]
     fn a_search_reads_indexes_in_their_order_and_no_record() {
+        let before = || Some(Position { started: "2026".into(), id: 7 });
+        let from_there = Wanted { before: before(), ..Wanted::default() };
+        let of_days =
+            Wanted { from: Some("2026".into()), until: Some("2027".into()), ..Wanted::default() };
         let of_target = Wanted { target: Some("nas".into()), ..Wanted::default() };
+        let of_target_from_there = Wanted { before: before(), ..of_target.clone() };
         let of_watches = Wanted { watched: true, ..Wanted::default() };
-        let searches: [(_, &[&str]); 3] = [
-            (
-                Wanted::default(),
-                &[
-                    "SCAN listed USING COVERING INDEX records_listed",
-                    "SEARCH described USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN",
-                ],
-            ),
-            (
-                of_target,
-                &[
-                    "SEARCH found USING COVERING INDEX records_by_target (target=?)",
-                    "SEARCH listed USING COVERING INDEX records_listed (id=?)",
-                    "SEARCH described USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN",
-                ],
-            ),
-            (
-                of_watches,
-                &[
-                    "SCAN listed USING COVERING INDEX records_listed",
-                    "SEARCH described USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN",
-                    "SEARCH watched EXISTS USING INTEGER PRIMARY KEY (rowid=?)",
-                ],
-            ),
-        ];
-        for (wanted, expected) in searches {
-            assert_eq!(steps(&query(&wanted), &parameters(&wanted)), expected, "no sorting");
+        let by_time = "listed USING COVERING INDEX records_by_time";
+        let by_target = "SEARCH listed USING COVERING INDEX records_of_target";
+        for (wanted, first) in [
+            (Wanted::default(), format!("SCAN {by_time}")),
+            (from_there, format!("SEARCH {by_time} (started<?)")),
+            (of_days, format!("SEARCH {by_time} (started>? AND started<?)")),
+            (of_target, format!("{by_target} (target=?)")),
+            (of_target_from_there, format!("{by_target} (target=? AND started<?)")),
+            (of_watches, format!("SCAN {by_time}")),
+        ] {
+            let described = "SEARCH described USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN";
+            let watched = "SEARCH watched EXISTS USING INTEGER PRIMARY KEY (rowid=?)";
+            let mut expected = vec![first, described.into()];
+            expected.extend(wanted.watched.then(|| watched.to_owned()));
+            let (sql, parameters) = query(&wanted);
+            assert_eq!(steps(&sql, &parameters), expected, "no sorting");
         }
-        let expected = ["SCAN records USING COVERING INDEX records_by_target"];
-        assert_eq!(steps(TARGETS, &[]), expected);
     }
 
     /// A watch with `--keep` deletes after each test, and asks at its beginning what was spent.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use goodput_model::Kind;
-use goodput_store::{Entry, Names, Store, StoreError, Traffic, WATCH, Wanted};
+use goodput_store::{Entry, Names, Position, Store, StoreError, Traffic, WATCH, Wanted};
 use maud::{Markup, html};
 
 use super::{Page, Visit};
@@ -34,7 +34,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         true => Some(nothing(visit.asked, &history)?),
         false => None,
     };
-    let older = found.last().filter(|_| more).map(|last| page_link(visit.asked, last.id));
+    let older = found.last().filter(|_| more).map(|last| page_link(visit.asked, last));
     Ok(Answer::page(
         "History",
         html! {
@@ -50,9 +50,8 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
 
 fn wanted(asked: &Asked) -> Result<Wanted, Trouble> {
     let text = |name| asked.field(name).map(str::to_owned);
-    let before = asked.field("before").map(str::parse).transpose();
     let wanted = Wanted {
-        before: before.map_err(|_| Trouble::bad("`before` is the number of a result"))?,
+        before: place(asked)?,
         text: text("q"),
         limited_by: text("limit"),
         from: day(asked, "from")?,
@@ -65,6 +64,24 @@ fn wanted(asked: &Asked) -> Result<Wanted, Trouble> {
         return Err(Trouble::bad("the first day is after the last one; exchange them"));
     }
     Ok(wanted.of_kind(asked.field("kind")))
+}
+
+/// The field that asks for the results after a place in the list.
+pub const BEFORE: &str = "before";
+
+/// The place in the list in the field [`BEFORE`], if it has one.
+pub fn place(asked: &Asked) -> Result<Option<Position>, Trouble> {
+    let Some(place) = asked.field(BEFORE) else { return Ok(None) };
+    let parts = place.rsplit_once(',').and_then(|(started, id)| Some((started, id.parse().ok()?)));
+    let position = parts.map(|(started, id)| Position { started: started.into(), id });
+    position.map(Some).ok_or_else(|| {
+        Trouble::bad(format!("{place:?} is no place in the list; begin at its first page"))
+    })
+}
+
+/// What [`place`] reads: that of a result.
+pub fn place_of(entry: &Entry) -> String {
+    format!("{},{}", entry.started, entry.id)
 }
 
 /// The day in the field `name`, if it has one.
@@ -170,18 +187,18 @@ pub fn limited(entry: &Entry, program: &dyn Program) -> Markup {
     }
 }
 
-/// The same search, from the result before `id` on.
-fn page_link(asked: &Asked, id: i64) -> String {
-    let before = id.to_string();
+/// The same search, from the result after the `last` one of a page on.
+fn page_link(asked: &Asked, last: &Entry) -> String {
+    let before = place_of(last);
     let mut fields: Vec<(&str, &str)> =
         FIELDS.iter().map(|name| (*name, asked.field(name).unwrap_or_default())).collect();
-    fields.push(("before", &before));
+    fields.push((BEFORE, &before));
     link("/", &fields)
 }
 
 fn pages(asked: &Asked, older: Option<&str>) -> Markup {
     let fields = FIELDS.map(|name| (name, asked.field(name).unwrap_or_default()));
-    let newest = asked.field("before").map(|_| link("/", &fields));
+    let newest = asked.field(BEFORE).map(|_| link("/", &fields));
     html! {
         @if newest.is_some() || older.is_some() {
             nav aria-label="More results" {
