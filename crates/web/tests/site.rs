@@ -98,6 +98,7 @@ async fn every_page_is_there_and_has_no_name_as_code() {
     let target = "%3Cscript%3Ealert(1)%3C%2Fscript%3E";
     let of_target = format!("/path?target={target}");
     let searched = format!("/?q={target}&from=2020-01-01&until=2030-01-01&before=2029,9");
+    let older = format!("/path?target={target}&before=2029,9");
     for path in [
         "/",
         &searched,
@@ -106,6 +107,7 @@ async fn every_page_is_there_and_has_no_name_as_code() {
         "/compare?id=1&id=2",
         "/path",
         &of_target,
+        &older,
         "/matrix",
         "/matrix?show=limit&slow=20&from=2026-01-01",
         "/check",
@@ -224,6 +226,29 @@ fn next(page: &str) -> String {
 }
 
 #[tokio::test]
+async fn a_path_with_many_results_says_so_and_leads_to_the_older_ones() {
+    let site = Fixture::new(false);
+    let db = rusqlite::Connection::open(site.file()).unwrap();
+    let few = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 501)
+        INSERT INTO records (started, kind, target, goodput_bits_per_s, rule, json)
+        SELECT started, kind, 'nas', goodput_bits_per_s, rule, json FROM records, n WHERE id = 1";
+    db.execute(few, []).unwrap();
+    let first = site.page("/path?target=nas").await;
+    assert!(first.contains("These are the newest 500 results."), "{first}");
+    assert!(first.contains("<caption>The newest 500 results</caption>"), "{first}");
+    let second = site.page(&next(&first)).await;
+    assert!(second.contains("<caption>One older result</caption>"), "{second}");
+    assert!(!second.contains("These are the newest") && second.contains(">Newest<"), "{second}");
+    let mut listed = [numbers(&first), numbers(&second)].concat();
+    listed.sort_unstable();
+    assert!(listed.iter().copied().eq(3..=503), "each is listed once: {listed:?}");
+    db.execute("DELETE FROM records WHERE id = 3", []).unwrap();
+    let all = site.page("/path?target=nas").await;
+    assert!(all.contains("<caption>All 500 results</caption>"), "{all}");
+    assert!(!all.contains("Older") && !all.contains("These are the newest"), "{all}");
+}
+
+#[tokio::test]
 async fn a_list_of_paths_that_ends_early_says_so() {
     let site = Fixture::new(false);
     let note = "At most 200 targets are listed";
@@ -256,6 +281,8 @@ async fn what_makes_no_sense_is_refused_in_words() {
         ("/path?target=unknown", 404),
         ("/?before=x", 400),
         ("/?before=9", 400),
+        ("/path?target=unknown&before=x,y", 400),
+        ("/path?target=unknown&before=2026,1", 404),
         ("/matrix?show=nothing", 400),
         ("/matrix?slow=100", 400),
         ("/matrix?slow=x", 400),

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use goodput_charts::{Moment, over_time, section};
 use goodput_model::Seconds;
-use goodput_store::{Day, Entry, MAX_NAMES, Wanted};
+use goodput_store::{Day, Entry, MAX_NAMES, Store, Wanted};
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::history::{kind, limited, traffic, way};
+use super::history::{BEFORE, kind, limited, place, place_of, traffic, way};
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
-use crate::asked::link;
+use crate::asked::{Asked, link};
 use crate::layout::{NONE_YET, limit, plain, table, time, words};
 use crate::program::{PathChange, Program};
 
@@ -29,19 +29,80 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let Some(target) = visit.asked.field("target") else {
         return Ok(Answer::page("Paths", targets(&history.targets()?)));
     };
-    let wanted = Wanted { target: Some(target.into()), limit: ROWS, ..Wanted::default() };
-    let before = visit.asked.field(DAYS_BEFORE);
-    // Who asks for older days has seen the results.
-    let found = if before.is_none() { history.search(&wanted)? } else { Vec::new() };
-    let one_more = Wanted { until: before.map(Into::into), limit: ROWS + 1, ..wanted };
-    let (days, has_older) = whole_days(history.days(&one_more)?);
-    let older = days.last().filter(|_| has_older).map(|last| last.day.clone());
-    if found.is_empty() && days.is_empty() {
-        return Err(Trouble::unknown(match before {
-            Some(before) => format!("there are no days of {target:?} before {before:?}"),
-            None => format!("there is no result of {target:?}"),
+    let program = &**visit.program;
+    let shown = part(visit.asked, &history, target)?;
+    let watched = history.watched_among(&shown.results)?;
+    let changes = program.path_changes(&history, target)?;
+    Ok(Answer::page(
+        format!("The path to {target}"),
+        html! {
+            @if let (Which::Newest, Some(_)) = (shown.which, &shown.older) {
+                p { "These are the newest " (ROWS) " results. " (shown.older_results(target)) " have pages of their own." }
+            }
+            (chart(target, &shown))
+            (changed(&changes))
+            @if !shown.results.is_empty() { (list(&shown, &watched, program)) }
+            (past(&shown.days, program))
+            (shown.pages(target))
+        },
+    ))
+}
+
+/// Which part of a path a page shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// The newest results and days.
+    Newest,
+    /// Results before others.
+    OlderResults,
+    /// Days before others.
+    OlderDays,
+}
+
+/// What a page shows of a path.
+struct Shown {
+    which: Which,
+    results: Vec<Entry>,
+    /// Where the results before these begin, if there are some.
+    older: Option<String>,
+    days: Vec<Day>,
+    /// The last of these days, if there are some before it.
+    older_than: Option<String>,
+}
+
+/// The part that is asked for.
+fn part(asked: &Asked, history: &Store, target: &str) -> Result<Shown, Trouble> {
+    let (before, days_before) = (place(asked)?, asked.field(DAYS_BEFORE));
+    let which = match (&before, days_before) {
+        (None, None) => Which::Newest,
+        (Some(_), _) => Which::OlderResults,
+        (None, Some(_)) => Which::OlderDays,
+    };
+    let one_more = Wanted { target: Some(target.into()), limit: ROWS + 1, ..Wanted::default() };
+    let mut results = match which {
+        Which::OlderDays => Vec::new(),
+        _ => history.search(&Wanted { before, ..one_more.clone() })?,
+    };
+    let more = results.len() > ROWS as usize;
+    results.truncate(ROWS as usize);
+    let (days, more_days) = match which {
+        Which::OlderResults => (Vec::new(), false),
+        _ => whole_days(history.days(&Wanted { until: days_before.map(Into::into), ..one_more })?),
+    };
+    if results.is_empty() && days.is_empty() {
+        return Err(Trouble::unknown(match (which, days_before) {
+            (Which::Newest, _) => format!("there is no result of {target:?}"),
+            (_, Some(before)) => format!("there are no days of {target:?} before {before:?}"),
+            (_, None) => format!("there is no older result of {target:?}"),
         }));
     }
+    let older = results.last().filter(|_| more).map(place_of);
+    let older_than = days.last().filter(|_| more_days).map(|last| last.day.clone());
+    Ok(Shown { which, results, older, days, older_than })
+}
+
+/// The goodput of single runs, and that of days.
+fn chart(target: &str, shown: &Shown) -> Markup {
     let moment = |entry: &Entry| Moment {
         started: entry.started.clone(),
         goodput: entry.goodput,
@@ -53,26 +114,15 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let kinds = Day::kinds();
     let of_one_run = |entry: &&Entry| kinds.contains(&&*entry.kind);
     let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let noons = days.iter().map(|day| noon(day, &now));
-    let moments: Vec<_> = found.iter().filter(of_one_run).map(moment).chain(noons).collect();
-    let watched = history.watched_among(&found)?;
-    let changes = visit.program.path_changes(&history, target)?;
-    let chart = match over_time(&plain(target), &moments) {
+    let noons = shown.days.iter().map(|day| noon(day, &now));
+    let moments: Vec<_> =
+        shown.results.iter().filter(of_one_run).map(moment).chain(noons).collect();
+    match over_time(&plain(target), &moments) {
         Ok(figure) => section("over-time", &figure),
         Err(why) => {
             html! { p.doubt { "The chart could not be drawn: " (words(&why.to_string())) "." } }
         }
-    };
-    Ok(Answer::page(
-        format!("The path to {target}"),
-        html! {
-            (chart)
-            (changed(&changes))
-            @if !found.is_empty() { (list(&found, &watched, &**visit.program)) }
-            (past(&days, &**visit.program))
-            (pages(target, before.is_some(), older.as_deref()))
-        },
-    ))
+    }
 }
 
 /// At most [`ROWS`] rows, and whether there are more. A day has a row for each kind of traffic, and stays on one page.
@@ -85,17 +135,41 @@ fn whole_days(mut days: Vec<Day>) -> (Vec<Day>, bool) {
     (days, true)
 }
 
-/// Links to other days: the newest, with the results, and those before `older`.
-fn pages(target: &str, are_old: bool, older: Option<&str>) -> Markup {
-    let at = |before: &str| link("/path", &[("target", target), (DAYS_BEFORE, before)]);
-    html! {
-        @if are_old || older.is_some() {
-            nav aria-label="More days" {
-                ul {
-                    @if are_old { li { a href=(at("")) rel="first" { "Newest" } } }
-                    @if let Some(older) = older { li { a href=(at(older)) rel="next" { "Older days" } } }
+impl Shown {
+    /// A link to the results before these; nothing if there are none.
+    fn older_results(&self, target: &str) -> Markup {
+        html! {
+            @if let Some(older) = &self.older {
+                a href=(link("/path", &[("target", target), (BEFORE, older)])) rel="next" { "Older results" }
+            }
+        }
+    }
+
+    /// Links to the other parts.
+    fn pages(&self, target: &str) -> Markup {
+        let are_old = self.which != Which::Newest;
+        html! {
+            @if are_old || self.older.is_some() || self.older_than.is_some() {
+                nav aria-label="More of this path" {
+                    ul {
+                        @if are_old { li { a href=(link("/path", &[("target", target)])) rel="first" { "Newest" } } }
+                        @if self.older.is_some() { li { (self.older_results(target)) } }
+                        @if let Some(day) = &self.older_than {
+                            li { a href=(link("/path", &[("target", target), (DAYS_BEFORE, day)])) rel="next" { "Older days" } }
+                        }
+                    }
                 }
             }
+        }
+    }
+
+    fn caption(&self) -> String {
+        match (self.which, self.results.len()) {
+            (Which::OlderResults, 1) => "One older result".into(),
+            (Which::OlderResults, several) => format!("{several} older results"),
+            (_, 1) => "The only result".into(),
+            (_, several) if self.older.is_none() => format!("All {several} results"),
+            (_, several) => format!("The newest {several} results"),
         }
     }
 }
@@ -137,9 +211,9 @@ fn changed(changes: &[PathChange]) -> Markup {
     }
 }
 
-fn list(found: &[Entry], watched: &BTreeSet<i64>, program: &dyn Program) -> Markup {
+fn list(shown: &Shown, watched: &BTreeSet<i64>, program: &dyn Program) -> Markup {
     let rows = html! {
-        @for entry in found {
+        @for entry in &shown.results {
             tr {
                 td { a href={ "/results/" (entry.id) } { (entry.id) } }
                 td { (time(&entry.started)) }
@@ -150,11 +224,11 @@ fn list(found: &[Entry], watched: &BTreeSet<i64>, program: &dyn Program) -> Mark
             }
         }
     };
-    let caption = match found.len() {
-        1 => "The only result".into(),
-        several => format!("The newest {several} results"),
-    };
-    table(&caption, &["Number", "Started (UTC)", "Traffic", "Goodput", "Limit", "Kind"], &rows)
+    table(
+        &shown.caption(),
+        &["Number", "Started (UTC)", "Traffic", "Goodput", "Limit", "Kind"],
+        &rows,
+    )
 }
 
 /// What stays of deleted results.
@@ -235,11 +309,25 @@ mod tests {
         assert_eq!((first.len(), has_older), (500, true));
         let (one_day, has_older) = whole_days(vec![day(); 501]);
         assert_eq!((one_day.len(), has_older), (500, true));
-        let older = pages("a&b", false, Some("2026-01-31")).into_string();
-        assert!(older.contains("/path?target=a%26b&amp;days_before=2026-01-31"), "{older}");
-        assert!(!older.contains("Newest") && pages("a", false, None).into_string().is_empty());
-        let oldest = pages("a", true, None).into_string();
-        assert!(oldest.contains("\"/path?target=a\"") && !oldest.contains("Older"), "{oldest}");
+    }
+
+    #[test]
+    fn a_page_leads_to_older_results_and_older_days_and_back() {
+        let pages = |which, target: &str, older: Option<&str>, day: Option<&str>| {
+            let [older, older_than] = [older, day].map(|text| text.map(String::from));
+            let (results, days) = (Vec::new(), Vec::new());
+            Shown { which, results, older, days, older_than }.pages(target).into_string()
+        };
+        let newest = pages(Which::Newest, "a&b", Some("2026,7"), Some("2026-01-31"));
+        assert!(newest.contains("/path?target=a%26b&amp;days_before=2026-01-31"), "{newest}");
+        assert!(newest.contains("/path?target=a%26b&amp;before=2026%2C7"), "{newest}");
+        assert!(!newest.contains(">Newest<"), "{newest}");
+        assert!(pages(Which::Newest, "a", None, None).is_empty());
+        for which in [Which::OlderResults, Which::OlderDays] {
+            let oldest = pages(which, "a", None, None);
+            assert!(oldest.contains("\"/path?target=a\""), "{oldest}");
+            assert!(!oldest.contains("Older"), "{oldest}");
+        }
     }
 
     #[test]
