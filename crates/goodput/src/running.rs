@@ -7,12 +7,16 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
+use std::time::Duration;
 
 use goodput_engine::Event;
+use goodput_web::NoResult;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+
+use crate::os_error::without_numbers;
 
 /// The directory of these files in the state directory.
 const DIRECTORY: &str = "running";
@@ -26,6 +30,9 @@ const MAX_WAITING: usize = 1000;
 /// Events that are written of one run: a test of an hour makes 3600, and a file of them has about a megabyte.
 const MAX_EVENTS: usize = 10_000;
 
+/// How long the end of a run waits until its last events are written. A disk takes milliseconds; one that is gone, for ever.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// The first line of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
@@ -37,10 +44,20 @@ pub struct Head {
     pub started: String,
 }
 
+/// A line of a file after the first one.
+enum Line {
+    /// It is left out if there are many.
+    Event(String),
+    /// It is always written.
+    Last(String),
+}
+
 /// A run that others can follow. Dropping this removes its file.
 pub struct Announced {
     path: PathBuf,
-    events: Option<SyncSender<String>>,
+    lines: Option<SyncSender<Line>>,
+    /// Closed when everything is written.
+    written: Receiver<()>,
 }
 
 impl Announced {
@@ -60,10 +77,14 @@ impl Announced {
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         writeln!(file, "{}", serde_json::to_string(head)?)?;
         std::fs::rename(&made, &path)?;
-        let (events, waiting) = sync_channel(MAX_WAITING);
-        let announced = Self { path, events: Some(events) };
+        let (lines, waiting) = sync_channel(MAX_WAITING);
+        let (writes, written) = channel::<()>();
+        let announced = Self { path, lines: Some(lines), written };
         let thread = std::thread::Builder::new().name("followers".into());
-        thread.spawn(move || write(file, &waiting))?;
+        thread.spawn(move || {
+            write(file, &waiting);
+            drop(writes);
+        })?;
         Ok(announced)
     }
 
@@ -78,29 +99,42 @@ impl Announced {
         if matches!(event, Event::Sampled { .. }) {
             return;
         }
-        if let (Some(events), Ok(line)) = (&self.events, serde_json::to_string(event)) {
-            let _ = events.try_send(line + "\n");
+        self.line(serde_json::to_string(event).map(Line::Event));
+    }
+
+    /// Why the run ends without a result, for those who follow.
+    pub fn fail(&self, why: &str) {
+        let failed = NoResult::Failed { why: without_numbers(why).into() };
+        self.line(serde_json::to_string(&failed).map(Line::Last));
+    }
+
+    fn line(&self, line: serde_json::Result<Line>) {
+        if let (Some(lines), Ok(line)) = (&self.lines, line) {
+            let _ = lines.try_send(line);
         }
     }
 }
 
 impl Drop for Announced {
     fn drop(&mut self) {
-        // The thread then closes the file, which unlocks it.
-        self.events = None;
         let _ = std::fs::remove_file(&self.path);
+        // The thread then closes the file, which unlocks it. Without the wait, the process could end before the last event.
+        self.lines = None;
+        let _ = self.written.recv_timeout(PATIENCE);
     }
 }
 
 /// Ends with the run, or when the disk takes no more. It holds the file, and with it the lock.
-fn write(mut file: File, events: &Receiver<String>) {
-    for (number, line) in events.iter().enumerate() {
-        if number < MAX_EVENTS
-            && let Err(why) = file.write_all(line.as_bytes())
-        {
+fn write(mut file: File, lines: &Receiver<Line>) {
+    for (number, line) in lines.iter().enumerate() {
+        let line = match line {
+            Line::Event(_) if number >= MAX_EVENTS => continue,
+            Line::Event(line) | Line::Last(line) => line + "\n",
+        };
+        if let Err(why) = file.write_all(line.as_bytes()) {
             tracing::debug!("those who follow this run see no more: {why}");
             // Without a reader nothing waits, but the lock stays until the run ends.
-            events.iter().for_each(drop);
+            lines.iter().for_each(drop);
         }
     }
 }
@@ -236,6 +270,22 @@ mod tests {
         assert_eq!(events.next().as_deref(), Some(r#"{"event":"ended"}"#));
         assert_eq!(events.next(), None);
         assert!(all(state.path()).is_empty());
+    }
+
+    /// The process may end at once after that.
+    #[test]
+    fn all_is_written_when_the_run_has_ended_and_with_it_why_it_failed() {
+        let state = tempfile::tempdir().unwrap();
+        let run = Announced::new(state.path(), "watch", "nas", "2026-01-01T00:00:00Z").unwrap();
+        let Followable { events, .. } = all(state.path()).remove(0);
+        let most = MAX_WAITING / 2;
+        (0..most).for_each(|_| run.enter(&Event::Began));
+        run.fail("can't connect: refused (os error 111)");
+        drop(run);
+        let lines: Vec<String> = events.collect();
+        assert_eq!(lines.len(), most + 1);
+        let failed: NoResult = serde_json::from_str(&lines[most]).unwrap();
+        assert_eq!(failed, NoResult::Failed { why: "can't connect: refused".into() });
     }
 
     #[test]

@@ -30,8 +30,8 @@ mod unsent;
 pub use gate::Gate;
 pub use metrics::Metrics;
 pub use program::{
-    ChangesPart, LoggedChange, MeasureAsked, Measures, MeshAsked, PathChange, Program, Running,
-    SettingLine,
+    ChangesPart, LoggedChange, MeasureAsked, Measures, MeshAsked, NoResult, PathChange, Program,
+    Running, SettingLine,
 };
 pub use secret::Secret;
 pub use server::{Answers, Listening, WebError, listen};

@@ -5,6 +5,7 @@ use std::process::Command;
 use goodput_fleet::Surveyed;
 use goodput_model::{CheckReport, Direction, Record};
 use goodput_store::{Store, StoreError};
+use serde::{Deserialize, Serialize};
 
 /// What the program does for the pages. Every call may block for a moment.
 pub trait Program: Send + Sync + 'static {
@@ -172,6 +173,17 @@ pub struct PathChange {
     pub records: [i64; 2],
 }
 
+/// What ends the events of a measurement that has no result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum NoResult {
+    /// It failed.
+    Failed {
+        /// Why, in words.
+        why: String,
+    },
+}
+
 /// A measurement of another program.
 pub struct Running {
     /// Distinguishes it from all others.
@@ -182,7 +194,8 @@ pub struct Running {
     pub target: String,
     /// When its record begins, RFC 3339, UTC.
     pub started: String,
-    /// Its events, each a line of JSON, from the first one on. Waits for the next one; ends with the measurement.
+    /// Its events, each a line of JSON, from the first one on, and [`NoResult`] at the end of one that failed. Waits for the
+    /// next one; ends with the measurement.
     pub events: Box<dyn Iterator<Item = String> + Send>,
 }
 

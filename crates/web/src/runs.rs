@@ -15,7 +15,7 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 use crate::answer::Trouble;
-use crate::program::Running;
+use crate::program::{NoResult, Running};
 use crate::progress::Progress;
 
 /// Events of a run that are followed. A test makes one or two a second.
@@ -123,7 +123,7 @@ struct Head {
 pub struct End {
     /// When its record began, RFC 3339, UTC; absent if there is no record.
     pub started: Option<String>,
-    /// What it printed on standard error.
+    /// What it printed on standard error, or why it failed.
     pub said: String,
 }
 
@@ -304,12 +304,14 @@ impl Run {
 
     /// Reads the events of another program. It ends when that program does.
     fn read(&self, events: impl Iterator<Item = String>, started: String) {
+        let mut said = String::new();
         for line in events {
-            if let Ok(event) = serde_json::from_str::<Event>(&line) {
-                self.enter(event, line);
+            match serde_json::from_str::<Event>(&line) {
+                Ok(event) => self.enter(event, line),
+                Err(_) => said = failed(&line).unwrap_or(said),
             }
         }
-        self.lock().end = Some(End { started: Some(started), said: String::new() });
+        self.lock().end = Some(End { started: Some(started), said });
         self.changed.send_modify(|count| *count += 1);
     }
 
@@ -349,6 +351,12 @@ fn is_shown_by_itself(event: &Event) -> bool {
 fn began(line: &str) -> Option<String> {
     let Last::Record { record } = serde_json::from_str(line).ok()?;
     Some(record.started)
+}
+
+/// Why a measurement has no result; `None` if the line does not say so.
+fn failed(line: &str) -> Option<String> {
+    let NoResult::Failed { why } = serde_json::from_str(line).ok()?;
+    Some(why)
 }
 
 /// A thread that waits for something, and does `work` with it; nothing if nothing comes.
@@ -421,6 +429,17 @@ mod tests {
     fn running(id: &str, events: Vec<String>) -> Running {
         let [command, target, started] = ["test", "nas", "2026"].map(String::from);
         Running { id: id.into(), command, target, started, events: Box::new(events.into_iter()) }
+    }
+
+    #[test]
+    fn a_followed_run_that_fails_says_why() {
+        let runs = Runs::default();
+        let failed = NoResult::Failed { why: "no route".into() };
+        let lines = vec![r#"{"event":"began"}"#.into(), serde_json::to_string(&failed).unwrap()];
+        runs.follow(vec![running("1", lines)]);
+        let run = runs.find(1).unwrap();
+        let end = End { started: Some("2026".into()), said: "no route".into() };
+        assert_eq!((ended(&run), events(&run, 0).len()), (end, 1));
     }
 
     #[test]

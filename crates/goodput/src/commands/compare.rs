@@ -87,6 +87,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         }
         tables.close()
     });
+    let compared = compared.inspect_err(|why| live.fail(&exit::in_words(why)));
     live.close();
     let ((record, broke_off), interrupted) = match compared {
         Err(why) if is_refused_there(&why) => return Ok(by_hand(&why, &factors)),

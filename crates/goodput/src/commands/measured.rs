@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::args::OutputArgs;
 use crate::data_dirs::Keeper;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::report::live::Live;
 use crate::screen;
 
@@ -203,8 +203,10 @@ impl Runs<'_> {
         let Self { output, mut live, text, judge } = self;
         let keeper = Keeper::open(output)?;
         end_with_input(output);
+        let worked =
+            block_on(async |interrupt| work(&interrupt, &mut |event| live.show(&event)).await);
         let (mut record, interrupted) =
-            block_on(async |interrupt| work(&interrupt, &mut |event| live.show(&event)).await)?;
+            worked.inspect_err(|why| live.fail(&exit::in_words(why)))?;
         live.close();
         let last = last(&mut record);
         let exit = finish(&record, || screen::fitted(&text(&record)), output, keeper)?;

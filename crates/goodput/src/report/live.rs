@@ -97,8 +97,12 @@ impl Live {
         Some(writer.finish(record))
     }
 
-    /// Prints what another program would print on standard output after a failure.
+    /// Tells followers why there is no result, and prints what another program would print on standard output after a
+    /// failure.
     pub fn fail(&mut self, why: &str) {
+        if let Some(announced) = &self.announced {
+            announced.fail(why);
+        }
         if let LiveDisplay::Foreign(writer) = &mut self.shows {
             screen::later(&writer.fail(why).unwrap_or_default());
         }

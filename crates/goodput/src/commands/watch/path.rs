@@ -174,7 +174,13 @@ impl Path {
     /// Tests once, within `limits`.
     pub async fn test(&mut self, limits: Limits, interrupt: &Interrupt) -> Result<Run, NoRun> {
         let meter = RefCell::new(Meter::new(&self.plan));
-        let run = self.metered(limits, interrupt, &meter).await;
+        let started = measured::now();
+        let announced = self.announced(&started);
+        let run = self.metered((&started, announced.as_ref()), limits, interrupt, &meter).await;
+        if let (Err(why), Some(announced)) = (&run, &announced) {
+            announced.fail(&why.to_string());
+        }
+        let run = run.map(|run| Run { _announced: announced, ..run });
         if let Ok(Run { incomplete, bytes, .. }) = &run {
             // A part shows at least what a whole test costs.
             let least = self.last_cost.filter(|_| incomplete.is_some());
@@ -183,15 +189,15 @@ impl Path {
         run.map_err(|why| NoRun { why, bytes: meter.borrow().bytes() })
     }
 
+    /// A test that began at this time, and is announced, if others can follow it.
     async fn metered(
         &self,
+        (started, announced): (&str, Option<&Announced>),
         limits: Limits,
         interrupt: &Interrupt,
         meter: &RefCell<Meter>,
     ) -> Result<Run, EngineError> {
-        let started = measured::now();
-        let announced = self.announced(&started);
-        let others_at_first = self.others(announced.as_ref());
+        let others_at_first = self.others(announced);
         let (raise, soon) = goodput_engine::interrupt();
         let (ended, opened) = (Ended::default(), Notify::new());
         let ends_it = async {
@@ -231,7 +237,7 @@ impl Path {
             let mut client =
                 Client::connect(target, plan, &self.credentials, &soon, listener).await?;
             let conclusion = measure(&mut client, plan, &soon, listener).await;
-            let conclusion = conclusion.and_then(|all| conclude(all, &self.text, &started));
+            let conclusion = conclusion.and_then(|all| conclude(all, &self.text, started));
             let control = client.control_counts();
             client.leave().await;
             conclusion.map(|conclusion| (conclusion, control))
@@ -247,9 +253,9 @@ impl Path {
         record.incomplete.clone_from(&incomplete);
         record.doubts.extend(early);
         let beside: BTreeSet<_> =
-            others_at_first.into_iter().chain(self.others(announced.as_ref())).collect();
+            others_at_first.into_iter().chain(self.others(announced)).collect();
         let beside = beside.into_iter().collect();
-        Ok(Run { record, incomplete, bytes, beside, _announced: announced })
+        Ok(Run { record, incomplete, bytes, beside, _announced: None })
     }
 
     /// Waits until a test of bytes lasts for its longest time.
