@@ -49,6 +49,22 @@ pub fn chosen<'a>(
     chosen
 }
 
+/// Why none of the connections that were seen are chosen; `None` if some are.
+pub fn none_of(
+    seen: &Connections,
+    chosen: &[&ConnectionActivity],
+    idle: bool,
+    filter: &str,
+) -> Option<&'static str> {
+    match chosen {
+        [_, ..] => None,
+        [] if seen.connections.is_empty() => Some("this network namespace has no TCP connection"),
+        [] if filter.trim().is_empty() => Some("all are idle; key i or --idle shows them"),
+        [] if idle => Some("no connection has these words"),
+        [] => Some("no active connection has these words; key i or --idle adds idle ones"),
+    }
+}
+
 /// The connections, one in a row.
 pub fn table(connections: &[&ConnectionActivity], seconds: f64) -> String {
     let mut table =

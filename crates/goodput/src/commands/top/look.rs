@@ -35,6 +35,8 @@ pub struct Look {
     pub help: bool,
     /// How many connections are above the first one on the screen.
     pub above: usize,
+    /// The same of the lines of the help or the summary.
+    pub lines_above: usize,
     /// Words that each shown connection has.
     pub filter: String,
     /// Whether keys are letters of the filter.
@@ -65,7 +67,9 @@ impl Look {
             return Asked::Quit;
         }
         self.switch(key.code);
-        self.above = moved(key.code, self.above, page);
+        let above =
+            if self.help || self.summed_up { &mut self.lines_above } else { &mut self.above };
+        *above = moved(key.code, *above, page);
         Asked::Redraw
     }
 
@@ -92,10 +96,10 @@ impl Look {
             KeyCode::Char('t') => self.order = Order::RoundTrip,
             KeyCode::Char('x') => self.order = Order::Retransmitted,
             KeyCode::Char('i') => self.idle = !self.idle,
-            KeyCode::Char('s') => self.summed_up = !self.summed_up,
-            KeyCode::Char('h' | '?') => self.help = !self.help,
+            KeyCode::Char('s') => (self.summed_up, self.lines_above) = (!self.summed_up, 0),
+            KeyCode::Char('h' | '?') => (self.help, self.lines_above) = (!self.help, 0),
             KeyCode::Char('/') => (self.typing, self.help, self.summed_up) = (true, false, false),
-            KeyCode::Esc if self.help => self.help = false,
+            KeyCode::Esc if self.help => (self.help, self.lines_above) = (false, 0),
             KeyCode::Esc => (self.filter, self.above) = (String::new(), 0),
             _ => {}
         }

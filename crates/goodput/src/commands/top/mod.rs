@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anstream::adapter::strip_str;
 use anyhow::Result;
 use goodput_engine::{ConnectionWatch, EngineError, Interrupt, Summary};
-use goodput_model::{Connections, Seconds};
+use goodput_model::{Connections, Seconds, counted};
 use ratatui::layout::{Constraint, Layout, Size};
 use ratatui::style::Stylize;
 use ratatui::text::Line;
@@ -35,10 +35,11 @@ const ROWS_AROUND: usize = 3;
 pub fn run(args: &TopArgs) -> Result<Exit> {
     let full_screen = screen::can_redraw() && !args.once && !args.json;
     let work = async |interrupt: Interrupt| match full_screen {
-        true => on_screen(args, &interrupt).await,
+        true => on_screen(args, &interrupt).await.map(Ok),
         false => in_lines(args, &interrupt).await,
     };
-    measured::block_on(work)?;
+    let (printed, _) = measured::block_on(work)?;
+    printed?;
     Ok(Exit::Fine)
 }
 
@@ -85,7 +86,7 @@ impl View {
     fn made(&mut self, Size { width, height }: Size) -> String {
         let fitted = |text: &str| fit(text, Some(width.into()));
         match &self.seen {
-            _ if self.look.help => fitted(&help()),
+            _ if self.look.help => self.scrolled(&fitted(&help()), height),
             Some(seen) if !self.look.summed_up => {
                 let chosen = top::chosen(seen, self.look.order, self.look.idle, &self.look.filter);
                 let filter = self.look.filtered();
@@ -96,11 +97,27 @@ impl View {
                 let around = ROWS_AROUND + longest.lines().count();
                 let room = usize::from(height).saturating_sub(around);
                 let part = top::part(&chosen, seen.seconds, self.look.above, room);
+                let none = top::none_of(seen, &chosen, self.look.idle, &self.look.filter);
+                let text = none.map_or(part.text, |none| fitted(none));
                 (self.look.above, self.page) = (part.above, part.shown);
-                format!("{}\n\n{}", heading(&part.place()), part.text)
+                format!("{}\n\n{text}", heading(&part.place()))
             }
-            _ => self.text(),
+            _ => self.scrolled(&self.text(), height),
         }
+    }
+
+    /// The part of a text that has room above the foot. If there is more below, the last line says so.
+    fn scrolled(&mut self, text: &str, height: u16) -> String {
+        let lines: Vec<&str> = text.lines().collect();
+        let room = usize::from(height).saturating_sub(1).max(2);
+        self.page = room - 1;
+        self.look.lines_above = self.look.lines_above.min(lines.len().saturating_sub(room));
+        let rest = &lines[self.look.lines_above..];
+        if rest.len() <= room {
+            return rest.join("\n");
+        }
+        let (shown, below) = rest.split_at(room - 1);
+        format!("{}\n↓ {}", shown.join("\n"), counted(below.len(), "more line"))
     }
 
     fn print(&self, json: bool) -> io::Result<()> {
@@ -128,7 +145,10 @@ impl View {
             return format!("{heading}; summed up over {over}\n\n{}", top::summary(&summary));
         }
         let chosen = top::chosen(seen, self.look.order, self.look.idle, &self.look.filter);
-        format!("{heading}{}\n\n{}", self.look.filtered(), top::table(&chosen, seen.seconds))
+        let table = top::table(&chosen, seen.seconds);
+        let table = top::none_of(seen, &chosen, self.look.idle, &self.look.filter)
+            .map_or(table, String::from);
+        format!("{heading}{}\n\n{table}", self.look.filtered())
     }
 }
 
@@ -138,8 +158,8 @@ fn help() -> String {
     KEYS.into_iter().map(line).collect()
 }
 
-/// Prints each look, or the summary of all of them.
-async fn in_lines(args: &TopArgs, interrupt: &Interrupt) -> Result<(), EngineError> {
+/// Prints each look, or the summary of all of them. Ends also if it can't print, as when its reader has seen enough.
+async fn in_lines(args: &TopArgs, interrupt: &Interrupt) -> Result<io::Result<()>, EngineError> {
     let mut view = View::new(args);
     view.look()?;
     let is_one_summary = args.once && args.summary;
@@ -148,19 +168,17 @@ async fn in_lines(args: &TopArgs, interrupt: &Interrupt) -> Result<(), EngineErr
             // A summary that is cut short has what was seen until then.
             () = interrupt.raised() => match is_one_summary {
                 true => view.look()?,
-                false => return Ok(()),
+                false => return Ok(Ok(())),
             },
             () = sleep(Duration::from_secs_f64(args.every)) => view.look()?,
         }
         if is_one_summary && view.summary.seconds() < args.over && !interrupt.is_raised() {
             continue;
         }
-        view.print(args.json).map_err(failed("print"))?;
-        if args.once {
-            return Ok(());
-        }
-        if !args.json {
-            screen::line("").map_err(failed("print"))?;
+        let gap = || if args.once || args.json { Ok(()) } else { screen::line("") };
+        let printed = view.print(args.json).and_then(|()| gap());
+        if args.once || printed.is_err() {
+            return Ok(printed);
         }
     }
 }
@@ -223,6 +241,7 @@ fn failed(operation: &str) -> impl FnOnce(io::Error) -> EngineError {
 mod tests {
     use clap::Parser;
     use goodput_model::{BitRate, ConnectionActivity, Known, Role};
+    use ratatui::crossterm::event::KeyCode;
 
     use super::*;
     use crate::args::{Cli, Command};
@@ -262,5 +281,39 @@ mod tests {
         view.remake(Size::new(40, 24));
         assert!(view.text.contains("an address, a port"), "{}", view.text);
         assert!(view.text.lines().all(|line| line.chars().count() <= 40), "{}", view.text);
+    }
+
+    #[test]
+    fn help_and_summary_on_a_small_screen_say_that_there_is_more_and_scroll() {
+        let mut view = view(1);
+        view.look.help = true;
+        let keys = help();
+        let mut seen = String::new();
+        for _ in 0..KEYS.len() {
+            view.remake(Size::new(80, 6));
+            assert!(view.text.lines().count() <= 5, "the last row has the keys: {}", view.text);
+            seen += &view.text;
+            view.look.press(KeyCode::Char('j').into(), view.page);
+        }
+        assert!(keys.lines().all(|line| seen.contains(line)), "{seen}");
+        assert!(seen.starts_with("q, Ctrl-C") && seen.contains("↓ 8 more lines"), "{seen}");
+        assert!(!view.text.contains("more line"), "it is at the end: {}", view.text);
+        view.remake(Size::new(80, 24));
+        assert_eq!(view.text.lines().count(), KEYS.len());
+    }
+
+    #[test]
+    fn an_empty_list_says_why() {
+        let mut view = view(0);
+        assert!(view.text().contains("no TCP connection"), "{}", view.text());
+        let seen = view.seen.as_mut().unwrap();
+        seen.connections.extend(self::view(1).seen.unwrap().connections);
+        assert!(!view.text().contains("no "), "{}", view.text());
+        view.look.filter = "elsewhere".into();
+        view.remake(Size::new(40, 24));
+        assert!(view.text.contains("no active connection has these words"), "{}", view.text);
+        view.look.filter.clear();
+        view.seen.as_mut().unwrap().connections[0].idle = true;
+        assert!(view.text().contains("all are idle"), "{}", view.text());
     }
 }
