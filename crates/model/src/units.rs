@@ -118,8 +118,14 @@ fn largest(value: f64, units: &[(f64, &'static str)]) -> (f64, &'static str) {
     units.iter().find(has_one).copied().unwrap_or(last)
 }
 
-/// Three to four significant digits: 94.3, 312.4, 9.41, 0.14, and whole numbers bare.
+/// From here on a number of the largest unit is absurd, such as one of a damaged record, and its digits would fill a screen.
+const ABSURD: f64 = 1e9;
+
+/// Three to four significant digits: 94.3, 312.4, 9.41, 0.14, whole numbers bare, and absurd ones like 1.70e296.
 fn three_digits(value: f64) -> String {
+    if value.abs() >= ABSURD {
+        return format!("{value:.2e}");
+    }
     // What was divided by its unit may differ from a whole number in the last bit.
     let is_whole = |v: f64| (v - v.round()).abs() <= v * 1e-12;
     let places = match value.abs() {
@@ -215,6 +221,14 @@ mod tests {
 
     fn size(text: &str) -> u64 {
         text.parse::<Bytes>().unwrap().0
+    }
+
+    #[test]
+    fn an_absurd_number_is_short() {
+        assert_eq!(BitRate(1.7e308).to_string(), "1.70e296 Tbit/s");
+        assert_eq!(BitRate(9e20).to_string(), "900000000 Tbit/s");
+        assert_eq!(Bytes(u64::MAX).to_string(), "1.84e10 GB");
+        assert_eq!(Seconds(-1e300).to_string(), "-1.00e300 s");
     }
 
     #[test]

@@ -107,6 +107,16 @@ pub fn plain(text: &str) -> String {
 /// Instead of an empty list of results.
 pub const NONE_YET: &str = "No results are kept yet; `goodput test HOST` makes one.";
 
+/// A name of any length, such as that of a target. A long one is clipped, and pointing at it shows all of it.
+pub fn name(text: &str) -> Markup {
+    let shown = plain(text);
+    let is_long = shown.chars().nth(LONG_NAME).is_some();
+    html! { @if is_long { span.name title=(shown) { (shown) } } @else { (shown) } }
+}
+
+/// Characters that have room in three lines of a column.
+const LONG_NAME: usize = 60;
+
 /// A sentence of the program, or of a peer: [`plain`], with commands in backticks as code.
 pub fn words(text: &str) -> Markup {
     goodput_charts::coded(&plain(text))
@@ -131,8 +141,18 @@ pub fn limit(rule: &str, program: &dyn Program) -> String {
 
 /// A table under its caption, which scrolls by itself if it is too wide.
 pub fn table(caption: &str, columns: &[&str], rows: &Markup) -> Markup {
+    table_of("wide", caption, columns, rows)
+}
+
+/// A table of results, whose cells say by themselves what they are: on a narrow screen, those of a row follow each other
+/// without the headings, and nothing scrolls sideways.
+pub fn list(caption: &str, columns: &[&str], rows: &Markup) -> Markup {
+    table_of("wide list", caption, columns, rows)
+}
+
+fn table_of(class: &str, caption: &str, columns: &[&str], rows: &Markup) -> Markup {
     html! {
-        div.wide tabindex="0" role="group" aria-label=(caption) {
+        div class=(class) tabindex="0" role="group" aria-label=(caption) {
             table {
                 caption { (caption) }
                 thead { tr { @for column in columns { th scope="col" { (column) } } } }

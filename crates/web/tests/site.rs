@@ -501,6 +501,27 @@ async fn a_path_whose_chart_cant_be_drawn_still_has_its_list() {
     assert!(page.contains("/results/1") && page.contains("/results/2"), "{page}");
 }
 
+/// A peer chooses some names, and a damaged record has any number.
+#[tokio::test]
+async fn a_long_name_is_clipped_with_all_of_it_as_its_title_and_an_absurd_number_is_short() {
+    let site = Fixture::new(false);
+    let db = rusqlite::Connection::open(site.file()).unwrap();
+    let long = "<b>".repeat(100);
+    let update =
+        "UPDATE records SET target = ?1, rule = ?1, goodput_bits_per_s = 1.7e308 WHERE id = 1";
+    db.execute(update, [&long]).unwrap();
+    let title = format!("<span class=\"name\" title=\"{0}\">{0}</span>", "&lt;b&gt;".repeat(100));
+    let of_path = format!(
+        "/path?{}",
+        form_urlencoded::Serializer::new(String::new()).append_pair("target", &long).finish()
+    );
+    for (path, names) in [("/", 2), (&of_path, 1), ("/path", 1)] {
+        let page = site.page(path).await;
+        assert_eq!(page.matches(&title).count(), names, "{path}: {page}");
+        assert!(path == "/path" || page.contains(">1.70e296 Tbit/s</td>"), "{path}: {page}");
+    }
+}
+
 #[tokio::test]
 async fn limits_are_named_in_words() {
     let site = Fixture::new(false);

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
 use crate::asked::{Asked, link};
-use crate::layout::{NONE_YET, limit, plain, table, time, words};
+use crate::layout::{self, NONE_YET, limit, name, plain, time, words};
 use crate::program::Program;
 
 /// Results on a page.
@@ -138,14 +138,14 @@ fn list(found: &[Entry], watched: &BTreeSet<i64>, program: &dyn Program) -> Mark
     let rows = html! { @for entry in found { (row(entry, watched, program)) } };
     html! {
         form method="get" action="/compare" {
-            (table("Results, the newest first", &columns, &rows))
+            (layout::list("Results, the newest first", &columns, &rows))
             p { button type="submit" { "Compare two results" } }
         }
     }
 }
 
 fn row(entry: &Entry, watched: &BTreeSet<i64>, program: &dyn Program) -> Markup {
-    let (id, target) = (entry.id, plain(&entry.target));
+    let id = entry.id;
     html! {
         tr {
             td {
@@ -154,7 +154,7 @@ fn row(entry: &Entry, watched: &BTreeSet<i64>, program: &dyn Program) -> Markup 
             }
             td { a href={ "/results/" (id) } { (id) } }
             td { (time(&entry.started)) }
-            td { a href=(link("/path", &[("target", &entry.target)])) { (target) } }
+            td { a href=(link("/path", &[("target", &entry.target)])) { (name(&entry.target)) } }
             td { (traffic(entry)) }
             td.rate { (entry.goodput) }
             td { (limited(entry, program)) }
@@ -176,13 +176,13 @@ pub fn way(traffic: Option<&Traffic>) -> String {
 /// The kind of command, `watch` if the result is one of the `watched`, and what it found if it had several runs.
 pub fn kind(entry: &Entry, watched: &BTreeSet<i64>) -> Markup {
     let kind = if watched.contains(&entry.id) { WATCH } else { &entry.kind };
-    html! { (plain(kind)) @if let Some(answer) = &entry.answer { p { (words(answer)) } } }
+    html! { (name(kind)) @if let Some(answer) = &entry.answer { p { (words(answer)) } } }
 }
 
 /// What limited a result, and why its record can't be read if a newer goodput wrote it.
 pub fn limited(entry: &Entry, program: &dyn Program) -> Markup {
     html! {
-        (limit(&entry.limit, program))
+        (name(&limit(&entry.limit, program)))
         @if let Err(why) = entry.readable() { p.doubt { (words(&format!("can't be read: {why}"))) } }
     }
 }

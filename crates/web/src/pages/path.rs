@@ -12,7 +12,7 @@ use super::history::{BEFORE, kind, limited, place, place_of, traffic, way};
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
 use crate::asked::{Asked, link};
-use crate::layout::{NONE_YET, limit, plain, table, time, words};
+use crate::layout::{self, NONE_YET, limit, name, plain, table, time, words};
 use crate::program::{PathChange, Program};
 
 /// Results that are shown, the newest, and rows of days on a page.
@@ -190,7 +190,7 @@ fn noon(day: &Day, now: &str) -> Moment {
 fn targets(targets: &[String]) -> Markup {
     html! {
         @if targets.is_empty() { p { (words(NONE_YET)) } }
-        ul { @for target in targets { li { a href=(link("/path", &[("target", target)])) { (plain(target)) } } } }
+        ul { @for target in targets { li { a href=(link("/path", &[("target", target)])) { (name(target)) } } } }
         @if targets.len() >= MAX_NAMES {
             p { "At most " (MAX_NAMES) " targets are listed; " a href="/" { "search the history" } " for others." }
         }
@@ -224,7 +224,7 @@ fn list(shown: &Shown, watched: &BTreeSet<i64>, program: &dyn Program) -> Markup
             }
         }
     };
-    table(
+    layout::list(
         &shown.caption(),
         &["Number", "Started (UTC)", "Traffic", "Goodput", "Limit", "Kind"],
         &rows,
