@@ -98,9 +98,9 @@ impl View {
                 let room = usize::from(height).saturating_sub(around);
                 let part = top::part(&chosen, seen.seconds, self.look.above, room);
                 let none = top::none_of(seen, &chosen, self.look.idle, &self.look.filter);
-                let text = none.map_or(part.text, |none| fitted(none));
+                let heading = heading(&part.place());
                 (self.look.above, self.page) = (part.above, part.shown);
-                format!("{}\n\n{text}", heading(&part.place()))
+                format!("{heading}\n\n{}", none.map_or(part.text, fitted))
             }
             _ => self.scrolled(&self.text(), height),
         }
