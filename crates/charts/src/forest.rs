@@ -6,10 +6,11 @@ use std::ops::Range;
 use goodput_model::{Burden, Difference, Effect, TrialPair, counted};
 use plotters::style::RGBColor;
 
+use crate::axis::Axis;
 use crate::clip::Point;
 use crate::figure::Table;
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::sketch::Sketch;
 
 /// Height of a row, pixels.
@@ -128,8 +129,8 @@ fn plot(threshold: f64, across: Range<f64>, rows: &[Row<'_>]) -> Plot {
         names.push(((across.start, -(number as f64) - 0.05), name));
     }
     layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
-    let x = Axis { title: "", range: across, label: tick };
-    let y = Axis { title: "", range: floor..0.1, label: |_| String::new() };
+    let x = Axis::new(across, tick);
+    let y = Axis::bare(floor..0.1);
     let has_pairs = rows.iter().any(|row| !row.pairs.is_empty());
     let row = if has_pairs { ROW_WITH_PAIRS_PIXELS } else { ROW_PIXELS };
     Plot { height: 70 + row * rows.len() as u32, x, y, layers }

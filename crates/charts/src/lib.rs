@@ -13,11 +13,15 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod answered;
+mod axis;
 mod charts;
 mod clip;
+mod clock;
 mod coded;
 mod figure;
 mod forest;
+mod kin;
+mod limit;
 mod moments;
 mod one_run;
 mod over_time;
@@ -45,6 +49,7 @@ pub use ticket::{Ticket, ticket};
 
 use goodput_model::Record;
 
+use kin::Kin;
 use sketch::{Sketch, share_axes};
 
 /// Every figure of a record, in the order in which a reader needs them; those of charts of which `wanted` is true. A chart
@@ -56,7 +61,7 @@ pub fn figures(record: &Record, wanted: impl Fn(&Chart) -> bool) -> Vec<Figure> 
 /// Every figure of two records, of charts of which `wanted` is true; those of one kind have the same axes.
 pub fn figures_of_both(records: [&Record; 2], wanted: impl Fn(&Chart) -> bool) -> [Vec<Figure>; 2] {
     let mut both = records.map(|record| sketches(record, &wanted));
-    share_axes(both.each_mut().map(|sketches| &mut sketches[..]));
+    share_axes(&Kin::of(records), both.each_mut().map(|sketches| &mut sketches[..]));
     both.map(drawn)
 }
 

@@ -6,10 +6,12 @@ use goodput_model::BitRate;
 use jiff::Timestamp;
 use plotters::style::RGBColor;
 
+use crate::axis::{Axis, Ticks};
 use crate::clip::Point;
+use crate::clock;
 use crate::figure::{Figure, Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, PlotError, Shape};
+use crate::plot::{Layer, Plot, PlotError, Shape};
 use crate::words;
 
 /// One result, or several of one day.
@@ -33,9 +35,6 @@ const COLOURS: [RGBColor; 5] =
 
 /// Shortest time that the axis shows, seconds.
 const MIN_SPAN_S: f64 = 600.0;
-
-/// From this span on, days have their year, seconds.
-const LONG_SPAN_S: f64 = 300.0 * 86_400.0;
 
 /// The goodput of `moments`, in any order; those without a readable time are left out.
 ///
@@ -92,9 +91,10 @@ fn plot(series: Vec<Series>, most: f64) -> Plot {
     let times = || series.iter().flat_map(|(_, points)| points).map(|(at, _)| *at);
     let (first, last) = (times().fold(f64::INFINITY, f64::min), times().fold(0.0, f64::max));
     let margin = ((last - first) * 0.03).max((MIN_SPAN_S - (last - first)) / 2.0);
-    let label = if last - first < LONG_SPAN_S { minute } else { day };
-    let x = Axis { title: "", range: first - margin..last + margin, label };
-    let y = Axis { title: "", range: 0.0..(most * 1.15).max(1.0), label: words::rate };
+    let across = first - margin..last + margin;
+    let title = clock::title(&across);
+    let x = Axis::new(across, |_| String::new()).titled(title).with_ticks(Ticks::Clock);
+    let y = Axis::new(0.0..(most * 1.15).max(1.0), words::rate);
     // Colours end; what comes after them is grey, and a line of it would join what can't be compared.
     let of_own = series.len().min(COLOURS.len());
     let rest: Vec<Point> =
@@ -108,18 +108,6 @@ fn plot(series: Vec<Series>, most: f64) -> Plot {
         layers.push(Layer::named("others", palette::GREY, Shape::Dots(rest)));
     }
     Plot { height: 304, x, y, layers }
-}
-
-/// Seconds since 1970 as a date and a time, UTC.
-fn minute(seconds: f64) -> String {
-    let time = Timestamp::from_second(seconds as i64);
-    time.map_or(String::new(), |time| time.strftime("%m-%d %H:%M").to_string())
-}
-
-/// Seconds since 1970 as a day, UTC.
-fn day(seconds: f64) -> String {
-    let time = Timestamp::from_second(seconds as i64);
-    time.map_or(String::new(), |time| time.strftime("%Y-%m-%d").to_string())
 }
 
 #[cfg(test)]
@@ -162,7 +150,7 @@ mod tests {
             &[moment("2026-01-02T10:00:00Z", 1e6), moment("2036-01-02T10:00:00Z", 1e6)],
         );
         let svg = figure.unwrap().svg.unwrap();
-        assert!(svg.contains("2030-") && !svg.contains(":00"), "{svg}");
+        assert!(svg.contains("\n2030\n") && !svg.contains(":00"), "{svg}");
     }
 
     #[test]

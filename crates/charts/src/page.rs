@@ -7,6 +7,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::answered::{Answered, answered, lead};
 use crate::coded::coded;
 use crate::figure::{Figure, Of};
+use crate::limit::{Limited, without_limit};
 use crate::pair::side_by_side;
 use crate::section::{heading, rows, section_at};
 use crate::words::capital;
@@ -96,7 +97,10 @@ pub fn in_overview(record: &Record) -> [String; 5] {
         record.started.clone(),
         record.plan.traffic(),
         lead(record).unwrap_or(record.result.goodput_bits_per_s.to_string()),
-        record.verdict.summary.clone(),
+        match &*record.verdict.limit {
+            Verdict::NO_LIMIT => without_limit(&record.verdict.summary).0.into(),
+            _ => record.verdict.summary.clone(),
+        },
     ]
 }
 
@@ -185,7 +189,8 @@ fn verdict(record: &Record) -> Markup {
                 None => p.number { (record.result.goodput_bits_per_s) },
             }
             @for verdict in std::iter::once(&record.verdict).chain(&record.verdict_reverse) {
-                p { (limited(record, verdict)) strong { (coded(&verdict.summary)) } " (" (verdict.end) ")." }
+                @let Limited { before, limit, after } = Limited::of(record, verdict);
+                p { (before) strong { (coded(&limit)) } (coded(&after)) }
             }
             @if let Some(why) = &record.incomplete { p.doubt { "Incomplete: " (coded(why)) } }
             @for doubt in &record.doubts { p.doubt { "Doubt: " (coded(doubt)) } }
@@ -212,14 +217,6 @@ fn answer_block(answered: &Answered) -> Markup {
 fn for_good(permanent: &[&Permanent]) -> Markup {
     html! {
         @for permanent in permanent { p { "For good, in " (coded(&permanent.file)) ":" } pre tabindex="0" { (permanent.lines) } }
-    }
-}
-
-/// The words before what limits; of two directions, which one.
-pub fn limited(record: &Record, verdict: &Verdict) -> String {
-    match record.verdict_reverse {
-        None => "Limited by ".into(),
-        Some(_) => format!("Sent by the {} host: limited by ", verdict.sender),
     }
 }
 

@@ -26,9 +26,20 @@ pub const BROWN: RGBColor = RGBColor(146, 98, 52);
 pub const LINES: [RGBColor; 6] =
     [RGBColor(86, 180, 233), RGBColor(230, 159, 0), GREEN, RGBColor(204, 121, 167), ORANGE, BLUE];
 
+/// Arms of a comparison, without the baseline. An arm has its colour in every chart, and one of these charts has the limiters
+/// beside the arms: so none of these is the colour of a limiter, nor that of a goodput.
+pub const ARMS: [RGBColor; 6] = [
+    RGBColor(200, 30, 170),
+    RGBColor(0, 175, 200),
+    BROWN,
+    RGBColor(240, 100, 120),
+    RGBColor(90, 160, 50),
+    RGBColor(60, 80, 210),
+];
+
 /// The colour of an arm of a comparison; the baseline is grey.
 pub fn of_arm(arm: usize) -> RGBColor {
-    if arm == 0 { GREY } else { LINES[(arm - 1) % LINES.len()] }
+    if arm == 0 { GREY } else { ARMS[(arm - 1) % ARMS.len()] }
 }
 
 macro_rules! rules {
@@ -61,5 +72,31 @@ pub fn limiter(limiter: Limiter) -> RGBColor {
         Limiter::PathRate => GREEN,
         Limiter::Startup => RGBColor(86, 180, 233),
         Limiter::Host => RGBColor(120, 94, 240),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn distance(RGBColor(r, g, b): RGBColor, RGBColor(x, y, z): RGBColor) -> f64 {
+        [(r, x), (g, y), (b, z)]
+            .map(|(one, other)| (f64::from(one) - f64::from(other)).powi(2))
+            .iter()
+            .sum::<f64>()
+            .sqrt()
+    }
+
+    /// Nearer ones would be taken for each other.
+    #[test]
+    fn an_arm_looks_like_no_limiter_no_goodput_and_no_other_arm() {
+        const APART: f64 = 50.0;
+        let others = || Limiter::ALL.into_iter().map(limiter).chain([BLUE, INK]);
+        for arm in 0..=ARMS.len() {
+            for other in others().chain((0..arm).map(of_arm)) {
+                let apart = distance(of_arm(arm), other);
+                assert!(apart > APART, "{arm}: {:?} and {other:?}: {apart:.0}", of_arm(arm));
+            }
+        }
     }
 }

@@ -3,7 +3,6 @@
 use std::fmt::Display;
 
 use plotters::coord::Shift;
-use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::{
     Cartesian2d, ChartBuilder, ChartContext, Circle, Color, DrawingArea, IntoDrawingArea, IntoFont,
     PathElement, Rectangle, SVGBackend, ShapeStyle, Text, TextStyle,
@@ -11,6 +10,7 @@ use plotters::prelude::{
 use plotters::series::DashedLineSeries;
 use plotters::style::{RGBColor, TRANSPARENT};
 
+use crate::axis::{Axis, Scale, Tick};
 use crate::clip::{Panel, Point};
 use crate::figure::Picture;
 use crate::palette;
@@ -33,6 +33,9 @@ const WIDE: Paper = Paper { width: 760, labels: 92, legend_left: 100, ticks: 7 }
 
 /// A phone of 360 pixels without the margins of the page. Text there has at least 12 pixels.
 const NARROW: Paper = Paper { width: 330, labels: 80, legend_left: 8, ticks: 3 };
+
+/// Most labels of the vertical axis.
+const MAX_LABELS: usize = 6;
 
 /// Room beside an axis without labels.
 const NO_LABELS_PIXELS: u32 = 8;
@@ -75,16 +78,6 @@ impl PlotError {
     }
 }
 
-/// An axis.
-pub struct Axis {
-    /// What it counts, with its unit; empty if its labels say so.
-    pub title: &'static str,
-    /// Its ends.
-    pub range: std::ops::Range<f64>,
-    /// How a value on it is written; empty for no label there.
-    pub label: fn(f64) -> String,
-}
-
 /// One thing in the panel.
 pub struct Layer {
     /// Its name in the legend, if it belongs there.
@@ -93,6 +86,8 @@ pub struct Layer {
     pub colour: RGBColor,
     /// What it is.
     pub shape: Shape,
+    /// Whether its heights above zero are places in the panel and no values: they follow the top of the axis.
+    pub is_placed: bool,
 }
 
 /// What a layer draws.
@@ -141,17 +136,22 @@ pub struct Plot {
 impl Layer {
     /// A layer that the legend names.
     pub fn named(name: impl Into<String>, colour: RGBColor, shape: Shape) -> Self {
-        Self { name: Some(name.into()), colour, shape }
+        Self { name: Some(name.into()), ..Self::unnamed(colour, shape) }
     }
 
     /// A layer without an entry in the legend.
     pub fn unnamed(colour: RGBColor, shape: Shape) -> Self {
-        Self { name: None, colour, shape }
+        Self { name: None, colour, shape, is_placed: false }
+    }
+
+    /// The same at a place in the panel, whatever the axis is.
+    pub fn placed(self) -> Self {
+        Self { is_placed: true, ..self }
     }
 }
 
 type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Scale, Scale>>;
 
 impl Plot {
     /// The picture, with `alt` as what a screen reader says.
@@ -190,18 +190,13 @@ impl Plot {
     fn labels(&self, paper: &Paper) -> u32 {
         let is_bare = self.y.title.is_empty() && (self.y.label)(self.y.range.end).is_empty();
         let labels = if is_bare && paper.width < WIDE.width { 0 } else { paper.labels };
-        let first = self.half_a_label(self.x.range.start).saturating_sub(MARGINS_PIXELS[0]);
+        let first = half_a_label(&self.x, self.x.range.start).saturating_sub(MARGINS_PIXELS[0]);
         labels.max(first).max(NO_LABELS_PIXELS)
     }
 
     /// Room on the right, where half of the last label of the horizontal axis may stand.
     fn margin_right(&self) -> u32 {
-        self.half_a_label(self.x.range.end).max(MARGINS_PIXELS[1])
-    }
-
-    fn half_a_label(&self, value: f64) -> u32 {
-        let letters = (self.x.label)(value).chars().count();
-        u32::try_from(letters).unwrap_or(u32::MAX).saturating_mul(MEAN_CHARACTER_PIXELS) / 2
+        half_a_label(&self.x, self.x.range.end).max(MARGINS_PIXELS[1])
     }
 
     /// Letters that have room in a line of the panel.
@@ -220,15 +215,21 @@ impl Plot {
             true => self.legend(canvas, paper, &text)?,
             false => canvas.clone(),
         };
+        let letters = self.letters(paper);
+        let [across, up] = [
+            self.x.labelled(paper.ticks, letters),
+            // Rows of text have room, however long they are.
+            self.y.labelled(MAX_LABELS, usize::MAX),
+        ];
         let mut chart = ChartBuilder::on(&panel)
             .margin(MARGINS_PIXELS[0])
             .margin_right(self.margin_right())
             .x_label_area_size(38)
             .y_label_area_size(self.labels(paper))
-            .build_cartesian_2d(self.x.range.clone(), self.y.range.clone())
+            .build_cartesian_2d(self.x.scale(&across), self.y.scale(&up))
             .map_err(PlotError::new)?;
-        self.mesh(&mut chart, paper, &text)?;
-        let words = Lettering { style: &text, letters: self.letters(paper) };
+        self.mesh(&mut chart, [&across, &up], &text)?;
+        let words = Lettering { style: &text, letters };
         for layer in &self.layers {
             layer.draw(&mut chart, &self.panel(), &words)?;
         }
@@ -268,10 +269,9 @@ impl Plot {
     fn mesh(
         &self,
         chart: &mut Chart<'_>,
-        paper: &Paper,
+        [across, up]: [&[Tick]; 2],
         text: &TextStyle<'_>,
     ) -> Result<(), PlotError> {
-        let (x_label, y_label) = (self.x.label, self.y.label);
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
@@ -279,12 +279,10 @@ impl Plot {
             .axis_style(palette::GREY)
             .label_style(text.clone())
             .axis_desc_style(text.clone())
-            .x_desc(self.x.title)
-            .y_desc(self.y.title)
-            .x_labels(paper.ticks)
-            .y_labels(6)
-            .x_label_formatter(&|value| x_label(*value))
-            .y_label_formatter(&|value| y_label(*value))
+            .x_desc(&self.x.title)
+            .y_desc(&self.y.title)
+            .x_label_formatter(&|value| label_of(across, *value))
+            .y_label_formatter(&|value| label_of(up, *value))
             .draw()
             .map_err(PlotError::new)
     }
@@ -337,6 +335,17 @@ impl Layer {
         };
         drawn.map(drop).map_err(PlotError::new)
     }
+}
+
+fn label_of(ticks: &[Tick], wanted: f64) -> String {
+    let label = ticks.iter().find(|(value, _)| *value == wanted).map(|(_, label)| label.clone());
+    label.unwrap_or_default()
+}
+
+/// Room that half of the label at an end takes beside the panel, pixels.
+fn half_a_label(axis: &Axis, end: f64) -> u32 {
+    let letters = axis.letters_of_end(end);
+    u32::try_from(letters).unwrap_or(u32::MAX).saturating_mul(MEAN_CHARACTER_PIXELS) / 2
 }
 
 /// How words in the panel are written.
@@ -436,7 +445,7 @@ mod tests {
     use super::*;
 
     fn plot(layers: Vec<Layer>) -> Plot {
-        let axis = || Axis { title: "x", range: 0.0..10.0, label: |value| format!("{value}") };
+        let axis = || Axis::new(0.0..10.0, |value| format!("{value}")).titled("x");
         Plot { height: 200, x: axis(), y: axis(), layers }
     }
 
@@ -498,9 +507,9 @@ mod tests {
     /// A label is centred at its place on the axis, which may be the end of the panel.
     #[test]
     fn the_ends_of_the_horizontal_axis_have_room_for_their_labels() {
-        let bare = Axis { title: "", range: 0.0..1.0, label: |_| String::new() };
+        let bare = Axis::bare(0.0..1.0);
         let times = |_: f64| String::from("13.0 times");
-        let x = Axis { title: "", range: 0.0..13.0, label: times };
+        let x = Axis::new(0.0..13.0, times);
         let plot = Plot { x, y: bare, ..plot(Vec::new()) };
         assert_eq!([plot.margin_right(), plot.labels(&NARROW) + MARGINS_PIXELS[0]], [35, 35]);
         assert_eq!(plot.labels(&WIDE), WIDE.labels);
@@ -509,7 +518,7 @@ mod tests {
     #[test]
     fn words_that_have_no_room_on_a_phone_have_two_lines_there() {
         let long = "path: 162.3k in, 1641 lost (1.01 %), segments".to_owned();
-        let axis = Axis { title: "", range: 0.0..10.0, label: |_| String::new() };
+        let axis = Axis::bare(0.0..10.0);
         let words = Layer::unnamed(palette::INK, Shape::Words(vec![((1.0, 1.0), long)]));
         let plot = Plot { y: axis, ..plot(vec![words]) };
         let picture = plot.svg("").unwrap();

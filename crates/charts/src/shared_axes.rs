@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use crate::axis::Axis;
 use crate::clip::Point;
-use crate::plot::{Axis, Plot, Shape};
+use crate::plot::{Plot, Shape};
 
 impl Plot {
     /// Gives both panels the same axes. An axis without labels counts nothing and stays as it is.
@@ -31,15 +32,30 @@ impl Plot {
             };
             self.layers.iter_mut().for_each(|layer| each_point(&mut layer.shape, scale));
         }
+        self.follow(range.end / self.y.range.end);
         self.y.range = range;
     }
 }
 
-/// What both axes show; `None` if one of them has no labels, or no end.
+impl Plot {
+    /// Moves what has a place in the panel with the top of the axis, which is this many times as high.
+    fn follow(&mut self, factor: f64) {
+        let placed = self.layers.iter_mut().filter(|layer| layer.is_placed);
+        let scale = |point: &mut Point| {
+            if point.1 > 0.0 {
+                point.1 *= factor;
+            }
+        };
+        placed.for_each(|layer| each_point(&mut layer.shape, scale));
+    }
+}
+
+/// What both axes show; `None` if one of them has no labels or no end, or if they count different things.
 fn joined(one: &Axis, other: &Axis) -> Option<Range<f64>> {
     let counts = |axis: &Axis| !(axis.label)(axis.range.end).is_empty();
     let (from, to) = (one.range.start.min(other.range.start), one.range.end.max(other.range.end));
-    (counts(one) && counts(other) && from.is_finite() && to.is_finite()).then_some(from..to)
+    let are_alike = counts(one) && counts(other) && one.title == other.title;
+    (are_alike && from.is_finite() && to.is_finite()).then_some(from..to)
 }
 
 fn each_point(shape: &mut Shape, change: impl Fn(&mut Point)) {
@@ -65,8 +81,8 @@ mod tests {
         let boxes = Shape::Boxes(vec![[(0.0, -0.2 * top), (until, 0.0)]]);
         Plot {
             height: 200,
-            x: Axis { title: "", range: 0.0..until, label: words::seconds },
-            y: Axis { title: "", range: -0.2 * top..top, label: words::rate },
+            x: Axis::new(0.0..until, words::seconds),
+            y: Axis::new(-0.2 * top..top, words::rate),
             layers: vec![Layer::unnamed(palette::BLUE, boxes)],
         }
     }
@@ -82,9 +98,30 @@ mod tests {
         }
     }
 
+    /// Marks of losses stand near the top of the panel, and a line at its value.
+    #[test]
+    fn what_has_a_place_in_the_panel_keeps_it() {
+        let mut pair = [plot(10.0, 1e6), plot(10.0, 4e6)];
+        for (plot, top) in pair.iter_mut().zip([1e6, 4e6]) {
+            let dots = || Shape::Dots(vec![(1.0, 0.97 * top)]);
+            plot.layers.push(Layer::unnamed(palette::INK, dots()).placed());
+            plot.layers.push(Layer::unnamed(palette::INK, dots()));
+        }
+        let [one, other] = &mut pair;
+        one.share_axes(other);
+        let height = |plot: &Plot, layer: usize| match &plot.layers[layer].shape {
+            Shape::Dots(dots) => dots[0].1 / 1e6,
+            _ => panic!("it stays one"),
+        };
+        for (plot, line) in pair.iter().zip([0.97, 3.88]) {
+            assert!((height(plot, 1) - 3.88).abs() < 1e-9, "{}", height(plot, 1));
+            assert!((height(plot, 2) - line).abs() < 1e-9, "{}", height(plot, 2));
+        }
+    }
+
     #[test]
     fn axes_without_labels_or_without_an_end_stay() {
-        let bare = || Axis { title: "", range: -3.0..0.1, label: |_| String::new() };
+        let bare = || Axis::bare(-3.0..0.1);
         let (mut one, mut other) = (plot(10.0, 1e6), plot(f64::INFINITY, 4e6));
         (one.y, other.y) = (bare(), Axis { range: -9.0..0.1, ..bare() });
         one.share_axes(&mut other);

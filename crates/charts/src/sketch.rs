@@ -1,6 +1,7 @@
 //! A figure before it is drawn: its axes can still be joined with those of another one.
 
 use crate::figure::{Figure, Of, Table};
+use crate::kin::Kin;
 use crate::plot::Plot;
 
 /// What a chart made of a record; the fields are those of [`Figure`].
@@ -29,9 +30,9 @@ impl Sketch {
 }
 
 /// Gives sketches of one kind the same axes, so that their pictures can be compared by eye.
-pub fn share_axes([first, second]: [&mut [(Of, Sketch)]; 2]) {
+pub fn share_axes(kin: &Kin, [first, second]: [&mut [(Of, Sketch)]; 2]) {
     for (_, one) in first {
-        let other = second.iter_mut().find(|(_, other)| other.id == one.id);
+        let other = second.iter_mut().find(|(_, other)| kin.are([&one.id, &other.id]));
         let plots = (one.plot.as_mut(), other.and_then(|(_, other)| other.plot.as_mut()));
         if let (Some(one), Some(other)) = plots {
             one.share_axes(other);

@@ -7,8 +7,9 @@ use goodput_model::{Finding, Permanent};
 use crate::answered::{Answered, answered};
 use crate::coded::{Part, parts};
 use crate::figure::{Figure, Of, Table};
-use crate::page::{OVERVIEW, Shown, about, in_overview, in_words, label, limited, subject};
-use crate::pair::{before, pairs};
+use crate::limit::Limited;
+use crate::page::{OVERVIEW, Shown, about, in_overview, in_words, label, subject};
+use crate::pair::{NAMES, Sides, before, only, sides};
 use crate::{one_run, words};
 
 /// Most rows of a folded table: trackers refuse long texts (GitHub those of more than 65 536 characters).
@@ -81,8 +82,8 @@ impl Ticket {
         let named = run.as_ref().map_or(String::new(), |run| format!("{}: ", plain(run)));
         self.line(&format!("{named}**{}**.\n", record.result.goodput_bits_per_s));
         for verdict in std::iter::once(&record.verdict).chain(&record.verdict_reverse) {
-            let (summary, end) = (plain(&verdict.summary), verdict.end);
-            self.line(&format!("{}**{summary}** ({end}).\n", limited(record, verdict)));
+            let Limited { before, limit, after } = Limited::of(record, verdict);
+            self.line(&format!("{}**{}**{}\n", plain(&before), plain(&limit), prose(&after)));
         }
         if let Some(why) = &record.incomplete {
             self.line(&format!("> Incomplete: {}\n", prose(why)));
@@ -100,16 +101,24 @@ impl Ticket {
         for sentence in before([first.record, second.record]) {
             self.line(&format!("{}\n", prose(&sentence)));
         }
-        for pair in pairs(first.figures.clone(), second.figures.clone()) {
-            for (figure, (number, name)) in pair.into_iter().zip([(1, "first"), (2, "second")]) {
-                let Some(figure) = figure else {
-                    self.line(&format!("The {name} result has no such figure.\n"));
-                    continue;
-                };
-                let title = format!("{} ({name})", figure.title);
-                self.figure(&Figure { title, ..figure }, &format!("{stem}-{number}"));
-            }
+        let figures = [first, second].map(|shown| shown.figures.clone());
+        let Sides { pairs, alone } = sides([first.record, second.record], figures);
+        for figure in pairs.into_iter().flat_map(|pair| NAMES.into_iter().zip(pair)) {
+            self.side(figure, stem);
         }
+        for (name, figures) in NAMES.into_iter().zip(alone) {
+            if !figures.is_empty() {
+                self.line(&format!("# {}\n", only(name)));
+            }
+            figures.into_iter().for_each(|figure| self.side((name, figure), stem));
+        }
+    }
+
+    /// A figure of one of two results.
+    fn side(&mut self, (name, figure): (&str, Figure), stem: &str) {
+        let title = format!("{} ({name})", figure.title);
+        let number = if name == NAMES[0] { 1 } else { 2 };
+        self.figure(&Figure { title, ..figure }, &format!("{stem}-{number}"));
     }
 
     /// What several runs found, and how to keep it.

@@ -2,6 +2,9 @@
 
 use goodput_model::{BitRate, Bytes, Seconds, is_plain};
 
+/// From this on, a number is written as a power of ten: no chart has room for its digits.
+const ABSURD: f64 = 1e12;
+
 /// A rate in bits per second; nothing below zero, where a chart may have room for something else.
 pub fn rate(bits_per_s: f64) -> String {
     if bits_per_s < 0.0 { String::new() } else { BitRate(bits_per_s).to_string() }
@@ -21,6 +24,9 @@ pub fn seconds(seconds: f64) -> String {
 pub fn short(value: f64) -> String {
     if !value.is_finite() {
         return "unknown".into();
+    }
+    if value.abs() >= ABSURD {
+        return format!("{value:.2e}");
     }
     let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
     let places = (2 - magnitude).clamp(0, 9) as usize;
@@ -55,6 +61,15 @@ pub fn capital(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn absurd_numbers_take_no_more_room_than_others() {
+        let all =
+            [rate(1.7e308), seconds(1e300), short(1e300), percent(-1e200), rate(f64::INFINITY)];
+        assert!(all.iter().all(|text| text.chars().count() <= 15), "{all:?}");
+        assert_eq!(all[..3], ["1.70e296 Tbit/s", "1.00e300 s", "1.00e300"].map(String::from));
+        assert_eq!(short(123_456_789.0), "123456789");
+    }
 
     #[test]
     fn values_are_short_and_have_their_unit() {

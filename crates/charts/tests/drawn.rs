@@ -469,12 +469,91 @@ fn two_results_have_one_scale() {
 fn a_page_of_two_results_has_their_charts_in_pairs() {
     let records = [of("window"), of("both")];
     let [first, second] = figures_of_both([&records[0], &records[1]], |chart| chart.id == "rate");
-    let kinds: BTreeSet<_> = first.iter().chain(&second).map(|f| &f.id).collect();
-    let kinds = kinds.len();
+    let ids = |figures: &[Figure]| figures.iter().map(|one| one.id.clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&first), ["rate"]);
+    assert_eq!(ids(&second), ["rate-from-near", "rate-from-far"]);
     let page = page(&[shown(&records[0], first), shown(&records[1], second)]);
-    assert_eq!(page.matches(r#"<div class="pair">"#).count(), kinds, "one row for each kind");
+    assert_eq!(page.matches(r#"<div class="pair">"#).count(), 2, "what both have, and the rest");
     assert!(page.contains("single runs prove nothing") || page.contains("No ratio"), "{page}");
     assert_eq!(page.matches("<article").count(), 2);
+}
+
+/// One direction against both: what they share stands beside each other, on one scale, and nothing beside a gap.
+#[test]
+fn one_direction_stands_beside_the_same_one_of_two() {
+    let records = [of("window"), of("both")];
+    let is_rate = |figures: &[Figure], id: &str| {
+        labels(figures.iter().find(|figure| figure.id == id).expect("there is one"))
+    };
+    let figures = figures_of_both([&records[0], &records[1]], |_| true);
+    assert_eq!(is_rate(&figures[0], "rate"), is_rate(&figures[1], "rate-from-near"));
+    let [first, second] = figures;
+    let shown = [shown(&records[0], first), shown(&records[1], second)];
+    let [page, text] = [page(&shown), ticket(&shown, "t").text];
+    let pair = page.find("id=\"first-rate\"").expect("it is there");
+    let rest = &page[pair..];
+    let row = &rest[..rest.find("<div class=\"pair\">").expect("there are more rows")];
+    assert!(row.contains("id=\"second-rate-from-near\""), "{row}");
+    for text in [page, text] {
+        assert!(!text.contains("no such figure"), "{text}");
+        assert!(text.contains("in which the near host sends"), "{text}");
+        let (_, alone) = text.split_once("Only the second result has these").expect("it has");
+        assert!(alone.contains("Goodput over time, sent by the far host"), "{alone}");
+        assert!(!alone.contains("Goodput over time, sent by the near host"), "{alone}");
+    }
+}
+
+/// Who follows an arm from chart to chart knows it by its colour.
+#[test]
+fn an_arm_has_one_colour_in_every_chart_of_a_page() {
+    let record = of("arms");
+    let colours = |id: &str| {
+        let svg = one(&record, id).svg.expect("it is drawn");
+        let parsed = roxmltree::Document::parse(&svg).expect("well-formed");
+        let drawn = parsed
+            .descendants()
+            .filter(|node| node.has_tag_name("circle") || node.has_tag_name("polyline"));
+        let of = |node: roxmltree::Node| {
+            let colours = [node.attribute("fill"), node.attribute("stroke")];
+            colours
+                .into_iter()
+                .flatten()
+                .filter(|c| *c != "none")
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        drawn.flat_map(of).collect::<BTreeSet<_>>()
+    };
+    const ARM: &str = "#C81EAA";
+    for id in ["effects", "in-order", "runs", "arms-over-time"] {
+        let colours = colours(id);
+        assert!(colours.iter().any(|colour| colour.eq_ignore_ascii_case(ARM)), "{id}: {colours:?}");
+    }
+    assert!(!colours("arms-over-time").iter().any(|colour| colour.eq_ignore_ascii_case("#0072B2")));
+}
+
+/// A name that a peer, a device or a user chose does not widen a page: cells and headings wrap, pictures have a size.
+#[test]
+fn long_names_wrap_and_absurd_numbers_are_short() {
+    let mut record = of("compare");
+    record.target = "t".repeat(3000);
+    record.result.goodput_bits_per_s.0 = 1.7e308;
+    let comparison = record.comparison.as_mut().expect("it compares");
+    for (number, arm) in comparison.arms.iter_mut().enumerate() {
+        arm.values = vec![format!("{}{number}", "v".repeat(3000))];
+        arm.goodput_bits_per_s = Known::Value(BitRate(1.7e308));
+    }
+    let figures = drawn(&record);
+    for svg in figures.iter().filter_map(|figure| figure.svg.as_ref()) {
+        let parsed = roxmltree::Document::parse(svg).expect("well-formed");
+        let texts = parsed.descendants().filter(|node| node.has_tag_name("text"));
+        for text in texts.filter_map(|node| node.text()) {
+            assert!(text.trim().chars().count() <= 110, "{text}");
+        }
+    }
+    let page = page(&[shown(&record, figures)]);
+    assert!(page.contains("1.70e296 Tbit/s") && !page.contains(&"0".repeat(100)), "{page}");
+    assert!(goodput_charts::style().contains("max-width:24rem;overflow-wrap:break-word"));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::record::{Kind, Record};
 use crate::response::Response;
 use crate::shaping::{Confirmation, ShapingTest};
 use crate::tuning::Tuning;
+use crate::units::BitRate;
 
 /// With this begins the answer of a single run that is not whole; why follows.
 pub const ONLY_A_PART: &str = "only a part: ";
@@ -26,6 +27,25 @@ pub fn answer(record: &Record) -> Option<String> {
         Kind::FindRate => Some(found(&record.rate_searches)).filter(|found| !found.is_empty()),
         Kind::Shaping => record.shaping.as_deref().map(shaped),
     }
+}
+
+/// The goodput that stands for a result in a list. Of several runs it is that of what the answer compares with or found, and
+/// not that of the first run, which may be a warm-up.
+pub fn listed_goodput(record: &Record) -> BitRate {
+    let median = |arm: usize| {
+        let arms = record.comparison.as_ref().map_or(&[][..], |comparison| &comparison.arms);
+        arms.get(arm)?.goodput_bits_per_s.value().copied()
+    };
+    let has_kept = record.tuning.as_ref().is_some_and(|tuning| !tuning.proven.is_empty());
+    let of_all = match record.kind {
+        Kind::Test | Kind::Attach | Kind::Shaping => None,
+        Kind::Compare => median(0),
+        // With all that was kept.
+        Kind::Tune if has_kept => median(1),
+        Kind::Tune => median(0),
+        Kind::FindRate => record.rate_searches.iter().find_map(|search| search.rate_bits_per_s),
+    };
+    of_all.unwrap_or(record.result.goodput_bits_per_s)
 }
 
 /// An arm's difference from the baseline; `None` of the baseline itself.
@@ -121,7 +141,6 @@ pub fn shaped(shaping: &ShapingTest) -> String {
 mod tests {
     use super::*;
     use crate::known::Known;
-    use crate::units::BitRate;
 
     fn arm(value: &str, percent: f64, judgement: Judgement) -> ArmResult {
         let goodput = Effect {
@@ -146,6 +165,24 @@ mod tests {
         let arms = std::iter::once(base).chain(arms).collect();
         let stopped = "every arm was decided".into();
         Comparison { stopped, ..Comparison::new(vec!["chunk".parse().unwrap()], arms) }
+    }
+
+    #[test]
+    fn a_list_shows_what_was_compared_and_not_the_warm_up() {
+        let golden = include_str!("../../store/tests/golden/v1/compare.json");
+        let mut record: Record = serde_json::from_str(golden).unwrap();
+        record.result.goodput_bits_per_s = BitRate(1.0);
+        let medians = [5e6, 7e6].map(BitRate);
+        let arms = &mut record.comparison.as_mut().unwrap().arms;
+        for (arm, median) in arms.iter_mut().zip(medians) {
+            arm.goodput_bits_per_s = Known::Value(median);
+        }
+        assert_eq!(listed_goodput(&record), medians[0]);
+        record.comparison.as_mut().unwrap().arms[0].goodput_bits_per_s =
+            Known::missing("all failed");
+        assert_eq!(listed_goodput(&record), BitRate(1.0));
+        record.kind = Kind::Test;
+        assert_eq!(listed_goodput(&record), BitRate(1.0));
     }
 
     #[test]

@@ -46,6 +46,9 @@ fn grouped(number: f64) -> String {
     if !number.is_finite() {
         return "countless".into();
     }
+    if number >= 1e12 {
+        return format!("{number:.1e}");
+    }
     if number < 100.0 {
         return format!("{number:.1}");
     }

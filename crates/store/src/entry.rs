@@ -20,7 +20,8 @@ pub struct Entry {
     pub kind: String,
     /// The target, as typed by the user.
     pub target: String,
-    /// The record's main number.
+    /// The record's main number; of a comparison the median of its baseline. What an older goodput kept of several runs is
+    /// the number of the first run.
     pub goodput: BitRate,
     /// Id of the limiting rule, or `none`.
     pub limit: String,

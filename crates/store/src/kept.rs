@@ -1,6 +1,7 @@
 //! What is kept of a record: its JSON, and beside it what a list shows.
 
-use goodput_model::{Record, answer};
+use goodput_model::answer::listed_goodput;
+use goodput_model::{BitRate, Record, answer};
 use serde_json::Value;
 
 use crate::error::{RecordError, StoreError};
@@ -15,6 +16,7 @@ pub(crate) struct Kept<'a> {
     pub kind: String,
     pub transport: String,
     pub direction: String,
+    pub goodput: BitRate,
     pub answer: Option<String>,
     pub figures: Figures,
 }
@@ -30,8 +32,9 @@ impl<'a> Kept<'a> {
         let of_plan = |value: serde_json::Result<Value>| value.map(text).unwrap_or_default();
         let transport = of_plan(serde_json::to_value(record.plan.transport));
         let direction = of_plan(serde_json::to_value(record.plan.direction));
-        let (answer, figures) = (answer(record), Figures::of(record));
-        Ok(Self { record, json, kind, transport, direction, answer, figures })
+        let (goodput, answer) = (listed_goodput(record), answer(record));
+        let figures = Figures::of(record);
+        Ok(Self { record, json, kind, transport, direction, goodput, answer, figures })
     }
 }
 

@@ -4,9 +4,10 @@ use goodput_model::{Account, AccountPart, Record, percent_range};
 
 use super::band::account;
 use super::{Chart, direction_words};
+use crate::axis::Axis;
 use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::sketch::Sketch;
 use crate::words;
 
@@ -110,7 +111,7 @@ fn plot(account: &Account) -> Plot {
         names.push(((0.5, y - 0.05), name));
     }
     layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
-    let x = Axis { title: "", range: 0.0..100.0, label: words::percent };
-    let y = Axis { title: "", range: -f64::from(count)..0.1, label: |_| String::new() };
+    let x = Axis::new(0.0..100.0, words::percent);
+    let y = Axis::bare(-f64::from(count)..0.1);
     Plot { height: 60 + BAR_PIXELS * count, x, y, layers }
 }

@@ -4,10 +4,11 @@ use goodput_model::answer::arm_name;
 use goodput_model::{ArmResult, Comparison, Record, ShownRun};
 
 use super::{Chart, band};
+use crate::axis::Axis;
 use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::series::{axis_height, axis_length, growth_of};
 use crate::sketch::Sketch;
 use crate::words;
@@ -62,10 +63,10 @@ fn plot(arms: &[Shown]) -> Plot {
     let top = axis_height(arms.iter().map(|arm| &arm.rates[..])) * 1.1;
     let height = BAND_SHARE * top;
     let until = axis_length(arms.iter().map(|arm| &arm.rates[..]));
-    // Not the colours of arms elsewhere: limiters have some of them.
-    let colour = |arm: &Shown| if arm.number == 0 { palette::GREY } else { palette::BLUE };
-    let line =
-        |arm: &Shown| Layer::named(arm.name.clone(), colour(arm), Shape::Line(arm.rates.clone()));
+    let line = |arm: &Shown| {
+        let line = Shape::Line(arm.rates.clone());
+        Layer::named(arm.name.clone(), palette::of_arm(arm.number), line)
+    };
     let mut layers: Vec<Layer> = arms.iter().map(line).collect();
     let begins = |number: usize| -(number as f64) * height;
     let bands = arms.iter().enumerate().map(|(number, arm)| {
@@ -77,8 +78,8 @@ fn plot(arms: &[Shown]) -> Plot {
     let names =
         names.map(|(number, arm)| ((0.0, begins(number) - 0.05 * height), arm.name.clone()));
     layers.push(Layer::unnamed(palette::INK, Shape::Words(names.collect())));
-    let x = Axis { title: "", range: 0.0..until, label: words::seconds };
-    let y = Axis { title: "", range: begins(arms.len())..top, label: words::rate };
+    let x = Axis::new(0.0..until, words::seconds);
+    let y = Axis::new(begins(arms.len())..top, words::rate);
     Plot { height: 340, x, y, layers }
 }
 

@@ -5,10 +5,11 @@ use goodput_model::{ArmResult, Comparison, Effect, Record, Response, Trial};
 
 use super::Chart;
 use super::in_order::in_order;
+use crate::axis::Axis;
 use crate::figure::{Of, Table};
 use crate::forest::{ROW_PIXELS, Row, forest};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::sketch::Sketch;
 use crate::words;
 
@@ -52,8 +53,8 @@ fn runs(comparison: &Comparison) -> Sketch {
         discarded_words(comparison)
     );
     let arms = comparison.arms.len();
-    let x = Axis { title: "", range: 0.0..highest(comparison) * 1.05, label: words::rate };
-    let y = Axis { title: "", range: -(arms as f64)..0.1, label: |_| String::new() };
+    let x = Axis::new(0.0..highest(comparison) * 1.05, words::rate);
+    let y = Axis::bare(-(arms as f64)..0.1);
     let plot = Plot { height: 60 + ROW_PIXELS * arms as u32, x, y, layers };
     Sketch { id: "runs".into(), title: "The runs of each arm".into(), alt, plot: Some(plot), table }
 }

@@ -4,11 +4,12 @@ use goodput_model::{End, EndName, EndResult, HostCpu, Known, Record, Role, count
 use plotters::style::RGBColor;
 
 use super::Chart;
+use crate::axis::Axis;
 use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::moments::{self, Column, Values};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::series::{axis_length, end, growth, highest, joined, sum};
 use crate::sketch::Sketch;
 use crate::thin::thinned;
@@ -210,8 +211,8 @@ fn plot(lines: &[Line]) -> Plot {
         }
         _ => None,
     };
-    let x = Axis { title: "", range: 0.0..until, label: words::seconds };
-    let y = Axis { title: "", range: 0.0..top, label: words::percent };
+    let x = Axis::new(0.0..until, words::seconds);
+    let y = Axis::new(0.0..top, words::percent);
     Plot { height: 200, x, y, layers: lines.iter().filter_map(layer).collect() }
 }
 

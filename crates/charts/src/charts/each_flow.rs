@@ -45,8 +45,7 @@ impl<'a> EachFlow<'a> {
         };
         let layer = |(number, line): (usize, Vec<Point>)| Layer {
             name: Some(name.clone()).filter(|_| number == 0),
-            colour: palette::GREY,
-            shape: Shape::Thin(line),
+            ..Layer::unnamed(palette::GREY, Shape::Thin(line))
         };
         lines.into_iter().enumerate().map(layer).collect()
     }

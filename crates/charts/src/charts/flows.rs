@@ -3,9 +3,10 @@
 use goodput_model::{End, Record, Role};
 
 use super::{Chart, direction_words};
+use crate::axis::Axis;
 use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::series::{end, flow_of, flows};
 use crate::sketch::Sketch;
 use crate::words;
@@ -82,7 +83,7 @@ fn plot(rates: &[FlowRate], fastest: f64, mean: f64) -> Plot {
             Shape::Dashed(vec![(0.0, mean), (count, mean)]),
         ),
     ];
-    let x = Axis { title: "flows, the fastest first", range: 0.0..count, label: |_| String::new() };
-    let y = Axis { title: "", range: 0.0..fastest.max(1.0) * 1.15, label: words::rate };
+    let x = Axis::bare(0.0..count).titled("flows, the fastest first");
+    let y = Axis::new(0.0..fastest.max(1.0) * 1.15, words::rate);
     Plot { height: 220, x, y, layers }
 }

@@ -7,9 +7,10 @@ use goodput_model::{
 
 use super::shaper::train;
 use super::{Chart, direction_words};
+use crate::axis::{Axis, Ticks};
 use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::series::end;
 use crate::sketch::Sketch;
 use crate::words;
@@ -32,6 +33,12 @@ pub const CHART: Chart = Chart {
 
 /// Shortest pause that a bin tells from shorter ones, seconds.
 const SHORTEST_S: f64 = 1e-6;
+
+/// Bins that the axis shows, at least: one alone would fill the picture.
+const LEAST_BINS: f64 = 4.0;
+
+/// Pauses that the axis counts up to, at least.
+const LEAST_COUNT: f64 = 4.0;
 
 /// Pauses with the id and the title of their figure.
 struct Pauses<'a> {
@@ -116,7 +123,8 @@ fn plot(bins: &[GapBin]) -> Plot {
     let to = bins.iter().map(|bin| log(bin.from_s) + 1.0).fold(f64::NEG_INFINITY, f64::max);
     let layers = vec![Layer::unnamed(palette::BLUE, Shape::Boxes(boxes.collect()))];
     let x =
-        Axis { title: "", range: from..to, label: |log| words::seconds(log.exp2() * SHORTEST_S) };
-    let y = Axis { title: "", range: 0.0..most * 1.1, label: words::short };
+        Axis::new(from..to.max(from + LEAST_BINS), |log| words::seconds(log.exp2() * SHORTEST_S));
+    let y = Axis::new(0.0..(most * 1.1).max(LEAST_COUNT), words::short);
+    let (x, y) = (x.with_ticks(Ticks::Whole), y.with_ticks(Ticks::Whole));
     Plot { height: 220, x, y, layers }
 }

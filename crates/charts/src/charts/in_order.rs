@@ -3,15 +3,16 @@
 use goodput_model::answer::arm_name;
 use goodput_model::{Comparison, Trial, counted};
 
+use crate::axis::{Axis, Ticks};
 use crate::clip::Point;
 use crate::figure::Table;
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::sketch::Sketch;
 use crate::words;
 
 /// Arms that have a colour of their own, with the baseline; of more, lines would be mistaken for each other.
-const MAX_ARMS: usize = palette::LINES.len() + 1;
+const MAX_ARMS: usize = palette::ARMS.len() + 1;
 
 /// The goodput of each run by its number. Of many arms only the numbers.
 pub fn in_order(comparison: &Comparison) -> Sketch {
@@ -91,8 +92,8 @@ fn plot(comparison: &Comparison) -> Plot {
     let layers =
         arms.flat_map(|(number, arm)| layers(comparison, number, arm_name(comparison, arm)));
     let rates = comparison.trials.iter().filter_map(|run| Some(run.goodput_bits_per_s.value()?.0));
-    let x = Axis { title: "", range: 0.0..comparison.trials.len() as f64 + 1.0, label: number };
-    let y = Axis { title: "", range: 0.0..rates.fold(1.0, f64::max) * 1.1, label: words::rate };
+    let x = Axis::new(0.0..comparison.trials.len() as f64 + 1.0, number).with_ticks(Ticks::Whole);
+    let y = Axis::new(0.0..rates.fold(1.0, f64::max) * 1.1, words::rate);
     Plot { height: 260, x, y, layers: layers.collect() }
 }
 

@@ -3,9 +3,10 @@
 use goodput_model::{Latency, Record, RoundTrips};
 
 use super::Chart;
+use crate::axis::Axis;
 use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::sketch::Sketch;
 use crate::words;
 
@@ -93,7 +94,7 @@ fn plot(phases: &[Phase<'_>]) -> Plot {
     }
     layers.push(Layer::unnamed(palette::INK, Shape::Words(names)));
     let longest = phases.iter().map(|phase| phase.times.p99_us / 1e6).fold(0.0, f64::max);
-    let x = Axis { title: "", range: 0.0..longest.max(1e-6) * 1.05, label: words::seconds };
-    let y = Axis { title: "", range: -(phases.len() as f64)..0.1, label: |_| String::new() };
+    let x = Axis::new(0.0..longest.max(1e-6) * 1.05, words::seconds);
+    let y = Axis::bare(-(phases.len() as f64)..0.1);
     Plot { height: 60 + ROW_PIXELS * phases.len() as u32, x, y, layers }
 }

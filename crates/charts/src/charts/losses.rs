@@ -3,10 +3,11 @@
 use goodput_model::{End, EndName, Record, Role, Sample, counted};
 
 use super::{Chart, direction_words};
+use crate::axis::Axis;
 use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::series::{axis_height, axis_length, end, last};
 use crate::sketch::Sketch;
 use crate::words;
@@ -16,6 +17,14 @@ const MAX_PARTS: f64 = 80.0;
 
 /// Share of the run from which a part is so long that it no longer says when something happened.
 const COARSE_SHARE: f64 = 0.1;
+
+/// What the axis shows at least, as a share of what was sent: a hundredth of that is no reason to look, and would fill the
+/// picture. A thousandth leaves one flow with some 40 segments in flight (1.22 / √p; M. Mathis et al., "The Macroscopic
+/// Behavior of the TCP Congestion Avoidance Algorithm", 1997).
+const LEAST_SHARE: f64 = 1e-3;
+
+/// The same, if nobody knows how much was sent: each second.
+const LEAST_PER_S: f64 = 1.0;
 
 /// A part of the time, from one count to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,13 +46,19 @@ pub const CHART: Chart = Chart {
 fn draw(record: &Record) -> Vec<Sketch> {
     let mut figures = Vec::new();
     for direction in &record.result.directions {
-        let Some((what, counts)) = counts(record, direction.sender) else { continue };
+        let Some(Losses { what, counts, sent }) = losses(record, direction.sender) else {
+            continue;
+        };
         let total = counts.last().map_or(0.0, |(_, count)| *count);
         let (id, of) = direction_words(record, direction.sender);
         let parts = parts(&counts);
         let seconds = words::seconds(last([&counts[..]]));
-        let alt = format!("{} in {seconds}.{}", what.counted(total), unknown_when(&parts));
-        let plot = if total > 0.0 { Some(plot(&what.name(), &parts)) } else { None };
+        let share = sent.filter(|sent| total > 0.0 && *sent > 0.0);
+        let share = share.map(|sent| words::percent(total / sent * 100.0));
+        let share = share.map_or(String::new(), |share| format!(" ({share} of all)"));
+        let (lost, unknown) = (what.counted(total), unknown_when(&parts));
+        let alt = format!("{lost} in {seconds}{share}.{unknown}");
+        let plot = if total > 0.0 { Some(plot(&what.name(), &parts, sent)) } else { None };
         let mut table = Table::new(["from", "until", &what.name()]);
         for part in parts.iter().filter(|part| part.grown != 0.0) {
             let [from, to] = [part.from_s, part.to_s].map(words::seconds);
@@ -58,7 +73,7 @@ fn draw(record: &Record) -> Vec<Sketch> {
 /// Marks at `height` of when something was lost in a direction; none if nothing was lost or counted. A line, where only
 /// the time of its ends is known.
 pub fn marks(record: &Record, sender: EndName, height: f64) -> Vec<Layer> {
-    let Some((what, counts)) = counts(record, sender) else { return Vec::new() };
+    let Some(Losses { what, counts, .. }) = losses(record, sender) else { return Vec::new() };
     let parts = parts(&counts);
     let lost = || parts.iter().filter(|part| part.grown > 0.0);
     if lost().next().is_none() {
@@ -72,20 +87,28 @@ pub fn marks(record: &Record, sender: EndName, height: f64) -> Vec<Layer> {
         Layer::unnamed(palette::INK, line)
     };
     let coarse = lost().filter(|part| part.is_coarse(until_s)).map(line);
-    std::iter::once(Layer::named(what.name(), palette::INK, Shape::Dots(dots)))
-        .chain(coarse)
-        .collect()
+    let marks = std::iter::once(Layer::named(what.name(), palette::INK, Shape::Dots(dots)));
+    marks.chain(coarse).map(Layer::placed).collect()
 }
 
-/// What is counted of the direction in which `sender` sends, and the count at each time.
-fn counts(record: &Record, sender: EndName) -> Option<(What, Vec<Point>)> {
+/// What was lost in a direction.
+struct Losses {
+    what: What,
+    /// The count at each time.
+    counts: Vec<Point>,
+    /// How many were sent in all, if that is known.
+    sent: Option<f64>,
+}
+
+/// What is counted of the direction in which `sender` sends.
+fn losses(record: &Record, sender: EndName) -> Option<Losses> {
     let ends = [(sender, Role::Sender), (sender.other(), Role::Receiver)];
     ends.into_iter().find_map(|(name, role)| lost(end(record, name)?, role))
 }
 
-/// What is counted, and the count at each time. A sender counts what it sent again, a receiver of datagrams what never
+/// A sender counts what it sent again, a receiver of datagrams what never
 /// came.
-fn lost(end: &End, role: Role) -> Option<(What, Vec<Point>)> {
+fn lost(end: &End, role: Role) -> Option<Losses> {
     let count = |sample: &Sample| -> Option<f64> {
         let flows: Vec<_> = sample.flows.iter().filter(|flow| flow.role == role).collect();
         let each = flows.iter().map(|flow| match role {
@@ -106,7 +129,24 @@ fn lost(end: &End, role: Role) -> Option<(What, Vec<Point>)> {
         Role::Sender => What { noun: "segment", happened: "sent again" },
         Role::Receiver => What { noun: "datagram", happened: "lost" },
     };
-    (!counts.is_empty()).then_some((what, counts))
+    let sent = sent(end, role);
+    (!counts.is_empty()).then_some(Losses { what, counts, sent })
+}
+
+/// Segments or datagrams that all flows of an end carried, the lost ones included.
+fn sent(end: &End, role: Role) -> Option<f64> {
+    let each = |sample: &Sample| -> Option<f64> {
+        let flows = sample.flows.iter().filter(|flow| flow.role == role);
+        let each = flows.map(|flow| match role {
+            Role::Sender => Some(flow.tcp.value()?.data_segs_out? as f64),
+            Role::Receiver => flow.datagrams.map(|all| all.received as f64 + all.lost as f64),
+        });
+        each.sum()
+    };
+    let mut detailed = end.samples.iter().filter(|sample| !sample.flows.is_empty());
+    let first = each(detailed.next()?)?;
+    // A connection that is only watched had sent before.
+    Some(each(detailed.next_back()?)? - first)
 }
 
 /// What is counted.
@@ -179,13 +219,15 @@ fn unknown_when(parts: &[Part]) -> String {
 }
 
 /// The number in each second; the area of a box is what was counted.
-fn plot(what: &str, parts: &[Part]) -> Plot {
+fn plot(what: &str, parts: &[Part], sent: Option<f64>) -> Plot {
     let each =
         |part: &Part| [(part.from_s, 0.0), (part.to_s, part.grown / (part.to_s - part.from_s))];
     let boxes: Vec<[Point; 2]> = parts.iter().map(each).collect();
     let tops: Vec<Point> = boxes.iter().map(|[_, top]| *top).collect();
-    let x = Axis { title: "", range: 0.0..axis_length([&tops[..]]), label: words::seconds };
-    let y = Axis { title: "", range: 0.0..axis_height([&tops[..]]) * 1.1, label: words::short };
+    let until_s = axis_length([&tops[..]]);
+    let least = LEAST_PER_S.max(sent.unwrap_or(0.0) * LEAST_SHARE / until_s);
+    let x = Axis::new(0.0..until_s, words::seconds);
+    let y = Axis::new(0.0..(axis_height([&tops[..]]) * 1.1).max(least), words::short);
     let name = format!("{what}, each second");
     let layers = vec![Layer::named(name, palette::ORANGE, Shape::Boxes(boxes))];
     Plot { height: 194, x, y, layers }
@@ -208,6 +250,15 @@ mod tests {
         let many: Vec<Point> = (0..=6000).map(|n| (f64::from(n) / 10.0, f64::from(n))).collect();
         assert_eq!(grown(&many).iter().sum::<f64>(), 6000.0);
         assert!((75..=80).contains(&grown(&many).len()), "{}", grown(&many).len());
+    }
+
+    #[test]
+    fn few_losses_of_many_segments_do_not_fill_the_picture() {
+        let parts = parts(&[(0.0, 0.0), (1.0, 1.0), (10.0, 10.0)]);
+        let top = |sent| plot("segments sent again", &parts, sent).y.range.end;
+        assert_eq!(top(Some(1e6)), 100.0, "a thousandth of 100 000 each second");
+        assert!((top(Some(1e3)) - 1.1).abs() < 1e-9, "one each second is the most");
+        assert!((top(None) - 1.1).abs() < 1e-9);
     }
 
     #[test]

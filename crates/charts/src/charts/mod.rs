@@ -22,6 +22,7 @@ mod window;
 use goodput_model::Record;
 
 use crate::figure::Of;
+use crate::kin::of_sender;
 use crate::sketch::Sketch;
 
 /// A kind of picture.
@@ -60,6 +61,6 @@ pub const ALL: &[Chart] = &[
 fn direction_words(record: &Record, sender: goodput_model::EndName) -> (String, String) {
     match record.result.directions.len() {
         0 | 1 => (String::new(), String::new()),
-        _ => (format!("-from-{sender}"), format!(", sent by the {sender} host")),
+        _ => (of_sender(sender), format!(", sent by the {sender} host")),
     }
 }

@@ -3,9 +3,10 @@
 use goodput_model::{DirectionResult, Known, Record, Step, StepUnit};
 
 use super::{Chart, direction_words};
+use crate::axis::Axis;
 use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::sketch::Sketch;
 use crate::words;
 
@@ -81,8 +82,8 @@ fn plot(steps: &[Step]) -> Plot {
         Layer::unnamed(palette::ORANGE, Shape::Dots(marks)),
         Layer::unnamed(palette::INK, Shape::Words(names)),
     ];
-    let x = Axis { title: "", range: 0.0..100.0, label: words::percent };
-    let y = Axis { title: "", range: -(steps.len() as f64)..0.1, label: |_| String::new() };
+    let x = Axis::new(0.0..100.0, words::percent);
+    let y = Axis::bare(-(steps.len() as f64)..0.1);
     Plot { height: 90 + STEP_PIXELS * steps.len() as u32, x, y, layers }
 }
 

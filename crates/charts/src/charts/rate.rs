@@ -4,10 +4,11 @@ use goodput_model::{BitRate, DirectionResult, EndName, Record};
 
 use super::each_flow::EachFlow;
 use super::{Chart, band, direction_words, losses};
+use crate::axis::Axis;
 use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::series::{axis_height, axis_length, end, growth, highest};
 use crate::sketch::Sketch;
 use crate::thin::thinned;
@@ -96,8 +97,8 @@ fn plot(record: &Record, direction: &DirectionResult, total: &[Point]) -> Plot {
     if let Some(account) = band::account(record, direction.sender) {
         layers.extend(band::layers(account, -BAND_SHARE * top));
     }
-    let x = Axis { title: "", range: 0.0..until, label: words::seconds };
-    let y = Axis { title: "", range: -BAND_SHARE * top..top, label: words::rate };
+    let x = Axis::new(0.0..until, words::seconds);
+    let y = Axis::new(-BAND_SHARE * top..top, words::rate);
     Plot { height: 320, x, y, layers }
 }
 

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use goodput_model::{Record, Role, median};
 
 use super::{Chart, direction_words};
+use crate::axis::Axis;
 use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::moments::{self, Column};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::series::{axis_height, axis_length, end, flows, gauge, highest};
 use crate::sketch::Sketch;
 use crate::words;
@@ -104,8 +105,8 @@ fn plot(lines: &[FlowLine], least: Option<f64>) -> Plot {
         layers.push(Layer::named("shortest", palette::GREY, Shape::Dashed(level)));
     }
     layers.extend(layers_of(lines));
-    let x = Axis { title: "", range: 0.0..until, label: words::seconds };
-    let y = Axis { title: "", range: 0.0..axis_height(all()) * 1.3, label: words::seconds };
+    let x = Axis::new(0.0..until, words::seconds);
+    let y = Axis::new(0.0..axis_height(all()) * 1.3, words::seconds);
     Plot { height: 240, x, y, layers }
 }
 
@@ -113,8 +114,7 @@ fn layers_of(lines: &[FlowLine]) -> Vec<Layer> {
     if lines.len() > MAX_COLOURS {
         let all = lines.iter().enumerate().map(|(number, (_, line))| Layer {
             name: (number == 0).then(|| format!("each of {} flows", lines.len())),
-            colour: palette::LINES[0],
-            shape: Shape::Thin(line.clone()),
+            ..Layer::unnamed(palette::LINES[0], Shape::Thin(line.clone()))
         });
         let median = Layer::named("median", palette::BLUE, Shape::Line(over_flows(lines, median)));
         return all.chain([median]).collect();

@@ -3,10 +3,11 @@
 use goodput_model::{Record, Shaping, counted};
 
 use super::Chart;
+use crate::axis::Axis;
 use crate::clip::Point;
 use crate::figure::{Of, Table};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::series::{axis_height, axis_length, highest, last};
 use crate::sketch::Sketch;
 use crate::words;
@@ -56,7 +57,7 @@ fn plot(came: &[Point], rate: Option<f64>, bucket: Option<f64>) -> Plot {
         let line = vec![(0.0, bucket), (until, bucket + rate / 8.0 * until)];
         layers.push(Layer::named("bucket + rate × time", palette::ORANGE, Shape::Dashed(line)));
     }
-    let x = Axis { title: "", range: 0.0..until, label: words::seconds };
-    let y = Axis { title: "", range: 0.0..axis_height([came]) * 1.2, label: words::bytes };
+    let x = Axis::new(0.0..until, words::seconds);
+    let y = Axis::new(0.0..axis_height([came]) * 1.2, words::bytes);
     Plot { height: 280, x, y, layers }
 }

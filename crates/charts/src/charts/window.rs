@@ -3,11 +3,12 @@
 use goodput_model::{End, Record, Role, TcpInfo};
 
 use super::{Chart, direction_words};
+use crate::axis::Axis;
 use crate::clip::Point;
 use crate::figure::Of;
 use crate::moments::{self, Column};
 use crate::palette;
-use crate::plot::{Axis, Layer, Plot, Shape};
+use crate::plot::{Layer, Plot, Shape};
 use crate::series::{axis_height, axis_length, end, flows, gauge_sum, highest};
 use crate::sketch::Sketch;
 use crate::words;
@@ -88,7 +89,7 @@ fn plot(lines: &[(&'static str, Vec<Point>)]) -> Plot {
         })
         .collect();
     let until = axis_length(lines.iter().map(|(_, line)| &line[..]));
-    let x = Axis { title: "", range: 0.0..until, label: words::seconds };
-    let y = Axis { title: "", range: 0.0..top, label: words::bytes };
+    let x = Axis::new(0.0..until, words::seconds);
+    let y = Axis::new(0.0..top, words::bytes);
     Plot { height: 260, x, y, layers }
 }

@@ -172,6 +172,8 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use goodput_model::{FlowSample, Interval, Known, Sample};
+
     use super::*;
 
     #[test]
@@ -202,6 +204,59 @@ mod tests {
             why.contains("results.json has something else") && why.contains("line 2: "),
             "{why}"
         );
+    }
+
+    /// A test of these flows and seconds, made of the example: each flow has details as often as a record keeps them.
+    fn long(flows: u16, seconds: u32) -> Record {
+        // What a record keeps at most, in details of flows (`thinned_samples` of the engine).
+        const MAX_DETAILED_FLOWS: u32 = 4096;
+        let mut record = Record::from_json(include_str!("../report/example/record.json")).unwrap();
+        record.plan.flows = flows.into();
+        let detailed_every = (seconds * 10 * u32::from(flows)).div_ceil(MAX_DETAILED_FLOWS).max(1);
+        for end in [&mut record.ends.near, &mut record.ends.far] {
+            let Known::Value(end) = end else { panic!("the example has both ends") };
+            let detail = end.samples.iter().rev().find_map(|sample| sample.flows.first().cloned());
+            let detail = detail.expect("the example has details");
+            let sample = |tenth: u32| {
+                let bytes = |flow: u16| u64::from(tenth) * (90_000 + u64::from(flow) * 997);
+                let of_flow = |flow: u16| FlowSample {
+                    flow,
+                    bytes: bytes(flow) + u64::from(tenth % 7) * 1009,
+                    ..detail.clone()
+                };
+                let is_detailed = tenth % detailed_every == 0 || tenth == seconds * 10;
+                let flows_seen =
+                    if is_detailed { (0..flows).map(of_flow).collect() } else { Vec::new() };
+                let all = (0..flows).map(bytes).sum();
+                Sample {
+                    at_s: f64::from(tenth) / 10.0,
+                    sent_bytes: all,
+                    received_bytes: all,
+                    flows: flows_seen,
+                }
+            };
+            end.samples = (0..=seconds * 10).map(sample).collect();
+        }
+        let first = record.intervals[0].clone();
+        let interval =
+            |at: u32| Interval { from_s: f64::from(at), to_s: f64::from(at + 1), ..first.clone() };
+        record.intervals = (0..seconds).map(interval).collect();
+        record
+    }
+
+    /// It goes by mail. How long it takes depends on the machine: `cargo xtask views report`.
+    #[test]
+    fn a_page_of_ten_minutes_and_64_flows_is_smaller_than_2_mb() {
+        const BOUND_BYTES: usize = 2_000_000;
+        let record = in_words(&long(64, 600)).unwrap();
+        let drawn = figures(&record, |_| true);
+        assert!(
+            drawn.iter().any(|figure| figure.alt.starts_with("64 flows, between")),
+            "all flows"
+        );
+        let text = report::result::on_page(&record);
+        let page = page(&[Shown { record: &record, text, figures: drawn }]);
+        assert!(page.len() < BOUND_BYTES, "{} bytes", page.len());
     }
 
     #[test]

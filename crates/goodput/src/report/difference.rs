@@ -1,6 +1,6 @@
 //! Two earlier results side by side.
 
-use goodput_model::answer::difference;
+use goodput_model::answer::{answer, difference, listed_goodput};
 use goodput_model::{Known, Record};
 
 use super::table::Table;
@@ -13,7 +13,10 @@ pub fn text(a: &Record, b: &Record) -> String {
     };
     row("started", |r| r.started.clone());
     row("target", |r| r.target.clone());
-    row("goodput", |r| r.result.goodput_bits_per_s.to_string());
+    row("goodput", |r| listed_goodput(r).to_string());
+    if [a, b].into_iter().any(|record| answer(record).is_some()) {
+        row("answer", |r| answer(r).unwrap_or_default());
+    }
     row("limited by", |r| r.verdict.limit.clone());
     row("cpu near", |r| percent(&r.result.near.cpu_percent));
     row("cpu far", |r| percent(&r.result.far.cpu_percent));

@@ -29,7 +29,7 @@ pub(super) async fn insert(step: &impl GenericClient, kept: &Kept<'_>) -> Result
                 (&indexed(&record.started), Type::TEXT),
                 (&indexed(&kept.kind), Type::TEXT),
                 (&indexed(&record.target), Type::TEXT),
-                (&record.result.goodput_bits_per_s.0, Type::FLOAT8),
+                (&kept.goodput.0, Type::FLOAT8),
                 (&indexed(&record.verdict.limit), Type::TEXT),
                 (&i64::from(record.format), Type::INT8),
                 (&kept.transport, Type::TEXT),

@@ -18,7 +18,7 @@ pub(super) fn insert(step: &Connection, kept: &Kept) -> rusqlite::Result<i64> {
         record.started,
         kept.kind,
         record.target,
-        record.result.goodput_bits_per_s.0,
+        kept.goodput.0,
         record.verdict.limit,
         kept.json,
         record.format

@@ -107,7 +107,7 @@ fn results(store: &Store, entries: Vec<Entry>) -> Result<Table> {
     let watched = store.watched_among(&entries)?;
     for entry in entries {
         let target = match entry.readable() {
-            // Of several runs, the goodput is that of one; what they found says more.
+            // Of several runs, the goodput is that of the baseline; what they found says more.
             Ok(()) => match entry.answer {
                 Some(answer) => format!("{}: {answer}", entry.target),
                 None => entry.target,
