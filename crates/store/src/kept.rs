@@ -50,3 +50,17 @@ pub struct Added {
     /// Whether it was not there.
     pub is_new: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read_record;
+
+    #[test]
+    fn a_comparison_is_listed_by_its_baseline_and_not_by_the_first_run() {
+        let mut record = read_record(include_str!("../tests/golden/v1/compare.json")).unwrap();
+        let base = record.comparison.as_ref().unwrap().arms[0].goodput_bits_per_s.clone();
+        record.result.goodput_bits_per_s = BitRate(1.0);
+        assert_eq!(Kept::of(&record).unwrap().goodput, *base.value().unwrap());
+    }
+}

@@ -92,7 +92,8 @@ fn plot(comparison: &Comparison) -> Plot {
     let layers =
         arms.flat_map(|(number, arm)| layers(comparison, number, arm_name(comparison, arm)));
     let rates = comparison.trials.iter().filter_map(|run| Some(run.goodput_bits_per_s.value()?.0));
-    let x = Axis::new(0.0..comparison.trials.len() as f64 + 1.0, number).with_ticks(Ticks::Whole);
+    let x = Axis::new(0.0..comparison.trials.len() as f64 + 1.0, number);
+    let x = x.titled("number of the run").with_ticks(Ticks::Whole);
     let y = Axis::new(0.0..rates.fold(1.0, f64::max) * 1.1, words::rate);
     Plot { height: 260, x, y, layers: layers.collect() }
 }

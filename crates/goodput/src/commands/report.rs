@@ -211,7 +211,7 @@ mod tests {
         // What a record keeps at most, in details of flows (`thinned_samples` of the engine).
         const MAX_DETAILED_FLOWS: u32 = 4096;
         let mut record = Record::from_json(include_str!("../report/example/record.json")).unwrap();
-        record.plan.flows = flows.into();
+        record.plan.flows = flows;
         let detailed_every = (seconds * 10 * u32::from(flows)).div_ceil(MAX_DETAILED_FLOWS).max(1);
         for end in [&mut record.ends.near, &mut record.ends.far] {
             let Known::Value(end) = end else { panic!("the example has both ends") };
@@ -224,7 +224,7 @@ mod tests {
                     bytes: bytes(flow) + u64::from(tenth % 7) * 1009,
                     ..detail.clone()
                 };
-                let is_detailed = tenth % detailed_every == 0 || tenth == seconds * 10;
+                let is_detailed = tenth.is_multiple_of(detailed_every) || tenth == seconds * 10;
                 let flows_seen =
                     if is_detailed { (0..flows).map(of_flow).collect() } else { Vec::new() };
                 let all = (0..flows).map(bytes).sum();
