@@ -53,7 +53,7 @@ const LAYERED_FOLDERS: &[LayeredFolder] = &[
         path: "crates/engine/src/serve",
         sources: ENGINE,
         layers: &[
-            layer(&["address", "counts"]),
+            layer(&["address", "counts", "shown_memory"]),
             layer(&["admit"]),
             layer_of_folder(&["session"]),
             layer_of_folder(&["listen"]),

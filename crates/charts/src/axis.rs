@@ -5,7 +5,7 @@ use std::ops::Range;
 use plotters::coord::ranged1d::{BoldPoints, DefaultFormatting, KeyPointHint, Ranged};
 use plotters::coord::types::RangedCoordf64;
 
-use crate::clock;
+use crate::clock::{self, Tick};
 
 /// Letters between two labels that stand beside each other, at least.
 const LETTERS_APART: f64 = 2.0;
@@ -35,9 +35,6 @@ pub enum Ticks {
     /// These values, with their labels, in rising order; those of which the labels have room.
     At(Vec<Tick>),
 }
-
-/// A value of an axis, and its label.
-pub type Tick = (f64, String);
 
 impl Axis {
     /// An axis without a title, with labels at round numbers.

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use jiff::civil::{Date, date};
 use jiff::tz::TimeZone;
 
-use crate::axis::Tick;
+/// A place on an axis, in its unit, and the label there.
+pub type Tick = (f64, String);
 
 const HOUR_S: i64 = 3600;
 const DAY_S: i64 = 24 * HOUR_S;

@@ -10,8 +10,9 @@ use plotters::prelude::{
 use plotters::series::DashedLineSeries;
 use plotters::style::{RGBColor, TRANSPARENT};
 
-use crate::axis::{Axis, Scale, Tick};
+use crate::axis::{Axis, Scale};
 use crate::clip::{Panel, Point};
+use crate::clock::Tick;
 use crate::figure::Picture;
 use crate::palette;
 use crate::words::plain;

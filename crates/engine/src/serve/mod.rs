@@ -5,6 +5,7 @@ mod admit;
 mod counts;
 mod listen;
 mod session;
+mod shown_memory;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -45,11 +46,11 @@ use listen::sockets::Pair;
 pub use listen::sockets::Sockets;
 use session::client::ClientInfo;
 use session::ports::Ports;
-use session::shown::UNREAD_BYTES;
 pub use session::shown::{Served, Watcher, What};
 use session::sign_locks::SignLocks;
 pub use session::third_party::{Allowed, ThirdParty};
 use session::tickets::Tickets;
+use shown_memory::UNREAD_BYTES;
 
 /// How to serve.
 #[derive(Debug, Clone)]

@@ -172,7 +172,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use goodput_model::{FlowSample, Interval, Known, Sample};
+    use goodput_model::{FlowSample, Interval, Known, Role, Sample, TcpInfo};
 
     use super::*;
 
@@ -201,7 +201,7 @@ mod tests {
         std::fs::write(&path, format!("{line}\n{}\n", &line[..100])).unwrap();
         let why = format!("{:#}", of_file(&path).unwrap_err());
         assert!(
-            why.contains("results.json has something else") && why.contains("line 2: "),
+            why.contains("results.json has something other") && why.contains("line 2: "),
             "{why}"
         );
     }
@@ -213,10 +213,18 @@ mod tests {
         let mut record = Record::from_json(include_str!("../report/example/record.json")).unwrap();
         record.plan.flows = flows;
         let detailed_every = (seconds * 10 * u32::from(flows)).div_ceil(MAX_DETAILED_FLOWS).max(1);
+        let tcp = TcpInfo {
+            rtt_us: Some(20_123),
+            min_rtt_us: Some(10_045),
+            snd_cwnd_segments: Some(412),
+            unacked_segments: Some(398),
+            total_retrans_segments: Some(17),
+            ..TcpInfo::default()
+        };
+        let unseen = FlowSample::unreported(0, Role::Sender, 0, "not looked at");
+        let detail = FlowSample { tcp: Known::Value(tcp), ..unseen };
         for end in [&mut record.ends.near, &mut record.ends.far] {
             let Known::Value(end) = end else { panic!("the example has both ends") };
-            let detail = end.samples.iter().rev().find_map(|sample| sample.flows.first().cloned());
-            let detail = detail.expect("the example has details");
             let sample = |tenth: u32| {
                 let bytes = |flow: u16| u64::from(tenth) * (90_000 + u64::from(flow) * 997);
                 let of_flow = |flow: u16| FlowSample {

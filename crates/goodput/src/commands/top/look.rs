@@ -10,7 +10,7 @@ pub const KEYS: [(&str, &str); 12] = [
     ("↓ ↑, j k", "one connection on or back"),
     ("PgDn PgUp", "one screen on or back"),
     ("Home End, g G", "the first or the last ones"),
-    ("/", "show those with these words: a program, an address, a port, a limit"),
+    ("/", "only those with a word: a program, an address, a port, a limit"),
     ("Esc", "show all again"),
     ("r t x", "order by rate, by round trip, by resent segments"),
     ("o", "the next order"),

@@ -18,7 +18,7 @@ use super::quotas::Limit;
 use super::rates::{Rates, Share};
 use super::usage::{Amounts, Charge, Resource, Usage};
 use crate::run::rate_limits::RateLimits;
-use crate::serve::session::shown::kept_bytes;
+use crate::serve::shown_memory::kept_bytes;
 
 /// What happens to a measurement while another one runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

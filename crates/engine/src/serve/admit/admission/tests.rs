@@ -78,7 +78,7 @@ fn a_server_with_a_watcher_charges_for_what_it_keeps_of_a_measurement() {
     let (alone, watched) = (small_host(9999), small_host(9999).showing(true));
     let (alone, watched) = (most(&alone) as u64, most(&watched) as u64);
     assert!(watched > 0 && watched < alone, "{watched} of {alone}");
-    let kept = watched * crate::serve::session::shown::kept_bytes(&plan);
+    let kept = watched * crate::serve::shown_memory::kept_bytes(&plan);
     assert!(kept <= host(4 * GIB).lent_bytes(), "{watched} keep {kept} B");
 }
 
