@@ -17,6 +17,10 @@ use rustix::io::Errno;
 /// Least time that crossterm is given: without any it reads nothing.
 const LEAST_PATIENCE: Duration = Duration::from_millis(1);
 
+/// Looks after a key in which crossterm is asked whatever the terminal has: it reads several keys at once, and keeps the later
+/// ones if its patience ends before it looks at them.
+const LOOKS_AFTER_A_KEY: u32 = 20;
+
 /// What came from the terminal.
 #[derive(Debug, Default)]
 pub struct Input {
@@ -40,6 +44,8 @@ pub struct Keyboard {
     opened: Option<File>,
     /// Columns and rows when they were last asked for.
     size: (u16, u16),
+    /// Looks in which crossterm may still have a key.
+    looks_left: u32,
 }
 
 impl Keyboard {
@@ -52,7 +58,7 @@ impl Keyboard {
             true => None,
             false => Some(File::open("/dev/tty")?),
         };
-        Ok(Self { opened, size: terminal::size()? })
+        Ok(Self { opened, size: terminal::size()?, looks_left: 0 })
     }
 
     /// What has come. If nothing has, this waits for keys, no longer than `patience`.
@@ -61,13 +67,21 @@ impl Keyboard {
     /// If the terminal is gone: crossterm reads its end again and again, and finds nothing.
     pub fn input(&mut self, patience: Duration) -> io::Result<Input> {
         let mut input = Input::default();
-        if self.wait(patience)? {
-            while event::poll(LEAST_PATIENCE)? {
+        let may_have_keys = self.looks_left > 0;
+        let is_readable = self.wait(if may_have_keys { Duration::ZERO } else { patience })?;
+        if is_readable || may_have_keys {
+            let mut patience = if may_have_keys { patience } else { Duration::ZERO };
+            while event::poll(patience.max(LEAST_PATIENCE))? {
                 match event::read()? {
                     Event::Key(key) if key.kind != KeyEventKind::Release => input.keys.push(key),
                     _ => input.has_more = true,
                 }
+                patience = Duration::ZERO;
             }
+            self.looks_left = match input.is_empty() {
+                true => self.looks_left.saturating_sub(1),
+                false => LOOKS_AFTER_A_KEY,
+            };
         }
         let size = terminal::size()?;
         input.has_more |= std::mem::replace(&mut self.size, size) != size;
