@@ -100,5 +100,9 @@ fn without_nats_or_with_a_bad_name_the_agent_says_so() {
     assert!(why.contains("has a user or a password") && !why.contains("secret"), "{why}");
     let output = home.run(&["fleet", "agent", "--nats", "nats://127.0.0.1:1", "--name", ""]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("name of a site is empty"), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("the name of a site has 1 to 255 visible characters"),
+        "{}",
+        stderr(&output)
+    );
 }

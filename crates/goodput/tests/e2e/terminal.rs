@@ -91,11 +91,8 @@ pub fn printed(mut terminal: File, mut sees: impl FnMut(&str)) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-/// A key that no view knows. A key that comes in the same moment as another size is only read with the next one: crossterm
-/// returns the size, and waits for more input (`mio` reports each input once).
-const UNKNOWN_KEY: &[u8] = b"y";
-
-/// Presses the key of each step when the view shows the step's word, and returns all that was printed. Views send only
+/// Presses the key of each step when the view shows the step's word, and no other key: a terminal that a view has left echoes
+/// it, which would be printed. Returns all that was printed. Views send only
 /// the cells that change, so the terminal gets another size for each picture, which sends all of it. `foot` is a word of
 /// the last row; no word may have a space, as nothing is sent for those.
 pub fn play(terminal: File, foot: &str, steps: &[(&str, &str)]) -> String {
@@ -103,18 +100,14 @@ pub fn play(terminal: File, foot: &str, steps: &[(&str, &str)]) -> String {
     let (mut step, mut picture, mut since) = (0, 0, 0);
     let shown = printed(terminal, |shown| {
         let new = &shown[shown.floor_char_boundary(since)..];
-        let Some((word, key)) = steps.get(step) else {
-            // It may have ended.
-            let _ = keys.write_all(UNKNOWN_KEY);
-            return;
-        };
+        let Some((word, key)) = steps.get(step) else { return };
         if !new.contains(foot) {
             return;
         }
-        let is_shown = new.contains(word);
-        let pressed = if is_shown { key.as_bytes() } else { UNKNOWN_KEY };
-        keys.write_all(pressed).expect("it takes keys");
-        step += usize::from(is_shown);
+        if new.contains(word) {
+            keys.write_all(key.as_bytes()).expect("it takes keys");
+            step += 1;
+        }
         (since, picture) = (shown.len(), picture + 1);
         resize(&keys, size(picture));
     });
