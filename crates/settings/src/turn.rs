@@ -68,24 +68,23 @@ pub(crate) fn take(
     guard: &GuardProgram,
 ) -> Result<AtWork, SettingError> {
     let began = Instant::now();
+    let mut guard_gone = began;
     loop {
         let begun = begin(state_dir, place, asker, guard);
-        match &begun {
-            Err(error) if asker == Asker::User && began.elapsed() < patience(error) => {}
-            _ => return begun,
+        let waits = match &begun {
+            Err(SettingError::GuardAtWork { .. }) => {
+                guard_gone = Instant::now();
+                began.elapsed() < GUARD_TIMEOUT
+            }
+            Err(SettingError::Busy { .. }) => guard_gone.elapsed() < TURN_TIMEOUT,
+            _ => false,
+        };
+        if !waits || asker != Asker::User {
+            return begun;
         }
         #[cfg(test)]
         crate::testing::waiting();
         sleep(POLL_INTERVAL);
-    }
-}
-
-/// How long a user waits for what is in the way.
-fn patience(error: &SettingError) -> Duration {
-    match error {
-        SettingError::Busy { .. } => TURN_TIMEOUT,
-        SettingError::GuardAtWork { .. } => GUARD_TIMEOUT,
-        _ => Duration::ZERO,
     }
 }
 

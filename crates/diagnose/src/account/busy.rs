@@ -48,8 +48,8 @@ impl BusyTimes {
         Self(pairs.iter().map(of_pair).collect())
     }
 
-    /// Of the flows of the pair of this number, microseconds, at most its length; why of one of which the kernel does not
-    /// report it.
+    /// Of the flows of the pair of this number, microseconds, at most its length; or why the kernel does not report a flow's
+    /// time.
     pub fn of_pair(&self, number: usize) -> &[Result<f64, Missing>] {
         &self.0[number]
     }

@@ -57,8 +57,8 @@ pub fn account_of(evidence: &Evidence) -> Result<Account, Missing> {
     made(&View::new(evidence))
 }
 
-/// Who limited within the window of `evidence`, the largest first, without the rest of the account: for thousands of
-/// connections a second.
+/// Who limited within the window of `evidence`, the largest first, without the rest of the account. It is called for
+/// thousands of connections a second.
 ///
 /// # Errors
 /// Those of `account`.

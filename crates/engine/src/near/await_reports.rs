@@ -39,7 +39,7 @@ pub async fn await_reports(
 ) {
     let was_raised = interrupt.is_raised();
     let mut timeout = timeout_of(ends, was_raised);
-    let mut was_forsaken = was_raised;
+    let mut was_forsaken = false;
     while !ends.run.has_ended() || ends.awaits_report() {
         let newest_s = ends.kept.far().last().map_or(0.0, |last| last.at_s);
         timeout.hear(Instant::now(), ends.client.conversation.heard_bytes(), newest_s);

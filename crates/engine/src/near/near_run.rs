@@ -75,7 +75,8 @@ impl<'a> NearRun<'a> {
         // The end that asks for each part is the end that stops.
         let is_asked = flows.iter().any(|flow| flow.bodies.is_some() || flow.file.is_some());
         let mut run = EndRun::start(Arc::clone(&own), flows, &client.rate_limits, control, echoes)?;
-        if !client.far_end().reports && !is_asked {
+        let far_end_sends = own.plan.direction.senders().contains(&EndName::Far);
+        if far_end_sends && !client.far_end().reports && !is_asked {
             run.await_far_end(client.far_end().announces_its_stop);
         }
         let look = async {

@@ -213,7 +213,7 @@ impl Traffic {
         }
     }
 
-    /// The same, but receivers hardly wait for what is still on its way.
+    /// Senders stop now and finish their streams; receivers hardly wait for what is still on its way.
     pub fn finish_soon(&self) {
         self.stop.finish(SHORT_DRAIN_TIME);
     }

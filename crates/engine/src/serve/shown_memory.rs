@@ -15,14 +15,13 @@ const UNEVEN_SAMPLES: f64 = 4.0;
 /// Measurements that watchers keep after their end, until someone asks for their results: one of each direction.
 const UNREAD_MEASUREMENTS: u64 = 3;
 
-/// Samples of single flows that are kept of a measurement by this plan, at most.
+/// Samples of single flows that are kept of a measurement by this plan, at most; none if flows are not looked at.
 pub fn kept_samples(plan: &Plan) -> usize {
-    let flows = plan.flow_plans().len();
-    let per_flow = duration_s(plan)
-        .zip(Cadence::of(plan).detail)
-        .map(|(duration_s, detail)| (duration_s / detail.as_secs_f64()).ceil() + UNEVEN_SAMPLES);
-    let wanted = per_flow.map_or(MAX_KEPT_SAMPLES, |each| (flows as f64 * each) as usize);
-    wanted.min(MAX_KEPT_SAMPLES)
+    let Some(detail) = Cadence::of(plan).detail else { return 0 };
+    let Some(duration_s) = duration_s(plan) else { return MAX_KEPT_SAMPLES };
+    let each = (duration_s / detail.as_secs_f64()).ceil() + UNEVEN_SAMPLES;
+    let wanted = plan.flow_plans().len() as f64 * each;
+    (wanted as usize).min(MAX_KEPT_SAMPLES)
 }
 
 /// Memory that a measurement by this plan takes while it is shown, bytes: what is kept of it, including the samples that

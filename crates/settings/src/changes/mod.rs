@@ -51,7 +51,7 @@ impl Changes {
         Self::begin_for(Asker::User, state_dir, guard)
     }
 
-    /// The same, on behalf of `asker`. Changes that others ask for are not waited for.
+    /// The same, on behalf of `asker`. Only a user's run waits for others.
     pub(crate) fn begin_for(
         asker: Asker,
         state_dir: &Path,

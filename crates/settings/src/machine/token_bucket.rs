@@ -136,7 +136,7 @@ fn change(
     if changed { Ok(()) } else { Err(jammed(setting, value)) }
 }
 
-/// Refuses a bucket of which a change would alter more than it says. Each change gives the bucket's limit to a queue of
+/// Refuses a bucket if a change of it would also alter something else. Each change gives the bucket's limit to a queue of
 /// packets or bytes inside (net/sched/sch_tbf.c `tbf_change`, net/sched/sch_fifo.c `fifo_set_limit`); a bucket's own queue
 /// is not listed.
 fn comes_back(setting: &SettingRef) -> Result<(), SettingError> {
