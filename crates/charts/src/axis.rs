@@ -6,6 +6,7 @@ use plotters::coord::ranged1d::{BoldPoints, DefaultFormatting, KeyPointHint, Ran
 use plotters::coord::types::RangedCoordf64;
 
 use crate::clock::{self, Tick};
+use crate::words::plain;
 
 /// Letters between two labels that stand beside each other, at least.
 const LETTERS_APART: f64 = 2.0;
@@ -49,7 +50,7 @@ impl Axis {
 
     /// The same with a title.
     pub fn titled(self, title: impl Into<String>) -> Self {
-        Self { title: title.into(), ..self }
+        Self { title: plain(&title.into()), ..self }
     }
 
     /// The same with labels there.
@@ -66,7 +67,7 @@ impl Axis {
         match &self.ticks {
             Ticks::Round => written(self.round(most)),
             Ticks::Whole => written(self.whole(most)),
-            Ticks::Clock => clock::ticks(&self.range, most),
+            Ticks::Clock => self.with_room(&clock::ticks(&self.range, most), letters),
             Ticks::At(all) => self.with_room(all, letters),
         }
     }
@@ -75,6 +76,7 @@ impl Axis {
     pub fn letters_of_end(&self, end: f64) -> usize {
         match &self.ticks {
             Ticks::At(all) => all.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0),
+            Ticks::Clock => clock::LONGEST_LABEL.len(),
             _ => (self.label)(end).chars().count(),
         }
     }

@@ -9,6 +9,9 @@ use jiff::tz::TimeZone;
 /// A place on an axis, in its unit, and the label there.
 pub type Tick = (f64, String);
 
+/// The longest label of a time.
+pub const LONGEST_LABEL: &str = "01-31 12:00";
+
 const HOUR_S: i64 = 3600;
 const DAY_S: i64 = 24 * HOUR_S;
 

@@ -48,7 +48,7 @@ pub struct Head {
 enum Line {
     /// It is left out if there are many.
     Event(String),
-    /// It is always written.
+    /// It is written whatever the number of events before it.
     Last(String),
 }
 

@@ -6,7 +6,7 @@
 use goodput_model::{BitRate, Kind};
 
 use crate::entry::Traffic;
-use crate::wanted::Wanted;
+use crate::wanted::{Wanted, occurring};
 
 /// The kinds of [`Day::kinds`] in SQL.
 pub(crate) fn summed_kinds() -> String {
@@ -61,19 +61,25 @@ pub(crate) fn add_count(days: &str, value: char) -> String {
 
 /// Deletes the days before one, the parameter 1, from the table `days`.
 pub(crate) fn delete_before(days: &str, value: char) -> String {
-    format!("DELETE FROM {days} WHERE day < {value}1")
+    format!("DELETE FROM {days} WHERE {}", older(days, value))
 }
 
 /// How many days the table `days` has before one, the parameter 1, as [`Day`]s.
 pub(crate) fn number_before(days: &str, value: char) -> String {
     format!(
         "SELECT count(*) FROM (SELECT DISTINCT target, day, kind, transport, direction, flows
-         FROM {days} WHERE day < {value}1) AS each_day"
+         FROM {days} WHERE {}) AS each_day",
+        older(days, value)
     )
 }
 
+/// What is of a day before the parameter 1. The key leads to the days of a target.
+fn older(days: &str, value: char) -> String {
+    format!("target IN ({}) AND day < {value}1", occurring(days, "target"))
+}
+
 /// The days that are read at once. A day has a row for each value: up to thousands.
-const MAX_DAYS: u32 = 31;
+pub(crate) const MAX_DAYS: u32 = 31;
 
 /// The newest of the wanted days of one target.
 #[derive(Debug, Clone)]
@@ -145,11 +151,11 @@ pub(crate) struct Counted {
     pub results: u64,
 }
 
-/// What results are of that are summed up together.
+/// What results are of that are summed up together, in the order of [`KEY`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Of {
-    pub day: String,
     pub target: String,
+    pub day: String,
     pub kind: String,
     pub transport: String,
     pub direction: String,

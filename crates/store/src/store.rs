@@ -7,7 +7,7 @@ use goodput_model::Record;
 use crate::compat::read_record;
 use crate::database::Database;
 use crate::day_counts::DayCounts;
-use crate::days::{Day, Part, days, keep_newest};
+use crate::days::{Day, MAX_DAYS, Part, days, keep_newest};
 use crate::entry::{Entry, Newest};
 use crate::error::{RecordError, StoreError};
 use crate::kept::{Added, Kept};
@@ -231,13 +231,18 @@ impl Store {
         Ok(())
     }
 
-    /// Adds days of another history, all or none. A value that this history has counted for the day already keeps the larger
-    /// count: a day that is added again changes nothing.
+    /// Adds days of another history, in parts: others can write between them. A value that this history has counted for the
+    /// day already keeps the larger count: a day that is added again, as after a failure, changes nothing.
     pub fn add_days(&self, days: &[DayCounts]) -> Result<(), StoreError> {
-        let mut counted: Vec<_> = days.iter().flat_map(DayCounts::counted).collect();
-        // In one order, so that two that add at once never wait for each other in a circle.
-        counted.sort_by(|a, b| (&a.of, &a.quantity, &a.value).cmp(&(&b.of, &b.quantity, &b.value)));
-        self.db.add_days(&counted)
+        for part in days.chunks(MAX_DAYS as usize) {
+            let mut counted: Vec<_> = part.iter().flat_map(DayCounts::counted).collect();
+            // In the order of the key, so that two that add at once never wait for each other in a circle.
+            counted.sort_by(|a, b| {
+                (&a.of, &a.quantity, &a.value).cmp(&(&b.of, &b.quantity, &b.value))
+            });
+            self.db.add_days(&counted)?;
+        }
+        Ok(())
     }
 
     /// Deletes the days of deleted results before this one, like `2026-01-31`. Returns their number.

@@ -106,8 +106,7 @@ fn losses(record: &Record, sender: EndName) -> Option<Losses> {
     ends.into_iter().find_map(|(name, role)| lost(end(record, name)?, role))
 }
 
-/// A sender counts what it sent again, a receiver of datagrams what never
-/// came.
+/// A sender counts what it sent again, a receiver of datagrams what never came.
 fn lost(end: &End, role: Role) -> Option<Losses> {
     let count = |sample: &Sample| -> Option<f64> {
         let flows: Vec<_> = sample.flows.iter().filter(|flow| flow.role == role).collect();

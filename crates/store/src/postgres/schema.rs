@@ -127,9 +127,11 @@ const MIGRATIONS: [Migration; 6] = [
      CREATE INDEX IF NOT EXISTS shifts_by_host ON goodput.shifts (host, record);"#,
     ),
     // Lists are in the order of the tests' times: an import of older results comes later. Older goodputs still list by
-    // number, and then sort what they find.
+    // number, and then sort what they find. To drop an index takes a stronger lock than to make one: the lock that comes first
+    // is the strongest, so that two never wait for each other in a circle.
     Migration::addition(
-        r#"CREATE INDEX IF NOT EXISTS records_of_kind ON goodput.records (kind, started, id);
+        r#"LOCK TABLE goodput.records IN ACCESS EXCLUSIVE MODE;
+     CREATE INDEX IF NOT EXISTS records_of_kind ON goodput.records (kind, started, id);
      CREATE INDEX IF NOT EXISTS records_of_target ON goodput.records (target, started, id);
      CREATE INDEX IF NOT EXISTS records_of_rule ON goodput.records (rule, started, id);
      DROP INDEX IF EXISTS goodput.records_by_kind, goodput.records_by_target, goodput.records_by_rule;"#,

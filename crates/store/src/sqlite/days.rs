@@ -53,11 +53,16 @@ pub(super) fn add(db: &Connection, counted: &[Counted]) -> rusqlite::Result<()> 
 
 /// Deletes the days before this one. Returns their number.
 pub(super) fn delete_before(db: &Connection, day: &str) -> rusqlite::Result<usize> {
-    let step = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-    let number: i64 = step.query_row(&days::number_before("days", '?'), [day], |row| row.get(0))?;
-    if number > 0 {
-        step.execute(&days::delete_before("days", '?'), [day])?;
+    let number = |db: &Connection| -> rusqlite::Result<i64> {
+        db.query_row(&days::number_before("days", '?'), [day], |row| row.get(0))
+    };
+    // Nearly always there is none, and others need not wait.
+    if number(db)? == 0 {
+        return Ok(0);
     }
+    let step = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+    let number = number(&step)?;
+    step.execute(&days::delete_before("days", '?'), [day])?;
     step.commit()?;
     Ok(number.try_into().unwrap_or(0))
 }

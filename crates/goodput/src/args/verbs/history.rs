@@ -105,9 +105,6 @@ pub struct ExportArgs {
     #[arg(long, group = "form")]
     pub csv: bool,
     /// Print a whole record per line, for `goodput history import`
-    ///
-    /// The days of deleted results follow, a day per line. They have no verdict of their own: with --limit, none is
-    /// printed.
     #[arg(long, group = "form")]
     pub json: bool,
     /// Print samples with times, for `promtool tsdb create-blocks-from`
@@ -124,6 +121,11 @@ pub struct ExportArgs {
     /// Each line is of one target, kind of command and kind of traffic.
     #[arg(long, group = "form", conflicts_with = "limit")]
     pub days: bool,
+    /// Print a day of deleted results per line, for `goodput history import`
+    ///
+    /// Each line has how many results had each value.
+    #[arg(long, group = "form", conflicts_with = "limit")]
+    pub days_json: bool,
     #[command(flatten)]
     pub wanted: WantedArgs,
 }
@@ -131,7 +133,7 @@ pub struct ExportArgs {
 /// `goodput history import`
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// Files with JSON records, one a line or a file; `-`: standard input
+    /// Files with JSON records or days, one a line or a file; `-`: standard input
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 }
@@ -149,6 +151,8 @@ pub struct PruneArgs {
     #[arg(long, value_name = "AGE", value_parser = time::age)]
     pub keep: f64,
     /// Keep only days of deleted results that are not older than this
+    ///
+    /// Never less than --keep.
     #[arg(long, value_name = "AGE", default_value = DAYS_KEPT, value_parser = time::age)]
     pub keep_days: f64,
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use goodput_model::{Record, plain_char};
-use goodput_store::{Added, DayCounts, RecordError, Store, read_record};
+use goodput_store::{Added, DayCounts, RecordError, Store, Wanted, read_record};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use sha2::{Digest, Sha256};
@@ -35,6 +35,8 @@ pub fn run(store: &Store, files: &[PathBuf]) -> Result<Exit> {
             }
         }
     }
+    // Before the records: what is still here as results is summed up when it is deleted.
+    let (days, left_out) = without_results_here(store, days)?;
     let mut new = 0;
     for record in &records {
         let (started, target) = (&record.started, plain(&record.target));
@@ -51,9 +53,37 @@ pub fn run(store: &Store, files: &[PathBuf]) -> Result<Exit> {
         store.add_days(&days)?;
         let (number, results) = (days.len(), days.iter().map(DayCounts::results).sum::<u64>());
         let days = if number == 1 { "day" } else { "days" };
-        screen::line(format_args!("took {number} {days} of {results} deleted results"))?;
+        screen::line(format_args!("read {number} {days} of {results} deleted results"))?;
+    }
+    if left_out > 0 {
+        let days = if left_out == 1 { "day" } else { "days" };
+        screen::line(format_args!(
+            "left out {left_out} {days} of which this history still has results"
+        ))?;
     }
     Ok(Exit::Fine)
+}
+
+/// The days of which this history has no results any more, and how many others there are: their results would count twice.
+fn without_results_here(store: &Store, days: Vec<DayCounts>) -> Result<(Vec<DayCounts>, usize)> {
+    let all = days.len();
+    let mut kept = Vec::new();
+    for day in days {
+        let wanted = Wanted {
+            target: Some(day.target.clone()),
+            kind: Some(day.kind.clone()),
+            from: Some(day.day.clone()),
+            // Behind all times of the day: they go on with a T.
+            until: Some(format!("{}U", day.day)),
+            limit: 1,
+            ..Wanted::default()
+        };
+        if store.search(&wanted)?.is_empty() {
+            kept.push(day);
+        }
+    }
+    let left_out = all - kept.len();
+    Ok((kept, left_out))
 }
 
 fn read(file: &Path) -> Result<Vec<Exported>> {
@@ -235,11 +265,28 @@ mod tests {
         std::fs::write(&file, format!("{}\n{day}\n", changed(|_| {}))).unwrap();
         for _ in 0..2 {
             run(&store, std::slice::from_ref(&file)).unwrap();
-            let days = store.days(&goodput_store::Wanted { limit: 10, ..Default::default() });
+            let days = store.days(&Wanted { limit: 10, ..Wanted::default() });
             let [day] = &days.unwrap()[..] else { panic!("one day") };
             assert_eq!((day.target.as_str(), day.results, day.limited), ("nas", 12, 12));
         }
         assert_eq!(store.list(10).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_day_of_which_results_are_here_is_left_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("history.db")).unwrap();
+        let here = changed(|record| {
+            (record.started, record.target) = ("2026-01-31T23:59:59Z".into(), "nas".into());
+        });
+        store.add(&foreign(&here).unwrap()).unwrap();
+        let day = DAY.replace('\n', "");
+        let [same, before] = [day.clone(), day.replace("01-31", "01-30")].map(|day| {
+            let [Exported::Day(day)] = &of_text(&day).unwrap()[..] else { panic!("one day") };
+            day.clone()
+        });
+        let (kept, left_out) = without_results_here(&store, vec![same, before.clone()]).unwrap();
+        assert_eq!((kept, left_out), (vec![before], 1));
     }
 
     #[test]

@@ -21,7 +21,8 @@ pub fn run(args: &PruneArgs) -> Result<Exit> {
     let deleted = store.delete_before(&before.to_string())?;
     let results = if deleted == 1 { "result" } else { "results" };
     screen::line(format_args!("deleted {deleted} {results} from before {before}"))?;
-    let before = ago(args.keep_days)?.strftime("%Y-%m-%d").to_string();
+    // What was deleted just now stays as days.
+    let before = ago(args.keep_days.max(args.keep))?.strftime("%Y-%m-%d").to_string();
     let deleted = store.delete_days_before(&before)?;
     if deleted > 0 {
         let days = if deleted == 1 { "day" } else { "days" };

@@ -104,7 +104,7 @@ impl Program {
             let (shown, events) =
                 (self.path.display(), if waiting == 1 { "event" } else { "events" });
             screen::say(format_args!(
-                "goodput: {shown} (--notify) did not hear of the last {waiting} {events}: it still runs for an earlier one"
+                "goodput: {shown} (--notify) did not hear of the last {waiting} {events}"
             ));
         }
     }
@@ -117,9 +117,11 @@ impl Queue {
         let (path, yet) = (path.to_owned(), Arc::clone(&waiting));
         let each = move || {
             for told in told {
+                let started = start(&path, &told);
                 yet.fetch_sub(1, Ordering::Relaxed);
-                if let Err(why) = run_for(&path, &told) {
-                    screen::say(format_args!("goodput: {why:#}"));
+                match started {
+                    Ok(mut child) => tend(&mut child, &path.display().to_string()),
+                    Err(why) => screen::say(format_args!("goodput: {why:#}")),
                 }
             }
         };
@@ -129,19 +131,16 @@ impl Queue {
     }
 }
 
-/// Runs the program for an event, and waits for its end.
-fn run_for(path: &Path, told: &Told) -> Result<()> {
-    let shown = path.display().to_string();
-    let mut child = Command::new(path)
+/// Starts the program for an event.
+fn start(path: &Path, told: &Told) -> Result<Child> {
+    Command::new(path)
         .env("GOODPUT_EVENT", &told.name)
         .env("GOODPUT_TARGET", &told.target)
         .env("GOODPUT_TEXT", &told.text)
         .stdin(input(&told.json)?)
         .stdout(Stdio::null())
         .spawn()
-        .with_context(|| format!("can't run {shown} (--notify)"))?;
-    tend(&mut child, &shown);
-    Ok(())
+        .with_context(|| format!("can't run {} (--notify)", path.display()))
 }
 
 /// What goodput prints of the event, as people read it. What a variable can't hold is replaced: a NUL would keep the program

@@ -15,6 +15,16 @@ const OF_A_DAY: &str = "day,kind,target,transport,direction,flows,results,\
 
 /// A line for each day, the oldest first.
 pub fn run(store: &Store, wanted: &Wanted) -> Result<Exit> {
+    check(wanted)?;
+    let days = store.days(wanted)?;
+    let lines = days.iter().rev().map(day_line);
+    let text: String = std::iter::once(format!("{OF_A_DAY}\r\n")).chain(lines).collect();
+    screen::print_data(|out| out.write_all(text.as_bytes()))?;
+    Ok(Exit::Fine)
+}
+
+/// Refuses to look for days that there can't be.
+fn check(wanted: &Wanted) -> Result<()> {
     if wanted.watched {
         bail!("--kind watch: a day does not know which of its results were tests of watches");
     }
@@ -25,20 +35,18 @@ pub fn run(store: &Store, wanted: &Wanted) -> Result<Exit> {
             kinds.join(" or ")
         );
     }
-    let days = store.days(wanted)?;
-    let lines = days.iter().rev().map(day_line);
-    let text: String = std::iter::once(format!("{OF_A_DAY}\r\n")).chain(lines).collect();
-    screen::print_data(|out| out.write_all(text.as_bytes()))?;
-    Ok(Exit::Fine)
+    Ok(())
 }
 
 /// A line of JSON for each day, for another history.
-pub fn counts(store: &Store, wanted: &Wanted) -> Result<()> {
-    store.day_counts(wanted, |days| {
+pub fn counts(store: &Store, wanted: &Wanted) -> Result<Exit> {
+    check(wanted)?;
+    store.day_counts(wanted, |days| -> Result<()> {
         let lines = days.iter().rev().map(serde_json::to_string);
         let text: String = lines.map(|line| Ok(line? + "\n")).collect::<serde_json::Result<_>>()?;
         Ok(screen::print_data(|out| out.write_all(text.as_bytes()))?)
-    })
+    })?;
+    Ok(Exit::Fine)
 }
 
 fn day_line(day: &Day) -> String {

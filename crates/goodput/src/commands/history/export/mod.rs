@@ -25,17 +25,18 @@ pub fn run(store: &Store, args: &ExportArgs) -> Result<Exit> {
     if args.days {
         return days::run(store, &wanted);
     }
+    if args.days_json {
+        return days::counts(store, &wanted);
+    }
     let mut entries = store.search(&wanted)?;
     entries.reverse();
     if args.json {
-        let exit = each(store, &entries, |_, record| {
+        return each(store, &entries, |_, record| {
             Ok(screen::print_data(|out| {
                 record.write_json_line(&mut *out)?;
                 writeln!(out)
             })?)
-        })?;
-        days::counts(store, &wanted)?;
-        return Ok(exit);
+        });
     }
     if args.pscheduler {
         return runs(store, &entries);
