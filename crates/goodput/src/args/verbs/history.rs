@@ -133,7 +133,9 @@ pub struct ExportArgs {
 /// `goodput history import`
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// Files with JSON records or days, one a line or a file; `-`: standard input
+    /// Files with records or days as JSON; `-`: standard input
+    ///
+    /// One in each line, or one record in a file.
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 }
