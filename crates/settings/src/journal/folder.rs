@@ -1,7 +1,7 @@
 //! The journals of one directory that nobody holds any more, and the journals of all other runs.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::contents::{Contents, Owner, Text};
 use super::entry::Entry;
 use super::file::{JournalFile, SUFFIX};
 use super::list::List;
-use super::own_folder::{check_folder, lock_folder};
+use super::own_folder::{FolderLock, check_folder, lock_folder};
 use super::sealed_file::remove_unnamed;
 use crate::error::SettingError;
 use crate::footprint::Footprint;
@@ -120,8 +120,8 @@ fn in_the_way(
 pub(crate) struct Claim {
     /// The cells that other runs have changed and will put back.
     pub(crate) theirs: BTreeSet<String>,
-    _list: File,
-    _folder: File,
+    _list: FolderLock,
+    _folder: FolderLock,
 }
 
 /// Makes sure that no other run, live or dead, in this directory or in another, has changed `setting` or

@@ -1,11 +1,11 @@
 //! The list of all open journals of this user: a directory of links, in one place that every run
 //! knows, whichever directory its journal is in.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::own_folder::{lock_folder, make_own_folder};
+use super::own_folder::{FolderLock, lock_folder, make_own_folder};
 use crate::error::SettingError;
 use crate::place::list_dir;
 
@@ -28,7 +28,7 @@ impl List {
 
     /// Creates the list if needed. While the result is held, no journal begins and no setting is
     /// claimed.
-    pub(super) fn lock(&self) -> Result<File, SettingError> {
+    pub(super) fn lock(&self) -> Result<FolderLock, SettingError> {
         make_own_folder(&self.folder)
             .and_then(|()| lock_folder(&self.folder))
             .map_err(|cause| self.failed("lock the list of", cause))

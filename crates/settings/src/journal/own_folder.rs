@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -49,31 +49,37 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time between two attempts.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
+/// The lock of a directory, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct FolderLock(File);
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // Closing alone would leave the lock with a child between its fork and its exec.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
 /// Keeps [`super::abandoned`] from seeing a journal that is not locked yet.
-pub(super) fn lock_folder(folder: &Path) -> io::Result<File> {
+pub(super) fn lock_folder(folder: &Path) -> io::Result<FolderLock> {
     lock_within(folder, LOCK_TIMEOUT)
 }
 
-fn lock_within(folder: &Path, patience: Duration) -> io::Result<File> {
-    let (path, folder, began) = (folder, File::open(folder)?, Instant::now());
-    loop {
-        let locked = flock(&folder, FlockOperation::NonBlockingLockExclusive);
-        match locked {
-            Ok(()) => return Ok(folder),
-            Err(Errno::WOULDBLOCK | Errno::INTR) if began.elapsed() < patience => {
-                sleep(POLL_INTERVAL);
-            }
-            Err(Errno::WOULDBLOCK) => {
-                let waited_s = patience.as_secs();
-                let why = format!(
-                    "another process has held its lock for {waited_s} s (`fuser {}` names it)",
-                    path.display()
-                );
-                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
-            }
+/// Attempts are counted, and not the time: it also passes while the machine stands still, or while this process has no CPU.
+fn lock_within(path: &Path, patience: Duration) -> io::Result<FolderLock> {
+    let folder = File::open(path)?;
+    let attempts = patience.as_millis() / POLL_INTERVAL.as_millis();
+    for _ in 0..=attempts {
+        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(FolderLock(folder)),
+            Err(Errno::WOULDBLOCK | Errno::INTR) => sleep(POLL_INTERVAL),
             Err(error) => return Err(error.into()),
         }
     }
+    let waited_s = patience.as_secs();
+    let names = format!("`fuser {}` names it", path.display());
+    let why = format!("another process has held its lock for {waited_s} s ({names})");
+    Err(io::Error::new(io::ErrorKind::TimedOut, why))
 }
 
 /// Makes sure that the names in a directory survive a power cut.
