@@ -272,8 +272,11 @@ mod tests {
                 go.display(),
                 out.display()
             );
-            std::fs::write(&script, lines).unwrap();
-            std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+            // Another process writes it: a program that any process has open to write can't be run (execve(2), ETXTBSY), and a
+            // child that another test is just starting would have ours open.
+            let write = "printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"";
+            let made = Command::new("sh").args(["-c", write, "sh", &lines]).arg(&script).status();
+            assert!(made.unwrap().success());
             Self { _folder: folder, script, go, out }
         }
 
