@@ -23,8 +23,13 @@ const QUIET_ROUND_TRIPS: u64 = 4;
 /// end of a test.
 const MIN_QUIET_NS: u64 = 50_000_000;
 const MAX_QUIET_NS: u64 = 250_000_000;
-/// The wait for datagrams, which are not retransmitted and whose round trip nobody measures.
+/// The wait for datagrams after another connection has reported that all were sent: they are not retransmitted, and
+/// nobody measures their round trip.
 const DATAGRAM_QUIET_NS: u64 = 100_000_000;
+/// The wait for datagrams that mark their own end: as long as the most patient sender repeats the mark. iperf 2.0 does
+/// this ten times, every 250 ms (`write_UDP_FIN`, src/Client.cpp), nuttcp four times, every 500 ms. A
+/// shorter silence may be that of a sender that waits for a CPU, and whose mark has yet to be answered.
+const MARK_QUIET_NS: u64 = 2_500_000_000;
 
 /// How long it has been quiet after the stop.
 #[derive(Debug)]
@@ -43,7 +48,8 @@ impl Quiet {
         let is_unheard = transport == Transport::Udp && framing.ends_unheard();
         (framing.ends_elsewhere() || is_unheard).then(|| {
             let wait_ns = match transport {
-                Transport::Udp => DATAGRAM_QUIET_NS,
+                Transport::Udp if framing.ends_elsewhere() => DATAGRAM_QUIET_NS,
+                Transport::Udp => MARK_QUIET_NS,
                 Transport::Tcp => wait_for(socket::rtt_us(flow.socket.as_fd())),
             };
             Self { wait_ns, last_ns: None, awaited_ns: 0 }

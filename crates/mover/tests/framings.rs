@@ -112,6 +112,31 @@ fn no_silence_ends_a_flow_whose_sender_is_yet_to_announce_that_it_has_stopped() 
     }
 }
 
+/// A client that waits for a CPU beyond the end of its measurement still marks the end, and repeats this until it is
+/// answered.
+#[test]
+fn a_sender_that_falls_silent_before_it_marks_its_end_is_still_answered() {
+    let mover = find("datagram").expect("a mover");
+    let (flow, peer) = Pair::start_alone(mover, Transport::Udp, Role::Receiver, |config| {
+        config.framing = goodput_framing::iperf2(Vec::new(), true, false);
+    });
+    let peer = UdpSocket::from(peer);
+    let numbered =
+        |id: i32| [&id.to_be_bytes()[..], &[0; 8], &[(id >> 8) as u8; 4], &[0; 200]].concat();
+    peer.send(&numbered(1)).unwrap();
+    flow.gate.open();
+    patience(|| flow.flow.counters().bytes() > 0);
+    flow.stop.finish(Duration::from_secs(600));
+    // Longer than a host may keep a program waiting for a CPU.
+    std::thread::sleep(Duration::from_millis(700));
+    peer.send(&numbered(-2)).unwrap();
+    peer.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    assert_eq!(peer.recv(&mut [0; 200]).unwrap(), 128, "its report");
+    drop(peer);
+    patience(|| flow.flow.is_finished());
+    flow.flow.join().unwrap();
+}
+
 #[test]
 fn a_deadline_that_is_brought_forward_ends_a_flow_that_waits_already() {
     let (flow, _peer) = alone(Transport::Tcp, Role::Receiver);
