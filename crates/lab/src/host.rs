@@ -41,7 +41,7 @@ impl Host {
         let failed = |source| LabError::Netlink { host: name.to_string(), source };
         let namespace = namespace::create().map_err(failed)?;
         let mut host = Self { name, namespace, has_v6: false, ports: vec![] };
-        host.has_v6 = host.without_address_detection()?;
+        host.has_v6 = host.with_lasting_addresses()?;
         host.netlink(|netlink| {
             let loopback = netlink.link("lo")?.index;
             netlink.set_up(loopback)
@@ -49,15 +49,17 @@ impl Host {
         Ok(host)
     }
 
-    /// Makes the addresses of future devices usable at once: nobody else is on our cables, and the kernel would look
-    /// for duplicates for a second or two (RFC 4862 section 5.4). False if the kernel runs without IPv6.
-    fn without_address_detection(&self) -> Result<bool, LabError> {
-        for name in ["net.ipv6.conf.all.accept_dad", "net.ipv6.conf.default.accept_dad"] {
-            match self.set_sysctl(name, "0") {
-                Ok(()) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-                Err(source) => {
-                    return Err(LabError::Io { what: "set", object: name.into(), source });
+    /// Makes the addresses of future devices usable at once, and keeps them while a device is down, as IPv4 does
+    /// (`keep_addr_on_down`, Documentation/networking/ip-sysctl.rst). Nobody else is on our cables, and the kernel would
+    /// look for duplicates for a second or two (RFC 4862 section 5.4). False if the kernel runs without IPv6.
+    fn with_lasting_addresses(&self) -> Result<bool, LabError> {
+        for (name, value) in [("accept_dad", "0"), ("keep_addr_on_down", "1")] {
+            for devices in ["all", "default"] {
+                let name = format!("net.ipv6.conf.{devices}.{name}");
+                match self.set_sysctl(&name, value) {
+                    Ok(()) => {}
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+                    Err(source) => return Err(LabError::Io { what: "set", object: name, source }),
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, UdpSocket};
 use std::os::fd::AsFd;
 
-use goodput_netlink::namespace;
+use goodput_netlink::{Netlink, namespace};
 use goodput_testing::wait_for;
 
 use super::*;
@@ -52,6 +52,23 @@ fn bytes_cross_every_kind_of_link() {
         let lab = Lab::up(&scenario).unwrap();
         FAMILIES.into_iter().for_each(|family| bytes_cross(&lab, family));
     }
+}
+
+/// Without this, IPv6 would lose its addresses at the first time that a link flaps.
+#[test]
+fn a_device_that_was_down_has_both_addresses_again() {
+    let Some(scenario) = runnable("[link.near-router]\n[link.router-far]") else { return };
+    let lab = Lab::up(&scenario).unwrap();
+    let router = lab.host("router").unwrap();
+    for port in router.ports() {
+        let flap = |netlink: &mut Netlink| {
+            let device = netlink.link(&port.device)?.index;
+            netlink.set_down(device)?;
+            netlink.set_up(device)
+        };
+        router.netlink(flap).unwrap();
+    }
+    FAMILIES.into_iter().for_each(|family| bytes_cross(&lab, family));
 }
 
 #[test]
