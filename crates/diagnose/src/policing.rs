@@ -5,7 +5,7 @@ use goodput_model::{Confidence, LossModel, Missing};
 use crate::account::{Part, held};
 use crate::elimination::is_local;
 use crate::fitted_limit::{FittedLimit, MIN_VERY_STRONG_DIFFERENCE};
-use crate::loss::{loss, start_apart};
+use crate::loss::{loss, lost_while, start_apart};
 use crate::lost_elsewhere::lost_elsewhere;
 use crate::parts;
 use crate::thresholds::{MAX_PLATEAU_SPREAD_RATIO, MIN_HEAVY_LOSS_SHARE};
@@ -103,7 +103,8 @@ impl Policing {
         // A queue may stand before a bucket, of a link that is faster; it holds the flows, but the bucket drops.
         let has_bucket = TokenBucket::of(view).is_some();
         let held = held(view, if has_bucket { parts::DROPPING_LIMIT } else { dropping(view)? })?;
-        let is_queue = !has_bucket && (queue_shows(view)? || queue_explains(view));
+        let is_queue =
+            !has_bucket && (queue_shows(view)? || queue_explains(view) || queue_dropped(view)?);
         if held.is_nothing() || is_queue {
             return Ok(None);
         }
@@ -115,21 +116,39 @@ impl Policing {
 /// Whether packets wait on the path longer than without any queue.
 fn queue_shows(view: &View) -> Result<bool, Missing> {
     let base = view.sender.min_rtt_s()?;
-    is_queue(view, view.sender.rtt_s()? - base)
+    Ok(WaitBound::of(view)?.is_queue(view.sender.rtt_s()? - base))
 }
 
-/// Whether a wait of this many seconds is longer than waits without a queue.
-fn is_queue(view: &View, waits_s: f64) -> Result<bool, Missing> {
-    let bytes = waits_s * view.goodput()? / 8.0;
-    let base = view.sender.min_rtt_s()?;
-    let least = if base < NEARBY_S { UNQUEUED_NEARBY_S } else { UNQUEUED_S };
-    Ok(bytes > UNQUEUED_BYTES && waits_s > least && waits_s > UNQUEUED_SHARE * base)
+/// How long packets may wait without a queue.
+struct WaitBound {
+    seconds: f64,
+}
+
+impl WaitBound {
+    fn of(view: &View) -> Result<Self, Missing> {
+        let base = view.sender.min_rtt_s()?;
+        let least = if base < NEARBY_S { UNQUEUED_NEARBY_S } else { UNQUEUED_S };
+        let bytes_s = UNQUEUED_BYTES * 8.0 / view.goodput()?;
+        Ok(Self { seconds: least.max(bytes_s).max(UNQUEUED_SHARE * base) })
+    }
+
+    /// Whether a wait of this many seconds is longer.
+    fn is_queue(&self, waits_s: f64) -> bool {
+        waits_s > self.seconds
+    }
+}
+
+/// Whether most packets were lost while others waited: at a limit without a queue nothing waits, also when slow start meets
+/// it, and the mean round trip says little of that time.
+fn queue_dropped(view: &View) -> Result<bool, Missing> {
+    let least = WaitBound::of(view)?;
+    Ok(lost_while(view, |waits_s| least.is_queue(waits_s)).unwrap_or(false))
 }
 
 /// Whether packets waited on the path when slow start met the limit.
 fn queue_showed(view: &View) -> Result<bool, Missing> {
     let waited = view.sender.rtt_at_first_loss_s()? - view.sender.min_rtt_s()?;
-    is_queue(view, waited / STARTUP_UNQUEUED_RATIO)
+    Ok(WaitBound::of(view)?.is_queue(waited / STARTUP_UNQUEUED_RATIO))
 }
 
 /// What a limit without a queue leaves behind.

@@ -355,6 +355,25 @@ mod tests {
         quiet(&RULE, behind_a_link(shaped, 180_000));
     }
 
+    /// BBR finds 15 Mbit/s over 83 ms and overflows the queue twice, as measured. Later samples see neither queue nor loss.
+    #[test]
+    fn what_bbr_overshot_while_a_queue_stood_is_no_policers() {
+        let overflows = |queue_us: u64| {
+            let case = Case::path_rate().without_links().goodput(14.6e6).wobble(0.0);
+            let lost = |number: u64| [0, 0, 0, 0, 0, 0, 117, 5, 0, 113, 11].get(number as usize);
+            let case = counted(case, 1260, move |number| lost(number).copied().unwrap_or(0));
+            case.tcp(move |tcp, number| {
+                tcp.delivered_segments = Some(number * 126);
+                (tcp.unacked_segments, tcp.sacked_segments) = (Some(100), Some(0));
+                (tcp.min_rtt_us, tcp.rttvar_us) = (Some(83_000), Some(1_000));
+                let waits_us = if (6..=12).contains(&number) { queue_us } else { 1_000 };
+                tcp.rtt_us = Some(83_000 + waits_us);
+            })
+        };
+        fires(&RULE, overflows(1_000));
+        quiet(&RULE, overflows(68_000));
+    }
+
     #[test]
     fn what_a_host_dropped_no_policer_did() {
         quiet(&RULE, bbr().grows(Near, "qdisc.drops", 5000));
