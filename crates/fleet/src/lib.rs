@@ -21,9 +21,9 @@ mod task;
 
 pub use access::{Login, places, server_file};
 pub use matrix::{
-    Cause, Cell, Explanation, LimitSeen, Matrix, Naming, Observation, Pairs, Part, QUANTITIES,
-    Quantity, Question, SLOW_PERCENT, Survey, Surveyed, Tally, Unusable, left_out_in_words, matrix,
-    seen, seen_between,
+    CELL_VALUES, Cause, Cell, CellValue, Explanation, LimitSeen, Matrix, Naming, Observation,
+    Pairs, Part, Question, SLOW_PERCENT, Survey, Surveyed, Tally, Unusable, left_out_in_words,
+    matrix, seen, seen_between,
 };
 pub use mesh::{
     FOREIGN_PROTOCOLS, Mesh, MeshError, Pair, SSH, SSH_PROGRAMS, Site, SshServer, Window,

@@ -2,7 +2,7 @@
 //! its own, because the allocator counts for all threads.
 
 use goodput_fleet::{
-    Cell, Matrix, Mesh, Observation, Part, QUANTITIES, Question, Tally, Task, Turn, tasks,
+    CELL_VALUES, Cell, Matrix, Mesh, Observation, Part, Question, Tally, Task, Turn, tasks,
 };
 use goodput_model::{BitRate, Known};
 use peak_alloc::PeakAlloc;
@@ -53,7 +53,7 @@ fn found(task: &Task, record: i64) -> Observation {
 
 /// All that can be printed of a cell.
 fn shown(cell: &Cell<'_>) -> usize {
-    let known = QUANTITIES.map(|one| (one.shown)(cell, &str::to_owned).unwrap_or_default());
+    let known = CELL_VALUES.map(|one| (one.shown)(cell, &str::to_owned).unwrap_or_default());
     known.iter().map(String::len).sum()
 }
 

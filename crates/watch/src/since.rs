@@ -22,7 +22,7 @@ const FEWEST: usize = 3;
 /// Probability below which the limit changed: otherwise the verdicts flip between two.
 const LIMIT_LEVEL: f64 = 0.01;
 /// Probability below which a quantity changed: 1 % for all of them together.
-const LEVEL: f64 = 0.01 / QUANTITIES.len() as f64;
+const LEVEL: f64 = 0.01 / COMPARED.len() as f64;
 
 /// One thing that changed, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,8 +58,7 @@ pub fn differences(
     let options = options(before, since);
     let addresses = addresses(before, since);
     let surely_before = &before[..before.len().saturating_sub(NEAR).max(before.len().min(FEWEST))];
-    let quantities =
-        QUANTITIES.iter().filter_map(|quantity| quantity.changed(surely_before, since));
+    let quantities = COMPARED.iter().filter_map(|quantity| quantity.changed(surely_before, since));
     let of = |records: &[Record]| records.iter().map(Limit::of).collect::<Vec<_>>();
     let (before, since) = limits(&of(before), &of(since), surely_before.len());
     Differences {
@@ -201,48 +200,48 @@ fn tcp(record: &Record) -> Option<&TcpInfo> {
 }
 
 /// A number of a test that may change with the path.
-struct Quantity {
+struct ComparedNumber {
     name: &'static str,
     value: fn(&Record) -> Option<f64>,
     words: fn(f64) -> String,
 }
 
-const QUANTITIES: [Quantity; 8] = [
-    Quantity {
+const COMPARED: [ComparedNumber; 8] = [
+    ComparedNumber {
         name: "smallest round trip",
         value: |record| known(&main_direction(record)?.min_rtt_us),
         words: time,
     },
-    Quantity {
+    ComparedNumber {
         name: "round trip under load",
         value: |record| known(&main_direction(record)?.rtt_us),
         words: time,
     },
-    Quantity { name: "retransmitted share", value: retransmitted, words: percent },
-    Quantity {
+    ComparedNumber { name: "retransmitted share", value: retransmitted, words: percent },
+    ComparedNumber {
         name: "lost datagrams",
         value: |record| known(&main_direction(record)?.lost_percent),
         words: percent,
     },
-    Quantity {
+    ComparedNumber {
         name: "receiver's window",
         value: |record| Some(tcp(record)?.snd_wnd_bytes? as f64),
         words: bytes,
     },
-    Quantity { name: "congestion window", value: congestion_window, words: bytes },
-    Quantity {
+    ComparedNumber { name: "congestion window", value: congestion_window, words: bytes },
+    ComparedNumber {
         name: "CPU use of the near host",
         value: |record| known(&record.result.near.host_cpu_percent),
         words: percent,
     },
-    Quantity {
+    ComparedNumber {
         name: "CPU use of the far host",
         value: |record| known(&record.result.far.host_cpu_percent),
         words: percent,
     },
 ];
 
-impl Quantity {
+impl ComparedNumber {
     fn changed(&self, before: &[Record], since: &[Record]) -> Option<Difference> {
         let of = |records: &[Record]| -> Vec<f64> {
             records.iter().filter_map(self.value).filter(|value| value.is_finite()).collect()

@@ -1,13 +1,13 @@
-//! A contest: a load, its contestants, the measured quantities, and the goals.
+//! A contest: a load, its contestants, the measured measures, and the goals.
 
 use std::time::Duration;
 
 use anyhow::Result;
 
 use super::load::Load;
+use super::measure::{Measure, Values};
 use super::place::Place;
 use super::programs::{GOODPUT, Program};
-use super::quantity::{Quantity, Values};
 use super::stage::Stage;
 use super::watch::Watch;
 
@@ -30,7 +30,7 @@ pub struct Contest {
     /// The contestants.
     pub entries: &'static [Entry],
     /// What the table shows.
-    pub columns: &'static [&'static Quantity],
+    pub columns: &'static [&'static Measure],
     /// What the contest must show.
     pub goals: &'static [Goal],
 }
@@ -70,8 +70,8 @@ pub struct Goal {
     pub what: &'static str,
     /// The entry that must reach it.
     pub of: &'static str,
-    /// The quantity.
-    pub quantity: &'static Quantity,
+    /// The measure.
+    pub measure: &'static Measure,
     /// What the value is compared with.
     pub against: Against,
     /// The bound that the result must keep.
@@ -82,15 +82,15 @@ pub struct Goal {
 pub enum Against {
     /// Nothing: the value as the table shows it.
     Nothing,
-    /// The ratio to the best peer by this quantity.
-    BestPeer(&'static Quantity),
-    /// The ratio to the best peer by this quantity, of those that are run without further options.
-    BestUsualPeer(&'static Quantity),
-    /// The difference to the best peer by this quantity, in the unit of the table.
-    BestPeerMinus(&'static Quantity),
-    /// The ratio to goodput's other entry whose median by this quantity is best: the choice that a user would make who
+    /// The ratio to the best peer by this measure.
+    BestPeer(&'static Measure),
+    /// The ratio to the best peer by this measure, of those that are run without further options.
+    BestUsualPeer(&'static Measure),
+    /// The difference to the best peer by this measure, in the unit of the table.
+    BestPeerMinus(&'static Measure),
+    /// The ratio to goodput's other entry whose median by this measure is best: the choice that a user would make who
     /// knows all results. The best of each single round would be the luckiest.
-    BestChoice(&'static Quantity),
+    BestChoice(&'static Measure),
     /// The ratio to this entry.
     Entry(&'static str),
     /// The percentage of this entry.

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::contest::Contest;
 use super::machine::Machine;
+use super::measure::{Measure, Values};
 use super::place::Place;
-use super::quantity::{Quantity, Values};
 
 /// A line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,10 +61,10 @@ pub struct Kept {
 }
 
 impl RunRecord {
-    /// Its value of `quantity`.
-    pub fn value(&self, quantity: &Quantity) -> Option<f64> {
+    /// Its value of `measure`.
+    pub fn value(&self, measure: &Measure) -> Option<f64> {
         match &self.came {
-            RunOutcome::Values(values) => values.get(quantity.id).copied(),
+            RunOutcome::Values(values) => values.get(measure.id).copied(),
             RunOutcome::Failed(_) => None,
         }
     }

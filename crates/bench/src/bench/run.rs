@@ -13,11 +13,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::contest::{Contest, Entry, Kind};
 use super::load::{Load, Transport};
+use super::measure::{
+    AT_REST, CPU, FAILED, FAR_PEAK, LOSS, Measure, NEAR_PEAK, PACKETS, RATE, Values,
+};
 use super::net::{address, wait_for};
 use super::programs::{Counted, CountsAt, Job, Program, ProgramOutputs, ServerExit};
-use super::quantity::{
-    AT_REST, CPU, FAILED, FAR_PEAK, LOSS, NEAR_PEAK, PACKETS, Quantity, RATE, Values,
-};
 use super::stage::Stage;
 use super::watch::Watched;
 
@@ -140,7 +140,7 @@ fn values(load: &Load, counted: Counted, cpu_s: f64, peaks: Peaks) -> Result<Val
         bail!("nothing was received");
     }
     let mut values = Values::new();
-    let mut add = |quantity: &Quantity, value: f64| values.insert(quantity.id.into(), value);
+    let mut add = |measure: &Measure, value: f64| values.insert(measure.id.into(), value);
     add(&RATE, counted.bits_per_s);
     add(&CPU, cpu_s / (counted.bytes / 1e9));
     if load.transport == Transport::Udp {

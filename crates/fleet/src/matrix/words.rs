@@ -16,7 +16,7 @@ use crate::span::span;
 pub type Naming<'a> = &'a dyn Fn(&str) -> String;
 
 /// Something that is known of a cell.
-pub struct Quantity {
+pub struct CellValue {
     /// Its short name, lower case.
     pub id: &'static str,
     /// Its name.
@@ -26,30 +26,30 @@ pub struct Quantity {
 }
 
 /// What is shown of a cell, the most important first.
-pub const QUANTITIES: [Quantity; 5] = [
-    Quantity {
+pub const CELL_VALUES: [CellValue; 5] = [
+    CellValue {
         id: "goodput",
         title: "Goodput",
         shown: |cell, _| cell.goodput_bits_per_s.value().map(ToString::to_string),
     },
-    Quantity {
+    CellValue {
         id: "rtt",
         title: "Round trip",
         shown: |cell, _| cell.rtt_us.value().map(|us| Seconds::of_us(*us).to_string()),
     },
-    Quantity {
+    CellValue {
         id: "week",
         title: "Change in a week",
         shown: |cell, _| {
             cell.change_percent.value().map(|percent| format!("{:.0}", Difference(*percent)))
         },
     },
-    Quantity {
+    CellValue {
         id: "age",
         title: "Age of the newest test",
         shown: |cell, _| cell.age_s.value().map(|age_s| span(*age_s)),
     },
-    Quantity {
+    CellValue {
         id: "limit",
         title: "Limit of the newest test",
         shown: |cell, naming| cell.limit_in_words(naming),
@@ -156,8 +156,8 @@ mod tests {
     }
 
     #[test]
-    fn quantities_have_names_of_their_own() {
-        let ids: std::collections::BTreeSet<_> = QUANTITIES.iter().map(|one| one.id).collect();
-        assert_eq!(ids.len(), QUANTITIES.len());
+    fn values_have_names_of_their_own() {
+        let ids: std::collections::BTreeSet<_> = CELL_VALUES.iter().map(|one| one.id).collect();
+        assert_eq!(ids.len(), CELL_VALUES.len());
     }
 }

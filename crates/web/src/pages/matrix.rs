@@ -1,7 +1,7 @@
 //! The matrix of a mesh: what is known of each pair, and what explains the slow ones.
 
 use goodput_fleet::{
-    Cause, Cell, Explanation, Matrix, QUANTITIES, Quantity, SLOW_PERCENT, Surveyed,
+    CELL_VALUES, Cause, Cell, CellValue, Explanation, Matrix, SLOW_PERCENT, Surveyed,
     left_out_in_words,
 };
 use goodput_model::Known;
@@ -25,18 +25,18 @@ const NO_TEST: &str = "·";
 const ITSELF: &str = "–";
 
 fn show(visit: &Visit) -> Result<Answer, Trouble> {
-    let (quantity, wanted) = (quantity(visit.asked)?, wanted(visit.asked)?);
+    let (value, wanted) = (value(visit.asked)?, wanted(visit.asked)?);
     let history = visit.program.history()?;
     let found = visit.program.mesh(&history, &wanted).map_err(Trouble::failed)?;
     Ok(Answer::page(
         "Matrix",
         html! {
-            (form(quantity, &wanted))
+            (form(value, &wanted))
             @match &found.matrix {
                 Known::Missing(why) => p {
                     (words(&format!("Since {}, {why}; `goodput history import` takes in the results of other hosts.", wanted.since)))
                 },
-                Known::Value(matrix) => (shown(matrix, quantity, &**visit.program)),
+                Known::Value(matrix) => (shown(matrix, value, &**visit.program)),
             }
             (notes(&found))
         },
@@ -44,10 +44,10 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
 }
 
 /// What the cells show.
-fn quantity(asked: &Asked) -> Result<&'static Quantity, Trouble> {
-    let id = asked.field("show").unwrap_or(QUANTITIES[0].id);
-    let found = QUANTITIES.iter().find(|quantity| quantity.id == id);
-    let ids = QUANTITIES.map(|quantity| quantity.id).join(", ");
+fn value(asked: &Asked) -> Result<&'static CellValue, Trouble> {
+    let id = asked.field("show").unwrap_or(CELL_VALUES[0].id);
+    let found = CELL_VALUES.iter().find(|value| value.id == id);
+    let ids = CELL_VALUES.map(|value| value.id).join(", ");
     found.ok_or_else(|| Trouble::bad(format!("{id:?} is nothing to show; choose one of {ids}")))
 }
 
@@ -66,13 +66,13 @@ fn wanted(asked: &Asked) -> Result<MeshAsked, Trouble> {
     Ok(MeshAsked { since, slow_percent })
 }
 
-fn form(quantity: &Quantity, wanted: &MeshAsked) -> Markup {
+fn form(value: &CellValue, wanted: &MeshAsked) -> Markup {
     html! {
         form.search method="get" action="/matrix" {
             p { label for="show" { "Show" }
                 select #show name="show" {
-                    @for one in &QUANTITIES {
-                        option value=(one.id) selected[one.id == quantity.id] { (one.title) }
+                    @for one in &CELL_VALUES {
+                        option value=(one.id) selected[one.id == value.id] { (one.title) }
                     }
                 } }
             p { label for="from" { "Tests since (UTC)" }
@@ -84,7 +84,7 @@ fn form(quantity: &Quantity, wanted: &MeshAsked) -> Markup {
     }
 }
 
-fn shown(matrix: &Matrix, quantity: &Quantity, program: &dyn Program) -> Markup {
+fn shown(matrix: &Matrix, value: &CellValue, program: &dyn Program) -> Markup {
     let naming = |rule: &str| limit(rule, program);
     let quoted = |rule: &str| format!("“{}”", limit(rule, program));
     html! {
@@ -93,7 +93,7 @@ fn shown(matrix: &Matrix, quantity: &Quantity, program: &dyn Program) -> Markup 
             Known::Missing(why) => p { (words(&format!("What explains slow pairs is unknown: {why}."))) },
             Known::Value(explanation) => (explained(matrix, explanation, &quoted)),
         }
-        (grid(matrix, |cell| (quantity.shown)(cell, &naming).map(|text| plain(&text)), quantity.title))
+        (grid(matrix, |cell| (value.shown)(cell, &naming).map(|text| plain(&text)), value.title))
         @let listed: Vec<Cell<'_>> = matrix.slow_cells().collect();
         @if !listed.is_empty() { (pairs(&listed, &naming)) }
     }
@@ -172,14 +172,14 @@ fn square(
 /// All that is known of these cells.
 fn pairs(cells: &[Cell<'_>], naming: &dyn Fn(&str) -> String) -> Markup {
     let columns: Vec<_> =
-        ["From", "To"].into_iter().chain(QUANTITIES.map(|one| one.title)).collect();
+        ["From", "To"].into_iter().chain(CELL_VALUES.map(|one| one.title)).collect();
     let rows = html! {
         @for cell in cells {
             tr {
                 td { (plain(cell.sender)) }
                 td { (plain(cell.receiver)) }
-                @for quantity in &QUANTITIES {
-                    td { ((quantity.shown)(cell, naming).map_or(NO_TEST.into(), |text| plain(&text))) }
+                @for value in &CELL_VALUES {
+                    td { ((value.shown)(cell, naming).map_or(NO_TEST.into(), |text| plain(&text))) }
                 }
             }
         }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
-use crate::bench::quantity::AT_REST;
+use crate::bench::measure::AT_REST;
 use crate::bench::watch::Watch;
 
 pub static CONTEST: Contest = Contest {
@@ -27,14 +27,14 @@ pub static CONTEST: Contest = Contest {
         Goal {
             what: "CPU at rest, µs/s",
             of: "goodput",
-            quantity: &AT_REST,
+            measure: &AT_REST,
             against: Against::Nothing,
             bound: Bound::Below(1000.0),
         },
         Goal {
             what: "CPU at rest − that of the best peer, µs/s",
             of: "goodput",
-            quantity: &AT_REST,
+            measure: &AT_REST,
             against: Against::BestPeerMinus(&AT_REST),
             bound: Bound::None,
         },

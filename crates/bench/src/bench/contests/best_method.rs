@@ -3,7 +3,7 @@
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
-use crate::bench::quantity::{CPU, RATE};
+use crate::bench::measure::{CPU, RATE};
 use crate::bench::watch::Watch;
 
 const OURS: &str = "goodput, splice and discard";
@@ -62,7 +62,7 @@ pub static CONTEST: Contest = Contest {
         Goal {
             what: "% of what copying alone allows, in cache",
             of: OURS,
-            quantity: &RATE,
+            measure: &RATE,
             against: Against::PercentOf(reference::COPY_IN_CACHE.name),
             bound: Bound::None,
         },

@@ -3,7 +3,7 @@
 use super::*;
 use crate::bench::contest::Length;
 use crate::bench::load::Load;
-use crate::bench::quantity::{CPU, RATE};
+use crate::bench::measure::{CPU, RATE};
 use crate::bench::watch::Watch;
 
 /// Who can send many flows.

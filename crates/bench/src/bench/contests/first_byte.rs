@@ -3,7 +3,7 @@
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
-use crate::bench::quantity::FIRST_BYTE;
+use crate::bench::measure::FIRST_BYTE;
 use crate::bench::watch::Watch;
 
 pub static CONTEST: Contest = Contest {
@@ -26,7 +26,7 @@ pub static CONTEST: Contest = Contest {
     goals: &[Goal {
         what: "first byte after, ms",
         of: "goodput",
-        quantity: &FIRST_BYTE,
+        measure: &FIRST_BYTE,
         against: Against::Nothing,
         bound: Bound::Below(20.0),
     }],

@@ -3,7 +3,7 @@
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
-use crate::bench::quantity::{FAR_PEAK, NEAR_PEAK, RATE};
+use crate::bench::measure::{FAR_PEAK, NEAR_PEAK, RATE};
 use crate::bench::watch::Watch;
 
 pub static CONTEST: Contest = Contest {
@@ -21,14 +21,14 @@ pub static CONTEST: Contest = Contest {
         Goal {
             what: "client's memory, MB",
             of: "goodput",
-            quantity: &NEAR_PEAK,
+            measure: &NEAR_PEAK,
             against: Against::Nothing,
             bound: Bound::Below(40.0),
         },
         Goal {
             what: "server's memory, MB",
             of: "goodput",
-            quantity: &FAR_PEAK,
+            measure: &FAR_PEAK,
             against: Against::Nothing,
             bound: Bound::Below(40.0),
         },

@@ -20,11 +20,11 @@ mod udp_throughput;
 mod unpaced;
 
 use super::contest::{Against, Bound, Contest, Entry, Goal, Kind};
+use super::measure::{CPU, Measure, RATE};
 use super::place::Place;
 use super::programs::{
     GOODPUT, IPERF, IPERF3, NEPER, NETPERF, NETPERF_SENDFILE, NUTTCP, Program, QPERF, SOCKPERF,
 };
-use super::quantity::{CPU, Quantity, RATE};
 
 /// All contests.
 pub const ALL: &[&Contest] = &[
@@ -81,7 +81,7 @@ const fn over_best_peer(of: &'static str, bound: Bound) -> Goal {
     Goal {
         what: "throughput / best peer",
         of,
-        quantity: &RATE,
+        measure: &RATE,
         against: Against::BestPeer(&RATE),
         bound,
     }
@@ -92,19 +92,19 @@ const fn cpu_over_that_peer(of: &'static str, bound: Bound) -> Goal {
     Goal {
         what: "CPU per byte / that peer",
         of,
-        quantity: &CPU,
+        measure: &CPU,
         against: Against::BestPeer(&RATE),
         bound,
     }
 }
 
 /// What `auto` chose relative to the best of goodput's other entries: at most 5 % slower.
-const fn auto_over_best_choice(of: &'static str, quantity: &'static Quantity) -> Goal {
+const fn auto_over_best_choice(of: &'static str, measure: &'static Measure) -> Goal {
     Goal {
         what: "auto / best single choice",
         of,
-        quantity,
-        against: Against::BestChoice(quantity),
+        measure,
+        against: Against::BestChoice(measure),
         bound: Bound::AtLeast(0.95),
     }
 }
@@ -163,7 +163,7 @@ mod tests {
                 let others = contest.entries.iter().filter(|e| e.is_ours() && e.name != goal.of);
                 if let Against::BestChoice(by) = goal.against {
                     assert!(others.count() > 1, "{}", contest.id);
-                    assert_eq!(by.id, goal.quantity.id, "{}", contest.id);
+                    assert_eq!(by.id, goal.measure.id, "{}", contest.id);
                 }
             }
         }
@@ -172,9 +172,9 @@ mod tests {
     #[test]
     fn what_a_goal_is_about_is_shown() {
         for contest in ALL {
-            let shown = |quantity: &Quantity| contest.columns.iter().any(|c| c.id == quantity.id);
+            let shown = |measure: &Measure| contest.columns.iter().any(|c| c.id == measure.id);
             for goal in contest.goals {
-                assert!(shown(goal.quantity), "{}: {}", contest.id, goal.what);
+                assert!(shown(goal.measure), "{}: {}", contest.id, goal.what);
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
-use crate::bench::quantity::{BESIDE, CPU, RATE};
+use crate::bench::measure::{BESIDE, CPU, RATE};
 use crate::bench::watch::Watch;
 
 const WITHOUT: &str = "goodput --no-observe";
@@ -31,21 +31,21 @@ pub static CONTEST: Contest = Contest {
         Goal {
             what: "CPU beside the flows − that without observing, percentage points",
             of: "goodput",
-            quantity: &BESIDE,
+            measure: &BESIDE,
             against: Against::EntryMinus(WITHOUT),
             bound: Bound::Below(1.0),
         },
         Goal {
             what: "throughput lost, %",
             of: "goodput",
-            quantity: &RATE,
+            measure: &RATE,
             against: Against::PercentBelow(WITHOUT),
             bound: Bound::None,
         },
         Goal {
             what: "CPU per byte added, %",
             of: "goodput",
-            quantity: &CPU,
+            measure: &CPU,
             against: Against::PercentAbove(WITHOUT),
             bound: Bound::None,
         },

@@ -7,8 +7,8 @@ use goodput_mover::reference::{beyond_cache_bytes, call_cost, copy_speed};
 
 use crate::bench::contest::{Entry, Kind};
 use crate::bench::load::Load;
-use crate::bench::quantity::RATE;
-use crate::bench::quantity::Values;
+use crate::bench::measure::RATE;
+use crate::bench::measure::Values;
 use crate::bench::stage::Stage;
 
 /// How long each is measured.

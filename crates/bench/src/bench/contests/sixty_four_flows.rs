@@ -4,7 +4,7 @@ use super::eight_flows::ENTRIES;
 use super::*;
 use crate::bench::contest::Length;
 use crate::bench::load::Load;
-use crate::bench::quantity::{CPU, RATE};
+use crate::bench::measure::{CPU, RATE};
 use crate::bench::watch::Watch;
 
 pub static CONTEST: Contest = Contest {

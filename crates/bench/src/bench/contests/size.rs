@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
-use crate::bench::quantity::STRIPPED;
-use crate::bench::quantity::Values;
+use crate::bench::measure::STRIPPED;
+use crate::bench::measure::Values;
 use crate::bench::stage::Stage;
 use crate::bench::watch::Watch;
 use goodput_tools::shell::{capture, command};
@@ -26,7 +26,7 @@ pub static CONTEST: Contest = Contest {
     goals: &[Goal {
         what: "size, MB",
         of: "goodput",
-        quantity: &STRIPPED,
+        measure: &STRIPPED,
         against: Against::Nothing,
         bound: Bound::Below(15.0),
     }],

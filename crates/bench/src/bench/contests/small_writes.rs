@@ -3,7 +3,7 @@
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
-use crate::bench::quantity::{CPU, RATE};
+use crate::bench::measure::{CPU, RATE};
 use crate::bench::watch::Watch;
 
 const AUTO: &str = "goodput, auto";
@@ -45,21 +45,21 @@ pub static CONTEST: Contest = Contest {
         Goal {
             what: "throughput / iperf3",
             of: "goodput, writev",
-            quantity: &RATE,
+            measure: &RATE,
             against: Against::Entry("iperf3"),
             bound: Bound::AtLeast(3.0),
         },
         Goal {
             what: "throughput, one call a write / iperf3",
             of: "goodput, copy",
-            quantity: &RATE,
+            measure: &RATE,
             against: Against::Entry("iperf3"),
             bound: Bound::None,
         },
         Goal {
             what: "throughput, one call a write / best peer",
             of: "goodput, copy",
-            quantity: &RATE,
+            measure: &RATE,
             against: Against::BestPeer(&RATE),
             bound: Bound::AtLeast(1.3),
         },
@@ -67,7 +67,7 @@ pub static CONTEST: Contest = Contest {
         Goal {
             what: "% of what empty system calls alone allow",
             of: "goodput, copy",
-            quantity: &RATE,
+            measure: &RATE,
             against: Against::PercentOf(reference::CALLS.name),
             bound: Bound::None,
         },

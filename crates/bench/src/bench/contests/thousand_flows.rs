@@ -3,7 +3,7 @@
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
-use crate::bench::quantity::{CPU, FAR_PEAK, NEAR_PEAK, RATE};
+use crate::bench::measure::{CPU, FAR_PEAK, NEAR_PEAK, RATE};
 use crate::bench::watch::Watch;
 
 pub static CONTEST: Contest = Contest {
@@ -19,7 +19,7 @@ pub static CONTEST: Contest = Contest {
     goals: &[Goal {
         what: "throughput, Gbit/s",
         of: "goodput",
-        quantity: &RATE,
+        measure: &RATE,
         against: Against::Nothing,
         bound: Bound::Above(0.0),
     }],

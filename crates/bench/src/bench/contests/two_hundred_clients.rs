@@ -3,7 +3,7 @@
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
-use crate::bench::quantity::{FAILED, RATE};
+use crate::bench::measure::{FAILED, RATE};
 use crate::bench::watch::Watch;
 
 pub static CONTEST: Contest = Contest {
@@ -22,7 +22,7 @@ pub static CONTEST: Contest = Contest {
         Goal {
             what: "clients that failed, %",
             of: "goodput",
-            quantity: &FAILED,
+            measure: &FAILED,
             against: Against::Nothing,
             bound: Bound::AtMost(0.0),
         },

@@ -3,7 +3,7 @@
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
-use crate::bench::quantity::{CPU, LOSS, PACKETS};
+use crate::bench::measure::{CPU, LOSS, PACKETS};
 use crate::bench::watch::Watch;
 
 pub(super) const JOINED: &str = "goodput, gso and gro";
@@ -30,11 +30,11 @@ pub(super) const ENTRIES: &[Entry] = &[
 pub(super) const fn over_best_single_datagrams(
     of: &'static str,
     what: &'static str,
-    quantity: &'static Quantity,
+    measure: &'static Measure,
     at_least: f64,
 ) -> Goal {
-    let (against, bound) = (Against::BestUsualPeer(quantity), Bound::AtLeast(at_least));
-    Goal { what, of, quantity, against, bound }
+    let (against, bound) = (Against::BestUsualPeer(measure), Bound::AtLeast(at_least));
+    Goal { what, of, measure, against, bound }
 }
 
 pub static CONTEST: Contest = Contest {
@@ -54,14 +54,14 @@ pub static CONTEST: Contest = Contest {
         Goal {
             what: "packets received / iperf3",
             of: JOINED,
-            quantity: &PACKETS,
+            measure: &PACKETS,
             against: Against::Entry("iperf3"),
             bound: Bound::AtLeast(5.0),
         },
         Goal {
             what: "packets received / best peer",
             of: JOINED,
-            quantity: &PACKETS,
+            measure: &PACKETS,
             against: Against::BestPeer(&PACKETS),
             bound: Bound::None,
         },

@@ -3,7 +3,7 @@
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
-use crate::bench::quantity::{CPU, EVEN_GAPS, LOSS, RATE_ERROR};
+use crate::bench::measure::{CPU, EVEN_GAPS, LOSS, RATE_ERROR};
 use crate::bench::watch::Watch;
 
 pub static CONTEST: Contest = Contest {
@@ -29,28 +29,28 @@ pub static CONTEST: Contest = Contest {
         Goal {
             what: "mean off by, %",
             of: "goodput",
-            quantity: &RATE_ERROR,
+            measure: &RATE_ERROR,
             against: Against::Nothing,
             bound: Bound::AtMost(0.1),
         },
         Goal {
             what: "gaps within 20 % of the ideal, %",
             of: "goodput",
-            quantity: &EVEN_GAPS,
+            measure: &EVEN_GAPS,
             against: Against::Nothing,
             bound: Bound::AtLeast(99.0),
         },
         Goal {
             what: "even gaps − those of the best peer, percentage points",
             of: "goodput",
-            quantity: &EVEN_GAPS,
+            measure: &EVEN_GAPS,
             against: Against::BestPeerMinus(&EVEN_GAPS),
             bound: Bound::Above(0.0),
         },
         Goal {
             what: "mean's error − that of the best peer, percentage points",
             of: "goodput",
-            quantity: &RATE_ERROR,
+            measure: &RATE_ERROR,
             against: Against::BestPeerMinus(&RATE_ERROR),
             bound: Bound::Below(0.0),
         },

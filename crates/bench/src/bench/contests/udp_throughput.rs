@@ -6,7 +6,7 @@ use super::udp_packets::{
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
-use crate::bench::quantity::{CPU, LOSS, RATE};
+use crate::bench::measure::{CPU, LOSS, RATE};
 use crate::bench::watch::Watch;
 
 pub static CONTEST: Contest = Contest {
@@ -27,7 +27,7 @@ pub static CONTEST: Contest = Contest {
         Goal {
             what: "loss − that of the best peer, percentage points",
             of: JOINED,
-            quantity: &LOSS,
+            measure: &LOSS,
             against: Against::BestPeerMinus(&RATE),
             bound: Bound::Below(0.0),
         },
@@ -47,7 +47,7 @@ pub static CONTEST: Contest = Contest {
         Goal {
             what: "loss, no joined datagrams − that of the best peer, percentage points",
             of: MANY_A_CALL,
-            quantity: &LOSS,
+            measure: &LOSS,
             against: Against::BestPeerMinus(&RATE),
             bound: Bound::None,
         },

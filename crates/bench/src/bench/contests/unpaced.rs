@@ -3,7 +3,7 @@
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
-use crate::bench::quantity::{CPU, RATE, TIMERS};
+use crate::bench::measure::{CPU, RATE, TIMERS};
 use crate::bench::watch::Watch;
 
 const OURS: &str = "goodput, splice and discard, reno";
@@ -45,7 +45,7 @@ pub static CONTEST: Contest = Contest {
         Goal {
             what: "throughput / that with the host's congestion control",
             of: OURS,
-            quantity: &RATE,
+            measure: &RATE,
             against: Against::Entry(AS_THE_HOST),
             bound: Bound::None,
         },

@@ -7,9 +7,9 @@ use anyhow::Result;
 use super::shown;
 use crate::bench::contest::{Against, Bound, Contest, Entry, Goal};
 use crate::bench::kept::{Kept, RunRecord};
+use crate::bench::measure::Measure;
 use crate::bench::peers::Contestant;
 use crate::bench::place::Place;
-use crate::bench::quantity::Quantity;
 use crate::bench::stats::{Estimate, estimate};
 
 /// Digits after the decimal point of a ratio or a difference.
@@ -55,7 +55,7 @@ fn judged(kept: &Kept, contest: &Contest, place: Place, goal: &Goal) -> String {
 }
 
 fn failures(runs: &[&RunRecord], goal: &Goal) -> usize {
-    runs.iter().filter(|ran| ran.entry == goal.of && ran.value(goal.quantity).is_none()).count()
+    runs.iter().filter(|ran| ran.entry == goal.of && ran.value(goal.measure).is_none()).count()
 }
 
 /// The compared value of a goal over all rounds; `None` if no round has it.
@@ -103,11 +103,11 @@ fn value(
     rival: Option<&str>,
     runs: &[&RunRecord],
 ) -> Option<f64> {
-    let of = |name: &str| best_version(everyone, name, goal.quantity, runs);
+    let of = |name: &str| best_version(everyone, name, goal.measure, runs);
     let ours = of(goal.of)?;
-    let best = |by, fits| best_peer(everyone, fits, by, runs)?.value(goal.quantity);
+    let best = |by, fits| best_peer(everyone, fits, by, runs)?.value(goal.measure);
     let peer = |by| best(by, Entry::is_peer);
-    let scale = goal.quantity.scale;
+    let scale = goal.measure.scale;
     Some(match goal.against {
         Against::Nothing => ours * scale,
         Against::BestPeer(by) => ours / peer(by)?,
@@ -126,20 +126,20 @@ fn value(
 fn best_version(
     everyone: &[Contestant],
     entry: &str,
-    quantity: &Quantity,
+    measure: &Measure,
     runs: &[&RunRecord],
 ) -> Option<f64> {
     let versions = everyone.iter().filter(|who| who.entry.name == entry);
     let values =
-        versions.filter_map(|who| runs.iter().find(|ran| ran.entry == who.name)?.value(quantity));
-    values.reduce(|best, next| if quantity.prefers(next, best) { next } else { best })
+        versions.filter_map(|who| runs.iter().find(|ran| ran.entry == who.name)?.value(measure));
+    values.reduce(|best, next| if measure.prefers(next, best) { next } else { best })
 }
 
 /// The best of the peers that fit.
 fn best_peer<'a>(
     everyone: &[Contestant],
     fits: fn(&Entry) -> bool,
-    by: &Quantity,
+    by: &Measure,
     runs: &[&'a RunRecord],
 ) -> Option<&'a RunRecord> {
     let is_peer =
@@ -197,9 +197,9 @@ mod tests {
     use super::*;
     use crate::bench::contests::ALL;
     use crate::bench::kept::RunOutcome;
+    use crate::bench::measure::Values;
+    use crate::bench::measure::{BESIDE, CPU, RATE};
     use crate::bench::peers::GivenPeer;
-    use crate::bench::quantity::Values;
-    use crate::bench::quantity::{BESIDE, CPU, RATE};
 
     fn near(median: f64) -> Estimate {
         Estimate { median, interval: Some((median - 0.1, median + 0.1)) }
@@ -332,7 +332,7 @@ mod tests {
         let everyone = ALL[0].contestants(&given);
         let runs = [ran("iperf3", 10.0, 1.0), ran("iperf3 (3.21)", 20.0, 2.0)];
         let runs: Vec<&RunRecord> = runs.iter().collect();
-        let of = |quantity| best_version(&everyone, "iperf3", quantity, &runs);
+        let of = |measure| best_version(&everyone, "iperf3", measure, &runs);
         assert_eq!((of(&RATE), of(&CPU)), (Some(20.0), Some(1.0)));
         assert_eq!(
             best_peer(&everyone, Entry::is_peer, &RATE, &runs).unwrap().entry,

@@ -10,8 +10,8 @@ use anyhow::Result;
 use super::contest::Contest;
 use super::kept::{Kept, RunOutcome, RunRecord};
 use super::machine::Machine;
+use super::measure::Measure;
 use super::place::Place;
-use super::quantity::Quantity;
 use super::stats::{Estimate, MIN_CONFIDENCE_PERCENT, estimate};
 
 /// The whole page.
@@ -52,9 +52,9 @@ pub fn one_line(ran: &RunRecord, contest: &Contest) -> String {
     let came = match &ran.came {
         RunOutcome::Failed(why) => format!("FAILED: {why}"),
         RunOutcome::Values(_) => {
-            let value = |quantity: &&Quantity| {
-                let value = ran.value(quantity)? * quantity.scale;
-                Some(format!("{}: {value:.*}", quantity.heading, quantity.digits))
+            let value = |measure: &&Measure| {
+                let value = ran.value(measure)? * measure.scale;
+                Some(format!("{}: {value:.*}", measure.heading, measure.digits))
             };
             contest.columns.iter().filter_map(value).collect::<Vec<_>>().join(", ")
         }
@@ -142,7 +142,7 @@ fn shown(value: Estimate, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::contests::ALL;
-    use super::super::quantity::Values;
+    use super::super::measure::Values;
     use super::*;
 
     /// Three rounds in which all values are equal, except that one peer fails.

@@ -11,7 +11,7 @@ use crate::bench::kept::{Kept, RunOutcome};
 use crate::bench::place::Place;
 use crate::bench::stats::estimate;
 
-/// A row for each entry, a column for each quantity.
+/// A row for each entry, a column for each measure.
 pub fn entries(page: &mut String, kept: &Kept, contest: &Contest, place: Place) -> Result<()> {
     let headings: Vec<_> = contest.columns.iter().map(|column| column.heading).collect();
     writeln!(page, "| | {} |", headings.join(" | "))?;

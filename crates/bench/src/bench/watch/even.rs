@@ -5,8 +5,8 @@ use etherparse::{Ethernet2HeaderSlice, Ipv4HeaderSlice, UdpHeaderSlice};
 
 use super::capture::Packet;
 use crate::bench::load::Load;
-use crate::bench::quantity::Values;
-use crate::bench::quantity::{EVEN_GAPS, RATE_ERROR};
+use crate::bench::measure::Values;
+use crate::bench::measure::{EVEN_GAPS, RATE_ERROR};
 
 /// A gap that differs from the ideal by at most this share of it is even.
 const GAP_TOLERANCE_SHARE: f64 = 0.2;

@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 use etherparse::{Ethernet2HeaderSlice, Ipv4HeaderSlice, TcpHeaderSlice};
 
 use super::capture::Packet;
+use crate::bench::measure::FIRST_BYTE;
+use crate::bench::measure::Values;
 use crate::bench::programs::Program;
-use crate::bench::quantity::FIRST_BYTE;
-use crate::bench::quantity::Values;
 
 /// Cookies and heads of a data connection are shorter than this; payload comes in chunks.
 const PAYLOAD_BYTES: u64 = 1000;

@@ -10,8 +10,8 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 
+use super::measure::Values;
 use super::programs::{Job, Program};
-use super::quantity::Values;
 use super::stage::Stage;
 use capture::Capture;
 use threads::Threads;

@@ -6,8 +6,8 @@ use std::fs;
 
 use anyhow::{Result, bail};
 
-use crate::bench::quantity::BESIDE;
-use crate::bench::quantity::Values;
+use crate::bench::measure::BESIDE;
+use crate::bench::measure::Values;
 
 /// CPU time of every thread seen, at the time it was last seen.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use crate::bench::quantity::TIMERS;
-use crate::bench::quantity::Values;
+use crate::bench::measure::TIMERS;
+use crate::bench::measure::Values;
 
 /// The count at the beginning.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::iter;
 
-use goodput_fleet::{Cell, Explanation, Matrix, QUANTITIES, Unusable, left_out_in_words};
+use goodput_fleet::{CELL_VALUES, Cell, Explanation, Matrix, Unusable, left_out_in_words};
 use goodput_model::{BitRate, Known};
 
 use super::plan::named;
@@ -121,10 +121,10 @@ fn cells<'a>(all: impl Iterator<Item = Cell<'a>>) -> impl Iterator<Item = String
     let mut all = all.peekable();
     iter::from_fn(move || {
         all.peek()?;
-        let columns = ["from", "to"].into_iter().chain(QUANTITIES.map(|one| one.id));
+        let columns = ["from", "to"].into_iter().chain(CELL_VALUES.map(|one| one.id));
         let mut table = Table::new(&columns.collect::<Vec<_>>());
         for cell in all.by_ref().take(MOST_ROWS) {
-            let known = QUANTITIES.map(|one| (one.shown)(&cell, &str::to_owned));
+            let known = CELL_VALUES.map(|one| (one.shown)(&cell, &str::to_owned));
             let known = known.iter().map(|value| value.as_deref().unwrap_or(NO_TEST));
             let sites = [cell.sender, cell.receiver];
             table.row(&sites.into_iter().chain(known).collect::<Vec<_>>());

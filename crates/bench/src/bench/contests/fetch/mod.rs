@@ -12,9 +12,9 @@ use serde_json::Value;
 use super::*;
 use crate::bench::contest::{Against, Length};
 use crate::bench::load::Load;
+use crate::bench::measure::Values;
+use crate::bench::measure::{CPU, Measure, RATE};
 use crate::bench::net::{Net, address};
-use crate::bench::quantity::Values;
-use crate::bench::quantity::{CPU, Quantity, RATE};
 use crate::bench::run::children_cpu_s;
 use crate::bench::stage::Stage;
 use crate::bench::watch::Watch;
@@ -102,7 +102,7 @@ const LIBNFS_ONE: &str = "libnfs, one READ at a time";
 
 const DISCARD: &str = "goodput, payload dropped";
 
-static COLUMNS: [&Quantity; 2] = [&RATE, &CPU];
+static COLUMNS: [&Measure; 2] = [&RATE, &CPU];
 
 static GOALS: [Goal; 3] = [
     beside("curl", "throughput / curl", "goodput", &RATE, Bound::AtLeast(1.0)),
@@ -149,10 +149,10 @@ const fn beside(
     peer: &'static str,
     what: &'static str,
     of: &'static str,
-    quantity: &'static Quantity,
+    measure: &'static Measure,
     bound: Bound,
 ) -> Goal {
-    Goal { what, of, quantity, against: Against::Entry(peer), bound }
+    Goal { what, of, measure, against: Against::Entry(peer), bound }
 }
 
 fn goodput(stage: &Stage<'_>, server: &FileServer, more: &[&str]) -> Result<Values> {
