@@ -35,9 +35,43 @@ pub type Gauges = Family<Labels, Gauge<f64, AtomicU64>>;
 /// A count for each combination of labels.
 pub type Counters = Family<Labels, Counter>;
 
+/// Sets one of the gauges; what is unknown is absent, not 0.
+pub fn set(gauges: &Gauges, labels: &Labels, value: Option<f64>) {
+    match value {
+        Some(value) => {
+            gauges.get_or_create(labels).set(value);
+        }
+        None => {
+            gauges.remove(labels);
+        }
+    }
+}
+
 /// Gauges with a unit, registered.
 pub fn gauges(registry: &mut Registry, name: &str, help: &str, unit: &str) -> Gauges {
     let gauges = Gauges::default();
     registry.register_with_unit(name, help, Unit::Other(unit.into()), gauges.clone());
     gauges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prometheus_client::encoding::text::encode;
+
+    #[test]
+    fn what_is_no_longer_known_is_absent() {
+        let mut registry = Registry::default();
+        let gauges = gauges(&mut registry, "lost", "Share that was lost", "ratio");
+        let labels = vec![("target", Label("nas".into()))];
+        let text = || {
+            let mut text = String::new();
+            encode(&mut text, &registry).unwrap();
+            text
+        };
+        set(&gauges, &labels, Some(0.0));
+        assert!(text().contains("lost_ratio{target=\"nas\"} 0.0"), "{}", text());
+        set(&gauges, &labels, None);
+        assert!(!text().contains("nas"), "{}", text());
+    }
 }

@@ -18,6 +18,7 @@ use goodput_web::Metrics;
 use goodput_wire::keys::PrivateKey;
 use goodput_wire::protocols;
 use goodput_wire::session::{Limits, Protocol};
+use jiff::Timestamp;
 
 use super::measured::{self, Signals};
 use super::notifier::Notifier;
@@ -84,7 +85,7 @@ pub fn run(args: ServeArgs, state: Option<PathBuf>) -> Result<Exit> {
         if let (Some(listening), Some(results)) = (metrics, results) {
             screen::say(format_args!("metrics on {}metrics", listening.url()?));
             let counts = Arc::clone(&config.counts);
-            let read = move || serve_metrics::text(counts.read(), &results.read());
+            let read = move || serve_metrics::text(counts.read(), &results.read(Timestamp::now()));
             let metrics = Metrics::new(read);
             tokio::spawn(listening.serve(metrics));
         }

@@ -84,8 +84,9 @@ impl LastResults {
         }
     }
 
-    /// The newest result of each direction; none before the first.
-    pub fn read(&self) -> Vec<LastResult> {
+    /// The newest result of each direction; none before the first. None of them began later than `now`: if the clock was ahead
+    /// and was set back since, it began before it was set.
+    pub fn read(&self, now: Timestamp) -> Vec<LastResult> {
         let _alone = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
         let waiting = std::mem::take(&mut self.newest().waiting);
         let mut results = self.newest().results.clone();
@@ -96,6 +97,9 @@ impl LastResults {
                 results.retain(|other| other.sender != *sender);
                 results.push(LastResult::of(&record, *sender, began));
             }
+        }
+        for result in &mut results {
+            result.began = result.began.min(now);
         }
         self.newest().results.clone_from(&results);
         results

@@ -2,8 +2,9 @@
 //!
 //! What is unknown is absent: a target without a result has no goodput, rather than one of 0.
 
+use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use goodput_model::Bytes;
 use goodput_watch::Quantity;
@@ -13,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::commands::open_metrics::{Counters, Gauges, Label, Labels, gauges};
+use crate::commands::open_metrics::{Counters, Gauges, Label, Labels, gauges, set};
 use crate::report::watch::{Event, Tested};
 
 /// The labels of a target.
@@ -41,6 +42,8 @@ pub struct Metrics {
     budget_used: Gauge<f64, AtomicU64>,
     /// The labels of each target's last verdict, which go when the next one comes.
     verdicts: Arc<Mutex<Vec<Labels>>>,
+    /// When each target's last result began, seconds since 1970.
+    began: Arc<Mutex<HashMap<String, f64>>>,
 }
 
 impl Metrics {
@@ -102,6 +105,7 @@ impl Metrics {
             ),
             budget_used: Gauge::default(),
             verdicts: Arc::default(),
+            began: Arc::default(),
             registry: Arc::default(),
         };
         registry.register(
@@ -164,14 +168,7 @@ impl Metrics {
 
     fn tested(&self, test: &Tested) {
         let labels = of(&test.target);
-        let known = |gauges: &Gauges, value: Option<f64>| match value {
-            Some(value) => {
-                gauges.get_or_create(&labels).set(value);
-            }
-            None => {
-                gauges.remove(&labels);
-            }
-        };
+        let known = |gauges: &Gauges, value: Option<f64>| set(gauges, &labels, value);
         // The base unit of data is the byte (Prometheus, "Metric and label naming").
         known(&self.goodput, Some(test.goodput_bits_per_s.0 / 8.0));
         known(&self.round_trip, test.round_trip_s);
@@ -181,6 +178,9 @@ impl Metrics {
         known(&self.up, Some(1.0));
         let began = test.at.parse::<Timestamp>().ok().map(|at| at.as_second() as f64);
         known(&self.last_result, began);
+        if let Some(began) = began {
+            self.began().insert(test.target.clone(), began);
+        }
         self.set_verdict(&test.target, Some(test));
         self.count(&test.target, "result", 1);
         self.bytes.get_or_create(&labels).inc_by(test.bytes.0);
@@ -256,6 +256,19 @@ impl Metrics {
         self.tests.get_or_create(&labels).inc_by(number);
     }
 
+    fn began(&self) -> MutexGuard<'_, HashMap<String, f64>> {
+        self.began.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// No result began later than `now_s` (seconds since 1970): if the clock was ahead and was set back since, it began before it
+    /// was set. Otherwise the result would not grow old for as long as the clock was ahead.
+    pub fn set_back(&self, now_s: f64) {
+        for (target, began) in self.began().iter_mut().filter(|(_, began)| **began > now_s) {
+            *began = now_s;
+            set(&self.last_result, &of(target), Some(now_s));
+        }
+    }
+
     /// All metrics as OpenMetrics text.
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -328,6 +341,23 @@ mod tests {
             "{text}"
         );
         assert!(text.ends_with("# EOF\n"), "{text}");
+    }
+
+    #[test]
+    fn a_result_of_a_clock_that_was_set_back_grows_old() {
+        let metrics = Metrics::new(Bytes(5000));
+        let tested = test("nas", "none");
+        let began = tested.at.parse::<Timestamp>().unwrap().as_second() as f64;
+        metrics.see(&Event::Tested(tested));
+        let says = |began_s: f64| {
+            let name = "goodput_watch_last_result_timestamp_seconds{target=\"nas\"}";
+            has(&metrics.text(), &format!("{name} {began_s:.1}"))
+        };
+        metrics.set_back(began + 60.0);
+        assert!(says(began), "{}", metrics.text());
+        metrics.set_back(began - 3600.0);
+        metrics.set_back(began - 60.0);
+        assert!(says(began - 3600.0), "{}", metrics.text());
     }
 
     #[test]

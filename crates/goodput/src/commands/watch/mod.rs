@@ -174,7 +174,10 @@ impl<'a> Watch<'a> {
             let listening = goodput_web::listen(address, "--metrics", None).await?;
             screen::say(format_args!("metrics on {}metrics", listening.url()?));
             let metrics = metrics.clone();
-            tokio::spawn(listening.serve(goodput_web::Metrics::new(move || metrics.text())));
+            tokio::spawn(listening.serve(goodput_web::Metrics::new(move || {
+                metrics.set_back(Timestamp::now().as_second() as f64);
+                metrics.text()
+            })));
         }
         self.begin()?;
         loop {

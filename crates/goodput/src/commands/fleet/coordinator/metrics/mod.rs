@@ -15,6 +15,7 @@ use futures_util::{StreamExt, stream};
 use goodput_bus::{Entry, Keys};
 use goodput_fleet::{Announcement, Mesh, Task};
 use goodput_model::Record;
+use jiff::Timestamp;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
@@ -23,7 +24,7 @@ use tokio::time::sleep;
 
 use self::pairs::Pairs;
 use crate::commands::fleet::places::BEAT;
-use crate::commands::open_metrics::{Gauges, Label, Labels, gauges};
+use crate::commands::open_metrics::{Gauges, Label, gauges, set};
 
 /// What all names begin with.
 const PREFIX: &str = "goodput_fleet";
@@ -78,7 +79,8 @@ impl FleetMetrics {
 
     /// Takes the outcome of a test; without a record, there is none.
     pub fn see(&self, task: &Task, record: Option<&Record>) {
-        self.pairs().see(task.sender(), task.receiver(), record);
+        let pair = [task.sender(), task.receiver()];
+        self.pairs().see(pair, record, Timestamp::now());
     }
 
     fn pairs(&self) -> MutexGuard<'_, Pairs> {
@@ -119,17 +121,6 @@ impl FleetMetrics {
         series::write(&pairs, &mut text);
         let _ = encode_eof(&mut text);
         text
-    }
-}
-
-fn set(gauges: &Gauges, labels: &Labels, value: Option<f64>) {
-    match value {
-        Some(value) => {
-            gauges.get_or_create(labels).set(value);
-        }
-        None => {
-            gauges.remove(labels);
-        }
     }
 }
 

@@ -143,8 +143,9 @@ impl Pairs {
         Self { sites: Arc::new(sites), numbers, rows, limits: Vec::new() }
     }
 
-    /// Takes the outcome of a test; without a record, there is none.
-    pub fn see(&mut self, sender: &str, receiver: &str, record: Option<&Record>) {
+    /// Takes the outcome of a test, which came at `now`; without a record, there is none. By the clock of its host, the test
+    /// may have begun later than now: that would be the newest result for as long as this clock was ahead.
+    pub fn see(&mut self, [sender, receiver]: [&str; 2], record: Option<&Record>, now: Timestamp) {
         let read = record.map(|record| {
             let figures = Figures::of(record);
             let began = record.started.parse::<Timestamp>().ok();
@@ -153,7 +154,7 @@ impl Pairs {
                 goodput: Some(record.result.goodput_bits_per_s.0 / 8.0).into(),
                 smallest_round_trip_s: figures.smallest_round_trip_s.into(),
                 lost_share: figures.lost_share.into(),
-                began_s: began.and_then(seconds),
+                began_s: began.and_then(|began| seconds(began.min(now))),
                 limit: Some(self.limit_of(record)),
                 ..Newest::default()
             }
@@ -395,5 +396,20 @@ pub(super) mod tests {
         assert_eq!(pairs.number_of(("limit-7".into(), "path".into())), 7);
         let other = pairs.number_of(("limit-999".into(), "path".into()));
         assert_eq!(pairs.limits[usize::from(other)], (OTHER.into(), "path".into()));
+    }
+
+    #[test]
+    fn no_result_began_later_than_it_came() {
+        let json = include_str!("../../../../report/example/record.json");
+        let record = goodput_store::read_record(json).unwrap();
+        let began: Timestamp = record.started.parse().unwrap();
+        let mut pairs = Pairs::of(vec!["a".into(), "b".into()]);
+        let mut seen_at = |now: Timestamp| {
+            pairs.see(["a", "b"], Some(&record), now);
+            pairs.all().next().and_then(|pair| pair.newest.began_s)
+        };
+        let hour = jiff::SignedDuration::from_hours(1);
+        assert_eq!(seen_at(began + hour), seconds(began));
+        assert_eq!(seen_at(began - hour), seconds(began - hour), "its clock is ahead");
     }
 }

@@ -7,7 +7,7 @@ use prometheus_client::registry::Registry;
 
 use super::PREFIX;
 use super::pairs::{OfSite, Pair, Pairs, Side};
-use crate::commands::open_metrics::{Counters, Gauges, Label, Labels, gauges};
+use crate::commands::open_metrics::{Counters, Gauges, Label, Labels, gauges, set};
 
 /// Appends them as OpenMetrics text.
 pub(super) fn write(pairs: &Pairs, text: &mut String) {
@@ -30,12 +30,6 @@ fn plain(registry: &mut Registry, name: &str, help: &str) -> Gauges {
     let gauges = Gauges::default();
     registry.register(name, help, gauges.clone());
     gauges
-}
-
-fn set(gauges: &Gauges, labels: &Labels, value: Option<f64>) {
-    if let Some(value) = value {
-        gauges.get_or_create(labels).set(value);
-    }
 }
 
 fn of_pairs(registry: &mut Registry, pairs: &Pairs, shown: &[Pair<'_>]) {
