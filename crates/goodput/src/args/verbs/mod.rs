@@ -30,9 +30,7 @@ pub use fleet::{
     FleetTestArgs, NatsArgs,
 };
 pub use generate::Generate;
-pub use history::{
-    DAYS_KEPT_S, ExportArgs, HistoryArgs, HistoryDeed, Named, PruneArgs, WantedArgs,
-};
+pub use history::{ExportArgs, HistoryArgs, HistoryDeed, Named, PruneArgs, WantedArgs};
 pub use key::KeyArgs;
 pub use lab::Lab;
 pub use list::{ListArgs, Listed, Narrowed};

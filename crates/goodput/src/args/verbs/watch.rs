@@ -9,6 +9,7 @@ use goodput_model::Bytes;
 use crate::args::options::MeasureArgs;
 use crate::args::values::budget::budget;
 use crate::args::values::{address, time};
+use crate::args::verbs::history::DAYS_KEPT;
 
 /// What the longer help adds.
 const MORE: &str = "\
@@ -81,6 +82,12 @@ pub struct WatchScheduleArgs {
     /// Delete results of watches that are older than this, like 90d [default: keep all]
     #[arg(long, value_name = "AGE", value_parser = time::age)]
     pub keep: Option<f64>,
+    /// Delete days of deleted results that are older than this
+    ///
+    /// Never less than --keep.
+    #[arg(long, value_name = "AGE", default_value = DAYS_KEPT, value_parser = time::age, requires = "keep",
+          hide_short_help = true)]
+    pub keep_days: f64,
 }
 
 /// Who hears of it.

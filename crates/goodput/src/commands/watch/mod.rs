@@ -26,10 +26,11 @@ use tokio::time::sleep;
 use self::metrics::Metrics;
 use self::notify::Program;
 use self::path::{Limits, NoRun, Path, Run};
+use self::retention::Keep;
 use self::turn::HostTurn;
 use super::measured;
 use super::spent::{self, Note};
-use crate::args::{DAYS_KEPT_S, WatchArgs};
+use crate::args::WatchArgs;
 use crate::data_dirs::history;
 use crate::exit::{self, Exit};
 use crate::history_thread::{Delay, HistoryThread};
@@ -428,14 +429,15 @@ impl<'a> Watch<'a> {
 
     /// Deletes what is older than --keep, now and then: to find it, all tests are looked at.
     async fn delete_old(&mut self) {
-        let Some(keep_s) = self.args.schedule.keep else { return };
+        let schedule = &self.args.schedule;
+        let Some(keep_s) = schedule.keep else { return };
         if self.deleted.is_some_and(|deleted| deleted.elapsed() < DELETE_EVERY) {
             return;
         }
         self.deleted = Some(Instant::now());
-        let every_s = self.args.schedule.every;
-        let delete =
-            move |store: &Store| Ok(retention::delete_old(store, keep_s, every_s, DAYS_KEPT_S)?);
+        let keep = Keep { tests_s: keep_s, days_s: schedule.keep_days };
+        let every_s = schedule.every;
+        let delete = move |store: &Store| Ok(retention::delete_old(store, keep, every_s)?);
         if let Err(why) = self.history.ask(delete).await {
             let why = exit::in_words(&why);
             screen::say(format_args!("goodput: old results were not deleted: {why}"));
