@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use crate::address::Address;
 use crate::command::Command;
 use crate::error::RemoteError;
 use crate::plain;
 use crate::shell::Shell;
-use crate::ssh::{Access, Session, host_name};
+use crate::ssh::{Access, LOGIN_TIME, PROGRAM_TIME, Session, host_name};
 
 /// A program that can serve.
 struct Program {
@@ -97,6 +98,13 @@ impl fmt::Debug for FarServer {
 }
 
 impl FarServer {
+    /// How long it may take to start one: the login, a look for each program, the start, and a word for its beats.
+    pub const START_TIME: Duration =
+        LOGIN_TIME.saturating_add(PROGRAM_TIME.saturating_mul(PROGRAMS.len() as u32 + 2));
+
+    /// How long it may take to end one.
+    pub const END_TIME: Duration = PROGRAM_TIME;
+
     /// Starts `program`; without one, the first one that the host has: goodput or iperf3. It listens at `port`; without one,
     /// goodput listens at any that is free, and iperf3 at its own.
     ///

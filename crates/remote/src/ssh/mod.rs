@@ -11,3 +11,4 @@ pub use client::Access;
 pub(crate) use client::host_name;
 pub(crate) use guard::{DeadMan, DeadManId, MARK};
 pub use session::Session;
+pub(crate) use session::{LOGIN_TIME, PROGRAM_TIME};

@@ -16,10 +16,10 @@ use crate::shell::{Output, Shell};
 const BEGIN: &str = include_str!("begin.sh");
 
 /// How long a login may take.
-const LOGIN_TIME: Duration = Duration::from_secs(30);
+pub(crate) const LOGIN_TIME: Duration = Duration::from_secs(30);
 
 /// How long one program may take. Less than the dead-man's patience, because a beat waits behind a program.
-const PROGRAM_TIME: Duration = Duration::from_secs(20);
+pub(crate) const PROGRAM_TIME: Duration = Duration::from_secs(20);
 
 /// Most bytes that one program may print.
 const MAX_OUTPUT_BYTES: usize = 4 << 20;

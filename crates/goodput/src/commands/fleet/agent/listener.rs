@@ -21,8 +21,8 @@ use super::target::{self, Far};
 use crate::args::rate;
 use crate::key_files;
 
-/// How long the server may take to begin.
-const BEGIN: Duration = Duration::from_secs(8);
+/// How long the server may take to begin, or to end.
+pub(super) const BEGIN: Duration = Duration::from_secs(8);
 /// How long it stays open beside the test itself: for the near agent to come, and for both ends to report.
 const BESIDE: Duration = Duration::from_secs(45);
 

@@ -26,6 +26,9 @@ mod thin;
 mod trouble;
 mod waiting;
 
+pub(in crate::commands::fleet) use self::near::beside;
+pub(in crate::commands::fleet) use self::tasks::PATIENCE as DELIVERED_AGAIN;
+
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -15,12 +15,24 @@ use tokio::time::timeout;
 
 use super::by_ssh;
 use super::here::Here;
+use super::listener::BEGIN;
 use super::metered::Metered;
+use super::saving;
 use super::target::{self, Far};
 use crate::far_end::of_started;
 
-/// What a test may take beside its length: to connect, and for both ends to report.
+/// What the measurement may take beside its length: to connect, and for both ends to report.
 const BESIDE: Duration = Duration::from_secs(40);
+
+/// What a task may take beside the length of its test, once its agent has it: the server is opened, `by_ssh` or by another
+/// agent, its client measures, the server is closed, and the record is saved.
+pub(in crate::commands::fleet) fn beside(by_ssh: bool) -> Duration {
+    let [open, close] = match by_ssh {
+        true => [FarServer::START_TIME, FarServer::END_TIME],
+        false => [BEGIN; 2],
+    };
+    open + BESIDE + close + saving::PATIENCE
+}
 
 /// The one server that has this key.
 struct Invited(PublicKey);

@@ -20,7 +20,7 @@ use crate::history_thread::HistoryThread;
 use crate::{exit, screen};
 
 /// How long an outcome waits for the history.
-const PATIENCE: Duration = BEAT.saturating_mul(2);
+pub(super) const PATIENCE: Duration = BEAT.saturating_mul(2);
 
 /// What becomes of records while the history is away.
 const WAIT: &str = "records wait on this disk until the history takes them";

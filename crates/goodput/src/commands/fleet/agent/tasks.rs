@@ -19,7 +19,7 @@ use crate::commands::fleet::places::BEAT;
 use crate::{exit, screen};
 
 /// When a task that this agent no longer works on is delivered again.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(in crate::commands::fleet) const PATIENCE: Duration = Duration::from_secs(10);
 /// Room in a message beside the outcome: subject and headers, bytes.
 const HEADERS_BYTES: usize = 1024;
 

@@ -4,18 +4,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use futures_util::future::join_all;
-use goodput_fleet::{Announcement, Mesh, Task, fitted};
+use goodput_fleet::{Announcement, Mesh, SSH, Task, fitted};
 use tokio::sync::OnceCell;
 use tokio::time::sleep;
 
+use crate::commands::fleet::agent::{DELIVERED_AGAIN, beside};
 use crate::commands::fleet::places::{BEAT, EXPIRY, Places};
 
-/// How long a test may take beside its length, from the task to the outcome: longer than its agent allows itself, and
-/// than it takes to start the agent again.
-const BESIDE: Duration = Duration::from_secs(90);
 /// How long the agents may take to be there that were started with this coordinator: one that was killed waits for its own
 /// name.
 const START: Duration = EXPIRY.saturating_add(BEAT);
+/// How long it may take until an agent has a task: one that is started again gets it once more.
+const AGAIN: Duration = START.saturating_add(DELIVERED_AGAIN);
 /// How often it is looked for them.
 const NEXT_LOOK: Duration = Duration::from_millis(300);
 
@@ -50,12 +50,18 @@ impl<'a> Agents<'a> {
         self.are_free.get_or_try_init(all).await.copied()
     }
 
+    /// How long any test of this mesh may take; one that someone asks for in between may be longer.
+    fn longest(&self) -> Duration {
+        let by_ssh = self.mesh.sites.iter().any(|site| site.by_ssh.is_some());
+        patience(self.mesh.length_s, by_ssh)
+    }
+
     /// Not for ever: the tests of an agent that never heeds this coordinator are given up.
     async fn wait_for(&self, site: &str) -> Result<()> {
         let asked = Instant::now();
         while let Some(Ok(agent)) = self.said(site).await?
             && !agent.heeds(self.token)
-            && asked.elapsed() < patience(self.mesh.length_s)
+            && asked.elapsed() < self.longest()
         {
             sleep(NEXT_LOOK).await;
         }
@@ -73,7 +79,7 @@ impl<'a> Agents<'a> {
         let mut agents = Vec::new();
         let with_agent = |site: &&String| !self.mesh.is_foreign(site);
         for site in [&task.near, &task.far].into_iter().filter(with_agent) {
-            match self.agent(site, task.length_s).await? {
+            match self.agent(site, patience_with(task)).await? {
                 Ok(agent) => agents.push(agent),
                 Err(why) => return Ok(Err(why)),
             }
@@ -83,9 +89,10 @@ impl<'a> Agents<'a> {
         Ok(unfit.map_or(Ok(fitted), Err))
     }
 
-    /// What the agent of a site says of itself, once it heeds this coordinator; or why it can't be in a test of this length.
-    async fn agent(&self, site: &str, length_s: f64) -> Result<Result<Announcement, String>> {
-        let asked = Instant::now();
+    /// What the agent of a site says of itself, once it heeds this coordinator, for which it has at least this time; or why
+    /// it can't be in a test.
+    async fn agent(&self, site: &str, at_least: Duration) -> Result<Result<Announcement, String>> {
+        let (asked, most) = (Instant::now(), self.longest().max(at_least));
         loop {
             let why = match self.said(site).await? {
                 // It may write for its own site only, so it may also not speak for another one.
@@ -93,7 +100,7 @@ impl<'a> Agents<'a> {
                     Some(format!("the agent of {site} says that it is {}", agent.site))
                 }
                 Some(Ok(agent)) if agent.heeds(self.token) => return Ok(Ok(agent)),
-                Some(Ok(_)) if asked.elapsed() < patience(length_s) => None,
+                Some(Ok(_)) if asked.elapsed() < most => None,
                 Some(Ok(_)) => Some(format!("the agent {site} still heeds an earlier coordinator")),
                 Some(Err(why)) => Some(format!("what the agent {site} says of itself: {why}")),
                 None if self.began.elapsed() < START => None,
@@ -107,11 +114,34 @@ impl<'a> Agents<'a> {
     }
 }
 
-/// How long a test of this length may take, from the task to the outcome.
-pub(super) fn patience(length_s: f64) -> Duration {
-    Duration::from_secs_f64(length_s) + BESIDE
+/// How long a test of this length may take, from the task to the outcome: what its agent allows itself, once it has it.
+/// `by_ssh`: a server is started by SSH for it.
+fn patience(length_s: f64, by_ssh: bool) -> Duration {
+    AGAIN + Duration::from_secs_f64(length_s) + beside(by_ssh)
+}
+
+/// The same of a task.
+pub(super) fn patience_with(task: &Task) -> Duration {
+    patience(task.length_s, task.target.starts_with(SSH))
 }
 
 pub(super) fn word(site: &str) -> Result<String> {
     goodput_fleet::word(site).map_err(|why| anyhow!(why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_remote::FarServer;
+
+    #[test]
+    fn a_host_by_ssh_has_the_time_that_its_login_may_take() {
+        let text = "[site.a]\n[site.b]\ntarget = \"b\"\n[site.x]\nssh = \"me@x\"\n";
+        let mesh = Mesh::parse("x", text).unwrap();
+        let task = |far| goodput_fleet::task_between(&mesh, "t", "a", far).unwrap();
+        let [by_agent, by_ssh] = ["b", "x"].map(|far| patience_with(&task(far)));
+        let own = Duration::from_secs_f64(mesh.length_s);
+        assert!(by_ssh > own + AGAIN + FarServer::START_TIME + FarServer::END_TIME);
+        assert!(by_agent > own + AGAIN && by_agent < by_ssh);
+    }
 }

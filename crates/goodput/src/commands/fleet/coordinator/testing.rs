@@ -13,7 +13,7 @@ use goodput_fleet::{
 };
 use tokio::time::sleep;
 
-use super::agents::{Agents, patience, word};
+use super::agents::{Agents, patience_with, word};
 use super::demand::{Asked, Demand};
 use super::results::Results;
 use crate::commands::fleet::fence::{Fence, TAKEN_OVER};
@@ -229,7 +229,7 @@ impl Testing<'_> {
         // What another coordinator put there is dropped for its token, and must not stand in the way of this.
         let name = format!("{}@{}", task.id, self.fence.token);
         self.places.tasks.put(&word(&task.near)?, &name, &self.sealed(task)?).await?;
-        let patience = patience(task.length_s);
+        let patience = patience_with(task);
         let began = Instant::now();
         while began.elapsed() < patience {
             tokio::select! {
