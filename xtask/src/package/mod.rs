@@ -33,6 +33,10 @@ pub struct Options {
     /// is changed
     #[arg(long = "in", value_name = "DIR", requires = "static")]
     systems: Vec<PathBuf>,
+    /// Let the static program also measure in a root of this release of Debian, such as bullseye; debootstrap makes the
+    /// root, and it vanishes
+    #[arg(long, value_name = "RELEASE", requires = "static")]
+    debian: Vec<String>,
 }
 
 /// Makes the package, and says where it is.
@@ -40,7 +44,7 @@ pub fn run(options: &Options) -> Result<()> {
     let out = root().join(&options.out);
     fs::create_dir_all(&out).with_context(|| format!("can't make {}", out.display()))?;
     if options.r#static {
-        println!("{}", static_program::make(&out, &options.systems)?.display());
+        println!("{}", static_program::make(&out, &options.systems, &options.debian)?.display());
         return Ok(());
     }
     let program = match &options.program {

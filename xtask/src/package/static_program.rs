@@ -15,11 +15,14 @@ use crate::docs::target_directory;
 /// Compiles the C code of SQLite and of the cryptography for musl (package musl-tools).
 const COMPILER: &str = "musl-gcc";
 
-/// Makes it, lets it measure in an empty root and in the roots of other `systems`, and copies it into the folder `out`.
-/// Returns its path.
+/// Where releases of Debian are, also the older ones that are still supported.
+const MIRROR: &str = "http://deb.debian.org/debian";
+
+/// Makes it, lets it measure in an empty root, in the roots of other `systems` and in these releases of Debian, and copies it
+/// into the folder `out`. Returns its path.
 ///
 /// This is no step of the tests: the standard library for musl, which rustup loads, is not on every machine.
-pub fn make(out: &Path, systems: &[PathBuf]) -> Result<PathBuf> {
+pub fn make(out: &Path, systems: &[PathBuf], debian: &[String]) -> Result<PathBuf> {
     if !rustix::process::geteuid().is_root() {
         bail!(
             "the static program is tried in an empty root, which only root can make; run it as root"
@@ -29,6 +32,9 @@ pub fn make(out: &Path, systems: &[PathBuf]) -> Result<PathBuf> {
     if let Some(missing) = programs.into_iter().find(|program| !has_program(program)) {
         bail!("{missing} is missing; install musl-tools, binutils, util-linux and iproute2");
     }
+    if !debian.is_empty() && !has_program("debootstrap") {
+        bail!("debootstrap is missing, which makes the roots of Debian; install it");
+    }
     let program = build()?;
     let needs = needs(&program)?;
     if !needs.is_empty() {
@@ -36,6 +42,7 @@ pub fn make(out: &Path, systems: &[PathBuf]) -> Result<PathBuf> {
     }
     try_alone(&program, None)?;
     systems.iter().try_for_each(|system| try_alone(&program, Some(system.as_path())))?;
+    debian.iter().try_for_each(|release| try_in_debian(&program, release))?;
     let to = out.join("goodput");
     fs::copy(&program, &to).with_context(|| format!("can't write {}", to.display()))?;
     Ok(to)
@@ -61,12 +68,25 @@ fn provide(target: &str) -> Result<()> {
         .with_context(|| format!("the standard library of Rust for {target} is missing"))
 }
 
-/// What in the program needs something else of the system: an interpreter, or libraries.
+/// How readelf calls what needs something else of the system: an interpreter, a library, versions of a library's symbols.
+const NEEDS: [&str; 3] = ["INTERP", "(NEEDED)", "(VERNEED)"];
+
+/// What in the program needs something else of the system, a line each.
 fn needs(program: &Path) -> Result<Vec<String>> {
     let told =
         capture(command("readelf").args(["--wide", "--segments", "--dynamic"]).arg(program))?;
-    let lines = told.lines().filter(|line| line.contains("INTERP") || line.contains("(NEEDED)"));
+    let lines = told.lines().filter(|line| NEEDS.iter().any(|need| line.contains(need)));
     Ok(lines.map(|line| format!("the static program has {}", line.trim())).collect())
+}
+
+/// Lets it measure in a new root of this release of Debian.
+fn try_in_debian(program: &Path, release: &str) -> Result<()> {
+    let place = tempfile::tempdir().context("can't make a folder for a root of Debian")?;
+    // What it mounts there goes with its namespace.
+    let mut make = Command::new("unshare");
+    make.args(["--mount", "--pid", "--fork", "--kill-child", "debootstrap", "--variant=minbase"]);
+    run(make.arg(release).arg(place.path()).arg(MIRROR))?;
+    try_alone(program, Some(place.path()))
 }
 
 /// Lets it measure in an empty network, in a root that has nothing else or what `system` has.
@@ -81,4 +101,21 @@ fn try_alone(program: &Path, system: Option<&Path>) -> Result<()> {
         apart.arg(found.with_context(|| format!("there is no system in {}", system.display()))?);
     }
     run(&mut apart)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// This test itself runs by a library of the system.
+    #[test]
+    fn a_program_with_libraries_is_no_static_one() {
+        if !has_program("readelf") {
+            return goodput_testing::skip("readelf (package binutils)");
+        }
+        let said = needs(&std::env::current_exe().unwrap()).unwrap();
+        for need in NEEDS {
+            assert!(said.iter().any(|line| line.contains(need)), "{need}: {said:?}");
+        }
+    }
 }
