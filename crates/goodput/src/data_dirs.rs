@@ -91,7 +91,14 @@ fn open_history() -> Result<Store, StoreError> {
 
 /// The user's history, to read it: also where nothing can be written. If there is none, none is made.
 pub fn history_to_read() -> Result<Store, StoreError> {
-    Store::open_to_read(place()?)
+    let store = Store::open_to_read(place()?)?;
+    if let Some(why) = store.is_read_without() {
+        screen::say(format_args!(
+            "goodput: the history is of an older goodput and is read as it is, without what this one would add (how \
+             results were measured, days of deleted results): {why}"
+        ));
+    }
+    Ok(store)
 }
 
 /// Whether the history has a file, or is in a database.

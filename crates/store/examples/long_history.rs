@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     time("a search without a result", &place, |store| store.search(&wanted("nowhere")).map(drop))?;
     time("the results of a target", &place, |store| store.search(&results).map(drop))?;
     time("the newest to compare with", &place, |store| {
-        store.newest("test", "host-7", |_| true).map(drop)
+        store.newest("test", "host-7", "9999", |_| true).map(drop)
     })?;
     time("the names to choose from", &place, |store| store.names().map(drop))?;
     let all = || 1..=i64::from(count).min(10_000);

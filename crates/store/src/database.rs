@@ -15,6 +15,11 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// Whether this is still the database that would be opened now.
     fn is_in_place(&self) -> bool;
 
+    /// Why it was not brought to this goodput's schema, though it is read.
+    fn is_read_without(&self) -> Option<&StoreError> {
+        None
+    }
+
     /// Whether something failed since it was opened that waiting does not help against.
     fn has_failed(&self) -> bool;
 

@@ -4,6 +4,7 @@
 //! A value has three digits, as in reports.
 
 use goodput_model::{BitRate, Kind};
+use serde::{Deserialize, Serialize};
 
 use crate::entry::Traffic;
 use crate::wanted::{Wanted, occurring};
@@ -187,6 +188,36 @@ pub struct Day {
     pub limited: u64,
 }
 
+/// A place in the list of the days of one target: that of a day. It stays where it is, whatever is added or deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DayPosition {
+    /// The day in UTC: `2026-01-31`.
+    pub day: String,
+    /// Kind of command, protocol, direction and number of flows, as the history has them.
+    pub of: (String, String, String, u32),
+}
+
+impl DayPosition {
+    /// The place of a day.
+    pub fn of(day: &Day) -> Self {
+        let (kind, transport, direction, flows) = day.key();
+        let of = (kind.into(), transport.into(), direction.into(), flows);
+        Self { day: day.day.clone(), of }
+    }
+
+    /// What is after this day, and before the next one: times of a day go on with a T.
+    pub(crate) fn until(&self) -> String {
+        format!("{}U", self.day)
+    }
+
+    /// Whether a day comes after this place: an older one, or one of the same date.
+    pub(crate) fn is_before(&self, other: &Day) -> bool {
+        let (kind, transport, direction, flows) = &self.of;
+        let own = (kind.as_str(), transport.as_str(), direction.as_str(), *flows);
+        other.day < self.day || (other.day == self.day && other.key() > own)
+    }
+}
+
 /// Values with three digits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
@@ -264,6 +295,13 @@ impl Day {
     /// Kinds of results that are summed up, by their names: those of a single run.
     pub fn kinds() -> Vec<&'static str> {
         Kind::ALL.into_iter().filter(|kind| kind.is_single_run()).map(Kind::name).collect()
+    }
+
+    /// What of it follows the day in the order of the list.
+    fn key(&self) -> (&str, &str, &str, u32) {
+        let traffic = self.traffic.as_ref();
+        let [transport, direction] = traffic.map_or(["", ""], |it| [&it.transport, &it.direction]);
+        (&self.kind, transport, direction, traffic.map_or(0, |it| it.flows))
     }
 
     /// Goodput of the median, least and most.

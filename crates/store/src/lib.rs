@@ -28,7 +28,7 @@ mod watched;
 
 pub use compat::read_record;
 pub use day_counts::DayCounts;
-pub use days::{Day, Spread};
+pub use days::{Day, DayPosition, Spread};
 pub use entry::{Entry, Newest, Traffic};
 pub use error::{RecordError, StoreError};
 pub use figures::Figures;

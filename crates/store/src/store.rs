@@ -7,7 +7,7 @@ use goodput_model::Record;
 use crate::compat::read_record;
 use crate::database::Database;
 use crate::day_counts::DayCounts;
-use crate::days::{Day, MAX_DAYS, Part, days, keep_newest};
+use crate::days::{Day, DayPosition, MAX_DAYS, Part, days, keep_newest};
 use crate::entry::{Entry, Newest};
 use crate::error::{RecordError, StoreError};
 use crate::kept::{Added, Kept};
@@ -47,16 +47,22 @@ impl Store {
     }
 
     /// Opens the history to read it. Like [`Store::open`], but if it can't be written (a full disk, a file system that is
-    /// read-only, a user who may only read), it is read as it is, with all that was ever stored. If there is no file, it is
-    /// empty, and no file is made.
+    /// read-only, a user who may only read), it is read as it is, with all that was ever stored. A file of an older goodput
+    /// lacks what came later ([`Store::is_read_without`]). If there is no file, it is empty, and no file is made.
     ///
-    /// Errors: as those of [`Store::open`], and a history of an older schema that can't be written.
+    /// Errors: as those of [`Store::open`], and a history of a schema that is too old to be read as it is.
     pub fn open_to_read(place: impl Into<Place>) -> Result<Self, StoreError> {
         match place.into() {
             Place::File(path) => Ok(Self { db: Box::new(Sqlite::open_to_read(&path)?) }),
             // What is current is not written to.
             database @ Place::Postgres(_) => Self::open(database),
         }
+    }
+
+    /// Why a file of an older goodput, which could not be renewed, is read as it is. It then lacks what later goodputs added,
+    /// such as how results were measured, and lists take longer. `None`: it lacks nothing.
+    pub fn is_read_without(&self) -> Option<&StoreError> {
+        self.db.is_read_without()
     }
 
     /// Whether the open file is still the one at its path.
@@ -96,6 +102,12 @@ impl Store {
         self.search(&Wanted { limit, ..Wanted::default() })
     }
 
+    /// The newest record that began before `now` (RFC 3339, UTC); if none did, the newest one of all.
+    pub fn last(&self, now: &str) -> Result<Option<Entry>, StoreError> {
+        let one = Wanted { limit: 1, ..Wanted::default() };
+        Ok(self.newest_by(one, now)?.into_iter().next())
+    }
+
     /// The wanted records, newest first: by the time at which each began, whenever it was stored. Of those that began at one
     /// time, the last one stored comes first.
     pub fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError> {
@@ -103,6 +115,17 @@ impl Store {
             Some(wanted) => self.db.search(&wanted),
             None => Ok(Vec::new()),
         }
+    }
+
+    /// The wanted records, newest first; those that began at `now` or later come last.
+    fn newest_by(&self, wanted: Wanted, now: &str) -> Result<Vec<Entry>, StoreError> {
+        let later = wanted.later(now);
+        let mut found = self.search(&wanted.by(now))?;
+        if let Some(later) = later {
+            let limit = later.limit.saturating_sub(found.len().try_into().unwrap_or(u32::MAX));
+            found.extend(self.search(&Wanted { limit, ..later })?);
+        }
+        Ok(found)
     }
 
     /// A search for a text, as the search for the one target that has it; `None` if no target has it. If several have
@@ -154,19 +177,21 @@ impl Store {
         text.and_then(read).map_err(|source| StoreError::Unreadable { id, source })
     }
 
-    /// The newest record of this kind and target that `fits`, among the last 50. Those that can't be read hide no other.
+    /// The newest record of this kind and target that `fits`, among the last 50. Those that can't be read hide no other, and
+    /// neither do those that began at `now` (RFC 3339, UTC) or later.
     ///
     /// Errors: the history can't be read.
     pub fn newest(
         &self,
         kind: &str,
         target: &str,
+        now: &str,
         fits: impl Fn(&Record) -> bool,
     ) -> Result<Newest, StoreError> {
         let [kind, target] = [kind, target].map(|name| Some(name.to_owned()));
         let wanted = Wanted { kind, target, limit: MAX_SEARCHED_RECORDS, ..Wanted::default() };
         let mut unread = Vec::new();
-        for entry in self.search(&wanted)? {
+        for entry in self.newest_by(wanted, now)? {
             match self.get(entry.id) {
                 Ok(record) if fits(&record) => return Ok(Newest { record: Some(record), unread }),
                 // Another process may have deleted it meanwhile.
@@ -250,15 +275,36 @@ impl Store {
         self.db.delete_days_before(day)
     }
 
+    /// The days of deleted results of a target after a place in their list, the newest first, at most `most`. Days of one
+    /// date stand in the order of their kind and traffic.
+    pub fn days_after(
+        &self,
+        target: &str,
+        place: Option<&DayPosition>,
+        most: usize,
+    ) -> Result<Vec<Day>, StoreError> {
+        let until = place.map(DayPosition::until);
+        self.some_days(Part::first(target, &Wanted { until, ..Wanted::default() }), place, most)
+    }
+
     /// The wanted days of a target, the newest `most`.
     fn days_of(&self, target: &str, wanted: &Wanted, most: usize) -> Result<Vec<Day>, StoreError> {
-        let mut part = Part::first(target, wanted);
+        self.some_days(Part::first(target, wanted), None, most)
+    }
+
+    fn some_days(
+        &self,
+        mut part: Part<'_>,
+        after: Option<&DayPosition>,
+        most: usize,
+    ) -> Result<Vec<Day>, StoreError> {
         let mut found = Vec::new();
         while found.len() < most {
             let counted = self.db.days(&part)?;
             let Some(last) = counted.last() else { break };
             part.until.clone_from(&last.of.day);
-            found.extend(days(&counted));
+            let fits = |day: &Day| after.is_none_or(|place| place.is_before(day));
+            found.extend(days(&counted).into_iter().filter(fits));
         }
         found.truncate(most);
         Ok(found)

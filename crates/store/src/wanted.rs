@@ -57,6 +57,26 @@ impl Wanted {
         Self { kind, watched, ..self }
     }
 
+    /// The same without what began at `now` (RFC 3339, UTC) or later, unless it says itself until when: results of a clock that
+    /// was ahead would be the newest ones for as long as it was ahead, which may be years.
+    #[must_use]
+    pub fn by(self, now: &str) -> Self {
+        match self.has_no_end(now) {
+            true => Self { until: Some(now.into()), ..self },
+            false => self,
+        }
+    }
+
+    /// What [`Wanted::by`] leaves out; `None`: nothing.
+    pub fn later(&self, now: &str) -> Option<Self> {
+        self.has_no_end(now).then(|| Self { from: Some(now.into()), ..self.clone() })
+    }
+
+    /// Whether it asks for what is before `now`, and says no time at which that ends.
+    fn has_no_end(&self, now: &str) -> bool {
+        self.until.is_none() && self.from.as_deref().is_none_or(|from| from < now)
+    }
+
     /// Whether a target has the text that is asked for, if one is.
     pub(crate) fn has_text(&self, target: &str) -> bool {
         let has = |text: &String| target.to_ascii_lowercase().contains(&text.to_ascii_lowercase());
@@ -89,4 +109,22 @@ pub(crate) fn occurring(table: &str, column: &str) -> String {
          )
          SELECT value FROM found WHERE value IS NOT NULL"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_that_names_its_end_is_left_as_it_is() {
+        let now = "2026-01-31T12:00:00Z";
+        let from = |from: &str| Wanted { from: Some(from.into()), ..Wanted::default() };
+        let until = Wanted { until: Some("2027".into()), ..Wanted::default() };
+        for wanted in [until, from("2026-02-01")] {
+            assert_eq!((wanted.clone().by(now), wanted.later(now)), (wanted, None));
+        }
+        let wanted = from("2026-01-30");
+        assert_eq!(wanted.later(now), Some(from(now)));
+        assert_eq!(wanted.clone().by(now), Wanted { until: Some(now.into()), ..wanted });
+    }
 }

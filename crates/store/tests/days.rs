@@ -9,7 +9,9 @@ use std::thread;
 use common::record;
 use databases::in_each;
 use goodput_model::{Direction, Kind, Record};
-use goodput_store::{Day, DayCounts, Figures, Spread, Store, StoreError, Wanted, Watched};
+use goodput_store::{
+    Day, DayCounts, DayPosition, Figures, Spread, Store, StoreError, Wanted, Watched,
+};
 
 fn at(started: &str, goodput: f64) -> Record {
     Record { started: started.into(), ..record("nas", goodput) }
@@ -174,6 +176,36 @@ fn days_are_found_by_target_and_time_the_newest_first() {
         }
         assert_eq!(found(Wanted { kind: some("attach"), ..of_nas() }), [""; 0]);
         assert_eq!(found(Wanted { limited_by: some("none"), ..of_nas() }), [""; 0]);
+    });
+}
+
+/// A host that tests with all numbers of flows has many rows of one date.
+#[test]
+fn the_days_of_a_target_come_in_parts_of_any_size_that_leave_none_out() {
+    in_each(|history| {
+        let store = history.open();
+        for day in ["2026-01-01", "2026-01-02"] {
+            for flows in [2, 10, 3, 1] {
+                let mut record = at(&format!("{day}T10:00:00Z"), 1e8);
+                record.plan.flows = flows;
+                store.add(&record).unwrap();
+            }
+        }
+        store.delete_before("2026-01-03").unwrap();
+        let all = store.days_after("nas", None, 100).unwrap();
+        let flows: Vec<_> = all.iter().map(|day| day.traffic.as_ref().unwrap().flows).collect();
+        assert_eq!(flows, [1, 2, 3, 10, 1, 2, 3, 10]);
+        for most in 1..=9 {
+            let (mut parts, mut place) = (Vec::new(), None);
+            loop {
+                let part = store.days_after("nas", place.as_ref(), most).unwrap();
+                assert!(part.len() <= most);
+                let Some(last) = part.last() else { break };
+                place = Some(DayPosition::of(last));
+                parts.extend(part);
+            }
+            assert_eq!(parts, all, "{most}");
+        }
     });
 }
 

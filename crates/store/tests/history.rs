@@ -20,6 +20,9 @@ use goodput_store::{
 const WRITERS: usize = 8;
 const RECORDS: usize = 10;
 
+/// After all records.
+const NOW: &str = "9999-12-31T23:59:59Z";
+
 #[test]
 fn what_is_kept_is_listed_newest_first_and_read_again() {
     in_each(|history| {
@@ -50,13 +53,13 @@ fn the_newest_of_a_kind_and_target_that_fits_is_found() {
         }
         store.add(&record("files", 4e6)).unwrap();
         let rate = |fits: fn(&Record) -> bool| {
-            let found = store.newest("test", "nas", fits).unwrap();
+            let found = store.newest("test", "nas", NOW, fits).unwrap();
             found.record.map(|record| record.result.goodput_bits_per_s)
         };
         assert_eq!(rate(|_| true), Some(BitRate(3e6)));
         assert_eq!(rate(|record| record.result.goodput_bits_per_s.0 < 3e6), Some(BitRate(2e6)));
         assert_eq!(rate(|_| false), None);
-        assert_eq!(store.newest("shaping", "nas", |_| true).unwrap().record, None);
+        assert_eq!(store.newest("shaping", "nas", NOW, |_| true).unwrap().record, None);
     });
 }
 
@@ -71,13 +74,37 @@ fn records_that_cant_be_read_hide_no_older_one_and_are_named() {
             "UPDATE records SET json = substr(json, 1, 1000) WHERE id = 2;
              UPDATE records SET json = replace(json, '\"format\":1,', '\"format\":99,'), format = 99 WHERE id = 3",
         );
-        let newest = store.newest("test", "nas", |_| true).unwrap();
+        let newest = store.newest("test", "nas", NOW, |_| true).unwrap();
         assert_eq!(newest.record.unwrap().result.goodput_bits_per_s, BitRate(1e6));
         let [newer, damaged] = &newest.unread[..] else { panic!("{:?}", newest.unread) };
         assert!(newer.to_string().starts_with("can't read record 3: it has format 99"), "{newer}");
         assert!(damaged.to_string().starts_with("can't read record 2: it is not"), "{damaged}");
-        let none = store.newest("test", "nas", |_| false).unwrap();
+        let none = store.newest("test", "nas", NOW, |_| false).unwrap();
         assert_eq!((none.record, none.unread.len()), (None, 2));
+    });
+}
+
+#[test]
+fn what_a_clock_that_was_ahead_has_kept_hides_no_newer_record() {
+    in_each(|history| {
+        let store = history.open();
+        let keep = |day: &str| {
+            let started = format!("{day}T12:00:00Z");
+            store.add(&Record { started, ..record("nas", 1e6) }).unwrap()
+        };
+        let last = || store.last("2026-02-01T00:00:00Z").unwrap().map(|entry| entry.id);
+        assert_eq!(last(), None);
+        let ahead = keep("2036-01-01");
+        assert_eq!(last(), Some(ahead), "there is no other");
+        let (newest, _) = (keep("2026-01-31"), keep("2026-01-30"));
+        assert_eq!(last(), Some(newest));
+        let begun = |fits: fn(&Record) -> bool| {
+            let found = store.newest("test", "nas", "2026-02-01T00:00:00Z", fits).unwrap();
+            found.record.map(|record| record.started)
+        };
+        assert_eq!(begun(|_| true).as_deref(), Some("2026-01-31T12:00:00Z"));
+        let is_ahead = |record: &Record| record.started > "2030".to_owned();
+        assert_eq!(begun(is_ahead).as_deref(), Some("2036-01-01T12:00:00Z"));
     });
 }
 

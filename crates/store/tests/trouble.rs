@@ -10,7 +10,8 @@ use std::process::{Command, Output};
 
 use children::{CHILD_STORE, child};
 use common::record;
-use goodput_store::{Store, StoreError};
+use goodput_model::Record;
+use goodput_store::{Store, StoreError, Wanted};
 
 #[test]
 fn a_file_that_is_no_database_is_left_alone() {
@@ -244,7 +245,7 @@ fn a_history_is_read_where_nothing_can_be_written() {
     let read_only = r#"mount -o remount,ro "$DIR""#;
     let without_index = r#"rm "$DIR"/history.db-shm"#;
     let full = r#"cat /dev/zero 2>/dev/null >"$DIR/others" || true"#;
-    // Closed; as a crash leaves it; the same, copied without the index of the log; by an older goodput.
+    // Closed; as a crash leaves it; the same, copied without the index of the log; by goodputs of older schemas.
     for (left, then, trouble, read) in [
         ("closed", "true", read_only, "read"),
         ("open", "true", read_only, "read"),
@@ -252,6 +253,9 @@ fn a_history_is_read_where_nothing_can_be_written() {
         ("closed", "true", full, "read-full"),
         ("open", without_index, full, "read-full"),
         ("old", "true", read_only, "refuse"),
+        ("before-indexes", "true", read_only, "read-old"),
+        ("before-additions", "true", read_only, "read-old"),
+        ("before-additions", "true", full, "read-old"),
     ] {
         let script = format!(
             r#"mount -t tmpfs -o size=1m tmpfs "$DIR"; {LEFT}={left} "$@"; {then}; {trouble}; {LEFT}={read} "$@""#
@@ -279,15 +283,59 @@ fn child_leaves_a_history_or_reads_it() {
             let error = Store::open(path).err();
             let is_full = matches!(error, Some(StoreError::DiskFull { .. }));
             assert!(is_full || left == "read", "{error:?}");
+            assert!(store.is_read_without().is_none());
         }
+        "read-old" => read_old(path),
         left => leave(path, left),
     }
 }
 
+/// A history that can't get the tables and indexes of this goodput.
+fn read_old(path: &Path) {
+    let why = Store::open(path).expect_err("nothing can be written").to_string();
+    let store = Store::open_to_read(path).expect("it can be read");
+    let said = store.is_read_without().map(ToString::to_string);
+    assert_eq!(said.as_ref(), Some(&why));
+    assert!(why.contains("name another file with --store") || why.contains("make room"), "{why}");
+    let ids = |wanted: &Wanted| {
+        let found = store.search(wanted).expect("it can be read");
+        found.iter().map(|entry| entry.id).collect::<Vec<_>>()
+    };
+    let target = Some("192.0.2.7".to_owned());
+    assert_eq!(ids(&Wanted::default()), [2, 3, 1], "by the times of the tests");
+    assert_eq!(ids(&Wanted { target: target.clone(), limit: 1, ..Wanted::default() }), [2]);
+    assert_eq!(ids(&Wanted { watched: true, ..Wanted::default() }), [0_i64; 0]);
+    assert_eq!(store.get(3).expect("it is there").target, "192.0.2.7");
+    assert_eq!(store.targets().expect("it can be read"), ["192.0.2.7"]);
+    assert_eq!(store.days(&Wanted::default()).expect("it can be read"), []);
+    assert_eq!(store.changes("", 9).expect("it can be read"), []);
+    assert_eq!(store.shifts("", 9).expect("it can be read"), []);
+    assert_eq!(store.tests_of("192.0.2.7", "{}", 9).expect("it can be read"), []);
+    store.add(&record("192.0.2.7", 1e9)).expect_err("nothing can be written");
+}
+
+/// Takes away what goodputs added later: the indexes by time, or everything since the schema 5.
+fn make_older(path: &Path, left: &str) {
+    let indexes = "DROP INDEX records_by_time; DROP INDEX records_of_target;";
+    let tables = ["described", "changes", "gone", "keyed", "figures", "days", "shifts", "schema"];
+    let without_tables: String = tables.iter().map(|name| format!("DROP TABLE {name};")).collect();
+    let triggers = ["described_goes", "changes_go", "keyed_goes", "figures_go", "shifts_go"];
+    let without_triggers: String =
+        triggers.iter().map(|name| format!("DROP TRIGGER {name};")).collect();
+    let db = rusqlite::Connection::open(path).expect("the history of the test works");
+    let change = match left {
+        "before-indexes" => format!("{indexes} UPDATE schema SET number = 11"),
+        _ => format!("{indexes} {without_triggers} {without_tables}"),
+    };
+    db.execute_batch(&change).expect("the history of the test works");
+}
+
 fn leave(path: &Path, left: &str) {
     let store = Store::open(path).expect("the history of the test works");
-    for n in 0..3 {
-        store.add(&record("192.0.2.7", f64::from(n))).expect("the history of the test works");
+    for (n, day) in ["01", "03", "02"].into_iter().enumerate() {
+        let started = format!("2026-01-{day}T12:00:00Z");
+        let kept = Record { started, ..record("192.0.2.7", n as f64) };
+        store.add(&kept).expect("the history of the test works");
     }
     match left {
         // Its log stays, as after a power cut.
@@ -297,6 +345,10 @@ fn leave(path: &Path, left: &str) {
             let db = rusqlite::Connection::open(path).expect("the history of the test works");
             db.execute_batch("DROP TABLE schema; PRAGMA user_version = 4")
                 .expect("the history of the test works");
+        }
+        "before-indexes" | "before-additions" => {
+            drop(store);
+            make_older(path, left);
         }
         _ => {}
     }

@@ -12,6 +12,7 @@ use http_body_util::BodyExt;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_SECURITY_POLICY, LOCATION, SET_COOKIE};
 use hyper::{Request, StatusCode};
+use jiff::{SignedDuration, Timestamp};
 use url::form_urlencoded;
 
 use fake_host::FakeHost;
@@ -142,8 +143,11 @@ async fn a_path_shows_the_days_of_deleted_results() {
     other.verdict.limit = "sunspots".into();
     store.add(&other).expect("it can be kept");
     assert_eq!(store.delete_before("9999").expect("it can be written"), 3);
-    let (status, none) = site.get(&format!("{page}&days_before=1999-01-01")).await;
+    let place = "{%22day%22:%221999-01-01%22,%22of%22:[%22test%22,%22tcp%22,%22send%22,1]}";
+    let (status, none) = site.get(&format!("{page}&days_before={place}")).await;
     assert!(status == 404 && none.contains("there are no days of "), "{none}");
+    let (status, none) = site.get(&format!("{page}&days_before=1999-01-01")).await;
+    assert!(status == 400 && none.contains("is no place in the list of days"), "{none}");
     let page = site.page(page).await;
     assert!(page.contains("Days of deleted results") && page.contains("<svg"), "{page}");
     assert!(page.contains("2 results, between ") && page.contains("(1 of 2)"), "{page}");
@@ -151,6 +155,31 @@ async fn a_path_shows_the_days_of_deleted_results() {
     assert!(!page.contains(HOSTILE));
     assert!(site.page("/path").await.contains("href=\"/path?target="));
     assert!(site.page("/").await.contains("All results were deleted"));
+}
+
+/// As of a host whose clock was ten years ahead until a time server answered.
+#[tokio::test]
+async fn results_of_a_clock_that_was_ahead_are_listed_apart_from_the_others() {
+    let site = Fixture::new(false);
+    let store = Store::open(&site.file()).expect("it is there");
+    let ahead = Timestamp::now() + SignedDuration::from_hours(10 * 365 * 24);
+    let mut record = Record::from_json(RECORDS[0]).expect("it is a record");
+    record.target = HOSTILE.into();
+    record.started = ahead.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let id = store.add(&record).expect("it can be kept");
+    let row = format!("href=\"/results/{id}\"");
+    let of_target = "/path?target=%3Cscript%3Ealert(1)%3C%2Fscript%3E";
+    for path in ["/", of_target] {
+        let page = site.page(path).await;
+        assert!(page.contains("a clock was ahead") && !page.contains(&row), "{page}");
+        let later = format!("{path}{}later=1", if path == "/" { '?' } else { '&' });
+        assert!(page.contains(&later.replace('&', "&amp;").replace("(1)", "%281%29")), "{page}");
+        let page = site.page(&later).await;
+        assert!(page.contains(&row) && page.contains(">Newest<"), "{page}");
+    }
+    store.delete_before(&record.started).expect("it can be written");
+    let page = site.page("/").await;
+    assert!(page.contains(&row) && !page.contains("a clock was ahead"), "{page}");
 }
 
 #[tokio::test]
@@ -204,8 +233,11 @@ async fn results_whose_times_step_back_are_all_listed_and_drawn() {
     store.add(&record).unwrap();
     let path = site.page("/path?target=nas").await;
     for page in [&path, &site.page("/?q=nas").await] {
-        // No time is the last one.
-        assert_eq!(numbers(page), [6, 3, 5, 4], "{page}");
+        assert_eq!(numbers(page), [3, 5, 4], "{page}");
+    }
+    // What is no time comes after all times.
+    for later in ["/path?target=nas&later=1", "/?q=nas&later=1"] {
+        assert_eq!(numbers(&site.page(later).await), [6]);
     }
     assert!(path.contains("3 results, between 1 Mbit/s and 3 Mbit/s."), "{path}");
     let day = site.page("/?q=nas&from=2026-01-02&until=2026-01-02").await;

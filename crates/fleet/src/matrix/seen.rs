@@ -56,6 +56,8 @@ pub enum Unusable {
     OwnHost,
     /// One of the hosts is not in the mesh file.
     NotInMesh,
+    /// It began days later than now, and the pair has other tests.
+    Ahead,
 }
 
 impl fmt::Display for Unusable {
@@ -71,6 +73,7 @@ impl fmt::Display for Unusable {
             Self::Nameless => "without a host's name or a time",
             Self::OwnHost => "a host with itself",
             Self::NotInMesh => "a host that the mesh file does not have",
+            Self::Ahead => "later than now: a clock was ahead",
         })
     }
 }

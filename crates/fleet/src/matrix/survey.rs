@@ -51,7 +51,11 @@ impl Survey {
     }
 
     /// The matrix, unless no record says anything of a pair.
-    pub fn matrix(self, question: Question) -> Surveyed {
+    pub fn matrix(mut self, question: Question) -> Surveyed {
+        let ahead = self.tally.leave_out_ahead(question.now_s);
+        if ahead > 0 {
+            self.left_out.insert(Unusable::Ahead, ahead);
+        }
         let matrix = match self.tally.is_empty() {
             true => Known::Missing(Missing::because(self.nothing())),
             false => Known::Value(self.tally.matrix(question)),

@@ -1,11 +1,14 @@
 //! The tests of a matrix, packed: a mesh of a thousand sites has a million of them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::packed::{Packed, Tests};
 use super::seen::Observation;
 use super::whole::{Matrix, Question};
+
+/// How far the clock of a host may be ahead, seconds: clocks of hosts that measure with each other may differ by hours.
+const AHEAD_S: f64 = 86_400.0;
 
 /// Tests as they come, 48 bytes each: their names are numbers.
 #[derive(Debug, Default)]
@@ -68,8 +71,24 @@ impl Tally {
         self.tests.is_empty()
     }
 
+    /// Leaves out the tests of a clock that was ahead, unless a pair has no others. They would be its newest ones for as long
+    /// as the clock was ahead, which may be years. Returns their number.
+    pub(super) fn leave_out_ahead(&mut self, now_s: f64) -> usize {
+        let is_ahead = |test: &Packed| test.at_s > now_s + AHEAD_S;
+        if !self.tests.iter().any(is_ahead) {
+            return 0;
+        }
+        let pair = |test: &Packed| (test.sender, test.receiver);
+        let others = self.tests.iter().filter(|test| !is_ahead(test));
+        let others: HashSet<_> = others.map(pair).collect();
+        let all = self.tests.len();
+        self.tests.retain(|test| !is_ahead(test) || !others.contains(&pair(test)));
+        all - self.tests.len()
+    }
+
     /// What the tests say together.
     pub fn matrix(mut self, question: Question) -> Matrix {
+        self.leave_out_ahead(question.now_s);
         if self.is_open {
             self.order_sites();
         }
@@ -162,6 +181,23 @@ mod tests {
         let known: Vec<_> =
             known.map(|cell| (cell.sender, cell.receiver, cell.limit.value().copied())).collect();
         assert_eq!(known, [("a", "b", Some("rule-2")), ("c", "a", Some("rule-1"))]);
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_hides_no_newer_test_and_is_better_than_none() {
+        let at =
+            |hours: f64, record| Observation { at_s: hours * 3600.0, ..test("a", "b", record) };
+        let newest = |seen: &[Observation]| {
+            let mut tally = Tally::of(["a", "b"].map(String::from));
+            seen.iter().for_each(|seen| tally.add(seen));
+            let left_out = tally.leave_out_ahead(0.0);
+            (left_out, tally.matrix(QUESTION).cell(0, 1).record.clone())
+        };
+        let years = 24.0 * 365.0;
+        let seen = [at(-2.0, 1), at(years, 2), at(-1.0, 3), at(years + 1.0, 4)];
+        assert_eq!(newest(&seen), (2, Known::Value(3)));
+        assert_eq!(newest(&[at(-2.0, 1), at(5.0, 2)]), (0, Known::Value(2)), "hours may be right");
+        assert_eq!(newest(&[at(years, 2)]), (0, Known::Value(2)));
     }
 
     #[test]

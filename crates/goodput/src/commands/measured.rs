@@ -152,7 +152,17 @@ fn hangup_is_ignored() -> bool {
 
 /// The present time, in the format of records.
 pub fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    in_records(jiff::Timestamp::now())
+}
+
+/// A moment later than now, in the same form: what began after it has its time from a clock that was ahead. Clocks that are
+/// kept right differ by less.
+pub fn soon() -> String {
+    in_records(jiff::Timestamp::now() + jiff::SignedDuration::from_mins(5))
+}
+
+fn in_records(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// Stores a finished record, prints it as requested, and checks the expectations. Storing comes first: the reader of

@@ -11,6 +11,7 @@ use goodput_model::Record;
 use goodput_store::{RecordError, read_record};
 
 use crate::args::ReportArgs;
+use crate::commands::measured::soon;
 use crate::data_dirs;
 use crate::exit::Exit;
 use crate::json_lines;
@@ -58,8 +59,7 @@ type Write = fn(&[Shown], &Path) -> Result<()>;
 fn named(name: &str) -> Result<Vec<Record>> {
     if name == "last" {
         let history = data_dirs::history_to_read()?;
-        let last = history.list(1)?;
-        let last = last.first().with_context(data_dirs::none_yet)?;
+        let last = history.last(&soon())?.with_context(data_dirs::none_yet)?;
         return Ok(vec![history.get(last.id)?]);
     }
     match name.parse() {

@@ -85,7 +85,7 @@ fn compare_with_last(record: &mut Record) -> Result<()> {
             && own_socket(old, now) == own_socket(record, now);
         same_way && old.incomplete.is_none() && old.shaping.as_deref().is_some_and(tested)
     };
-    let last = history()?.newest("shaping", &record.target, is_same)?;
+    let last = history()?.newest("shaping", &record.target, &measured::soon(), is_same)?;
     for why in &last.unread {
         screen::say(format_args!("goodput: not compared with an earlier test: {why}"));
     }

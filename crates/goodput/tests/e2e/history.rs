@@ -4,6 +4,7 @@ use std::process::Command;
 
 use goodput_model::{Kind, Record};
 use goodput_store::{Store, read_record};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::common::{Home, record, stderr, stdout};
@@ -84,6 +85,36 @@ fn a_choice_that_no_result_can_fit_is_refused() {
             assert!(refused.stdout.is_empty(), "{line}: {}", stdout(&refused));
         }
     }
+}
+
+/// As of a host whose clock was ten years ahead until a time server answered.
+#[test]
+fn a_result_of_a_clock_that_was_ahead_is_no_last_one() {
+    let home = filled();
+    let store = Store::open(&home.path().join("goodput/history.db"))
+        .expect("the history of the test works");
+    let ahead = Timestamp::now() + SignedDuration::from_hours(10 * 365 * 24);
+    let ahead = ahead.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    store.add(&kept("nas", &ahead, "none")).expect("the history of the test works");
+    let last = |home: &Home| record(&home.run(&["history", "last", "--json"])).started;
+    assert_eq!(last(&home), "2026-01-03T10:00:00Z");
+    let list = home.run(&["history", "--last", "1"]);
+    assert!(stdout(&list).contains("2026-01-03T10:00Z"), "{}", stdout(&list));
+    assert!(stderr(&list).contains("a clock was ahead; `--since "), "{}", stderr(&list));
+    let since = stderr(&list).split('`').nth(1).map(str::to_owned).expect("it names an option");
+    let options: Vec<&str> = since.split(' ').collect();
+    let list = home.run(&[&["history"], &options[..]].concat());
+    assert!(stdout(&list).contains(&ahead[..16]), "{}", stdout(&list));
+    assert!(stderr(&list).is_empty(), "{}", stderr(&list));
+    let page = home.path().join("last.html").display().to_string();
+    assert!(home.run(&["report", "last", "-o", &page]).status.success());
+    let page = std::fs::read_to_string(page).expect("it was written");
+    assert!(page.contains("2026-01-03") && !page.contains(&ahead[..10]));
+    let there = Home::new();
+    let store = Store::open(&there.path().join("goodput/history.db")).expect("it can be made");
+    store.add(&kept("nas", &ahead, "none")).expect("it can be written");
+    assert_eq!(last(&there), ahead, "there is no other");
+    assert!(stdout(&there.run(&["history"])).contains(&ahead[..16]));
 }
 
 #[test]

@@ -27,6 +27,7 @@ use crate::wanted::{Names, Wanted, occurring};
 use crate::watched::{Series, Tested, ToldChange, Watched};
 use file::{identity, is_missing, make_directory, make_file, real_path, trust_directory};
 use schema::migrate;
+use search::Indexes;
 
 /// How long to wait for another process that writes. Writing a record takes milliseconds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,6 +41,8 @@ pub(crate) struct Sqlite {
     file: Option<(u64, u64)>,
     /// Whether something failed that a full disk or another process does not explain.
     has_failed: Cell<bool>,
+    /// Why a file of an older goodput was not brought to this schema; `None`: it has it.
+    not_migrated: Option<StoreError>,
 }
 
 impl Sqlite {
@@ -76,9 +79,12 @@ impl Sqlite {
             _ => {}
         }
         trust_directory(path)?;
-        let db = read_only::open(&real_path(path)?).ok_or(why)?;
+        let Some(read_only::Opened { db, is_current }) = read_only::open(&real_path(path)?) else {
+            return Err(why);
+        };
         db.busy_timeout(BUSY_TIMEOUT).map_err(|source| StoreError::sqlite("open", path, source))?;
-        Ok(Self::of(db, path))
+        let not_migrated = (!is_current).then_some(why);
+        Ok(Self { not_migrated, ..Self::of(db, path) })
     }
 
     /// A history without a file.
@@ -91,7 +97,8 @@ impl Sqlite {
 
     fn of(db: Connection, path: &Path) -> Self {
         let file = fs::metadata(path).ok().as_ref().map(identity);
-        Self { db, path: path.to_path_buf(), file, has_failed: Cell::new(false) }
+        let (has_failed, not_migrated) = (Cell::new(false), None);
+        Self { db, path: path.to_path_buf(), file, has_failed, not_migrated }
     }
 
     fn failed(&self, doing: &'static str, source: rusqlite::Error) -> StoreError {
@@ -134,6 +141,10 @@ impl Database for Sqlite {
         self.has_failed.get()
     }
 
+    fn is_read_without(&self) -> Option<&StoreError> {
+        self.not_migrated.as_ref()
+    }
+
     fn add(&self, kept: &Kept, watched: Option<&Watched>) -> Result<i64, StoreError> {
         let failed = |source| self.failed("write to", source);
         let step = self.db.unchecked_transaction().map_err(failed)?;
@@ -158,7 +169,8 @@ impl Database for Sqlite {
     }
 
     fn search(&self, wanted: &Wanted) -> Result<Vec<Entry>, StoreError> {
-        let (sql, parameters) = search::query(wanted);
+        let indexes = if self.not_migrated.is_none() { Indexes::ByTime } else { Indexes::ByNumber };
+        let (sql, parameters) = search::query(wanted, indexes);
         self.all(&sql, &parameters[..], records::entry)
     }
 

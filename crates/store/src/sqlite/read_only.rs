@@ -2,6 +2,8 @@
 //!
 //! SQLite reads a file with a write-ahead log by an index of that log, which it makes beside the file: on a full disk or a
 //! read-only file system it can't. There are three ways around that, and none of them writes.
+//!
+//! A file of an older goodput lacks tables, which are empty then: they are made in memory, beside the file.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -11,18 +13,36 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
-use super::schema::is_current;
+use super::schema::{State, add_in_memory, state};
+
+/// A history that is only read.
+pub(super) struct Opened {
+    pub db: Connection,
+    /// Whether the file has this goodput's schema.
+    pub is_current: bool,
+}
 
 /// Opens the file; `None` if it can't be read, or has a schema that this program would have to change first.
-pub(super) fn open(path: &Path) -> Option<Connection> {
+pub(super) fn open(path: &Path) -> Option<Opened> {
     let log = has_log(path);
     let ways: [&dyn Fn() -> rusqlite::Result<Connection>; 2] = match log {
         // The index of another process, or what one left.
         true => [&|| as_it_is(path), &|| with_own_index(path)],
         false => [&|| as_it_is(path), &|| without_log(path)],
     };
-    let read = |way: &dyn Fn() -> rusqlite::Result<Connection>| way().ok().filter(is_current);
-    ways.into_iter().find_map(read)
+    ways.into_iter().find_map(|way| read(way().ok()?))
+}
+
+/// Whether it can be read at all shows when its schema is looked at.
+fn read(db: Connection) -> Option<Opened> {
+    match state(&db).ok()? {
+        State::Current => Some(Opened { db, is_current: true }),
+        State::LacksAdditions => {
+            add_in_memory(&db).ok()?;
+            Some(Opened { db, is_current: false })
+        }
+        State::Old => None,
+    }
 }
 
 /// Whether there is a log with something in it.

@@ -175,10 +175,46 @@ pub(super) fn migrate(db: &mut Connection, path: &Path) -> Result<(), StoreError
     migrate_by(&MIGRATIONS, db, path)
 }
 
-/// Whether the file can be read as it is. Reading it shows also whether it can be read at all.
-pub(super) fn is_current(db: &Connection) -> bool {
+/// What a file is that is read as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// It has all that this goodput knows.
+    Current,
+    /// It lacks what was added later, and nothing was changed since.
+    LacksAdditions,
+    /// Something was changed since.
+    Old,
+}
+
+/// What this file is. Reading it shows also whether it can be read at all.
+pub(super) fn state(db: &Connection) -> Result<State, StoreError> {
     let known = MIGRATIONS.len();
-    checked_schema(db, known, Path::new("")).is_ok_and(|schema| schema >= known)
+    Ok(match checked_schema(db, known, Path::new(""))? {
+        schema if schema >= known => State::Current,
+        schema if schema >= needed(&MIGRATIONS) => State::LacksAdditions,
+        _ => State::Old,
+    })
+}
+
+/// Makes the tables that the file lacks, in the memory of this connection alone. They are empty: what would fill them is in
+/// the JSON, of which there may be gigabytes.
+pub(super) fn add_in_memory(db: &Connection) -> rusqlite::Result<()> {
+    db.execute_batch("PRAGMA temp_store = MEMORY")?;
+    let mut whole = Connection::open_in_memory()?;
+    let step = whole.transaction()?;
+    run(&MIGRATIONS, &step, 0)?;
+    let made = "SELECT name, substr(sql, length('CREATE TABLE ') + 1) FROM sqlite_schema
+                WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+    let mut made = step.prepare(made)?;
+    let tables = made.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let tables = tables.collect::<rusqlite::Result<Vec<(String, String)>>>()?;
+    for (name, shape) in tables {
+        let is_there = "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = ?1)";
+        if !db.query_row(is_there, [&name], |row| row.get::<_, bool>(0))? {
+            db.execute_batch(&format!("CREATE TEMP TABLE {shape}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn migrate_by(
@@ -305,6 +341,29 @@ mod tests {
         let needed = || db.query_row("PRAGMA user_version", [], |row| row.get::<_, u32>(0));
         assert_eq!(needed().unwrap(), 5);
         assert_eq!(checked_schema(&db, 5, path).unwrap(), MIGRATIONS.len());
+    }
+
+    /// Each schema since the last change can be read; `Store` reads a file of each in `tests/trouble.rs`.
+    #[test]
+    fn tables_that_a_file_lacks_are_made_in_memory_alone() {
+        for schema in needed(&MIGRATIONS)..=MIGRATIONS.len() {
+            let (mut db, path) = (Connection::open_in_memory().unwrap(), Path::new("history.db"));
+            migrate_by(&MIGRATIONS[..schema], &mut db, path).unwrap();
+            let has_all = schema == MIGRATIONS.len();
+            let expected = if has_all { State::Current } else { State::LacksAdditions };
+            assert_eq!(state(&db).unwrap(), expected, "{schema}");
+            let number = "SELECT count(*) FROM sqlite_schema";
+            let number = || db.query_row(number, [], |row| row.get::<_, i64>(0)).unwrap();
+            let before = number();
+            add_in_memory(&db).unwrap();
+            assert_eq!(number(), before, "{schema}");
+            for table in ["described", "changes", "gone", "keyed", "figures", "days", "shifts"] {
+                db.query_row(&format!("SELECT count(*) FROM {table}"), [], |_| Ok(())).unwrap();
+            }
+        }
+        let (mut db, path) = (Connection::open_in_memory().unwrap(), Path::new("history.db"));
+        migrate_by(&MIGRATIONS[..needed(&MIGRATIONS) - 1], &mut db, path).unwrap();
+        assert_eq!(state(&db).unwrap(), State::Old);
     }
 
     #[test]

@@ -18,6 +18,18 @@ const OF_ALL: &str = "records_by_time";
 /// The records of a target in the order of their times, to which its index leads past all others.
 const OF_TARGET: &str = "records_of_target";
 
+/// What an older goodput made of all records in the order of their numbers. A search that reads it sorts what it finds.
+const OF_ALL_BY_NUMBER: &str = "records_listed";
+
+/// The indexes that a search can read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Indexes {
+    /// All of them.
+    ByTime,
+    /// Those of a file that an older goodput made, and that can't be written.
+    ByNumber,
+}
+
 /// Each target once. This index is smaller than that of the list, and equal targets stand together.
 const TARGETS: &str = "SELECT DISTINCT target FROM records INDEXED BY records_by_target";
 
@@ -36,8 +48,12 @@ pub(super) type Parameters<'a> = Vec<(&'static str, &'a dyn ToSql)>;
 
 /// The query from the newest record on, and its parameters. It reads indexes alone, and ends when it has found enough.
 /// Conditions that are not asked for are not in it, so that SQLite begins where the wanted times do.
-pub(super) fn query(wanted: &Wanted) -> (String, Parameters<'_>) {
-    let index = if wanted.target.is_some() { OF_TARGET } else { OF_ALL };
+pub(super) fn query(wanted: &Wanted, indexes: Indexes) -> (String, Parameters<'_>) {
+    let index = match indexes {
+        Indexes::ByNumber => OF_ALL_BY_NUMBER,
+        Indexes::ByTime if wanted.target.is_some() => OF_TARGET,
+        Indexes::ByTime => OF_ALL,
+    };
     let (mut conditions, mut parameters) = conditions(wanted);
     conditions.extend(wanted.watched.then_some(OF_A_WATCH));
     let conditions = match &conditions[..] {
@@ -136,7 +152,7 @@ mod tests {
             let watched = "SEARCH watched EXISTS USING INTEGER PRIMARY KEY (rowid=?)";
             let mut expected = vec![first, described.into()];
             expected.extend(wanted.watched.then(|| watched.to_owned()));
-            let (sql, parameters) = query(&wanted);
+            let (sql, parameters) = query(&wanted, Indexes::ByTime);
             assert_eq!(steps(&sql, &parameters), expected, "no sorting");
         }
     }

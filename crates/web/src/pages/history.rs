@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use goodput_model::Kind;
 use goodput_store::{Entry, Names, Position, Store, StoreError, Traffic, WATCH, Wanted};
+use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 use super::{Page, Visit};
@@ -19,13 +20,13 @@ const ROWS: u32 = 50;
 pub const PAGE: Page = Page { in_navigation: Some("History"), ..Page::of("/", show) };
 
 /// The fields of the search.
-const FIELDS: [&str; 5] = ["q", "kind", "limit", "from", "until"];
+const FIELDS: [&str; 6] = ["q", "kind", "limit", "from", "until", LATER];
 
 fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let program = &**visit.program;
     let history = program.history()?;
     let wanted = wanted(visit.asked)?;
-    let mut found = history.search(&wanted)?;
+    let Found { results: mut found, has_later } = found(&history, visit.asked, wanted)?;
     let more = found.len() > ROWS as usize;
     found.truncate(ROWS as usize);
     let watched = history.watched_among(&found)?;
@@ -39,6 +40,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
         "History",
         html! {
             (search(visit.asked, &names, program))
+            @if has_later { (later(&with_fields(visit.asked, (LATER, "1")))) }
             @match nothing {
                 Some(nothing) => p { (words(nothing)) },
                 None => (list(&found, &watched, program)),
@@ -64,6 +66,49 @@ fn wanted(asked: &Asked) -> Result<Wanted, Trouble> {
         return Err(Trouble::bad("the first day is after the last one; exchange them"));
     }
     Ok(wanted.of_kind(asked.field("kind")))
+}
+
+/// The field that asks for the results that began later than now.
+pub const LATER: &str = "later";
+
+/// How far a time may be ahead, seconds: clocks that are kept right differ by less.
+const AHEAD_S: i64 = 300;
+
+/// Results that a page shows.
+pub struct Found {
+    pub results: Vec<Entry>,
+    /// Whether there are others, which began later than now.
+    pub has_later: bool,
+}
+
+/// What is searched for. Results of a clock that was ahead would be the first for as long as it was ahead: they are shown if
+/// they are asked for, or if there are no others.
+pub fn found(history: &Store, asked: &Asked, wanted: Wanted) -> Result<Found, StoreError> {
+    let soon = Timestamp::now() + SignedDuration::from_secs(AHEAD_S);
+    let soon = soon.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let Some(later) = wanted.later(&soon) else {
+        return Ok(Found { results: history.search(&wanted)?, has_later: false });
+    };
+    let results = match asked.field(LATER) {
+        Some(_) => Vec::new(),
+        None => history.search(&wanted.by(&soon))?,
+    };
+    if results.is_empty() {
+        return Ok(Found { results: history.search(&later)?, has_later: false });
+    }
+    let one = Wanted { limit: 1, ..later };
+    let has_later = one.before.is_none() && !history.search(&one)?.is_empty();
+    Ok(Found { results, has_later })
+}
+
+/// Says that there are results of later times, and leads to them.
+pub fn later(link: &str) -> Markup {
+    html! {
+        p.doubt {
+            "Some results began later than now: a clock was ahead. They are not in this list. "
+            a href=(link) { "Show them" }
+        }
+    }
 }
 
 /// The field that asks for the results after a place in the list.
@@ -189,16 +234,22 @@ pub fn limited(entry: &Entry, program: &dyn Program) -> Markup {
 
 /// The same search, from the result after the `last` one of a page on.
 fn page_link(asked: &Asked, last: &Entry) -> String {
-    let before = place_of(last);
-    let mut fields: Vec<(&str, &str)> =
-        FIELDS.iter().map(|name| (*name, asked.field(name).unwrap_or_default())).collect();
-    fields.push((BEFORE, &before));
-    link("/", &fields)
+    with_fields(asked, (BEFORE, &place_of(last)))
+}
+
+/// The same search with one more field.
+fn with_fields(asked: &Asked, more: (&str, &str)) -> String {
+    let given = FIELDS.iter().map(|name| (*name, asked.field(name).unwrap_or_default()));
+    link("/", &given.chain([more]).collect::<Vec<_>>())
 }
 
 fn pages(asked: &Asked, older: Option<&str>) -> Markup {
-    let fields = FIELDS.map(|name| (name, asked.field(name).unwrap_or_default()));
-    let newest = asked.field(BEFORE).map(|_| link("/", &fields));
+    let is_later = asked.field(LATER).is_some();
+    let of_search = |name: &&str| *name != LATER;
+    let fields = FIELDS.into_iter().filter(of_search);
+    let fields: Vec<_> = fields.map(|name| (name, asked.field(name).unwrap_or_default())).collect();
+    let newest = asked.field(BEFORE).is_some() || is_later;
+    let newest = newest.then(|| link("/", &fields));
     html! {
         @if newest.is_some() || older.is_some() {
             nav aria-label="More results" {

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use goodput_charts::{Moment, over_time, section};
 use goodput_model::Seconds;
-use goodput_store::{Day, Entry, MAX_NAMES, Store, Wanted};
+use goodput_store::{Day, DayPosition, Entry, MAX_NAMES, Store, Wanted};
 use jiff::Timestamp;
 use maud::{Markup, html};
 
-use super::history::{BEFORE, kind, limited, place, place_of, traffic, way};
+use super::history::{
+    BEFORE, Found, LATER, found, kind, later, limited, place, place_of, traffic, way,
+};
 use super::{Page, Visit};
 use crate::answer::{Answer, Trouble};
 use crate::asked::{Asked, link};
@@ -18,7 +20,7 @@ use crate::program::{PathChange, Program};
 /// Results that are shown, the newest, and rows of days on a page.
 const ROWS: u32 = 500;
 
-/// The field that asks for the days before one.
+/// The field that asks for the days after a place in their list.
 const DAYS_BEFORE: &str = "days_before";
 
 /// The page.
@@ -39,6 +41,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
             @if let (Which::Newest, Some(_)) = (shown.which, &shown.older) {
                 p { "These are the newest " (ROWS) " results. " (shown.older_results(target)) " have pages of their own." }
             }
+            @if shown.has_later { (later(&link("/path", &[("target", target), (LATER, "1")]))) }
             (chart(target, &shown))
             (changed(&changes))
             @if !shown.results.is_empty() { (list(&shown, &watched, program)) }
@@ -55,6 +58,8 @@ enum Which {
     Newest,
     /// Results before others.
     OlderResults,
+    /// Results that began later than now.
+    LaterResults,
     /// Days before others.
     OlderDays,
 }
@@ -63,42 +68,68 @@ enum Which {
 struct Shown {
     which: Which,
     results: Vec<Entry>,
+    /// Whether there are others, which began later than now.
+    has_later: bool,
     /// Where the results before these begin, if there are some.
     older: Option<String>,
     days: Vec<Day>,
-    /// The last of these days, if there are some before it.
-    older_than: Option<String>,
+    /// Where the days before these begin, if there are some.
+    older_days: Option<String>,
 }
 
 /// The part that is asked for.
 fn part(asked: &Asked, history: &Store, target: &str) -> Result<Shown, Trouble> {
-    let (before, days_before) = (place(asked)?, asked.field(DAYS_BEFORE));
-    let which = match (&before, days_before) {
+    let (before, days_before) = (place(asked)?, place_of_days(asked)?);
+    let which = match (&before, &days_before) {
+        _ if asked.field(LATER).is_some() => Which::LaterResults,
         (None, None) => Which::Newest,
         (Some(_), _) => Which::OlderResults,
         (None, Some(_)) => Which::OlderDays,
     };
-    let one_more = Wanted { target: Some(target.into()), limit: ROWS + 1, ..Wanted::default() };
-    let mut results = match which {
-        Which::OlderDays => Vec::new(),
-        _ => history.search(&Wanted { before, ..one_more.clone() })?,
+    let most = ROWS as usize;
+    let mut shown = Found { results: Vec::new(), has_later: false };
+    if which != Which::OlderDays {
+        let target = Some(target.into());
+        let wanted = Wanted { target, before, limit: ROWS + 1, ..Wanted::default() };
+        shown = found(history, asked, wanted)?;
+    }
+    let Found { mut results, has_later } = shown;
+    let more = results.len() > most;
+    results.truncate(most);
+    let mut days = match which {
+        Which::OlderResults | Which::LaterResults => Vec::new(),
+        Which::Newest | Which::OlderDays => {
+            history.days_after(target, days_before.as_ref(), most + 1)?
+        }
     };
-    let more = results.len() > ROWS as usize;
-    results.truncate(ROWS as usize);
-    let (days, more_days) = match which {
-        Which::OlderResults => (Vec::new(), false),
-        _ => whole_days(history.days(&Wanted { until: days_before.map(Into::into), ..one_more })?),
-    };
+    let more_days = days.len() > most;
+    days.truncate(most);
     if results.is_empty() && days.is_empty() {
-        return Err(Trouble::unknown(match (which, days_before) {
+        return Err(Trouble::unknown(match (which, &days_before) {
             (Which::Newest, _) => format!("there is no result of {target:?}"),
-            (_, Some(before)) => format!("there are no days of {target:?} before {before:?}"),
+            (Which::LaterResults, _) => format!("no result of {target:?} began later than now"),
+            (_, Some(place)) => {
+                format!("there are no days of {target:?} before {:?}", place.day)
+            }
             (_, None) => format!("there is no older result of {target:?}"),
         }));
     }
     let older = results.last().filter(|_| more).map(place_of);
-    let older_than = days.last().filter(|_| more_days).map(|last| last.day.clone());
-    Ok(Shown { which, results, older, days, older_than })
+    let older_days = days.last().filter(|_| more_days).map(in_link);
+    Ok(Shown { which, results, has_later, older, days, older_days })
+}
+
+/// The place in the list of days in the field [`DAYS_BEFORE`], if it has one.
+fn place_of_days(asked: &Asked) -> Result<Option<DayPosition>, Trouble> {
+    let Some(place) = asked.field(DAYS_BEFORE) else { return Ok(None) };
+    serde_json::from_str(place).map(Some).map_err(|_| {
+        Trouble::bad(format!("{place:?} is no place in the list of days; begin at its first page"))
+    })
+}
+
+/// What [`place_of_days`] reads: the place of a day. As JSON, because its parts are any text.
+fn in_link(day: &Day) -> String {
+    serde_json::to_string(&DayPosition::of(day)).unwrap_or_default()
 }
 
 /// The goodput of single runs, and that of days.
@@ -125,22 +156,13 @@ fn chart(target: &str, shown: &Shown) -> Markup {
     }
 }
 
-/// At most [`ROWS`] rows, and whether there are more. A day has a row for each kind of traffic, and stays on one page.
-fn whole_days(mut days: Vec<Day>) -> (Vec<Day>, bool) {
-    let most = ROWS as usize;
-    let Some(next) = days.get(most).map(|day| day.day.clone()) else { return (days, false) };
-    days.truncate(most);
-    let rest = days.iter().rposition(|day| day.day != next).map_or(most, |last| last + 1);
-    days.truncate(rest);
-    (days, true)
-}
-
 impl Shown {
     /// A link to the results before these; nothing if there are none.
     fn older_results(&self, target: &str) -> Markup {
+        let later = if self.which == Which::LaterResults { "1" } else { "" };
         html! {
             @if let Some(older) = &self.older {
-                a href=(link("/path", &[("target", target), (BEFORE, older)])) rel="next" { "Older results" }
+                a href=(link("/path", &[("target", target), (LATER, later), (BEFORE, older)])) rel="next" { "Older results" }
             }
         }
     }
@@ -149,13 +171,13 @@ impl Shown {
     fn pages(&self, target: &str) -> Markup {
         let are_old = self.which != Which::Newest;
         html! {
-            @if are_old || self.older.is_some() || self.older_than.is_some() {
+            @if are_old || self.older.is_some() || self.older_days.is_some() {
                 nav aria-label="More of this path" {
                     ul {
                         @if are_old { li { a href=(link("/path", &[("target", target)])) rel="first" { "Newest" } } }
                         @if self.older.is_some() { li { (self.older_results(target)) } }
-                        @if let Some(day) = &self.older_than {
-                            li { a href=(link("/path", &[("target", target), (DAYS_BEFORE, day)])) rel="next" { "Older days" } }
+                        @if let Some(place) = &self.older_days {
+                            li { a href=(link("/path", &[("target", target), (DAYS_BEFORE, place)])) rel="next" { "Older days" } }
                         }
                     }
                 }
@@ -167,8 +189,15 @@ impl Shown {
         match (self.which, self.results.len()) {
             (Which::OlderResults, 1) => "One older result".into(),
             (Which::OlderResults, several) => format!("{several} older results"),
-            (_, 1) => "The only result".into(),
-            (_, several) if self.older.is_none() => format!("All {several} results"),
+            (Which::LaterResults, 1) => "One result that began later than now".into(),
+            (Which::LaterResults, several) => {
+                format!("{several} results that began later than now")
+            }
+            (_, 1) if !self.has_later => "The only result".into(),
+            (_, 1) => "The newest result".into(),
+            (_, several) if self.older.is_none() && !self.has_later => {
+                format!("All {several} results")
+            }
             (_, several) => format!("The newest {several} results"),
         }
     }
@@ -266,7 +295,7 @@ fn past(days: &[Day], program: &dyn Program) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use goodput_store::Spread;
+    use goodput_store::{Spread, Traffic};
 
     use super::*;
 
@@ -293,37 +322,30 @@ mod tests {
     }
 
     #[test]
-    fn a_page_ends_with_a_whole_day_and_says_that_there_are_older_ones() {
-        let on = |number: usize| Day { day: format!("2026-{number:04}"), ..day() };
-        // Two rows a day, from the newest on.
-        let two_a_day = |rows: usize| (0..rows).map(|row| on(9999 - row.div_ceil(2))).collect();
-        let (all, has_older) = whole_days(two_a_day(500));
-        assert_eq!((all.len(), has_older), (500, false));
-        let (first, has_older) = whole_days(two_a_day(501));
-        assert_eq!(
-            (first.len(), has_older),
-            (499, true),
-            "one of two rows of a day would be left out"
-        );
-        let (first, has_older) = whole_days(two_a_day(502).into_iter().skip(1).collect());
-        assert_eq!((first.len(), has_older), (500, true));
-        let (one_day, has_older) = whole_days(vec![day(); 501]);
-        assert_eq!((one_day.len(), has_older), (500, true));
+    fn a_link_names_the_place_of_a_day_whatever_its_texts_are() {
+        let traffic = Some(Traffic { transport: "a,\"&".into(), direction: "ü".into(), flows: 7 });
+        let day = Day { traffic, ..day() };
+        let fields = vec![(DAYS_BEFORE.into(), in_link(&day))];
+        let asked = Asked { fields, ..Asked::default() };
+        assert_eq!(place_of_days(&asked).ok().flatten(), Some(DayPosition::of(&day)));
     }
 
     #[test]
     fn a_page_leads_to_older_results_and_older_days_and_back() {
         let pages = |which, target: &str, older: Option<&str>, day: Option<&str>| {
-            let [older, older_than] = [older, day].map(|text| text.map(String::from));
-            let (results, days) = (Vec::new(), Vec::new());
-            Shown { which, results, older, days, older_than }.pages(target).into_string()
+            let [older, older_days] = [older, day].map(|text| text.map(String::from));
+            let (results, days, has_later) = (Vec::new(), Vec::new(), false);
+            let shown = Shown { which, results, has_later, older, days, older_days };
+            shown.pages(target).into_string()
         };
         let newest = pages(Which::Newest, "a&b", Some("2026,7"), Some("2026-01-31"));
         assert!(newest.contains("/path?target=a%26b&amp;days_before=2026-01-31"), "{newest}");
         assert!(newest.contains("/path?target=a%26b&amp;before=2026%2C7"), "{newest}");
         assert!(!newest.contains(">Newest<"), "{newest}");
         assert!(pages(Which::Newest, "a", None, None).is_empty());
-        for which in [Which::OlderResults, Which::OlderDays] {
+        let later = pages(Which::LaterResults, "a", Some("2036,7"), None);
+        assert!(later.contains("/path?target=a&amp;later=1&amp;before=2036%2C7"), "{later}");
+        for which in [Which::OlderResults, Which::OlderDays, Which::LaterResults] {
             let oldest = pages(which, "a", None, None);
             assert!(oldest.contains("\"/path?target=a\""), "{oldest}");
             assert!(!oldest.contains("Older"), "{oldest}");

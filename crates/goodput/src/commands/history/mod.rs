@@ -10,6 +10,7 @@ pub use prune::give_back;
 
 use anyhow::{Context, Result, bail};
 
+use super::measured::soon;
 use super::path_changes;
 use crate::args::{HistoryArgs, HistoryDeed, Named};
 use crate::data_dirs;
@@ -57,23 +58,59 @@ pub fn run(args: &HistoryArgs, verbose: bool) -> Result<Exit> {
 pub fn named(store: &Store, name: Named) -> Result<Record> {
     let id = match name {
         Named::Number(id) => id,
-        Named::Last => {
-            let last = store.list(1)?;
-            last.first().with_context(data_dirs::none_yet)?.id
-        }
+        Named::Last => store.last(&soon())?.with_context(data_dirs::none_yet)?.id,
     };
     Ok(store.get(id)?)
 }
 
+/// What a list shows.
+struct Listed {
+    entries: Vec<Entry>,
+    days: Vec<Day>,
+    /// Whether there are more days.
+    more: bool,
+}
+
+impl Listed {
+    fn of(store: &Store, wanted: &Wanted) -> Result<Self> {
+        let entries = store.search(wanted)?;
+        let (days, more) = match &wanted.text {
+            Some(_) => newest_days(store, wanted)?,
+            None => (Vec::new(), false),
+        };
+        Ok(Self { entries, days, more })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty() && self.days.is_empty()
+    }
+}
+
+/// Lists what is asked for. What a clock that was ahead has kept would be the first of each list for as long as it was
+/// ahead: it is listed if the user asks for it, or if there is nothing else.
 fn list(store: &Store, wanted: &Wanted) -> Result<()> {
-    let entries = store.search(wanted)?;
-    let (days, more) = match &wanted.text {
-        Some(_) => newest_days(store, wanted)?,
-        None => (Vec::new(), false),
-    };
-    if entries.is_empty() && days.is_empty() {
+    let soon = soon();
+    let listed = Listed::of(store, &wanted.clone().by(&soon))?;
+    if listed.is_empty() {
+        return print_list(store, wanted, Listed::of(store, wanted)?);
+    }
+    print_list(store, wanted, listed)?;
+    if let Some(later) = wanted.later(&soon)
+        && !Listed::of(store, &Wanted { limit: wanted.limit.min(1), ..later })?.is_empty()
+    {
+        screen::say(format_args!(
+            "goodput: results that began later than now are left out, because a clock was ahead; \
+             `--since {soon}` lists them"
+        ));
+    }
+    Ok(())
+}
+
+fn print_list(store: &Store, wanted: &Wanted, listed: Listed) -> Result<()> {
+    if listed.is_empty() {
         return nothing(store, wanted);
     }
+    let Listed { entries, days, more } = listed;
     let gap = if entries.is_empty() { "" } else { "\n" };
     if !entries.is_empty() {
         results(store, entries)?.print_whole()?;
