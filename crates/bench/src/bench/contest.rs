@@ -1,4 +1,4 @@
-//! A contest: a load, its contestants, the measured measures, and the goals.
+//! A contest: a load, its contestants, what is measured, and the goals.
 
 use std::time::Duration;
 
