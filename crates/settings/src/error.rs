@@ -1,11 +1,13 @@
 //! Everything that can go wrong with a setting, with what to do about it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use goodput_model::SettingRef;
 use goodput_netlink::NetlinkError;
 
+use crate::holder::Holder;
+use crate::journal::LockHeld;
 use crate::privilege::Privilege;
 use crate::scope;
 
@@ -180,15 +182,26 @@ pub enum SettingError {
         /// The other process.
         pid: u32,
     },
-    /// The guard of a dead run is putting back, and would take a change for one of that run.
+    /// The same for a run in another container that shares this network namespace.
     #[error(
-        "can't change settings now: the guard of an interrupted goodput (process {pid}) is still putting back what that \
-         run changed, or that run can't be seen from here; wait until it is done (journal {})",
+        "can't change settings now: another goodput, in another container (process {pid} there), is changing settings \
+         of this network namespace, and each would spoil the other's runs; wait until it is done, or end it there (journal {})",
+        journal.display()
+    )]
+    BusyElsewhere {
+        /// The other process, as that container counts.
+        pid: u32,
+        /// Its journal.
+        journal: PathBuf,
+    },
+    /// What a run left is being put back, and who does that would take a change for one of that run.
+    #[error(
+        "can't change settings now: {holder}; wait until that is done, and try again (journal {})",
         journal.display()
     )]
     GuardAtWork {
-        /// The process of that run.
-        pid: u32,
+        /// Who puts back, as far as is known.
+        holder: Holder,
         /// The journal of that run.
         journal: PathBuf,
     },
@@ -200,17 +213,16 @@ pub enum SettingError {
         /// The other process.
         pid: u32,
     },
-    /// Another process than the run itself holds the journal of the run that changed the setting.
+    /// Who holds the journal of the run that changed the setting is no run that is seen from here.
     #[error(
-        "{setting} is still as process {pid} set it: the guard of that run is putting it back, or the run can't be seen \
-         from here; wait until it is done (journal {})",
+        "{setting} is still as another run set it: {holder}; wait until that is done (journal {})",
         journal.display()
     )]
     Held {
         /// The setting.
         setting: SettingRef,
-        /// The process of the run that changed it.
-        pid: u32,
+        /// Who that is, as far as is known.
+        holder: Holder,
         /// The journal of that run.
         journal: PathBuf,
     },
@@ -241,6 +253,23 @@ pub enum SettingError {
         /// The cause.
         cause: io::Error,
     },
+    /// The list of all open journals could not be kept. It is in one place, whatever directory the journals are in.
+    #[error(
+        "can't {operation} {}, the list of all journals: {cause}; without that list goodput changes nothing, because it \
+         can't see what other runs change; make it a directory to which only you can write (--state-dir does not move it)",
+        path.display()
+    )]
+    List {
+        /// What was tried.
+        operation: &'static str,
+        /// The list's directory.
+        path: PathBuf,
+        /// The cause.
+        cause: io::Error,
+    },
+    /// Another process holds the lock of a directory of journals, or of their list, for too long.
+    #[error("can't change settings now: {0}; wait until that process is done, or end it")]
+    Locked(String),
     /// There is no place for the journal.
     #[error("no directory for the journal: {0}; set XDG_STATE_HOME or HOME to an absolute path")]
     NoStateDir(&'static str),
@@ -293,10 +322,28 @@ impl SettingError {
     pub fn not_permitted(&self) -> bool {
         match self {
             Self::NotPermitted { .. } | Self::NotForOthers { .. } => true,
-            Self::Journal { cause, .. } => cause.kind() == io::ErrorKind::PermissionDenied,
+            Self::Journal { cause, .. } | Self::List { cause, .. } => {
+                cause.kind() == io::ErrorKind::PermissionDenied
+            }
             _ => false,
         }
     }
+}
+
+/// Why a journal, or its directory, could not be kept.
+pub(crate) fn of_journal(operation: &'static str, path: &Path, cause: io::Error) -> SettingError {
+    of_lock(&cause).unwrap_or_else(|| SettingError::Journal { operation, path: path.into(), cause })
+}
+
+/// Why the list of all journals could not be kept.
+pub(crate) fn of_list(operation: &'static str, path: &Path, cause: io::Error) -> SettingError {
+    of_lock(&cause).unwrap_or_else(|| SettingError::List { operation, path: path.into(), cause })
+}
+
+/// The error if somebody else held a lock for too long: nothing is wrong with the directory then.
+pub(crate) fn of_lock(cause: &io::Error) -> Option<SettingError> {
+    let held = cause.get_ref()?.downcast_ref::<LockHeld>()?;
+    Some(SettingError::Locked(held.to_string()))
 }
 
 /// The kernel's answer to an operation on the object `what` of `setting`.

@@ -1,11 +1,14 @@
 //! Journals that are held by a live run, or by the guard of a dead one.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use goodput_model::SettingRef;
 
+use crate::error::{self, SettingError};
+use crate::holder::Holder;
 use crate::journal::{Contents, Entry, JournalFile, open_one};
 use crate::leftover;
 use crate::lookup::machine;
@@ -52,7 +55,7 @@ impl std::fmt::Display for Awaited {
         };
         write!(
             f,
-            "waiting for the guard of an interrupted run, which {does} (at most {} s; journal {})",
+            "waiting for the guard of an earlier run, which {does} (at most {} s; journal {})",
             self.longest.as_secs(),
             self.journal.display()
         )
@@ -90,43 +93,54 @@ impl Patience {
 
 /// Waits until the guard of a dead run has released a journal, settles what the guard left, and returns the
 /// outcome. `None`: the journal was empty.
+///
+/// # Errors
+/// If somebody holds the lock of the journal's directory for too long.
 pub(crate) fn settle(
     path: &Path,
     request: UndoRequest,
     patience: &mut Patience,
-) -> Option<RestoreReport> {
+) -> Result<Option<RestoreReport>, SettingError> {
     let mut first: Option<Contents> = None;
+    let mut holder = Holder::Unknown { run: 0 };
     loop {
         match JournalFile::peek(path) {
-            Ok(None) => return first.map(|contents| by_guard(path, &contents)),
+            Ok(None) => return Ok(first.map(|contents| by_guard(path, &contents))),
             Ok(Some((text, false))) => {
                 first.get_or_insert(text.says);
                 match open_one(path) {
-                    Ok(Some(journal)) => return Some(settle::settle(journal, request)),
+                    Ok(Some(journal)) => return Ok(Some(settle::settle(journal, request))),
                     Ok(None) => {}
-                    Err(cause) => return Some(RestoreReport::unopened(path.into(), &cause)),
+                    Err(cause) => return unopened(path, &cause).map(Some),
                 }
             }
             Ok(Some((text, true))) => {
                 let contents = text.says;
-                if let Some(pid) = live_owner(&contents) {
-                    return Some(in_use(path, &contents, pid));
+                holder = Holder::of_locked(&contents);
+                match holder {
+                    Holder::Run { pid } => return Ok(Some(in_use(path, &contents, pid))),
+                    Holder::RunElsewhere { .. } => {
+                        return Ok(Some(report(path, &contents, |_| Outcome::Held(holder))));
+                    }
+                    Holder::PuttingBack { .. } | Holder::Unknown { .. } => {}
                 }
                 // Later its guard has removed some of it.
                 first.get_or_insert(contents);
             }
-            Err(cause) => return Some(RestoreReport::unopened(path.into(), &cause)),
+            Err(cause) => return unopened(path, &cause).map(Some),
         }
-        let held = first.as_ref()?;
+        let Some(held) = first.as_ref() else { return Ok(None) };
         if !patience.wait(path, held) {
-            return Some(report(path, held, |_| Outcome::Held));
+            return Ok(Some(report(path, held, |_| Outcome::Held(holder))));
         }
     }
 }
 
-/// The process of the run that wrote a journal, if that process is seen to be alive.
-fn live_owner(contents: &Contents) -> Option<u32> {
-    contents.owner.as_ref().filter(|owner| owner.is_seen()).map(|owner| owner.pid)
+/// The report on a journal that can't be opened. If that is for a lock which somebody holds, nothing is wrong with the
+/// journal.
+pub(crate) fn unopened(path: &Path, cause: &io::Error) -> Result<RestoreReport, SettingError> {
+    let lock = error::of_lock(cause);
+    lock.map_or_else(|| Ok(RestoreReport::unopened(path.into(), cause)), Err)
 }
 
 /// What a live run has changed, here and in other network namespaces.

@@ -5,7 +5,8 @@ use std::os::unix::process::CommandExt;
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-use crate::journal::{self, Asker, Durable, JournalFile, Line};
+use crate::holder::Holder;
+use crate::journal::{self, Asker, Durable, JournalFile, Line, TakenOver};
 use crate::life::{self, Life};
 use crate::place::Place;
 use crate::settle::{UndoRequest, settle};
@@ -206,6 +207,57 @@ fn a_new_run_begins_only_once_the_guard_of_a_dead_one_is_done() {
     assert!(changes.restore().is_clean());
 }
 
+/// As for a server whose run could not put everything back: the run is over, and its process lives.
+#[test]
+fn the_guard_of_a_process_that_lives_is_waited_for() {
+    let scene = Scene::new();
+    leave_journal(&scene, &Place::here().unwrap());
+    let path = scene.journals().pop().unwrap();
+    let mut guard_of_it = JournalFile::take_over(&path).unwrap().unwrap();
+    guard_of_it.append(&Line::TakenOver(TakenOver::own()), Durable::No).unwrap();
+    for asker in [Asker::ClientHere, Asker::ClientElsewhere] {
+        let refused = Changes::begin_for(asker, &scene.state_dir(), guard()).unwrap_err();
+        let said = refused.to_string();
+        let (run, by) = (std::process::id(), Some(std::process::id()));
+        let expected = Holder::PuttingBack { run, run_lives: true, by };
+        let holder = match refused {
+            SettingError::GuardAtWork { holder, .. } => holder,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(holder, expected);
+        assert!(said.contains("could not put back all"), "{said}");
+    }
+    let left = crate::held::settle(&path, UndoRequest::default(), &mut { Patience::NONE });
+    let left = left.unwrap().unwrap();
+    assert!(left.is_held() && !left.is_in_use(), "{left}");
+    when_waiting(move || assert!(settle(guard_of_it, UndoRequest::default()).is_clean()));
+    let changes = scene.begin();
+    assert_eq!(scene.value(), "a");
+    drop(changes);
+}
+
+/// What the run itself writes down: between its end and the first step of its guard, others see who puts back.
+#[test]
+fn a_run_that_could_not_put_everything_back_says_so_in_its_journal() {
+    let scene = Scene::new();
+    let mut changes = scene.begin();
+    changes.apply(&scene.setting(), "b").unwrap();
+    let guard = changes.guard_pid();
+    // Nothing can be written there.
+    std::fs::remove_file(scene.file()).unwrap();
+    std::fs::create_dir(scene.file()).unwrap();
+    let path = scene.journals().pop().unwrap();
+    assert!(!changes.restore().is_clean());
+    let (text, _) = JournalFile::peek(&path).unwrap().unwrap();
+    // The guard tries once more, and writes itself down again.
+    assert_eq!(text.says.taken_over.map(|by| by.pid), guard);
+    wait_for("the guard's end", || !guard.is_some_and(life::runs));
+    std::fs::remove_dir(scene.file()).unwrap();
+    scene.set("b");
+    undo(&scene.state_dir()).unwrap();
+    assert_eq!((scene.value(), scene.journals().len()), ("a".into(), 0));
+}
+
 /// Between the end of a run and the first step of its guard, nobody holds the journal.
 #[test]
 fn a_guard_that_has_not_begun_yet_is_at_work() {
@@ -247,8 +299,12 @@ fn a_run_of_another_container_with_the_same_number_is_not_this_run() {
     assert!(first.insert("process_namespace".into(), 1.into()).is_some(), "{text}");
     std::fs::write(&path, crate::journal::seal(&first).unwrap()).unwrap();
     let refused = begin().unwrap_err();
-    assert!(matches!(refused, SettingError::GuardAtWork { .. }), "{refused}");
-    assert!(refused.to_string().contains("can't be seen from here"), "{refused}");
+    assert!(matches!(refused, SettingError::BusyElsewhere { .. }), "{refused}");
+    let said = refused.to_string();
+    assert!(said.contains("in another container") && said.contains("end it there"), "{said}");
+    // An undo waits for no live run.
+    let report = crate::held::settle(&path, UndoRequest::default(), &mut { Patience::NONE });
+    assert!(report.unwrap().is_some_and(|report| report.entries.is_empty()));
     drop(own);
 }
 
@@ -257,9 +313,10 @@ fn when_patience_is_spent_the_journal_is_held() {
     let scene = Scene::new();
     let path = leave_dead_journal(&scene, &Place::here().unwrap());
     let _guard = JournalFile::take_over(&path).unwrap().unwrap();
-    let report =
-        crate::held::settle(&path, UndoRequest::default(), &mut { Patience::NONE }).unwrap();
-    assert_eq!(report.entries[0].outcome, Outcome::Held);
+    let report = crate::held::settle(&path, UndoRequest::default(), &mut { Patience::NONE });
+    let report = report.unwrap().unwrap();
+    let held = &report.entries[0].outcome;
+    assert!(matches!(held, Outcome::Held(Holder::PuttingBack { run_lives: false, .. })), "{held}");
     assert!(!report.is_clean() && report.is_held() && !report.is_in_use());
     let said = report.to_string();
     assert!(said.contains("settings undo") && said.contains(path.to_str().unwrap()), "{said}");

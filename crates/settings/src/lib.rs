@@ -20,6 +20,7 @@ pub mod fuzzing;
 mod guard;
 mod held;
 pub mod helper;
+mod holder;
 mod journal;
 mod leftover;
 mod life;
@@ -67,6 +68,7 @@ pub use error::SettingError;
 pub use footprint::Footprint;
 pub use guard::{GuardProgram, guard_main};
 pub use held::{Awaited, Patience};
+pub use holder::Holder;
 pub use journal::{
     Asker, Durable, JournalContents, JournalText, Opened, SealedFile, make_own_folder,
 };

@@ -36,6 +36,11 @@ impl ProcessMark {
         }
     }
 
+    /// The mark of a process that is seen from here.
+    pub(crate) fn of(pid: u32) -> Self {
+        Self { started: started(&pid.to_string()), ..Self::own() }
+    }
+
     /// Whether the process with this mark and the number `pid` is this one.
     pub fn is_this_process(&self, pid: u32) -> bool {
         pid == std::process::id() && self.may_be(&Self::own())
@@ -48,8 +53,24 @@ impl ProcessMark {
         if self.is_this_process(pid) {
             return true;
         }
-        let now = Self { started: started(&pid.to_string()), ..Self::own() };
-        life::runs(pid) && self.may_be(&now)
+        life::runs(pid) && self.may_be(&Self::of(pid))
+    }
+
+    /// Whether the process belongs to this boot and this container, so that it would be seen if it ran.
+    pub(crate) fn is_of_here(&self) -> bool {
+        let own = Self::own();
+        let is_known = self.process_namespace.is_some() && self.process_boot.is_some();
+        is_known
+            && self.process_namespace == own.process_namespace
+            && self.process_boot == own.process_boot
+    }
+
+    /// Whether the process is known to belong to another container of this host.
+    pub(crate) fn is_contained(&self) -> bool {
+        let own = Self::own();
+        let differs =
+            self.process_namespace.zip(own.process_namespace).is_some_and(|(a, b)| a != b);
+        differs && self.process_boot.is_some() && self.process_boot == own.process_boot
     }
 
     /// Whether nothing that is known here differs in `now`.

@@ -7,6 +7,7 @@ use goodput_model::SettingRef;
 use crate::beside;
 use crate::error::SettingError;
 use crate::footprint::Footprint;
+use crate::holder::Holder;
 use crate::journal::{Contents, Durable, Entry, JournalContents, JournalFile, Line};
 use crate::life::{self, Life};
 use crate::log::{self, ChangeKind};
@@ -85,9 +86,8 @@ pub enum Outcome {
         /// The process of that run.
         pid: u32,
     },
-    /// The dead run's guard, or a run that can't be seen from here, is still working on it; left
-    /// alone.
-    Held,
+    /// Someone else is working on it, and it is no run that is seen from here; left alone.
+    Held(Holder),
     /// It belongs to another network namespace; kept in the journal.
     OtherNamespace {
         /// The prefix that makes a command run there. `None`: the namespace is gone.
@@ -160,14 +160,22 @@ impl RestoreReport {
 
     /// Whether a live run is at work there.
     pub(crate) fn is_in_use(&self) -> bool {
-        let is_in_use =
-            |outcome: &_| matches!(outcome, Outcome::InUse { .. } | Outcome::InUseElsewhere { .. });
+        let is_in_use = |outcome: &Outcome| match outcome {
+            Outcome::InUse { .. } | Outcome::InUseElsewhere { .. } => true,
+            Outcome::Held(holder) => holder.is_run(),
+            _ => false,
+        };
         self.entries.iter().any(|entry| is_in_use(&entry.outcome))
     }
 
     /// Whether anyone else is at work there.
     pub(crate) fn is_held(&self) -> bool {
-        self.is_in_use() || self.entries.iter().any(|entry| entry.outcome == Outcome::Held)
+        self.is_in_use() || self.is_waited_for()
+    }
+
+    /// Whether someone holds the journal who is no run that is seen from here.
+    fn is_waited_for(&self) -> bool {
+        self.entries.iter().any(|entry| matches!(entry.outcome, Outcome::Held(_)))
     }
 }
 
@@ -175,8 +183,7 @@ impl std::fmt::Display for RestoreReport {
     /// One line per setting, and one for everything that is to be said about the journal.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let settings = self.entries.iter().map(|e| format!("{}: {}", e.setting, e.outcome));
-        let held = self.entries.iter().any(|entry| entry.outcome == Outcome::Held);
-        let held = held.then(|| "this journal is still held".to_string());
+        let held = self.is_waited_for().then(|| "this journal is still held".to_string());
         let journal = self.problem.iter().chain(&self.notes).chain(&held);
         let journal = journal.map(|why| format!("{}: {why}", self.journal.display()));
         f.write_str(&settings.chain(journal).collect::<Vec<_>>().join("\n"))
@@ -208,10 +215,12 @@ impl std::fmt::Display for Outcome {
                 let set = if ours.is_empty() { String::new() } else { format!(", and the run set {ours}") };
                 write!(f, "left alone: before the run it was {original}{set}")
             }
-            Self::Held => f.write_str(
-                "not put back: its guard, or a run that can't be seen from here, still holds its journal; \
-                 run `goodput settings undo` again",
-            ),
+            Self::Held(holder @ Holder::RunElsewhere { .. }) => {
+                write!(f, "still changed: {holder}, and puts it back when it ends")
+            }
+            Self::Held(holder) => {
+                write!(f, "not put back yet: {holder}; run `goodput settings undo` again")
+            }
             Self::OtherNamespace { enter: Some(enter) } => write!(
                 f,
                 "belongs to another network namespace; run `goodput settings undo` in it, with \
@@ -286,7 +295,7 @@ fn tidy(journal: &mut JournalFile, entries: &[Restored]) -> Result<(), SettingEr
 
 fn is_settled(entry: &Restored) -> bool {
     use Outcome::{Failed, Held, NamespaceUnseen, OtherNamespace};
-    !matches!(entry.outcome, OtherNamespace { .. } | NamespaceUnseen(_) | Failed(_) | Held)
+    !matches!(entry.outcome, OtherNamespace { .. } | NamespaceUnseen(_) | Failed(_) | Held(_))
 }
 
 fn outcome(

@@ -1,7 +1,7 @@
 //! Settles the journal of a dead run. What a damaged journal says is shown, and nothing is changed by it until a person
 //! asks for that.
 
-use crate::journal::{Contents, JournalFile};
+use crate::journal::{Contents, Durable, JournalFile, Line, TakenOver};
 use crate::place::Place;
 use crate::restore::{Forget, Outcome, RestoreReport, Restored, last, settle_contents};
 
@@ -49,7 +49,10 @@ fn use_whole_lines(
     forget: Forget,
 ) -> RestoreReport {
     let mut report = match &contents.owner {
-        Some(_) => settle_contents(journal, contents, forget),
+        Some(_) => {
+            note_take_over(journal, contents);
+            settle_contents(journal, contents, forget)
+        }
         // It is unknown where the settings belong.
         None => {
             let entries = untouched(contents);
@@ -59,6 +62,16 @@ fn use_whole_lines(
     };
     report.notes.extend(journal.notes());
     report
+}
+
+/// Lets others know who puts back, if there is something to put back here. If that can't be written, they know less; putting
+/// back goes on.
+fn note_take_over(journal: &mut JournalFile, contents: &Contents) {
+    let place = contents.owner.as_ref().map(|owner| &owner.place);
+    let is_here = Place::here().is_ok_and(|here| place.is_some_and(|p| p.same_namespace(&here)));
+    if is_here && !contents.entries.is_empty() && journal.text().damage().is_none() {
+        let _ = journal.append(&Line::TakenOver(TakenOver::own()), Durable::No);
+    }
 }
 
 /// One outcome per change that can be read, the last change first.

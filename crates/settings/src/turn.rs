@@ -15,8 +15,9 @@ use crate::by_ssh;
 use crate::error::SettingError;
 use crate::guard::{Guard, GuardProgram};
 use crate::held::GUARD_TIMEOUT;
-use crate::journal::{self, Asker, JournalFile};
+use crate::journal::{self, Asker, Durable, JournalFile, Line, TakenOver};
 use crate::place::Place;
+use crate::process::ProcessMark;
 
 /// How long a run waits for another one: setting a value takes less.
 const TURN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -28,6 +29,17 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) struct AtWork {
     pub(crate) journal: JournalFile,
     pub(crate) guard: Guard,
+}
+
+impl AtWork {
+    /// Notes that from now on the guard puts back what is left: others see that this run is over, even if its process lives.
+    /// The guard notes the same, so nothing is lost if this fails.
+    pub(crate) fn hand_over(&mut self) {
+        if let Some(pid) = self.guard.pid() {
+            let guard = TakenOver { pid, process: ProcessMark::of(pid) };
+            let _ = self.journal.append(&Line::TakenOver(guard), Durable::No);
+        }
+    }
 }
 
 /// The right to change this network namespace, for a run that changes and puts back several times. [`crate::Changes`]
@@ -76,7 +88,9 @@ pub(crate) fn take(
                 guard_gone = Instant::now();
                 began.elapsed() < GUARD_TIMEOUT
             }
-            Err(SettingError::Busy { .. }) => guard_gone.elapsed() < TURN_TIMEOUT,
+            Err(SettingError::Busy { .. } | SettingError::BusyElsewhere { .. }) => {
+                guard_gone.elapsed() < TURN_TIMEOUT
+            }
             _ => false,
         };
         if !waits || asker != Asker::User {

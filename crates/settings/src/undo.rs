@@ -16,7 +16,7 @@ use crate::settle::{UndoRequest, settle};
 /// everything in them belongs to this network namespace.
 ///
 /// # Errors
-/// When `state_dir` can't be read, or someone else can write to it. The reports list what can't be
+/// When `state_dir` can't be read, or someone else can write to it or holds its lock. The reports list what can't be
 /// put back.
 pub fn undo(state_dir: &Path) -> Result<Vec<RestoreReport>, SettingError> {
     undo_as_asked(state_dir, UndoRequest::default(), Patience::for_a_guard(|_| {}))
@@ -50,11 +50,11 @@ fn settle_own(
     // The last run first: it may have started from values that an earlier run had left.
     let reports =
         abandoned(state_dir)?.into_iter().rev().filter_map(|(path, opened)| match opened {
-            Ok(Some(journal)) => Some(settle(journal, request)),
-            Ok(None) => held::settle(&path, request, patience),
-            Err(cause) => Some(RestoreReport::unopened(path, &cause)),
+            Ok(Some(journal)) => Some(Ok(settle(journal, request))),
+            Ok(None) => held::settle(&path, request, patience).transpose(),
+            Err(cause) => Some(held::unopened(&path, &cause)),
         });
-    Ok(reports.collect())
+    reports.collect()
 }
 
 /// A journal in another directory of this user, if everything in it can be settled here.
@@ -69,11 +69,13 @@ fn settle_elsewhere(
     let is_ours = text.foreign().is_none()
         && text.damage().is_none()
         && leftover::elsewhere(&text.says, here).is_empty();
-    match is_ours.then(|| open_one(path))? {
-        Ok(Some(journal)) => Some(settle(journal, request)),
+    let settled = match is_ours.then(|| open_one(path))? {
+        Ok(Some(journal)) => Ok(Some(settle(journal, request))),
         Ok(None) => held::settle(path, request, patience),
-        Err(cause) => Some(RestoreReport::unopened(path.into(), &cause)),
-    }
+        Err(cause) => held::unopened(path, &cause).map(Some),
+    };
+    // The journals of this directory are settled already, so it is no failure of all.
+    settled.unwrap_or_else(|error| Some(RestoreReport::unusable(path.into(), error.to_string())))
 }
 
 /// Settles what can be settled before a new run begins in `state_dir`, so that nothing that a dead

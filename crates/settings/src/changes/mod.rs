@@ -118,7 +118,13 @@ impl Changes {
     /// stays in the journal for the guard and for [`crate::undo()`].
     pub fn restore(&mut self) -> RestoreReport {
         match self.open.take() {
-            Some(mut open) => settle_contents(&mut open.journal, &self.contents, Forget::Nothing),
+            Some(mut open) => {
+                let report = settle_contents(&mut open.journal, &self.contents, Forget::Nothing);
+                if !report.is_clean() {
+                    open.hand_over();
+                }
+                report
+            }
             None => RestoreReport::empty(Default::default()),
         }
     }

@@ -14,8 +14,8 @@ use crate::process::ProcessMark;
 use crate::side_effects::{Cells, Changed};
 
 /// The version of the format that is written. The first one had neither cookies nor the side effects of a
-/// setting, the second one no [`Line::Found`].
-pub(crate) const JOURNAL_FORMAT_VERSION: u32 = 3;
+/// setting, the second one no [`Line::Found`], the third one no [`Line::TakenOver`].
+pub(crate) const JOURNAL_FORMAT_VERSION: u32 = 4;
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +71,25 @@ pub(crate) enum Line {
         /// The setting.
         setting: SettingRef,
     },
+    /// The run is over, and another process is about to put back what is left.
+    TakenOver(TakenOver),
+}
+
+/// Who puts back what a run left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TakenOver {
+    /// Its process id.
+    pub(crate) pid: u32,
+    /// What distinguishes it from other processes with that number.
+    #[serde(flatten)]
+    pub(crate) process: ProcessMark,
+}
+
+impl TakenOver {
+    /// By this process.
+    pub(crate) fn own() -> Self {
+        Self { pid: std::process::id(), process: ProcessMark::own() }
+    }
 }
 
 /// Who wrote a journal, and where.
@@ -111,6 +130,8 @@ pub(crate) type Text = JournalText<Contents>;
 pub(crate) struct Contents {
     /// The first line; `None` if it is damaged.
     pub(crate) owner: Option<Owner>,
+    /// Who took it over last; `None` if the run itself may still be at work.
+    pub(crate) taken_over: Option<TakenOver>,
     /// The entries to put back, in the order of the changes.
     pub(crate) entries: Vec<Entry>,
     /// The surroundings of all of its settings.
@@ -158,6 +179,7 @@ impl JournalContents for Contents {
                 }
             }
             Line::Settled { setting } => self.entries.retain(|entry| entry.setting != setting),
+            Line::TakenOver(by) => self.taken_over = Some(by),
         }
     }
 

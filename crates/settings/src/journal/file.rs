@@ -8,7 +8,7 @@ use super::contents::{Contents, JOURNAL_FORMAT_VERSION, Line, Owner, Text};
 use super::list::List;
 use super::own_folder::{lock_folder, make_own_folder};
 use super::sealed_file::{Durable, Opened, SealedFile};
-use crate::error::SettingError;
+use crate::error::{self, SettingError};
 use crate::place::Place;
 use crate::process::ProcessMark;
 
@@ -35,8 +35,7 @@ impl JournalFile {
         asker: Asker,
         others: impl FnOnce(&Path, &List) -> io::Result<Option<SettingError>>,
     ) -> Result<Self, SettingError> {
-        let fail =
-            |operation, cause| SettingError::Journal { operation, path: state_dir.into(), cause };
+        let fail = |operation, cause| error::of_journal(operation, state_dir, cause);
         make_own_folder(state_dir).map_err(|cause| fail("create the directory of", cause))?;
         // The guard runs in another directory, so the path must not be relative.
         let folder = state_dir.canonicalize().map_err(|cause| fail("find", cause))?;
@@ -113,7 +112,7 @@ impl JournalFile {
     }
 
     fn failed(&self, operation: &'static str, cause: io::Error) -> SettingError {
-        SettingError::Journal { operation, path: self.path().into(), cause }
+        error::of_journal(operation, self.path(), cause)
     }
 
     /// Makes every further line fail as on a full disk.

@@ -14,9 +14,10 @@ use super::file::{JournalFile, SUFFIX};
 use super::list::List;
 use super::own_folder::{FolderLock, check_folder, lock_folder};
 use super::sealed_file::remove_unnamed;
-use crate::error::SettingError;
+use crate::error::{self, SettingError};
 use crate::footprint::Footprint;
 use crate::guard::runs as guard_runs;
+use crate::holder::Holder;
 use crate::lookup;
 use crate::place::Place;
 use crate::setting::Machine;
@@ -37,7 +38,7 @@ type Opened = (PathBuf, io::Result<Option<JournalFile>>);
 pub(crate) fn abandoned(state_dir: &Path) -> Result<Vec<Opened>, SettingError> {
     list(state_dir).or_else(|cause| match cause.kind() {
         io::ErrorKind::NotFound => Ok(Vec::new()),
-        _ => Err(SettingError::Journal { operation: "read", path: state_dir.into(), cause }),
+        _ => Err(error::of_journal("read", state_dir, cause)),
     })
 }
 
@@ -85,8 +86,8 @@ pub(crate) fn begin(
     JournalFile::create(state_dir, place, asker, others)
 }
 
-/// Why a run for `asker` must not begin, if so: another run changes this namespace now, or the guard of a dead one puts
-/// back there. Runs of one process that its user asked for count as one.
+/// Why a run for `asker` must not begin, if so: another run changes this namespace now, or somebody puts back there what
+/// a run left.
 fn in_the_way(
     folder: &Path,
     list: &List,
@@ -98,21 +99,37 @@ fn in_the_way(
     let found = others.iter().find_map(|path| {
         // A journal that can't be read is someone else's.
         let (text, held) = JournalFile::peek(path).ok()??;
-        let owner = text.says.owner?;
+        let owner = text.says.owner.as_ref()?;
         if !owner.place.same_namespace(place) {
             return None;
         }
-        let pid = owner.pid;
-        if owner.is_seen() {
-            let is_this_run = owner.is_this_process() && asker.is_user() && owner.asker.is_user();
-            let excludes = held && !is_this_run && asker.excludes(owner.asker);
-            return excludes.then_some(SettingError::Busy { pid });
+        let journal = path.clone();
+        if held {
+            return refused(Holder::of_locked(&text.says), owner, asker, journal);
         }
-        // A guard takes what changes meanwhile for what came along with its run's changes, so it is in everyone's way.
-        let is_guarded = || !text.says.entries.is_empty() && guard_runs(path);
-        (held || is_guarded()).then(|| SettingError::GuardAtWork { pid, journal: path.clone() })
+        // Between the end of a run and the first step of its guard, nobody holds the journal.
+        let is_guarded = !text.says.entries.is_empty() && guard_runs(path);
+        let holder = Holder::of_released(&text.says, owner);
+        is_guarded.then_some(SettingError::GuardAtWork { holder, journal })
     });
     Ok(found)
+}
+
+/// Why a run for `asker` must not begin beside the holder of a locked journal, if so. Runs of one process that its user
+/// asked for count as one. A guard is in everyone's way: it takes what changes meanwhile for what came along with its
+/// run's changes.
+fn refused(holder: Holder, owner: &Owner, asker: Asker, journal: PathBuf) -> Option<SettingError> {
+    let excludes = asker.excludes(owner.asker);
+    match holder {
+        Holder::Run { pid } => {
+            let is_this_run = owner.is_this_process() && asker.is_user() && owner.asker.is_user();
+            (excludes && !is_this_run).then_some(SettingError::Busy { pid })
+        }
+        Holder::RunElsewhere { pid } => {
+            excludes.then_some(SettingError::BusyElsewhere { pid, journal })
+        }
+        holder => Some(SettingError::GuardAtWork { holder, journal }),
+    }
 }
 
 /// The right to change a setting: while it is held, no other run begins to change anything.
@@ -134,7 +151,7 @@ pub(crate) fn claim(
     setting: &SettingRef,
 ) -> Result<Claim, SettingError> {
     let folder = own.parent().unwrap_or(Path::new("/"));
-    let fail = |cause| SettingError::Journal { operation: "look next to", path: own.into(), cause };
+    let fail = |cause| error::of_journal("look next to", own, cause);
     let list = List::of(folder)?;
     let (_list, _folder) = (list.lock()?, lock_folder(folder).map_err(fail)?);
     let mut claim = Claim { theirs: BTreeSet::new(), _list, _folder };
@@ -166,13 +183,10 @@ pub(crate) fn claim(
             }
             let setting = entry.setting.clone();
             let journal = path.clone();
-            let pid = owner.as_ref().map_or(0, |owner| owner.pid);
-            return Err(match alive {
-                false => SettingError::LeftChanged { setting, journal },
-                true if owner.as_ref().is_some_and(Owner::is_seen) => {
-                    SettingError::InUse { setting, pid }
-                }
-                true => SettingError::Held { setting, pid, journal },
+            return Err(match alive.then(|| Holder::of_locked(&text.says)) {
+                None => SettingError::LeftChanged { setting, journal },
+                Some(Holder::Run { pid }) => SettingError::InUse { setting, pid },
+                Some(holder) => SettingError::Held { setting, holder, journal },
             });
         }
     }

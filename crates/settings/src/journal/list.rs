@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::own_folder::{FolderLock, lock_folder, make_own_folder};
-use crate::error::SettingError;
+use crate::error::{self, SettingError};
 use crate::place::list_dir;
 
 /// The directory of links.
@@ -31,13 +31,13 @@ impl List {
     pub(super) fn lock(&self) -> Result<FolderLock, SettingError> {
         make_own_folder(&self.folder)
             .and_then(|()| lock_folder(&self.folder))
-            .map_err(|cause| self.failed("lock the list of", cause))
+            .map_err(|cause| self.failed("lock", cause))
     }
 
     /// Adds a journal.
     pub(super) fn add(&self, journal: &Path) -> Result<(), SettingError> {
         std::os::unix::fs::symlink(journal, self.link(journal))
-            .map_err(|cause| self.failed("list", cause))
+            .map_err(|cause| self.failed("write to", cause))
     }
 
     /// Removes a journal.
@@ -75,6 +75,29 @@ impl List {
     }
 
     fn failed(&self, operation: &'static str, cause: io::Error) -> SettingError {
-        SettingError::Journal { operation, path: self.folder.clone(), cause }
+        error::of_list(operation, &self.folder, cause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Scene;
+
+    /// Another directory for journals would not help: the list stays where it is.
+    #[test]
+    fn a_list_that_can_not_be_kept_is_reported_without_the_option_that_does_not_move_it() {
+        let scene = Scene::new();
+        let list = scene.state_dir().with_file_name("list");
+        fs::write(&list, "a file").unwrap();
+        let refused = scene.try_to_begin().unwrap_err();
+        assert!(matches!(refused, SettingError::List { .. }), "{refused:?}");
+        let said = refused.to_string();
+        assert!(
+            said.contains(list.to_str().unwrap()) && said.contains("not a directory"),
+            "{said}"
+        );
+        assert!(said.contains("--state-dir does not move"), "{said}");
+        assert_eq!(scene.value(), "a");
     }
 }

@@ -18,10 +18,11 @@ mod surroundings;
 mod text;
 
 pub use asker::Asker;
-pub(crate) use contents::{Contents, Line, Text};
+pub(crate) use contents::{Contents, Line, Owner, TakenOver, Text};
 pub(crate) use entry::Entry;
 pub(crate) use file::JournalFile;
 pub(crate) use folder::{abandoned, begin, claim, left, listed_elsewhere, open_one};
+pub(crate) use own_folder::LockHeld;
 pub use own_folder::make_own_folder;
 pub use sealed_file::{Durable, Opened, SealedFile};
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -49,6 +49,14 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time between two attempts.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
+/// Another process has held the lock of a directory for too long.
+#[derive(Debug, thiserror::Error)]
+#[error("another process has held the lock of {0} for {waited_s} s (`fuser {0}` names it)", folder.display())]
+pub(crate) struct LockHeld {
+    folder: PathBuf,
+    waited_s: u64,
+}
+
 /// The lock of a directory, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct FolderLock(File);
@@ -76,10 +84,8 @@ fn lock_within(path: &Path, patience: Duration) -> io::Result<FolderLock> {
             Err(error) => return Err(error.into()),
         }
     }
-    let waited_s = patience.as_secs();
-    let names = format!("`fuser {}` names it", path.display());
-    let why = format!("another process has held its lock for {waited_s} s ({names})");
-    Err(io::Error::new(io::ErrorKind::TimedOut, why))
+    let held = LockHeld { folder: path.into(), waited_s: patience.as_secs() };
+    Err(io::Error::new(io::ErrorKind::TimedOut, held))
 }
 
 /// Makes sure that the names in a directory survive a power cut.
@@ -95,8 +101,13 @@ mod tests {
     fn a_lock_that_is_never_released_is_reported_and_not_waited_for_without_end() {
         let folder = crate::testing::folder();
         let held = lock_folder(folder.path()).unwrap();
-        let refused = lock_within(folder.path(), Duration::ZERO).unwrap_err().to_string();
-        assert!(refused.contains("held its lock") && refused.contains("fuser"), "{refused}");
+        let refused = lock_within(folder.path(), Duration::ZERO).unwrap_err();
+        let refused = crate::error::of_journal("lock", folder.path(), refused);
+        assert!(matches!(refused, crate::SettingError::Locked(_)), "{refused:?}");
+        let said = refused.to_string();
+        let fuser = format!("`fuser {}`", folder.path().display());
+        assert!(said.contains("has held the lock") && said.contains(&fuser), "{said}");
+        assert!(!said.contains("--state-dir"), "{said}");
         drop(held);
         // A process that another test starts also holds the lock until its program begins.
         lock_folder(folder.path()).unwrap();

@@ -154,9 +154,12 @@ async fn take_turn(request: &TuneRequest) -> Result<Option<Turn>, EngineError> {
     }
     let state_dir = request.state_dir.clone();
     match blocking(move || Turn::take(&state_dir, &GuardProgram::current())).await? {
-        Err(busy @ (SettingError::Busy { .. } | SettingError::GuardAtWork { .. })) => {
-            Err(busy.into())
-        }
+        Err(
+            busy @ (SettingError::Busy { .. }
+            | SettingError::BusyElsewhere { .. }
+            | SettingError::GuardAtWork { .. }
+            | SettingError::Locked(_)),
+        ) => Err(busy.into()),
         turn => Ok(turn.ok()),
     }
 }
