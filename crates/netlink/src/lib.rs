@@ -77,5 +77,5 @@ pub use rounded_times::kept_time;
 pub use route_metrics::{ROUTE_FEATURE_ECN, RouteMetrics};
 pub use routes::{Family, Route};
 pub use rtnetlink::Netlink;
-pub use size_table::SizeTable;
+pub use size_table::{SizeCount, SizeTable};
 pub use tbf::Tbf;

@@ -26,7 +26,7 @@ pub struct SizeTable {
 }
 
 impl SizeTable {
-    /// Reads the content of `TCA_STAB`; `None` if it is none.
+    /// Reads the content of `TCA_STAB`; `None` if its layout is unknown.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<HEADER_BYTES>()?;
         let spec: &[u8; 24] = rest.first_chunk()?;
@@ -40,12 +40,23 @@ impl SizeTable {
     }
 }
 
+/// How a queueing discipline counts the sizes of packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SizeCount {
+    /// As they are.
+    AsTheyAre,
+    /// By a table.
+    ByTable(SizeTable),
+    /// By a table that the kernel reports in an unknown layout.
+    ByUnknownTable,
+}
+
 impl Netlink {
-    /// The table of sizes of a queueing discipline; `None` if it counts packets as they are.
+    /// How a queueing discipline counts the sizes of packets.
     ///
     /// # Errors
     /// If the kernel does not list the disciplines of its link.
-    pub fn size_table(&mut self, qdisc: &Qdisc) -> Result<Option<SizeTable>, NetlinkError> {
+    pub fn size_count(&mut self, qdisc: &Qdisc) -> Result<SizeCount, NetlinkError> {
         let operation = format!("read the table of sizes of link {}", qdisc.index);
         let message = message_for(&operation, qdisc.index)?;
         let replies = self.dump(&operation, RouteNetlinkMessage::GetQueueDiscipline(message))?;
@@ -58,14 +69,20 @@ impl Netlink {
             RouteNetlinkMessage::NewQueueDiscipline(message) => Some(message),
             _ => None,
         });
-        Ok(own.filter(is_same).flat_map(|message| &message.attributes).find_map(table))
+        Ok(counted(own.filter(is_same).flat_map(|message| &message.attributes)))
     }
 }
 
-fn table(attribute: &TcAttribute) -> Option<SizeTable> {
-    match attribute {
-        TcAttribute::Stab(bytes) => SizeTable::parse(bytes),
+/// How a discipline with these attributes counts.
+fn counted<'a>(mut attributes: impl Iterator<Item = &'a TcAttribute>) -> SizeCount {
+    let table = attributes.find_map(|attribute| match attribute {
+        TcAttribute::Stab(bytes) => Some(SizeTable::parse(bytes)),
         _ => None,
+    });
+    match table {
+        None => SizeCount::AsTheyAre,
+        Some(Some(table)) => SizeCount::ByTable(table),
+        Some(None) => SizeCount::ByUnknownTable,
     }
 }
 
@@ -88,6 +105,12 @@ mod tests {
         for length in 0..28 {
             assert_eq!(SizeTable::parse(&spec(1)[..length]), None, "{length}");
         }
+        let kind = || TcAttribute::Kind("tbf".into());
+        let of = |bytes: &[u8]| counted([kind(), TcAttribute::Stab(bytes.to_vec())].iter());
+        assert_eq!(of(&spec(1)), SizeCount::ByTable(read));
+        assert_eq!(of(&spec(2)), SizeCount::ByUnknownTable, "there is a table");
+        assert_eq!(of(&[]), SizeCount::ByUnknownTable);
+        assert_eq!(counted([kind()].iter()), SizeCount::AsTheyAre);
     }
 
     #[test]
@@ -100,7 +123,7 @@ mod tests {
             netlink.replace_qdisc(&Qdisc::root_tbf(index, tbf)).unwrap();
             let root = netlink.qdiscs(index).unwrap().into_iter().find(Qdisc::is_root).unwrap();
             assert!(matches!(root.options, QdiscOptions::Tbf(_)));
-            assert_eq!(netlink.size_table(&root).unwrap(), None);
+            assert_eq!(netlink.size_count(&root).unwrap(), SizeCount::AsTheyAre);
         });
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use goodput_model::{Fact, Missing, Snapshot};
 use goodput_netlink::{
-    Cake, CakeCells, HtbClass, Netlink, Qdisc, QdiscOptions, QdiscStats, RateSpec, SizeTable, Tbf,
+    Cake, CakeCells, HtbClass, Netlink, Qdisc, QdiscOptions, QdiscStats, RateSpec, SizeCount, Tbf,
 };
 
 use super::Source;
@@ -47,8 +47,8 @@ impl Source for QdiscSource {
             root.ok_or_else(|| Missing::because(format!("{device} has no qdisc; is it up?")))?;
         snapshot.put("qdisc.kind", root.kind.as_str());
         counters(snapshot, &root.stats);
-        match netlink.size_table(&root) {
-            Ok(table) => sizes(snapshot, table),
+        match netlink.size_count(&root) {
+            Ok(count) => sizes(snapshot, count),
             Err(why) => snapshot.lacks("qdisc.table", missing(why).missing),
         }
         match &root.options {
@@ -91,9 +91,16 @@ fn shapers_below(snapshot: &mut Snapshot, qdiscs: &[Qdisc]) {
 }
 
 /// How a table of sizes has packets counted, in the discipline, its classes and its counters.
-fn sizes(snapshot: &mut Snapshot, table: Option<SizeTable>) {
-    let Some(table) = table else {
-        return snapshot.lacks("qdisc.table", "packets count as they are");
+fn sizes(snapshot: &mut Snapshot, count: SizeCount) {
+    let table = match count {
+        SizeCount::ByTable(table) => table,
+        SizeCount::AsTheyAre => {
+            return snapshot.lacks("qdisc.table", "packets count as they are");
+        }
+        SizeCount::ByUnknownTable => {
+            let why = "the kernel reports the table of sizes in an unknown layout";
+            return snapshot.lacks("qdisc.table", why);
+        }
     };
     let overhead = table.overhead_bytes;
     let overhead = u64::try_from(overhead).map_or(Fact::Real(overhead.into()), Fact::Count);
@@ -216,10 +223,14 @@ mod tests {
     #[test]
     fn a_table_of_sizes_has_facts_of_its_own() {
         let mut snapshot = Snapshot::default();
-        sizes(&mut snapshot, None);
+        sizes(&mut snapshot, SizeCount::ByUnknownTable);
+        let unknown = snapshot.text("qdisc.table").unwrap_err().to_string();
+        assert!(unknown.contains("unknown layout"), "{unknown}");
+        sizes(&mut snapshot, SizeCount::AsTheyAre);
         assert!(snapshot.text("qdisc.table.link_layer").is_err());
-        let table = SizeTable { overhead_bytes: -4, least_bytes: 64, counts_cells: true };
-        sizes(&mut snapshot, Some(table));
+        let table =
+            goodput_netlink::SizeTable { overhead_bytes: -4, least_bytes: 64, counts_cells: true };
+        sizes(&mut snapshot, SizeCount::ByTable(table));
         assert_eq!(snapshot.number("qdisc.table.overhead_bytes"), Ok(-4.0));
         assert_eq!(snapshot.count("qdisc.table.least_bytes"), Ok(64));
         assert_eq!(snapshot.text("qdisc.table.link_layer"), Ok("atm"));

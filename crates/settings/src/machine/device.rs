@@ -1,7 +1,7 @@
 //! Finds the network device of this host that a setting's `@` names.
 
 use goodput_model::{ETHERNET_HEADER_BYTES, SettingRef};
-use goodput_netlink::{Link, Netlink, Qdisc};
+use goodput_netlink::{Link, Netlink, Qdisc, SizeCount};
 
 use super::sysctl_name;
 use crate::error::{SettingError, from_netlink};
@@ -72,13 +72,15 @@ pub(super) fn refuse_size_table(
     setting: &SettingRef,
     qdisc: &Qdisc,
 ) -> Result<(), SettingError> {
-    let table = netlink.size_table(qdisc);
-    let table = table.map_err(|e| from_netlink(setting, "read its sizes", name(setting), e))?;
+    let count = netlink.size_count(qdisc);
+    let count = count.map_err(|e| from_netlink(setting, "read its sizes", name(setting), e))?;
     let why = "it has a table of sizes (tc-stab(8)), which a change would remove; change it with tc, which sets both at \
                once";
-    match table {
-        Some(_) => Err(SettingError::Irreversible { setting: setting.clone(), why }),
-        None => Ok(()),
+    match count {
+        SizeCount::AsTheyAre => Ok(()),
+        SizeCount::ByTable(_) | SizeCount::ByUnknownTable => {
+            Err(SettingError::Irreversible { setting: setting.clone(), why })
+        }
     }
 }
 
