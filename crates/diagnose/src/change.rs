@@ -3,8 +3,8 @@
 use goodput_model::{Change, EndName, SettingRef};
 
 use crate::names::{
-    GOVERNOR, INTERRUPT_CPUS, INTERRUPT_VECTORS, ROUTE_CONGCTL, ROUTE_DESTINATION, RPS_MASK,
-    TCP_AVAILABLE, TCP_CONGESTION, TCP_RMEM, TCP_WMEM,
+    GOVERNOR, INTERRUPT_ALLOWED, INTERRUPT_CPUS, INTERRUPT_VECTORS, ROUTE_CONGCTL,
+    ROUTE_DESTINATION, RPS_MASK, TCP_AVAILABLE, TCP_CONGESTION, TCP_RMEM, TCP_WMEM,
 };
 use crate::view::{Side, View};
 use crate::{bounds, ceiling};
@@ -51,7 +51,9 @@ pub fn spread_interrupts(side: &Side) -> Option<Change> {
     let on = side.text(INTERRUPT_CPUS).ok()?;
     let vectors = side.count(INTERRUPT_VECTORS).ok()?;
     let is_one = one_cpu_for_several(on, vectors, side.end().ok()?.host.cpus);
-    let (values, device) = ((Some(on.into()), SPREAD.into()), side.device().ok()?);
+    // What the setting is, and not what the kernel made of it: that is what an undo writes.
+    let from = side.text(INTERRUPT_ALLOWED).ok().map(Into::into);
+    let (values, device) = ((from, SPREAD.into()), side.device().ok()?);
     is_one.then(|| of_host(side, AFFINITY, Some(device), values, SPREADS_INTERRUPTS))
 }
 

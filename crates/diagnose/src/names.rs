@@ -57,6 +57,8 @@ pub const DEFAULT_QDISC: &str = "sysctl.net.core.default_qdisc";
 pub const GOVERNOR: &str = "frequency.governor";
 /// CPUs on which the device's interrupts arrive, all together: "0,1".
 pub const INTERRUPT_CPUS: &str = "interrupts.affinity";
+/// CPUs to which the device's interrupts may go, as `irq.affinity` has them.
+pub const INTERRUPT_ALLOWED: &str = "interrupts.allowed";
 /// Number of the device's interrupts.
 pub const INTERRUPT_VECTORS: &str = "interrupts.vectors";
 /// CPUs to which the device's packets are handed on, as a mask.

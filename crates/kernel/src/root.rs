@@ -1,6 +1,7 @@
 //! The location of `/proc` and `/sys`, and reading files there.
 
-use std::fs::File;
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -50,6 +51,18 @@ impl Root {
         File::open(self.path.join(file)).map(drop).map_err(|error| unreadable(file, &error))
     }
 
+    /// The names in a folder, in no order, or `None` if there is no such folder.
+    pub fn names(&self, folder: &str) -> Result<Option<Vec<String>>, Missing> {
+        let listed = fs::read_dir(self.path.join(folder))
+            .and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
+        let names: Vec<OsString> = match listed {
+            Ok(names) => names,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unreadable(folder, &error)),
+        };
+        Ok(Some(names.into_iter().filter_map(|name| name.into_string().ok()).collect()))
+    }
+
     fn read_bytes(&self, file: &str) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(USUAL_BYTES);
         let path: &Path = &self.path.join(file);
@@ -89,5 +102,10 @@ mod tests {
         assert!(root.read("absent").unwrap_err().to_string().starts_with("can't read /absent"));
         assert_eq!(root.read_if_there("absent"), Ok(None));
         assert!(root.readable("whole").is_ok() && root.readable("absent").is_err());
+        let mut names = root.names("").unwrap().unwrap();
+        names.sort();
+        assert_eq!(names, ["cut", "empty", "whole"]);
+        assert_eq!(root.names("absent"), Ok(None));
+        assert!(root.names("whole").is_err(), "it is no folder");
     }
 }

@@ -146,11 +146,12 @@ mod tests {
     fn interrupts_that_all_go_to_one_cpu_are_spread() {
         let on = |cpus: &'static str, vectors: u64| {
             let case = full().fact(Far, "interrupts.affinity", cpus);
+            let case = case.fact(Far, "interrupts.allowed", "0-3");
             let finding = fires(&RULE, case.fact(Far, "interrupts.vectors", vectors));
             let changes = finding.changes.iter().map(Change::as_argument);
             changes.filter(|change| change.contains("irq.affinity")).collect::<Vec<_>>()
         };
-        assert_eq!(on("1", 4), ["far:irq.affinity@eth0=1,spread"]);
+        assert_eq!(on("1", 4), ["far:irq.affinity@eth0=0-3,spread"]);
         assert_eq!(on("1", 1), [""; 0], "one interrupt has one CPU");
         assert_eq!(on("0,1", 4), [""; 0], "they are spread already");
     }

@@ -7,7 +7,7 @@ use goodput_model::{Missing, Snapshot};
 use super::Source;
 use super::softirq::{put_per_cpu, total};
 use crate::Context;
-use crate::device::{Place, pci_numbers};
+use crate::device::{self, Place, pci_numbers};
 use crate::parse::ParseError;
 use crate::parse::cpu_list;
 use crate::parse::per_cpu::{self, Table};
@@ -50,6 +50,10 @@ impl Source for Interrupts {
             Ok(cpus) => snapshot.put("interrupts.affinity", cpus),
             Err(why) => snapshot.lacks("interrupts.affinity", why.to_string()),
         }
+        match device::directory(context).and_then(|device| allowed(context, &device)) {
+            Ok(cpus) => snapshot.put("interrupts.allowed", cpus),
+            Err(why) => snapshot.lacks("interrupts.allowed", why.to_string()),
+        }
         Ok(())
     }
 }
@@ -69,6 +73,35 @@ fn affinity(context: &Context, interrupts: &[u32]) -> Result<String, Missing> {
         cpus.extend(cpu_list::parse("/proc/irq/*/smp_affinity_list", &text)?);
     }
     Ok(cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","))
+}
+
+/// The CPUs to which the interrupts of the `device` with this directory may go, as `goodput settings get irq.affinity` prints
+/// them: one list if all interrupts have the same, otherwise one each in the order of their numbers. The setting's
+/// interrupts are all that the driver has, in use or not. The interrupts of a virtio device are its PCI device's.
+fn allowed(context: &Context, device: &str) -> Result<String, Missing> {
+    let folders = ["device/msi_irqs", "device/../msi_irqs"];
+    let mut numbers: Vec<u32> = Vec::new();
+    for folder in folders {
+        let names = context.root.names(&format!("{device}/{folder}"))?;
+        numbers = names.into_iter().flatten().filter_map(|name| name.parse().ok()).collect();
+        if !numbers.is_empty() {
+            break;
+        }
+    }
+    if numbers.is_empty() || numbers.len() > MAX_INTERRUPTS {
+        let why = format!("the device has {} MSI vectors in /sys", numbers.len());
+        return Err(Missing::because(why));
+    }
+    numbers.sort_unstable();
+    let list = |number: &u32| {
+        let text = context.root.read(&format!("proc/irq/{number}/smp_affinity_list"));
+        text.map(|text| text.trim().to_owned())
+    };
+    let mut lists: Vec<String> = numbers.iter().map(list).collect::<Result<_, _>>()?;
+    if lists.windows(2).all(|pair| pair[0] == pair[1]) {
+        lists.truncate(1);
+    }
+    Ok(lists.join(" "))
 }
 
 /// The lines with names follow those of devices; if they are missing, the file was cut short.
@@ -105,6 +138,31 @@ mod tests {
         let context = Context { root: crate::Root::at(host.path()), ..Context::default() };
         assert_eq!(affinity(&context, &[24, 25]).as_deref(), Ok("0,1,3"));
         assert!(affinity(&context, &[26]).is_err());
+    }
+
+    #[test]
+    fn the_cpus_that_interrupts_may_go_to_are_those_of_the_setting() {
+        let host = tempfile::tempdir().unwrap();
+        let put = |file: &str, text: &str| {
+            let path = host.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let context = Context { root: crate::Root::at(host.path()), ..Context::default() };
+        let device = "sys/class/net/eth0";
+        put("sys/class/net/eth0/device/power", "");
+        assert!(allowed(&context, device).is_err(), "it has no vectors");
+        for number in ["9", "40", "41"] {
+            put(&format!("proc/irq/{number}/effective_affinity_list"), "2\n");
+            put(&format!("proc/irq/{number}/smp_affinity_list"), "0-3\n");
+            // As for virtio.
+            put(&format!("{device}/msi_irqs/{number}"), "msix\n");
+        }
+        assert_eq!(allowed(&context, device).as_deref(), Ok("0-3"), "not the effective one");
+        put("proc/irq/9/smp_affinity_list", "1\n");
+        assert_eq!(allowed(&context, device).as_deref(), Ok("1 0-3 0-3"), "in order of numbers");
+        std::fs::remove_file(host.path().join("proc/irq/9/smp_affinity_list")).unwrap();
+        assert!(allowed(&context, device).is_err());
     }
 
     #[test]

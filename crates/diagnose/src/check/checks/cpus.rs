@@ -10,8 +10,8 @@ use crate::change::{
 };
 use crate::finding::percent;
 use crate::names::{
-    CPU_KINDS, GOVERNOR, INTERRUPT_CPUS, INTERRUPT_VECTORS, QUOTA, QUOTA_PERCENT, RPS_MASK,
-    THROTTLED_US,
+    CPU_KINDS, GOVERNOR, INTERRUPT_ALLOWED, INTERRUPT_CPUS, INTERRUPT_VECTORS, QUOTA,
+    QUOTA_PERCENT, RPS_MASK, THROTTLED_US,
 };
 use crate::offers::{DEFERRED, DEFERRED_WHY, INTERRUPTS, is_interrupting};
 use crate::view::positive;
@@ -166,7 +166,8 @@ fn spread_interrupts(host: &HostView) -> Option<Change> {
     let on = host.text(INTERRUPT_CPUS).ok()?;
     let vectors = host.count(INTERRUPT_VECTORS).ok()?;
     let is_one = one_cpu_for_several(on, vectors, host.count("cpu.count").ok()? as u32);
-    is_one.then(|| host.change(AFFINITY, Some(on.into()), SPREAD, SPREADS_INTERRUPTS))
+    let from = host.text(INTERRUPT_ALLOWED).ok().map(Into::into);
+    is_one.then(|| host.change(AFFINITY, from, SPREAD, SPREADS_INTERRUPTS))
 }
 
 /// Packets handed on to all CPUs, if the CPU that takes them in hands on none.
@@ -227,6 +228,7 @@ mod tests {
         facts.put("channels.combined_max", 2u64);
         facts.put(RPS_MASK, "0");
         facts.put(INTERRUPT_CPUS, "2");
+        facts.put(INTERRUPT_ALLOWED, "0-3");
         facts.put(INTERRUPT_VECTORS, 3u64);
         facts.put("sysctl.net.core.netdev_budget", "300");
         let view = HostView { device: Some("eth0"), now: &facts, before: None };
@@ -236,7 +238,7 @@ mod tests {
         assert_eq!(queues, "channels.combined@eth0=1,2");
         assert_eq!(spread_packets(&view).unwrap().as_argument(), "rps.cpus@eth0=0,f");
         let affinity = spread_interrupts(&view).unwrap().as_argument();
-        assert_eq!(affinity, "irq.affinity@eth0=2,spread");
+        assert_eq!(affinity, "irq.affinity@eth0=0-3,spread", "not the effective CPU");
         let (name, times) = SOFTIRQ_BUDGETS[0];
         let budget = larger(&view, name, times).unwrap().as_argument();
         assert_eq!(budget, "sysctl.net.core.netdev_budget=300,600");
