@@ -205,6 +205,12 @@ pub trait System: Watch {
     /// network namespace or jail.
     fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<Process>, RemoteError>;
 
+    /// Whether a guard or a dead-man there puts back what a run left: the run is over, or has said so in its journal. No if
+    /// that is unknown.
+    fn is_putting_back(&self, _shell: &mut dyn Shell, _pid: u32) -> Result<bool, RemoteError> {
+        Ok(false)
+    }
+
     /// The files there that may contain lines of ours, which keep values over a reboot.
     fn keepers(&self, shell: &mut dyn Shell) -> Result<Vec<Keeper>, RemoteError>;
 

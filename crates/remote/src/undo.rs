@@ -20,6 +20,12 @@ use crate::system::Process;
 /// How long a dead-man that has not yet noticed the end may take: its patience, and time for putting back.
 const DEAD_MAN_TIME: Duration = Duration::from_secs(45);
 
+/// How long the guard of an ended run is waited for, as a run on that host itself waits for it.
+const GUARD_TIME: Duration = Duration::from_secs(30);
+
+/// Time between two looks at a host's processes.
+const LOOK_INTERVAL: Duration = Duration::from_millis(300);
+
 /// Part of the command line of a guard of a goodput that runs on that host itself.
 const LOCAL_GUARD: &str = ".journal.jsonl";
 
@@ -281,7 +287,7 @@ pub(crate) fn await_dead_man(host: &mut Host, dead_man: &DeadManId) -> Result<()
         if Instant::now() > deadline {
             return Err(busy(host, dead_man.pid));
         }
-        sleep(Duration::from_millis(300));
+        sleep(LOOK_INTERVAL);
     }
     Ok(())
 }
@@ -292,19 +298,36 @@ fn find(host: &mut Host, dead_man: &DeadManId) -> Result<Option<Process>, Remote
     Ok(all.into_iter().find(|process| process.pid == dead_man.pid))
 }
 
-/// Refuses a host that another goodput is changing, from here, from elsewhere or on that host. `own` is the dead-man of
-/// these changes.
+/// Refuses a host that another goodput is changing, from here, from elsewhere or on that host. Waits while nothing but the
+/// guards of ended runs are at work there. `own` is the dead-man of these changes.
 pub(crate) fn refuse_others(host: &mut Host, own: &DeadManId) -> Result<(), RemoteError> {
+    let deadline = Instant::now() + GUARD_TIME;
+    loop {
+        let others = others(host, own)?;
+        let Some(first) = others.first() else { return Ok(()) };
+        for other in &others {
+            if !host.system.is_putting_back(&mut host.session, other.pid)? {
+                return Err(busy(host, other.pid));
+            }
+        }
+        if Instant::now() > deadline {
+            let process = format!("process {} there puts back what another run left", first.pid);
+            return Err(RemoteError::Busy { host: host.address.to_string(), process });
+        }
+        sleep(LOOK_INTERVAL);
+    }
+}
+
+/// The processes of other goodputs there that change something or put something back.
+fn others(host: &mut Host, own: &DeadManId) -> Result<Vec<Process>, RemoteError> {
     let mut ours = Vec::new();
     for one in std::iter::once(own.clone()).chain(host.held_by.clone()) {
         ours.extend(find(host, &one)?);
     }
     let mut others = host.system.processes(&mut host.session, MARK)?;
     others.extend(host.system.processes(&mut host.session, LOCAL_GUARD)?);
-    match others.into_iter().find(|process| process.trusted && !ours.contains(process)) {
-        Some(Process { pid, .. }) => Err(busy(host, pid)),
-        None => Ok(()),
-    }
+    others.retain(|process| process.trusted && !ours.contains(process));
+    Ok(others)
 }
 
 /// Refuses a host that this run no longer holds: the session of the process that held it has ended, and somebody else may

@@ -15,6 +15,71 @@ fn a_second_goodput_is_refused() {
     });
 }
 
+/// A process that looks like the guard of a run at this host, in a session of its own, and waits for its input to end.
+fn guard(script: &str, journal: &std::path::Path) -> process::Child {
+    let mut child = process::Command::new("setsid")
+        .args(["sh", "-c", script, "guard"])
+        .arg(journal)
+        .stdin(process::Stdio::piped())
+        .stdout(process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = String::new();
+    let said = child.stdout.as_mut().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(said), &mut ready).unwrap();
+    assert_eq!(ready, "ready\n");
+    child
+}
+
+fn end(mut guard: process::Child) {
+    drop(guard.stdin.take());
+    guard.wait().unwrap();
+}
+
+/// Whether a run by SSH has begun to look for others in this thread's network namespace: its dead-man is there.
+fn is_looking() -> bool {
+    let own = std::fs::read_link("/proc/thread-self/ns/net").unwrap();
+    let mut processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    processes.any(|process| {
+        let words = std::fs::read_to_string(process.join("cmdline")).unwrap_or_default();
+        words.contains(goodput_settings::DEAD_MAN)
+            && std::fs::read_link(process.join("ns/net")).is_ok_and(|namespace| namespace == own)
+    })
+}
+
+/// A run at that host itself waits for it, too.
+#[test]
+fn the_guard_of_an_ended_run_there_is_waited_for_and_a_live_run_is_not() {
+    const GUARD: &str = "echo ready; read line";
+    // The run is a shell, and so is its guard.
+    const OF_LIVE_RUN: &str = "sh -c 'echo ready; read line; :' guard \"$1\"; :";
+    in_scene(|folder| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let journal = elsewhere.path().join("1.journal.jsonl");
+        std::fs::write(&journal, "{\"line\":\"begin\"}\n").unwrap();
+        let live = guard(OF_LIVE_RUN, &journal);
+        let refused = RemoteChanges::at(host(), folder.path(), Vec::new()).err().unwrap();
+        assert!(matches!(refused, RemoteError::Busy { .. }), "{refused}");
+        // Its dead-man ends by itself, a little later.
+        wait_for("the refused run to be gone", || !is_looking());
+        let waited_for = |guard: process::Child| {
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    wait_for("a run that looks for others", is_looking);
+                    end(guard);
+                });
+                drop(begin(&folder));
+            });
+            wait_for("the run to be gone", || !is_looking());
+        };
+        // It could not put everything back, and its guard tries again.
+        std::fs::write(&journal, "{\"line\":\"taken-over\",\"pid\":1}\n").unwrap();
+        waited_for(live);
+        waited_for(guard(GUARD, &elsewhere.path().join("2.journal.jsonl")));
+        assert!(journals(&folder).is_empty());
+    });
+}
+
 /// The login of another host: in a network namespace of its own.
 fn another_host(name: &str) -> Host {
     let login = || {

@@ -84,8 +84,8 @@ fn row(shell: &dyn Shell, setting: &SettingRef) -> Result<&'static dyn Row, Remo
                 "no common program prints it; run goodput on that host to change it"
             }
             name if name.starts_with("qdisc.htb.") => {
-                "tc changes all rates and bursts of a class at once, and prints the bursts rounded, so they would not come \
-                 back exactly; run goodput on that host to change it"
+                "tc changes all rates and bursts of a class at once, and prints rates of 1 Mbit/s and more cut to whole \
+                 kilobits, so they would not come back exactly; run goodput on that host to change it"
             }
             name => match goodput_settings::find(name) {
                 Err(_) => "there is no such setting; `goodput settings list --on` with this host lists all",
@@ -393,7 +393,29 @@ impl System for Linux {
         };
         printed.lines().map(understood).collect()
     }
+
+    fn is_putting_back(&self, shell: &mut dyn Shell, pid: u32) -> Result<bool, RemoteError> {
+        let purpose = "find out whether a process there puts settings back";
+        let command = Command::script(purpose, PUTS_BACK, [pid.to_string()]);
+        match shell.output(&command)?.trim() {
+            "yes" => Ok(true),
+            "no" => Ok(false),
+            other => Err(row::misread(shell.host(), &command, other, "yes or no")),
+        }
+    }
 }
+
+/// Says `yes` if process `$1`, which waits for the end of a run, has outlived it: the run was its parent. A guard's parent is
+/// the same program, a dead-man's parent is in the same session (proc_pid_stat(5)). A run whose process lives has its
+/// guard's line in its journal, whose path is the guard's last word. A process that has ended puts nothing back any more.
+const PUTS_BACK: &str = "p=/proc/$1; of() { sed -n \"s/^$2:[^0-9]*\\([0-9]*\\).*/\\1/p\" \"$1/status\" 2>/dev/null; }; \
+    session() { stat=$(cat \"$1/stat\" 2>/dev/null) && set -- ${stat##*)} && echo \"$4\"; }; \
+    parent=/proc/$(of $p PPid); exe=$(readlink $p/exe); \
+    if [ ! -e $p ]; then echo yes; \
+    elif [ \"$exe\" ] && [ \"$exe\" != \"$(readlink $parent/exe)\" ] && [ \"$(session $p)\" != \"$(session $parent)\" ]; \
+    then echo yes; \
+    elif grep -qs -e '\"line\":\"taken-over\"' -- \"$(tr '\\0' '\\n' <$p/cmdline 2>/dev/null | tail -n 1)\" </dev/null; \
+    then echo yes; else echo no; fi";
 
 /// The processes with `$1` in their command lines, in this network namespace. Judged by who started them: a program with
 /// set-user-ID runs as root, with words that its user chose (proc_pid_status(5): the first number of `Uid`).
