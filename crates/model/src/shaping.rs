@@ -58,6 +58,28 @@ pub struct Shaping {
     pub curve: Vec<CurvePoint>,
 }
 
+impl Shaping {
+    /// Rate of frames that came while the train was sent, bits per second: what was offered, without what was lost.
+    pub fn came_bits_per_s(&self) -> BitRate {
+        let lost_share = self.lost as f64 / (self.sent as f64).max(1.0);
+        BitRate(self.offered_bits_per_s.0 * (1.0 - lost_share))
+    }
+
+    /// Whether the train shows that nothing holds this rate: more came, by more than the tolerance. A policer drops what
+    /// exceeds its rate, so a train of which no more came than that shows nothing, however little was lost.
+    pub fn is_unheld(&self, rate: BitRate, tolerance_percent: f64) -> bool {
+        let most = rate.0 * (1.0 + tolerance_percent / 100.0);
+        self.kind == ShapingKind::None && self.came_bits_per_s().0 > most
+    }
+
+    /// What came above this rate in the whole train. A bucket that is deeper than this would have let all of it through.
+    pub fn excess_bytes(&self, rate: BitRate) -> Bytes {
+        let sent_bytes = self.sent as f64 * self.frame_bytes.0 as f64;
+        let excess_share = (self.came_bits_per_s().0 - rate.0) / self.offered_bits_per_s.0.max(1.0);
+        Bytes((sent_bytes * excess_share).max(0.0).round() as u64)
+    }
+}
+
 /// What happens to datagrams above a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

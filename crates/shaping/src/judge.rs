@@ -5,6 +5,7 @@ use goodput_model::{
     Shaping, ShapingKind, ShapingTest,
 };
 
+use crate::counted::Counts;
 use crate::kind::waited_for_rate;
 use crate::others::{Beside, Others};
 
@@ -25,51 +26,6 @@ pub struct Configured {
     pub max_burst: Option<Bytes>,
     /// Which bytes its rate counts, if that was read; otherwise it follows from the rate that fits best.
     pub counts: Option<Counts>,
-}
-
-/// Which bytes a shaper counts.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Counts {
-    /// Those of a layer.
-    Layer(CountedLayer),
-    /// As it is set, so many for a datagram of the train and for a segment of TCP: cells, or an overhead that fits no layer.
-    AsSet {
-        /// For a datagram, bytes.
-        train: f64,
-        /// For a segment, bytes.
-        tcp: f64,
-    },
-}
-
-impl From<CountedLayer> for Counts {
-    fn from(layer: CountedLayer) -> Self {
-        Self::Layer(layer)
-    }
-}
-
-impl Counts {
-    fn of_train(self, train: &Shaping) -> f64 {
-        match self {
-            Self::Layer(layer) => train.packet_bytes.0 as f64 + layer.extra_bytes(),
-            Self::AsSet { train, .. } => train,
-        }
-    }
-
-    fn of_tcp(self, tcp: &TcpRate) -> f64 {
-        match self {
-            Self::Layer(layer) => tcp.packet + layer.extra_bytes(),
-            Self::AsSet { tcp, .. } => tcp,
-        }
-    }
-
-    fn layer(self) -> Result<CountedLayer, Missing> {
-        match self {
-            Self::Layer(layer) => Ok(layer),
-            Self::AsSet { .. } => {
-                Err(Missing::because("it counts as it is set, which is no layer"))
-            }
-        }
-    }
 }
 
 /// What TCP got.
@@ -206,7 +162,7 @@ fn nearest(
     Ok(nearest.1)
 }
 
-/// The rate that datagrams get. If nothing held them, that at which they came, unless they were sent more slowly than the rate.
+/// The rate that datagrams get. If nothing held them, that at which they came, unless that is no more than the rate.
 fn datagrams_in(
     configured: Configured,
     train: &Shaping,
@@ -218,10 +174,10 @@ fn datagrams_in(
         (Ok(_), _) if is_senders_own(configured, train) => Err(too_slow()),
         (Ok(rate), _) => Ok(rate.scaled(by)),
         (Err(_), ShapingKind::None) => {
-            let value = train.offered_bits_per_s.0;
-            if value < configured.rate.0 * (1.0 + configured.tolerance_percent / 100.0) {
-                return Err(too_slow());
+            if !train.is_unheld(configured.rate, configured.tolerance_percent) {
+                return Err(if train.lost == 0 { too_slow() } else { lost_too_few(train) });
             }
+            let value = train.came_bits_per_s().0;
             Ok(Estimate { value, low: value, high: value }.scaled(by))
         }
         (Err(why), _) => Err(why),
@@ -231,6 +187,14 @@ fn datagrams_in(
 /// Why datagrams show nothing.
 pub(crate) fn too_slow(offered: BitRate) -> Missing {
     Missing::because(format!("the sender reached only {offered}, and that came through"))
+}
+
+/// Why a train of which a few datagrams were lost shows nothing.
+fn lost_too_few(train: &Shaping) -> Missing {
+    let (offered, came) = (train.offered_bits_per_s, train.came_bits_per_s());
+    Missing::because(format!(
+        "the sender reached only {offered}, of which {came} came: too little above the rate to tell a policer from other losses"
+    ))
 }
 
 fn is_senders_own(configured: Configured, train: &Shaping) -> bool {
@@ -260,11 +224,12 @@ pub(crate) fn tcp_in(tcp: &TcpRate, counts: impl Into<Counts>) -> Estimate {
 }
 
 fn unlimited(configured: &Configured, train: &Shaping) -> Option<(Confirmation, String)> {
-    let over = train.offered_bits_per_s.0
-        > configured.rate.0 * (1.0 + configured.tolerance_percent / 100.0);
-    (train.kind == ShapingKind::None && over).then(|| {
-        let came = train.offered_bits_per_s;
-        (Confirmation::Missed, format!("nothing holds the rate: datagrams came at {came}"))
+    train.is_unheld(configured.rate, configured.tolerance_percent).then(|| {
+        let (came, depth) = (train.came_bits_per_s(), train.excess_bytes(configured.rate));
+        let words = format!(
+            "nothing holds the rate, unless its bucket is deeper than {depth}: datagrams came at {came}"
+        );
+        (Confirmation::Missed, words)
     })
 }
 
@@ -496,6 +461,28 @@ mod tests {
         let seen = judge(CONFIGURED, Ok(slow), Ok(tcp(95.6e6)), &Beside::default());
         assert_eq!(seen.confirmation, Confirmation::Inconclusive);
         assert!(seen.reasons[0].contains("only 90 Mbit/s"), "{:?}", seen.reasons);
+    }
+
+    /// At 104 % of the rate, a policer drops fewer datagrams than chance may.
+    #[test]
+    fn a_sender_that_is_hardly_faster_than_the_rate_shows_no_policer_and_no_lack_of_one() {
+        let policed = Shaping {
+            kind: ShapingKind::None,
+            offered_bits_per_s: BitRate(1.04e8),
+            sent: 20_000,
+            lost: 770,
+            rate_bits_per_s: Known::missing("none"),
+            ..train(1e8)
+        };
+        assert!(!policed.is_unheld(BitRate(1e8), 2.0));
+        let seen = judge(CONFIGURED, Ok(policed.clone()), Ok(tcp(95.6e6)), &Beside::default());
+        assert_eq!(seen.confirmation, Confirmation::Inconclusive, "{:?}", seen.reasons);
+        let why =
+            "104 Mbit/s, of which 100 Mbit/s came: too little above the rate to tell a policer";
+        assert!(seen.reasons[0].contains(why), "{:?}", seen.reasons);
+        let whole = Shaping { lost: 0, ..policed };
+        assert!(whole.is_unheld(BitRate(1e8), 2.0), "all came");
+        assert_eq!(whole.excess_bytes(BitRate(1e8)), Bytes(1_164_615), "4 of 104 of 20 000 frames");
     }
 
     #[test]

@@ -62,11 +62,11 @@ fn kind(before: &ShapingTest, now: &ShapingTest) -> Option<String> {
     (before != now).then(|| format!("now {}, before {}", kind_words(now), kind_words(before)))
 }
 
-/// What holds the rate. A sender that stayed below the rate does not show whether anything does.
+/// What holds the rate. A train of which no more came than the rate does not show whether anything does.
 fn known_kind(test: &ShapingTest) -> Option<ShapingKind> {
     let train = test.train.value()?;
-    let slow = train.offered_bits_per_s.0 < test.configured_bits_per_s.0;
-    (train.kind != ShapingKind::None || !slow).then_some(train.kind)
+    let is_unheld = train.is_unheld(test.configured_bits_per_s, test.tolerance_percent);
+    (train.kind != ShapingKind::None || is_unheld).then_some(train.kind)
 }
 
 fn kind_words(kind: ShapingKind) -> &'static str {

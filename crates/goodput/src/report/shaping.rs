@@ -162,15 +162,12 @@ fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
         Known::Value(held) => format!("; the sender waited for its queue {held:.0} % of the time"),
         Known::Missing(_) => String::new(),
     };
-    let kind = match train.kind {
+    let kind: &str = match train.kind {
         ShapingKind::Shaper => "a shaper: datagrams above the rate wait",
         ShapingKind::Policer => {
             "a policer: it drops datagrams above the rate without letting them wait"
         }
-        ShapingKind::None if offered.0 < test.configured_bits_per_s.0 => {
-            "unknown: the sender stayed below the rate, and all came as fast as they were sent"
-        }
-        ShapingKind::None => "nothing: datagrams come as fast as they are sent",
+        ShapingKind::None => &no_limit(test, train),
     };
     lines(out, "layers", layers(test));
     line(out, "kind", kind);
@@ -203,6 +200,21 @@ fn behaviour(out: &mut String, test: &ShapingTest, train: &Shaping) {
     lines(out, "evenness", windows);
     gaps(out, &train.gaps);
     lines(out, "bytes, time", curve(train));
+}
+
+/// What a train without a limit shows of what holds the rate.
+fn no_limit(test: &ShapingTest, train: &Shaping) -> String {
+    let rate = test.configured_bits_per_s;
+    if train.is_unheld(rate, test.tolerance_percent) {
+        let depth = train.excess_bytes(rate);
+        return format!(
+            "nothing: datagrams come as fast as they are sent (a bucket deeper than {depth} would not show)"
+        );
+    }
+    match train.lost {
+        0 => "unknown: all came as fast as they were sent, and that was no more than the rate".into(),
+        _ => "unknown: no more came than the rate, and too few were lost to tell a policer from other losses".into(),
+    }
 }
 
 /// The queue's size, when it drops, and whether it is fair.
@@ -273,6 +285,20 @@ mod tests {
             datagrams_bits_per_s: exactly(1e8),
             ..ShapingTest::of(BitRate(1e8))
         }
+    }
+
+    #[test]
+    fn nothing_is_said_to_hold_the_rate_only_if_more_came() {
+        let said = |offered: f64, lost| {
+            let test = ShapingTest { tolerance_percent: 2.0, ..test_of_frames() };
+            let train = test.train.value().unwrap();
+            let (kind, offered_bits_per_s) = (ShapingKind::None, BitRate(offered));
+            no_limit(&test, &Shaping { kind, offered_bits_per_s, lost, ..train.clone() })
+        };
+        let free = said(2e8, 0);
+        assert!(free.contains("(a bucket deeper than 7.57 MB would not show)"), "{free}");
+        assert!(said(1.01e8, 0).starts_with("unknown: all came as fast"));
+        assert!(said(1.04e8, 384).starts_with("unknown: no more came than the rate"));
     }
 
     #[test]

@@ -37,12 +37,14 @@ fn own_of_train(train: &Shaping) -> Own {
     Own { sent, arrived: sent - train.lost as f64 * frame, frame }
 }
 
-/// Repeated segments count as sent.
+/// Repeated segments count as sent, and so does all that was written if the receiver does not say what arrived.
 fn own_of_tcp(sender: &Sender) -> Option<Own> {
     let (payload, packet) = sender.segment.clone().ok()?;
     let frame = packet + f64::from(goodput_model::ETHERNET_HEADER_BYTES);
-    let arrived = sender.arrived_bytes.clone().ok()? as f64 / payload * frame;
-    Some(Own { sent: arrived + sender.resent_segments as f64 * frame, arrived, frame })
+    let in_frames = |bytes: u64| bytes as f64 / payload * frame;
+    let arrived = in_frames(sender.arrived_bytes.clone().ok()?);
+    let written = sender.written_bytes.map_or(arrived, |bytes| in_frames(bytes).max(arrived));
+    Some(Own { sent: written + sender.resent_segments as f64 * frame, arrived, frame })
 }
 
 /// The traffic of others that the shaper counted; without one that was read, the most that a device of the path did.

@@ -4,7 +4,7 @@ use goodput_model::{BitRate, CountedLayer, Known, ShapingKind, ShapingTest, Snap
 
 use super::counts;
 use super::tests::{device, explained, sender, tbf, test};
-use crate::judge::{Configured, Counts};
+use crate::{Configured, Counts};
 
 const SHAPER: ShapingKind = ShapingKind::Shaper;
 

@@ -60,7 +60,7 @@ fn faster_policer(seen: &Seen) -> Answer {
         let (offered, again) = (train.offered_bits_per_s, in_tc(three_digits(tcp.value)));
         let met = &limit.words;
         let text = format!(
-            "datagrams at {offered} met no limit, but TCP meets {met}: test with --rate {again}"
+            "datagrams at {offered} showed no limit, but TCP meets {met}: test with --rate {again}"
         );
         say("faster-policer", text)
     })

@@ -98,6 +98,27 @@ fn others_that_explain_too_little_excuse_nothing() {
     );
 }
 
+/// What TCP had acknowledged by the last sample is less than what it sent until its end.
+#[test]
+fn what_a_foreign_receiver_does_not_report_is_no_traffic_of_others() {
+    let own = tbf(100_000_000, 1600, 500_000);
+    let counted = |sent: u64| with(own.clone(), &[("qdisc.sent_bytes", sent), ("qdisc.drops", 0)]);
+    let (before, after) = (counted(0), counted(TRAIN_BYTES));
+    let payload = TRAIN_BYTES * 1448 / 1514;
+    let of = |arrived: u64, written_bytes: Option<u64>| {
+        let sender = Sender {
+            around_tcp: Some(around(&before, &after)),
+            arrived_bytes: Ok(arrived),
+            written_bytes,
+            ..sender(&own, &own)
+        };
+        beside(&sender, None).tcp
+    };
+    assert_eq!(of(payload * 95 / 100, Some(payload * 101 / 100)), None);
+    assert!(of(payload * 95 / 100, None).is_some(), "a receiver that reports would have it");
+    assert!(of(payload / 2, Some(payload / 2)).is_some(), "half of it is of others");
+}
+
 /// Others take 30 of 100 Mbit/s all the time: 45 for TCP is less than what it could have.
 #[test]
 fn a_lag_of_tcp_shows_beside_others() {

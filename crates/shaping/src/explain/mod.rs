@@ -39,9 +39,9 @@ use goodput_model::{
 };
 
 use crate::changed::changed;
-use crate::judge::{Configured, Counts};
 use crate::kind::waited_for_rate;
 use crate::others::{Beside, Others};
+use crate::{Configured, Counts};
 
 /// The kernel reports a bucket as the time in which it fills, in steps of this, seconds (`PSCHED_TICK2NS`,
 /// include/net/pkt_sched.h).
@@ -130,9 +130,10 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
         Some(shaper) if shaper.kind == "cake" => {
             Err(Missing::because("cake has no bucket: it counts when the next packet may leave"))
         }
-        None if test.train.value().is_some_and(|train| train.kind == ShapingKind::None) => {
-            Err(Missing::because("nothing holds the rate"))
-        }
+        None => match test.train.value().filter(|train| train.kind == ShapingKind::None) {
+            Some(train) => Err(no_rate_held(&test, train)),
+            None => Ok(bucket::enough(&test, &sender, None, frame)),
+        },
         shaper => Ok(bucket::enough(&test, &sender, shaper, frame)),
     });
     let seen = Seen { enough: enough.as_ref().ok(), ..Seen::of(&test, &sender, &shaper) };
@@ -145,6 +146,15 @@ pub fn explain(test: ShapingTest, sender: Result<Sender<'_>, Missing>) -> Shapin
     }
     let (shaper, enough_bucket) = (shaper.into(), enough.into());
     ShapingTest { causes, changes, commands, networkd, shaper, enough_bucket, ..test }
+}
+
+/// Why no bucket is worked out if the train met no limit.
+fn no_rate_held(test: &ShapingTest, train: &Shaping) -> Missing {
+    let is_unheld = train.is_unheld(test.configured_bits_per_s, test.tolerance_percent);
+    Missing::because(match is_unheld {
+        true => "nothing holds the rate",
+        false => "whether anything holds the rate is unknown",
+    })
 }
 
 /// The facts of the shaper's place, the earliest first.

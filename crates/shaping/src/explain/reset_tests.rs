@@ -103,7 +103,7 @@ fn a_policer_that_only_tcp_meets_is_named_with_a_rate_to_test() {
     };
     let policed = seen("policer");
     let texts: Vec<_> = policed.causes.iter().map(|cause| cause.text.as_str()).collect();
-    let said = "datagrams at 430 Mbit/s met no limit, but TCP meets a policer on the path, at 453 Mbit/s: test with --rate 474mbit";
+    let said = "datagrams at 430 Mbit/s showed no limit, but TCP meets a policer on the path, at 453 Mbit/s: test with --rate 474mbit";
     assert_eq!(texts[0], said);
     assert!(seen("path-loss").causes.iter().all(|cause| cause.id != "faster-policer"));
 }

@@ -23,6 +23,9 @@ pub struct Sender<'a> {
     pub segment: Result<(f64, f64), Missing>,
     /// Payload of TCP that arrived, bytes.
     pub arrived_bytes: Result<u64, Missing>,
+    /// Payload that the sender's application wrote, bytes, if the receiver does not report what arrived. Until the end,
+    /// more was sent than `arrived_bytes` has, which is what TCP had acknowledged by the last sample.
+    pub written_bytes: Option<u64>,
     /// Segments that TCP sent again, as far as they were counted: those of the connections while samples were taken, or those of
     /// the whole host until its last facts, whichever are more.
     pub resent_segments: u64,

@@ -8,7 +8,7 @@ use goodput_model::{
 
 use super::{Sender, TcpLimit, Timers, Watched, counts, explain};
 use crate::captured;
-use crate::judge::{Configured, Counts};
+use crate::{Configured, Counts};
 
 /// Datagrams in frames, and TCP in the same, of the configured 100 Mbit/s.
 pub(crate) fn test(kind: ShapingKind, datagrams: f64, tcp: f64) -> ShapingTest {
@@ -92,6 +92,7 @@ pub(crate) fn sender<'a>(before: &'a Snapshot, after: &'a Snapshot) -> Sender<'a
         }),
         segment: Ok((1448.0, 1500.0)),
         arrived_bytes: Ok(1_000_000),
+        written_bytes: None,
         resent_segments: 0,
         around_train: None,
         around_tcp: None,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use goodput_ceiling::Packet;
 use goodput_ceiling::bucket::SUPER_PACKET_BYTES;
 use goodput_model::{
-    BitRate, Direction, EndName, Estimate, Finding, Known, Missing, PacketCapture, Record,
-    Snapshot, Verdict,
+    BitRate, Direction, DirectionResult, EndName, Estimate, Finding, Known, Missing, PacketCapture,
+    Record, Snapshot, Verdict,
 };
 use goodput_mover::run_promptly;
 use goodput_shaping::{Sender, TcpLimit, TcpRate, Timers, Watched};
@@ -92,6 +92,7 @@ pub(super) fn sender<'a>(
         timers: if facts.is_some() { Err(Missing::because(elsewhere)) } else { timers },
         segment: inputs.and_then(Packet::of).map(|packet| (packet.payload, packet.ip)),
         arrived_bytes: direction.clone().and_then(|one| one.received_bytes.get().copied()),
+        written_bytes: written_bytes(record, direction.as_ref().ok().copied()),
         resent_segments: resent_segments(
             direction.as_ref().ok().and_then(|one| one.retransmits.value().copied()),
             own.value().map(|own| (&own.before, &own.after)),
@@ -113,6 +114,16 @@ fn capture_of(record: &Record, sender: EndName) -> Option<&PacketCapture> {
         EndName::Near => near.or(far),
         EndName::Far => far.or(near),
     }
+}
+
+/// What the sender's application wrote, if the receiver reports nothing.
+fn written_bytes(record: &Record, direction: Option<&DirectionResult>) -> Option<u64> {
+    let receiver = match record.plan.direction {
+        Direction::Reverse => &record.ends.near,
+        _ => &record.ends.far,
+    };
+    let is_foreign = receiver.value().is_none();
+    direction.filter(|_| is_foreign)?.sent_bytes.value().copied()
 }
 
 /// Segments that were sent again. The connections are read until they are stopped, and send again what is lost after that, while

@@ -226,11 +226,10 @@ fn gives_the_rate(joined: &Result<Shaping, Missing>, configured: &Configured) ->
     })
 }
 
-/// Whether something held single datagrams, or they came faster than the rate.
+/// Whether something held single datagrams, or more of them came than the rate.
 fn is_answer(single: &Result<Shaping, Missing>, configured: &Configured) -> bool {
-    let fast = configured.rate.0 * (1.0 + configured.tolerance_percent / 100.0);
     single.as_ref().is_ok_and(|train| match train.kind {
-        ShapingKind::None => train.offered_bits_per_s.0 > fast,
+        ShapingKind::None => train.is_unheld(configured.rate, configured.tolerance_percent),
         ShapingKind::Policer | ShapingKind::Shaper => train.rate_bits_per_s.value().is_some(),
     })
 }
