@@ -202,7 +202,7 @@ fn last_words(said: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
     use std::path::Path;
 
     use goodput_testing::wait_for;
@@ -226,8 +226,7 @@ mod tests {
     /// A session on this host that finds only a goodput that is this script.
     fn session_with(folder: &Path, script: &str) -> Session {
         let program = folder.join("goodput");
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        goodput_testing::write_script(&program, &format!("#!/bin/sh\n{script}\n"));
         let mut session = Session::with_shell(["sh"]).unwrap();
         let place = format!("PATH={}:/usr/bin:/bin HOME=/nowhere", folder.display());
         session.run(&Command::new("export", place.split(' '))).unwrap();

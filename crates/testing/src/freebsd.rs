@@ -2,9 +2,11 @@
 //! included, on a state kept in a directory of files. There is no real FreeBSD.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::write_script;
 
 /// The scripts, by name.
 const SCRIPTS: [(&str, &str); 9] = [
@@ -115,10 +117,7 @@ impl FreeBsd {
         let bin = self.folder.join("bin");
         fs::create_dir_all(&bin).expect("the simulated host can be written");
         for (name, text) in SCRIPTS {
-            let file = bin.join(name);
-            fs::write(&file, text).expect("the simulated host can be written");
-            fs::set_permissions(&file, fs::Permissions::from_mode(0o755))
-                .expect("the simulated host can be written");
+            write_script(&bin.join(name), text);
         }
         for name in POSIX {
             let real = ["/usr/bin", "/bin"].map(|place| Path::new(place).join(name));

@@ -1,5 +1,5 @@
 //! Shared helpers for the tests of several crates: skipping a test that can't run here ([`skip`]), waiting for a
-//! condition ([`wait_for`]), a private network namespace ([`in_namespace`]), an SSH server ([`Sshd`]), file servers
+//! condition ([`wait_for`]), scripts to run ([`write_script`]), a private network namespace ([`in_namespace`]), an SSH server ([`Sshd`]), file servers
 //! ([`servers`]), and the corpora of the fuzzer ([`seeds`]). No part of the program.
 #![forbid(unsafe_code)]
 
@@ -7,6 +7,7 @@ mod freebsd;
 mod namespace;
 mod outcome;
 mod running;
+mod script;
 pub mod seeds;
 pub mod servers;
 mod sshd;
@@ -16,5 +17,6 @@ pub use freebsd::FreeBsd;
 pub use namespace::in_namespace;
 pub use outcome::{FILE, Kind, Outcome, everything_required, not_judged, skip};
 pub use running::{as_test, running_test};
+pub use script::write_script;
 pub use sshd::Sshd;
 pub use wait::{WAIT_TIMEOUT, wait_for};

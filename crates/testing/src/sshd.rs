@@ -4,7 +4,6 @@ use std::fs;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use std::thread;
 
 use tempfile::TempDir;
 
-use crate::skip;
+use crate::{skip, write_script};
 
 /// The program; it must be started by its full path.
 const SSHD: &str = "/usr/sbin/sshd";
@@ -77,8 +76,7 @@ fn configure(folder: &Path, address: SocketAddr, forced: &str) -> io::Result<()>
     let other_key = fs::read_to_string(folder.join("user.pub"))?;
     fs::write(folder.join("before"), format!("[127.0.0.1]:{} {other_key}", address.port()))?;
     fs::copy(folder.join("user.pub"), folder.join("authorized"))?;
-    fs::write(folder.join("forced"), format!("#!/bin/sh\n{forced}\n"))?;
-    fs::set_permissions(folder.join("forced"), fs::Permissions::from_mode(0o755))?;
+    write_script(&folder.join("forced"), &format!("#!/bin/sh\n{forced}\n"));
     let at = folder.display();
     let server = format!(
         "HostKey {at}/host\nAuthorizedKeysFile {at}/authorized\nPasswordAuthentication no\n\

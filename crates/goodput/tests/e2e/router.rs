@@ -1,10 +1,7 @@
 //! `goodput shaping --router` with routers that can't answer, by a real SSH server. The test on a path through a router is
 //! in `lab/shaping_classes.rs`.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-
-use goodput_testing::Sshd;
+use goodput_testing::{Sshd, write_script};
 
 use crate::common::{Home, Server, stderr};
 
@@ -13,9 +10,7 @@ use crate::common::{Home, Server, stderr};
 fn asked(ip: &str, tc: &str, router: &str) -> Option<(Option<i32>, String)> {
     let programs = tempfile::tempdir().expect("a folder");
     for (name, script) in [("ip", ip), ("tc", tc)] {
-        let file = programs.path().join(name);
-        fs::write(&file, format!("#!/bin/sh\n{script}\n")).expect("a script");
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("its mode");
+        write_script(&programs.path().join(name), &format!("#!/bin/sh\n{script}\n"));
     }
     let forced = format!("PATH={}:$PATH exec /bin/sh", programs.path().display());
     let sshd = Sshd::start(&forced)?;

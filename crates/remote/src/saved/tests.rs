@@ -276,9 +276,9 @@ impl Scene {
         assert!(std::process::Command::new("sh").args(["-c", link]).status().unwrap().success());
         let scene = Self::new("Linux");
         scene.put("run/systemd/system/x", "");
-        scene.put("bin/udevadm", "#!/bin/sh\necho 252\n");
         let program = scene.root.path().join("bin/udevadm");
-        fs::set_permissions(program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        goodput_testing::write_script(&program, "#!/bin/sh\necho 252\n");
         if knows_v0 {
             let (default, lan) = ("/run/99-default.link", "/run/systemd/network/10-lan.network");
             let known = format!("E:ID_NET_LINK_FILE={default}\nE:ID_PATH=pci-0000:03:00.0\n");

@@ -21,6 +21,9 @@ pub(crate) const LOGIN_TIME: Duration = Duration::from_secs(30);
 /// How long one program may take. Less than the dead-man's patience, because a beat waits behind a program.
 pub(crate) const PROGRAM_TIME: Duration = Duration::from_secs(20);
 
+/// How long the output of an ssh that has ended may go on.
+const DRAIN_TIME: Duration = Duration::from_secs(3);
+
 /// Most bytes that one program may print.
 const MAX_OUTPUT_BYTES: usize = 4 << 20;
 
@@ -214,9 +217,9 @@ impl Session {
         }
     }
 
-    /// After the end, reads the remaining output.
+    /// After the end, reads the remaining output, until it ends as well: a process that ssh left may hold it open.
     fn drain(&mut self) {
-        let deadline = Instant::now() + Duration::from_millis(200);
+        let deadline = Instant::now() + DRAIN_TIME;
         while let Ok((from, bytes)) = self.client.piece(deadline) {
             if bytes.is_empty() && from == Stream::Err
                 || self.err.waiting_bytes() > MAX_BANNER_BYTES

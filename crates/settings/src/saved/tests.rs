@@ -211,10 +211,10 @@ fn with_udevd(root: &Path, version: &str, applied: &str, text: &str) {
         let path = below(root, path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
-        path
     };
-    let program = put("/usr/bin/udevadm", &format!("#!/bin/sh\necho {version}\n"));
-    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
+    let program = below(root, "/usr/bin/udevadm");
+    fs::create_dir_all(program.parent().unwrap()).unwrap();
+    goodput_testing::write_script(&program, &format!("#!/bin/sh\necho {version}\n"));
     let known = format!("E:ID_NET_LINK_FILE={applied}\nE:ID_PATH=pci-0000:03:00.0\n");
     put(&format!("/run/udev/data/n{index}"), &known);
     put(applied, text);

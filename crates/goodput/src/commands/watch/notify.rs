@@ -197,7 +197,6 @@ fn wait(child: &Child) -> rustix::io::Result<bool> {
 mod tests {
     use super::*;
     use goodput_model::Bytes;
-    use std::os::unix::fs::PermissionsExt;
 
     fn back(target: &str) -> Event {
         let at = "2026-11-27T15:20:00Z".to_string();
@@ -212,8 +211,7 @@ mod tests {
             "#!/bin/sh\n{{ echo \"$GOODPUT_EVENT|$GOODPUT_TARGET\"; cat; }} > {}",
             out.display()
         );
-        std::fs::write(&script, lines).unwrap();
-        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        goodput_testing::write_script(&script, &lines);
         let mut program = Program::new(&script).unwrap();
         program.run("back", &back("$(touch x); `id`\0")).unwrap();
         program.wait();
@@ -272,11 +270,7 @@ mod tests {
                 go.display(),
                 out.display()
             );
-            // Another process writes it: a program that any process has open to write can't be run (execve(2), ETXTBSY), and a
-            // child that another test is just starting would have ours open.
-            let write = "printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"";
-            let made = Command::new("sh").args(["-c", write, "sh", &lines]).arg(&script).status();
-            assert!(made.unwrap().success());
+            goodput_testing::write_script(&script, &lines);
             Self { _folder: folder, script, go, out }
         }
 

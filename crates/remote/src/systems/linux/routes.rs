@@ -322,8 +322,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let ip = "#!/bin/sh\ncase $* in *show*) printf %s \"$LINE\";; *) echo \"$*\";; esac\n";
         let program = folder.path().join("ip");
-        std::fs::write(&program, ip).unwrap();
-        std::process::Command::new("chmod").arg("+x").arg(&program).status().unwrap();
+        goodput_testing::write_script(&program, ip);
         let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
         let mut shell = std::process::Command::new("sh");
         let output = shell.args(["-c", script]).env("PATH", path).env("LINE", line).output();
