@@ -24,11 +24,13 @@ pub fn doubts(design: &Design, comparison: &Comparison) -> Vec<String> {
     if complete < first {
         // More time would not help a comparison that was interrupted or that failed.
         let was_over = comparison.stopped == StopReason::OutOfTime.to_string();
-        doubts.push(format!(
-            "{} of the {first} blocks needed to show anything{}",
-            if complete == 0 { "none".into() } else { format!("only {complete}") },
-            if was_over { ": allow more time" } else { "" }
-        ));
+        let made = match complete {
+            0 => "no block is complete".into(),
+            1 => "only 1 block is complete".into(),
+            n => format!("only {n} blocks are complete"),
+        };
+        let advice = if was_over { ": allow more time" } else { "" };
+        doubts.push(format!("{made}, and it takes {first} to show anything{advice}"));
     } else {
         doubts.extend(open_arms(design, comparison));
     }
@@ -145,7 +147,7 @@ mod tests {
             doubts(&design, &conclude(vec![], values.clone(), &design, vec![], stopped)).remove(0)
         };
         assert!(doubts("the time limit was reached").ends_with(": allow more time"));
-        assert!(doubts("it was interrupted").ends_with("needed to show anything"));
+        assert!(doubts("it was interrupted").ends_with("to show anything"));
     }
 
     #[test]
@@ -192,7 +194,7 @@ mod tests {
         for (doubt, facts) in doubts.iter().zip(facts) {
             assert!(facts.iter().all(|fact| doubt.contains(fact)), "{facts:?} in {doubt}");
         }
-        assert!(of(vec![])[0].contains("none of the 6 blocks"));
+        assert!(of(vec![])[0].contains("no block is complete, and it takes 6"));
     }
 
     #[test]

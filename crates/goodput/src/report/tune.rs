@@ -13,7 +13,7 @@ use super::{compare, mechanism, permanent, reached, style};
 use goodput_model::shell;
 
 /// How sure all that is proven is (docs/decisions/tuning.md).
-const CERTAINTY: &str = "this run proves what does not help in at most 5 % of cases, however often it compared with the start";
+const CERTAINTY: &str = "a change that does not help is called proven in at most 5 % of runs, however often it is compared with the start";
 
 /// The whole report.
 pub fn text(record: &Record) -> String {
