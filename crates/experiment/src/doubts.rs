@@ -188,8 +188,11 @@ mod tests {
         trials.push(Trial { discarded: Some("the peer left".into()), ..trial(2, 1, 0.0) });
         trials.push(Trial { discarded: Some("warm-up".into()), ..trial(WARM_UP_BLOCK, 0, 1.0) });
         let doubts = of(trials);
-        let facts =
-            [["1 block", "the peer left"], ["1 run", "1 bit/s"], ["1 of the 6", "more time"]];
+        let facts = [
+            ["1 block", "the peer left"],
+            ["1 run", "1 bit/s"],
+            ["only 1 block is complete", "more time"],
+        ];
         assert_eq!(doubts.len(), facts.len(), "{doubts:?}");
         for (doubt, facts) in doubts.iter().zip(facts) {
             assert!(facts.iter().all(|fact| doubt.contains(fact)), "{facts:?} in {doubt}");
