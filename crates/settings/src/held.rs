@@ -116,7 +116,7 @@ pub(crate) fn settle(
             }
             Ok(Some((text, true))) => {
                 let contents = text.says;
-                holder = Holder::of_locked(&contents);
+                holder = contents.holder();
                 match holder {
                     Holder::Run { pid } => return Ok(Some(in_use(path, &contents, pid))),
                     Holder::RunElsewhere { .. } => {

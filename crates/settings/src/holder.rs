@@ -6,11 +6,6 @@
 
 use std::fmt;
 
-use crate::journal::{Contents, Owner};
-
-/// The first version of the format that notes who takes a journal over.
-const NOTES_TAKE_OVERS: u32 = 4;
-
 /// Who works on a journal that is locked, or is about to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holder {
@@ -41,28 +36,6 @@ pub enum Holder {
 }
 
 impl Holder {
-    /// Who holds a journal that is locked, and what it says.
-    pub(crate) fn of_locked(contents: &Contents) -> Self {
-        let Some(owner) = &contents.owner else { return Self::Unknown { run: 0 } };
-        let pid = owner.pid;
-        match contents.taken_over {
-            Some(_) => Self::of_released(contents, owner),
-            None if owner.is_seen() => Self::Run { pid },
-            // Nobody has written since it died, so the lock is new.
-            None if owner.process.is_of_here() => Self::of_released(contents, owner),
-            None if owner.format >= NOTES_TAKE_OVERS && owner.process.is_contained() => {
-                Self::RunElsewhere { pid }
-            }
-            None => Self::Unknown { run: pid },
-        }
-    }
-
-    /// Who puts back what is in a journal that its run holds no more.
-    pub(crate) fn of_released(contents: &Contents, owner: &Owner) -> Self {
-        let by = contents.taken_over.as_ref().filter(|by| by.process.is_seen(by.pid));
-        Self::PuttingBack { run: owner.pid, run_lives: owner.is_seen(), by: by.map(|by| by.pid) }
-    }
-
     /// Whether it is a run at work, which puts everything back itself.
     pub fn is_run(&self) -> bool {
         matches!(self, Self::Run { .. } | Self::RunElsewhere { .. })
@@ -105,45 +78,6 @@ impl fmt::Display for Holder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::{Asker, TakenOver};
-    use crate::place::Place;
-    use crate::process::ProcessMark;
-
-    /// The mark of a process in another container of this host.
-    fn contained() -> ProcessMark {
-        ProcessMark { process_namespace: Some(1), ..ProcessMark::own() }
-    }
-
-    /// The mark of a process of this container that has ended: another one has its number now.
-    fn ended() -> ProcessMark {
-        let own = ProcessMark::own();
-        ProcessMark { started: own.started.map(|ticks| ticks + 1), ..own }
-    }
-
-    fn holder(format: u32, process: ProcessMark, by: Option<ProcessMark>) -> Holder {
-        let pid = std::process::id();
-        let place = Place::here().unwrap();
-        let owner = Owner { format, pid, process, place, asker: Asker::User };
-        let taken_over = by.map(|process| TakenOver { pid, process });
-        let mut contents = Contents::default();
-        (contents.owner, contents.taken_over) = (Some(owner), taken_over);
-        Holder::of_locked(&contents)
-    }
-
-    #[test]
-    fn a_live_run_its_guard_and_the_guard_of_a_killed_run_are_told_apart() {
-        let pid = std::process::id();
-        let putting_back = |run_lives, by| Holder::PuttingBack { run: pid, run_lives, by };
-        let own = ProcessMark::own;
-        assert_eq!(holder(4, own(), None), Holder::Run { pid });
-        assert_eq!(holder(4, own(), Some(own())), putting_back(true, Some(pid)));
-        assert_eq!(holder(4, ended(), Some(own())), putting_back(false, Some(pid)));
-        assert_eq!(holder(4, ended(), None), putting_back(false, None), "its guard begins");
-        assert_eq!(holder(4, contained(), None), Holder::RunElsewhere { pid });
-        assert_eq!(holder(4, contained(), Some(contained())), putting_back(false, None));
-        assert_eq!(holder(3, contained(), None), Holder::Unknown { run: pid });
-        assert_eq!(holder(3, own(), None), Holder::Run { pid });
-    }
 
     #[test]
     fn each_holder_is_named_in_words() {

@@ -1,8 +1,17 @@
-//! Which bytes a shaper counts.
+//! What TCP got, and which of its bytes a shaper counts.
 
-use goodput_model::{CountedLayer, Missing, Shaping};
+use goodput_model::{CountedLayer, Estimate, Missing, Shaping};
 
-use crate::judge::TcpRate;
+/// What TCP got.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TcpRate {
+    /// Payload that arrived, bits per second.
+    pub goodput: Estimate,
+    /// Payload of a segment, bytes.
+    pub payload: f64,
+    /// IP packet of a segment, bytes.
+    pub packet: f64,
+}
 
 /// Which bytes a shaper counts.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,7 +5,7 @@ use goodput_model::{
     Shaping, ShapingKind, ShapingTest,
 };
 
-use crate::counted::Counts;
+use crate::counted::{Counts, TcpRate};
 use crate::kind::waited_for_rate;
 use crate::others::{Beside, Others};
 
@@ -26,17 +26,6 @@ pub struct Configured {
     pub max_burst: Option<Bytes>,
     /// Which bytes its rate counts, if that was read; otherwise it follows from the rate that fits best.
     pub counts: Option<Counts>,
-}
-
-/// What TCP got.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TcpRate {
-    /// Payload that arrived, bits per second.
-    pub goodput: Estimate,
-    /// Payload of a segment, bytes.
-    pub payload: f64,
-    /// IP packet of a segment, bytes.
-    pub packet: f64,
 }
 
 /// Compares what was seen of TCP alone, because the far end can't report on datagrams; `why` is that reason.

@@ -47,10 +47,10 @@ use goodput_model::{BitRate, Bytes, Estimate, Known, Missing, Shaping, ShapingKi
 pub use behind::{Behind, behind};
 pub use captured::captured;
 pub use classes::{ClassAsked, ClassSeen, TrainPart, classes, overlapping};
-pub use counted::Counts;
+pub use counted::{Counts, TcpRate};
 pub use explain::{Sender, TcpLimit, Timers, Watched, beside, counts, explain, held_first};
 pub use fair::{has_queue_to_share, sharing};
-pub use judge::{Configured, TcpRate, judge, judge_tcp};
+pub use judge::{Configured, judge, judge_tcp};
 pub use others::{Around, Beside, Counted, Others};
 pub use proof::proof;
 pub use questions::{Chosen, Question, Questions, chosen, questions};

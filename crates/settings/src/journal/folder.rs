@@ -105,11 +105,11 @@ fn in_the_way(
         }
         let journal = path.clone();
         if held {
-            return refused(Holder::of_locked(&text.says), owner, asker, journal);
+            return refused(text.says.holder(), owner, asker, journal);
         }
         // Between the end of a run and the first step of its guard, nobody holds the journal.
         let is_guarded = !text.says.entries.is_empty() && guard_runs(path);
-        let holder = Holder::of_released(&text.says, owner);
+        let holder = text.says.successor(owner);
         is_guarded.then_some(SettingError::GuardAtWork { holder, journal })
     });
     Ok(found)
@@ -183,7 +183,7 @@ pub(crate) fn claim(
             }
             let setting = entry.setting.clone();
             let journal = path.clone();
-            return Err(match alive.then(|| Holder::of_locked(&text.says)) {
+            return Err(match alive.then(|| text.says.holder()) {
                 None => SettingError::LeftChanged { setting, journal },
                 Some(Holder::Run { pid }) => SettingError::InUse { setting, pid },
                 Some(holder) => SettingError::Held { setting, holder, journal },

@@ -9,6 +9,7 @@ mod contents;
 mod entry;
 mod file;
 mod folder;
+mod held_by;
 mod last_line;
 mod list;
 mod own_folder;
@@ -18,7 +19,7 @@ mod surroundings;
 mod text;
 
 pub use asker::Asker;
-pub(crate) use contents::{Contents, Line, Owner, TakenOver, Text};
+pub(crate) use contents::{Contents, Line, TakenOver, Text};
 pub(crate) use entry::Entry;
 pub(crate) use file::JournalFile;
 pub(crate) use folder::{abandoned, begin, claim, left, listed_elsewhere, open_one};

@@ -11,8 +11,9 @@ use goodput_model::{
     ShapingTest,
 };
 
+use crate::counted::TcpRate;
 use crate::explain::{Sender, ceil, counted_layer, used_class};
-use crate::judge::{Configured, TcpRate, counts, is_own_rate, tcp_in, too_slow};
+use crate::judge::{Configured, counts, is_own_rate, tcp_in, too_slow};
 use crate::trace::Train;
 pub use part::{TrainPart, overlapping};
 

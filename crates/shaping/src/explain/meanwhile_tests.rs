@@ -5,7 +5,8 @@ use goodput_model::{Bytes, Confirmation, Estimate, Known, ShapingKind, ShapingTe
 use super::tests::{device, explained, sender, tbf, test};
 use super::{Sender, beside, explain, held_first};
 use crate::behind::Behind;
-use crate::judge::{Configured, TcpRate, judge};
+use crate::counted::TcpRate;
+use crate::judge::{Configured, judge};
 use crate::others::{Around, Counted};
 
 const SHAPER: ShapingKind = ShapingKind::Shaper;
