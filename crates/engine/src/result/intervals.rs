@@ -25,9 +25,13 @@ impl IntervalMaker {
         Self { sender, counts, every_s, from: (0.0, 0) }
     }
 
-    /// Takes the next sample. Returns an interval, if the sample completes one. Its bounds are the
-    /// times of the samples, as counted, not the round times that were asked for.
+    /// Takes the next sample. Returns an interval, if the sample completes one. Its bounds are the times of the samples,
+    /// as counted, not the round times that were asked for. What had come by the first sample, at 0 s, is in no interval.
     pub fn push(&mut self, sample: &Sample) -> Option<Interval> {
+        if sample.at_s <= 0.0 {
+            self.from = (sample.at_s, self.counted(sample));
+            return None;
+        }
         // Half a millisecond of grace: a slightly early sample would double the interval's length.
         let due = sample.at_s - self.from.0 >= self.every_s - 0.0005;
         due.then(|| self.close(sample)).flatten()
@@ -36,10 +40,7 @@ impl IntervalMaker {
     /// The last, usually shorter interval, up to `sample`.
     pub fn close(&mut self, sample: &Sample) -> Option<Interval> {
         let (from_s, from_bytes) = self.from;
-        let so_far = match self.counts {
-            Counts::Received => sample.received_bytes,
-            Counts::Sent => sample.sent_bytes,
-        };
+        let so_far = self.counted(sample);
         let bytes = so_far.checked_sub(from_bytes)?;
         let rate = BitRate::over(bytes, sample.at_s - from_s)?;
         self.from = (sample.at_s, so_far);
@@ -56,6 +57,13 @@ impl IntervalMaker {
             goodput_bits_per_s: goodput,
             sent_bits_per_s: sent,
         })
+    }
+
+    fn counted(&self, sample: &Sample) -> u64 {
+        match self.counts {
+            Counts::Received => sample.received_bytes,
+            Counts::Sent => sample.sent_bytes,
+        }
     }
 }
 
@@ -77,6 +85,13 @@ mod tests {
         assert_eq!((last.from_s, last.received_bytes), (0.2, Known::Value(50)));
         assert!((last.goodput_bits_per_s.value().unwrap().0 - 8000.0).abs() < 1e-6);
         assert_eq!(last.sent_bits_per_s, None);
+    }
+
+    #[test]
+    fn what_came_before_the_first_sample_is_in_no_interval() {
+        let mut maker = IntervalMaker::new(EndName::Near, Counts::Received, 0.2);
+        assert!(maker.push(&sample(0.0, 40)).is_none());
+        assert_eq!(maker.push(&sample(0.2, 250)).unwrap().received_bytes, Known::Value(210));
     }
 
     #[test]

@@ -14,10 +14,12 @@ pub fn steady(samples: &[Sample], count: Option<usize>) -> &[Sample] {
     before.filter(|before| moved(before) == moved(samples)).unwrap_or(samples)
 }
 
-/// Everything that was received, from the beginning to the end of the last flow.
+/// Everything that was received, from the beginning to the end of the last flow, without what had come before.
 pub fn whole(receiver: &[Sample]) -> Option<Measured> {
     let last = receiver.last().filter(|last| last.received_bytes > 0 && last.at_s > 0.0)?;
-    let series = [(0.0, 0), (last.at_s, last.received_bytes)];
+    let before = receiver.first().filter(|first| first.at_s <= 0.0);
+    let before = before.map_or(0, |first| first.received_bytes);
+    let series = [(0.0, before), (last.at_s, last.received_bytes)];
     goodput_experiment::steady::measure(&series, None, 0.0)
 }
 
@@ -73,6 +75,22 @@ mod tests {
         assert_eq!((measured.goodput.0, measured.from_s, measured.to_s), (16_000.0, 0.0, 0.5));
         assert!(measured.precision_percent.value().is_none());
         assert!(measure(&[], &[one(0)], 0.0, 0.0).is_none());
+    }
+
+    /// 10 segments came before the clock began, and 20 Mbit/s from then on.
+    #[test]
+    fn what_came_before_the_first_sample_is_in_no_window() {
+        let sample = |tick: u64| Sample {
+            at_s: tick as f64 * 0.025,
+            sent_bytes: 0,
+            received_bytes: 14_480 + tick * 62_500,
+            flows: vec![],
+        };
+        let samples: Vec<_> = (0..=8).map(sample).collect();
+        for measured in [measure(&[], &samples, 0.0, 0.0), whole(&samples)] {
+            let measured = measured.unwrap();
+            assert!((measured.goodput.0 / 20e6 - 1.0).abs() < 1e-9, "{measured:?}");
+        }
     }
 
     #[test]

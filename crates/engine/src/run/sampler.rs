@@ -35,23 +35,54 @@ pub struct OwnHost {
     pub may_lose_flows: bool,
 }
 
-/// The sample before anything has moved. A sampling thread may start too late for it.
+/// What the samples count from.
+#[derive(Debug, Clone, Copy)]
+pub struct Start {
+    /// The instant of their clock's zero.
+    pub at: Instant,
+    /// Payload bytes that had come by then: what the sample of [`first`] has received.
+    pub came_bytes: u64,
+}
+
+/// The sample before anything is read. A sampling thread may start too late for it. Its received bytes are those that
+/// came before its time, because the peer began earlier: they would pass for the first interval's.
 pub fn first(flows: &[RunningFlow], cadence: Cadence) -> Sample {
-    take(flows, 0.0, cadence.detail.is_some())
+    let received_bytes = flows.iter().map(came_before).sum();
+    Sample { received_bytes, ..take(flows, 0.0, cadence.detail.is_some()) }
+}
+
+/// Payload bytes that have come to a flow that reads nothing yet. 0 if unknown: of datagrams, the kernel reports only the
+/// next one's length (`SIOCINQ`, udp(7)); of bodies and files, nothing comes before this end asks for it.
+fn came_before(flow: &RunningFlow) -> u64 {
+    let config = flow.config();
+    let is_stream = (config.role, config.transport) == (Role::Receiver, Transport::Tcp)
+        && config.bodies.is_none()
+        && config.file.is_none();
+    if !is_stream {
+        return 0;
+    }
+    let waiting = goodput_kernel::queued_input(flow.socket());
+    config.early.bytes + waiting.value().copied().unwrap_or_default()
 }
 
 /// Samples `flows` until all have ended, then joins them; [`first`] was taken before. Ends at the latest when their
 /// stop signal has ended them, which its holder guarantees, or when calls to files are given up.
 pub fn watch(
     flows: Vec<RunningFlow>,
-    began: Instant,
+    start: Start,
     cadence: Cadence,
     mut limit: TimeLimit,
     host: OwnHost,
     report: &UnboundedSender<FlowsEvent>,
 ) {
     let OwnHost { end, affinity, mut load, may_lose_flows } = host;
-    let began = beginning(&flows, began, &mut limit, report);
+    let Start { at: gate, came_bytes } = start;
+    let began = beginning(&flows, gate, &mut limit, report);
+    // What waits in a socket is not read at once; it has come all the same.
+    let take = |flows: &[RunningFlow], at_s, detailed| {
+        let sample = take(flows, at_s, detailed);
+        Sample { received_bytes: sample.received_bytes.max(came_bytes), ..sample }
+    };
     let clock = clock::own(began);
     let mut next_detail = began + cadence.detail.unwrap_or_default();
     let mut period = cadence.period(Duration::ZERO);
@@ -360,10 +391,41 @@ mod tests {
         goodput_mover::start(mover, config, socket.into(), gate, Arc::clone(stop)).unwrap()
     }
 
+    fn now() -> Start {
+        Start { at: Instant::now(), came_bytes: 0 }
+    }
+
     fn unobserved() -> OwnHost {
         let load = HostLoad::begin(false, &goodput_kernel::Root::default());
         let affinity = Affinity::free(String::new());
         OwnHost { end: EndName::Near, affinity, load, may_lose_flows: true }
+    }
+
+    /// A peer that begins earlier fills the first interval with what came before.
+    #[test]
+    fn what_came_before_the_clock_began_is_no_part_of_the_first_interval() {
+        let listener = TcpListener::bind("localhost:0").unwrap();
+        let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let stop = Arc::new(Stop::new().unwrap());
+        let gate = Arc::new(Gate::default());
+        let waiting = listener.accept().unwrap().0;
+        sender.write_all(&[0; 6000]).unwrap();
+        while waiting.peek(&mut [0; 6000]).unwrap() < 6000 {}
+        let mut config = FlowConfig::new(Role::Receiver, Transport::Tcp, 1000);
+        config.early.bytes = 7;
+        let mover = goodput_mover::find("copy").unwrap();
+        let own = goodput_mover::start(mover, config, waiting.into(), Arc::clone(&gate), stop);
+        let flows = vec![own.unwrap()];
+        let cadence = Cadence::counting(Duration::from_secs(86_400), None);
+        let first = first(&flows, cadence);
+        assert_eq!((first.at_s, first.received_bytes), (0.0, 6007));
+        let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
+        let start = Start { came_bytes: 6007, ..now() };
+        drop(sender);
+        gate.open();
+        watch(flows, start, cadence, TimeLimit::none(), unobserved(), &report);
+        let Some(FlowsEvent::Sample(last)) = watched.blocking_recv() else { panic!("no sample") };
+        assert_eq!(last.received_bytes, 6007, "and is counted once");
     }
 
     /// A sender that counts nothing goes on until it is stopped; the next sample is a day away.
@@ -377,7 +439,7 @@ mod tests {
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
         let host = unobserved();
         let thread = std::thread::spawn(move || {
-            watch(flows, Instant::now(), cadence, TimeLimit::none(), host, &report);
+            watch(flows, now(), cadence, TimeLimit::none(), host, &report);
         });
         sender.write_all(&[0; 6000]).unwrap();
         let Some(FlowsEvent::Sample(sample)) = watched.blocking_recv() else { panic!("no sample") };
@@ -401,7 +463,7 @@ mod tests {
         let cadence = Cadence::counting(Duration::from_secs(86_400), None);
         let limit = TimeLimit::new(None, &stop, Duration::ZERO);
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
-        watch(vec![lost, others], Instant::now(), cadence, limit, unobserved(), &report);
+        watch(vec![lost, others], now(), cadence, limit, unobserved(), &report);
         drop(report);
         let mut last = None;
         while let Some(event) = watched.blocking_recv() {
@@ -422,7 +484,7 @@ mod tests {
         let cadence = Cadence::counting(day, None);
         let limit = TimeLimit::new(Some(Duration::from_millis(20)), &stop, Duration::ZERO);
         let (report, mut watched) = tokio::sync::mpsc::unbounded_channel();
-        watch(flows, Instant::now(), cadence, limit, unobserved(), &report);
+        watch(flows, now(), cadence, limit, unobserved(), &report);
         assert!(matches!(watched.blocking_recv(), Some(FlowsEvent::Limit)));
         assert!(matches!(watched.blocking_recv(), Some(FlowsEvent::Sample(_))), "the last");
     }

@@ -19,7 +19,7 @@ use crate::run::host_load::HostLoad;
 use crate::run::lost_flows::may_lose_flows;
 use crate::run::prepared::Prepared;
 use crate::run::rate_limits::RateLimits;
-use crate::run::sampler::{self, OwnHost};
+use crate::run::sampler::{self, OwnHost, Start};
 
 /// How long receivers keep reading after the senders were stopped. What is still on its way then is given up and shows
 /// as the difference between both ends' counts.
@@ -155,21 +155,22 @@ impl Traffic {
     ) -> Result<Instant, EngineError> {
         let flows = std::mem::take(&mut self.flows);
         let cadence = Cadence::of(&own.plan);
-        let first = FlowsEvent::Sample(Box::new(sampler::first(&flows, cadence)));
+        let first = sampler::first(&flows, cadence);
+        let start = Start { at: Instant::now(), came_bytes: first.received_bytes };
         // The receiver lives in `self`.
-        let _ = self.report.send(first);
-        let (report, began) = (self.report.clone(), Instant::now());
+        let _ = self.report.send(FlowsEvent::Sample(Box::new(first)));
+        let report = self.report.clone();
         let load = HostLoad::begin(own.observes, &own.context.root);
         let (affinity, may_lose_flows) = (own.affinity.clone(), may_lose_flows(&own.plan));
         let host = OwnHost { end: own.end, affinity, load, may_lose_flows };
         let limit = TimeLimit::new(longest, &self.stop, self.drain);
         std::thread::Builder::new()
             .name("sampler".into())
-            .spawn(move || sampler::watch(flows, began, cadence, limit, host, &report))
+            .spawn(move || sampler::watch(flows, start, cadence, limit, host, &report))
             .map_err(|cause| no_thread(&cause))
             .map_err(EngineError::io("watch the flows"))?;
         self.gate.open();
-        Ok(began)
+        Ok(start.at)
     }
 
     /// The next report of the watching thread. Waits for ever before [`Traffic::begin`].
