@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use goodput_testing::write_script;
 use tempfile::TempDir;
 
 use super::*;
@@ -16,11 +17,7 @@ fn stand_in(serve: &str, test: &str) -> (TempDir, PathBuf) {
     let script = format!(
         "#!/bin/sh\necho $$ >> \"${{0%/*}}/pids\"\ncase \"$1\" in\nserve)\n{serve}\n;;\ntest)\n{test}\n;;\nesac\n"
     );
-    // Written by another process: if this one had the file open, a child that another test starts meanwhile would keep
-    // it open for writing, and a file open for writing can't be run (ETXTBSY).
-    let writes = ["-c", "printf %s \"$1\" > \"$0\" && chmod +x \"$0\""];
-    let written = Command::new("sh").args(writes).arg(&path).arg(script).status();
-    assert!(written.unwrap().success());
+    write_script(&path, &script);
     (folder, path)
 }
 

@@ -1,10 +1,10 @@
 //! What the program of `--notify` is told.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use goodput_model::{BitRate, Known, Record};
 use goodput_store::Watched;
+use goodput_testing::write_script;
 use serde_json::Value;
 
 use super::{history, once};
@@ -19,8 +19,8 @@ fn a_target_that_is_gone_is_told_once_and_that_it_is_back() {
     let said = home.path().join("said");
     let script =
         format!("#!/bin/sh\necho \"$GOODPUT_EVENT $GOODPUT_TARGET\" >> {}\n", said.display());
-    let program = home.file("tell", &script);
-    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let program = home.path().join("tell");
+    write_script(&program, &script);
     let notify = ["--notify", program.to_str().unwrap()];
     for _ in 0..2 {
         assert_eq!(once(&home, &[&gone], &notify).status.code(), Some(2));
@@ -85,9 +85,8 @@ fn teller(home: &Home) -> (PathBuf, PathBuf) {
     let said = home.path().join("said");
     // A test may have several events: they are one behind the other.
     let script = format!("#!/bin/sh\n{{ echo \"$GOODPUT_EVENT\"; cat; }} >> {}\n", said.display());
-    let path = home.file("tell", &script);
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))
-        .expect("the history of the test works");
+    let path = home.path().join("tell");
+    write_script(&path, &script);
     (path, said)
 }
 
