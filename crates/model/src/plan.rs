@@ -277,6 +277,18 @@ impl Plan {
     /// Value of [`Self::mover`] if another program moves the payload and goodput only watches (`--attach`).
     pub const WATCHING: &'static str = "none";
 
+    /// Value of [`Self::mover`] that leaves the choice to each end.
+    pub const AUTO: &'static str = "auto";
+
+    /// The mover if none is named. Datagrams that no rate spaces leave as fast as they can, so each end takes what is
+    /// fastest there. A stream is copied, as by most programs, and paced datagrams are sent and read one by one.
+    pub fn usual_mover(&self) -> &'static str {
+        match (self.transport, self.rate_bits_per_s) {
+            (Transport::Udp, None) => Self::AUTO,
+            _ => "copy",
+        }
+    }
+
     /// Whether another program moves the payload and goodput only watches.
     pub fn only_watches(&self) -> bool {
         self.mover == Self::WATCHING

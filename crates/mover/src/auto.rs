@@ -12,7 +12,7 @@ use crate::limits::Needs;
 use crate::movers::{Mover, check_here, check_storage, find};
 
 /// The plan's mover name that leaves the choice to each end.
-pub const AUTO: &str = "auto";
+pub const AUTO: &str = Plan::AUTO;
 
 /// Write size in bytes below which gathering many writes into one pays, unless they fill whole pages. A pipe's slot
 /// holds a page or a part of one, so `splice` gains with whole pages. CPU time per byte, sender and receiver
@@ -78,6 +78,10 @@ fn candidates(plan: &Plan, role: Role) -> Vec<Candidate> {
         ]),
         (Transport::Udp, Role::Sender) if plan.rate_bits_per_s.is_some() => {
             of(&[("datagram", "paced datagrams are sent one by one, for even gaps")])
+        }
+        // What came joined shares a time of arrival, and the gaps within are unknown.
+        (Transport::Udp, Role::Receiver) if plan.rate_bits_per_s.is_some() => {
+            of(&[("datagram", "paced datagrams are read one by one, each with its time of arrival")])
         }
         // A byte cost sender and receiver together 0.06 times the CPU time of single datagrams, and 0.2 times if only
         // the sender joined them.
@@ -163,6 +167,24 @@ mod tests {
         assert_eq!([1500, 4096, 6000, 20_000].map(of), ["writev", "splice", "writev", "splice"]);
         let sink = Sink { name: "x".into(), direct: false, fsync: false };
         assert_eq!(picked(|p| p.storage.sink = Some(sink), Role::Receiver), "copy");
+    }
+
+    #[test]
+    fn datagrams_are_joined_unless_a_rate_spaces_them() {
+        let of = |rate: Option<f64>, chunk| {
+            let both = [Role::Sender, Role::Receiver];
+            both.map(|role| {
+                let change = |plan: &mut Plan| {
+                    plan.transport = Transport::Udp;
+                    plan.chunk_bytes = Bytes(chunk);
+                    plan.rate_bits_per_s = rate.map(BitRate);
+                };
+                picked(change, role)
+            })
+        };
+        assert_eq!(of(None, 1472), ["gso", "gro"]);
+        assert_eq!(of(None, 60_000), ["datagram", "gro"], "two of them fill no packet");
+        assert_eq!(of(Some(1e9), 1472), ["datagram", "datagram"]);
     }
 
     #[test]

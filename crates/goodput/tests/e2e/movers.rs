@@ -52,6 +52,24 @@ fn one_side_alone_can_be_left_to_its_end() {
     assert_eq!(chosen(&record, EndName::Far).len(), 1);
 }
 
+#[test]
+fn datagrams_go_the_fastest_way_unless_they_have_a_rate_or_a_mover() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let run = |options: &[&str]| {
+        let record = record(&test(&home, &server, &[&["--udp"], options].concat()));
+        let of = |end| chosen(&record, end).iter().map(|choice| choice.mover.clone()).collect();
+        let both: [Vec<_>; 2] = [EndName::Near, EndName::Far].map(of);
+        (record.plan.mover.clone(), both.concat())
+    };
+    assert_eq!(run(&[]), ("auto".into(), vec!["gso".into(), "gro".into()]));
+    assert_eq!(run(&["--rate", "100mbit"]), ("copy".into(), vec![]), "each one spaced");
+    assert_eq!(run(&["--mover", "datagram"]), ("datagram".into(), vec![]), "as the user said");
+    let command = ["test", &server.address, "--no-store", "-n", "1M", "--udp"];
+    let shown = stdout(&home.run(&command));
+    assert!(shown.contains("near sent by gso: joined datagrams pass"), "{shown}");
+}
+
 fn refused(output: &Output, words: &[&str]) {
     let text = stderr(output);
     assert_eq!(output.status.code(), Some(2), "{text}");

@@ -117,6 +117,10 @@ fn last_error() -> Errno {
 }
 
 /// Makes the kernel report each datagram's arrival time (`SO_TIMESTAMPNS`, socket(7)).
+///
+/// A sample of the datagrams would cost as much: with and without it, CPU time of sender and receiver together was 0.99 to
+/// 1.01 times as much, at 64 and 1448 bytes, one and 32 datagrams per call (loopback, Linux 6.18, medians of 45
+/// interleaved rounds with quartiles 4 % apart). Joined datagrams share one.
 pub(crate) fn stamp_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
     crate::socket::set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32.to_ne_bytes())
 }

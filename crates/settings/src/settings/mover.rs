@@ -1,7 +1,5 @@
 //! `mover`: the way in which payload is sent and received.
 
-use goodput_model::Plan;
-
 use crate::permanent::application;
 use crate::setting::{Backend, Scope, Setting};
 use crate::value;
@@ -21,7 +19,7 @@ pub static SETTING: Setting = Setting {
     },
     backend: Backend::Plan(|plan, setting, value| {
         let name = value::or_default(value, |v| value::word(setting, v, 32))?;
-        plan.mover = name.unwrap_or(Plan::standard().mover);
+        plan.mover = name.unwrap_or_else(|| plan.usual_mover().into());
         Ok(())
     }),
 };

@@ -30,8 +30,9 @@ pub struct LoadArgs {
     /// How to send the payload (`goodput list movers`)
     ///
     /// A mover is a way to get bytes into a socket, such as a system call. auto lets each end choose the cheapest.
-    #[arg(long, value_name = "MOVER", default_value = "copy", value_parser = mover)]
-    pub mover: String,
+    /// [default: copy; auto for UDP without --rate]
+    #[arg(long, value_name = "MOVER", value_parser = mover)]
+    pub mover: Option<String>,
     /// How to receive the payload, if not like --mover
     ///
     /// discard drops the payload unread, to measure the network alone.
@@ -70,11 +71,11 @@ impl LoadArgs {
         let chunk = plan.chunk_bytes;
         let is_usual =
             chunk == plan.transport.standard_chunk() || file && chunk == MountPlan::STANDARD_CHUNK;
-        let usual_mover = Plan::standard().mover;
+        let usual_mover = plan.usual_mover();
         Words::default()
             .value("rate", plan.rate_bits_per_s.map(rate::typed))
             .value("burst", plan.burst_bytes.map(|bytes| bytes.0))
-            .value("mover", Some(&plan.mover).filter(|mover| **mover != usual_mover))
+            .value("mover", Some(&plan.mover).filter(|mover| *mover != usual_mover))
             .value("receive-mover", &plan.receive_mover)
             .value("chunk", (!is_usual).then_some(chunk.0))
             .value("pin", pin::typed(&plan.pin))

@@ -90,13 +90,13 @@ impl MeasureArgs {
         let storage = self.files.storage();
         let length = if storage.source.is_some() { Length::Source } else { length };
         let chunk = load.chunk.unwrap_or(standard_chunk);
-        Plan {
+        let plan = Plan {
             transport: direction.transport(),
             direction: direction.direction(),
             flows: direction.flows,
             length: self.length.length().unwrap_or(length),
             interval_s: self.observing.interval_s(),
-            mover: load.mover.clone(),
+            mover: String::new(),
             receive_mover: load.receive_mover.clone(),
             chunk_bytes: chunk,
             rate_bits_per_s: load.rate(direction.flows),
@@ -115,7 +115,9 @@ impl MeasureArgs {
             nfs: self.nfs.plan(),
             mount: self.nfs.mount(),
             socket: SocketOptions { family: direction.family(), ..self.sockets.options() },
-        }
+        };
+        let mover = load.mover.clone().unwrap_or_else(|| plan.usual_mover().into());
+        Plan { mover, ..plan }
     }
 
     /// The options that measure the same once more; of a `file`, if it was measured at a file server or on a mount. What a

@@ -74,7 +74,8 @@ fn far_settings() -> String {
 const AUTO_WORDS: &str = "\
 `--mover NAME` chooses a mover. If that mover only sends or only receives, `copy` does the other side, or the mover of
 `--receive-mover`. With `--mover auto`, each end chooses the mover that costs the least CPU time for the plan, among those
-that can run there. The record names the choice and the reason. `goodput list movers` shows which movers can run on this
+that can run there. This is also the default of UDP without `--rate`; otherwise the default is `copy`. The record names the
+choice and the reason. `goodput list movers` shows which movers can run on this
 machine, and what the others need.
 ";
 
