@@ -81,7 +81,7 @@ fn candidates(plan: &Plan, role: Role) -> Vec<Candidate> {
         }
         // What came joined shares a time of arrival, and the gaps within are unknown.
         (Transport::Udp, Role::Receiver) if plan.rate_bits_per_s.is_some() => {
-            of(&[("datagram", "paced datagrams are read one by one, each with its time of arrival")])
+            of(&[("datagram", "paced datagrams are read one by one, each with its arrival time")])
         }
         // A byte cost sender and receiver together 0.06 times the CPU time of single datagrams, and 0.2 times if only
         // the sender joined them.
