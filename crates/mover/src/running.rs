@@ -19,6 +19,7 @@ use crate::gate::Gate;
 use crate::movers::Mover;
 use crate::socket;
 use crate::stop::Stop;
+use crate::udp::waiting::{payload_bytes, waiting_payload};
 
 /// Stack of a flow's thread, bytes: its buffers are on the heap.
 const STACK_BYTES: usize = 256 * 1024;
@@ -177,6 +178,19 @@ impl RunningFlow {
     /// Its counts so far; may be kept beyond [`RunningFlow::join`].
     pub fn counters(&self) -> &Arc<Counters> {
         &self.counters
+    }
+
+    /// Payload bytes of the datagrams that have come, before the gate is open. 0 for a flow that receives none, or if the
+    /// kernel doesn't show them.
+    pub fn waiting_datagram_bytes(&self) -> u64 {
+        let config = &self.config;
+        if (config.role, config.transport) != (Role::Receiver, Transport::Udp) {
+            return 0;
+        }
+        let mut datagrams = config.datagrams();
+        let early = config.early.datagrams.iter();
+        let early: u64 = early.map(|one| payload_bytes(one, datagrams.as_mut())).sum();
+        early + waiting_payload(self.socket(), datagrams.as_mut()).unwrap_or(0)
     }
 
     /// Its socket, to query the kernel. Open until the flow is joined or dropped.

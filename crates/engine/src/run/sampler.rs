@@ -51,15 +51,15 @@ pub fn first(flows: &[RunningFlow], cadence: Cadence) -> Sample {
     Sample { received_bytes, ..take(flows, 0.0, cadence.detail.is_some()) }
 }
 
-/// Payload bytes that have come to a flow that reads nothing yet. 0 if unknown: of datagrams, the kernel reports only the
-/// next one's length (`SIOCINQ`, udp(7)); of bodies and files, nothing comes before this end asks for it.
+/// Payload bytes that have come to a flow that reads nothing yet. None of bodies and files have: they come when this end
+/// asks for them.
 fn came_before(flow: &RunningFlow) -> u64 {
     let config = flow.config();
     let is_stream = (config.role, config.transport) == (Role::Receiver, Transport::Tcp)
         && config.bodies.is_none()
         && config.file.is_none();
     if !is_stream {
-        return 0;
+        return flow.waiting_datagram_bytes();
     }
     let waiting = goodput_kernel::queued_input(flow.socket());
     config.early.bytes + waiting.value().copied().unwrap_or_default()

@@ -14,6 +14,7 @@ pub(crate) mod receiving;
 pub(crate) mod sending;
 pub mod sequence;
 mod tally;
+pub(crate) mod waiting;
 
 pub(crate) use inbox::stamp_arrivals;
 pub use tally::count;
