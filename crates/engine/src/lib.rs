@@ -37,6 +37,7 @@ pub use verbs::check::check;
 pub use verbs::compare;
 pub use verbs::file_parts::file_parts;
 pub use verbs::find_rate::{FindRateRequest, find_rate};
+pub use verbs::host_limits::HostLimitsWatch;
 pub use verbs::probe;
 pub use verbs::shaping::{
     ClassMark, ClassRequest, ProveRequest, RouterRequest, ShapingRequest, shaping,

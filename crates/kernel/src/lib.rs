@@ -15,6 +15,7 @@ mod mptcp;
 mod owner;
 pub mod parse;
 mod placement;
+pub mod profile;
 mod receive_hash;
 mod root;
 mod socket;

@@ -46,6 +46,11 @@ impl Root {
         }
     }
 
+    /// Where `file` is.
+    pub(crate) fn file(&self, file: &str) -> PathBuf {
+        self.path.join(file)
+    }
+
     /// Whether `file` can be opened, and if not, why.
     pub fn readable(&self, file: &str) -> Result<(), Missing> {
         File::open(self.path.join(file)).map(drop).map_err(|error| unreadable(file, &error))

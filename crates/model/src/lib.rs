@@ -38,6 +38,7 @@ mod finite;
 pub mod heads;
 pub mod held_to;
 pub mod host_cpu;
+pub mod host_limits;
 pub mod kernel_settings;
 pub mod known;
 pub mod latency;
@@ -115,6 +116,9 @@ pub use finding::{Confidence, Finding, Permanent, Undecided, Witness};
 pub use heads::{FarHeads, MAX_HEAD_BYTES, MAX_HEADS_BYTES, PacketHead, PacketHeads};
 pub use held_to::{HeldTo, RateLimit};
 pub use host_cpu::{HostCpu, MAX_HOST_CPU, no_host_cpu};
+pub use host_limits::{
+    CpuGroup, CpuProfile, CpuShare, FunctionShare, HostLimits, HostWork, ProfileClock, WorkLimit,
+};
 pub use kernel_settings::KERNEL_SETTINGS;
 pub use known::{Known, Missing};
 pub use latency::{ArmLatency, IdleAndLoaded, Latency, LoadedTimes, RoundTrips};

@@ -14,6 +14,7 @@ use crate::end_name::EndName;
 use crate::fetches::Fetches;
 use crate::file_parts::FileParts;
 use crate::finding::{Finding, Undecided};
+use crate::host_limits::HostLimits;
 use crate::known::Known;
 use crate::latency::Latency;
 use crate::mount::MountUse;
@@ -109,6 +110,10 @@ pub struct Record {
     /// What a packet capture at the far host shows, if one was asked for; missing if the far host captured nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub far_capture: Option<Known<Box<PacketCapture>>>,
+    /// What copying, page references and empty system calls alone would allow on this host, if `--host-limits` was
+    /// given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_limits: Option<Box<HostLimits>>,
     /// Hosts without goodput whose settings were changed and put back by SSH.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_hosts: Vec<ChangedHost>,

@@ -108,7 +108,7 @@ fn kibibytes(text: &str) -> Option<u64> {
     text.trim().strip_suffix('K')?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-fn repeat_for(time: Duration, mut once: impl FnMut() -> f64) -> Vec<f64> {
+pub(crate) fn repeat_for(time: Duration, mut once: impl FnMut() -> f64) -> Vec<f64> {
     let began = Instant::now();
     let mut results = vec![once()];
     while began.elapsed() < time {
@@ -118,7 +118,7 @@ fn repeat_for(time: Duration, mut once: impl FnMut() -> f64) -> Vec<f64> {
 }
 
 /// The median of at least one number.
-fn middle(values: &[f64]) -> f64 {
+pub(crate) fn middle(values: &[f64]) -> f64 {
     goodput_model::median(values.iter().copied()).unwrap_or(f64::NAN)
 }
 

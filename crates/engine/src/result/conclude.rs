@@ -115,6 +115,7 @@ fn concluded(hosts: &Hosts, measurement: Measurement, target: &str, started: &st
         shaping: None,
         capture: None,
         far_capture: None,
+        host_limits: None,
         changed_hosts: Vec::new(),
         file_parts: None,
         thinned: measurement.thinned,

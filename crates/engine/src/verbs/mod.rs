@@ -6,6 +6,7 @@ pub mod check;
 pub mod compare;
 pub mod file_parts;
 pub mod find_rate;
+pub mod host_limits;
 pub mod probe;
 pub mod retry;
 pub mod shaping;

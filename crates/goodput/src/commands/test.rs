@@ -1,12 +1,13 @@
 //! `goodput test`: measure, or watch another program's transfer, then report what limits it.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use goodput_engine::probe::probe;
 use goodput_engine::{
-    AttachRequest, AttachTo, CapturedRun, Captures, Client, Conclusion, Event, Incomplete, attach,
-    conclude, conclude_at_least,
+    AttachRequest, AttachTo, CapturedRun, Captures, Client, Conclusion, Event, HostLimitsWatch,
+    Incomplete, attach, conclude, conclude_at_least,
 };
 use goodput_model::Plan;
 
@@ -132,7 +133,14 @@ fn measure(
     measured::end_with_input(&args.output);
     let state_dir = args.explain.probe.then(|| state_dir(state)).transpose()?;
     let outcome = measured::block_on(async |interrupt| {
-        let listener = &mut |event| live.show(&event);
+        let limits = match args.explain.host_limits {
+            true => Some(RefCell::new(HostLimitsWatch::measure(&plan).await?)),
+            false => None,
+        };
+        let listener = &mut |event| {
+            limits.iter().for_each(|limits| limits.borrow_mut().heard(&event));
+            live.show(&event);
+        };
         let mut client =
             Client::connect(&target, &plan, &credentials, &interrupt, listener).await?;
         let conclusion = async {
@@ -147,6 +155,10 @@ fn measure(
                 false => conclude(measurement, target_text, &started)?,
             };
             captures.finish(&mut conclusion.record, vec![captured]).await;
+            if let Some(limits) = &limits {
+                let limits = limits.borrow_mut().conclude(&conclusion.record);
+                conclusion.record.host_limits = Some(Box::new(limits));
+            }
             if let Some(state_dir) = state_dir.filter(|_| conclusion.incomplete.is_none()) {
                 probe(&mut client, &mut conclusion.record, state_dir, &interrupt, listener).await?;
             }

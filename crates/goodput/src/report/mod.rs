@@ -22,6 +22,7 @@ mod explained;
 mod fetches;
 pub mod file_parts;
 pub mod fleet;
+mod host_limits;
 mod labelled;
 pub mod latency;
 pub mod live;

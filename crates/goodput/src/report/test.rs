@@ -8,8 +8,8 @@ use goodput_model::{
 
 use super::labelled::{line, lines, undecided};
 use super::{
-    account, bar, captured, datagrams, fetches, latency, losses, mounts, movers, mptcp, path_steps,
-    peer, placement, remedy, storage, style, thinned,
+    account, bar, captured, datagrams, fetches, host_limits, latency, losses, mounts, movers,
+    mptcp, path_steps, peer, placement, remedy, storage, style, thinned,
 };
 use crate::args::MeasureArgs;
 use goodput_model::shell;
@@ -56,6 +56,11 @@ pub fn text(record: &Record, detail: Detail) -> String {
     let far = record.far_capture.iter().filter_map(Known::value);
     let far = far.map(|own| captured::lines(own, EndName::Far));
     near.chain(far).for_each(|shown| lines(&mut out, "capture", shown));
+    if let Some(limits) = &record.host_limits {
+        let goodput = record.result.goodput_bits_per_s;
+        let shown = host_limits::lines(limits, goodput, detail.verbose);
+        shown.into_iter().for_each(|(label, texts)| lines(&mut out, label, texts));
+    }
     record.thinned.iter().for_each(|thinned| line(&mut out, "detail", &thinned::phrase(thinned)));
     doubts(&mut out, record, detail.failure_is_reported);
     if detail.undecided {

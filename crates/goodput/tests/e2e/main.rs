@@ -29,6 +29,7 @@ mod fleet_trust;
 mod freebsd;
 mod help;
 mod history;
+mod host_limits;
 mod hostile;
 mod keys;
 mod killed_by_ssh;

@@ -1,7 +1,7 @@
 //! recv(2) with `MSG_TRUNC`: the receiver's kernel drops the payload instead of copying it out
 //! (tcp(7), since Linux 2.4).
 
-use goodput_model::{Plan, Role};
+use goodput_model::{HostWork, Plan, Role};
 use rustix::net::{RecvFlags, recv};
 
 use super::Mover;
@@ -28,6 +28,10 @@ impl Mover for Discard {
 
     fn roles(&self) -> &'static [Role] {
         &[Role::Receiver]
+    }
+
+    fn work(&self, _role: Role) -> HostWork {
+        HostWork::EmptyCalls
     }
 
     fn needs(&self, _plan: &Plan, _role: Role) -> Needs {

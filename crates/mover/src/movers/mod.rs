@@ -18,7 +18,7 @@ mod zerocopy_receive;
 
 use std::io;
 
-use goodput_model::{Plan, Role, Source, Transport};
+use goodput_model::{HostWork, Plan, Role, Source, Transport};
 use rustix::io::Errno;
 
 use crate::error::{MoveError, Unsupported};
@@ -51,6 +51,11 @@ pub trait Mover: Sync {
     /// What each flow of `plan` takes in this role, beside its socket and its thread.
     fn needs(&self, plan: &Plan, role: Role) -> Needs {
         Needs::chunk(plan, role)
+    }
+
+    /// The least work that it does for payload in this role.
+    fn work(&self, _role: Role) -> HostWork {
+        HostWork::Copying
     }
 
     /// Which of its forms the mover uses in this role on this host, and why, if it has several.

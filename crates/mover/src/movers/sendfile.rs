@@ -1,6 +1,6 @@
 //! sendfile(2) from a memory file: the payload is never copied on its way out.
 
-use goodput_model::{Plan, Role, Source};
+use goodput_model::{HostWork, Plan, Role, Source};
 use rustix::fs::sendfile;
 use rustix::io::Errno;
 
@@ -27,6 +27,10 @@ impl Mover for Sendfile {
 
     fn roles(&self) -> &'static [Role] {
         &[Role::Sender]
+    }
+
+    fn work(&self, _role: Role) -> HostWork {
+        HostWork::PageReferences
     }
 
     fn needs(&self, plan: &Plan, _role: Role) -> Needs {

@@ -6,31 +6,24 @@
 
 use std::io;
 use std::iter::repeat_with;
-use std::os::fd::OwnedFd;
 
-use goodput_model::{Plan, Role, Source};
+use goodput_model::{HostWork, Plan, Role, Source};
 use rustix::io::{Errno, Result as SysResult};
-use rustix::pipe::{
-    IoSliceRaw, PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, pipe_with, splice,
-    vmsplice,
-};
+use rustix::pipe::{IoSliceRaw, SpliceFlags, splice};
 
 use super::{Mover, check_kernel, check_stream};
 use crate::error::{MoveError, Unsupported};
 use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::pages::Pages;
+use crate::pipe::Pipe;
 use crate::storage::FileSource;
 use crate::stream;
 use crate::transfer::{self, FileSender, SendFailure, Sent};
 
-/// Size of a large pipe, bytes: the most that anyone may have by default (fs.pipe-max-size, pipe(7)).
-const LARGE_PIPE_BYTES: usize = 1 << 20;
 /// How many flows get a large pipe; the others get one that holds a chunk. All pipes of a user share 64 MiB by default
 /// (fs.pipe-user-pages-soft); beyond this, new pipes have almost no slots.
 const LARGE_PIPE_FLOWS: u16 = 16;
-/// Most parts of one vmsplice(2): UIO_MAXIOV in include/uapi/linux/uio.h.
-const MAX_PARTS: usize = 1024;
 
 /// Sends through a pipe that holds at least one chunk. Memory: one chunk shared by all sending flows.
 pub struct Splice;
@@ -46,6 +39,10 @@ impl Mover for Splice {
 
     fn roles(&self) -> &'static [Role] {
         &[Role::Sender]
+    }
+
+    fn work(&self, _role: Role) -> HostWork {
+        HostWork::PageReferences
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {
@@ -75,7 +72,8 @@ impl Mover for Splice {
         }
         let pages = Pages::payload(&flow.config.framing, chunk)
             .map_err(|cause| flow.failed("make the pages to send from", cause))?;
-        let pipe = Pipe::roomy(flow).map_err(|cause| no_pipe(flow, &cause))?;
+        let pipe = Pipe::roomy(chunk, flow.config.id < LARGE_PIPE_FLOWS)
+            .map_err(|cause| no_pipe(flow, &cause))?;
         let count = pipe.chunks(chunk);
         let parts: Vec<_> = repeat_with(|| IoSliceRaw::from_slice(&pages)).take(count).collect();
         let mut writer = FromMemory { flow, pages: &pages, parts: &parts, pipe };
@@ -104,59 +102,6 @@ fn needs() -> String {
         "choose a --chunk within sysctl fs.pipe-max-size, which is {}, or fewer flows because of fs.pipe-user-pages-soft and descriptors, or raise these limits",
         limit.trim()
     )
-}
-
-/// A pipe and how much is in it.
-struct Pipe {
-    out: OwnedFd,
-    into: OwnedFd,
-    /// Bytes in the pipe: a full socket may have left some.
-    filled: usize,
-}
-
-impl Pipe {
-    /// A pipe with slots for all pages of `chunk` bytes.
-    fn holding(chunk: usize) -> io::Result<Self> {
-        let (out, into) = pipe_with(PipeFlags::CLOEXEC)?;
-        if fcntl_getpipe_size(&into)? < chunk {
-            fcntl_setpipe_size(&into, chunk)?;
-        }
-        Ok(Self { out, into, filled: 0 })
-    }
-
-    /// A pipe that holds a chunk, and more if the kernel allows it.
-    fn roomy(flow: &Flow) -> io::Result<Self> {
-        let pipe = Self::holding(flow.config.chunk)?;
-        if flow.config.id < LARGE_PIPE_FLOWS && fcntl_getpipe_size(&pipe.into)? < LARGE_PIPE_BYTES {
-            // If the kernel refuses, the pipe keeps its size.
-            let _ = fcntl_setpipe_size(&pipe.into, LARGE_PIPE_BYTES);
-        }
-        Ok(pipe)
-    }
-
-    /// How many chunks it has slots for, at least one: each chunk takes whole slots.
-    fn chunks(&self, chunk: usize) -> usize {
-        let page = rustix::param::page_size();
-        let places = fcntl_getpipe_size(&self.into).unwrap_or(0) / page;
-        (places / chunk.div_ceil(page)).clamp(1, MAX_PARTS)
-    }
-
-    /// Fills the empty pipe with as many pages as it has slots for.
-    #[expect(unsafe_code, reason = "the kernel may read the pages after the call")]
-    fn fill(&mut self, parts: &[IoSliceRaw<'_>]) -> SysResult<()> {
-        // SAFETY: the pages are only ever read, by us and by the kernel. Once they are unmapped, the kernel keeps them
-        // for as long as it needs them (see `Pages`).
-        self.filled = unsafe { vmsplice(&self.into, parts, SpliceFlags::NONBLOCK)? };
-        Ok(())
-    }
-
-    /// Moves up to `most` bytes from the pipe into a non-blocking socket.
-    fn empty_into(&mut self, socket: &OwnedFd, most: usize) -> SysResult<usize> {
-        let len = self.filled.min(most);
-        let moved = splice(&self.out, None, socket, None, len, SpliceFlags::NONBLOCK)?;
-        self.filled -= moved;
-        Ok(moved)
-    }
 }
 
 /// vmsplice(2) of the same chunk, several times, into the pipe, then splice(2) into the socket.
@@ -232,23 +177,5 @@ impl FileSender for FromFile<'_> {
         let offered = self.pipe.filled.min(want);
         let bytes = self.pipe.empty_into(&flow.socket, offered).map_err(SendFailure::Socket)?;
         Ok(Sent { bytes, full: bytes < offered })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pipe_holds_chunks_of_whole_and_of_broken_pages() {
-        for chunk in [1, 4096, 70_001, 1 << 20] {
-            let (pages, mut pipe) = (
-                Pages::payload(&goodput_framing::goodput(), chunk).unwrap(),
-                Pipe::holding(chunk).unwrap(),
-            );
-            let parts = repeat_with(|| IoSliceRaw::from_slice(&pages)).take(pipe.chunks(chunk));
-            pipe.fill(&parts.collect::<Vec<_>>()).unwrap();
-            assert_eq!(pipe.filled, chunk * pipe.chunks(chunk));
-        }
     }
 }

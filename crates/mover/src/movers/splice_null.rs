@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use goodput_model::{Plan, Role};
+use goodput_model::{HostWork, Plan, Role};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{Errno, Result as SysResult};
 use rustix::pipe::{
@@ -38,6 +38,10 @@ impl Mover for SpliceNull {
 
     fn roles(&self) -> &'static [Role] {
         &[Role::Receiver]
+    }
+
+    fn work(&self, _role: Role) -> HostWork {
+        HostWork::PageReferences
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {

@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use goodput_model::{Plan, Role};
+use goodput_model::{HostWork, Plan, Role};
 use io_uring::{cqueue, opcode, squeue, types};
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{AddressFamily, SocketType, socket};
@@ -51,6 +51,10 @@ impl Mover for UringZerocopy {
 
     fn roles(&self) -> &'static [Role] {
         &[Role::Sender]
+    }
+
+    fn work(&self, _role: Role) -> HostWork {
+        HostWork::PageReferences
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {

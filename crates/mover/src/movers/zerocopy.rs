@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use goodput_model::{Plan, Role, Source};
+use goodput_model::{HostWork, Plan, Role, Source};
 use rustix::event::PollFlags;
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{AddressFamily, SendFlags, SocketType, send, socket};
@@ -55,6 +55,10 @@ impl Mover for Zerocopy {
 
     fn roles(&self) -> &'static [Role] {
         &[Role::Sender]
+    }
+
+    fn work(&self, _role: Role) -> HostWork {
+        HostWork::PageReferences
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {

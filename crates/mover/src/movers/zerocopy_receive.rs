@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::slice;
 
-use goodput_model::{Plan, Role};
+use goodput_model::{HostWork, Plan, Role};
 use rustix::io::{Errno, Result as SysResult};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use rustix::net::{AddressFamily, RecvFlags, SocketType, recv, socket};
@@ -39,6 +39,10 @@ impl Mover for ZerocopyReceive {
 
     fn roles(&self) -> &'static [Role] {
         &[Role::Receiver]
+    }
+
+    fn work(&self, _role: Role) -> HostWork {
+        HostWork::PageReferences
     }
 
     fn can_run(&self, plan: &Plan) -> Result<(), Unsupported> {

@@ -49,7 +49,7 @@ pub struct TestArgs {
     #[arg(required_unless_present = "attach")]
     pub target: Option<String>,
     /// The far end of `goodput test files`
-    #[arg(value_name = "HOST", conflicts_with_all = ["attach", "find_rate", "probe", "CaptureArgs", "FormatArgs"], hide_short_help = true)]
+    #[arg(value_name = "HOST", conflicts_with_all = ["attach", "find_rate", "probe", "host_limits", "CaptureArgs", "FormatArgs"], hide_short_help = true)]
     pub host: Option<String>,
     #[command(flatten)]
     pub measure: MeasureArgs,
@@ -84,6 +84,14 @@ pub struct ExplainArgs {
     /// puts it back.
     #[arg(long, conflicts_with_all = ["attach", "both", "udp", "no_observe"])]
     pub probe: bool,
+    /// Also show what copying alone would allow on this host
+    ///
+    /// Before the test, goodput measures for 0.6 s what one CPU could carry if it did only one thing: copy memory, pass
+    /// references to pages, or make empty system calls. The report compares the goodput with the limit of this end's
+    /// mover. It also shows where the CPU time of this end's threads went. This profile needs root, CAP_PERFMON, or a
+    /// sysctl kernel.perf_event_paranoid of at most 1.
+    #[arg(long, conflicts_with_all = ["attach", "find_rate", "no_observe"], hide_short_help = true)]
+    pub host_limits: bool,
     /// Also show which rules could not decide, and why
     #[arg(long, hide_short_help = true)]
     pub undecided: bool,
