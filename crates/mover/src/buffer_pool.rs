@@ -1,10 +1,12 @@
 //! The buffer pool of io_uring: memory to receive into, lent for one call at a time. Nobody looks at the received
-//! payload, so flows share it. The buffer returned last is lent first, while the processor's cache still holds it.
+//! payload, so flows share it. The buffer returned last on the same memory node is lent first, while the processor's cache
+//! still holds it.
 
 use std::mem;
 use std::ops::Deref;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::numa::own_node;
 use crate::ring::Memory;
 
 /// Bytes of a pooled buffer; also the least that a sink's buffer has. Payload that collects while the reader is away is then read
@@ -20,25 +22,21 @@ static GIVEN_BACK: Condvar = Condvar::new();
 
 /// The buffers of all flows.
 struct Pool {
-    /// Buffers that nobody uses now.
-    free: Vec<Box<[u8]>>,
+    /// Buffers that nobody uses now, each with the memory node that it is on.
+    free: Vec<(u16, Box<[u8]>)>,
     /// How many buffers exist.
     made: usize,
     /// How many flows wait for a buffer.
     waiting: usize,
 }
 
-/// Takes the buffer returned last, or a new one. If the pool is at its limit, waits for one of the calls that hold a
-/// buffer. None of these calls waits for its socket.
-fn take() -> Box<[u8]> {
+/// Takes a buffer for a call on memory node `node`, or if the pool is at its limit, waits for one of the calls that hold
+/// a buffer. None of these calls waits for its socket.
+fn take(node: u16) -> (u16, Box<[u8]>) {
     let mut pool = pool();
     loop {
-        if let Some(buffer) = pool.free.pop() {
+        if let Some(buffer) = pool.find(node) {
             return buffer;
-        }
-        if pool.made < MAX_BUFFERS {
-            pool.made += 1;
-            return vec![0; BUFFER_BYTES].into();
         }
         pool.waiting += 1;
         pool = GIVEN_BACK.wait(pool).unwrap_or_else(PoisonError::into_inner);
@@ -52,12 +50,16 @@ fn pool() -> MutexGuard<'static, Pool> {
 }
 
 /// A buffer of [`BUFFER_BYTES`], on loan until the call is over or its thread has panicked.
-pub(crate) struct PooledBuffer(Box<[u8]>);
+pub(crate) struct PooledBuffer {
+    node: u16,
+    bytes: Box<[u8]>,
+}
 
 impl PooledBuffer {
     /// Takes a buffer for one call. Waits if all are lent.
     pub(crate) fn take() -> Self {
-        Self(take())
+        let (node, bytes) = take(own_node());
+        Self { node, bytes }
     }
 }
 
@@ -65,32 +67,45 @@ impl Deref for PooledBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 }
 
 impl Drop for PooledBuffer {
     fn drop(&mut self) {
-        let buffer = mem::take(&mut self.0);
+        let (node, buffer) = (self.node, mem::take(&mut self.bytes));
         // A leaked buffer is not returned.
         if !buffer.is_empty() {
-            pool().end_loan(|pool| pool.free.push(buffer));
+            pool().end_loan(|pool| pool.free.push((node, buffer)));
         }
     }
 }
 
 impl Memory for PooledBuffer {
     fn start(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr()
+        self.bytes.as_mut_ptr()
     }
 
     fn leak(mut self) {
-        mem::forget(mem::take(&mut self.0));
+        mem::forget(mem::take(&mut self.bytes));
         pool().end_loan(|pool| pool.made -= 1);
     }
 }
 
 impl Pool {
+    /// The free buffer of this node that was returned last, a new one, or any other that is free. The kernel is the first
+    /// to write to a new one, on the CPU of the call, so that its memory is on this node.
+    fn find(&mut self, node: u16) -> Option<(u16, Box<[u8]>)> {
+        if let Some(at) = self.free.iter().rposition(|(on, _)| *on == node) {
+            return Some(self.free.remove(at));
+        }
+        if self.made < MAX_BUFFERS {
+            self.made += 1;
+            return Some((node, vec![0; BUFFER_BYTES].into()));
+        }
+        self.free.pop()
+    }
+
     /// One buffer less is on loan, so another flow may take one.
     fn end_loan(&mut self, how: impl FnOnce(&mut Self)) {
         how(self);
@@ -112,6 +127,18 @@ mod tests {
         leaked.leak();
         let mut others: Vec<_> = (0..MAX_BUFFERS / 2).map(|_| PooledBuffer::take()).collect();
         assert!(others.iter_mut().all(|buffer| buffer.start() != start));
+    }
+
+    #[test]
+    fn a_buffer_is_lent_on_its_memory_node_until_the_pool_is_at_its_limit() {
+        let mut pool = Pool { free: Vec::new(), made: MAX_BUFFERS - 1, waiting: 0 };
+        let on = |node: u16| (node, Box::from([node as u8]));
+        pool.free.extend([on(0), on(1)]);
+        assert_eq!(pool.find(0), Some(on(0)));
+        assert_eq!(pool.find(0).map(|(node, _)| node), Some(0), "a new one");
+        assert_eq!(pool.made, MAX_BUFFERS);
+        assert_eq!(pool.find(0), Some(on(1)), "a remote one is better than none");
+        assert_eq!(pool.find(0), None);
     }
 
     #[test]

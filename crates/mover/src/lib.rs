@@ -32,6 +32,7 @@ mod mapping;
 mod mounted_file;
 pub mod movers;
 mod multishot;
+mod numa;
 pub mod pace;
 mod pages;
 mod payload;

@@ -4,8 +4,9 @@
 //! Unmapped pages stay with the kernel as long as it needs them, and are not reused before. Heap memory would be
 //! reused, and the peer would receive what other code writes there.
 //!
-//! Nobody writes to the pages, so all flows of a process that send the same payload share them. A chunk for each of
-//! many flows would take memory, and not fit into the processor's cache.
+//! Nobody writes to the pages, so all flows on one memory node that send the same payload share them. A chunk for each of
+//! many flows would take memory, and not fit into the processor's cache. Pages of another node would be read across the
+//! link between the nodes.
 
 use std::ops::Deref;
 use std::os::fd::OwnedFd;
@@ -17,10 +18,12 @@ use goodput_framing::Framing;
 use rustix::io::Result as SysResult;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
+use crate::numa::own_node;
 use crate::payload;
 
-/// What is shared at the moment: how the payload begins, its length, and the pages for as long as a flow holds them.
-type Shared = Vec<(&'static [u8], usize, Weak<Pages>)>;
+/// What is shared at the moment: the memory node, how the payload begins, its length, and the pages for as long as a flow
+/// holds them.
+type Shared = Vec<((u16, &'static [u8], usize), Weak<Pages>)>;
 static SHARED: Mutex<Shared> = Mutex::new(Vec::new());
 
 /// Where a huge page may begin, bytes: on x86-64, and on arm64 with pages of 4 KiB
@@ -43,19 +46,25 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 impl Pages {
-    /// `len` bytes, at least one, to send with `framing`, shared with every flow that sends the same payload.
-    /// Fails if memory is short.
+    /// `len` bytes, at least one, to send with `framing`, shared with every flow on the calling thread's memory node that
+    /// sends the same payload. Fails if memory is short.
     pub(crate) fn payload(framing: &Framing, len: usize) -> SysResult<Arc<Self>> {
-        let lead = framing.lead();
+        Self::payload_on(own_node(), framing, len)
+    }
+
+    /// The same on memory node `node`. The pages get there because the calling thread, which runs there, writes to them
+    /// first.
+    fn payload_on(node: u16, framing: &Framing, len: usize) -> SysResult<Arc<Self>> {
+        let wanted = (node, framing.lead(), len);
         // A thread that panicked has left complete entries.
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.retain(|(_, _, pages)| pages.strong_count() > 0);
-        let same = shared.iter().find(|(begin, size, _)| (*begin, *size) == (lead, len));
-        if let Some(pages) = same.and_then(|(_, _, pages)| pages.upgrade()) {
+        shared.retain(|(_, pages)| pages.strong_count() > 0);
+        let same = shared.iter().find(|(what, _)| *what == wanted);
+        if let Some(pages) = same.and_then(|(_, pages)| pages.upgrade()) {
             return Ok(pages);
         }
-        let pages = Arc::new(Self::beginning_with(lead, len)?);
-        shared.push((lead, len, Arc::downgrade(&pages)));
+        let pages = Arc::new(Self::beginning_with(framing.lead(), len)?);
+        shared.push((wanted, Arc::downgrade(&pages)));
         Ok(pages)
     }
 
@@ -141,6 +150,14 @@ mod tests {
         assert!(!Arc::ptr_eq(&one, &of(goodput_framing::goodput(), 6001)));
         assert!(!Arc::ptr_eq(&one, &of(goodput_framing::ttcp(), 6000)));
         assert_eq!(of(goodput_framing::ttcp(), 3)[..], goodput_framing::ttcp().lead()[..3]);
+    }
+
+    #[test]
+    fn flows_on_different_memory_nodes_share_nothing_with_each_other() {
+        let on = |node| Pages::payload_on(node, &goodput_framing::goodput(), 6002).unwrap();
+        let (one, other) = (on(0), on(1));
+        assert!(!Arc::ptr_eq(&one, &other) && Arc::ptr_eq(&one, &on(0)));
+        assert_eq!(one[..], other[..], "the payload is the same");
     }
 
     #[test]
