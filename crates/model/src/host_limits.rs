@@ -145,7 +145,7 @@ impl CpuGroup {
         match self {
             Self::Copying => "copying",
             Self::Stack => "TCP/IP stack",
-            Self::Device => "devices and soft interrupts",
+            Self::Device => "devices and softirqs",
             Self::Calls => "system call entry",
             Self::Memory => "memory management",
             Self::Scheduling => "scheduling",

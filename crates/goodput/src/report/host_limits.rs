@@ -7,11 +7,11 @@ use goodput_model::{
 
 /// Groups that the line about the rest names at most.
 const MAX_REST: usize = 3;
-/// Functions that are shown of each group, and how many for experts.
-const FUNCTIONS: usize = 2;
+/// Functions that are shown of each group, and how many for experts. One fits into a line of 80 characters.
+const FUNCTIONS: usize = 1;
 const ALL_FUNCTIONS: usize = 8;
-/// Width of a group's name, and of its share.
-const GROUP_CHARS: usize = 28;
+/// Width of the name of a kind of work, or of a group.
+const NAME_CHARS: usize = 23;
 
 /// Labels and their lines, for a test that reached `goodput`.
 pub fn lines(
@@ -20,7 +20,8 @@ pub fn lines(
     verbose: bool,
 ) -> Vec<(&'static str, Vec<String>)> {
     let works = [HostWork::Copying, HostWork::PageReferences, HostWork::EmptyCalls];
-    let mut host: Vec<_> = works.iter().map(|work| of_work(limits, *work)).collect();
+    let mut host = vec!["one CPU could carry, if it did only one kind of work:".to_string()];
+    host.extend(works.iter().map(|work| of_work(limits, *work)));
     host.push(compared(limits, goodput));
     host.extend(limits.profile.value().and_then(|profile| rest(limits, profile)));
     let cpu = match &limits.profile {
@@ -31,13 +32,13 @@ pub fn lines(
 }
 
 fn of_work(limits: &HostLimits, work: HostWork) -> String {
-    let name = format!("{} alone", work.name());
+    let name = work.name();
     match limits.of(work) {
         Known::Value(limit) => {
             let piece = limit.piece_bytes;
-            format!("{name:GROUP_CHARS$}  {} for one CPU, {piece} at a time", limit.bits_per_s)
+            format!("{name:NAME_CHARS$} {}, {piece} at a time", limit.bits_per_s)
         }
-        Known::Missing(why) => format!("{name:GROUP_CHARS$}  unknown: {why}"),
+        Known::Missing(why) => format!("{name:NAME_CHARS$} unknown: {why}"),
     }
 }
 
@@ -91,7 +92,7 @@ fn of_group(share: &CpuShare, most: usize) -> String {
     let functions: Vec<_> =
         functions.map(|one| format!("{} {:.1} %", one.name, one.percent)).collect();
     let shown = if share.group == CpuGroup::Program { String::new() } else { functions.join(", ") };
-    let line = format!("{name:GROUP_CHARS$}  {:4.1} %   {shown}", share.percent);
+    let line = format!("{name:NAME_CHARS$} {:4.1} %  {shown}", share.percent);
     line.trim_end().into()
 }
 

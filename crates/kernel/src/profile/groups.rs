@@ -9,7 +9,7 @@ use super::symbols::Symbol;
 
 /// The beginnings of names by group, in the order in which they are tried. The kernel's own file or folder gives the
 /// group: lib/usercopy.c and arch/*/lib (copying), net/core/dev.c, net/sched, drivers/net, kernel/softirq.c (device), net
-/// (stack), mm (memory), kernel/sched (scheduling), arch/*/entry and fs/file.c (calls).
+/// (stack), mm and fs/splice.c (memory), kernel/sched (scheduling), arch/*/entry and fs/file.c (calls).
 const GROUPS: &[(CpuGroup, &[&str])] = &[
     (
         CpuGroup::Copying,
@@ -122,6 +122,8 @@ const GROUPS: &[(CpuGroup, &[&str])] = &[
             "csum_",
             "cubictcp_",
             "do_csum",
+            "do_recvmmsg",
+            "do_sendmmsg",
             "do_tcp_",
             "fib_",
             "import_ubuf",
@@ -173,7 +175,9 @@ const GROUPS: &[(CpuGroup, &[&str])] = &[
             "asm_exc_page_fault",
             "charge_memcg",
             "clear_page",
+            "__do_sys_vmsplice",
             "do_anonymous_page",
+            "do_splice",
             "do_user_addr_fault",
             "exc_page_fault",
             "flush_tlb",
@@ -200,6 +204,7 @@ const GROUPS: &[(CpuGroup, &[&str])] = &[
             "obj_cgroup_",
             "page_",
             "pin_user_pages",
+            "pipe_",
             "post_alloc_hook",
             "propagate_protected",
             "put_page",

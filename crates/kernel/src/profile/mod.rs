@@ -26,7 +26,7 @@ use std::time::Duration;
 use goodput_model::{CpuProfile, Known, Missing, ProfileClock};
 
 use counts::Counts;
-use sampler::{Opened, ThreadSampler};
+use sampler::ThreadSampler;
 pub use symbols::Symbols;
 
 /// Samples of each thread for each second of its CPU time. Not a divisor of the scheduler's ticks, which would always
@@ -113,20 +113,20 @@ impl Watch {
             }
             let opened = match self.samplers.len() < MAX_THREADS {
                 true => ThreadSampler::open(thread, SAMPLES_PER_S, self.clock),
-                false => Opened::Refused(Missing::because(format!(
+                false => Err(Missing::because(format!(
                     "at most {MAX_THREADS} threads are sampled at once"
                 ))),
             };
             match opened {
-                Opened::Sampler(sampler, clock) => {
+                Ok(Some((sampler, clock))) => {
                     self.clock = Some(clock);
                     self.sampled += 1;
                     self.samplers.insert(thread, sampler);
                 }
-                Opened::Refused(why) => {
+                Err(why) => {
                     self.unsampled.insert(thread, why);
                 }
-                Opened::ThreadIsGone => {}
+                Ok(None) => {}
             }
         }
     }

@@ -8,24 +8,14 @@ use super::sample::Sample;
 #[derive(Debug)]
 pub enum ThreadSampler {}
 
-/// The outcome of an attempt to sample a thread.
-pub enum Opened {
-    /// Never.
-    #[expect(dead_code, reason = "the same shape on all processors")]
-    Sampler(ThreadSampler, ProfileClock),
-    /// Always.
-    Refused(Missing),
-    /// Never.
-    #[expect(dead_code, reason = "the same shape on all processors")]
-    ThreadIsGone,
-}
-
 impl ThreadSampler {
     /// Always refused.
-    pub fn open(_thread: i32, _samples_per_s: u32, _clock: Option<ProfileClock>) -> Opened {
-        Opened::Refused(Missing::because(
-            "goodput takes samples by perf events on x86, arm64 and riscv64 only",
-        ))
+    pub fn open(
+        _thread: i32,
+        _samples_per_s: u32,
+        _clock: Option<ProfileClock>,
+    ) -> Result<Option<(Self, ProfileClock)>, Missing> {
+        Err(Missing::because("goodput takes samples by perf events on x86, arm64 and riscv64 only"))
     }
 
     /// Never called.

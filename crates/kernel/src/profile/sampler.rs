@@ -26,19 +26,14 @@ impl fmt::Debug for ThreadSampler {
     }
 }
 
-/// The outcome of an attempt to sample a thread.
-pub enum Opened {
-    /// The thread is sampled, by this clock.
-    Sampler(ThreadSampler, ProfileClock),
-    /// It can't be sampled, for this reason.
-    Refused(Missing),
-    /// It has ended.
-    ThreadIsGone,
-}
-
 impl ThreadSampler {
     /// Begins to sample `thread` of this process: by `clock`, or by the processor's cycles, if it counts them for us.
-    pub fn open(thread: i32, samples_per_s: u32, clock: Option<ProfileClock>) -> Opened {
+    /// Returns the clock as well; `None` if the thread has ended.
+    pub fn open(
+        thread: i32,
+        samples_per_s: u32,
+        clock: Option<ProfileClock>,
+    ) -> Result<Option<(Self, ProfileClock)>, Missing> {
         let clocks = match clock {
             Some(same) => vec![same],
             None => vec![ProfileClock::Cycles, ProfileClock::CpuClock],
@@ -46,13 +41,13 @@ impl ThreadSampler {
         let mut refused = io::Error::from(io::ErrorKind::Unsupported);
         for clock in clocks {
             match sampler(thread, samples_per_s, clock) {
-                Ok(sampler) => return Opened::Sampler(Self(sampler), clock),
+                Ok(sampler) => return Ok(Some((Self(sampler), clock))),
                 Err(cause) => refused = cause,
             }
         }
         match refused.raw_os_error() {
-            Some(libc::ESRCH) => Opened::ThreadIsGone,
-            _ => Opened::Refused(refusal::reason(&refused)),
+            Some(libc::ESRCH) => Ok(None),
+            _ => Err(refusal::reason(&refused)),
         }
     }
 
