@@ -81,7 +81,7 @@ const LAYERS: &[Layer] = &[
     layer(STORE, &[MODEL]),
     // What it shows and starts besides the history is handed to it.
     layer(WEB, &[MODEL, CHARTS, FLEET, STORE]),
-    near_kernel(MOVER, &[MODEL, FRAMING]),
+    near_kernel(MOVER, &[MODEL, FRAMING, NETLINK]),
     near_kernel(KERNEL, &[MODEL, NETLINK]),
     near_kernel(CAPTURE, &[]),
     near_kernel(SETTINGS, &[MODEL, NETLINK]),

@@ -96,6 +96,14 @@ pub enum MoveError {
         /// How long this end waited for a sign, seconds.
         seconds: u32,
     },
+    /// The flow's mover can't send on the flow's path.
+    #[error("flow {flow}: {why}")]
+    Unsupported {
+        /// Number of the flow.
+        flow: u16,
+        /// The mover, what prevents it, and what would be needed.
+        why: Unsupported,
+    },
     /// The measurement was aborted from this side, through [`crate::Stop::abort`].
     #[error("flow {flow}: stopped early because this end aborted the measurement")]
     Aborted {

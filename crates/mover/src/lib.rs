@@ -58,6 +58,7 @@ mod transfer;
 mod turn;
 pub mod udp;
 mod write_alone;
+mod xdp;
 
 pub use affinity::allowed_cpus;
 pub use auto::AUTO;

@@ -25,7 +25,8 @@ use crate::flow::Flow;
 use crate::shared_rate::{Saved, SharedRate};
 use crate::slice;
 use crate::spin::Spinner;
-use crate::udp::outbox::{DepartureTimes, MAX_MESSAGES};
+use crate::udp::outbox::MAX_MESSAGES;
+use crate::udp::sender::DepartureTimes;
 
 /// Lateness that is made up, nanoseconds: a thread that shares its CPU waits for some slices of others, which are 0.7
 /// to 3 ms long (`sysctl_sched_base_slice`, kernel/sched/fair.c).

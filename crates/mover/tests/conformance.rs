@@ -2,6 +2,7 @@
 
 mod common;
 mod content;
+mod hosted;
 mod mapped;
 
 use std::collections::BTreeSet;
@@ -21,9 +22,9 @@ fn limit(transport: Transport) -> u64 {
 }
 
 fn each(mut check: impl FnMut(&'static dyn Mover, Transport)) {
-    for mover in ALL {
+    for mover in hosted::movers() {
         for transport in mover.transports() {
-            check(*mover, *transport);
+            check(mover, *transport);
         }
     }
 }

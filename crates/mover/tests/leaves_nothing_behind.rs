@@ -2,9 +2,9 @@
 //! as it counts those of the whole process.
 
 mod common;
+mod hosted;
 
 use common::{Pair, patience};
-use goodput_mover::ALL;
 
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").expect("proc is mounted").count()
@@ -17,20 +17,20 @@ fn descriptors() -> usize {
 #[test]
 fn threads_and_descriptors_are_gone_after_a_flow_however_it_ended() {
     let before = (threads(), descriptors());
-    for mover in ALL {
+    for mover in hosted::movers() {
         for transport in mover.transports() {
-            let pair = Pair::start(*mover, *transport, |config| config.limit_bytes = Some(100_000));
+            let pair = Pair::start(mover, *transport, |config| config.limit_bytes = Some(100_000));
             pair.gate.open();
             ended_well(pair);
 
-            let pair = Pair::start(*mover, *transport, |_| {});
+            let pair = Pair::start(mover, *transport, |_| {});
             pair.gate.open();
             patience(|| pair.receiver.counters().bytes() > 0);
             pair.finish();
             ended_well(pair);
 
             for role in mover.roles() {
-                let (alone, peer) = Pair::start_alone(*mover, *transport, *role, |_| {});
+                let (alone, peer) = Pair::start_alone(mover, *transport, *role, |_| {});
                 alone.gate.open();
                 alone.stop.abort();
                 assert!(alone.flow.join().is_err());

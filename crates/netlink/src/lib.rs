@@ -66,7 +66,7 @@ pub use htb_root::HtbRoot;
 pub use lasting::Lasting;
 pub use link_attributes::LinkAttributes;
 pub use links::{Link, LinkStats};
-pub use neighbours::NeighbourState;
+pub use neighbours::{Neighbour, NeighbourState};
 pub use object_kind::ObjectKind;
 pub use objects::Object;
 pub use offloads::{Offload, get_offload, set_offload};

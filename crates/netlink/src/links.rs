@@ -5,7 +5,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
-    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, Stats64,
+    InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage,
+    Stats64,
 };
 
 use crate::{Netlink, NetlinkError};
@@ -24,6 +25,8 @@ pub struct Link {
     pub kind: Option<String>,
     /// Whether it is the loopback device.
     pub loopback: bool,
+    /// Whether its packets begin with an Ethernet header (`ARPHRD_ETHER`); tunnels have none.
+    pub ethernet: bool,
     /// Whether the administrator set it up (`IFF_UP`).
     pub up: bool,
     /// Largest packet above the link layer, bytes.
@@ -240,6 +243,7 @@ pub(crate) fn link(message: &RouteNetlinkMessage) -> Option<Link> {
         index: message.header.index,
         up: flags.contains(LinkFlags::Up),
         loopback: flags.contains(LinkFlags::Loopback),
+        ethernet: message.header.link_layer_type == LinkLayerType::Ether,
         ..Link::default()
     };
     for attribute in &message.attributes {
@@ -319,6 +323,7 @@ mod tests {
             assert_eq!(left.kind.as_deref(), Some("veth"));
             assert_eq!(left.peer_index, Some(netlink.link("right").unwrap().index));
             assert!(!left.up && !left.peer_elsewhere && left.stats.is_some());
+            assert!(left.ethernet && !netlink.link("lo").unwrap().ethernet);
             netlink.set_up(left.index).unwrap();
             netlink.set_mtu(left.index, 9000).unwrap();
             netlink.set_tx_queue_len(left.index, 77).unwrap();

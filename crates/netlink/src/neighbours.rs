@@ -66,14 +66,19 @@ impl NeighbourState {
     }
 }
 
+/// One entry of the kernel's table of neighbours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Neighbour {
+    /// What the kernel knows.
+    pub state: NeighbourState,
+    /// Its hardware address; empty while it is unknown.
+    pub hardware_address: Vec<u8>,
+}
+
 impl Netlink {
-    /// The state of the neighbour with `address` on the link with number `index`. An error that is
-    /// `not_found` means that the kernel has no entry. Linux 5.0 and later.
-    pub fn neighbour(
-        &mut self,
-        index: u32,
-        address: IpAddr,
-    ) -> Result<NeighbourState, NetlinkError> {
+    /// The neighbour with `address` on the link with number `index`. An error that is `not_found` means that the kernel
+    /// has no entry. Linux 5.0 and later.
+    pub fn neighbour(&mut self, index: u32, address: IpAddr) -> Result<Neighbour, NetlinkError> {
         let operation = format!("find the neighbour {address} on link {index}");
         let mut message = NeighbourMessage::default();
         message.header.family = match address {
@@ -84,12 +89,21 @@ impl Netlink {
         message.attributes.push(NeighbourAttribute::Destination(address.into()));
         let replies = self.request(&operation, RouteNetlinkMessage::GetNeighbour(message), 0)?;
         let found = replies.iter().find_map(|reply| match reply {
-            RouteNetlinkMessage::NewNeighbour(neighbour) => Some(u16::from(neighbour.header.state)),
+            RouteNetlinkMessage::NewNeighbour(neighbour) => Some(neighbour_of(neighbour)),
             _ => None,
         });
-        let found =
-            found.ok_or_else(|| NetlinkError::malformed(operation, "no neighbour in it"))?;
-        Ok(NeighbourState::from_bits(found))
+        found.ok_or_else(|| NetlinkError::malformed(operation, "no neighbour in it"))
+    }
+}
+
+fn neighbour_of(message: &NeighbourMessage) -> Neighbour {
+    let hardware_address = message.attributes.iter().find_map(|attribute| match attribute {
+        NeighbourAttribute::LinkLayerAddress(address) => Some(address.clone()),
+        _ => None,
+    });
+    Neighbour {
+        state: NeighbourState::from_bits(u16::from(message.header.state)),
+        hardware_address: hardware_address.unwrap_or_default(),
     }
 }
 
@@ -114,11 +128,12 @@ mod tests {
             assert!(netlink.neighbour(index, peer).unwrap_err().not_found());
             let socket = UdpSocket::bind("192.0.2.1:0").unwrap();
             socket.send_to(b"x", (peer, 9)).unwrap();
-            let state = netlink.neighbour(index, peer).unwrap();
+            let asked = netlink.neighbour(index, peer).unwrap();
             assert!(
-                matches!(state, NeighbourState::Incomplete | NeighbourState::Failed),
-                "{state:?}"
+                matches!(asked.state, NeighbourState::Incomplete | NeighbourState::Failed),
+                "{asked:?}"
             );
+            assert!(asked.hardware_address.is_empty(), "{asked:?}");
         });
     }
 

@@ -178,13 +178,23 @@ impl Netlink {
     /// metrics. This is a decision, not an entry of a table; see [`Netlink::entry_for`]. `scope` is the
     /// number of the device on which a link-local address is reached, 0 for other addresses.
     pub fn route_to(&mut self, address: IpAddr, scope: u32) -> Result<Route, NetlinkError> {
-        self.look_up(address, scope, RouteFlags::empty())
+        self.look_up(address, scope, None, RouteFlags::empty())
+    }
+
+    /// The same for packets from `source`, an address of this host: a rule may route them elsewhere.
+    pub fn route_from(
+        &mut self,
+        source: IpAddr,
+        address: IpAddr,
+        scope: u32,
+    ) -> Result<Route, NetlinkError> {
+        self.look_up(address, scope, Some(source), RouteFlags::empty())
     }
 
     /// The entry of the routing table that packets to `address` match, to be read and replaced. `scope`
     /// as above.
     pub fn entry_for(&mut self, address: IpAddr, scope: u32) -> Result<Route, NetlinkError> {
-        self.look_up(address, scope, RouteFlags::FibMatch)
+        self.look_up(address, scope, None, RouteFlags::FibMatch)
     }
 
     /// Creates a route, or replaces the one with the same destination, table and
@@ -199,6 +209,7 @@ impl Netlink {
         &mut self,
         address: IpAddr,
         scope: u32,
+        source: Option<IpAddr>,
         flags: RouteFlags,
     ) -> Result<Route, NetlinkError> {
         let operation = format!("find the route to {address}");
@@ -211,6 +222,10 @@ impl Netlink {
         message.header.destination_prefix_length = prefix_len;
         message.header.flags = flags;
         message.attributes.push(RouteAttribute::Destination(address.into()));
+        if let Some(source) = source {
+            message.header.source_prefix_length = prefix_len;
+            message.attributes.push(RouteAttribute::Source(source.into()));
+        }
         if scope > 0 {
             message.attributes.push(RouteAttribute::Oif(scope));
         }

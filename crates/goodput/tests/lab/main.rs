@@ -22,6 +22,7 @@ mod namespace;
 mod neighbours;
 mod probes;
 mod put_back;
+mod raw_frames;
 mod retried;
 mod scenarios;
 mod server_limit;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
             .chain(slow_back::all())
             .chain(long_path::all())
             .chain(fleet::all())
+            .chain(raw_frames::all())
             .chain(retried::all())
             .chain(turns::all())
             .chain(kept::all())

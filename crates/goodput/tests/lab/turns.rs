@@ -171,7 +171,7 @@ fn kill(mut run: Child, with_guard: bool) -> Result<(), Failed> {
 }
 
 /// What a shell at the near host prints, line by line, with one space between words.
-fn lines(stage: &Stage, script: &str) -> Result<Vec<String>, Failed> {
+pub fn lines(stage: &Stage, script: &str) -> Result<Vec<String>, Failed> {
     let output = stage.lab.near().command("sh")?.args(["-c", script]).output()?;
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -37,7 +37,7 @@ impl Source for Neighbour {
         }
         snapshot.put("neighbour.next_hop", next_hop.to_string());
         match netlink.neighbour(index, next_hop) {
-            Ok(state) => snapshot.put("neighbour.state", state.name()),
+            Ok(found) => snapshot.put("neighbour.state", found.state.name()),
             Err(error) if error.not_found() => {
                 snapshot
                     .lacks("neighbour.state", "the kernel has not resolved its address recently");

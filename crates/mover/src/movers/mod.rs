@@ -13,6 +13,7 @@ mod splice_null;
 mod uring;
 mod uring_zerocopy;
 mod writev;
+mod xdp;
 mod zerocopy;
 mod zerocopy_receive;
 
@@ -119,6 +120,7 @@ pub const ALL: &[&dyn Mover] = &[
     &uring::Uring,
     &uring_zerocopy::UringZerocopy,
     &writev::Writev,
+    &xdp::Xdp,
     &zerocopy::Zerocopy,
     &zerocopy_receive::ZerocopyReceive,
 ];

@@ -5,7 +5,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::outbox::Outbox;
+use super::sender::DatagramSender;
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
@@ -37,9 +37,9 @@ pub(super) fn begin(flow: &Flow, datagrams: &dyn Datagrams) -> Result<(), MoveEr
 }
 
 /// Reports the end to the receiver, as well as datagrams allow, and hears its answer.
-pub(super) fn end(flow: &Flow, outbox: &mut Outbox) -> Result<(), MoveError> {
+pub(super) fn end(flow: &Flow, way: &mut impl DatagramSender) -> Result<(), MoveError> {
     for round in 0.. {
-        let Some((datagram, closing)) = outbox.closing(round) else { break };
+        let Some((datagram, closing)) = way.closing(round) else { break };
         match send(&flow.socket, datagram, SendFlags::empty()) {
             Ok(sent) if closing.is_payload => {
                 flow.counters.sent_datagrams(1);
@@ -50,7 +50,7 @@ pub(super) fn end(flow: &Flow, outbox: &mut Outbox) -> Result<(), MoveError> {
             // A marker that does not fit into the socket is like one that gets lost.
             _ => {}
         }
-        if pause(flow, outbox.datagrams(), now_ns() + closing.pause_ns)? || is_late(flow) {
+        if pause(flow, way.datagrams(), now_ns() + closing.pause_ns)? || is_late(flow) {
             break;
         }
     }

@@ -4,34 +4,20 @@
 use std::array;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use goodput_framing::{Closing, Datagrams, Sent};
 use rustix::cmsg_space;
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmmsg};
 
+use super::sender::{DatagramSender, DepartureTimes};
 use crate::clock::{now_ns, ns_by};
+use crate::flow::Flow;
 use crate::payload;
 
 /// Most messages in one call.
 pub(crate) const MAX_MESSAGES: usize = 32;
-
-/// Departure times of a batch of datagrams.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DepartureTimes {
-    /// The first, on the monotonic clock.
-    pub(crate) first_ns: u64,
-    /// The interval between datagrams.
-    pub(crate) gap_ns: f64,
-}
-
-impl DepartureTimes {
-    /// The departure time of datagram `number` of the batch, counted from 0.
-    fn at_ns(&self, number: usize) -> u64 {
-        self.first_ns + (self.gap_ns * number as f64) as u64
-    }
-}
 
 /// Numbers the datagrams of one flow and sends them.
 pub(crate) struct Outbox {
@@ -44,7 +30,7 @@ pub(crate) struct Outbox {
     joined: usize,
     next: u64,
     /// If set, the kernel holds datagrams until these times. Needs `SO_TXTIME`, and one datagram per message.
-    pub(crate) departures: Option<DepartureTimes>,
+    departures: Option<DepartureTimes>,
 }
 
 impl Outbox {
@@ -62,19 +48,9 @@ impl Outbox {
         Self { datagrams, buffer, size, joined, next: 0, departures: None }
     }
 
-    /// Most datagrams in one call.
-    pub(crate) fn batch(&self) -> usize {
-        self.buffer.len() / self.size
-    }
-
-    /// Datagrams sent so far.
-    pub(crate) fn sent(&self) -> u64 {
-        self.next
-    }
-
     /// Sends up to `count` datagrams of `size` bytes, only one if `size` is less than the full size; returns how many
     /// the kernel took. The datagrams of one call carry the same sending time, unless each has its own departure.
-    pub(crate) fn send(
+    fn send_by(
         &mut self,
         socket: BorrowedFd<'_>,
         count: usize,
@@ -113,13 +89,33 @@ impl Outbox {
         if self.joined > 1 && cause == Errno::INVAL { Errno::MSGSIZE } else { cause }
     }
 
-    /// The framing's datagrams, for the markers around the payload.
-    pub(crate) fn datagrams(&self) -> &dyn Datagrams {
+}
+
+impl DatagramSender for Outbox {
+    fn datagrams(&self) -> &dyn Datagrams {
         self.datagrams.as_ref()
     }
 
-    /// What to send in round `round` to report the end.
-    pub(crate) fn closing(&mut self, round: u64) -> Option<(&[u8], Closing)> {
+    fn batch(&self) -> usize {
+        self.buffer.len() / self.size
+    }
+
+    fn sent(&self) -> u64 {
+        self.next
+    }
+
+    fn send(
+        &mut self,
+        flow: &Flow,
+        count: usize,
+        size: usize,
+        departures: Option<DepartureTimes>,
+    ) -> SysResult<usize> {
+        self.departures = departures;
+        self.send_by(flow.socket.as_fd(), count, size)
+    }
+
+    fn closing(&mut self, round: u64) -> Option<(&[u8], Closing)> {
         let sent = Sent { number: self.next, bytes: 0, at_ns: ns_by(self.datagrams.clock()) };
         let buffer = &mut self.buffer[..self.size];
         let closing = self.datagrams.closing(round, sent, buffer)?;
@@ -168,7 +164,6 @@ mod tests {
     use rustix::net::sockopt::set_txtime;
     use rustix::time::ClockId;
     use std::net::UdpSocket;
-    use std::os::fd::AsFd;
 
     #[test]
     fn each_datagram_says_when_it_was_to_leave() {
@@ -178,7 +173,7 @@ mod tests {
         let mut outbox = Outbox::new(goodput_framing::goodput().datagrams(1, 100), 100, 1, 4);
         let departures = DepartureTimes { first_ns: now_ns() + 1_000_000_000, gap_ns: 1000.5 };
         outbox.departures = Some(departures);
-        assert_eq!(outbox.send(near.as_fd(), 3, 100), Ok(3));
+        assert_eq!(outbox.send_by(near.as_fd(), 3, 100), Ok(3));
         let mut times = Vec::new();
         let take = |datagram: &[u8]| u64::from_be_bytes(datagram[16..24].try_into().unwrap());
         let mut inbox = Inbox::new(100, BATCH_DATAGRAMS);

@@ -1,11 +1,10 @@
 //! The loop of every mover that sends datagrams.
 
-use std::os::fd::AsFd;
-
 use rustix::io::Errno;
 
 use super::edges;
 use super::outbox::{MAX_MESSAGES, Outbox};
+use super::sender::DatagramSender;
 use crate::clock::now_ns;
 use crate::error::MoveError;
 use crate::flow::Flow;
@@ -40,26 +39,33 @@ pub(crate) fn send_timed(flow: &Flow, size: usize) -> Result<(), MoveError> {
     send_with(flow, Outbox::new(datagrams, size, 1, MAX_MESSAGES), size, pacer)
 }
 
-fn send_with(flow: &Flow, mut outbox: Outbox, size: usize, pacer: Pacer) -> Result<(), MoveError> {
-    edges::begin(flow, outbox.datagrams())?;
-    send_all(flow, &mut outbox, size, pacer)?;
+/// The same by another way to send.
+pub(crate) fn send_with(
+    flow: &Flow,
+    mut way: impl DatagramSender,
+    size: usize,
+    pacer: Pacer,
+) -> Result<(), MoveError> {
+    edges::begin(flow, way.datagrams())?;
+    send_all(flow, &mut way, size, pacer)?;
+    way.settle(flow)?;
     flow.payload_is_over();
-    debug_assert_eq!(flow.counters.datagrams().sent, outbox.sent());
-    edges::end(flow, &mut outbox)
+    debug_assert_eq!(flow.counters.datagrams().sent, way.sent());
+    edges::end(flow, &mut way)
 }
 
 fn send_all(
     flow: &Flow,
-    outbox: &mut Outbox,
+    way: &mut impl DatagramSender,
     size: usize,
     mut pacer: Pacer,
 ) -> Result<(), MoveError> {
     let mut left = flow.config.limit_bytes.unwrap_or(u64::MAX);
-    let settled = outbox.datagrams().settling_ns().map(|settling| now_ns() + settling);
+    let settled = way.datagrams().settling_ns().map(|settling| now_ns() + settling);
     let most = match (pacer.is_paced(), flow.config.lockstep.is_some()) {
         (_, true) => 1,
-        (true, false) => (pacer.piece / size).clamp(1, outbox.batch()),
-        (false, false) => outbox.batch(),
+        (true, false) => (pacer.piece / size).clamp(1, way.batch()),
+        (false, false) => way.batch(),
     };
     let (mut turn, mut looks) = (Turn::of(flow), Looks::default());
     while left > 0 && turn.may_send(flow)? {
@@ -69,9 +75,9 @@ fn send_all(
         if !pacer.wait(flow)? {
             continue;
         }
-        outbox.departures = pacer.departures(size);
-        let (count, size) = next_batch(left, size, most, outbox.datagrams().least());
-        match outbox.send(flow.socket.as_fd(), count, size) {
+        let departures = pacer.departures(size);
+        let (count, size) = next_batch(left, size, most, way.datagrams().least());
+        match way.send(flow, count, size, departures) {
             Ok(sent) => {
                 let bytes = sent * size;
                 flow.counters.sent_datagrams(sent as u64);
@@ -82,7 +88,7 @@ fn send_all(
             }
             // Lost, as far as this end knows.
             Err(Errno::CONNREFUSED) if settled.is_some_and(|settled| now_ns() < settled) => {}
-            Err(cause) => wait_after(flow, cause)?,
+            Err(cause) => wait_after(flow, way, cause)?,
         }
     }
     Ok(())
@@ -99,9 +105,13 @@ fn next_batch(left: u64, size: usize, most: usize, least: usize) -> (usize, usiz
 }
 
 /// Waits until a datagram can be sent again; any other error ends the flow, unless it is over.
-fn wait_after(flow: &Flow, cause: Errno) -> Result<(), MoveError> {
+fn wait_after(
+    flow: &Flow,
+    way: &mut impl DatagramSender,
+    cause: Errno,
+) -> Result<(), MoveError> {
     match cause {
-        Errno::AGAIN => flow.wait_writable(),
+        Errno::AGAIN => way.wait(flow),
         Errno::NOBUFS => flow.wait_blocked(QUEUE_FULL_NS),
         Errno::INTR => Ok(()),
         // The receiver knew of the end before this sender.

@@ -1,4 +1,7 @@
-//! Flows over loopback for the tests, both ends in one process.
+//! Flows for the tests, both ends in one process: over loopback, or between two namespaces if loopback does not serve
+//! the mover.
+
+pub mod veth;
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::OwnedFd;
@@ -8,6 +11,7 @@ use std::time::Duration;
 use goodput_model::{Role, SocketOptions, Transport};
 use goodput_mover::socket::{tcp_connect, tcp_listen};
 use goodput_mover::{Counters, FlowConfig, Gate, MoveError, Mover, RunningFlow, Stop, find, start};
+use veth::Veth;
 
 /// A sender and a receiver, connected, waiting at one gate.
 pub struct Pair {
@@ -15,6 +19,8 @@ pub struct Pair {
     pub receiver: RunningFlow,
     pub gate: Arc<Gate>,
     stop: Arc<Stop>,
+    /// Where the flow runs, if not here.
+    _hosts: Option<Veth>,
 }
 
 /// One flow whose peer is a bare socket that does nothing.
@@ -22,6 +28,8 @@ pub struct Alone {
     pub flow: RunningFlow,
     pub gate: Arc<Gate>,
     pub stop: Arc<Stop>,
+    /// Where the flow runs, if not here.
+    _hosts: Option<Veth>,
 }
 
 /// How a flow ended and what it had counted.
@@ -48,11 +56,23 @@ impl Pair {
         transport: Transport,
         adjust: impl Fn(&mut FlowConfig),
     ) -> Self {
-        Self::start_over(sockets(transport), movers, transport, adjust)
+        let (hosts, ends) = ends_for(movers[0], transport);
+        Self::start_between(hosts, ends, movers, transport, adjust)
     }
 
     /// The same over two connected sockets, the sender's first.
     pub fn start_over(
+        ends: (OwnedFd, OwnedFd),
+        movers: [&'static dyn Mover; 2],
+        transport: Transport,
+        adjust: impl Fn(&mut FlowConfig),
+    ) -> Self {
+        Self::start_between(None, ends, movers, transport, adjust)
+    }
+
+    /// The same with a sender at the near one of these hosts.
+    pub fn start_between(
+        hosts: Option<Veth>,
         (near, far): (OwnedFd, OwnedFd),
         movers: [&'static dyn Mover; 2],
         transport: Transport,
@@ -64,10 +84,10 @@ impl Pair {
             let mover = if role == Role::Sender { movers[0] } else { movers[1] };
             let mut config = config(role, transport);
             adjust(&mut config);
-            start(mover, config, socket, Arc::clone(&gate), Arc::clone(&stop)).expect("a thread")
+            start_at(hosts.as_ref(), mover, config, socket, (&gate, &stop))
         };
         let (sender, receiver) = (flow(Role::Sender, near), flow(Role::Receiver, far));
-        Self { sender, receiver, gate, stop }
+        Self { sender, receiver, gate, stop, _hosts: hosts }
     }
 
     /// `adjust` may change the plan of the flow.
@@ -77,14 +97,13 @@ impl Pair {
         role: Role,
         adjust: impl Fn(&mut FlowConfig),
     ) -> (Alone, OwnedFd) {
-        let (near, far) = sockets(transport);
+        let (hosts, (near, far)) = ends_for(mover, transport);
         let (gate, stop) =
             (Arc::new(Gate::default()), Arc::new(Stop::new().expect("two descriptors")));
         let mut config = config(role, transport);
         adjust(&mut config);
-        let flow =
-            start(mover, config, near, Arc::clone(&gate), Arc::clone(&stop)).expect("a thread");
-        (Alone { flow, gate, stop }, far)
+        let flow = start_at(hosts.as_ref(), mover, config, near, (&gate, &stop));
+        (Alone { flow, gate, stop, _hosts: hosts }, far)
     }
 
     /// Ends both ends politely, with all the time they need.
@@ -97,6 +116,33 @@ impl Pair {
         let received = ended(self.receiver);
         (ended(self.sender), received)
     }
+}
+
+/// Starts a flow, a sender at the near one of these hosts.
+fn start_at(
+    hosts: Option<&Veth>,
+    mover: &'static dyn Mover,
+    config: FlowConfig,
+    socket: OwnedFd,
+    (gate, stop): (&Arc<Gate>, &Arc<Stop>),
+) -> RunningFlow {
+    let role = config.role;
+    let start = || start(mover, config, socket, Arc::clone(gate), Arc::clone(stop));
+    let started = match hosts.filter(|_| role == Role::Sender) {
+        Some(hosts) => hosts.near(start),
+        None => start(),
+    };
+    started.expect("a thread")
+}
+
+/// Two connected sockets over which a mover can send, and the hosts that have them, if not this one.
+fn ends_for(sender: &dyn Mover, transport: Transport) -> (Option<Veth>, (OwnedFd, OwnedFd)) {
+    if sender.id() != "xdp" {
+        return (None, sockets(transport));
+    }
+    let hosts = Veth::new();
+    let ends = hosts.sockets(false);
+    (Some(hosts), ends)
 }
 
 fn copy() -> &'static dyn Mover {

@@ -9,9 +9,10 @@ use std::thread;
 
 use goodput_framing::Framing;
 use goodput_model::{Role, Transport};
-use goodput_mover::{ALL, Mover, Tap, payload_at};
+use goodput_mover::{Mover, Tap, payload_at};
 
 use crate::common::{Ended, Pair};
+use crate::hosted;
 
 /// More than the socket's buffers hold, and no multiple of any chunk.
 const LIMIT: u64 = 9_000_001;
@@ -43,7 +44,7 @@ fn movers(transport: Transport, role: Role) -> Vec<&'static dyn Mover> {
     let fits = |mover: &&dyn Mover| {
         mover.transports().contains(&transport) && mover.roles().contains(&role)
     };
-    ALL.iter().copied().filter(fits).collect()
+    hosted::movers().into_iter().filter(fits).collect()
 }
 
 /// Moves `limit` bytes from one mover to the other; how the receiver ended, and what it saw.
