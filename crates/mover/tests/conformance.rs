@@ -4,6 +4,7 @@ mod common;
 mod content;
 mod hosted;
 mod mapped;
+mod raw_frames;
 
 use std::collections::BTreeSet;
 use std::io::Write;

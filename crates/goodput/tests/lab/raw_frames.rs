@@ -1,5 +1,7 @@
 //! Frames past the IP stack (`--mover xdp`): all arrive, and a killed run leaves nothing at the near host.
 
+use std::cell::RefCell;
+use std::fs::File;
 use std::process::Stdio;
 
 use goodput_netlink::Netlink;
@@ -31,15 +33,22 @@ fn a_killed_run_leaves_nothing() -> Result<(), Failed> {
     if !arrives(&stage)? {
         return Ok(());
     }
+    let log = stage.file("run.log")?;
     for _ in 0..3 {
         let from = sent_packets(&stage)?;
         let mut run = stage
             .goodput(&["test", stage.target(), "-u", "--mover", "xdp", "--no-store"])?
-            .args(["--rate", "10M", "-t", "600"])
+            .args(["--rate", "10M", "-t", "60"])
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(File::create(&log)?)
             .spawn()?;
-        look_until("frames to be sent", || Ok(sent_packets(&stage)? > from + FRAMES))?;
+        let running = RefCell::new(&mut run);
+        look_until("frames to be sent", || {
+            if running.borrow_mut().try_wait()?.is_some() {
+                return Err(std::fs::read_to_string(&log)?.into());
+            }
+            Ok(sent_packets(&stage)? > from + FRAMES)
+        })?;
         run.kill()?;
         run.wait()?;
         let after = lines(&stage, &look)?;
@@ -60,10 +69,15 @@ fn arrives(stage: &Stage) -> Result<bool, Failed> {
         skip("a kernel with AF_XDP");
         return Ok(false);
     }
-    let record: Value = serde_json::from_slice(&output.stdout).map_err(|why| format!("{why}: {said}"))?;
+    let record: Value =
+        serde_json::from_slice(&output.stdout).map_err(|why| format!("{why}: {said}"))?;
     let (sent, lost) = (largest(&record, "sent"), largest(&record, "lost"));
     let all_came = sent > 100 && lost == 0;
-    if output.status.success() && all_came { Ok(true) } else { Err(format!("{said} {record}").into()) }
+    if output.status.success() && all_came {
+        Ok(true)
+    } else {
+        Err(format!("{said} {record}").into())
+    }
 }
 
 /// The largest number with this name anywhere in a record; 0 if there is none.

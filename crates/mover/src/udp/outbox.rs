@@ -50,12 +50,7 @@ impl Outbox {
 
     /// Sends up to `count` datagrams of `size` bytes, only one if `size` is less than the full size; returns how many
     /// the kernel took. The datagrams of one call carry the same sending time, unless each has its own departure.
-    fn send_by(
-        &mut self,
-        socket: BorrowedFd<'_>,
-        count: usize,
-        size: usize,
-    ) -> SysResult<usize> {
+    fn send_by(&mut self, socket: BorrowedFd<'_>, count: usize, size: usize) -> SysResult<usize> {
         debug_assert!(size == self.size || count == 1);
         let first = (self.next % self.batch() as u64) as usize;
         // After a call that took only a part of a batch, the next one sends the batch's rest.
@@ -88,7 +83,6 @@ impl Outbox {
     fn meaning(&self, cause: Errno) -> Errno {
         if self.joined > 1 && cause == Errno::INVAL { Errno::MSGSIZE } else { cause }
     }
-
 }
 
 impl DatagramSender for Outbox {

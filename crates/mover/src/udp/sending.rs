@@ -105,11 +105,7 @@ fn next_batch(left: u64, size: usize, most: usize, least: usize) -> (usize, usiz
 }
 
 /// Waits until a datagram can be sent again; any other error ends the flow, unless it is over.
-fn wait_after(
-    flow: &Flow,
-    way: &mut impl DatagramSender,
-    cause: Errno,
-) -> Result<(), MoveError> {
+fn wait_after(flow: &Flow, way: &mut impl DatagramSender, cause: Errno) -> Result<(), MoveError> {
     match cause {
         Errno::AGAIN => way.wait(flow),
         Errno::NOBUFS => flow.wait_blocked(QUEUE_FULL_NS),

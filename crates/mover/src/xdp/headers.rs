@@ -48,8 +48,7 @@ impl Addressing {
         let length = (UdpHeader::LEN + size) as u16;
         let (source_port, destination_port) = (self.from.port(), self.to.port());
         let udp = UdpHeader { source_port, destination_port, length, checksum: 0 };
-        let ether_type =
-            if self.to.is_ipv4() { EtherType::IPV4 } else { EtherType::IPV6 };
+        let ether_type = if self.to.is_ipv4() { EtherType::IPV4 } else { EtherType::IPV6 };
         let ethernet =
             Ethernet2Header { source: self.from_mac, destination: self.to_mac, ether_type };
         let mut bytes = ethernet.to_bytes().to_vec();
@@ -167,7 +166,8 @@ mod tests {
     /// The sum of 16-bit words with the carry added (RFC 1071), which is 0xffff over what holds its own checksum.
     fn folded(parts: &[&[u8]]) -> u32 {
         let all: Vec<u8> = parts.concat();
-        let words = all.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0)));
+        let words =
+            all.chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0)));
         let mut sum: u32 = words.sum();
         while sum > 0xffff {
             sum = (sum & 0xffff) + (sum >> 16);

@@ -211,7 +211,11 @@ mod tests {
 
     #[test]
     fn only_a_route_to_one_other_host_is_taken() {
-        let route = |kind| Route { kind, device: Some(7), ..Route::new(Family::V4, None) };
+        let route = |kind| {
+            let mut route = Route::new(Family::V4, None);
+            (route.kind, route.device) = (kind, Some(7));
+            route
+        };
         assert_eq!(device_of(&route(UNICAST), peer()), Ok(7));
         let why = |kind| device_of(&route(kind), peer()).unwrap_err().to_string();
         assert!(why(LOCAL).contains("this host itself"));

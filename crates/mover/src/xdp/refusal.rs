@@ -86,12 +86,16 @@ pub(super) fn not_registered(cause: Errno, bytes: usize) -> Unsupported {
 pub(super) fn not_bound(cause: Errno, device: &str, queues: u32) -> Unsupported {
     match cause {
         Errno::BUSY => refused(
-            format!("each flow takes a queue of {device}, and other AF_XDP sockets have all {queues}"),
+            format!(
+                "each flow takes a queue of {device}, and other AF_XDP sockets have all {queues}"
+            ),
             format!(
                 "use fewer flows or end the other program, or give the device more queues (ethtool -L {device})"
             ),
         ),
-        Errno::NETDOWN => refused(format!("{device} is down"), format!("set it up (ip link set {device} up)")),
+        Errno::NETDOWN => {
+            refused(format!("{device} is down"), format!("set it up (ip link set {device} up)"))
+        }
         cause => refused(format!("an AF_XDP socket can't use {device}: {cause}"), OTHER_MOVER),
     }
 }
@@ -127,7 +131,9 @@ pub(super) fn no_device(peer: IpAddr) -> Unsupported {
 /// The device carries no Ethernet frames.
 pub(super) fn not_ethernet(peer: IpAddr, device: &str) -> Unsupported {
     refused(
-        format!("the route to {peer} leads through {device}, which has no Ethernet header, as a tunnel"),
+        format!(
+            "the route to {peer} leads through {device}, which has no Ethernet header, as a tunnel"
+        ),
         "test to an address behind an Ethernet device, or choose another mover, such as gso",
     )
 }

@@ -30,8 +30,8 @@ impl<T: Copy> Ring<T> {
     /// Maps the ring of `socket` with `size` entries that the kernel offers at `page`.
     #[expect(unsafe_code, reason = "mapping memory")]
     fn map(socket: BorrowedFd<'_>, at: XdpRingOffset, size: u32, page: u64) -> SysResult<Self> {
-        let bytes = usize::try_from(at.desc).map_err(|_| Errno::INVAL)?
-            + size as usize * size_of::<T>();
+        let bytes =
+            usize::try_from(at.desc).map_err(|_| Errno::INVAL)? + size as usize * size_of::<T>();
         let (access, flags) =
             (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
         // SAFETY: a new mapping at an address of the kernel's choice overlaps no other.
@@ -41,7 +41,11 @@ impl<T: Copy> Ring<T> {
         let words = [Some(at.producer), Some(at.consumer), at.flags];
         let fits = |offset: u64| offset.is_multiple_of(4) && offset + 4 <= at.desc;
         let entries_fit = at.desc.is_multiple_of(align_of::<T>() as u64) && size.is_power_of_two();
-        if entries_fit && words.into_iter().flatten().all(fits) { Ok(ring) } else { Err(Errno::INVAL) }
+        if entries_fit && words.into_iter().flatten().all(fits) {
+            Ok(ring)
+        } else {
+            Err(Errno::INVAL)
+        }
     }
 
     /// One of the numbers before the entries.
@@ -168,7 +172,10 @@ mod tests {
             ours.add(frame);
             assert_eq!(kernels.0.word(AT.producer).load(Ordering::Acquire), round);
             ours.publish();
-            assert_eq!((ours.waiting(), kernels.0.word(AT.producer).load(Ordering::Acquire)), (1, round + 1));
+            assert_eq!(
+                (ours.waiting(), kernels.0.word(AT.producer).load(Ordering::Acquire)),
+                (1, round + 1)
+            );
             #[expect(unsafe_code, reason = "reading mapped memory")]
             // SAFETY: an entry of the ring.
             let seen = unsafe { kernels.0.entry(round).read() };

@@ -8,7 +8,9 @@ use rustix::net::xdp::{
     SocketAddrXdp, SocketAddrXdpFlags, XDP_PGOFF_TX_RING, XDP_UMEM_PGOFF_COMPLETION_RING, XdpDesc,
     XdpDescOptions, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags,
 };
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, bind, send, socket_with, sockopt};
+use rustix::net::{
+    AddressFamily, SendFlags, SocketFlags, SocketType, bind, send, socket_with, sockopt,
+};
 
 use super::memory::{FRAMES, FrameMemory};
 use super::path::Path;
@@ -121,7 +123,8 @@ impl XdpSocket {
                 Err(Errno::BUSY) => {}
                 Err(cause) => return Err(cause),
                 Ok(()) => {
-                    let options = sockopt::xdp_options(&self.socket).unwrap_or(XdpOptionsFlags::empty());
+                    let options =
+                        sockopt::xdp_options(&self.socket).unwrap_or(XdpOptionsFlags::empty());
                     self.is_zero_copy = options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
                     return Ok(());
                 }

@@ -39,14 +39,14 @@ pub struct Ended {
 }
 
 impl Pair {
-    /// The mover at both ends, or `copy` at the end that it is not for. `adjust` may change the plan
+    /// The mover at both ends, or the plain one at the end that it is not for. `adjust` may change the plan
     /// of each.
     pub fn start(
         mover: &'static dyn Mover,
         transport: Transport,
         adjust: impl Fn(&mut FlowConfig),
     ) -> Self {
-        let at = |role| if mover.roles().contains(&role) { mover } else { copy() };
+        let at = |role| if mover.roles().contains(&role) { mover } else { plain(transport) };
         Self::start_two([at(Role::Sender), at(Role::Receiver)], transport, adjust)
     }
 
@@ -60,17 +60,7 @@ impl Pair {
         Self::start_between(hosts, ends, movers, transport, adjust)
     }
 
-    /// The same over two connected sockets, the sender's first.
-    pub fn start_over(
-        ends: (OwnedFd, OwnedFd),
-        movers: [&'static dyn Mover; 2],
-        transport: Transport,
-        adjust: impl Fn(&mut FlowConfig),
-    ) -> Self {
-        Self::start_between(None, ends, movers, transport, adjust)
-    }
-
-    /// The same with a sender at the near one of these hosts.
+    /// The same over two connected sockets, the sender's first, which is at the near one of `hosts`, if there are any.
     pub fn start_between(
         hosts: Option<Veth>,
         (near, far): (OwnedFd, OwnedFd),
@@ -145,8 +135,9 @@ fn ends_for(sender: &dyn Mover, transport: Transport) -> (Option<Veth>, (OwnedFd
     (Some(hosts), ends)
 }
 
-fn copy() -> &'static dyn Mover {
-    find("copy").expect("it is in the list")
+fn plain(transport: Transport) -> &'static dyn Mover {
+    let id = if transport == Transport::Tcp { "copy" } else { "datagram" };
+    find(id).expect("it is in the list")
 }
 
 /// What a flow does unless a test changes it.

@@ -11,8 +11,7 @@ pub fn movers() -> Vec<&'static dyn Mover> {
 
 /// Whether frames can be sent between two namespaces here.
 pub fn can_send_frames(mover: &dyn Mover) -> bool {
-    let plan =
-        Plan { transport: Transport::Udp, chunk_bytes: Bytes(1400), ..Plan::standard() };
+    let plan = Plan { transport: Transport::Udp, chunk_bytes: Bytes(1400), ..Plan::standard() };
     if let Err(why) = mover.can_run(&plan) {
         goodput_testing::skip(&why.needs);
         return false;

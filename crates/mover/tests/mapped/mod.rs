@@ -12,7 +12,7 @@ const LIMIT: u64 = 28_672 * 400;
 fn run(sender: &str, payload: u32) -> Ended {
     let options = SocketOptions { mss_bytes: Some(payload + 12), ..SocketOptions::default() };
     let movers = [sender, "zerocopy-receive"].map(|id| find(id).expect("it is in the list"));
-    let pair = Pair::start_over(streams(&options), movers, Transport::Tcp, |config| {
+    let pair = Pair::start_between(None, streams(&options), movers, Transport::Tcp, |config| {
         (config.chunk, config.limit_bytes) = (28_672, Some(LIMIT));
     });
     pair.gate.open();

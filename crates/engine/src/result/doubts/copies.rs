@@ -66,13 +66,17 @@ mod tests {
 
     #[test]
     fn what_the_kernel_copied_anyway_is_reported_with_its_share() {
-        let words = sent(&[sender(100, Some(100)), sender(100, Some(20))], EndName::Near, "zerocopy");
+        let words =
+            sent(&[sender(100, Some(100)), sender(100, Some(20))], EndName::Near, "zerocopy");
         let words = words.unwrap();
         assert!(
             words.contains("the near end's kernel copied 60 % of the zero-copy sends"),
             "{words}"
         );
-        assert_eq!(sent(&[sender(1000, Some(1)), sender(9, None)], EndName::Near, "zerocopy"), None);
+        assert_eq!(
+            sent(&[sender(1000, Some(1)), sender(9, None)], EndName::Near, "zerocopy"),
+            None
+        );
         let frames = sent(&[sender(100, Some(100))], EndName::Far, "xdp").unwrap();
         assert!(frames.contains("the far end's kernel copied the frames (AF_XDP"), "{frames}");
         assert_eq!(sent(&[sender(100, Some(0))], EndName::Far, "xdp"), None);

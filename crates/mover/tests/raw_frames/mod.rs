@@ -1,18 +1,17 @@
 //! What only the mover `xdp` does: datagrams as frames between two network namespaces, and refusals in words.
 
-mod common;
-mod hosted;
-
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 
-use common::veth::Veth;
-use common::{Pair, config, sockets};
 use goodput_model::{Bytes, Plan, Role, Transport};
 use goodput_mover::{Gate, Mover, Stop, Tap, find, payload_at, start};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
+use crate::common::veth::Veth;
+use crate::common::{self, Pair, config, sockets};
+use crate::hosted;
 
 /// Bytes of a datagram's header (`docs/protocol.md`).
 const HEADER: usize = 32;
@@ -144,7 +143,8 @@ fn a_queue_that_is_taken_is_named_and_free_again_after_the_flow() {
     let [first, second, third] = [(); 3].map(|()| hosts.sockets(false));
     let (gate, stop) = (Arc::new(Gate::default()), Arc::new(Stop::new().expect("two descriptors")));
     let (inner_gate, inner_stop) = (Arc::clone(&gate), Arc::clone(&stop));
-    let holds = move || start(xdp(), config(Role::Sender, Transport::Udp), first.0, inner_gate, inner_stop);
+    let holds =
+        move || start(xdp(), config(Role::Sender, Transport::Udp), first.0, inner_gate, inner_stop);
     let holder = hosts.near(holds).expect("a thread");
     gate.open();
     common::patience(|| holder.counters().bytes() > 0);
@@ -168,8 +168,7 @@ fn without_the_privilege_the_plan_is_refused() {
         let mut caps = capabilities(None).expect("own capabilities");
         caps.effective.remove(CapabilitySet::NET_RAW);
         set_capabilities(None, caps).expect("giving up a privilege needs none");
-        let plan =
-            Plan { transport: Transport::Udp, chunk_bytes: Bytes(1400), ..Plan::standard() };
+        let plan = Plan { transport: Transport::Udp, chunk_bytes: Bytes(1400), ..Plan::standard() };
         xdp().can_run(&plan).expect_err("it takes CAP_NET_RAW").to_string()
     });
     let why = refused.join().expect("the test holds");
