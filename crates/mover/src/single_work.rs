@@ -70,7 +70,7 @@ fn measure_for(time: Duration, chunk: Bytes, cpu: Option<u16>) -> io::Result<Sin
             .map_err(|cause| Missing::because(format!("can't pass {chunk} by a pipe: {cause}")));
         SingleWork {
             copying: copying(bytes, time),
-            page_references: passed.map_or_else(Known::Missing, |limit| limit),
+            page_references: passed.unwrap_or_else(Known::Missing),
             empty_calls: limit(bytes, call_cost(time).nanoseconds),
         }
     };

@@ -19,6 +19,9 @@ pub struct Counts {
     lost: u64,
 }
 
+/// Functions by their names, and how many samples each has.
+type Functions = Vec<(Box<str>, u64)>;
+
 impl Counts {
     /// Nothing yet; `symbols` name the functions of the kernel.
     pub fn new(symbols: Result<Symbols, Missing>) -> Self {
@@ -60,7 +63,7 @@ impl Counts {
     /// The share of each group, the largest first, and why the kernel's functions have no names, if they have none.
     pub fn shares(self) -> (Vec<CpuShare>, Option<Missing>) {
         let percent = |count: u64| count as f64 / self.samples as f64 * 100.0;
-        let mut groups: HashMap<CpuGroup, (u64, Vec<(Box<str>, u64)>)> = HashMap::new();
+        let mut groups = HashMap::<CpuGroup, (u64, Functions)>::new();
         for ((group, name), count) in self.counted {
             let (all, functions) = groups.entry(group).or_default();
             *all += count;

@@ -1,6 +1,6 @@
 //! Where the frames of a flow go: the device, and the hardware addresses at both ends of the link.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::OwnedFd;
 
 use goodput_netlink::{Link, Neighbour, NeighbourState, Netlink, Route, parameters};
@@ -188,7 +188,7 @@ fn usable(neighbour: &Neighbour) -> Option<Mac> {
 /// If that fails, so will the wait for the answer, in words.
 fn ask(ends: Ends, device: &str) {
     let own = match ends.from {
-        SocketAddr::V4(from) => SocketAddr::from((Ipv4Addr::from(*from.ip()), 0)),
+        SocketAddr::V4(from) => SocketAddr::from((*from.ip(), 0)),
         SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
     };
     let Ok(socket) = UdpSocket::bind(own) else { return };

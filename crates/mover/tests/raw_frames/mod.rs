@@ -73,8 +73,8 @@ fn move_datagrams(v6: bool, size: usize, count: u64, receiver: &str) -> Vec<Vec<
     assert_eq!((sent.counters.bytes(), received.counters.bytes()), (limit, limit));
     assert!(sent.counters.calls() >= count / 32, "{}", sent.counters.calls());
     assert_eq!(sent.counters.copied_anyway(), Some(sent.counters.calls()), "veth copies");
-    let all = std::mem::take(&mut *seen.0.lock().expect("no test panics with it"));
-    all
+    let mut seen = seen.0.lock().expect("no test panics with it");
+    std::mem::take(&mut *seen)
 }
 
 fn check(seen: &[Vec<u8>], size: usize, count: u64, who: &str) {
