@@ -14,7 +14,8 @@ pub struct HostLimits {
     pub copying: Known<WorkLimit>,
     /// Passing references to pages, and nothing else: vmsplice(2) into a pipe, splice(2) from there to /dev/null.
     pub page_references: Known<WorkLimit>,
-    /// System calls that do nothing (getppid(2)), one for each write of the plan.
+    /// System calls that do nothing (getppid(2)), each for the bytes that a call of the run moved, or for one write of the
+    /// plan if nothing was counted.
     pub empty_calls: Known<WorkLimit>,
     /// The kind of work that this end can't do without in its way of moving payload, or why none of these is.
     pub bounded_by: Known<HostWork>,

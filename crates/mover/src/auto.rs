@@ -9,7 +9,7 @@ use goodput_model::{PAGE_BYTES, Plan, Role, Source, Transport};
 
 use crate::error::Unsupported;
 use crate::limits::Needs;
-use crate::movers::{Mover, check_here, check_storage, find};
+use crate::movers::{GSO_IF_TAKEN, Mover, check_here, check_storage, find};
 
 /// The plan's mover name that leaves the choice to each end.
 pub const AUTO: &str = Plan::AUTO;
@@ -33,7 +33,7 @@ struct Candidate {
 pub(crate) fn choose(plan: &Plan, role: Role) -> Result<(&'static dyn Mover, String), Unsupported> {
     let mut passed = Vec::new();
     for Candidate { mover, why } in candidates(plan, role) {
-        let Some(mover) = find(mover) else { continue };
+        let Some(mover) = own(mover) else { continue };
         match check_storage(mover, plan, role).and_then(|()| check_here(mover, plan, role)) {
             Ok(()) => {
                 let form = mover.form(role).map_or_else(String::new, |form| format!("; {form}"));
@@ -48,6 +48,11 @@ pub(crate) fn choose(plan: &Plan, role: Role) -> Result<(&'static dyn Mover, Str
         why: "no mover fits this plan".into(),
         needs: "choose one from `goodput list movers`".into(),
     }))
+}
+
+/// The mover of this id as it runs if nobody asked for it.
+fn own(id: &str) -> Option<&'static dyn Mover> {
+    if id == GSO_IF_TAKEN.id() { Some(&GSO_IF_TAKEN) } else { find(id) }
 }
 
 /// The greatest needs of any mover that may be chosen for one side of a plan. None is tried.
@@ -88,9 +93,13 @@ fn candidates(plan: &Plan, role: Role) -> Vec<Candidate> {
         (Transport::Udp, Role::Receiver) => {
             of(&[("gro", "datagrams that arrive joined are read joined"), ("datagram", PLAIN)])
         }
-        (Transport::Udp, Role::Sender) => {
-            of(&[("gso", "joined datagrams pass the kernel once for many"), ("datagram", PLAIN)])
-        }
+        (Transport::Udp, Role::Sender) => of(&[
+            (
+                "gso",
+                "joined datagrams pass the kernel once for many; they go one by one if the path does not take them",
+            ),
+            ("datagram", PLAIN),
+        ]),
     }
 }
 

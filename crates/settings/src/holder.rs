@@ -30,7 +30,7 @@ pub enum Holder {
     },
     /// The run itself, which can't be seen from here, or its guard: an older goodput notes too little to tell.
     Unknown {
-        /// The process of the run.
+        /// The process of the run; 0 if the journal does not say it.
         run: u32,
     },
 }
@@ -65,6 +65,9 @@ impl fmt::Display for Holder {
                         "goodput (process {run}) was interrupted, and {who} puts back what that run changed"
                     ),
                 }
+            }
+            Self::Unknown { run: 0 } => {
+                f.write_str("a process that its journal does not name is at work")
             }
             Self::Unknown { run } => write!(
                 f,

@@ -67,7 +67,8 @@ fn use_whole_lines(
 /// Lets others know who puts back, if there is something to put back here. If that can't be written, they know less; putting
 /// back goes on.
 fn note_take_over(journal: &mut JournalFile, contents: &Contents) {
-    let place = contents.owner.as_ref().map(|owner| &owner.place);
+    let owner = contents.owner.as_ref().filter(|owner| owner.notes_take_overs());
+    let place = owner.map(|owner| &owner.place);
     let is_here = Place::here().is_ok_and(|here| place.is_some_and(|p| p.same_namespace(&here)));
     if is_here && !contents.entries.is_empty() && journal.text().damage().is_none() {
         let _ = journal.append(&Line::TakenOver(TakenOver::own()), Durable::No);

@@ -1,6 +1,6 @@
 //! Cleans up what a power cut, or the death of a run and its guard, left changed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::SettingError;
 use crate::held::{self, Patience};
@@ -48,13 +48,19 @@ fn settle_own(
     patience: &mut Patience,
 ) -> Result<Vec<RestoreReport>, SettingError> {
     // The last run first: it may have started from values that an earlier run had left.
-    let reports =
-        abandoned(state_dir)?.into_iter().rev().filter_map(|(path, opened)| match opened {
+    let reports = abandoned(state_dir)?.into_iter().rev().filter_map(|(path, opened)| {
+        let settled = match opened {
             Ok(Some(journal)) => Some(Ok(settle(journal, request))),
             Ok(None) => held::settle(&path, request, patience).transpose(),
             Err(cause) => Some(held::unopened(&path, &cause)),
-        });
-    reports.collect()
+        };
+        Some((path, settled?))
+    });
+    // What was put back is reported whatever becomes of the others.
+    let report = |(path, settled): (PathBuf, Result<RestoreReport, SettingError>)| {
+        settled.unwrap_or_else(|why| RestoreReport::unusable(path, why.to_string()))
+    };
+    Ok(reports.map(report).collect())
 }
 
 /// A journal in another directory of this user, if everything in it can be settled here.

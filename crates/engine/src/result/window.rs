@@ -17,10 +17,16 @@ pub fn steady(samples: &[Sample], count: Option<usize>) -> &[Sample] {
 /// Everything that was received, from the beginning to the end of the last flow, without what had come before.
 pub fn whole(receiver: &[Sample]) -> Option<Measured> {
     let last = receiver.last().filter(|last| last.received_bytes > 0 && last.at_s > 0.0)?;
-    let before = receiver.first().filter(|first| first.at_s <= 0.0);
-    let before = before.map_or(0, |first| first.received_bytes);
-    let series = [(0.0, before), (last.at_s, last.received_bytes)];
+    let series = [(0.0, came_before(receiver)), (last.at_s, last.received_bytes)];
     goodput_experiment::steady::measure(&series, None, 0.0)
+}
+
+/// What had come before the receiver's clock began. Nothing, if that is more than came since: the little rest of a short
+/// transfer would say nothing about its rate.
+fn came_before(receiver: &[Sample]) -> u64 {
+    let before = receiver.first().filter(|first| first.at_s <= 0.0);
+    let all = receiver.last().map_or(0, |last| last.received_bytes);
+    before.map(|first| first.received_bytes).filter(|bytes| *bytes <= all / 2).unwrap_or(0)
 }
 
 /// What was written in passes, from the beginning to the end of the last pass. A pass counts once its end has reached
@@ -53,6 +59,9 @@ pub fn measure(
         return goodput_experiment::steady::measure(&series, None, 0.0);
     }
     let mut series: Vec<_> = receiver.iter().map(|s| (s.at_s, s.received_bytes)).collect();
+    if let Some(first) = series.first_mut().filter(|first| first.0 <= 0.0) {
+        first.1 = came_before(receiver);
+    }
     // A transfer that ended before its second sample is measured as a whole.
     if let [(at_s, 1..)] = series[..]
         && at_s > 0.0
@@ -90,6 +99,17 @@ mod tests {
         for measured in [measure(&[], &samples, 0.0, 0.0), whole(&samples)] {
             let measured = measured.unwrap();
             assert!((measured.goodput.0 / 20e6 - 1.0).abs() < 1e-9, "{measured:?}");
+        }
+    }
+
+    #[test]
+    fn a_transfer_that_came_before_the_first_sample_is_measured_as_a_whole() {
+        let sample =
+            |at_s, received_bytes| Sample { at_s, sent_bytes: 0, received_bytes, flows: vec![] };
+        let samples = [sample(0.0, 100_000), sample(0.1, 100_000)];
+        for measured in [measure(&[], &samples, 0.0, 0.0), whole(&samples)] {
+            let measured = measured.unwrap();
+            assert!((measured.goodput.0 / 8e6 - 1.0).abs() < 1e-9, "{measured:?}");
         }
     }
 

@@ -78,10 +78,11 @@ pub fn watch(
     let OwnHost { end, affinity, mut load, may_lose_flows } = host;
     let Start { at: gate, came_bytes } = start;
     let began = beginning(&flows, gate, &mut limit, report);
-    // What waits in a socket is not read at once; it has come all the same.
+    // What waits in a socket is not read at once; it has come all the same. What was never read did not arrive.
     let take = |flows: &[RunningFlow], at_s, detailed| {
         let sample = take(flows, at_s, detailed);
-        Sample { received_bytes: sample.received_bytes.max(came_bytes), ..sample }
+        let least = if flows.iter().all(RunningFlow::is_finished) { 0 } else { came_bytes };
+        Sample { received_bytes: sample.received_bytes.max(least), ..sample }
     };
     let clock = clock::own(began);
     let mut next_detail = began + cadence.detail.unwrap_or_default();

@@ -1,6 +1,7 @@
 //! What this host could carry at best, beside a measurement (`--host-limits`): measured before payload moves, with a
 //! profile of this end's threads while it moves.
 
+use std::collections::BTreeSet;
 use std::mem;
 
 use goodput_kernel::Root;
@@ -70,10 +71,12 @@ impl HostLimitsWatch {
             Profile::Ended(profile) => profile,
         };
         let SingleWork { copying, page_references, empty_calls } = self.limits.clone();
+        let of_run = record.ends.near.value().zip(empty_calls.value());
+        let of_run = of_run.and_then(|(near, empty)| calls_limit(near, empty));
         let mut limits = HostLimits {
             copying,
             page_references,
-            empty_calls,
+            empty_calls: of_run.map_or(empty_calls, Known::Value),
             bounded_by: Known::missing(""),
             cpus: cpus(record),
             profile,
@@ -98,8 +101,12 @@ fn first_cpu(pin: &Pin) -> Option<u16> {
 fn cpus(record: &Record) -> u32 {
     let flows = u32::try_from(record.plan.flow_plans().len()).unwrap_or(u32::MAX);
     let own = record.ends.near.value().map_or(0, |near| near.host.cpus);
-    // Zero is unknown.
-    flows.min(if own > 0 { own } else { u32::MAX }).max(1)
+    let pinned = match &record.plan.pin.near {
+        Pin::Cpus(cpus) => cpus.iter().collect::<BTreeSet<_>>().len() as u32,
+        Pin::None | Pin::Auto => 0,
+    };
+    // Zero is unknown, or no limit.
+    [own, pinned].into_iter().filter(|count| *count > 0).fold(flows, u32::min).max(1)
 }
 
 /// The work that this end can't do without: that of its mover, or its calls, if they would allow less.
@@ -124,12 +131,9 @@ fn bounded_by(record: &Record, limits: &HostLimits) -> Result<HostWork, Missing>
             other.name()
         )));
     }
-    let by_calls = calls_limit(near, limits.empty_calls.value());
-    let allows_less = limits
-        .of(first)
-        .value()
-        .zip(by_calls)
-        .is_some_and(|(of_bytes, of_calls)| of_calls < of_bytes.bits_per_s.0);
+    let of_calls = limits.empty_calls.value();
+    let allows_less = (limits.of(first).value().zip(of_calls))
+        .is_some_and(|(of_bytes, of_calls)| of_calls.bits_per_s.0 < of_bytes.bits_per_s.0);
     Ok(if allows_less { HostWork::EmptyCalls } else { first })
 }
 
@@ -148,13 +152,13 @@ fn work_of(record: &Record, near: &End, role: Role) -> Result<HostWork, Missing>
     })
 }
 
-/// What empty calls would allow with the bytes that each call of the run has moved, bits per second.
-fn calls_limit(near: &End, empty: Option<&WorkLimit>) -> Option<f64> {
+/// What empty calls would allow with the bytes that each call of the run has moved.
+fn calls_limit(near: &End, empty: &WorkLimit) -> Option<WorkLimit> {
     let flows = &near.last_sample()?.flows;
     let bytes: u64 = flows.iter().map(|flow| flow.bytes).sum();
     let calls = flows.iter().map(|flow| flow.calls.value().copied()).sum::<Option<u64>>()?;
     let each = Bytes(bytes.checked_div(calls)?);
-    WorkLimit::of(each, empty?.piece_ns).map(|limit| limit.bits_per_s.0)
+    WorkLimit::of(each, empty.piece_ns)
 }
 
 #[cfg(test)]
@@ -185,6 +189,10 @@ mod tests {
 
     /// Copying 1 Gbit/s, page references 8 Gbit/s, calls 1 µs each.
     fn bounded(record: &Record) -> Result<HostWork, Missing> {
+        limits(record).bounded_by.get().copied()
+    }
+
+    fn limits(record: &Record) -> HostLimits {
         let limit = |piece_ns| WorkLimit::of(Bytes(1000), piece_ns).map(Known::Value).unwrap();
         let limits = SingleWork {
             copying: limit(8000.0),
@@ -192,7 +200,7 @@ mod tests {
             empty_calls: limit(1000.0),
         };
         let profile = Profile::Ready(Err(Missing::because("no names")));
-        HostLimitsWatch { limits, profile }.conclude(record).bounded_by.get().copied()
+        HostLimitsWatch { limits, profile }.conclude(record)
     }
 
     fn plan(mover: &str) -> Plan {
@@ -207,6 +215,8 @@ mod tests {
         assert_eq!(of("splice", 10), Ok(HostWork::PageReferences));
         // 100 bytes for each call of 1 µs are 0.8 Gbit/s.
         assert_eq!(of("copy", 10_000), Ok(HostWork::EmptyCalls));
+        let bound = limits(&record(plan("copy"), sent(10_000))).bound().unwrap();
+        assert!((bound.0 / 0.8e9 - 1.0).abs() < 1e-9, "{bound}");
     }
 
     #[test]
@@ -235,6 +245,8 @@ mod tests {
         let Known::Value(near) = &mut of.ends.near else { panic!("it is made up") };
         near.host.cpus = 3;
         assert_eq!(cpus(&of), 3);
+        of.plan.pin.near = Pin::Cpus(vec![4, 4]);
+        assert_eq!(cpus(&of), 1);
     }
 
     #[test]

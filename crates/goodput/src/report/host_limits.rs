@@ -52,7 +52,7 @@ fn compared(limits: &HostLimits, goodput: BitRate) -> String {
             };
             let digits = if percent < 1.0 { 2 } else { 0 };
             format!(
-                "{goodput} is {percent:.digits$} % of what {} alone allows on {cpus} of this host",
+                "{goodput} is {percent:.digits$} % of what {} alone would allow on {cpus} of this host",
                 work.name()
             )
         }
@@ -69,7 +69,8 @@ fn rest(limits: &HostLimits, profile: &CpuProfile) -> Option<String> {
     }
     let others = profile.groups.iter().filter(|share| share.group != own).take(MAX_REST);
     let others: Vec<_> = others.map(named_share).collect();
-    (!others.is_empty()).then(|| format!("the rest of the CPU time is in {}", others.join(", ")))
+    (!others.is_empty())
+        .then(|| format!("most of the rest of the CPU time is in {}", others.join(", ")))
 }
 
 fn named_share(share: &CpuShare) -> String {
@@ -162,13 +163,14 @@ mod tests {
     #[test]
     fn the_goodput_is_compared_with_what_bounds_it() {
         let text = shown(&limits(), false);
-        let sentence = "34.2 Gbit/s is 71 % of what copying alone allows on one CPU of this host";
+        let sentence =
+            "34.2 Gbit/s is 71 % of what copying alone would allow on one CPU of this host";
         assert!(text.contains(sentence), "{text}");
         assert!(text.contains("is in TCP/IP stack (30 %), goodput itself (10 %)"), "{text}");
         assert!(text.contains("unknown: no clock"), "{text}");
         assert!(text.contains("2000 samples of 4 threads, by a timer, 3 samples lost"), "{text}");
         let two = HostLimits { cpus: 2, ..limits() };
-        assert!(shown(&two, false).contains(" 36 % of what copying alone allows on 2 CPUs"));
+        assert!(shown(&two, false).contains(" 36 % of what copying alone would allow on 2 CPUs"));
     }
 
     #[test]

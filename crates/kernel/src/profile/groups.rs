@@ -7,7 +7,7 @@ use goodput_model::CpuGroup;
 
 use super::symbols::Symbol;
 
-/// The beginnings of names by group, in the order in which they are tried. The kernel's own file or folder gives the
+/// The beginnings of names by group; the longest that fits counts. The kernel's own file or folder gives the
 /// group: lib/usercopy.c and arch/*/lib (copying), net/core/dev.c, net/sched, drivers/net, kernel/softirq.c (device), net
 /// (stack), mm and fs/splice.c (memory), kernel/sched (scheduling), arch/*/entry and fs/file.c (calls).
 const GROUPS: &[(CpuGroup, &[&str])] = &[
@@ -302,11 +302,13 @@ const STACK_MODULES: &[&str] =
 
 /// The group of a function, if its name shows one.
 pub fn of(symbol: &Symbol) -> Option<CpuGroup> {
-    let begins = |beginnings: &[&str], name: &str| beginnings.iter().any(|b| name.starts_with(b));
-    let by_name = GROUPS.iter().find(|(_, names)| begins(names, &symbol.name));
+    let all = GROUPS.iter().flat_map(|(group, names)| names.iter().map(move |name| (group, name)));
+    let fitting = all.filter(|(_, name)| symbol.name.starts_with(**name));
+    let by_name = fitting.max_by_key(|(_, name)| name.len());
     by_name.map(|(group, _)| *group).or_else(|| {
         let module = symbol.module.as_deref()?;
-        Some(if begins(STACK_MODULES, module) { CpuGroup::Stack } else { CpuGroup::Device })
+        let is_stack = STACK_MODULES.iter().any(|name| module.starts_with(name));
+        Some(if is_stack { CpuGroup::Stack } else { CpuGroup::Device })
     })
 }
 
@@ -345,6 +347,13 @@ mod tests {
         assert_eq!(built_in(&["__alloc_skb"]), CpuGroup::Stack);
         assert_eq!(built_in(&["__alloc_frozen_pages_noprof"]), CpuGroup::Memory);
         assert_eq!(built_in(&["net_rx_action"]), CpuGroup::Device);
+        assert_eq!(built_in(&["__napi_poll"]), CpuGroup::Device);
+        assert_eq!(
+            built_in(&["__napi_alloc_skb"]),
+            CpuGroup::Stack,
+            "the longest beginning counts"
+        );
+        assert_eq!(built_in(&["__copy_skb_header"]), CpuGroup::Stack);
         assert_eq!(built_in(&["try_to_wake_up"]), CpuGroup::Scheduling);
         assert_eq!(built_in(&["entry_SYSCALL_64"]), CpuGroup::Calls);
     }

@@ -23,6 +23,11 @@ fn reason_at(root: &Root, cause: &io::Error) -> Missing {
         Some(libc::ENOSYS) => {
             "the kernel has no perf events (CONFIG_PERF_EVENTS), or a container's system call filter hides them".into()
         }
+        Some(libc::EINVAL) => format!(
+            "the kernel refuses perf events: {cause}; kernel.perf_event_max_sample_rate may be too low (goodput asks for {} a \
+             second)",
+            super::SAMPLES_PER_S
+        ),
         Some(libc::EMFILE | libc::ENFILE) => {
             format!("no descriptor is left for a perf event: {cause}; use fewer flows or raise ulimit -n")
         }

@@ -82,7 +82,18 @@ pub static DATAGRAM: Datagrams = DATAGRAM_ROW;
 /// Segmentation offload: the sender hands over up to 64 datagrams as one packet, which is split as late as possible,
 /// ideally by the device. The receiver takes them one by one; [`GRO`] takes them joined. A paced flow joins no more
 /// datagrams than its bursts may hold. Memory: 64 KiB to send, up to 1 MiB to receive.
-pub static GSO: Datagrams = Datagrams {
+pub static GSO: Datagrams = GSO_ROW;
+
+/// [`GSO`] as `auto` takes it, if nobody named a mover: a path that takes no joined datagrams gets single ones.
+pub static GSO_IF_TAKEN: Datagrams = Datagrams {
+    send: |flow, size| {
+        let (size, joined, messages) = joining(size);
+        sending::send_if_taken(flow, size, joined, messages)
+    },
+    ..GSO_ROW
+};
+
+const GSO_ROW: Datagrams = Datagrams {
     id: "gso",
     summary: "numbered datagrams passed to the kernel as large packets (UDP_SEGMENT), for more datagrams a second",
     longest: MAX_JOINED_BYTES,
@@ -94,9 +105,8 @@ pub static GSO: Datagrams = Datagrams {
         set: |socket, size| split_departures(socket, size.min(MAX_JOINED_BYTES) as u16),
     }),
     send: |flow, size| {
-        let size = size.min(MAX_JOINED_BYTES);
-        let joined = SEGMENTS_PER_PACKET.min(MAX_DATAGRAM_BYTES / size);
-        sending::send(flow, size, joined, (BYTES_PER_CALL / (joined * size)).max(1))
+        let (size, joined, messages) = joining(size);
+        sending::send(flow, size, joined, messages)
     },
     ..DATAGRAM_ROW
 };
@@ -154,6 +164,13 @@ const DATAGRAM_ROW: Datagrams = Datagrams {
     reading: Reading::SEVERAL,
     receive_bytes: None,
 };
+
+/// Size of the datagrams, bytes, how many of them make a packet, and packets in a call.
+fn joining(size: usize) -> (usize, usize, usize) {
+    let size = size.min(MAX_JOINED_BYTES);
+    let joined = SEGMENTS_PER_PACKET.min(MAX_DATAGRAM_BYTES / size);
+    (size, joined, (BYTES_PER_CALL / (joined * size)).max(1))
+}
 
 impl Mover for Datagrams {
     fn id(&self) -> &'static str {

@@ -17,6 +17,8 @@ mod xdp;
 mod zerocopy;
 mod zerocopy_receive;
 
+pub(crate) use datagrams::GSO_IF_TAKEN;
+
 use std::io;
 
 use goodput_model::{HostWork, Plan, Role, Source, Transport};

@@ -13,7 +13,7 @@ use crate::flow::Flow;
 use crate::limits::Needs;
 use crate::xdp;
 
-/// Frames of memory that the kernel, or the card itself, reads.
+/// Frames of memory that the kernel reads.
 pub(super) struct Xdp;
 
 impl Mover for Xdp {
@@ -37,6 +37,13 @@ impl Mover for Xdp {
         check_transport(self, plan)?;
         let most = xdp::MAX_DATAGRAM_BYTES as u64;
         check_chunk_within(self, plan, MIN_DATAGRAM_BYTES as u64, most)?;
+        if plan.socket.max_pacing_bits_per_s.is_some() {
+            return Err(Unsupported {
+                mover: xdp::ID.into(),
+                why: "its frames bypass the socket whose rate --max-pacing would limit".into(),
+                needs: "use --rate instead".into(),
+            });
+        }
         xdp::check_kernel()
     }
 

@@ -31,6 +31,8 @@ pub(crate) struct Outbox {
     next: u64,
     /// If set, the kernel holds datagrams until these times. Needs `SO_TXTIME`, and one datagram per message.
     departures: Option<DepartureTimes>,
+    /// Whether joined datagrams go one by one once the path does not take them.
+    may_part: bool,
 }
 
 impl Outbox {
@@ -45,7 +47,12 @@ impl Outbox {
         let mut buffer = vec![0; size * joined * messages.min(MAX_MESSAGES)];
         payload::fill(0, &mut buffer);
         buffer.chunks_exact_mut(size).for_each(|datagram| datagrams.prepare(datagram));
-        Self { datagrams, buffer, size, joined, next: 0, departures: None }
+        Self { datagrams, buffer, size, joined, next: 0, departures: None, may_part: false }
+    }
+
+    /// The same, but datagrams that the path does not take joined go one by one.
+    pub(crate) fn if_taken(self) -> Self {
+        Self { may_part: true, ..self }
     }
 
     /// Sends up to `count` datagrams of `size` bytes, only one if `size` is less than the full size; returns how many
@@ -72,10 +79,26 @@ impl Outbox {
         } else {
             send(socket, filled, SendFlags::empty()).map(|_| 1)
         };
-        let messages = sent.map_err(|cause| self.meaning(cause))?;
+        let messages = match sent.map_err(|cause| self.meaning(cause)) {
+            Err(Errno::MSGSIZE | Errno::IO) if self.may_part && self.joined > 1 => {
+                self.part(socket)?;
+                return self.send_by(socket, count, size);
+            }
+            sent => sent?,
+        };
         let sent = count.min(messages * self.joined);
         self.next += sent as u64;
         Ok(sent)
+    }
+
+    /// Joins no more datagrams, because the path takes no joined ones: each is so long that it has to be cut (`EMSGSIZE`), or
+    /// packets are encrypted, or the device makes no checksums (`EIO`; `udp_send_skb`, net/ipv4/udp.c).
+    fn part(&mut self, socket: BorrowedFd<'_>) -> SysResult<()> {
+        split_departures(socket, 0)
+            .map_err(|cause| cause.raw_os_error().map_or(Errno::INVAL, Errno::from_raw_os_error))?;
+        self.joined = 1;
+        self.buffer.truncate(self.size * MAX_MESSAGES);
+        Ok(())
     }
 
     /// Before Linux 6.14, the kernel answers `EINVAL` to joined datagrams too large for the path (`udp_send_skb`,
@@ -154,10 +177,35 @@ pub(crate) fn split_departures(socket: BorrowedFd<'_>, size: u16) -> io::Result<
 mod tests {
     use super::*;
     use crate::udp::inbox::{BATCH_DATAGRAMS, Inbox};
+    use goodput_testing::in_namespace;
     use rustix::net::TxTimeFlags;
     use rustix::net::sockopt::set_txtime;
     use rustix::time::ClockId;
     use std::net::UdpSocket;
+
+    /// As over IPv6, or through a tunnel: datagrams that the host has to cut.
+    #[test]
+    fn datagrams_that_the_path_does_not_take_joined_go_one_by_one() {
+        in_namespace(|| {
+            let short = ["link", "set", "lo", "mtu", "1500", "up"];
+            assert!(std::process::Command::new("ip").args(short).status().unwrap().success());
+            let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+            near.connect(far.local_addr().unwrap()).unwrap();
+            const SIZE: usize = 2000;
+            let outbox = || {
+                split_departures(near.as_fd(), SIZE as u16).unwrap();
+                Outbox::new(goodput_framing::goodput().datagrams(1, SIZE), SIZE, 32, 2)
+            };
+            assert_eq!(outbox().send_by(near.as_fd(), 3, SIZE), Err(Errno::MSGSIZE));
+            let mut parted = outbox().if_taken();
+            assert_eq!(parted.send_by(near.as_fd(), 5, SIZE), Ok(5));
+            assert_eq!(parted.send_by(near.as_fd(), 1, SIZE), Ok(1));
+            assert_eq!(parted.batch(), MAX_MESSAGES, "as many as a call takes");
+            far.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+            let mut room = [0; 4000];
+            (0..6).for_each(|_| assert_eq!(far.recv(&mut room).unwrap(), SIZE));
+        });
+    }
 
     #[test]
     fn each_datagram_says_when_it_was_to_leave() {

@@ -1,5 +1,6 @@
 //! The loop of every mover that sends datagrams.
 
+use goodput_framing::Datagrams;
 use rustix::io::Errno;
 
 use super::edges;
@@ -25,10 +26,29 @@ pub(crate) fn send(
     joined: usize,
     messages: usize,
 ) -> Result<(), MoveError> {
+    send_in(flow, size, |datagrams, size| Outbox::new(datagrams, size, joined, messages))
+}
+
+/// The same; if the path does not take joined datagrams, they go one by one.
+pub(crate) fn send_if_taken(
+    flow: &Flow,
+    size: usize,
+    joined: usize,
+    messages: usize,
+) -> Result<(), MoveError> {
+    let outbox = |datagrams, size| Outbox::new(datagrams, size, joined, messages).if_taken();
+    send_in(flow, size, outbox)
+}
+
+fn send_in(
+    flow: &Flow,
+    size: usize,
+    outbox: impl FnOnce(Box<dyn Datagrams>, usize) -> Outbox,
+) -> Result<(), MoveError> {
     let datagrams = flow.config.datagrams();
     let size = size.max(datagrams.least());
     let pacer = Pacer::for_datagrams(flow, size);
-    send_with(flow, Outbox::new(datagrams, size, joined, messages), size, pacer)
+    send_with(flow, outbox(datagrams, size), size, pacer)
 }
 
 /// The same, but the kernel is given each datagram's departure time. Requires `SO_TXTIME`.

@@ -20,8 +20,8 @@ const BATCH: usize = 32;
 /// only looks at the other rings).
 const FULL_NS: u64 = 50_000;
 
-/// How long the last frames may take to leave, nanoseconds: half of the time in which a sender must stop.
-const SETTLE_NS: u64 = 50_000_000;
+/// How long the last frames may take to leave, nanoseconds: as many as the memory holds, at 12 Mbit/s and more.
+const SETTLE_NS: u64 = 500_000_000;
 
 /// How often to look whether the receiver's host refuses the datagrams, nanoseconds.
 const LOOK_NS: u64 = 10_000_000;
@@ -59,17 +59,14 @@ impl Frames {
         Self { datagrams, addressing, headers, socket, next: 0, room, look_ns: 0 }
     }
 
-    /// The frames bypass the flow's socket, which alone hears that nobody listens (ICMP).
+    /// The frames bypass the flow's socket, which alone hears what the path and the receiver's host refuse (ICMP).
     fn check_refusal(&mut self, flow: &Flow) -> SysResult<()> {
         let now = now_ns();
         if now < self.look_ns {
             return Ok(());
         }
         self.look_ns = now + LOOK_NS;
-        match sockopt::socket_error(&flow.socket)? {
-            Err(Errno::CONNREFUSED) => Err(Errno::CONNREFUSED),
-            _ => Ok(()),
-        }
+        sockopt::socket_error(&flow.socket)?
     }
 
     /// Adds up to `count` datagrams to the ring, of the full size or of that of `other` headers; returns how many.
@@ -124,9 +121,6 @@ impl DatagramSender for Frames {
         };
         if added == 0 {
             return Err(Errno::AGAIN);
-        }
-        if !self.socket.is_zero_copy() {
-            flow.counters.copied_sends(1);
         }
         match self.socket.hand_over() {
             // They are in the ring.

@@ -1,8 +1,8 @@
 //! Datagrams as Ethernet frames, through an AF_XDP socket (Documentation/networking/af_xdp.rst).
 //!
 //! The frames lie in memory that is shared with the kernel (UMEM). A ring names those to send, and another ring those
-//! that have left. In zero-copy mode the card reads the memory itself; in copy mode the kernel copies each frame into a
-//! packet of its own. Nothing is received: the socket has no receive ring, and its fill ring stays empty.
+//! that have left. The kernel copies each frame into a packet of its own (copy mode). Nothing is received: the socket has
+//! no receive ring, and its fill ring stays empty.
 //!
 //! The path is looked up once, when the flow begins: device, next hop and its hardware address. A path that changes
 //! during the flow is not followed.

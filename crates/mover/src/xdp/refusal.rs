@@ -54,7 +54,7 @@ pub(super) fn not_made(cause: Errno) -> Unsupported {
     match cause {
         Errno::AFNOSUPPORT => refused(
             "this kernel has no AF_XDP sockets",
-            "it needs Linux 4.18 or later, built with CONFIG_XDP_SOCKETS",
+            "it needs Linux 5.4 or later, built with CONFIG_XDP_SOCKETS",
         ),
         Errno::PERM | Errno::ACCESS => refused(
             "this process may not have an AF_XDP socket",
@@ -87,11 +87,15 @@ pub(super) fn not_bound(cause: Errno, device: &str, queues: u32) -> Unsupported 
     match cause {
         Errno::BUSY => refused(
             format!(
-                "each flow takes a queue of {device}, and other AF_XDP sockets have all {queues}"
+                "each flow takes a queue of {device}, and other AF_XDP sockets have all (of {queues})"
             ),
             format!(
                 "use fewer flows or end the other program, or give the device more queues (ethtool -L {device})"
             ),
+        ),
+        Errno::INVAL => refused(
+            format!("an AF_XDP socket can't use {device}: {cause}"),
+            "it needs Linux 5.4 or later",
         ),
         Errno::NETDOWN => {
             refused(format!("{device} is down"), format!("set it up (ip link set {device} up)"))
@@ -132,7 +136,7 @@ pub(super) fn no_device(peer: IpAddr) -> Unsupported {
 pub(super) fn not_ethernet(peer: IpAddr, device: &str) -> Unsupported {
     refused(
         format!(
-            "the route to {peer} leads through {device}, which has no Ethernet header, as a tunnel"
+            "the route to {peer} leads through {device}, which has no Ethernet header, such as a tunnel"
         ),
         "test to an address behind an Ethernet device, or choose another mover, such as gso",
     )
@@ -171,7 +175,7 @@ mod tests {
         assert!(words(not_made(Errno::PERM)).contains("CAP_NET_RAW"));
         assert!(words(not_registered(Errno::NOBUFS, 1 << 20)).contains("by 1024 KiB"));
         let busy = words(not_bound(Errno::BUSY, "eth0", 4));
-        assert!(busy.contains("all 4") && busy.contains("ethtool -L eth0"), "{busy}");
+        assert!(busy.contains("all (of 4)") && busy.contains("ethtool -L eth0"), "{busy}");
         let long = words(too_long(1473, 28, 1500));
         assert!(long.contains("MTU of 1500") && long.ends_with("at most 1472"), "{long}");
         let tunnel = words(not_ethernet("192.0.2.1".parse().unwrap(), "tun0"));

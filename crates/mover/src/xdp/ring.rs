@@ -106,7 +106,7 @@ impl SendRing {
         self.0.own.wrapping_sub(self.0.word(self.0.at.consumer).load(Ordering::Acquire))
     }
 
-    /// Whether the kernel takes nothing until it is called. Before Linux 5.4 it always has to be.
+    /// Whether the kernel takes nothing until it is called. It always has to be without flags.
     pub(super) fn needs_call(&self) -> bool {
         let bit = XdpRingFlags::XDP_RING_NEED_WAKEUP.bits();
         let flags = self.0.at.flags;

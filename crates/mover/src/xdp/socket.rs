@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::{Errno, Result as SysResult};
 use rustix::net::xdp::{
     SocketAddrXdp, SocketAddrXdpFlags, XDP_PGOFF_TX_RING, XDP_UMEM_PGOFF_COMPLETION_RING, XdpDesc,
-    XdpDescOptions, XdpOptionsFlags, XdpUmemReg, XdpUmemRegFlags,
+    XdpDescOptions, XdpUmemReg, XdpUmemRegFlags,
 };
 use rustix::net::{
     AddressFamily, SendFlags, SocketFlags, SocketType, bind, send, socket_with, sockopt,
@@ -34,36 +34,17 @@ pub(super) struct XdpSocket {
     have_left: CompletionRing,
     /// Frames that the kernel does not have, in the order in which they came back.
     free: VecDeque<u32>,
-    /// Whether the card reads the frames itself.
-    is_zero_copy: bool,
 }
 
 /// A socket on a free queue of the path's device, for datagrams of `size` bytes; `None` if the stop came first.
 ///
-/// The kernel decides between zero-copy and copy mode. Some drivers take a socket in zero-copy mode but send nothing
-/// unless an XDP program is loaded, for which the wake-up fails (`ENXIO`: `ixgbe_xsk_wakeup`, `i40e_xsk_wakeup`). Such
-/// a socket is made again, in copy mode.
+/// Always in copy mode: in zero-copy mode the driver would hand over the queue's receive side as well, and the host would
+/// receive nothing on it any more.
 pub(super) fn open(flow: &Flow, path: &Path, size: usize) -> Result<Option<XdpSocket>, MoveError> {
-    let flags = [SocketAddrXdpFlags::empty(), SocketAddrXdpFlags::XDP_COPY];
-    for flags in flags {
-        let Some(socket) = open_with(flow, path, size, flags)? else { return Ok(None) };
-        if !socket.is_zero_copy || socket.call().is_ok() {
-            return Ok(Some(socket));
-        }
-    }
-    Err(refused(flow, refusal::not_bound(Errno::NXIO, &path.device, path.queues)))
-}
-
-fn open_with(
-    flow: &Flow,
-    path: &Path,
-    size: usize,
-    flags: SocketAddrXdpFlags,
-) -> Result<Option<XdpSocket>, MoveError> {
     let mut socket = XdpSocket::new(size).map_err(|why| refused(flow, why))?;
     let until = now_ns() + QUEUE_NS;
     while flow.may_send() {
-        match socket.bind(path, flags | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP) {
+        match socket.bind(path) {
             Ok(()) => return Ok(Some(socket)),
             Err(Errno::BUSY) if now_ns() < until => flow.park(None, Some(now_ns() + RETRY_NS))?,
             Err(cause) => {
@@ -113,29 +94,19 @@ impl XdpSocket {
         let page = XDP_UMEM_PGOFF_COMPLETION_RING;
         let have_left = CompletionRing::map(socket.as_fd(), at.cr, FRAMES, page)?;
         let free = (0..FRAMES).collect();
-        Ok(Self { socket, memory, to_send, have_left, free, is_zero_copy: false })
+        Ok(Self { socket, memory, to_send, have_left, free })
     }
 
     /// Binds it to the first free queue of the device. `EBUSY` if there is none.
-    fn bind(&mut self, path: &Path, flags: SocketAddrXdpFlags) -> SysResult<()> {
+    fn bind(&mut self, path: &Path) -> SysResult<()> {
+        let flags = SocketAddrXdpFlags::XDP_COPY | SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
         for queue in 0..path.queues {
             match bind(&self.socket, &SocketAddrXdp::new(flags, path.index, queue)) {
                 Err(Errno::BUSY) => {}
-                Err(cause) => return Err(cause),
-                Ok(()) => {
-                    let options =
-                        sockopt::xdp_options(&self.socket).unwrap_or(XdpOptionsFlags::empty());
-                    self.is_zero_copy = options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
-                    return Ok(());
-                }
+                bound => return bound,
             }
         }
         Err(Errno::BUSY)
-    }
-
-    /// Whether the card reads the frames itself.
-    pub(super) fn is_zero_copy(&self) -> bool {
-        self.is_zero_copy
     }
 
     /// Each frame in its turn, to prepare it. Only before the first is sent.
@@ -175,7 +146,7 @@ impl XdpSocket {
         self.to_send.publish();
         while self.to_send.waiting() > 0 && self.to_send.needs_call() {
             match self.call() {
-                // In zero-copy mode the driver goes on alone. In copy mode all were taken.
+                // All were taken.
                 Ok(()) => return Ok(()),
                 // The device dropped a frame, which the receiver will miss, and the call ended there.
                 Err(Errno::BUSY | Errno::INTR) => {}

@@ -6,6 +6,14 @@ use crate::holder::Holder;
 /// The first version of the format that notes who takes a journal over.
 const NOTES_TAKE_OVERS: u32 = 4;
 
+impl Owner {
+    /// Whether the format of this journal has lines for those who take it over. An older goodput would read such a line as
+    /// damage.
+    pub(crate) fn notes_take_overs(&self) -> bool {
+        self.format >= NOTES_TAKE_OVERS
+    }
+}
+
 impl Contents {
     /// Who holds the journal while it is locked.
     pub(crate) fn holder(&self) -> Holder {
@@ -16,7 +24,7 @@ impl Contents {
             None if owner.is_seen() => Holder::Run { pid },
             // Nobody has written since it died, so the lock is new.
             None if owner.process.is_of_here() => self.successor(owner),
-            None if owner.format >= NOTES_TAKE_OVERS && owner.process.is_contained() => {
+            None if owner.notes_take_overs() && owner.process.is_contained() => {
                 Holder::RunElsewhere { pid }
             }
             None => Holder::Unknown { run: pid },

@@ -13,19 +13,13 @@ pub fn made(measurement: &Measurement, end: EndName) -> Vec<String> {
     let samples = measurement.end(end).map_or(&[][..], |end| &end.samples);
     let last = samples.iter().rev().find(|sample| !sample.flows.is_empty());
     let flows = last.map_or(&[][..], |sample| &sample.flows);
-    let mover = &measurement.plan.mover;
-    [sent(flows, end, mover), received(flows, end)].into_iter().flatten().collect()
+    [sent(flows, end), received(flows, end)].into_iter().flatten().collect()
 }
 
-fn sent(flows: &[FlowSample], end: EndName, mover: &str) -> Option<String> {
+fn sent(flows: &[FlowSample], end: EndName) -> Option<String> {
     let of_senders = flows.iter().filter(|flow| flow.role == Role::Sender);
     let counts = of_senders.filter_map(|f| Some((f.copied_sends?, *f.calls.value()?)));
     let percent = share_percent(counts).filter(|percent| *percent > USUAL_COPIED_PERCENT)?;
-    if mover == "xdp" {
-        return Some(format!(
-            "the {end} end's kernel copied the frames (AF_XDP in copy mode): its device, or the device's driver, does not send from a program's memory; where it does, a frame costs less"
-        ));
-    }
     Some(format!(
         "the {end} end's kernel copied {percent:.0} % of the zero-copy sends, as it does if the path stays on one host or the device can't gather; the mover copy would have cost less"
     ))
@@ -66,20 +60,12 @@ mod tests {
 
     #[test]
     fn what_the_kernel_copied_anyway_is_reported_with_its_share() {
-        let words =
-            sent(&[sender(100, Some(100)), sender(100, Some(20))], EndName::Near, "zerocopy");
-        let words = words.unwrap();
+        let words = sent(&[sender(100, Some(100)), sender(100, Some(20))], EndName::Near).unwrap();
         assert!(
             words.contains("the near end's kernel copied 60 % of the zero-copy sends"),
             "{words}"
         );
-        assert_eq!(
-            sent(&[sender(1000, Some(1)), sender(9, None)], EndName::Near, "zerocopy"),
-            None
-        );
-        let frames = sent(&[sender(100, Some(100))], EndName::Far, "xdp").unwrap();
-        assert!(frames.contains("the far end's kernel copied the frames (AF_XDP"), "{frames}");
-        assert_eq!(sent(&[sender(100, Some(0))], EndName::Far, "xdp"), None);
+        assert_eq!(sent(&[sender(1000, Some(1)), sender(9, None)], EndName::Near), None);
     }
 
     #[test]
