@@ -149,7 +149,10 @@ fn a_queue_that_is_taken_is_named_and_free_again_after_the_flow() {
     gate.open();
     common::patience(|| holder.counters().bytes() > 0);
     let why = refused(Some(&hosts), second.0, 1400);
-    assert!(why.contains("each flow takes a queue of near") && why.contains("all 1"), "{why}");
+    assert!(
+        why.contains("each flow takes a queue of near") && why.contains("have all (of 1)"),
+        "{why}"
+    );
     stop.finish(std::time::Duration::from_secs(60));
     holder.join().expect("it ended well");
     let movers = [xdp(), find("datagram").expect("it is in the list")];
