@@ -94,10 +94,7 @@ fn candidates(plan: &Plan, role: Role) -> Vec<Candidate> {
             of(&[("gro", "datagrams that arrive joined are read joined"), ("datagram", PLAIN)])
         }
         (Transport::Udp, Role::Sender) => of(&[
-            (
-                "gso",
-                "joined datagrams pass the kernel once for many; they go one by one if the path does not take them",
-            ),
+            ("gso", "many datagrams pass the kernel as one, if the path allows"),
             ("datagram", PLAIN),
         ]),
     }
