@@ -67,7 +67,7 @@ fn datagrams_go_the_fastest_way_unless_they_have_a_rate_or_a_mover() {
     assert_eq!(run(&["--mover", "datagram"]), ("datagram".into(), vec![]), "as the user said");
     let command = ["test", &server.address, "--no-store", "-n", "1M", "--udp"];
     let shown = stdout(&home.run(&command));
-    assert!(shown.contains("near sent by gso: joined datagrams pass"), "{shown}");
+    assert!(shown.contains("near sent by gso: many datagrams pass"), "{shown}");
 }
 
 fn refused(output: &Output, words: &[&str]) {
