@@ -14,7 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::clock;
 use crate::run::affinity::Affinity;
 use crate::run::cadence::Cadence;
-use crate::run::flow_events::{EndedFlows, FlowsEvent, Held, TimeLimit};
+use crate::run::flow_events::{EndedFlows, Failure, FlowsEvent, Held, TimeLimit};
 use crate::run::host_load::HostLoad;
 use crate::run::lost_flows::{Joined, end_without_a_direction, lost};
 use crate::run::stuck_flows::given_up;
@@ -132,33 +132,36 @@ pub fn watch(
             next += period;
         }
     };
-    let last = Box::new(take(&flows, sample_time(&flows, began, over, true), true));
-    let host_cpu = load.end(over.saturating_duration_since(began).as_secs_f64());
-    let totals = flows.iter().filter_map(RunningFlow::reported_by_peer).collect();
-    let placement = affinity.placement(flows.iter().map(placed).collect());
-    let sockets = streams(&flows, Role::Receiver);
     let sent = if end == EndName::Far { streams(&flows, Role::Sender) } else { Vec::new() };
-    let held = held(&flows);
+    let ended = EndedFlows {
+        last: Box::new(take(&flows, sample_time(&flows, began, over, true), true)),
+        totals: flows.iter().filter_map(RunningFlow::reported_by_peer).collect(),
+        arrivals: Vec::new(),
+        gaps: None,
+        host_cpu: load.end(over.saturating_duration_since(began).as_secs_f64()),
+        placement: affinity.placement(flows.iter().map(placed).collect()),
+        held: held(&flows),
+        clock,
+        sockets: streams(&flows, Role::Receiver),
+        lost: Vec::new(),
+    };
+    let ended = joined(flows, began, may_lose_flows, ended);
+    let _ = report.send(FlowsEvent::Ended(ended));
+    unsent::discard(sent, limit.stop());
+}
+
+/// Joins the flows, and adds what only their ends show: what was lost, and when datagrams arrived.
+fn joined(
+    flows: Vec<RunningFlow>,
+    began: Instant,
+    may_lose_flows: bool,
+    ended: EndedFlows,
+) -> Result<Box<EndedFlows>, Failure> {
     let counted: Vec<_> = flows.iter().map(counted).collect();
     let joined = flows.into_iter().map(|flow| Joined::of(flow, began)).collect();
     let (arrivals, gaps) = (arrivals(&counted), gaps(&counted));
-    let ended = lost(joined, may_lose_flows).map(|lost| {
-        let ended = EndedFlows {
-            last,
-            totals,
-            arrivals,
-            gaps,
-            host_cpu,
-            placement,
-            held,
-            clock,
-            sockets,
-            lost,
-        };
-        Box::new(ended)
-    });
-    let _ = report.send(FlowsEvent::Ended(ended));
-    unsent::discard(sent, limit.stop());
+    let lost = lost(joined, may_lose_flows)?;
+    Ok(Box::new(EndedFlows { arrivals, gaps, lost, ..ended }))
 }
 
 /// The number of a flow if it keeps the times of its datagrams, and its counters.

@@ -13,8 +13,8 @@ const V6_BYTES: usize = Ethernet2Header::LEN + Ipv6Header::LEN + UdpHeader::LEN;
 /// The longest headers, bytes.
 pub(super) const MAX_HEADER_BYTES: usize = V6_BYTES;
 
-/// Shortest Ethernet frame without its check sequence, bytes (`ETH_ZLEN`, include/uapi/linux/if_ether.h). A card pads
-/// shorter ones, but not every driver does so in zero-copy mode.
+/// Shortest Ethernet frame without its check sequence, bytes (`ETH_ZLEN`, include/uapi/linux/if_ether.h). Shorter
+/// ones are padded here, as a driver would.
 const MIN_FRAME_BYTES: usize = 60;
 
 /// Hardware address of an Ethernet device.

@@ -106,7 +106,7 @@ impl SendRing {
         self.0.own.wrapping_sub(self.0.word(self.0.at.consumer).load(Ordering::Acquire))
     }
 
-    /// Whether the kernel takes nothing until it is called. It always has to be without flags.
+    /// Whether the kernel takes nothing until it is called. A ring without flags, of a kernel before 5.4, says nothing of this.
     pub(super) fn needs_call(&self) -> bool {
         let bit = XdpRingFlags::XDP_RING_NEED_WAKEUP.bits();
         let flags = self.0.at.flags;
