@@ -44,6 +44,16 @@ pub struct Start {
     pub came_bytes: u64,
 }
 
+impl Start {
+    /// What flows have done by `at_s`. What waits in a socket is not read at once, and has come all the same; what was never
+    /// read did not arrive.
+    fn sample(&self, flows: &[RunningFlow], at_s: f64, detailed: bool) -> Sample {
+        let sample = take(flows, at_s, detailed);
+        let least = if flows.iter().all(RunningFlow::is_finished) { 0 } else { self.came_bytes };
+        Sample { received_bytes: sample.received_bytes.max(least), ..sample }
+    }
+}
+
 /// The sample before anything is read. A sampling thread may start too late for it. Its received bytes are those that
 /// came before its time, because the peer began earlier: they would pass for the first interval's.
 pub fn first(flows: &[RunningFlow], cadence: Cadence) -> Sample {
@@ -76,14 +86,7 @@ pub fn watch(
     report: &UnboundedSender<FlowsEvent>,
 ) {
     let OwnHost { end, affinity, mut load, may_lose_flows } = host;
-    let Start { at: gate, came_bytes } = start;
-    let began = beginning(&flows, gate, &mut limit, report);
-    // What waits in a socket is not read at once; it has come all the same. What was never read did not arrive.
-    let take = |flows: &[RunningFlow], at_s, detailed| {
-        let sample = take(flows, at_s, detailed);
-        let least = if flows.iter().all(RunningFlow::is_finished) { 0 } else { came_bytes };
-        Sample { received_bytes: sample.received_bytes.max(least), ..sample }
-    };
+    let began = beginning(&flows, start.at, &mut limit, report);
     let clock = clock::own(began);
     let mut next_detail = began + cadence.detail.unwrap_or_default();
     let mut period = cadence.period(Duration::ZERO);
@@ -99,7 +102,8 @@ pub fn watch(
             WaitEnd::Enough => {
                 enough = None;
                 let at_s = sample_time(&flows, began, Instant::now(), false);
-                let _ = report.send(FlowsEvent::Sample(Box::new(take(&flows, at_s, false))));
+                let _ =
+                    report.send(FlowsEvent::Sample(Box::new(start.sample(&flows, at_s, false))));
                 continue;
             }
             waited => waited == WaitEnd::Ended,
@@ -108,7 +112,7 @@ pub fn watch(
         // Half a period early is on time: a sample that came a little late must not skip the next.
         let due = next_detail.checked_sub(period / 2).unwrap_or(next_detail);
         let detailed = cadence.detail.is_some_and(|_| finished || now >= due);
-        let sample = take(&flows, sample_time(&flows, began, now, finished), detailed);
+        let sample = start.sample(&flows, sample_time(&flows, began, now, finished), detailed);
         load.look(now.saturating_duration_since(began).as_secs_f64());
         // Nobody listens after the measurement was broken off; the flows end anyway.
         let _ = report.send(FlowsEvent::Sample(Box::new(sample)));
@@ -134,7 +138,7 @@ pub fn watch(
     };
     let sent = if end == EndName::Far { streams(&flows, Role::Sender) } else { Vec::new() };
     let ended = EndedFlows {
-        last: Box::new(take(&flows, sample_time(&flows, began, over, true), true)),
+        last: Box::new(start.sample(&flows, sample_time(&flows, began, over, true), true)),
         totals: flows.iter().filter_map(RunningFlow::reported_by_peer).collect(),
         arrivals: Vec::new(),
         gaps: None,
