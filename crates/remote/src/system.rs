@@ -137,6 +137,16 @@ pub trait System: Watch {
         Ok(())
     }
 
+    /// Whether writing the value that is in effect still changes something that packets meet, like the tokens in a
+    /// bucket.
+    fn starts_anew(
+        &self,
+        _shell: &mut dyn Shell,
+        _setting: &SettingRef,
+    ) -> Result<bool, RemoteError> {
+        Ok(false)
+    }
+
     /// Refuses to replace the present value if it could not be put back exactly. Asked only before the first
     /// change.
     fn comes_back(&self, _shell: &mut dyn Shell, _setting: &SettingRef) -> Result<(), RemoteError> {

@@ -152,6 +152,12 @@ pub trait Machine: Sync {
         false
     }
 
+    /// Whether writing the value that is in effect still changes something that packets meet. Runs of a comparison would
+    /// otherwise differ by whether the run before had the same value.
+    fn starts_anew(&self) -> bool {
+        false
+    }
+
     /// What the kernel may alter along with the value; all of it is noted and put back with the value.
     fn footprint(&self, _setting: &SettingRef) -> Footprint {
         Footprint::Device

@@ -199,7 +199,8 @@ impl RemoteChanges {
             Some(known) => still_ours(&self.noted.entries[known].main, &now)?,
             None => system.comes_back(&mut look, &setting)?,
         }
-        if now == wanted || self.noted.became.last(&setting, &wanted) == Some(&now) {
+        let in_effect = now == wanted || self.noted.became.last(&setting, &wanted) == Some(&now);
+        if in_effect && !(known.is_some() && system.starts_anew(&mut look, &setting)?) {
             return Ok(now);
         }
         if known.is_none_or(|known| self.noted.entries[known].main.original != wanted) {
@@ -212,7 +213,7 @@ impl RemoteChanges {
         let before = self.note(index, &wanted)?;
         let changed = self.change(index, &now, &wanted, &before);
         let effective = changed.inspect_err(|_| self.take_back(index, &before))?;
-        if let Some(standby) = &self.standby {
+        if let Some(standby) = self.standby.as_ref().filter(|_| !in_effect) {
             let host = self.host.address.to_string();
             let values = [&*now, &effective];
             log_change_at(&host, standby.journal.path(), &setting, values, ChangeKind::Set);

@@ -71,7 +71,8 @@ impl Changes {
 
     /// Makes `value` the effective value of a setting of this host and returns what was read back: the kernel may have
     /// made another number of it. If a setting is changed several times, its original is the value before the first
-    /// change.
+    /// change. A value that is in effect already is written once more only if that starts something
+    /// anew, like a bucket that is full again, and these changes have touched the setting before.
     ///
     /// # Errors
     /// When the value is invalid, a privilege is missing, the journal can't be written, the guard
@@ -95,7 +96,8 @@ impl Changes {
             None => machine.comes_back(&setting)?,
         }
         self.watched.add(&setting, &now, machine.capture(&setting)?);
-        if now == wanted || self.became.last(&setting, &wanted) == Some(&now) {
+        let in_effect = now == wanted || self.became.last(&setting, &wanted) == Some(&now);
+        if in_effect && !(known.is_some() && machine.starts_anew()) {
             return Ok(now);
         }
         if self.original(&setting) != Some(wanted.as_str()) {
@@ -108,7 +110,7 @@ impl Changes {
         crate::testing::noted();
         let around = self.look_again(index, &view, &noted)?;
         let effective = self.write(&view, index, &wanted, &around)?;
-        if let Some(open) = &self.open {
+        if let Some(open) = self.open.as_ref().filter(|_| !in_effect) {
             log::enter(open.journal.path(), &setting, [&noted.value, &effective], ChangeKind::Set);
         }
         Ok(effective)

@@ -22,6 +22,9 @@ pub(crate) static BURST: TokenBucket =
 pub(crate) static LIMIT: TokenBucket =
     TokenBucket { get: |tbf| tbf.limit_bytes, set: |tbf, bytes| tbf.limit_bytes = bytes };
 
+/// Each change fills the bucket, also one that alters no number (net/sched/sch_tbf.c `tbf_change` sets `q->tokens`).
+const FILLS_AT_EACH_CHANGE: bool = true;
+
 impl Machine for TokenBucket {
     fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
         let (_, tbf) = bucket(&mut device::netlink(setting)?, setting)?;
@@ -44,6 +47,10 @@ impl Machine for TokenBucket {
 
     fn comes_back(&self, setting: &SettingRef) -> Result<(), SettingError> {
         comes_back(setting)
+    }
+
+    fn starts_anew(&self) -> bool {
+        FILLS_AT_EACH_CHANGE
     }
 
     /// A bucket and its queue drop each packet that is longer than they are (net/sched/sch_tbf.c `tbf_enqueue`,
@@ -114,6 +121,10 @@ impl Machine for BucketRate {
         comes_back(setting)
     }
 
+    fn starts_anew(&self) -> bool {
+        FILLS_AT_EACH_CHANGE
+    }
+
     fn capture(&self, setting: &SettingRef) -> Result<String, SettingError> {
         let (_, tbf) = bucket(&mut device::netlink(setting)?, setting)?;
         Ok(shaped::with_burst(tbf.rate_bytes_per_s, tbf.burst_bytes))
@@ -176,6 +187,10 @@ fn bucket(netlink: &mut Netlink, setting: &SettingRef) -> Result<(Qdisc, Tbf), S
 
 #[cfg(test)]
 mod tests {
+    use std::net::UdpSocket;
+
+    use goodput_netlink::Netlink;
+
     use crate::Changes;
     use crate::testing::{guard, in_scene};
 
@@ -222,6 +237,34 @@ mod tests {
                 drop(changes);
                 tc("qdisc del dev eth0 root");
             }
+        });
+    }
+
+    /// What waits in the queue after a few full packets of 1514 bytes, bytes.
+    fn backlog_after(packets: u64) -> u64 {
+        let socket = UdpSocket::bind("192.0.2.1:0").unwrap();
+        for _ in 0..packets {
+            socket.send_to(&[0; 1472], "192.0.2.9:9").unwrap();
+        }
+        let mut netlink = Netlink::open().unwrap();
+        let index = netlink.link("eth0").unwrap().index;
+        let all = netlink.qdiscs(index).unwrap();
+        all.iter().find(|qdisc| qdisc.kind == "tbf").unwrap().stats.backlog_bytes
+    }
+
+    #[test]
+    fn a_bucket_is_full_again_although_its_limit_stays() {
+        in_scene(|state_dir| {
+            // By itself it fills in 150 s.
+            tc("qdisc replace dev eth0 root tbf rate 800bit burst 15000 limit 100000");
+            let limit = "qdisc.tbf.limit@eth0".parse().unwrap();
+            let mut changes = Changes::begin(state_dir, guard()).unwrap();
+            for _ in 0..3 {
+                changes.apply(&limit, "50000").unwrap();
+                assert_eq!(backlog_after(8), 0);
+            }
+            assert_ne!(backlog_after(8), 0);
+            assert!(changes.restore().is_clean());
         });
     }
 

@@ -238,6 +238,14 @@ impl System for Linux {
         row(shell, setting)?.comes_back(&mut At { shell, setting })
     }
 
+    fn starts_anew(
+        &self,
+        shell: &mut dyn Shell,
+        setting: &SettingRef,
+    ) -> Result<bool, RemoteError> {
+        Ok(row(shell, setting)?.starts_anew())
+    }
+
     fn explained(
         &self,
         _shell: &mut dyn Shell,

@@ -61,6 +61,11 @@ pub(super) trait Row: Sync {
         Ok(())
     }
 
+    /// See [`crate::System::starts_anew`].
+    fn starts_anew(&self) -> bool {
+        false
+    }
+
     /// The command that reads a parameter of a discipline, and ends with [`NO_DISCIPLINE`] if that is not there; `None`
     /// for other settings.
     fn read_of_discipline(&self, _at: &At<'_>) -> Option<Command> {

@@ -164,6 +164,11 @@ impl Row for Number {
         Ok(Condition::line(show(at.scope(), ""), Condition::literal(&line)))
     }
 
+    /// Each change fills the bucket (net/sched/sch_tbf.c `tbf_change`).
+    fn starts_anew(&self) -> bool {
+        true
+    }
+
     fn read_of_discipline(&self, at: &At<'_>) -> Option<Command> {
         Some(show(at.scope(), ""))
     }
