@@ -62,6 +62,9 @@ pub struct Tuned {
     pub healthy_briefly_bits_per_s: Vec<f64>,
     /// Goodput before any change.
     pub start_bits_per_s: Option<f64>,
+    /// The rules of the findings before any change, the most important first; none in files of earlier campaigns.
+    #[serde(default)]
+    pub found: Vec<String>,
     /// Goodput of each run with all proven changes, in the last comparison; none if nothing was proven.
     pub tuned_bits_per_s: Vec<f64>,
     /// The proven changes, `SETTING=VALUE`.
@@ -121,6 +124,7 @@ impl TunedPath {
             healthy_bits_per_s: long,
             healthy_briefly_bits_per_s: brief,
             start_bits_per_s: record["result"]["goodput_bits_per_s"].as_f64(),
+            found: named(&record["findings"]),
             tuned_bits_per_s: with_proven,
             supported: proven.is_empty() || arm["goodput"]["judgement"] == "better",
             proven,
@@ -193,6 +197,12 @@ fn goodputs(program: &LabProgram, case: &str, runs: usize) -> Result<Vec<f64>> {
         goodputs.extend(line["record"]["result"]["goodput_bits_per_s"].as_f64());
     }
     Ok(goodputs)
+}
+
+/// The rules of the findings of a record.
+fn named(findings: &Value) -> Vec<String> {
+    let rule = |finding: &Value| Some(finding["rule"].as_str()?.to_owned());
+    findings.as_array().into_iter().flatten().filter_map(rule).collect()
 }
 
 /// `[far:]NAME[@SCOPE]=VALUE`.
@@ -271,6 +281,13 @@ mod tests {
         let tuned = path(Kind::Faulty).read(&line(&json!([]), &[], "worse"), healthy(), 1.0);
         assert_eq!((tuned.cost(), tuned.supported), (Some(0.9), true));
         assert_eq!((tuned.after().unwrap().estimate, tuned.reaches()), (0.1, Some(false)));
+    }
+
+    #[test]
+    fn findings_are_kept_by_their_rules() {
+        let findings = json!([{"rule": "offload-off", "end": "far"}, {"rule": "sender-cpu"}]);
+        assert_eq!(named(&findings), ["offload-off", "sender-cpu"]);
+        assert!(named(&Value::Null).is_empty());
     }
 
     #[test]

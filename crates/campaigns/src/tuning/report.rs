@@ -125,6 +125,7 @@ mod tests {
             healthy_bits_per_s: vec![100.0],
             healthy_briefly_bits_per_s: vec![99.0, 99.5, 100.0, 100.0, 100.5, 101.0],
             start_bits_per_s: Some(start),
+            found: Vec::new(),
             tuned_bits_per_s: (0..6).map(|run| with_changes + spread * f64::from(run)).collect(),
             proven: if with_changes > start { vec!["a=1".into()] } else { vec![] },
             supported: true,
