@@ -6,11 +6,13 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::context::{CreateStreamError, CreateStreamErrorKind};
 use async_nats::jetstream::stream::{Config, Stream};
 use async_nats::jetstream::{Context, ErrorCode};
-use async_nats::{Client, ConnectOptions, Event};
+use async_nats::{Client, ClientError, ConnectOptions, Event, ServerError};
 use serde::Serialize;
 use tokio::time::sleep;
 
 use crate::error::BusError;
+use crate::reasons::of_connecting;
+use crate::refusals::{On, Refusals};
 use crate::seed::Seed;
 
 /// A connection to NATS. After it has begun, it is made again whenever it breaks; what is asked meanwhile fails after some
@@ -19,6 +21,11 @@ use crate::seed::Seed;
 pub struct Bus {
     pub(crate) client: Client,
     pub(crate) jetstream: Context,
+    refusals: Refusals,
+    /// What the subjects begin with where it hears answers.
+    inbox: String,
+    /// Who it is, for people.
+    user: String,
 }
 
 /// A server of NATS, and who connects to it.
@@ -47,6 +54,17 @@ pub enum Proof<'a> {
     Nkey(&'a Seed),
 }
 
+impl Proof<'_> {
+    /// Who proves it so, for people.
+    fn user(&self) -> String {
+        match self {
+            Self::None => "a user without a key".into(),
+            Self::Credentials(_) => "the user of these credentials".into(),
+            Self::Nkey(seed) => format!("the key {}", seed.public()),
+        }
+    }
+}
+
 impl Bus {
     /// Connects to the server.
     ///
@@ -61,7 +79,10 @@ impl Bus {
         {
             return Err(BusError::UserInAddress);
         }
-        let options = ConnectOptions::new().name(name).event_callback(log);
+        let (refusals, user) = (Refusals::new(), proof.user());
+        let heard = refusals.clone();
+        let options = ConnectOptions::new().name(name);
+        let options = options.event_callback(move |event| hear(event, heard.clone()));
         let options = options.custom_inbox_prefix(inbox);
         let options = match proof {
             Proof::None => options,
@@ -74,16 +95,62 @@ impl Bus {
             Some(file) => options.add_root_certificates(file.to_owned()).require_tls(true),
         };
         let client = options.connect(&addresses[..]).await.map_err(|why| {
-            let (url, why) = (url.to_owned(), why.to_string());
-            BusError::Connect { url, why }
+            let cause = std::error::Error::source(&why).map(ToString::to_string);
+            let why = of_connecting(why.kind(), cause.as_deref(), &user);
+            BusError::Connect { url: url.to_owned(), why }
         })?;
-        Ok(Self { jetstream: async_nats::jetstream::new(client.clone()), client })
+        let jetstream = async_nats::jetstream::new(client.clone());
+        Ok(Self { client, jetstream, refusals, inbox: inbox.to_owned(), user })
+    }
+
+    /// Does what needs rights at these subjects. A request without them has no answer: the server says beside it that it
+    /// refuses.
+    pub(crate) async fn with_rights<T>(
+        &self,
+        subjects: &[String],
+        operation: &str,
+        work: impl Future<Output = Result<T, BusError>>,
+    ) -> Result<T, BusError> {
+        self.refusals.forget(&On { subjects, inbox: &self.inbox });
+        self.unless_refused(subjects, operation, work).await
+    }
+
+    /// The same for what has begun: what was refused before counts.
+    pub(crate) async fn unless_refused<T>(
+        &self,
+        subjects: &[String],
+        operation: &str,
+        work: impl Future<Output = Result<T, BusError>>,
+    ) -> Result<T, BusError> {
+        let on = On { subjects, inbox: &self.inbox };
+        tokio::select! {
+            biased;
+            done = work => done,
+            refusal = self.refusals.next(&on) => {
+                let (operation, user) = (operation.to_owned(), self.user.clone());
+                Err(BusError::Forbidden { operation, user, refusal })
+            }
+        }
     }
 
     /// A stream, made on first use: with several copies if the servers are a cluster that has room for them.
     pub(crate) async fn stream(&self, config: Config) -> Result<Stream, BusError> {
         let name = config.name.clone();
-        let failed = |why| refused_stream(&name, &why);
+        let subjects = [format!("STREAM.INFO.{name}"), format!("STREAM.CREATE.{name}")];
+        let made = self.with_rights(&subjects, &make(&name), self.made(config)).await;
+        made.map_err(|why| match why {
+            BusError::Forbidden { user, refusal, .. }
+                if refusal.subject.ends_with(&subjects[1]) =>
+            {
+                BusError::NotThere { stream: name, user }
+            }
+            why => why,
+        })
+    }
+
+    async fn made(&self, config: Config) -> Result<Stream, BusError> {
+        let name = config.name.clone();
+        let failed = |why| refused_stream(&name, why);
         let made = self.copied(&config).await;
         let refused = made.as_ref().err().and_then(code);
         if ![Some(ALONE), Some(TOO_FEW)].contains(&refused) {
@@ -141,19 +208,35 @@ fn code(why: &CreateStreamError) -> Option<ErrorCode> {
     }
 }
 
+fn make(stream: &str) -> String {
+    format!("make the stream {stream}")
+}
+
 /// Why a stream can't be had. While the servers of a cluster elect their leader, they say nothing, or that JetStream is
 /// away for the moment.
-fn refused_stream(name: &str, why: &CreateStreamError) -> BusError {
-    let operation = format!("make the stream {name}");
-    let is_away = code(why) == Some(ErrorCode::CLUSTER_NOT_AVAILABLE)
+fn refused_stream(name: &str, why: CreateStreamError) -> BusError {
+    let operation = make(name);
+    let is_away = code(&why) == Some(ErrorCode::CLUSTER_NOT_AVAILABLE)
         || matches!(why.kind(), CreateStreamErrorKind::TimedOut | CreateStreamErrorKind::Response);
     if is_away { BusError::away(operation)(why) } else { BusError::storage(operation)(why) }
 }
 
+/// What the library says of a login that fails when it connects again (the `Display` of its kind of error).
+const VIOLATION: &str = "authorization violation";
+
 /// What the server says beside answers. A right that this user lacks shows only here: the request itself has no answer.
-async fn log(event: Event) {
+async fn hear(event: Event, refusals: Refusals) {
     match event {
-        Event::ServerError(why) => tracing::warn!("the NATS server refuses something: {why}"),
+        Event::ServerError(ServerError::Other(why)) if refusals.note(&why) => {
+            tracing::info!("the NATS server refuses something: {why}");
+        }
+        Event::ServerError(ServerError::AuthorizationViolation) => refusals.note_login(),
+        Event::ClientError(ClientError::Other(why)) if why == VIOLATION => refusals.note_login(),
+        Event::ServerError(why) => tracing::warn!("the NATS server says: {why}"),
+        Event::Connected => {
+            refusals.clear();
+            tracing::info!("NATS: connected");
+        }
         event => tracing::info!("NATS: {event}"),
     }
 }

@@ -1,8 +1,8 @@
 //! Keys and their values, in a bucket.
 
+use std::error::Error;
 use std::time::Duration;
 
-use async_nats::Client;
 use async_nats::jetstream::kv::{CreateErrorKind, Operation, Store, UpdateErrorKind};
 use async_nats::jetstream::stream::{Config, DiscardPolicy};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::outcomes::Heard;
 /// A bucket of keys.
 #[derive(Debug, Clone)]
 pub struct Keys {
-    client: Client,
+    bus: Bus,
     store: Store,
 }
 
@@ -38,9 +38,14 @@ impl Bus {
     pub async fn keys(&self, bucket: &str, expiry: Option<Duration>) -> Result<Keys, BusError> {
         self.stream(stream_of(bucket, expiry)).await?;
         // It is there, so who does not answer is away.
-        let failed = BusError::away(format!("open the bucket {bucket}"));
-        let store = self.jetstream.get_key_value(bucket).await.map_err(failed)?;
-        Ok(Keys { client: self.client.clone(), store })
+        let open = format!("open the bucket {bucket}");
+        let opened = async {
+            let opened = self.jetstream.get_key_value(bucket).await;
+            opened.map_err(BusError::away(open.clone()))
+        };
+        let subjects = [format!("STREAM.INFO.KV_{bucket}")];
+        let store = self.with_rights(&subjects, &open, opened).await?;
+        Ok(Keys { bus: self.clone(), store })
     }
 }
 
@@ -70,11 +75,15 @@ impl Keys {
         key: &str,
         value: &T,
     ) -> Result<Option<u64>, BusError> {
-        match self.store.create(key, json(value)?.into()).await {
-            Ok(revision) => Ok(Some(revision)),
-            Err(why) if why.kind() == CreateErrorKind::AlreadyExists => Ok(None),
-            Err(why) => Err(self.failed("make", key)(why)),
-        }
+        let value = json(value)?;
+        let made = async {
+            match self.store.create(key, value.into()).await {
+                Ok(revision) => Ok(Some(revision)),
+                Err(why) if why.kind() == CreateErrorKind::AlreadyExists => Ok(None),
+                Err(why) => Err(why),
+            }
+        };
+        self.tried("make", key, made).await
     }
 
     /// Writes a key whose last revision is `revision`. Returns the new one, or `None` if someone else has written it
@@ -88,11 +97,15 @@ impl Keys {
         value: &T,
         revision: u64,
     ) -> Result<Option<u64>, BusError> {
-        match self.store.update(key, json(value)?.into(), revision).await {
-            Ok(revision) => Ok(Some(revision)),
-            Err(why) if why.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
-            Err(why) => Err(self.failed("write", key)(why)),
-        }
+        let value = json(value)?;
+        let written = async {
+            match self.store.update(key, value.into(), revision).await {
+                Ok(revision) => Ok(Some(revision)),
+                Err(why) if why.kind() == UpdateErrorKind::WrongLastRevision => Ok(None),
+                Err(why) => Err(why),
+            }
+        };
+        self.tried("write", key, written).await
     }
 
     /// Writes a key, whatever it has.
@@ -100,8 +113,7 @@ impl Keys {
     /// # Errors
     /// The server does not answer, or refuses the key.
     pub async fn put<T: Serialize>(&self, key: &str, value: &T) -> Result<u64, BusError> {
-        let put = self.store.put(key, json(value)?.into()).await;
-        put.map_err(self.failed("write", key))
+        self.tried("write", key, self.store.put(key, json(value)?.into())).await
     }
 
     /// What a key has, if it exists.
@@ -109,13 +121,18 @@ impl Keys {
     /// # Errors
     /// The server does not answer.
     pub async fn entry(&self, key: &str) -> Result<Option<Entry>, BusError> {
-        let found = self.store.entry(key).await.map_err(self.failed("read", key))?;
+        let found = self.tried("read", key, self.store.entry(key)).await?;
         let found = found.filter(|entry| entry.operation == Operation::Put);
         Ok(found.map(|entry| Entry {
             value: entry.value.to_vec(),
             revision: entry.revision,
             written_s: entry.created.unix_timestamp_nanos() as f64 / 1e9,
         }))
+    }
+
+    /// The name of the bucket.
+    pub fn bucket(&self) -> &str {
+        &self.store.name
     }
 
     /// Tells this bucket apart from one of the same name that is made after it is gone, or at another server.
@@ -128,8 +145,8 @@ impl Keys {
     /// # Errors
     /// The connection is closed.
     pub async fn hear(&self, key: &str) -> Result<Heard, BusError> {
-        let heard = self.client.subscribe(format!("{}{key}", self.store.prefix)).await;
-        heard.map(Heard::new).map_err(self.failed("hear of", key))
+        let heard = self.bus.client.subscribe(format!("{}{key}", self.store.prefix)).await;
+        heard.map(Heard::new).map_err(BusError::request(self.operation("hear of", key)))
     }
 
     /// Removes a key whose last revision is `revision`.
@@ -137,11 +154,24 @@ impl Keys {
     /// # Errors
     /// The server does not answer, or someone else has written the key meanwhile.
     pub async fn remove(&self, key: &str, revision: u64) -> Result<(), BusError> {
-        let removed = self.store.delete_expect_revision(key, Some(revision)).await;
-        removed.map_err(self.failed("remove", key))
+        let removed = self.store.delete_expect_revision(key, Some(revision));
+        self.tried("remove", key, removed).await
     }
 
-    fn failed<E: std::fmt::Display>(&self, verb: &str, key: &str) -> impl FnOnce(E) -> BusError {
-        BusError::request(format!("{verb} the key {key} of the bucket {}", self.store.name))
+    /// Does something with a key.
+    async fn tried<T, E: Error>(
+        &self,
+        verb: &str,
+        key: &str,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, BusError> {
+        let operation = self.operation(verb, key);
+        let work = async { work.await.map_err(BusError::request(operation.clone())) };
+        let subjects = [format!("{}{key}", self.store.prefix)];
+        self.bus.with_rights(&subjects, &operation, work).await
+    }
+
+    fn operation(&self, verb: &str, key: &str) -> String {
+        format!("{verb} the key {key} of the bucket {}", self.store.name)
     }
 }

@@ -7,6 +7,7 @@
 //! Outcomes  put_once, get, hear               one for each id, whoever is first
 //! Bus       ask ──▶ Questions, tell             without storage
 //! Seed      sign ──▶ Public                     who is who
+//! refusals, reasons ──▶ BusError              what the server refuses, and what its words mean
 //! ```
 #![forbid(unsafe_code)]
 // A library returns its messages. The print macros would also panic if nobody reads.
@@ -17,6 +18,8 @@ mod error;
 mod keys;
 mod outcomes;
 mod queue;
+mod reasons;
+mod refusals;
 mod seed;
 mod talk;
 
@@ -25,5 +28,6 @@ pub use error::BusError;
 pub use keys::{Entry, Keys};
 pub use outcomes::{Heard, Outcomes};
 pub use queue::{Delivery, Inbox, Queue};
+pub use refusals::{Refusal, Right};
 pub use seed::{NkeyError, Public, Seed};
 pub use talk::{Question, Questions};

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE;
-use async_nats::jetstream::Context;
 use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::stream::{Config, DirectGetErrorKind, Stream};
-use async_nats::{Client, HeaderMap, HeaderValue, Subscriber};
+use async_nats::{HeaderMap, HeaderValue, Subscriber};
 use futures_util::StreamExt;
 use serde::Serialize;
 
@@ -16,8 +15,7 @@ use crate::error::BusError;
 /// Outcomes that are kept for a while.
 #[derive(Debug, Clone)]
 pub struct Outcomes {
-    client: Client,
-    jetstream: Context,
+    bus: Bus,
     stream: Stream,
     subject: String,
 }
@@ -43,8 +41,7 @@ impl Bus {
             ..Config::default()
         };
         let stream = self.stream(config).await?;
-        let (client, jetstream) = (self.client.clone(), self.jetstream.clone());
-        Ok(Outcomes { client, jetstream, stream, subject: subject.into() })
+        Ok(Outcomes { bus: self.clone(), stream, subject: subject.into() })
     }
 }
 
@@ -54,16 +51,26 @@ impl Outcomes {
     /// # Errors
     /// The server does not answer, the outcome is too long, or the stream is full.
     pub async fn put_once<T: Serialize>(&self, id: &str, outcome: &T) -> Result<bool, BusError> {
-        let failed = || format!("publish the outcome of {id}");
+        let operation = self.operation("publish", id);
+        let message = json(outcome)?;
         let mut headers = HeaderMap::new();
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, HeaderValue::from(0_u64));
-        let sent = self.jetstream.publish_with_headers(self.of(id), headers, json(outcome)?.into());
-        let stored = sent.await.map_err(BusError::request(failed()))?;
-        match stored.await {
-            Ok(_) => Ok(true),
-            Err(why) if why.kind() == PublishErrorKind::WrongLastSequence => Ok(false),
-            Err(why) => Err(BusError::request(failed())(why)),
-        }
+        let stored = async {
+            let sent =
+                self.bus.jetstream.publish_with_headers(self.of(id), headers, message.into());
+            match sent.await {
+                Ok(stored) => stored.await.map(drop),
+                Err(why) => Err(why),
+            }
+        };
+        let stored = async {
+            match stored.await {
+                Ok(()) => Ok(true),
+                Err(why) if why.kind() == PublishErrorKind::WrongLastSequence => Ok(false),
+                Err(why) => Err(BusError::request(operation.clone())(why)),
+            }
+        };
+        self.bus.with_rights(&[self.of(id)], &operation, stored).await
     }
 
     /// The outcome of `id`, if there is one.
@@ -71,11 +78,15 @@ impl Outcomes {
     /// # Errors
     /// The server does not answer.
     pub async fn get(&self, id: &str) -> Result<Option<Vec<u8>>, BusError> {
-        match self.stream.direct_get_last_for_subject(self.of(id)).await {
-            Ok(message) => Ok(Some(message.payload.to_vec())),
-            Err(why) if why.kind() == DirectGetErrorKind::NotFound => Ok(None),
-            Err(why) => Err(BusError::request(format!("read the outcome of {id}"))(why)),
-        }
+        let operation = self.operation("read", id);
+        let found = async {
+            match self.stream.direct_get_last_for_subject(self.of(id)).await {
+                Ok(message) => Ok(Some(message.payload.to_vec())),
+                Err(why) if why.kind() == DirectGetErrorKind::NotFound => Ok(None),
+                Err(why) => Err(BusError::request(operation.clone())(why)),
+            }
+        };
+        self.bus.with_rights(&[self.of(id)], &operation, found).await
     }
 
     /// Hears of the outcome of `id` from now on. It may be missed while the connection is broken, so also ask for it.
@@ -83,8 +94,13 @@ impl Outcomes {
     /// # Errors
     /// The connection is closed.
     pub async fn hear(&self, id: &str) -> Result<Heard, BusError> {
-        let heard = self.client.subscribe(self.of(id)).await;
-        heard.map(Heard::new).map_err(BusError::request(format!("hear of the outcome of {id}")))
+        let heard = self.bus.client.subscribe(self.of(id)).await;
+        heard.map(Heard::new).map_err(BusError::request(self.operation("hear of", id)))
+    }
+
+    fn operation(&self, verb: &str, id: &str) -> String {
+        let stream = &self.stream.cached_info().config.name;
+        format!("{verb} the outcome of {id} (stream {stream})")
     }
 
     fn of(&self, id: &str) -> String {

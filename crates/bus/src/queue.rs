@@ -1,17 +1,19 @@
 //! A queue of work: what is put there is delivered to its receiver until the receiver says that it is done.
 
+use std::error::Error;
 use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::header::NATS_MESSAGE_ID;
 use async_nats::jetstream::consumer::{AckPolicy, pull};
 use async_nats::jetstream::stream::{Config, RetentionPolicy, Stream};
-use async_nats::jetstream::{AckKind, Context, Message};
+use async_nats::jetstream::{AckKind, Message};
 use futures_util::StreamExt;
 use serde::Serialize;
 
 use crate::connect::{Bus, json};
 use crate::error::BusError;
+use crate::reasons::in_words;
 
 /// How long a request for the next message waits at the server, and how often the server says that it still does.
 const PULL: Duration = Duration::from_secs(30);
@@ -20,7 +22,7 @@ const PULL_HEARTBEAT: Duration = Duration::from_secs(5);
 /// A queue of work with a part for each receiver.
 #[derive(Debug, Clone)]
 pub struct Queue {
-    jetstream: Context,
+    bus: Bus,
     stream: Stream,
     subject: String,
 }
@@ -45,7 +47,7 @@ impl Bus {
             ..Config::default()
         };
         let stream = self.stream(config).await?;
-        Ok(Queue { jetstream: self.jetstream.clone(), stream, subject: subject.into() })
+        Ok(Queue { bus: self.clone(), stream, subject: subject.into() })
     }
 }
 
@@ -61,13 +63,29 @@ impl Queue {
         id: &str,
         message: &T,
     ) -> Result<(), BusError> {
-        let failed = || format!("put {id} into the queue of {receiver}");
+        let operation = format!("put {id} into the queue of {receiver} (stream {})", self.name());
+        let message = json(message)?;
         let mut headers = HeaderMap::new();
         headers.insert(NATS_MESSAGE_ID, id);
-        let subject = format!("{}.{receiver}", self.subject);
-        let sent = self.jetstream.publish_with_headers(subject, headers, json(message)?.into());
-        let stored = sent.await.map_err(BusError::request(failed()))?;
-        stored.await.map(drop).map_err(BusError::request(failed()))
+        let subject = self.of(receiver);
+        let stored = async {
+            let sent =
+                self.bus.jetstream.publish_with_headers(subject.clone(), headers, message.into());
+            let stored = match sent.await {
+                Ok(stored) => stored.await.map(drop),
+                Err(why) => Err(why),
+            };
+            stored.map_err(BusError::request(operation.clone()))
+        };
+        self.bus.with_rights(&[subject.clone()], &operation, stored).await
+    }
+
+    fn name(&self) -> &str {
+        &self.stream.cached_info().config.name
+    }
+
+    fn of(&self, receiver: &str) -> String {
+        format!("{}.{receiver}", self.subject)
     }
 
     /// What is there for a receiver. A message that is not done `patience` after it was delivered, or after the last sign
@@ -76,26 +94,41 @@ impl Queue {
     /// # Errors
     /// The server does not answer, or refuses the consumer.
     pub async fn inbox(&self, receiver: &str, patience: Duration) -> Result<Inbox, BusError> {
-        let failed = || format!("take messages from the queue of {receiver}");
+        let stream = self.name();
+        let wait = format!("wait for messages (consumer {receiver} of the stream {stream})");
         let config = pull::Config {
             durable_name: Some(receiver.into()),
             ack_policy: AckPolicy::Explicit,
             ack_wait: patience,
-            filter_subject: format!("{}.{receiver}", self.subject),
+            filter_subject: self.of(receiver),
             max_ack_pending: 1,
             ..pull::Config::default()
         };
-        let consumer = self.stream.get_or_create_consumer(receiver, config).await;
-        let consumer = consumer.map_err(BusError::request(failed()))?;
-        let builder = consumer.stream().max_messages_per_batch(1);
-        let messages = builder.heartbeat(PULL_HEARTBEAT).expires(PULL).messages().await;
-        Ok(Inbox { messages: messages.map_err(BusError::request(failed()))? })
+        // The request that makes a consumer ends with its filter.
+        let requests = ["INFO", "DURABLE.CREATE", "CREATE", "MSG.NEXT"];
+        let requests = requests.map(|request| format!("CONSUMER.{request}.{stream}.{receiver}"));
+        let made = format!("CONSUMER.CREATE.{stream}.{receiver}.{}", self.of(receiver));
+        let subjects: Vec<_> = requests.into_iter().chain([made]).collect();
+        let opened = async {
+            let consumer = self.stream.get_or_create_consumer(receiver, config).await;
+            let consumer = consumer.map_err(BusError::request(wait.clone()))?;
+            let builder = consumer.stream().max_messages_per_batch(1);
+            let messages = builder.heartbeat(PULL_HEARTBEAT).expires(PULL).messages().await;
+            messages.map_err(BusError::request(wait.clone()))
+        };
+        let messages = self.bus.with_rights(&subjects, &wait, opened).await?;
+        Ok(Inbox { bus: self.bus.clone(), messages, subjects, wait })
     }
 }
 
 /// What is there for a receiver.
 pub struct Inbox {
+    bus: Bus,
     messages: pull::Stream,
+    /// What its requests end with.
+    subjects: Vec<String>,
+    /// What it does, on what.
+    wait: String,
 }
 
 impl Inbox {
@@ -104,16 +137,21 @@ impl Inbox {
     /// # Errors
     /// The server is away. Ask the queue for another inbox.
     pub async fn next(&mut self) -> Result<Delivery, BusError> {
-        match self.messages.next().await {
-            Some(Ok(message)) => Ok(Delivery { message }),
-            Some(Err(why)) => Err(BusError::request("wait for the next message")(why)),
-            None => Err(BusError::request("wait for the next message")("the subscription ended")),
-        }
+        let Self { bus, messages, subjects, wait } = self;
+        let next = async {
+            match messages.next().await {
+                Some(Ok(message)) => Ok(Delivery { bus: bus.clone(), message }),
+                Some(Err(why)) => Err(BusError::request(wait.clone())(why)),
+                None => Err(BusError::because(wait.clone(), "the subscription ended")),
+            }
+        };
+        bus.unless_refused(subjects, wait, next).await
     }
 }
 
 /// A message that its receiver works on.
 pub struct Delivery {
+    bus: Bus,
     message: Message,
 }
 
@@ -129,7 +167,7 @@ impl Delivery {
     /// The connection is closed.
     pub async fn working(&self) -> Result<(), BusError> {
         let said = self.message.ack_with(AckKind::Progress).await;
-        said.map_err(BusError::request("say that the work goes on"))
+        said.map_err(|why| self.failed("say that the work goes on with", &*why))
     }
 
     /// Says that the work is done; on return the server knows it.
@@ -137,7 +175,7 @@ impl Delivery {
     /// # Errors
     /// The server does not answer. The message is delivered again.
     pub async fn done(self) -> Result<(), BusError> {
-        self.message.double_ack().await.map_err(BusError::request("acknowledge a message"))
+        self.acknowledge("acknowledge", AckKind::Ack).await
     }
 
     /// Says that the message will never be worked on.
@@ -145,7 +183,24 @@ impl Delivery {
     /// # Errors
     /// The server does not answer. The message is delivered again.
     pub async fn refuse(self) -> Result<(), BusError> {
-        let said = self.message.double_ack_with(AckKind::Term).await;
-        said.map_err(BusError::request("refuse a message"))
+        self.acknowledge("refuse", AckKind::Term).await
+    }
+
+    async fn acknowledge(&self, verb: &str, kind: AckKind) -> Result<(), BusError> {
+        let said = async {
+            let said = self.message.double_ack_with(kind).await;
+            said.map_err(|why| self.failed(verb, &*why))
+        };
+        // The server hears it at the subject that the message names.
+        let subjects: Vec<_> = self.message.reply.iter().map(ToString::to_string).collect();
+        self.bus.with_rights(&subjects, &self.operation(verb), said).await
+    }
+
+    fn operation(&self, verb: &str) -> String {
+        format!("{verb} a message of {}", self.message.subject)
+    }
+
+    fn failed(&self, verb: &str, why: &(dyn Error + Send + Sync)) -> BusError {
+        BusError::because(self.operation(verb), in_words(why))
     }
 }

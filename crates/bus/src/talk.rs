@@ -1,7 +1,7 @@
 //! Questions with an answer, and news: nothing of this is stored.
 
 use async_nats::client::RequestErrorKind;
-use async_nats::{Client, Message, Subscriber};
+use async_nats::{Message, Subscriber};
 use futures_util::StreamExt;
 use serde::Serialize;
 
@@ -18,11 +18,15 @@ impl Bus {
         subject: &str,
         question: &T,
     ) -> Result<Option<Vec<u8>>, BusError> {
-        match self.client.request(subject.to_owned(), json(question)?.into()).await {
-            Ok(message) => Ok(Some(message.payload.to_vec())),
-            Err(why) if why.kind() == RequestErrorKind::NoResponders => Ok(None),
-            Err(why) => Err(BusError::request(format!("ask {subject}"))(why)),
-        }
+        let (operation, question) = (format!("ask {subject}"), json(question)?);
+        let answer = async {
+            match self.client.request(subject.to_owned(), question.into()).await {
+                Ok(message) => Ok(Some(message.payload.to_vec())),
+                Err(why) if why.kind() == RequestErrorKind::NoResponders => Ok(None),
+                Err(why) => Err(BusError::request(operation.clone())(why)),
+            }
+        };
+        self.with_rights(&[subject.to_owned()], &operation, answer).await
     }
 
     /// The questions at `subject`, from now on.
@@ -35,7 +39,7 @@ impl Bus {
         // The server has them from here on.
         let flushed = self.client.flush().await;
         flushed.map_err(BusError::request(format!("hear questions at {subject}")))?;
-        Ok(Questions { client: self.client.clone(), asked })
+        Ok(Questions { bus: self.clone(), asked, subject: [subject.to_owned()] })
     }
 
     /// Tells whoever listens at `subject`.
@@ -50,13 +54,14 @@ impl Bus {
 
 /// Questions as they come.
 pub struct Questions {
-    client: Client,
+    bus: Bus,
     asked: Subscriber,
+    subject: [String; 1],
 }
 
 /// A question.
 pub struct Question {
-    client: Client,
+    bus: Bus,
     message: Message,
 }
 
@@ -64,12 +69,17 @@ impl Questions {
     /// Waits for the next question. May be dropped while it waits.
     ///
     /// # Errors
-    /// The connection is closed.
+    /// The connection is closed, or this user may not hear them.
     pub async fn next(&mut self) -> Result<Question, BusError> {
-        match self.asked.next().await {
-            Some(message) => Ok(Question { client: self.client.clone(), message }),
-            None => Err(BusError::request("wait for questions")("the connection is closed")),
-        }
+        let Self { bus, asked, subject } = self;
+        let wait = format!("hear questions at {}", subject[0]);
+        let next = async {
+            match asked.next().await {
+                Some(message) => Ok(Question { bus: bus.clone(), message }),
+                None => Err(BusError::because(wait.clone(), "the connection is closed")),
+            }
+        };
+        bus.unless_refused(subject, &wait, next).await
     }
 }
 
@@ -92,9 +102,9 @@ impl Question {
         let Some(reply) = self.message.reply else { return Ok(()) };
         if !is_below(&reply, inbox) {
             let why = format!("it is wanted at {reply}, which is not below {inbox}");
-            return Err(BusError::request("answer a question")(why));
+            return Err(BusError::because("answer a question", why));
         }
-        let told = self.client.publish(reply, json(answer)?.into()).await;
+        let told = self.bus.client.publish(reply, json(answer)?.into()).await;
         told.map_err(BusError::request("answer a question"))
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use async_nats::jetstream::stream::Config;
-use goodput_bus::{Bus, BusError, Proof, Server};
-use goodput_testing::servers::{Nats, nats, nats_cluster};
+use goodput_bus::{Bus, BusError, Proof, Right, Seed, Server};
+use goodput_testing::servers::{Nats, nats, nats_cluster, nats_with};
 use tempfile::TempDir;
 
 const LONG: Duration = Duration::from_secs(600);
@@ -198,6 +198,85 @@ async fn a_cluster_keeps_what_a_killed_server_had() {
         assert!(!until(async || outcomes.put_once("t", &2).await).await, "there is one");
         killed.start();
     }
+}
+
+#[tokio::test]
+async fn who_has_no_right_is_told_which_at_once_and_what_may_still_come_is_waited_for() {
+    let (folder, key) = (tempfile::tempdir().unwrap(), Seed::user());
+    let configuration = format!(
+        "authorization {{ users = [ {{ nkey: {}, permissions: {{ publish: {{ allow: [ \"$JS.API.STREAM.INFO.KV_k\" ] }}, \
+         subscribe: {{ allow: [ \"_INBOX.a.>\" ] }} }} }} ] }}\n",
+        key.public()
+    );
+    let Some(nats) = nats_with(folder.path(), &configuration) else { return };
+    let url = nats.url();
+    let login = async |inbox: &str| {
+        let proof = Proof::Nkey(&key);
+        Bus::connect(Server { url: &url, proof, authority: None, name: "test", inbox }).await
+    };
+    let own = login("_INBOX.a").await.unwrap();
+    let why = own.keys("k", None).await.unwrap_err();
+    assert!(matches!(&why, BusError::NotThere { stream, .. } if stream == "KV_k"), "{why}");
+    assert!(why.may_pass() && why.to_string().contains(&key.public()), "{why}");
+    let why = own.keys("l", None).await.unwrap_err();
+    let BusError::Forbidden { refusal, .. } = &why else { panic!("{why}") };
+    assert_eq!(refusal.right, Right::Publish);
+    assert_eq!(refusal.subject, "$JS.API.STREAM.INFO.KV_l");
+    assert!(!why.may_pass(), "{why}");
+    let why = own.ask("somebody", &1).await.unwrap_err().to_string();
+    assert!(why.contains("does not let the key") && why.contains("publish to somebody"), "{why}");
+    let mut questions = own.questions("somebody").await.unwrap();
+    let why = questions.next().await.map(drop).unwrap_err();
+    assert!(why.to_string().contains("hear somebody"), "{why}");
+    let other = login("_INBOX.b").await.unwrap();
+    let why = other.keys("k", None).await.unwrap_err();
+    let BusError::Forbidden { refusal, .. } = &why else { panic!("{why}") };
+    assert_eq!(refusal.right, Right::Subscribe, "it hears no answer");
+}
+
+#[tokio::test]
+async fn a_user_that_the_server_no_longer_knows_is_not_let_wait_for_ever() {
+    let (folder, key, other) = (tempfile::tempdir().unwrap(), Seed::user(), Seed::user());
+    let users =
+        |key: &Seed| format!("authorization {{ users = [ {{ nkey: {} }} ] }}\n", key.public());
+    let Some(mut nats) = nats_with(folder.path(), &users(&key)) else { return };
+    let url = nats.url();
+    let server = Server { proof: Proof::Nkey(&key), ..server(&url) };
+    let bus = Bus::connect(server).await.unwrap();
+    let keys = bus.keys("k", None).await.unwrap();
+    keys.create("a", &1).await.unwrap();
+    nats.kill();
+    std::fs::write(folder.path().join("nats.conf"), users(&other)).unwrap();
+    nats.start();
+    let why = until(async || match keys.entry("a").await {
+        Err(why @ BusError::Forbidden { .. }) => Ok(why),
+        other => Err(format!("{other:?}")),
+    });
+    let why = why.await.to_string();
+    assert!(why.contains("can't read the key a of the bucket k"), "{why}");
+    assert!(why.contains(&format!("does not let the key {} in any more", key.public())), "{why}");
+}
+
+#[tokio::test]
+async fn a_server_without_room_says_so_and_what_is_full() {
+    let folder = tempfile::tempdir().unwrap();
+    let small = "jetstream { max_memory_store: 1MB, max_file_store: 100KB }\n";
+    let Some(nats) = nats_with(folder.path(), small) else { return };
+    let bus = Bus::connect(server(&nats.url())).await.unwrap();
+    let queue = bus.queue("Q", "q", LONG).await.unwrap();
+    let long = "x".repeat(10_000);
+    let mut refused = None;
+    for number in 0..50 {
+        if let Err(why) = queue.put("a", &number.to_string(), &long).await {
+            refused = Some(why);
+            break;
+        }
+    }
+    let why = refused.expect("100 kB have no room for 500");
+    let said = why.to_string();
+    assert!(said.contains("the queue of a (stream Q)"), "{said}");
+    assert!(said.contains("no room left") && said.contains("max_file_store"), "{said}");
+    assert!(why.may_pass(), "someone may make room");
 }
 
 /// What is tried until it goes well.

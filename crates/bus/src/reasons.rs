@@ -1,0 +1,140 @@
+//! What NATS and its library say, in words that say what it means and what to do. Nowhere else are their words read.
+
+use std::error::Error;
+
+use async_nats::ConnectErrorKind;
+
+/// Parts of their messages in small letters, and what they mean. The first that is found counts. The words are those of
+/// nats-server (server/errors.json) and of async-nats 0.51 (the `Display` of its kinds of errors).
+const MEANINGS: [(&str, &str); 26] = [
+    ("insufficient resources", NO_ROOM),
+    ("insufficient storage", NO_ROOM),
+    ("resource limits exceeded", NO_ROOM),
+    ("no space left", "the disk of the NATS server is full; make room there"),
+    ("maximum bytes exceeded", FULL),
+    ("maximum messages exceeded", FULL),
+    ("maximum messages per subject exceeded", FULL),
+    (
+        "jetstream not enabled for account",
+        "the account of this user has no JetStream; allow it in the server's configuration",
+    ),
+    ("jetstream not enabled", NO_JETSTREAM),
+    ("jetstream unavailable", NO_JETSTREAM),
+    ("temporarily unavailable", NO_LEADER),
+    ("no suitable peers", "too few servers of the cluster run; start the others"),
+    ("subjects overlap", "another stream has its subjects; use a NATS account for goodput alone"),
+    (
+        "name already in use",
+        "a stream of this name was made with other settings; use a NATS account for goodput alone",
+    ),
+    (
+        "missed idle heartbeat",
+        "the server has said nothing for some seconds: it is away, or has no such consumer any more",
+    ),
+    ("consumer deleted", "someone has removed the consumer"),
+    ("consumer not found", "the consumer is gone"),
+    ("no stream found", GONE),
+    ("stream not found", GONE),
+    ("wrong last", "someone else has written there meanwhile"),
+    ("payload size exceeded", "the message is longer than the server takes (max_payload)"),
+    ("timed out", "the server gave no answer in time; it may be away, or electing its leader"),
+    ("no responders", "nobody answers there"),
+    ("failed to parse", "the answer of the server can't be read; take nats-server 2.9 or newer"),
+    ("broken pipe", BROKEN),
+    ("connection reset", BROKEN),
+];
+
+const NO_ROOM: &str = "the NATS server has no room left for streams; give JetStream more (max_file_store, max_memory_store)";
+const FULL: &str = "the stream is full; give it more room (nats stream edit)";
+const NO_JETSTREAM: &str = "the NATS server has no JetStream; start it with -js";
+const NO_LEADER: &str = "the NATS servers are electing their leader";
+const GONE: &str = "the stream is gone; `goodput fleet run` makes it again";
+const BROKEN: &str = "the connection to the NATS server broke";
+
+/// Why something failed, in words. What nobody has translated is quoted.
+pub(crate) fn in_words(why: &(impl Error + ?Sized)) -> String {
+    let text = why.to_string();
+    let small = text.to_lowercase();
+    tracing::debug!("NATS: {text}");
+    match MEANINGS.iter().find(|(part, _)| small.contains(part)) {
+        Some((_, meaning)) => (*meaning).into(),
+        None => format!("NATS says: {text}"),
+    }
+}
+
+/// Why there is no connection for this user, and what to do. `cause` is what lies below, such as an error of the system.
+pub(crate) fn of_connecting(kind: ConnectErrorKind, cause: Option<&str>, user: &str) -> String {
+    let of_cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+    let check = "check the address, and whether the server wants --creds or --nkey, and --tls-ca";
+    match kind {
+        ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => format!(
+            "the server does not let {user} in; name a key or credentials that it knows (--nkey, --creds). After `goodput \
+             fleet keys`, give the server the new fleet.conf and reload it"
+        ),
+        ConnectErrorKind::ServerParse => {
+            format!(
+                "this is no address of a server{of_cause}; write nats://HOST:PORT or tls://HOST"
+            )
+        }
+        ConnectErrorKind::Dns => format!("its name can't be resolved{of_cause}; check the address"),
+        ConnectErrorKind::TimedOut => {
+            "the server gave no answer in time; check the address and the firewall between".into()
+        }
+        ConnectErrorKind::Tls => format!(
+            "there is no TLS with it{of_cause}; check --tls-ca, the name in the address, and the clock of this host"
+        ),
+        ConnectErrorKind::Io | ConnectErrorKind::MaxReconnects => match cause {
+            Some(cause) => format!("{cause}; {check}"),
+            None => format!("the connection failed; {check}"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    fn meaning(text: &str) -> String {
+        in_words(&io::Error::other(text))
+    }
+
+    #[test]
+    fn the_words_of_nats_become_what_they_mean_and_what_to_do() {
+        for (text, words) in [
+            ("insufficient resources (code 503, error code 10023)", "no room left"),
+            ("publish failed: maximum bytes exceeded", "the stream is full"),
+            ("missed idle heartbeat", "said nothing for some seconds"),
+            ("jetstream request timed out", "no answer in time"),
+            ("timed out: didn't receive ack in time", "no answer in time"),
+            ("JetStream not enabled for account (code 503, error code 10039)", "this user has no"),
+            ("JetStream system temporarily unavailable", "electing their leader"),
+            ("subjects overlap with an existing stream", "account for goodput alone"),
+        ] {
+            let said = meaning(text);
+            assert!(said.contains(words), "{text}: {said}");
+            assert!(!said.contains("NATS says"), "{said}");
+        }
+        assert_eq!(meaning("something new"), "NATS says: something new");
+    }
+
+    #[test]
+    fn each_part_can_be_found() {
+        for (number, (part, meaning)) in MEANINGS.iter().enumerate() {
+            assert_eq!(*part, part.to_lowercase());
+            let first = MEANINGS.iter().position(|(other, _)| part.contains(other));
+            assert_eq!(first, Some(number), "{part} ({meaning}) is hidden by one before it");
+        }
+    }
+
+    #[test]
+    fn who_can_t_connect_is_told_once_what_is_wrong() {
+        let cause = Some("nats: authorization violation");
+        let why = of_connecting(ConnectErrorKind::AuthorizationViolation, cause, "the key UX");
+        assert!(why.contains("does not let the key UX in") && !why.contains("violation"), "{why}");
+        let why = of_connecting(ConnectErrorKind::Tls, Some("NotValidYet"), "a user");
+        assert!(why.contains("NotValidYet") && why.contains("clock of this host"), "{why}");
+        let why = of_connecting(ConnectErrorKind::Io, Some("Connection refused"), "a user");
+        assert!(why.starts_with("Connection refused; check the address"), "{why}");
+    }
+}

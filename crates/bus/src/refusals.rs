@@ -1,0 +1,187 @@
+//! What the server refuses this user. A request to which a user has no right gets no answer: the server only says beside
+//! it which subject was refused.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+/// Refusals that are kept: those of one operation and of what goes on beside it.
+const MOST: usize = 64;
+
+/// What was refused since the connection was made.
+#[derive(Debug, Clone)]
+pub(crate) struct Refusals(Arc<watch::Sender<Vec<Refusal>>>);
+
+/// A right that this user does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What it wanted to do there.
+    pub right: Right,
+    /// The subject.
+    pub subject: String,
+}
+
+/// What a user may do at a subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Right {
+    /// To write there, and so to ask.
+    Publish,
+    /// To hear what is written there, and so answers.
+    Subscribe,
+    /// To log in at all: the server knew this user before.
+    Login,
+}
+
+impl Refusal {
+    /// Reads the words of nats-server (server/client.go, `pubPermissionViolation` and `subPermissionViolation`).
+    fn read(text: &str) -> Option<Self> {
+        let (_, rest) = text.split_once("Permissions Violation for ")?;
+        let (what, rest) = rest.split_once(" to \"")?;
+        let right = match what {
+            "Publish" => Right::Publish,
+            "Subscription" => Right::Subscribe,
+            _ => return None,
+        };
+        let (subject, _) = rest.split_once('"')?;
+        Some(Self { right, subject: subject.into() })
+    }
+}
+
+impl Refusals {
+    /// None yet.
+    pub fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(Vec::new())))
+    }
+
+    /// Takes what the server says. `false`: it is no refusal.
+    pub fn note(&self, text: &str) -> bool {
+        let Some(refusal) = Refusal::read(text) else { return false };
+        self.add(refusal);
+        true
+    }
+
+    /// The server does not let this user in any more.
+    pub fn note_login(&self) {
+        self.add(Refusal { right: Right::Login, subject: String::new() });
+    }
+
+    fn add(&self, refusal: Refusal) {
+        self.0.send_modify(|all| {
+            all.retain(|other| *other != refusal);
+            all.push(refusal);
+            let surplus = all.len().saturating_sub(MOST);
+            all.drain(..surplus);
+        });
+    }
+
+    /// Forgets all: the server says it again to a new connection.
+    pub fn clear(&self) {
+        self.0.send_modify(Vec::clear);
+    }
+
+    /// Forgets what was refused at these subjects: it is tried again. Who hears nothing at the inbox hears nothing for as long
+    /// as the connection lasts.
+    pub fn forget(&self, on: &On<'_>) {
+        self.0.send_modify(|all| all.retain(|refusal| !on.is_published(refusal)));
+    }
+
+    /// Waits until something is refused there.
+    pub async fn next(&self, on: &On<'_>) -> Refusal {
+        let mut all = self.0.subscribe();
+        let found = all.wait_for(|all| all.iter().any(|refusal| on.has(refusal))).await;
+        let found = found.ok().and_then(|all| all.iter().find(|refusal| on.has(refusal)).cloned());
+        match found {
+            Some(refusal) => refusal,
+            // Nobody says anything any more.
+            None => pending().await,
+        }
+    }
+}
+
+/// Where an operation publishes, and where it hears answers.
+pub(crate) struct On<'a> {
+    /// How the subjects end: a request about a subject has the name of a request before it. What is heard there is heard at
+    /// the whole subject.
+    pub subjects: &'a [String],
+    /// What the subjects of answers begin with.
+    pub inbox: &'a str,
+}
+
+impl On<'_> {
+    fn has(&self, refusal: &Refusal) -> bool {
+        match refusal.right {
+            Right::Login => true,
+            Right::Publish => self.is_published(refusal),
+            Right::Subscribe => {
+                refusal.subject.starts_with(self.inbox) || self.subjects.contains(&refusal.subject)
+            }
+        }
+    }
+
+    fn is_published(&self, refusal: &Refusal) -> bool {
+        let ends = |end: &String| {
+            let before = refusal.subject.strip_suffix(end.as_str());
+            before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        };
+        refusal.right == Right::Publish && self.subjects.iter().any(ends)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PUBLISH: &str =
+        "Permissions Violation for Publish to \"$JS.API.DIRECT.GET.KV_k.$KV.k.b\"";
+    const HEAR: &str = "Permissions Violation for Subscription to \"_INBOX.agent.b.x.*\"";
+
+    fn on(subjects: &[String]) -> On<'_> {
+        On { subjects, inbox: "_INBOX.agent.b" }
+    }
+
+    #[test]
+    fn the_words_of_a_server_are_read() {
+        let read = Refusal::read(PUBLISH).unwrap();
+        assert_eq!(read.right, Right::Publish);
+        assert_eq!(read.subject, "$JS.API.DIRECT.GET.KV_k.$KV.k.b");
+        let queue = format!("nats: {HEAR} using queue \"q\"");
+        assert_eq!(Refusal::read(&queue).unwrap().subject, "_INBOX.agent.b.x.*");
+        for other in ["", "authorization violation", "Permissions Violation for Publish to x"] {
+            assert_eq!(Refusal::read(other), None, "{other}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_operation_hears_of_its_own_subjects_and_of_its_inbox() {
+        let refusals = Refusals::new();
+        assert!(refusals.note(PUBLISH) && !refusals.note("slow consumer"));
+        let [own, other] = ["$KV.k.b", "V.k.b"].map(|subject| [subject.to_owned()]);
+        assert_eq!(refusals.next(&on(&own)).await.right, Right::Publish);
+        let elsewhere = on(&other);
+        let nothing = tokio::select! {
+            biased;
+            refusal = refusals.next(&elsewhere) => Some(refusal),
+            () = std::future::ready(()) => None,
+        };
+        assert_eq!(nothing, None, "a word is whole");
+        refusals.note(HEAR);
+        refusals.forget(&on(&own));
+        assert_eq!(refusals.next(&on(&own)).await.right, Right::Subscribe, "that stays");
+        refusals.note_login();
+        refusals.forget(&on(&other));
+        assert_eq!(refusals.0.borrow().len(), 2, "both stay");
+        refusals.clear();
+        assert!(refusals.0.borrow().is_empty());
+    }
+
+    #[test]
+    fn a_server_that_refuses_all_costs_no_memory() {
+        let refusals = Refusals::new();
+        for number in 0..1000 {
+            refusals.note(&format!("Permissions Violation for Publish to \"x.{number}\""));
+        }
+        let all = refusals.0.borrow();
+        assert_eq!((all.len(), all.last().unwrap().subject.as_str()), (MOST, "x.999"));
+    }
+}
