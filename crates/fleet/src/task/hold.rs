@@ -2,10 +2,12 @@
 //! writes it again.
 
 /// What someone who wants a key has seen of its holder.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rival {
     /// The first revision of the key that was seen.
     first: Option<u64>,
+    /// The revision that was seen last, and since when, seconds by the clock of who looks.
+    last: Option<(u64, f64)>,
 }
 
 impl Rival {
@@ -13,6 +15,24 @@ impl Rival {
     /// renewed the key since the first look. A holder that was killed renews nothing, and its key expires.
     pub fn is_alive(&mut self, revision: u64) -> bool {
         *self.first.get_or_insert(revision) != revision
+    }
+
+    /// Looks at the key at `now_s`, seconds by the own clock, which may begin anywhere. Returns whether its holder is certainly
+    /// gone: it has not renewed the key for twice the time after which it expires. A server whose clock was set back lets
+    /// nothing expire until its clock is where it was.
+    pub fn is_gone(&mut self, revision: u64, now_s: f64, expiry_s: f64) -> bool {
+        match self.last {
+            Some((seen, since_s)) if seen == revision => now_s - since_s > 2.0 * expiry_s,
+            _ => {
+                self.last = Some((revision, now_s));
+                false
+            }
+        }
+    }
+
+    /// The key could not be looked at: its holder may have been away for the same reason.
+    pub fn is_out_of_sight(&mut self) {
+        self.last = None;
     }
 }
 
@@ -36,6 +56,27 @@ mod tests {
         let mut rival = Rival::default();
         assert!(!rival.is_alive(7), "it may have been killed just now");
         assert!(!rival.is_alive(7) && rival.is_alive(8));
+    }
+
+    /// With whatever clock: only times between two looks count, and only those of who looks.
+    #[test]
+    fn a_key_that_a_server_with_a_slow_clock_keeps_is_free_all_the_same() {
+        for began_s in [0.0, -5.0 * 3600.0, 1.7e9] {
+            let mut rival = Rival::default();
+            let mut look = |revision, s: f64| rival.is_gone(revision, began_s + s, EXPIRY_S);
+            assert!(!look(7, 0.0) && !look(7, 20.0), "it may come back");
+            assert!(!look(8, 22.0) && !look(8, 45.0), "it has renewed");
+            assert!(look(8, 47.0));
+        }
+    }
+
+    #[test]
+    fn who_can_t_be_looked_at_is_not_gone() {
+        let mut rival = Rival::default();
+        assert!(!rival.is_gone(7, 0.0, EXPIRY_S));
+        rival.is_out_of_sight();
+        assert!(!rival.is_gone(7, 100.0, EXPIRY_S), "the server was away for both");
+        assert!(rival.is_gone(7, 125.0, EXPIRY_S));
     }
 
     /// Two that want one key, in virtual time: a bus that expires, a first holder that is cut off at any moment and comes

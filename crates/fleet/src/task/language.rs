@@ -2,6 +2,7 @@
 
 use goodput_model::is_plain;
 use serde::de::DeserializeOwned;
+use serde_json::error::Category;
 
 /// Version of what coordinator and agents say to each other. It grows when an older one would misunderstand.
 pub const FORMAT: u32 = 2;
@@ -11,8 +12,13 @@ const MAX_ID_BYTES: usize = 128;
 /// Longest text of a message, characters.
 const MAX_TEXT_CHARS: usize = 300;
 
+/// Reads a message, or says in words why it is none.
 pub(super) fn from_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, String> {
-    serde_json::from_slice(json).map_err(|why| format!("not understood: {why}"))
+    serde_json::from_slice(json).map_err(|why| match why.classify() {
+        // A field that is missing or another one, with its name.
+        Category::Data => format!("it is no message of this version of goodput ({why})"),
+        Category::Syntax | Category::Eof | Category::Io => "it is no message of goodput".into(),
+    })
 }
 
 pub(super) fn knows(format: u32, who: &str) -> Result<(), String> {
@@ -34,4 +40,27 @@ pub(super) fn is_id(text: &str) -> bool {
 /// Whether a text can be shown, and is a name.
 pub(super) fn is_name(text: &str) -> bool {
     (1..=MAX_TEXT_CHARS).contains(&text.chars().count()) && text.chars().all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    struct Message {
+        #[expect(dead_code, reason = "only whether it can be read counts")]
+        site: String,
+    }
+
+    #[test]
+    fn what_is_no_message_is_said_in_words() {
+        for garbage in [&b"poison"[..], b"", b"{\"site\":", b"\xff"] {
+            let why = from_json::<Message>(garbage).unwrap_err();
+            assert_eq!(why, "it is no message of goodput");
+        }
+        let why = from_json::<Message>(b"{}").unwrap_err();
+        assert!(why.contains("no message of this version") && why.contains("`site`"), "{why}");
+        assert!(from_json::<Message>(br#"{"site":"a"}"#).is_ok());
+    }
 }
