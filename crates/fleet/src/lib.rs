@@ -34,7 +34,7 @@ pub use plan::{
 };
 pub use span::span;
 pub use task::{
-    Announcement, Answer, Call, Delivered, End, FORMAT, Farewell, Invitation, KEPT_S, Limits,
+    Announcement, Answer, Call, Delivered, End, FORMAT, Farewell, Invitation, KEPT_S, Left, Limits,
     Newest, Next, Outcome, Rival, Role, Sealed, Step, TASK_LIFE_S, Task, Tasks, Turn, Unreadable,
     UnreadableWish, Wanted, fitted, is_sure, next, step, task_between, tasks, word,
 };

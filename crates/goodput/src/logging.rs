@@ -7,8 +7,11 @@ use tracing_subscriber::prelude::*;
 
 use crate::screen::Log;
 
-/// The default log level: warnings, and the target of [`goodput_engine::serve::AUDIT`].
-const DEFAULT: &str = "warn,audit=info";
+/// The default log level: warnings, and the target of [`goodput_engine::serve::AUDIT`]. What the library of NATS says goes
+/// wrong is an error of goodput's, too, in other words.
+const DEFAULT: &str = "warn,audit=info,async_nats=off";
+/// With `-v`.
+const MORE: &str = "info,async_nats=off";
 
 /// By default warnings and who did what with a credential, one line for each client with `-v`, everything with `-vv`;
 /// `RUST_LOG` overrides this (`TARGET=LEVEL` separated by commas).
@@ -31,7 +34,7 @@ pub fn begin(verbose: u8) {
 fn filter(asked: Option<&str>, verbose: u8) -> (Targets, Option<String>) {
     let level = match verbose {
         0 => DEFAULT,
-        1 => "info",
+        1 => MORE,
         _ => "debug",
     };
     // Both are constants of this file, and a test parses them.

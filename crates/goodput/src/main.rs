@@ -29,6 +29,7 @@ mod report;
 mod running;
 mod screen;
 mod secret_file;
+mod speaker;
 
 use std::process::ExitCode;
 

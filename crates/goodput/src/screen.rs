@@ -12,6 +12,7 @@ use goodput_model::{Direction, Plan};
 
 use crate::fit::fit;
 use crate::os_error::without_numbers;
+use crate::speaker::signed;
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
@@ -115,6 +116,7 @@ pub fn line(text: impl Display) -> io::Result<()> {
 pub fn say(text: impl Display) {
     let line = format!("{text}\n");
     let line = without_numbers(&line);
+    let line = signed(&line);
     if ERR.held.load(Ordering::Relaxed) {
         return ERR.add(&line);
     }
@@ -185,7 +187,7 @@ pub struct Log;
 
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        ERR.add(&without_numbers(&String::from_utf8_lossy(bytes)));
+        ERR.add(&signed(&without_numbers(&String::from_utf8_lossy(bytes))));
         Ok(bytes.len())
     }
 

@@ -39,8 +39,8 @@ pub struct Limits {
     /// Highest rate of a test, bits per second; absent: any.
     #[serde(default)]
     pub max_rate: Option<BitRate>,
-    /// What was left of its budget when it said so; a test that runs counts with what it may cost at most. Absent: it
-    /// has none.
+    /// What was left of its budget when it said so; a test that runs counts with what it may cost at most. Only the agent
+    /// itself judges by it, with [`super::Left`]. Absent: it has none.
     #[serde(default)]
     pub left: Option<Bytes>,
     /// The sites that it tests with; absent: all.
@@ -52,7 +52,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Why `site`, which has these limits, does not take part in a test, if it does not.
+    /// Why `site`, which has these limits, does not take part in a test, if it does not. Its budget is not looked at.
     pub fn refuse(&self, site: &str, task: &Task) -> Option<String> {
         let peer = task.peer_of(site);
         if self.accepts.as_ref().is_some_and(|accepts| !accepts.iter().any(|one| one == peer)) {
@@ -68,7 +68,7 @@ impl Limits {
                 self.max_duration_s, task.length_s
             ));
         }
-        self.too_fast(site, task).or_else(|| self.too_costly(site, task))
+        self.too_fast(site, task)
     }
 
     fn too_fast(&self, site: &str, task: &Task) -> Option<String> {
@@ -81,16 +81,6 @@ impl Limits {
         Some(format!(
             "{site} takes part in tests of at most {most} (--max-rate), and this one has {asked}"
         ))
-    }
-
-    fn too_costly(&self, site: &str, task: &Task) -> Option<String> {
-        let left = self.left?;
-        let needed = task.most_bytes().unwrap_or(Bytes(1));
-        (needed.0 > left.0).then(|| {
-            let needs = task.most_bytes().map(|bytes| format!(", and this test may take {bytes}"));
-            let needs = needs.unwrap_or_default();
-            format!("the budget of {site} has {left} left for the next hours (--budget){needs}")
-        })
     }
 }
 
@@ -121,6 +111,12 @@ impl Announcement {
         from_json(json)
     }
 
+    /// Whether an agent of any version has said this. Anything else is no announcement: whoever may write to the bucket has
+    /// written over one, which its agent puts there again.
+    pub fn is_one(json: &[u8]) -> bool {
+        from_json::<Head>(json).is_ok()
+    }
+
     /// Whether its agent is in no test of a coordinator before the one with this token, and begins none. What is read may be
     /// old; it is then no less true, because the newest coordinator that an agent knows of is never an earlier one again.
     pub fn heeds(&self, token: u64) -> bool {
@@ -144,7 +140,7 @@ impl Announcement {
             }
             _ => {}
         }
-        Limits { left: None, ..self.limits.clone() }.refuse(site, task)
+        self.limits.refuse(site, task)
     }
 }
 
@@ -258,11 +254,18 @@ mod tests {
     #[test]
     fn only_an_agent_itself_judges_by_its_budget() {
         let paced = Task { rate: Some(BitRate(1e8)), ..task() };
-        for (left, task, words) in [(0, task(), "--budget"), (1000, paced, "may take 125 MB")] {
+        for (left, task) in [(0, task()), (1000, paced)] {
             let agent = limited(|limits| limits.left = Some(Bytes(left)));
-            let why = agent.limits.refuse("b", &task).unwrap();
-            assert!(why.contains(words), "{why}");
             assert_eq!(agent.unfit(&task, None), None, "what it said is old");
+        }
+    }
+
+    #[test]
+    fn what_no_agent_has_said_is_no_announcement() {
+        let newer = serde_json::to_vec(&Announcement { format: 99, ..agent() }).unwrap();
+        assert!(Announcement::is_one(&newer), "of another version");
+        for garbage in [&b"poison"[..], b"", b"{}", b"7", b"{\"site\":\"b\"}"] {
+            assert!(!Announcement::is_one(garbage));
         }
     }
 

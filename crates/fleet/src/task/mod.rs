@@ -3,6 +3,7 @@
 mod agent;
 mod hold;
 mod language;
+mod left;
 mod message;
 mod newest;
 mod sealed;
@@ -15,6 +16,7 @@ mod word;
 pub use agent::{Announcement, Limits, fitted};
 pub use hold::{Rival, is_sure};
 pub use language::FORMAT;
+pub use left::Left;
 pub use message::{Answer, Call, End, Farewell, Invitation, Outcome};
 pub use newest::Newest;
 pub use sealed::Sealed;

@@ -76,6 +76,11 @@ pub fn tasks<'a>(mesh: &'a Mesh, turn: &'a Turn) -> Tasks<'a> {
 }
 
 impl Tasks<'_> {
+    /// When their turn began, seconds since 1970, by the clock of the bus.
+    pub fn began_s(&self) -> f64 {
+        self.turn.began_s
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         let pairs: usize = self.rounds.iter().map(Vec::len).sum();

@@ -101,6 +101,22 @@ fn metrics_address(said: &mut impl BufRead) -> String {
     rest.trim_end_matches("/metrics").into()
 }
 
+#[test]
+fn metrics_are_named_only_by_a_coordinator_that_began_and_also_for_one_turn() {
+    let home = Home::new();
+    let mesh = home.file("mesh.toml", PAIR).display().to_string();
+    let run = ["fleet", "run", &mesh, "--once", "--metrics", "127.0.0.1:0", "--nats"];
+    let output = home.run(&[&run[..], &["nats://127.0.0.1:1"]].concat());
+    assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
+    let said = stderr(&output);
+    assert!(said.contains("can't connect to NATS") && !said.contains("metrics on"), "{said}");
+    let Some(fleet) = Fleet::new() else { return };
+    let url = fleet.nats.url();
+    let output = home.run(&[&run[..], &[&url]].concat());
+    assert_eq!(output.status.code(), Some(1), "no agent runs: {}", stderr(&output));
+    assert!(stderr(&output).contains("metrics on http"), "{}", stderr(&output));
+}
+
 fn metrics(address: &str) -> String {
     let mut client = TcpStream::connect(address).expect("it listens");
     let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");

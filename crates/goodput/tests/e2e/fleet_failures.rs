@@ -1,6 +1,10 @@
 //! A fleet whose parts are killed, cut off and suspended: each task has one outcome, and nothing is measured twice.
 
+use std::io::copy;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Child;
+use std::sync::{Arc, Mutex};
+use std::thread;
 
 use goodput_testing::servers::{Nats, nats_cluster};
 use goodput_testing::wait_for;
@@ -31,6 +35,80 @@ fn a_bus_that_is_killed_in_a_test_and_comes_back_loses_nothing() {
     assert_eq!((b.records().len(), records(home.path()).len()), (2, 2), "{said}");
 }
 
+/// A way to the bus that can be cut.
+struct Way {
+    address: SocketAddr,
+    /// Both ends of what goes this way; none while it is cut.
+    ends: Arc<Mutex<Option<Vec<TcpStream>>>>,
+}
+
+impl Way {
+    fn to(bus: &str) -> Self {
+        let bus: SocketAddr = bus.trim_start_matches("nats://").parse().expect(bus);
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = listener.local_addr().expect("it is bound");
+        let ends = Arc::new(Mutex::new(Some(Vec::new())));
+        let all = Arc::clone(&ends);
+        thread::spawn(move || {
+            for near in listener.incoming().flatten() {
+                if let Some(ends) = &mut *all.lock().unwrap()
+                    && let Ok(far) = TcpStream::connect(bus)
+                {
+                    pass_on(&near, &far);
+                    pass_on(&far, &near);
+                    ends.extend([near, far]);
+                }
+            }
+        });
+        Self { address, ends }
+    }
+
+    fn url(&self) -> String {
+        format!("nats://{}", self.address)
+    }
+
+    fn cut(&self) {
+        for end in self.ends.lock().unwrap().take().into_iter().flatten() {
+            // The other side may have closed it.
+            let _ = end.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn mend(&self) {
+        *self.ends.lock().unwrap() = Some(Vec::new());
+    }
+}
+
+fn pass_on(from: &TcpStream, to: &TcpStream) {
+    let [mut from, mut to] = [from, to].map(|end| end.try_clone().expect("there is room"));
+    thread::spawn(move || {
+        let _ = copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Both);
+    });
+}
+
+/// A partition: the agent that measures is cut off from the bus, not from the agent that it measures with.
+#[test]
+fn an_agent_that_is_cut_off_in_a_test_hands_its_record_over_when_it_is_back() {
+    let Some(fleet) = Fleet::new() else { return };
+    let way = Way::to(&fleet.nats.url());
+    let a = Agent::start(&fleet, "a");
+    let b = Agent::start_with(&fleet, "b", Home::new(), &["--nats", &way.url()]);
+    let mesh = PAIR.replace("1s", "3s").replace("pause", "directions = \"one\"\npause");
+    let mut news = fleet.nats.hear("goodput.news.b.*");
+    let home = Home::new();
+    let run = fleet.run(&home, &fleet.mesh(&mesh));
+    // There is none before a has answered that it listens.
+    news.next_message();
+    way.cut();
+    wait_for("the end of the test", || b.records().len() == 1 && a.servers() == 0);
+    way.mend();
+    let output = run.wait_with_output().expect("it ends");
+    let said = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}{}{}", stderr(&output), b.log());
+    assert_eq!((b.records().len(), records(home.path()).len()), (1, 1), "{said}");
+}
+
 #[test]
 fn a_coordinator_that_waits_takes_over_from_one_that_was_killed() {
     let Some(fleet) = Fleet::new() else { return };
@@ -43,8 +121,12 @@ fn a_coordinator_that_waits_takes_over_from_one_that_was_killed() {
     run.kill().expect("it runs");
     run.wait().expect("it is ours");
     let output = successor.wait_with_output().expect("it ends");
-    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{}{said}", stdout(&output));
     assert_eq!((b.records().len(), records(second.path()).len()), (2, 2), "{}", stdout(&output));
+    let took_over = said.lines().find(|line| line.contains("coordinates from now on, after"));
+    assert!(took_over.is_some_and(|line| line.contains("Z coordinator: ")), "{said}");
+    assert!(said.contains("going on with the turn"), "{said}");
 }
 
 /// As a host that was suspended: it wakes up as a coordinator that is none any more.

@@ -195,7 +195,10 @@ fn waiting(home: &Home, site: usize) -> usize {
 /// The tests that the newest coordinator has printed, which has ended: each of the turn, once.
 fn last_turn(log: &str, sites: usize) -> Turn {
     let all = sites * (sites - 1);
-    let lines: Vec<&str> = log.lines().collect();
+    // Lines of tests begin with the time.
+    let timed =
+        |line: &'_ str| line.split_once("Z  ").map_or(line.len(), |(time, _)| time.len() + 3);
+    let lines: Vec<&str> = log.lines().map(|line| &line[timed(line)..]).collect();
     let begins = format!("1/{all}  ");
     let first = lines.iter().rposition(|line| line.starts_with(&begins)).unwrap_or_default();
     let mut turn = Turn::new();

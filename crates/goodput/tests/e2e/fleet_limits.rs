@@ -65,12 +65,10 @@ fn a_budget_holds_in_a_test_and_over_restarts() {
     let output = fleet.run_to_the_end(&home, &mesh);
     let said = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{said}{}", stderr(&output));
-    assert!(
-        said.contains("1/2  a → b") && said.contains("the budget of a site was used up"),
-        "{said}"
-    );
+    assert!(said.contains("1/2  a → b") && said.contains("the budget of b was used up"), "{said}");
     // A test ends before the sample that would exceed the budget, so a rest may be left for others.
     let refused = |said: &str| said.matches("no record: the budget of b has").count();
+    let free_again = "left of 30 MB/day (--budget of its own agent)";
     let until_empty = (0..10).find(|_| refused(&stdout(&fleet.run_to_the_end(&home, &mesh))) == 2);
     assert!(until_empty.is_some(), "the budget has something left after ten turns: {}", b.log());
     let kept = records(home.path());
@@ -81,4 +79,5 @@ fn a_budget_holds_in_a_test_and_over_restarts() {
     let said = stdout(&output);
     assert_eq!(output.status.code(), Some(1), "{said}{}", stderr(&output));
     assert_eq!(refused(&said), 2, "{said}");
+    assert!(said.contains(free_again) && said.contains("free again in"), "{said}");
 }

@@ -107,7 +107,7 @@ impl Agent {
     pub fn wait_for_name(&mut self, name: &str) {
         let mut line = String::new();
         self.stdout.read_line(&mut line).expect("it says that it runs");
-        assert!(line.starts_with(&format!("agent {name} at ")), "{line:?} {}", self.log());
+        assert!(line.contains(&format!("Z agent {name} at ")), "{line:?} {}", self.log());
     }
 
     /// The servers that it has open.
@@ -124,6 +124,11 @@ impl Agent {
     /// What it has said of itself.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.home.path().join("agent.log")).unwrap_or_default()
+    }
+
+    /// Waits until it ends by itself. Returns its exit code.
+    pub fn wait(&mut self) -> Option<i32> {
+        self.child.wait().expect("it is ours").code()
     }
 
     /// As the kernel does when memory is short.

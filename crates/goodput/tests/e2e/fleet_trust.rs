@@ -70,7 +70,31 @@ fn with_tls_and_keys_each_may_do_what_it_needs_and_no_more() {
     let login: Vec<_> = login.iter().map(String::as_str).collect();
     let output = home.run(&[&["fleet", "run", &mesh, "--once"], &login[..]].concat());
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
-    assert!(stderr(&output).contains("Permissions Violation"), "{}", stderr(&output));
+    let why = stderr(&output);
+    assert!(why.contains("is not the one of the coordinator"), "{why}");
+    assert!(why.contains("b.site/login.nk") && why.contains("coordinator.d/login.nk"), "{why}");
+    assert!(!why.contains("metrics") && !why.contains("Violation"), "{why}");
+}
+
+#[test]
+fn an_agent_with_the_key_of_another_site_ends_and_says_whose_key_it_needs() {
+    let Some(closed) = Closed::new() else { return };
+    let home = Home::new();
+    // The streams are there, and without them it ends, too.
+    for streams in [false, true] {
+        if streams {
+            closed.fleet.run_to_the_end(&home, &closed.fleet.mesh(PAIR));
+        }
+        for of in ["a.site", "coordinator.d"] {
+            let login = closed.login(of);
+            let login: Vec<_> = login.iter().map(String::as_str).collect();
+            let output = home.run(&[&["fleet", "agent", "--name", "b"], &login[..]].concat());
+            let why = stderr(&output);
+            assert_eq!(output.status.code(), Some(2), "{why}");
+            assert!(why.contains("is not the one of the agent of b"), "{why}");
+            assert!(why.contains(&format!("{of}/login.nk")) && why.contains("--name"), "{why}");
+        }
+    }
 }
 
 #[test]
@@ -86,7 +110,10 @@ fn who_is_not_known_or_does_not_know_the_server_does_not_get_in() {
     let why = agent(&[]);
     assert!(why.contains("can't connect to NATS") && why.contains("--tls-ca"), "{why}");
     let why = agent(&closed.server[2..].iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(why.contains("authorization violation") && why.contains("--nkey"), "{why}");
+    assert!(
+        why.contains("does not let a user without a key in") && why.contains("--nkey"),
+        "{why}"
+    );
     let open = home.file("open.nk", "SU");
     let why = agent(&["--nkey", open.to_str().unwrap()]);
     assert!(why.contains("chmod 600"), "{why}");
@@ -117,6 +144,17 @@ fn an_agent_takes_only_what_its_coordinator_has_signed_and_once() {
     fleet.coordinator = vec!["--sign".into(), file("coordinator.d/sign.nk")];
     let output = fleet.run_to_the_end(&home, &mesh);
     assert_eq!(output.status.code(), Some(0), "{}{}{}", stdout(&output), stderr(&output), b.log());
+    // A key that signs for another fleet is refused before anything is asked for.
+    let other = fleet.storage.path().join("other");
+    let made = fleet.storage.run(&["fleet", "keys", &mesh, "-o", other.to_str().unwrap()]);
+    assert_eq!(made.status.code(), Some(0), "{}", stderr(&made));
+    let wrong = vec!["--sign".into(), other.join("coordinator.d/sign.nk").display().to_string()];
+    let right = std::mem::replace(&mut fleet.coordinator, wrong);
+    let output = fleet.test(&home, &["a", "b"]);
+    let why = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{}{why}", stdout(&output));
+    assert!(why.contains("trusts the key O") && why.contains("--sign"), "{why}");
+    fleet.coordinator = right;
     let signed = tasks.next_message();
     let mut task: serde_json::Value = serde_json::from_str(&signed).expect(&signed);
     // Once more; changed; for another site; not signed.

@@ -24,6 +24,7 @@ mod fleet_demand;
 mod fleet_failures;
 mod fleet_kills;
 mod fleet_limits;
+mod fleet_poison;
 mod fleet_stage;
 mod fleet_trust;
 mod freebsd;

@@ -151,7 +151,7 @@ pub struct FleetRunArgs {
     /// Serve metrics of the fleet for Prometheus at this address
     ///
     /// Everyone who reaches the address can read them.
-    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address::with_port, conflicts_with = "once")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = address::with_port)]
     pub metrics: Option<SocketAddr>,
 }
 

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow, bail};
 use goodput_bus::Seed;
 use goodput_engine::{EngineError, Interrupt};
 use goodput_fleet::places::{COORDINATOR, TURN, of_task};
-use goodput_fleet::{FORMAT, Mesh, Task, Turn, Wanted, task_between};
+use goodput_fleet::{Announcement, FORMAT, Mesh, Task, Turn, Wanted, task_between};
 use goodput_model::plain_char;
 use tokio::time::sleep;
 
@@ -27,11 +27,17 @@ pub(super) fn run(args: &FleetTestArgs) -> Result<Exit> {
 }
 
 async fn ask(args: &FleetTestArgs, interrupt: &Interrupt) -> Result<Exit> {
+    let signer = signer(&args.nats, args.signing.sign.as_deref())?;
     let desk = Desk::open(&args.nats).await?;
     let mesh = mesh(args, &desk).await?;
     let id = format!("want-{:016x}", rand::random::<u64>());
     let task =
         task_between(&mesh, &id, &args.sender, &args.receiver).map_err(|why| anyhow!(why))?;
+    if args.signing.sign.is_some()
+        && let Some(signer) = &signer
+    {
+        check_signer(&desk, &mesh, &task, &signer.public()).await?;
+    }
     let place = of_task(&word(&task.near)?, &id);
     let wanted = Wanted {
         format: FORMAT,
@@ -60,7 +66,9 @@ async fn ask(args: &FleetTestArgs, interrupt: &Interrupt) -> Result<Exit> {
     let found = tokio::select! {
         outcome = others => Some(outcome),
         taken = lease.take(&desk, interrupt, true) => match taken? {
-            Taken::Held(held) => alone(args, &desk, &mesh, (&lease, held), &place, interrupt).await?,
+            Taken::Held(held) => {
+                alone(signer, &desk, &mesh, (&lease, held), &place, interrupt).await?
+            }
             Taken::Rival(_) | Taken::Interrupted => None,
         },
     };
@@ -80,9 +88,30 @@ async fn mesh(args: &FleetTestArgs, desk: &Desk) -> Result<Mesh> {
     Ok(Mesh::parse("the mesh of the newest turn", &turn.mesh)?)
 }
 
+/// Refuses a key of --sign that the agents of this test don't trust, and says if it is not the one that signs: whoever
+/// coordinates signs with its own.
+async fn check_signer(desk: &Desk, mesh: &Mesh, task: &Task, public: &str) -> Result<()> {
+    for site in [&task.near, &task.far].into_iter().filter(|site| !mesh.is_foreign(site)) {
+        let entry = desk.places.agents.entry(&word(site)?).await?;
+        let agent = entry.and_then(|entry| Announcement::read(&entry.value).ok());
+        if let Some(trusted) = agent.and_then(|agent| agent.trusts).filter(|key| key != public) {
+            bail!(
+                "the agent of {site} trusts the key {trusted}, and the one of --sign is {public}; name the key with which \
+                 the coordinator of this fleet signs. No test was asked for"
+            );
+        }
+    }
+    if let Some(other) = Lease::holder(desk).await? {
+        screen::say(format_args!(
+            "goodput: a coordinator runs {other}; it makes this test, and signs it with its own key"
+        ));
+    }
+    Ok(())
+}
+
 /// Makes what is asked for, until the outcome at `place` is there. None: the user ended it.
 async fn alone(
-    args: &FleetTestArgs,
+    signer: Option<Seed>,
     desk: &Desk,
     mesh: &Mesh,
     (lease, held): (&Lease, Held<'_>),
@@ -91,7 +120,6 @@ async fn alone(
 ) -> Result<Option<Vec<u8>>> {
     let (demand, results) = (Demand::new(), Results::silent(mesh));
     let fence = lease.fence(desk, &held).await?;
-    let signer = signer(&args.nats, args.signing.sign.as_deref())?;
     let public = signer.as_ref().map(Seed::public);
     let agents = Agents::new(&desk.places, mesh, public, fence.token);
     let testing = Testing {

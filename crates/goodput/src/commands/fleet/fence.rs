@@ -4,7 +4,7 @@
 //! that was read.
 
 use anyhow::{Result, bail};
-use goodput_bus::{BusError, Keys};
+use goodput_bus::{BusError, Entry, Keys};
 use goodput_fleet::places::FENCE;
 
 use super::held::Held;
@@ -18,6 +18,8 @@ pub(super) struct Fence<'a> {
     turns: &'a Keys,
     /// Newer coordinators have a higher one.
     pub token: u64,
+    /// Whether another one has raised it before.
+    pub has_predecessor: bool,
 }
 
 impl<'a> Fence<'a> {
@@ -29,18 +31,56 @@ impl<'a> Fence<'a> {
             if !held.renew().await? {
                 bail!(TAKEN_OVER);
             }
-            let raised = match last {
+            let raised = match &last {
                 None => turns.create(FENCE, &session).await?,
                 Some(last) => turns.update(FENCE, &session, last.revision).await?,
             };
             if let Some(token) = raised {
-                return Ok(Self { turns, token });
+                return Ok(Self { turns, token, has_predecessor: last.is_some() });
             }
         }
     }
 
     /// Whether no other coordinator has raised it since, as far as this copy of the stream knows; it may be behind.
     pub async fn is_ours(&self) -> Result<bool, BusError> {
-        Ok(self.turns.entry(FENCE).await?.is_none_or(|newest| newest.revision <= self.token))
+        Ok(self.newer().await?.is_none())
+    }
+
+    async fn newer(&self) -> Result<Option<Entry>, BusError> {
+        let newest = self.turns.entry(FENCE).await?;
+        Ok(newest.filter(|newest| newest.revision > self.token))
+    }
+
+    /// Ends a coordinator that is none any more. Agents heed whoever has raised the fence, also if that was no coordinator.
+    pub async fn check(&self) -> Result<()> {
+        match self.newer().await? {
+            None => Ok(()),
+            Some(newer) if is_of_coordinator(&newer) => bail!(TAKEN_OVER),
+            Some(_) => bail!(
+                "the key {FENCE} of the bucket {} was written by something that is no coordinator of goodput; find who else \
+                 writes there, and start the coordinator again",
+                self.turns.bucket()
+            ),
+        }
+    }
+}
+
+/// Whether a coordinator has written this: its session.
+fn is_of_coordinator(entry: &Entry) -> bool {
+    let session = serde_json::from_slice::<String>(&entry.value);
+    session.is_ok_and(|text| !text.is_empty() && text.chars().all(|c| c.is_ascii_hexdigit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_coordinator_is_known_by_its_session() {
+        let entry = |value: &str| Entry { value: value.into(), revision: 1, written_s: 0.0 };
+        assert!(is_of_coordinator(&entry("\"00ff00ff00ff00ff\"")));
+        for garbage in ["", "poison", "7", "\"\"", "\"poison\""] {
+            assert!(!is_of_coordinator(&entry(garbage)), "{garbage}");
+        }
     }
 }

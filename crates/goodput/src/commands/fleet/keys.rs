@@ -16,15 +16,12 @@ use goodput_bus::Seed;
 use goodput_fleet::{Login, Mesh, server_file};
 
 use super::mesh_file;
-use super::places::{PUBLIC_FILE, SIGN_FILE};
+use super::places::{COORDINATOR_FOLDER, LOGIN_FILE, PUBLIC_FILE, SIGN_FILE};
 use crate::args::FleetKeysArgs;
 use crate::exit::Exit;
 use crate::{key_files, screen, secret_file};
 
-const LOGIN_FILE: &str = "login.nk";
 const SERVER_FILE: &str = "fleet.conf";
-/// No site's word has a dot.
-const COORDINATOR_FOLDER: &str = "coordinator.d";
 /// Ends the name of a site's directory.
 const SITE_ENDING: &str = ".site";
 

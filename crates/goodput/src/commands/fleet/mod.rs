@@ -5,6 +5,7 @@
 //! keys                the mesh file ──▶ users of NATS and their keys
 //! run, ask ──▶ coordinator ──▶ places ──▶ NATS ◀── places ◀── agent
 //! held, fence         a name or the lease, for as long as it is renewed; who has it now
+//! trouble             what is wrong, said once until it changes
 //! ```
 
 mod agent;
@@ -19,6 +20,7 @@ pub(super) mod mesh_file;
 mod places;
 mod plan;
 mod run;
+mod trouble;
 
 use std::path::PathBuf;
 

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use goodput_bus::{Bus, Keys, Outcomes, Proof, Public, Queue, Seed, Server};
+use anyhow::{Context, Error, Result, anyhow};
+use goodput_bus::{
+    Bus, BusError, Keys, Outcomes, Proof, Public, Queue, Refusal, Right, Seed, Server,
+};
 use goodput_fleet::places::{
     AGENTS, BEGUN, COORDINATOR_INBOX, LEASE, OUTCOME, OUTCOMES, TASK, TASKS, TURNS, WANT, WANTED,
     inbox,
@@ -26,6 +28,10 @@ const WANTED_EXPIRY: Duration = Duration::from_secs(3600);
 /// How long it is known which tasks were begun, and how they ended.
 const OUTCOMES_EXPIRY: Duration = Duration::from_secs(KEPT_S);
 
+/// The file with the key of a login.
+pub(super) const LOGIN_FILE: &str = "login.nk";
+/// The directory of the coordinator's keys. No site's word has a dot.
+pub(super) const COORDINATOR_FOLDER: &str = "coordinator.d";
 /// The file with the coordinator's public key, beside the key of a site.
 pub(super) const PUBLIC_FILE: &str = "coordinator.pub";
 /// The file with which the coordinator signs, beside its own key.
@@ -57,8 +63,16 @@ pub(super) struct Desk {
 
 impl Places {
     /// Connects the agent of the site `word`.
+    ///
+    /// # Errors
+    /// The key or the credentials are those of someone else; otherwise a [`BusError`].
     pub async fn of_agent(args: &NatsArgs, site: &str, word: &str) -> Result<Self> {
-        Self::open(args, &format!("goodput agent {site}"), &inbox(word)).await
+        let opened = Self::open(args, &format!("goodput agent {site}"), &inbox(word)).await;
+        opened.map_err(|why| {
+            let whose = format!("the agent of {site}");
+            let change = "or start the agent with the name of the key's site (--name)";
+            named(why, args, &whose, &format!("{word}.site/{LOGIN_FILE}"), change)
+        })
     }
 
     /// Connects, and makes what is not there yet. `name` is how the tools of NATS show the connection.
@@ -92,12 +106,42 @@ impl Places {
 
 impl Desk {
     /// Connects a coordinator.
+    ///
+    /// # Errors
+    /// The key or the credentials are those of a site; otherwise a [`BusError`].
     pub async fn open(args: &NatsArgs) -> Result<Self> {
+        Self::opened(args).await.map_err(|why| {
+            let key = format!("{COORDINATOR_FOLDER}/{LOGIN_FILE}");
+            named(why, args, "the coordinator", &key, "a site's key is for its agent alone")
+        })
+    }
+
+    async fn opened(args: &NatsArgs) -> Result<Self> {
         let places = Places::open(args, "goodput coordinator", COORDINATOR_INBOX).await?;
         let lease = places.bus.keys(LEASE, Some(EXPIRY)).await?;
         let wanted = places.bus.queue(WANTED, WANT, WANTED_EXPIRY).await?;
         Ok(Self { places, lease, wanted })
     }
+}
+
+/// The error, in other words if NATS knows the user, but not as this one: `whose` key it needs, as `goodput fleet keys` calls
+/// it, and what else could be meant. Who can't hear its own answers has the key of someone else.
+fn named(why: Error, args: &NatsArgs, whose: &str, key: &str, change: &str) -> Error {
+    let Some(BusError::Forbidden { user, refusal, operation }) = why.downcast_ref() else {
+        return why;
+    };
+    let file = args.nkey.as_deref().or(args.creds.as_deref());
+    let file = file.map(|file| format!(" ({})", file.display())).unwrap_or_default();
+    let Refusal { right, subject } = refusal;
+    let what = match *right {
+        Right::Subscribe => format!("hear {subject}, where its answers come"),
+        Right::Publish => format!("publish to {subject} ({operation})"),
+        Right::Login => return why,
+    };
+    anyhow!(
+        "{user}{file} is not the one of {whose}: NATS does not let it {what}; name the key of {whose} (--nkey {key}), \
+         {change}. After another `goodput fleet keys`, give nats-server the new fleet.conf and reload it"
+    )
 }
 
 fn seed(file: &Path) -> Result<Seed> {
@@ -130,4 +174,35 @@ pub(super) fn trusted(args: &NatsArgs, trust: Option<&str>) -> Result<Option<Pub
 pub(super) fn signer(args: &NatsArgs, sign: Option<&Path>) -> Result<Option<Seed>> {
     let file = sign.map(Path::to_owned).or_else(|| beside(args, SIGN_FILE));
     file.as_deref().map(seed).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit;
+
+    fn args(nkey: &str) -> NatsArgs {
+        NatsArgs { nats: "nats://x".into(), creds: None, nkey: Some(nkey.into()), tls_ca: None }
+    }
+
+    fn forbidden(right: Right, subject: &str) -> Error {
+        let [operation, user] = ["make the stream S", "the key UX"].map(String::from);
+        BusError::Forbidden { operation, user, refusal: Refusal { right, subject: subject.into() } }
+            .into()
+    }
+
+    #[test]
+    fn a_key_of_someone_else_is_named_with_what_to_do() {
+        let inbox = forbidden(Right::Subscribe, "_INBOX.agent.b.x.*");
+        let why = named(inbox, &args("a.site/login.nk"), "the agent of b", "b.site/login.nk", "or");
+        let why = exit::in_words(&why);
+        for words in ["the key UX (a.site/login.nk)", "the agent of b", "--nkey b.site/login.nk"] {
+            assert!(why.contains(words), "{words}: {why}");
+        }
+        let stream = forbidden(Right::Publish, "$JS.API.STREAM.INFO.S");
+        let why = named(stream, &args("x"), "the coordinator", "y", "or").to_string();
+        assert!(why.contains("$JS.API.STREAM.INFO.S (make the stream S)"), "{why}");
+        let other = anyhow!("no file");
+        assert_eq!(named(other, &args("x"), "x", "y", "z").to_string(), "no file");
+    }
 }

@@ -21,16 +21,19 @@ use super::fence::TAKEN_OVER;
 use super::held::Taken;
 use super::mesh_file;
 use super::places::{BEAT, Desk, signer};
+use super::trouble::Trouble;
 use crate::args::FleetRunArgs;
 use crate::commands::measured;
 use crate::commands::notifier::Notifier;
 use crate::exit::Exit;
 use crate::screen;
+use crate::speaker::speak_as;
 
 /// Tests the mesh as often as its file says.
 pub(super) fn run(args: &FleetRunArgs) -> Result<Exit> {
     let (mesh, text) = mesh_file::read_with_text(&args.mesh)?;
     check(&args.mesh, &mesh)?;
+    speak_as("coordinator".into());
     let (outcome, _) = measured::block_on(async |interrupt| {
         Ok::<_, EngineError>(coordinate(args, &mesh, text, &interrupt).await)
     })?;
@@ -62,13 +65,16 @@ async fn coordinate(
     interrupt: &Interrupt,
 ) -> Result<Exit> {
     let signer = signer(&args.nats, args.signing.sign.as_deref())?;
-    let metrics = metrics(args, mesh).await?;
+    let (metrics, address) = metrics(args, mesh).await?.unzip();
     // Before the lease: a history that is slow would outlive it, and one that can't be opened would leave it behind.
     let results = tokio::select! {
         results = Results::of(mesh, metrics) => results?,
         () = interrupt.raised() => return Ok(Exit::CouldNot),
     };
     let desk = Desk::open(&args.nats).await?;
+    if let Some(address) = address {
+        screen::say(format_args!("goodput: metrics on {address}metrics"));
+    }
     let notifier = Notifier::connect();
     notifier.notify("READY=1");
     let lease = Lease::new();
@@ -78,6 +84,7 @@ async fn coordinate(
         Taken::Rival(_) | Taken::Interrupted => return Ok(Exit::CouldNot),
     };
     let fence = lease.fence(&desk, &held).await?;
+    screen::say(format_args!("goodput: {}", lease.taken_over(fence.has_predecessor)));
     let demand = Demand::new();
     let places = &desk.places;
     let public = signer.as_ref().map(Seed::public);
@@ -106,15 +113,15 @@ async fn coordinate(
     ended
 }
 
-/// The metrics, served as long as this process runs, if they are wanted.
-async fn metrics(args: &FleetRunArgs, mesh: &Mesh) -> Result<Option<FleetMetrics>> {
+/// The metrics, served as long as this process runs, if they are wanted, and where.
+async fn metrics(args: &FleetRunArgs, mesh: &Mesh) -> Result<Option<(FleetMetrics, String)>> {
     let Some(address) = args.metrics else { return Ok(None) };
     let metrics = FleetMetrics::new(mesh);
     let listening = goodput_web::listen(address, "--metrics", None).await?;
-    screen::say(format_args!("metrics on {}metrics", listening.url()?));
+    let url = listening.url()?;
     let served = metrics.clone();
     tokio::spawn(listening.serve(goodput_web::Metrics::new(move || served.text())));
-    Ok(Some(metrics))
+    Ok(Some((metrics, url)))
 }
 
 /// The turns of a mesh.
@@ -130,11 +137,12 @@ impl Turns<'_> {
     /// Tests the mesh, turn by turn.
     async fn run(&self) -> Result<Exit> {
         let Testing { mesh, results, held, .. } = self.testing;
+        let mut trouble = Trouble::default();
         loop {
             let last = match self.last().await {
                 Ok(last) => last,
                 Err(why) => {
-                    tracing::warn!("{why:#}; trying again");
+                    trouble.pass(why)?;
                     match self.interrupted_within(BEAT).await {
                         true => return Ok(Exit::CouldNot),
                         false => continue,
@@ -152,7 +160,10 @@ impl Turns<'_> {
                 }
                 Next::Begin(number) => self.new_turn(number, now_s),
                 Next::GoOn => match last {
-                    Some(last) => last,
+                    Some(last) => {
+                        screen::say(format_args!("goodput: going on with the turn {}", last.id));
+                        last
+                    }
                     None => bail!("the bus has lost the turn that was to go on"),
                 },
             };
@@ -178,12 +189,22 @@ impl Turns<'_> {
     async fn last(&self) -> Result<Option<Turn>> {
         let entry = self.testing.places.turns.entry(TURN).await?;
         self.revision.set(entry.as_ref().map(|entry| entry.revision));
-        Ok(entry.and_then(|entry| Turn::read(&entry.value)))
+        let Some(entry) = entry else { return Ok(None) };
+        let turn = Turn::read(&entry.value);
+        if turn.is_none() {
+            let bucket = self.testing.places.turns.bucket();
+            screen::say(format_args!(
+                "goodput: the key {TURN} of the bucket {bucket} has no turn of goodput's; find who else writes there. A new \
+                 turn begins"
+            ));
+        }
+        Ok(turn)
     }
 
     /// Writes the newest turn over the one that was read. Whoever is not sure of the lease may have a successor. While the
     /// bus is away, tries again. `false`: the user ended it.
     async fn write(&self, turn: &Turn) -> Result<bool> {
+        let mut trouble = Trouble::default();
         loop {
             tokio::select! {
                 () = self.testing.held.wait_until_sure() => {}
@@ -192,7 +213,7 @@ impl Turns<'_> {
             match self.try_to_write(turn).await {
                 Ok(true) => return Ok(true),
                 Ok(false) => bail!(TAKEN_OVER),
-                Err(why) => tracing::warn!("{why:#}; trying again"),
+                Err(why) => trouble.pass(why)?,
             }
             if self.interrupted_within(BEAT).await {
                 return Ok(false);

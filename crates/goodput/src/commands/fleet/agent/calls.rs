@@ -7,15 +7,18 @@ use anyhow::{Result, anyhow, bail};
 use goodput_bus::{Question, Questions};
 use goodput_fleet::places::inbox;
 use goodput_fleet::{Answer, Call, Farewell, Invitation, Role, Task};
-use goodput_model::Bytes;
+use goodput_model::{Bytes, plain_char};
 
 use super::here::Here;
 use super::listener::Listener;
+use crate::commands::fleet::trouble::Trouble;
 use crate::commands::spent::Note;
 use crate::exit;
 
 /// Tests of which the near agent has not yet said what they cost: more can't be in the moments between two tests.
 const MOST_NOTES: usize = 16;
+/// Longest word of a site that is shown, characters.
+const MAX_SHOWN_CHARS: usize = 200;
 
 /// What goes on at the far end.
 #[derive(Default)]
@@ -23,6 +26,8 @@ struct Open {
     listener: Option<Listener>,
     /// What tests may have cost, by their tasks and the words of the sites that called.
     notes: HashMap<(String, String), Note>,
+    /// What is refused: whoever may call may do so at any rate.
+    trouble: Trouble,
 }
 
 /// Answers until the connection is closed for good.
@@ -54,12 +59,17 @@ async fn one(here: &Here<'_>, question: Question, open: &mut Open) {
     };
     let answer = answer.unwrap_or_else(|why| {
         let why = exit::in_words(&why);
-        tracing::warn!("a call of {caller} is refused: {why}");
+        open.trouble.say(&anyhow!("a call of {} is refused: {why}", shown(&caller)));
         Answer::Refused(format!("{}: {why}", here.site))
     });
     if let Err(why) = question.answer(&inbox(&caller), &answer).await {
-        tracing::warn!("{why}");
+        open.trouble.say(&anyhow!("a call of {} has no answer: {why}", shown(&caller)));
     }
+}
+
+/// The word of a site that calls: whoever may write to the bus may have made it up.
+fn shown(caller: &str) -> String {
+    caller.chars().take(MAX_SHOWN_CHARS).map(plain_char).collect()
 }
 
 async fn opened(
@@ -72,19 +82,16 @@ async fn opened(
     check(here, &task, caller).await?;
     let Ok(turn) = Arc::clone(&here.turn).try_lock_owned() else { bail!("it is in another test") };
     // A test that runs may cost all that is left.
-    let limits = here.limits().await?;
-    if let Some(why) = limits.refuse(&here.site, &task) {
-        bail!(why);
-    }
+    let left = here.admit(&task).await?;
     if !here.called.note(&task.id, task.expires_s, here.held.now_s())? {
         bail!("it was called for the task {} before", task.id);
     }
     let near = (caller, &*invitation.key);
-    let listener = Listener::open(&task, near, limits.max_rate, turn).await?;
-    note(here, &task, limits.left, caller, open).await?;
+    let listener = Listener::open(&task, near, here.limits.max_rate, turn).await?;
+    note(here, &task, left, caller, open).await?;
     let (port, key) = (listener.port, listener.key.to_string());
     open.listener = Some(listener);
-    Ok(Answer::Listening { port, key, most_bytes: limits.left.map(|left| left.0) })
+    Ok(Answer::Listening { port, key, most_bytes: left.map(|left| left.0) })
 }
 
 /// Refuses a caller that the task does not name, and a task that another coordinator gives out again.

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use goodput_bus::{BusError, Public};
 use goodput_fleet::places::FENCE;
-use goodput_fleet::{Limits, Role, Sealed, Task, Unreadable};
+use goodput_fleet::{Left, Limits, Role, Sealed, Task, Unreadable};
 use goodput_model::Bytes;
 use goodput_remote::Access;
 use tokio::sync::Mutex;
@@ -53,16 +53,33 @@ pub(super) struct Here<'a> {
 }
 
 impl Here<'_> {
-    /// The limits as they are now.
+    /// The limits as they are now, to be announced.
     ///
     /// # Errors
     /// Nobody knows what is left of the budget.
     pub async fn limits(&self) -> Result<Limits> {
-        let left = match &self.purse {
-            Some(purse) => Some(purse.left().await?),
-            None => None,
-        };
+        let left = self.left().await?.map(|left| left.bytes());
         Ok(Limits { left, ..self.limits.clone() })
+    }
+
+    async fn left(&self) -> Result<Option<Left>> {
+        match &self.purse {
+            Some(purse) => Ok(Some(purse.left().await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// What is left of the budget, for a task in which this agent takes part; none: it has no budget.
+    ///
+    /// # Errors
+    /// The task is beyond its limits, or nobody knows what is left of the budget.
+    pub async fn admit(&self, task: &Task) -> Result<Option<Bytes>> {
+        let left = self.left().await?;
+        let of_budget = || left.as_ref().and_then(|left| left.refuse(&self.site, task));
+        match self.limits.refuse(&self.site, task).or_else(of_budget) {
+            Some(why) => bail!(why),
+            None => Ok(left.map(|left| left.bytes())),
+        }
     }
 
     /// Notes what a test may cost at most, if there is a budget, of which this is `left`.

@@ -13,13 +13,13 @@ use goodput_model::BitRate;
 use goodput_wire::keys::{KeyFile, PublicKey};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::target::{self, Far};
 use crate::args::rate;
-use crate::key_files;
+use crate::{key_files, screen};
 
 /// How long the server may take to begin, or to end.
 pub(super) const BEGIN: Duration = Duration::from_secs(8);
@@ -68,6 +68,9 @@ impl Listener {
         // Waiting for the child would close it.
         let input = child.stdin.take();
         let Some(stdout) = child.stdout.take() else { bail!("the server has no output") };
+        if let Some(stderr) = child.stderr.take() {
+            tokio::spawn(repeat(stderr, format!("{} → {}", task.sender(), task.receiver())));
+        }
         let mut lines = BufReader::new(stdout).lines();
         let line = timeout(BEGIN, lines.next_line()).await.context("the server did not begin")?;
         let Some(port) = line?.as_deref().and_then(port) else {
@@ -107,6 +110,20 @@ impl Listener {
     }
 }
 
+/// Repeats what a server says with the pair that it is for, until it ends.
+async fn repeat(said: ChildStderr, pair: String) {
+    let mut lines = BufReader::new(said).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        screen::say(format_args!("goodput: {pair}: {}", own_words(&line)));
+    }
+}
+
+/// A line of a server without the name of the program, and without the blanks that a log begins with.
+fn own_words(line: &str) -> &str {
+    let line = line.trim_start();
+    line.strip_prefix("goodput: ").unwrap_or(line)
+}
+
 /// The keys of both ends, each in a directory of its own: the server gives up its user, and may open what lies beside the
 /// list.
 fn folder(own: &KeyFile, near: PublicKey) -> Result<TempDir> {
@@ -140,6 +157,7 @@ fn command(task: &Task, port: Option<u16>, max_rate: Option<BitRate>, folder: &P
         .env_remove("NOTIFY_SOCKET")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .kill_on_drop(true);
     command
 }
@@ -153,6 +171,13 @@ fn port(line: &str) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_a_server_has_the_name_of_the_program_once() {
+        for line in ["goodput: can't listen", " can't listen", "can't listen"] {
+            assert_eq!(own_words(line), "can't listen");
+        }
+    }
 
     #[test]
     fn the_first_line_of_a_server_has_its_port() {

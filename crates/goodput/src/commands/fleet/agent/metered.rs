@@ -12,11 +12,18 @@ use goodput_watch::{Meter, bytes_on_the_path};
 
 use crate::commands::measured;
 
+/// What a test may cost.
+pub(super) struct Most {
+    pub bytes: Bytes,
+    /// The site whose budget has no more.
+    pub site: String,
+}
+
 /// A test, and what it has cost the line so far.
 pub(super) struct Metered<'a> {
     task: &'a Task,
     plan: Plan,
-    most: Option<Bytes>,
+    most: Option<Most>,
     meter: RefCell<Meter>,
     /// What the whole test has cost, once it is known.
     total: Cell<Option<Bytes>>,
@@ -24,7 +31,7 @@ pub(super) struct Metered<'a> {
 
 impl<'a> Metered<'a> {
     /// A test that may cost `most`; absent: anything.
-    pub fn new(task: &'a Task, most: Option<Bytes>) -> Self {
+    pub fn new(task: &'a Task, most: Option<Most>) -> Self {
         let plan = Plan {
             direction: task.direction,
             length: Length::Seconds(task.length_s),
@@ -52,7 +59,8 @@ impl<'a> Metered<'a> {
         let used_up = Cell::new(false);
         let heard = &mut |event: Event| {
             self.hear(&event);
-            if self.most.is_some_and(|most| self.meter.borrow().will_exceed(most)) {
+            let is_over = |most: &Most| self.meter.borrow().will_exceed(most.bytes);
+            if self.most.as_ref().is_some_and(is_over) {
                 used_up.set(true);
                 raise.raise();
             }
@@ -67,8 +75,11 @@ impl<'a> Metered<'a> {
             record = self.measured(target, credentials, &soon, heard) => record?,
             never = ends_it => return Err(never.into()),
         };
-        if used_up.get() {
-            record.incomplete.get_or_insert("the budget of a site was used up".into());
+        if used_up.get()
+            && let Some(Most { site, .. }) = &self.most
+        {
+            let why = || format!("the budget of {site} was used up (--budget of its own agent)");
+            record.incomplete.get_or_insert_with(why);
         }
         Ok(record)
     }

@@ -23,7 +23,6 @@ mod saving;
 mod target;
 mod tasks;
 mod thin;
-mod trouble;
 mod waiting;
 
 pub(in crate::commands::fleet) use self::near::beside;
@@ -46,9 +45,9 @@ use self::here::Here;
 use self::outbox::Outbox;
 use self::purse::Purse;
 use self::saving::Saving;
-use self::trouble::Trouble;
-use super::held::{Held, Taken};
+use super::held::{Held, Taken, holder};
 use super::places::{BEAT, EXPIRY, Places, STORED, trusted};
+use super::trouble::Trouble;
 use crate::args::FleetAgentArgs;
 use crate::commands::measured;
 use crate::commands::notifier::Notifier;
@@ -56,6 +55,7 @@ use crate::data_dirs::{history, state_dir};
 use crate::exit::Exit;
 use crate::history_thread::HistoryThread;
 use crate::screen;
+use crate::speaker::{now, speak_as};
 
 /// Refuses a name that no mesh has: such an agent would wait for ever.
 fn check_name(name: &str) -> Result<()> {
@@ -65,6 +65,7 @@ fn check_name(name: &str) -> Result<()> {
 /// Works until a signal comes.
 pub(super) fn run(args: &FleetAgentArgs, state: Option<PathBuf>) -> Result<Exit> {
     check_name(&args.name)?;
+    speak_as(format!("agent {}", args.name));
     let word = goodput_fleet::word(&args.name).map_err(|why| anyhow!(why))?;
     let outbox = Outbox::open(&state_dir(state)?, &word)?;
     let (outcome, _) = measured::block_on(async |interrupt| {
@@ -89,7 +90,7 @@ async fn serve(
     let mut announcement = announcement(args);
     announcement.trusts = trust.as_ref().map(ToString::to_string);
     if let Some(purse) = &purse {
-        announcement.limits.left = Some(purse.left().await?);
+        announcement.limits.left = Some(purse.left().await?.bytes());
     }
     let value = serde_json::to_value(&announcement)?;
     let held = match Held::take(&places.agents, &word, value, interrupt, |_| false).await? {
@@ -117,12 +118,12 @@ async fn serve(
         turn: Arc::default(),
     };
     let notifier = Notifier::connect();
-    screen::line(format_args!("agent {} at {}", args.name, args.nats.nats))?;
+    screen::line(format_args!("{} agent {} at {}", now(), args.name, args.nats.nats))?;
     notifier.notify("READY=1");
     let ended = tokio::select! {
         lost = held.keep() => Err(lost),
         ended = calls::answer(&here, questions) => ended,
-        () = tasks::work(&here, outbox, interrupt) => Ok(()),
+        ended = tasks::work(&here, outbox, interrupt) => ended,
         never = announce(&here, announcement, successors) => never,
         never = here.saving.go_on() => never,
     };
@@ -197,7 +198,12 @@ async fn heeds(here: &Here<'_>, announcement: &mut Announcement) -> bool {
     // A test that goes on may be one of an earlier coordinator.
     let is_new = announcement.heeds != newest && here.turn.try_lock().is_ok();
     if is_new {
+        let had_one = announcement.heeds.is_some_and(|token| token > 0);
         announcement.heeds = newest;
+        if had_one {
+            let token = here.heed.token();
+            screen::say(format_args!("goodput: another coordinator has taken over (number {token})"));
+        }
     }
     is_new
 }
@@ -224,13 +230,9 @@ fn announcement(args: &FleetAgentArgs) -> Announcement {
 
 /// Why a name can't be had.
 fn taken(name: &str, entry: &Entry) -> String {
-    let other = match Announcement::read(&entry.value) {
-        Ok(other) => format!("on host {} since {}", other.host.name, other.since),
-        Err(_) => "of another version".into(),
-    };
-    let expiry_s = EXPIRY.as_secs();
+    let (other, expiry_s) = (holder(entry), EXPIRY.as_secs());
     format!(
-        "an agent {name} runs already, {other}; end it, or choose another --name (if it has just been killed, its name is \
+        "an agent {name} runs already {other}; end it, or choose another --name (if it has just been killed, its name is \
          free after {expiry_s} s)"
     )
 }

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::by_ssh;
 use super::here::Here;
 use super::listener::BEGIN;
-use super::metered::Metered;
+use super::metered::{Metered, Most};
 use super::saving;
 use super::target::{self, Far};
 use crate::far_end::of_started;
@@ -62,16 +62,13 @@ pub(super) async fn carry_out(
     interrupt: &Interrupt,
     listener: &mut Listener<'_>,
 ) -> Result<Record> {
-    let limits = here.limits().await?;
-    if let Some(why) = limits.refuse(&here.site, task) {
-        bail!(why);
-    }
+    let left = here.admit(task).await?;
     let far = target::of(task)?;
     let is_agent = matches!(far, Far::Agent(..));
-    let note = here.begin(task, limits.left).await?;
+    let note = here.begin(task, left).await?;
     let (cost, outcome) = match open(here, task, sealed, (far, interrupt)).await {
         Ok(opened) => {
-            let test = Metered::new(task, least(limits.left, opened.most));
+            let test = Metered::new(task, least((left, &task.near), (opened.most, &task.far)));
             let outcome = measured(&test, task, &opened, interrupt, listener).await;
             if let Some(server) = opened.started {
                 by_ssh::end(server).await;
@@ -88,9 +85,12 @@ pub(super) async fn carry_out(
     outcome
 }
 
-/// What both sites pay for; absent: anything.
-fn least(one: Option<Bytes>, other: Option<Bytes>) -> Option<Bytes> {
-    one.into_iter().chain(other).min_by_key(|bytes| bytes.0)
+/// What both sites pay for, and whose budget ends first; absent: anything.
+fn least(near: (Option<Bytes>, &str), far: (Option<Bytes>, &str)) -> Option<Most> {
+    let both = [near, far].into_iter();
+    let with_budget =
+        both.filter_map(|(bytes, site)| Some(Most { bytes: bytes?, site: site.into() }));
+    with_budget.min_by_key(|most| most.bytes.0)
 }
 
 /// Measures with this server.
@@ -161,5 +161,19 @@ async fn ask(here: &Here<'_>, task: &Task, call: &Call) -> Result<Answer> {
     let word = goodput_fleet::word(&task.far).map_err(|why| anyhow!(why))?;
     let answer = here.places.bus.ask(&places::call(&word, &here.word), call).await?;
     let Some(answer) = answer else { bail!("no agent {} is connected", task.far) };
-    Answer::read(&answer).map_err(|why| anyhow!("the answer of the agent {} is {why}", task.far))
+    Answer::read(&answer)
+        .map_err(|why| anyhow!("the answer of the agent {} can't be read: {why}", task.far))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smaller_budget_ends_a_test_and_has_the_name_of_its_site() {
+        let most = |near, far| least((near, "a"), (far, "b")).map(|most| (most.bytes, most.site));
+        assert_eq!(most(None, None), None);
+        assert_eq!(most(Some(Bytes(7)), None), Some((Bytes(7), "a".into())));
+        assert_eq!(most(Some(Bytes(7)), Some(Bytes(5))), Some((Bytes(5), "b".into())));
+    }
 }

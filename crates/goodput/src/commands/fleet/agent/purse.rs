@@ -1,6 +1,7 @@
 //! The budget of an agent: bytes in any 24 hours. The history of its host keeps what was spent, over restarts.
 
 use anyhow::{Context, Result};
+use goodput_fleet::Left;
 use goodput_model::Bytes;
 
 use crate::commands::spent::{Note, of_last_day};
@@ -24,12 +25,11 @@ impl Purse {
     ///
     /// # Errors
     /// The history can't be read, so nobody knows what was spent.
-    pub async fn left(&self) -> Result<Bytes> {
+    pub async fn left(&self) -> Result<Left> {
         let spent = of_last_day(&self.history, &self.name).await.with_context(|| {
             format!("nobody knows what the budget of {} has left, so no test is made", self.name)
         })?;
-        let used = spent.iter().fold(0_u64, |sum, (_, bytes)| sum.saturating_add(bytes.0));
-        Ok(Bytes(self.limit.0.saturating_sub(used)))
+        Ok(Left::of(self.limit, spent))
     }
 
     /// Notes that a test begins, which may cost `most`: what it has cost if nobody says otherwise.
@@ -64,11 +64,15 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             purse.begin(Bytes(300)).await.unwrap();
-            assert_eq!(purse.left().await.unwrap(), Bytes(700), "what nobody settles is spent");
+            assert_eq!(
+                purse.left().await.unwrap().bytes(),
+                Bytes(700),
+                "what nobody settles is spent"
+            );
             let note = purse.begin(Bytes(700)).await.unwrap();
-            assert_eq!(purse.left().await.unwrap(), Bytes(0));
+            assert_eq!(purse.left().await.unwrap().bytes(), Bytes(0));
             purse.settle(note, Bytes(100)).await;
-            assert_eq!(purse.left().await.unwrap(), Bytes(600));
+            assert_eq!(purse.left().await.unwrap().bytes(), Bytes(600));
             rusqlite::Connection::open(&file).unwrap().execute_batch("DROP TABLE spent").unwrap();
             for why in [purse.left().await.map(drop), purse.begin(Bytes(1)).await.map(drop)] {
                 let why = format!("{:#}", why.unwrap_err());

@@ -12,10 +12,10 @@ use goodput_store::{StoreError, read_record};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use super::trouble::Trouble;
 use super::waiting::Waiting;
 use crate::commands::fleet::in_history::keep;
 use crate::commands::fleet::places::BEAT;
+use crate::commands::fleet::trouble::Trouble;
 use crate::history_thread::HistoryThread;
 use crate::{exit, screen};
 
@@ -50,7 +50,10 @@ impl Saving {
         };
         if let Err(why) = saved {
             let why = exit::in_words(&why);
-            screen::say(format_args!("goodput: a record is not in this host's history: {why}"));
+            let task = &outcome.task;
+            screen::say(format_args!(
+                "goodput: the record of the task {task} is not in this host's history: {why}"
+            ));
         }
     }
 

@@ -16,6 +16,7 @@ use super::here::Here;
 use super::near;
 use super::outbox::Outbox;
 use crate::commands::fleet::places::BEAT;
+use crate::commands::fleet::trouble::Trouble;
 use crate::{exit, screen};
 
 /// When a task that this agent no longer works on is delivered again.
@@ -24,20 +25,30 @@ pub(in crate::commands::fleet) const PATIENCE: Duration = Duration::from_secs(10
 const HEADERS_BYTES: usize = 1024;
 
 /// Works until it is interrupted. While the bus is away, tries again.
-pub(super) async fn work(here: &Here<'_>, outbox: &Outbox, interrupt: &Interrupt) {
+///
+/// # Errors
+/// This agent has no right to its tasks.
+pub(super) async fn work(here: &Here<'_>, outbox: &Outbox, interrupt: &Interrupt) -> Result<()> {
+    let mut trouble = Trouble::default();
     while !interrupt.is_raised() {
-        if let Err(why) = take(here, outbox, interrupt).await {
-            tracing::warn!("{}; trying again", exit::in_words(&why));
+        if let Err(why) = take(here, outbox, interrupt, &mut trouble).await {
+            trouble.pass(why)?;
             tokio::select! {
                 () = sleep(BEAT) => {}
                 () = interrupt.raised() => {}
             }
         }
     }
+    Ok(())
 }
 
-/// Takes one task after the other, until it is interrupted.
-async fn take(here: &Here<'_>, outbox: &Outbox, interrupt: &Interrupt) -> Result<()> {
+/// Takes one task after the other, until it is interrupted. Each that is dealt with ends the trouble before it.
+async fn take(
+    here: &Here<'_>,
+    outbox: &Outbox,
+    interrupt: &Interrupt,
+    trouble: &mut Trouble,
+) -> Result<()> {
     for outcome in outbox.left()? {
         if !hand_over(here, outbox, &outcome, interrupt).await? {
             return Ok(());
@@ -46,7 +57,10 @@ async fn take(here: &Here<'_>, outbox: &Outbox, interrupt: &Interrupt) -> Result
     let mut inbox = here.places.tasks.inbox(&here.word, PATIENCE).await?;
     while !interrupt.is_raised() {
         tokio::select! {
-            delivery = inbox.next() => deal_with(here, outbox, delivery?, interrupt).await?,
+            delivery = inbox.next() => {
+                deal_with(here, outbox, delivery?, interrupt).await?;
+                trouble.is_over();
+            }
             () = interrupt.raised() => {}
         }
     }
@@ -114,41 +128,83 @@ async fn outcome(
         return Ok(ended(End::Reason(format!("the agent {} was ended", here.site))));
     }
     if is_new && here.is_stale(task).await? {
-        tracing::info!("the task {} is one of a coordinator that has a successor", task.id);
+        let (id, pair) = (&task.id, pair(task));
+        tracing::info!("the task {id} ({pair}) is one of a coordinator that has a successor");
         return Ok(None);
     }
-    let is_begun = is_new && !begins(here, task, &place).await?;
+    let begun = if is_new { begins(here, task, &place).await? } else { Begun::Now };
+    let is_begun = begun != Begun::Now;
     let seen = Delivered { is_published, is_kept: kept.is_some(), is_begun };
     let outcome = match step(seen) {
         Step::Acknowledge => None,
         Step::Publish => kept,
-        Step::GiveUp => {
-            let site = &here.site;
-            ended(End::Reason(format!("the agent {site} ended while it was in this test")))
-        }
+        Step::GiveUp => ended(End::Reason(given_up(here, begun, &place))),
         Step::Measure => ended(measured(here, (task, sealed), delivery, interrupt).await),
     };
     drop(turn);
     Ok(outcome)
 }
 
+/// Who has begun a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    /// This process, now.
+    Now,
+    /// An agent of this name, or this one before.
+    Before,
+    /// Nobody knows: what the key has, no agent has written.
+    Unknown,
+}
+
+impl Begun {
+    /// What a key says that was there before: the session of who has made it.
+    fn by(value: &[u8], session: &str) -> Self {
+        match serde_json::from_slice::<String>(value) {
+            Ok(by) if by == session => Self::Now,
+            Ok(_) => Self::Before,
+            Err(_) => Self::Unknown,
+        }
+    }
+}
+
 /// Whether this process begins the task: whoever makes the key does. If only the answer was lost, the key is there, but
 /// nothing was measured.
-async fn begins(here: &Here<'_>, task: &Task, place: &str) -> Result<bool> {
+async fn begins(here: &Here<'_>, task: &Task, place: &str) -> Result<Begun> {
     let begun = &here.places.begun;
     if here.measuring.borrow().contains(&task.id) {
-        return Ok(false);
+        return Ok(Begun::Before);
     }
-    let is_ours = match begun.create(place, &here.session).await? {
-        Some(_) => true,
-        None => begun.entry(place).await?.is_some_and(|entry| {
-            serde_json::from_slice::<String>(&entry.value).is_ok_and(|by| by == here.session)
-        }),
+    let who = match begun.create(place, &here.session).await? {
+        Some(_) => Begun::Now,
+        None => match begun.entry(place).await? {
+            Some(entry) => Begun::by(&entry.value, &here.session),
+            None => Begun::Before,
+        },
     };
-    if is_ours {
+    if who == Begun::Now {
         here.measuring.borrow_mut().insert(task.id.clone());
     }
-    Ok(is_ours)
+    Ok(who)
+}
+
+/// Why a task is not made that may have been begun.
+fn given_up(here: &Here<'_>, begun: Begun, place: &str) -> String {
+    let site = &here.site;
+    if begun != Begun::Unknown {
+        return format!("the agent {site} ended while it was in this test");
+    }
+    let bucket = here.places.begun.bucket();
+    let why = format!(
+        "nobody knows whether this test was begun: the key {place} of the bucket {bucket} has a value that no agent has \
+         written; find who else writes there"
+    );
+    screen::say(format_args!("goodput: {why}"));
+    why
+}
+
+/// `a → b`
+fn pair(task: &Task) -> String {
+    format!("{} → {}", task.sender(), task.receiver())
 }
 
 /// Measures, and says meanwhile that it does.
@@ -165,7 +221,7 @@ async fn measured(
             let _ = tell.send(event);
         }
     };
-    tracing::info!("the test {} begins", task.id);
+    tracing::info!("the test {} begins ({})", task.id, pair(task));
     let work = async {
         let record = near::carry_out(here, (task, sealed), interrupt, &mut listener).await?;
         anyhow::Ok(serde_json::to_value(&record)?)
@@ -242,4 +298,18 @@ async fn publish(here: &Here<'_>, outbox: &Outbox, outcome: &Outcome) -> Result<
     outbox.remove(&outcome.task)?;
     here.measuring.borrow_mut().remove(&outcome.task);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_agent_has_written_says_nothing_of_who_began() {
+        assert_eq!(Begun::by(b"\"s\"", "s"), Begun::Now);
+        assert_eq!(Begun::by(b"\"t\"", "s"), Begun::Before);
+        for garbage in [&b"poison"[..], b"", b"7", b"{}"] {
+            assert_eq!(Begun::by(garbage, "s"), Begun::Unknown);
+        }
+    }
 }

@@ -69,9 +69,12 @@ impl<'a> Agents<'a> {
     }
 
     /// What the agent of a site says of itself, if there is one and it can be read.
-    async fn said(&self, site: &str) -> Result<Option<Result<Announcement, String>>> {
+    async fn said(&self, site: &str) -> Result<Option<Result<Announcement, Unread>>> {
         let entry = self.places.agents.entry(&word(site)?).await?;
-        Ok(entry.map(|entry| Announcement::read(&entry.value)))
+        Ok(entry.map(|entry| {
+            let is_one = Announcement::is_one(&entry.value);
+            Announcement::read(&entry.value).map_err(|why| Unread { why, is_one })
+        }))
     }
 
     /// The task as both agents can carry it out, or why they can't.
@@ -102,7 +105,12 @@ impl<'a> Agents<'a> {
                 Some(Ok(agent)) if agent.heeds(self.token) => return Ok(Ok(agent)),
                 Some(Ok(_)) if asked.elapsed() < most => None,
                 Some(Ok(_)) => Some(format!("the agent {site} still heeds an earlier coordinator")),
-                Some(Err(why)) => Some(format!("what the agent {site} says of itself: {why}")),
+                // Its agent puts its own there again, or it expires.
+                Some(Err(Unread { is_one: false, .. })) if asked.elapsed() < EXPIRY => None,
+                Some(Err(Unread { why, .. })) => {
+                    let bucket = self.places.agents.bucket();
+                    Some(format!("what the agent {site} says of itself (bucket {bucket}): {why}"))
+                }
                 None if self.began.elapsed() < START => None,
                 None => Some(format!("no agent {site} is connected")),
             };
@@ -112,6 +120,13 @@ impl<'a> Agents<'a> {
             sleep(NEXT_LOOK).await;
         }
     }
+}
+
+/// What an agent has said and this version can't read.
+struct Unread {
+    why: String,
+    /// An agent has said it, of whatever version.
+    is_one: bool,
 }
 
 /// How long a test of this length may take, from the task to the outcome: what its agent allows itself, once it has it.

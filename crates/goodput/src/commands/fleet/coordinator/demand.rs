@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, oneshot};
 use tokio::time::{Duration, sleep};
 
 use crate::commands::fleet::places::BEAT;
-use crate::exit;
+use crate::commands::fleet::trouble::Trouble;
 
 /// When a wish that this process no longer keeps is delivered again, to its successor.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -34,11 +34,15 @@ impl Demand {
         Self { tell, told: Mutex::new(told) }
     }
 
-    /// Takes one wish after the other from the bus, and keeps each until it is done. Never ends.
-    pub async fn collect<T>(&self, wanted: &Queue) -> T {
+    /// Takes one wish after the other from the bus, and keeps each until it is done. Never ends by itself.
+    ///
+    /// # Errors
+    /// This user has no right to the wishes.
+    pub async fn collect<T>(&self, wanted: &Queue) -> Result<T> {
+        let mut trouble = Trouble::default();
         loop {
             if let Err(why) = self.take(wanted).await {
-                tracing::warn!("{}; trying again", exit::in_words(&why));
+                trouble.pass(why)?;
             }
             sleep(BEAT).await;
         }

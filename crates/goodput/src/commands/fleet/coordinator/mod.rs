@@ -12,14 +12,16 @@ mod metrics;
 mod results;
 mod testing;
 
+use std::cell::RefCell;
+
 use anyhow::Result;
+use goodput_bus::BusError;
 use goodput_engine::Interrupt;
 use goodput_fleet::places::COORDINATOR;
-use goodput_model::plain_char;
 use serde_json::{Value, json};
 
 use super::fence::Fence;
-use super::held::{Held, Taken};
+use super::held::{Held, Taken, holder};
 use super::places::Desk;
 use crate::commands::measured;
 use crate::screen;
@@ -34,6 +36,8 @@ pub(super) use testing::Testing;
 pub(super) struct Lease {
     session: String,
     value: Value,
+    /// Who had it while this one waited.
+    before: RefCell<Option<String>>,
 }
 
 impl Lease {
@@ -42,7 +46,21 @@ impl Lease {
         let host = goodput_kernel::host().name;
         let session = format!("{:016x}", rand::random::<u64>());
         let value = json!({ "host": host, "session": session, "since": measured::now() });
-        Self { session, value }
+        Self { session, value, before: RefCell::default() }
+    }
+
+    /// Who has it, if someone does.
+    pub async fn holder(desk: &Desk) -> Result<Option<String>, BusError> {
+        Ok(desk.lease.entry(COORDINATOR).await?.map(|entry| holder(&entry)))
+    }
+
+    /// What there is to say once it is taken; `has_predecessor`: another process had it before.
+    pub fn taken_over(&self, has_predecessor: bool) -> String {
+        match (&*self.before.borrow(), has_predecessor) {
+            (Some(before), _) => format!("coordinates from now on, after the coordinator {before}"),
+            (None, true) => "coordinates from now on, after one that has ended".into(),
+            (None, false) => "coordinates from now on".into(),
+        }
     }
 
     /// Waits until it is free, and takes it; `has_said`: whether the user knows that it waits.
@@ -53,12 +71,11 @@ impl Lease {
         mut has_said: bool,
     ) -> Result<Taken<'a>> {
         Held::take(&desk.lease, COORDINATOR, self.value.clone(), interrupt, |entry| {
+            let other = holder(entry);
             if !std::mem::replace(&mut has_said, true) {
-                let other: Value = serde_json::from_slice(&entry.value).unwrap_or_default();
-                let host: String =
-                    other["host"].as_str().unwrap_or("?").chars().map(plain_char).collect();
-                screen::say(format_args!("goodput: waiting: a coordinator runs on host {host}"));
+                screen::say(format_args!("goodput: waiting: a coordinator runs {other}"));
             }
+            self.before.replace(Some(other));
             true
         })
         .await
@@ -67,5 +84,19 @@ impl Lease {
     /// Raises the fence for whoever holds the lease now.
     pub async fn fence<'a>(&self, desk: &'a Desk, held: &Held<'_>) -> Result<Fence<'a>> {
         Fence::raise(&desk.places.turns, held, &self.session).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_over_says_from_whom() {
+        let lease = Lease::new();
+        assert_eq!(lease.taken_over(false), "coordinates from now on");
+        assert!(lease.taken_over(true).ends_with("after one that has ended"));
+        lease.before.replace(Some("on host h".into()));
+        assert!(lease.taken_over(true).ends_with("after the coordinator on host h"));
     }
 }

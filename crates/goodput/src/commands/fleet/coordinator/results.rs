@@ -14,6 +14,7 @@ use crate::commands::fleet::in_history::keep;
 use crate::data_dirs::history;
 use crate::exit::{self, Exit};
 use crate::history_thread::HistoryThread;
+use crate::speaker::now;
 use crate::{report, screen};
 
 /// What came so far.
@@ -24,6 +25,8 @@ pub(in crate::commands::fleet) struct Results<'a> {
     metrics: Option<FleetMetrics>,
     /// What the matrix needs of the results: a turn of a thousand sites has a million.
     seen: RefCell<Tally>,
+    /// When the turn began, seconds since 1970, by the clock of the bus.
+    began_s: Cell<f64>,
     /// Tests of the turn.
     all: Cell<usize>,
     done: Cell<usize>,
@@ -43,15 +46,17 @@ impl<'a> Results<'a> {
 
     /// The same, neither printed nor kept.
     pub fn silent(mesh: &'a Mesh) -> Self {
-        let (seen, all, done, without_record) = Default::default();
-        Self { mesh, history: None, metrics: None, seen, all, done, without_record }
+        let (seen, began_s, all, done, without_record) = Default::default();
+        Self { mesh, history: None, metrics: None, seen, began_s, all, done, without_record }
     }
 
-    /// Forgets those of the last turn: the next one has so many tests.
-    pub fn begin(&self, all: usize) {
+    /// Forgets those of the last turn: the next one has so many tests, and began at `began_s` seconds since 1970 by the clock
+    /// of the bus.
+    pub fn begin(&self, all: usize, began_s: f64) {
         let mut seen = Tally::of(self.mesh.sites.iter().map(|site| site.name.clone()));
         seen.expect(all);
         *self.seen.borrow_mut() = seen;
+        self.began_s.set(began_s);
         self.all.set(all);
         self.without_record.set(0);
         self.set_done(0);
@@ -72,14 +77,15 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Adds the outcome of a task.
-    pub async fn add(&self, task: &Task, outcome: &[u8]) -> Result<()> {
+    /// Adds the outcome of a task, at `now_s` seconds since 1970 by the clock of the bus.
+    pub async fn add(&self, task: &Task, outcome: &[u8], now_s: f64) -> Result<()> {
         let (kept, text) = self.taken(task, outcome).await;
         self.set_done(self.done.get() + 1);
         match kept {
             // What says nothing of the pair is a dot in the matrix.
             Some((id, record)) => {
-                if let Ok(seen) = seen_between(&record, id, [&task.near, &task.far]) {
+                if let Ok(mut seen) = seen_between(&record, id, [&task.near, &task.far]) {
+                    seen.at_s = within(seen.at_s, self.began_s.get(), now_s);
                     self.seen.borrow_mut().add(&seen);
                 }
             }
@@ -132,7 +138,10 @@ impl<'a> Results<'a> {
         let id = task.id.clone();
         let number = history.ask(move |history| keep(history, &id, &record)).await;
         number.unwrap_or_else(|why| {
-            screen::say(format_args!("goodput: a record was not kept: {}", exit::in_words(&why)));
+            let (sender, receiver, why) = (task.sender(), task.receiver(), exit::in_words(&why));
+            screen::say(format_args!(
+                "goodput: the record of {sender} → {receiver} was not kept: {why}"
+            ));
             0
         })
     }
@@ -155,10 +164,17 @@ impl<'a> Results<'a> {
     }
 }
 
-/// `1/6  a → b  941.2 Mbit/s, limited by path-rate`
+/// When a test of a turn was made, which lies between the beginning of the turn and now by the clock of the bus. The clock of
+/// the agent that says `at_s` may differ from it by hours.
+fn within(at_s: f64, began_s: f64, now_s: f64) -> f64 {
+    at_s.max(began_s).min(now_s)
+}
+
+/// `2026-11-24T14:05:07Z  1/6  a → b  941.2 Mbit/s, limited by path-rate`
 fn print(number: &str, task: &Task, text: &str) -> Result<()> {
+    let (now, sender, receiver) = (now(), task.sender(), task.receiver());
     let text: String = text.chars().map(plain_char).collect();
-    Ok(screen::line(format_args!("{number}  {} → {}  {text}", task.sender(), task.receiver()))?)
+    Ok(screen::line(format_args!("{now}  {number}  {sender} → {receiver}  {text}"))?)
 }
 
 /// The record of an outcome with what to say of it, or why there is none.
@@ -189,6 +205,15 @@ fn in_words(record: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_test_of_a_turn_has_a_time_of_the_turn_whatever_its_agent_s_clock_says() {
+        let (began_s, now_s) = (1000.0, 1060.0);
+        assert_eq!(within(1030.0, began_s, now_s), 1030.0);
+        assert_eq!(within(1030.0 + 5.0 * 3600.0, began_s, now_s), now_s, "a clock that is ahead");
+        assert_eq!(within(1030.0 - 5.0 * 3600.0, began_s, now_s), began_s, "one that is behind");
+        assert_eq!(within(1030.0, began_s, 900.0), 900.0, "the clock of the bus went back");
+    }
 
     #[test]
     fn an_outcome_is_a_record_or_a_reason() {

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use futures_util::future::join_all;
 use goodput_bus::Seed;
 use goodput_engine::Interrupt;
@@ -16,10 +16,11 @@ use tokio::time::sleep;
 use super::agents::{Agents, patience_with, word};
 use super::demand::{Asked, Demand};
 use super::results::Results;
-use crate::commands::fleet::fence::{Fence, TAKEN_OVER};
+use crate::commands::fleet::fence::Fence;
 use crate::commands::fleet::held::Held;
 use crate::commands::fleet::places::{BEAT, EXPIRY, Places, STORED};
-use crate::{exit, screen};
+use crate::commands::fleet::trouble::Trouble;
+use crate::screen;
 
 /// How often the time is looked at before a window: this host may sleep meanwhile.
 const LOOK: Duration = Duration::from_secs(60);
@@ -55,7 +56,7 @@ pub(in crate::commands::fleet) struct Found {
 impl Testing<'_> {
     /// Makes all tests: one round after the other, the pairs of a round at the same time. `false`: the user ended it.
     pub async fn test(&self, tasks: &Tasks<'_>) -> Result<bool> {
-        self.results.begin(tasks.count());
+        self.results.begin(tasks.count(), tasks.began_s());
         for round in tasks.rounds() {
             if !self.serve_demand().await? || !self.wait_for_window().await? {
                 return Ok(false);
@@ -141,7 +142,7 @@ impl Testing<'_> {
         for task in tests {
             let Some(found) = self.outcome(task, None).await? else { return Ok(false) };
             tokio::select! {
-                added = self.results.add(task, &found.outcome) => added?,
+                added = self.results.add(task, &found.outcome, self.held.now_s()) => added?,
                 () = self.interrupt.raised() => return Ok(false),
             }
             if !found.is_old {
@@ -156,7 +157,7 @@ impl Testing<'_> {
 
     /// The outcome of a task; none, if the user ended the wait. It is not made if there is a `reason`.
     async fn outcome(&self, task: &Task, reason: Option<&str>) -> Result<Option<Found>> {
-        let mut was_away = false;
+        let (mut was_away, mut trouble) = (false, Trouble::default());
         loop {
             let tried = tokio::select! {
                 tried = self.tried(task, reason, was_away) => tried,
@@ -168,11 +169,14 @@ impl Testing<'_> {
                     let is_old = found.is_old && !was_away;
                     return Ok(Some(Found { is_old, ..found }));
                 }
-                Err(why) => tracing::warn!("{}; trying again", exit::in_words(&why)),
-            }
-            // Its tasks would be refused from now on.
-            if matches!(self.fence.is_ours().await, Ok(false)) {
-                bail!(TAKEN_OVER);
+                Err(why) => {
+                    // Its tasks would be refused from now on. While the bus is away, nobody knows.
+                    if matches!(self.fence.is_ours().await, Ok(false)) {
+                        self.fence.check().await?;
+                    }
+                    let (sender, receiver) = (task.sender(), task.receiver());
+                    trouble.pass(why.context(format!("the test {sender} → {receiver}")))?;
+                }
             }
             was_away = true;
             sleep(BEAT).await;
@@ -223,9 +227,7 @@ impl Testing<'_> {
         let mut heard = outcomes.hear(&place).await?;
         // Whoever is not sure of the lease may have a successor.
         self.held.wait_until_sure().await;
-        if !self.fence.is_ours().await? {
-            bail!(TAKEN_OVER);
-        }
+        self.fence.check().await?;
         // What another coordinator put there is dropped for its token, and must not stand in the way of this.
         let name = format!("{}@{}", task.id, self.fence.token);
         self.places.tasks.put(&word(&task.near)?, &name, &self.sealed(task)?).await?;
@@ -247,9 +249,7 @@ impl Testing<'_> {
 
     /// Gives a task up, unless it has an outcome meanwhile. An agent that takes the task later finds this one.
     async fn given_up(&self, task: &Task, why: String) -> Result<Vec<u8>> {
-        if !self.fence.is_ours().await? {
-            bail!(TAKEN_OVER);
-        }
+        self.fence.check().await?;
         let why = why.chars().take(MAX_REASON_CHARS).collect();
         let (outcomes, place) = (&self.places.outcomes, place(task)?);
         outcomes.put_once(&place, &Outcome::new(&task.id, COORDINATOR, End::Reason(why))).await?;
