@@ -69,15 +69,14 @@ impl Queue {
         headers.insert(NATS_MESSAGE_ID, id);
         let subject = self.of(receiver);
         let stored = async {
-            let sent =
-                self.bus.jetstream.publish_with_headers(subject.clone(), headers, message.into());
+            let sent = self.bus.jetstream.publish_with_headers(subject, headers, message.into());
             let stored = match sent.await {
                 Ok(stored) => stored.await.map(drop),
                 Err(why) => Err(why),
             };
             stored.map_err(BusError::request(operation.clone()))
         };
-        self.bus.with_rights(&[subject.clone()], &operation, stored).await
+        self.bus.with_rights(&[self.of(receiver)], &operation, stored).await
     }
 
     fn name(&self) -> &str {
