@@ -21,16 +21,16 @@ mod task;
 
 pub use access::{Login, places, server_file};
 pub use matrix::{
-    CELL_VALUES, Cause, Cell, CellValue, Explanation, LimitSeen, Matrix, Naming, Observation,
-    Pairs, Part, Question, SLOW_PERCENT, Survey, Surveyed, Tally, Unusable, left_out_in_words,
-    matrix, seen, seen_between,
+    CELL_VALUES, Cause, Cell, CellValue, EACH_DIRECTION, Explanation, LimitSeen, Matrix, Naming,
+    Observation, Pairs, Part, Question, SLOW_PERCENT, Survey, Surveyed, Tally, Unusable,
+    left_out_in_words, matrix, seen, seen_between,
 };
 pub use mesh::{
     FOREIGN_PROTOCOLS, Mesh, MeshError, Pair, SSH, SSH_PROGRAMS, Site, SshServer, Window,
     check_site_name,
 };
 pub use plan::{
-    Costs, FleetPlan, LeftOut, Reason, SiteShare, fewest_rounds, opens_in_s, plan, rounds,
+    Costs, FleetPlan, LeftOut, Reason, SiteShare, fewest_rounds, opening, opens_in_s, plan, rounds,
 };
 pub use span::span;
 pub use task::{

@@ -48,6 +48,7 @@ fn found(task: &Task, record: i64) -> Observation {
         rtt_us: Known::Value(20_000.0 + mixed as f64),
         limit: if is_slow { "sender-cpu" } else { "none" }.into(),
         limit_at: if is_slow { Part::Sender } else { Part::Path },
+        is_capped: false,
     }
 }
 
@@ -62,7 +63,7 @@ fn tested(mesh: &Mesh, turn: &Turn) -> Matrix {
     let tasks = tasks(mesh, turn);
     let planned = MEMORY.peak_usage();
     assert_eq!(tasks.count(), SITES * (SITES - 1));
-    let mut tally = Tally::of(mesh.sites.iter().map(|site| site.name.clone()));
+    let mut tally = Tally::of_mesh(mesh);
     tally.expect(tasks.count());
     for (record, task) in tasks.rounds().flatten().flatten().enumerate() {
         tally.add(&found(&task, record as i64));

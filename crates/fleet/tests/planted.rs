@@ -100,6 +100,7 @@ impl Mesh {
                     rtt_us: Known::missing("not simulated"),
                     limit: "none".into(),
                     limit_at: Part::Path,
+                    is_capped: false,
                 });
             }
         }

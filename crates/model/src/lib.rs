@@ -137,7 +137,7 @@ pub use plain::{is_plain, plain_char};
 pub use plan::{Direction, Family, FlowPlan, Length, Plan, SocketOptions, Transport};
 pub use rate_search::{RateOutcome, RateSearch, RateTrial};
 pub use receive_hash::ReceiveHash;
-pub use record::{DirectionResult, EndResult, Interval, Kind, Outcome, ProbeRun, Record};
+pub use record::{DirectionResult, EndResult, Interval, Kind, Outcome, ProbeRun, Record, Sites};
 pub use response::Response;
 pub use sample::{DatagramCounts, FlowSample, Role, Sample, SocketMemory, no_storage};
 pub use setting::SettingRef;

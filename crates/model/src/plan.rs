@@ -37,6 +37,10 @@ pub struct Plan {
     /// Rate of all flows of one direction together, bits per second, held by strict pacing; absent: as fast as
     /// possible.
     pub rate_bits_per_s: Option<BitRate>,
+    /// The end whose operator allows no higher rate than `rate_bits_per_s` (`--max-rate` of an agent); absent: who asked for
+    /// the measurement chose the rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit_of: Option<EndName>,
     /// Most bytes that one flow of paced datagrams sends at once, at least one datagram. Absent: one datagram, or
     /// what the rate gives in 20 µs if that is more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -311,6 +315,7 @@ impl Plan {
             receive_mover: None,
             chunk_bytes: Transport::Tcp.standard_chunk(),
             rate_bits_per_s: None,
+            rate_limit_of: None,
             burst_bytes: None,
             omit_s: 0.0,
             peer_output: false,

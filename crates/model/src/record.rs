@@ -45,6 +45,9 @@ pub struct Record {
     pub started: String,
     /// What was measured, as the user typed it.
     pub target: String,
+    /// The sites between which it was measured, if a fleet did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sites: Option<Sites>,
     /// The plan that both ends agreed on.
     pub plan: Plan,
     /// What each end observed.
@@ -191,6 +194,15 @@ impl Kind {
             Self::Tune => "tune",
         }
     }
+}
+
+/// The sites of a fleet that were the ends of a test, as its mesh file names them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sites {
+    /// The site whose agent measured.
+    pub near: String,
+    /// The site that it measured with.
+    pub far: String,
 }
 
 /// What both ends observed.

@@ -9,11 +9,13 @@
 //! # How it is seen
 //! The server reports how long its flows waited for each of its limits. The rule fires if this is
 //! at least half of the time. The finding is certain if the goodput is near the limit, and likely
-//! if it is lower.
+//! if it is lower. A test of a fleet keeps to the `--max-rate` of both agents: the plan then names
+//! the agent, and the rule fires if the goodput reaches that rate.
 //!
 //! # What to try
 //! Ask the server's operator to raise the limit: `--max-rate`, `--max-total-rate`, `--client-share`, or
-//! `max-rate=` of the client's key in the list of authorized keys. Or measure with another server.
+//! `max-rate=` of the client's key in the list of authorized keys. Or measure with another server. In a fleet, raise
+//! `--max-rate` of the agent.
 //!
 //! # When it is wrong
 //! If the goodput reaches the plan's own `--rate`, that rate is the limit, and this rule stays
@@ -26,7 +28,7 @@
 //! # Source
 //! goodput's own count at the server (`held_to` of its report, docs/protocol.md section 5).
 
-use goodput_model::{Confidence, Finding, HeldTo, Missing, RateLimit};
+use goodput_model::{Confidence, Finding, HeldTo, Missing, Place, RateLimit};
 
 use crate::bounds::next_after;
 use crate::finding::{Draft, percent};
@@ -53,7 +55,24 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
-    first_of(view, |side| at(view, side))
+    match of_agent(view) {
+        Some(draft) => draft.found(),
+        None => first_of(view, |side| at(view, side)),
+    }
+}
+
+/// The limit of a fleet's agent, to which the sender kept.
+fn of_agent(view: &View) -> Option<Draft> {
+    let (end, limit) = view.kept_limit()?;
+    let place = Place::from(end);
+    let summary = format!("the {place} agent's own limit: --max-rate {limit}");
+    let reached = percent(view.goodput_or_zero() / limit.0);
+    let text =
+        format!("the agent takes part in tests of at most {limit}; the goodput is {reached} of it");
+    let draft = Draft::new(RULE.id, place, Confidence::Certain, summary)
+        .saw(place, "limit_bits_per_s", limit.0, text)
+        .predicted(next_after(view, &[RULE.id, "sender-application", "server-stalls"]));
+    Some(draft.advice("raise --max-rate of this agent, if its line may carry more"))
 }
 
 fn at(view: &View, side: &Side) -> Result<Option<Finding>, Missing> {
@@ -163,6 +182,33 @@ mod tests {
         assert!(finding.advice[0].contains("--max-rate"), "{:?}", finding.advice);
         assert_eq!(limits(held()), ["server-limit"]);
         assert_eq!(limits(held().not_held(Far)), ["receiver-application"], "what it looks like");
+    }
+
+    /// A test of a fleet at this agent's `--max-rate` of 50 Mbit/s, and as this case otherwise.
+    fn capped(case: Case, end: goodput_model::EndName) -> Case {
+        case.goodput(49.8e6).plan(move |plan| {
+            plan.rate_bits_per_s = Some(BitRate(50e6));
+            plan.rate_limit_of = Some(end);
+        })
+    }
+
+    #[test]
+    fn an_agent_s_limit_is_named_and_not_what_the_sender_looks_like_meanwhile() {
+        let paced = || Case::healthy().without_links().writer(0.0, 0.97, 0.02);
+        for (end, place) in [(Near, Place::Near), (Far, Place::Far)] {
+            let finding = fires(&RULE, capped(paced(), end));
+            assert_eq!((finding.end, finding.confidence), (place, Confidence::Certain));
+            assert!(finding.summary.contains("--max-rate 50 Mbit/s"), "{}", finding.summary);
+            assert_eq!(limits(capped(paced(), end)), ["server-limit"]);
+        }
+        // A server that reports nothing of itself, such as iperf3.
+        let silent = Case::healthy().without_links().silent_sender(|tcp, _| {
+            (tcp.min_rtt_us, tcp.rcv_rtt_us) = (Some(900), Some(1000));
+            tcp.last_data_recv_ms = Some(90);
+        });
+        assert_eq!(limits(capped(silent, Near))[..1], ["server-limit"]);
+        let slower = capped(paced(), Far).goodput(30e6);
+        assert_eq!(limits(slower)[..1], ["sender-application"], "the limit was not reached");
     }
 
     #[test]

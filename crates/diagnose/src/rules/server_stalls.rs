@@ -49,7 +49,8 @@ pub const RULE: Rule = Rule {
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.receiver.elapsed_s()?;
-    if !view.is_sender_silent() {
+    // It keeps a rate that an operator allows.
+    if !view.is_sender_silent() || view.kept_limit().is_some() {
         return Ok(None);
     }
     let share = silent(view)?;

@@ -88,6 +88,7 @@ fn concluded(hosts: &Hosts, measurement: Measurement, target: &str, started: &st
         kind: Kind::Test,
         started: started.into(),
         target: target.into(),
+        sites: None,
         mount: mount::of(&measurement.near),
         plan: measurement.plan,
         connections: measurement.connections,

@@ -34,6 +34,8 @@ pub struct Cell<'a> {
     pub limit: Known<&'a str>,
     /// Where that limit was.
     pub limit_at: Known<Part>,
+    /// Whether an agent's limit (`--max-rate`) capped the tests: the path may be faster.
+    pub is_capped: bool,
     /// Goodput of that week compared with the week before, percent.
     pub change_percent: Known<f64>,
     /// Time since the newest test, seconds.
@@ -63,6 +65,7 @@ impl<'a> Cell<'a> {
             ),
             limit: Known::Value(tests.limit(newest)),
             limit_at: Known::Value(newest.limit_at),
+            is_capped: newest.is_capped,
             change_percent: known(change, "no test in the week before"),
             age_s: known(
                 Some(now_s - newest.at_s).filter(|age| *age >= 0.0),
@@ -84,6 +87,7 @@ impl<'a> Cell<'a> {
             rtt_us: Known::missing(NO_TEST),
             limit: Known::missing(NO_TEST),
             limit_at: Known::missing(NO_TEST),
+            is_capped: false,
             change_percent: Known::missing(NO_TEST),
             age_s: Known::missing(NO_TEST),
             record: Known::missing(NO_TEST),
@@ -126,6 +130,7 @@ mod tests {
             rtt_us: Known::missing("x"),
             limit: format!("rule-{record}"),
             limit_at: Part::Path,
+            is_capped: false,
         }
     }
 

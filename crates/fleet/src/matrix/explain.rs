@@ -86,14 +86,16 @@ fn explained(
 ) -> Result<Explanation, Missing> {
     let tested = tested(sites.len(), measured);
     if tested < MIN_SITES {
+        let [_, capped] = measured.all.tested();
+        let which = if capped > 0 { " that no agent's limit capped" } else { "" };
         return Err(Missing::because(format!(
-            "{tested} sites have tests: with fewer than {MIN_SITES}, a slow site and a slow path look the same"
+            "{tested} sites have tests{which}: with fewer than {MIN_SITES}, a slow site and a slow path look the same"
         )));
     }
     let too_few = || {
-        let (cells, all) = (measured.count(), sites.len() * (sites.len() - 1));
+        let pairs = measured.count();
         Missing::because(format!(
-            "{cells} of {all} cells have tests, which is too few to tell sites from paths"
+            "{pairs} pairs have tests, which is too few to tell sites from paths"
         ))
     };
     let values = (0..measured.count()).map(|cell| value(measured, cell));

@@ -23,4 +23,4 @@ pub use seen::{Observation, Unusable, seen, seen_between};
 pub use survey::{Survey, Surveyed};
 pub use tally::{Tally, matrix};
 pub use whole::{Matrix, Question, SLOW_PERCENT};
-pub use words::{CELL_VALUES, CellValue, Naming, left_out_in_words};
+pub use words::{CELL_VALUES, CellValue, EACH_DIRECTION, Naming, left_out_in_words};

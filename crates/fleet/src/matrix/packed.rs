@@ -26,6 +26,8 @@ pub(super) struct Packed {
     pub limit: u32,
     /// Where that limit was.
     pub limit_at: Part,
+    /// Whether it stood at the limit of an agent.
+    pub is_capped: bool,
 }
 
 impl Packed {
@@ -57,6 +59,7 @@ impl Tests {
             let later = || one.at_s.total_cmp(&two.at_s).then(one.record.cmp(&two.record));
             cell.cmp(&other).then_with(later).then(one.goodput.0.total_cmp(&two.goodput.0))
         });
+        keep_like_the_newest(&mut tests);
         let begin = |sender: usize| tests.partition_point(|test| (test.sender as usize) < sender);
         let rows = (0..=sites).map(begin).collect();
         Self { limits, tests, rows }
@@ -75,37 +78,66 @@ impl Tests {
         &self.limits[test.limit as usize]
     }
 
-    /// The cells that have tests.
+    /// The cells whose tests were as fast as they could be.
     pub fn measured(&self) -> Measured<'_> {
-        let cells = || self.tests.chunk_by(Packed::is_of_same_cell);
-        let mut begins = Vec::with_capacity(cells().count() + 1);
-        begins.push(0);
+        let free = || self.cells().filter(|cell| !cell[0].is_capped);
+        let mut begins = Vec::with_capacity(free().count());
         let mut end = 0;
-        for cell in cells() {
+        for cell in self.cells() {
+            begins.extend((!cell[0].is_capped).then_some(end));
             end += cell.len() as u32;
-            begins.push(end);
         }
         Measured { all: self, begins }
     }
+
+    /// How many cells have tests, and in how many of these an agent's limit capped them.
+    pub fn tested(&self) -> [usize; 2] {
+        [self.cells().count(), self.cells().filter(|cell| cell[0].is_capped).count()]
+    }
+
+    /// The tests of each cell that has some.
+    fn cells(&self) -> impl Iterator<Item = &[Packed]> {
+        self.tests.chunk_by(Packed::is_of_same_cell)
+    }
 }
 
-/// The cells that have tests, row by row.
+/// Keeps, of each cell, the tests that are capped if the newest one is, and otherwise those that are not: a limit came or
+/// went, and a median of both would be that of neither.
+fn keep_like_the_newest(tests: &mut Vec<Packed>) {
+    if !tests.iter().any(|test| test.is_capped) {
+        return;
+    }
+    let mut newest: Option<Packed> = None;
+    tests.reverse();
+    tests.retain(|test| match &newest {
+        Some(newest) if newest.is_of_same_cell(test) => newest.is_capped == test.is_capped,
+        _ => {
+            newest = Some(*test);
+            true
+        }
+    });
+    tests.reverse();
+}
+
+/// The cells whose tests say how fast their paths are, row by row.
 pub(super) struct Measured<'a> {
     /// All tests.
     pub all: &'a Tests,
-    /// Where the tests of each cell begin, and where the last ones end: far below 2^32.
+    /// Where the tests of each cell begin: far below 2^32.
     begins: Vec<u32>,
 }
 
 impl<'a> Measured<'a> {
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.begins.len() - 1
+        self.begins.len()
     }
 
     /// The tests of one of them, at least one.
     pub fn tests(&self, cell: usize) -> &'a [Packed] {
-        &self.all.tests[self.begins[cell] as usize..self.begins[cell + 1] as usize]
+        let from = &self.all.tests[self.begins[cell] as usize..];
+        let others = from.iter().position(|test| !test.is_of_same_cell(&from[0]));
+        &from[..others.unwrap_or(from.len())]
     }
 
     /// The sites of one of them: the sender and the receiver.

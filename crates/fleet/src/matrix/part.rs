@@ -19,7 +19,7 @@ pub enum Part {
 
 impl Part {
     /// What a place of a record is, if this end sent.
-    pub(super) fn of(place: Place, sender: EndName) -> Self {
+    pub fn of(place: Place, sender: EndName) -> Self {
         match place {
             Place::Path => Self::Path,
             place if place == Place::from(sender) => Self::Sender,

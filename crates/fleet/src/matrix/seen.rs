@@ -3,7 +3,7 @@
 use std::fmt;
 
 use goodput_model::{
-    BitRate, DirectionResult, EndName, Kind, Known, Plan, Record, Transport, plain_char,
+    BitRate, DirectionResult, EndName, Kind, Known, Plan, Record, Sites, Transport, plain_char,
 };
 use jiff::Timestamp;
 use serde::Serialize;
@@ -30,6 +30,8 @@ pub struct Observation {
     pub limit: String,
     /// Where that limit was.
     pub limit_at: Part,
+    /// Whether it stood at the limit of a site's agent, so that the path may be faster.
+    pub is_capped: bool,
 }
 
 /// Why a record says nothing of how fast a pair's path is.
@@ -54,8 +56,10 @@ pub enum Unusable {
     Nameless,
     /// The host tested itself.
     OwnHost,
-    /// One of the hosts is not in the mesh file.
+    /// One of the hosts or sites is not in the mesh file.
     NotInMesh,
+    /// The mesh file has both sites, but no such pair.
+    NoPair,
     /// It began days later than now, and the pair has other tests.
     Ahead,
 }
@@ -72,20 +76,29 @@ impl fmt::Display for Unusable {
             Self::NothingArrived => "nothing arrived",
             Self::Nameless => "without a host's name or a time",
             Self::OwnHost => "a host with itself",
-            Self::NotInMesh => "a host that the mesh file does not have",
+            Self::NotInMesh => "a host or site that the mesh file does not have",
+            Self::NoPair => "a pair that the mesh file does not have",
             Self::Ahead => "later than now: a clock was ahead",
         })
     }
 }
 
-/// What the record with the number `id` says. With a mesh, the sites have its names; without one, those of the hosts.
+/// Goodput as a share of the limit of an agent from which a test stands at it: a receiver misses the first and the last
+/// piece. The verdict names the limit from there on, too (`server-limit`).
+const MIN_SHARE_OF_LIMIT: f64 = 0.9;
+
+/// What the record with the number `id` says. With a mesh, the sites have its names, and only its pairs count; without one,
+/// they have those that the fleet of the record gave them, or those of the hosts.
 ///
 /// # Errors
 /// Why the record says nothing.
 pub fn seen(record: &Record, id: i64, mesh: Option<&Mesh>) -> Result<Observation, Unusable> {
     let direction = usable(record)?;
-    let [near, far] = hosts(record, mesh)?;
-    observed(record, id, direction, [near, far])
+    let seen = observed(record, id, direction, ends(record, mesh)?)?;
+    match mesh {
+        Some(mesh) if !mesh.has_pair([&seen.sender, &seen.receiver]) => Err(Unusable::NoPair),
+        _ => Ok(seen),
+    }
 }
 
 /// The same for a test whose sites are known: `near` measured with `far`.
@@ -117,6 +130,7 @@ fn observed(
         rtt_us: direction.min_rtt_us.clone(),
         limit: plain(&record.verdict.limit),
         limit_at: Part::of(record.verdict.end, direction.sender),
+        is_capped: stands_at_limit(&record.plan, direction),
     })
 }
 
@@ -132,7 +146,9 @@ fn usable(record: &Record) -> Result<&DirectionResult, Unusable> {
     if plan.transport == Transport::Udp {
         return Err(Unusable::Datagrams);
     }
-    if plan.rate_bits_per_s.is_some() || plan.socket.max_pacing_bits_per_s.is_some() {
+    // What an agent allows, nobody asked for.
+    let asked = plan.rate_bits_per_s.is_some() && plan.rate_limit_of.is_none();
+    if asked || plan.socket.max_pacing_bits_per_s.is_some() {
         return Err(Unusable::KeptRate);
     }
     if has_files(record, plan) {
@@ -144,12 +160,29 @@ fn usable(record: &Record) -> Result<&DirectionResult, Unusable> {
     if direction.goodput_bits_per_s.0 > 0.0 { Ok(direction) } else { Err(Unusable::NothingArrived) }
 }
 
+fn stands_at_limit(plan: &Plan, direction: &DirectionResult) -> bool {
+    let limit = plan.rate_bits_per_s.filter(|_| plan.rate_limit_of.is_some());
+    limit.is_some_and(|limit| direction.goodput_bits_per_s.0 >= MIN_SHARE_OF_LIMIT * limit.0)
+}
+
 fn has_files(record: &Record, plan: &Plan) -> bool {
     let fetched = record.fetches.is_some() || plan.fetches.is_some();
     fetched || record.mount.is_some() || !plan.storage.is_memory()
 }
 
-/// The sites of the near and of the far end.
+/// The sites of the near and of the far end: those that the fleet named, or those of their hosts. After a change of the mesh
+/// file, a host may be another site.
+fn ends(record: &Record, mesh: Option<&Mesh>) -> Result<[String; 2], Unusable> {
+    let Some(Sites { near, far }) = &record.sites else { return hosts(record, mesh) };
+    let is_in = |name: &String| mesh.is_none_or(|mesh| mesh.sites.iter().any(|s| s.name == *name));
+    if [near, far].into_iter().all(is_in) {
+        Ok([plain(near), plain(far)])
+    } else {
+        Err(Unusable::NotInMesh)
+    }
+}
+
+/// The sites of the near and of the far end, by the names of their hosts.
 fn hosts(record: &Record, mesh: Option<&Mesh>) -> Result<[String; 2], Unusable> {
     let near = record.ends.near.value().map(|end| end.host.name.as_str()).unwrap_or_default();
     // A far end that is no goodput has the name of its program.
@@ -247,6 +280,39 @@ mod tests {
         }
         let other = Mesh::parse("x", "[site.a]\ntarget = \"a\"\n[site.b]\n").unwrap();
         assert_eq!(seen(&record(), 7, Some(&other)), Err(Unusable::NotInMesh));
+    }
+
+    #[test]
+    fn after_the_mesh_file_changed_only_its_sites_and_pairs_count() {
+        let of = |text: &str, near: &str, far: &str| {
+            let mesh = Mesh::parse("x", text).unwrap();
+            let [near, far] = [near, far].map(String::from);
+            let record = Record { sites: Some(Sites { near, far }), ..record() };
+            seen(&record, 7, Some(&mesh)).map(|seen| (seen.sender, seen.receiver))
+        };
+        let ab = Ok(("a".to_string(), "b".to_string()));
+        // The target of the record is now that of another site.
+        let moved = "[site.a]\n[site.b]\ntarget = \"b\"\n[site.c]\ntarget = \"nas\"\n";
+        assert_eq!(of(moved, "a", "b"), ab);
+        assert_eq!(of(moved, "a", "old"), Err(Unusable::NotInMesh));
+        let named = "[test]\npairs = \"named\"\ndirections = \"one\"\n[site.a]\n[site.b]\ntarget = \"b\"\n\
+                     [site.c]\ntarget = \"c\"\n[[pair]]\nsites = [\"a\", \"b\"]\n";
+        assert_eq!(of(named, "a", "b"), ab);
+        assert_eq!(of(named, "b", "a"), Err(Unusable::NoPair), "only the first one sends");
+        assert_eq!(of(named, "b", "c"), Err(Unusable::NoPair));
+    }
+
+    #[test]
+    fn a_test_at_the_limit_of_an_agent_is_capped_and_a_slower_one_is_not() {
+        let at = |limit| {
+            let mut record = record();
+            (record.plan.rate_bits_per_s, record.plan.rate_limit_of) =
+                (Some(BitRate(limit)), Some(EndName::Far));
+            seen(&record, 7, None).unwrap().is_capped
+        };
+        let goodput = record().result.directions[0].goodput_bits_per_s.0;
+        assert!(at(goodput) && !at(2.0 * goodput));
+        assert!(!seen(&record(), 7, None).unwrap().is_capped);
     }
 
     #[test]

@@ -32,9 +32,8 @@ pub struct Surveyed {
 impl Survey {
     /// Of the sites of a mesh, or of all hosts that are seen.
     pub fn of(mesh: Option<&Mesh>) -> Self {
-        let names = |mesh: &Mesh| Tally::of(mesh.sites.iter().map(|site| site.name.clone()));
         let (left_out, unreadable) = Default::default();
-        Self { tally: mesh.map_or_else(Tally::of_all, names), left_out, unreadable }
+        Self { tally: mesh.map_or_else(Tally::of_all, Tally::of_mesh), left_out, unreadable }
     }
 
     /// Adds what a record says.

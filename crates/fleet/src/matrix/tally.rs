@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::packed::{Packed, Tests};
 use super::seen::Observation;
 use super::whole::{Matrix, Question};
+use crate::mesh::Mesh;
 
 /// How far the clock of a host may be ahead, seconds: clocks of hosts that measure with each other may differ by hours.
 const AHEAD_S: f64 = 86_400.0;
@@ -18,6 +19,8 @@ pub struct Tally {
     is_open: bool,
     limits: Names,
     tests: Vec<Packed>,
+    /// The pairs that count, in their order; none: all.
+    pairs: Option<Vec<[u32; 2]>>,
 }
 
 impl Tally {
@@ -28,6 +31,12 @@ impl Tally {
             tally.sites.number(&site);
         }
         tally
+    }
+
+    /// Between the sites of a mesh; only its pairs count.
+    pub fn of_mesh(mesh: &Mesh) -> Self {
+        let sites = mesh.sites.iter().map(|site| site.name.clone());
+        Self { pairs: mesh.directed_pairs(), ..Self::of(sites) }
     }
 
     /// Between all sites that are seen.
@@ -44,11 +53,12 @@ impl Tally {
     pub fn add(&mut self, seen: &Observation) {
         let [sender, receiver] = [&seen.sender, &seen.receiver].map(|site| self.site(site));
         let (Some(sender), Some(receiver)) = (sender, receiver) else { return };
-        if sender == receiver {
+        let is_asked_for = |pairs: &Vec<_>| pairs.binary_search(&[sender, receiver]).is_ok();
+        if sender == receiver || !self.pairs.as_ref().is_none_or(is_asked_for) {
             return;
         }
         let limit = self.limits.number(&seen.limit);
-        let Observation { record, at_s, goodput, limit_at, .. } = *seen;
+        let Observation { record, at_s, goodput, limit_at, is_capped, .. } = *seen;
         let rtt_us = seen.rtt_us.value().copied().unwrap_or(f64::NAN);
         self.tests.push(Packed {
             sender,
@@ -59,6 +69,7 @@ impl Tally {
             record,
             limit,
             limit_at,
+            is_capped,
         });
     }
 
@@ -94,7 +105,7 @@ impl Tally {
         }
         let sites: Arc<[String]> = self.sites.names.into();
         let tests = Tests::new(sites.len(), self.limits.names, self.tests);
-        Matrix::new(sites, tests, question)
+        Matrix::new(sites, self.pairs, tests, question)
     }
 
     /// Numbers the sites by their names, whichever was seen first.
@@ -161,6 +172,7 @@ mod tests {
             rtt_us: Known::missing("x"),
             limit: format!("rule-{record}"),
             limit_at: Part::Path,
+            is_capped: false,
         }
     }
 
@@ -198,6 +210,36 @@ mod tests {
         assert_eq!(newest(&seen), (2, Known::Value(3)));
         assert_eq!(newest(&[at(-2.0, 1), at(5.0, 2)]), (0, Known::Value(2)), "hours may be right");
         assert_eq!(newest(&[at(years, 2)]), (0, Known::Value(2)));
+    }
+
+    #[test]
+    fn only_pairs_of_the_mesh_are_cells() {
+        let text = "[test]\npairs = \"named\"\ndirections = \"one\"\n[site.a]\n[site.b]\ntarget = \"b\"\n\
+                    [site.c]\n[[pair]]\nsites = [\"a\", \"b\"]\n[[pair]]\nsites = [\"c\", \"b\"]\n";
+        let mut tally = Tally::of_mesh(&Mesh::parse("x", text).unwrap());
+        [test("a", "b", 1), test("b", "c", 2)].iter().for_each(|test| tally.add(test));
+        let matrix = tally.matrix(QUESTION);
+        assert_eq!((matrix.pairs(), matrix.tested, matrix.cells().count()), (2, 1, 2));
+        let [first, second] = &matrix.cells().collect::<Vec<_>>()[..] else { panic!("two pairs") };
+        assert_eq!((first.sender, first.receiver, first.tests), ("a", "b", 1));
+        assert_eq!((second.sender, second.receiver, second.tests), ("c", "b", 0));
+    }
+
+    #[test]
+    fn a_cell_has_the_tests_that_are_like_its_newest_one() {
+        let capped = |hours: f64, record, is_capped| {
+            let at_s = hours * 3600.0;
+            Observation { at_s, is_capped, ..test("a", "b", record) }
+        };
+        let of = |seen: &[Observation]| {
+            let matrix = matrix(["a", "b"].map(String::from).to_vec(), seen, QUESTION);
+            let cell = matrix.cell(0, 1);
+            (cell.tests, cell.is_capped, matrix.tested, matrix.capped)
+        };
+        let free = [capped(1.0, 1, false), capped(2.0, 2, false)];
+        assert_eq!(of(&free), (2, false, 1, 0));
+        assert_eq!(of(&[&free[..], &[capped(3.0, 3, true)]].concat()), (1, true, 1, 1));
+        assert_eq!(of(&[&[capped(0.0, 3, true)], &free[..]].concat()), (2, false, 1, 0));
     }
 
     #[test]

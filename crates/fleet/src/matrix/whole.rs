@@ -30,8 +30,12 @@ pub struct Matrix {
     pub sites: Arc<[String]>,
     tests: Tests,
     now_s: f64,
+    /// Pairs that count, in their order; none: all.
+    wanted: Option<Vec<[u32; 2]>>,
     /// Cells that have tests.
     pub tested: usize,
+    /// Those whose tests an agent's limit capped. They say nothing of what is slow.
+    pub capped: usize,
     /// How much slower than typical a slow cell is, percent, at least.
     pub slow_percent: f64,
     /// What explains the slow cells, or why nothing can be said.
@@ -39,21 +43,34 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    pub(super) fn new(sites: Arc<[String]>, tests: Tests, question: Question) -> Self {
+    /// `wanted`: the pairs that count, in their order; none: all.
+    pub(super) fn new(
+        sites: Arc<[String]>,
+        wanted: Option<Vec<[u32; 2]>>,
+        tests: Tests,
+        question: Question,
+    ) -> Self {
         let Question { now_s, slow_percent } = question;
-        let measured = tests.measured();
-        let (tested, explanation) = (measured.count(), explain(&sites, &measured, slow_percent));
-        Self { sites, tests, now_s, tested, slow_percent, explanation }
+        let [tested, capped] = tests.tested();
+        let explanation = explain(&sites, &tests.measured(), slow_percent);
+        Self { sites, tests, now_s, wanted, tested, capped, slow_percent, explanation }
     }
 
-    /// A cell for each ordered pair of different sites, row by row.
+    /// A cell for each pair, row by row: a pair is a sender and a receiver.
     pub fn cells(&self) -> impl Iterator<Item = Cell<'_>> {
         self.rows().flat_map(|(_, cells)| cells.flatten())
     }
 
-    /// How many ordered pairs there are of different sites.
+    /// How many pairs there are: each direction between two sites is one.
     pub fn pairs(&self) -> usize {
-        self.sites.len() * self.sites.len().saturating_sub(1)
+        let all = self.sites.len() * self.sites.len().saturating_sub(1);
+        self.wanted.as_ref().map_or(all, Vec::len)
+    }
+
+    fn is_pair(&self, pair: [u32; 2]) -> bool {
+        let [sender, receiver] = pair;
+        let is_wanted = |wanted: &Vec<_>| wanted.binary_search(&pair).is_ok();
+        sender != receiver && self.wanted.as_ref().is_none_or(is_wanted)
     }
 
     /// The cell of a sender and a receiver, by their places in `sites`.
@@ -63,20 +80,24 @@ impl Matrix {
         Cell::of(&self.tests, pair.map(|site| site as u32), names, self.now_s)
     }
 
-    /// Each site that sends, with the cell of each site that receives: none of itself.
+    /// Each site that sends, with the cell of each site that receives: none of what is no pair.
     pub fn rows(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = Option<Cell<'_>>>)> {
         let all = 0..self.sites.len();
         let row = move |sender: usize| (self.sites[sender].as_str(), self.row(sender, all.clone()));
         (0..self.sites.len()).map(row)
     }
 
-    /// The cells of a sender and of these receivers, by their places in `sites`: none of itself.
+    /// The cells of a sender and of these receivers, by their places in `sites`: none of what is no pair.
     pub fn row(
         &self,
         sender: usize,
         receivers: Range<usize>,
     ) -> impl Iterator<Item = Option<Cell<'_>>> {
-        receivers.map(move |receiver| (receiver != sender).then(|| self.cell(sender, receiver)))
+        let cell = move |receiver| {
+            let is_pair = self.is_pair([sender as u32, receiver as u32]);
+            is_pair.then(|| self.cell(sender, receiver))
+        };
+        receivers.map(cell)
     }
 
     /// Whether a cell is slower than typical by `slow_percent`.
@@ -102,12 +123,15 @@ impl Serialize for Matrix {
         struct Shown<'a> {
             sites: &'a [String],
             cells: Cells<'a>,
+            tested: usize,
+            capped: usize,
             slow_percent: f64,
             explanation: &'a Known<Explanation>,
         }
-        let Self { sites, slow_percent, explanation, .. } = self;
+        let Self { sites, tested, capped, slow_percent, explanation, .. } = self;
         let (cells, slow_percent) = (Cells(self), *slow_percent);
-        Shown { sites, cells, slow_percent, explanation }.serialize(to)
+        let (tested, capped) = (*tested, *capped);
+        Shown { sites, cells, tested, capped, slow_percent, explanation }.serialize(to)
     }
 }
 
@@ -147,6 +171,7 @@ mod tests {
                 rtt_us: Known::Value(1000.0),
                 limit: if one == 2 { "sender-cpu".into() } else { "none".into() },
                 limit_at: if one == 2 { Part::Sender } else { Part::Path },
+                is_capped: false,
             })
         };
         each.filter(|(one, two, _)| one != two).filter_map(test).collect()
@@ -235,6 +260,27 @@ mod tests {
         let explanation = matrix.explanation.get().unwrap();
         assert!(explanation.causes.is_empty(), "{explanation:?}");
         assert_eq!(explanation.unexplained.iter().collect::<Vec<_>>(), [["s0", "s3"]]);
+    }
+
+    /// Of a site whose agent allows less than all others give.
+    #[test]
+    fn a_capped_pair_is_shown_and_makes_nobody_slow() {
+        let mut seen = tests(6, |_, _| Some(9e8));
+        for test in seen.iter_mut().filter(|test| test.sender == "s4") {
+            (test.goodput, test.is_capped) = (BitRate(1e8), true);
+        }
+        let matrix = matrix(sites(6), &seen, Question { now_s: 60.0, slow_percent: 10.0 });
+        let explanation = matrix.explanation.get().unwrap();
+        assert!(explanation.slow.is_empty(), "{explanation:?}");
+        assert_eq!(explanation.undecided, [("s4".to_string(), Part::Sender)]);
+        assert_eq!((matrix.tested, matrix.capped), (30, 5));
+        let cell = matrix.cell(4, 0);
+        assert_eq!((cell.goodput_bits_per_s, cell.is_capped), (Known::Value(BitRate(1e8)), true));
+        assert!(
+            matrix.in_words().contains("5 of them capped by --max-rate"),
+            "{}",
+            matrix.in_words()
+        );
     }
 
     #[test]

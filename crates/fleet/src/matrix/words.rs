@@ -12,6 +12,9 @@ use super::side::MIN_CELLS;
 use super::whole::Matrix;
 use crate::span::span;
 
+/// What a pair is: the plan, the matrix and the metrics count alike.
+pub const EACH_DIRECTION: &str = "each direction is a pair";
+
 /// How a rule is called, from its id.
 pub type Naming<'a> = &'a dyn Fn(&str) -> String;
 
@@ -27,11 +30,7 @@ pub struct CellValue {
 
 /// What is shown of a cell, the most important first.
 pub const CELL_VALUES: [CellValue; 5] = [
-    CellValue {
-        id: "goodput",
-        title: "Goodput",
-        shown: |cell, _| cell.goodput_bits_per_s.value().map(ToString::to_string),
-    },
+    CellValue { id: "goodput", title: "Goodput", shown: |cell, _| cell.goodput_in_words() },
     CellValue {
         id: "rtt",
         title: "Round trip",
@@ -57,6 +56,12 @@ pub const CELL_VALUES: [CellValue; 5] = [
 ];
 
 impl Cell<'_> {
+    /// `941 Mbit/s`, or `at least 20 Mbit/s` if an agent's limit capped it.
+    fn goodput_in_words(&self) -> Option<String> {
+        let rate = self.goodput_bits_per_s.value()?;
+        Some(if self.is_capped { format!("at least {rate}") } else { rate.to_string() })
+    }
+
     /// `sender-cpu (sender)`
     fn limit_in_words(&self, naming: Naming<'_>) -> Option<String> {
         let (rule, at) = (self.limit.value()?, self.limit_at.value()?);
@@ -66,13 +71,19 @@ impl Cell<'_> {
 }
 
 impl Matrix {
-    /// `6 sites, 29 of 30 pairs tested, typical 900 Mbit/s`
+    /// `6 sites, 29 of 30 pairs tested (each direction is a pair), typical 900 Mbit/s`
     pub fn in_words(&self) -> String {
         let sites = self.sites.len();
         let (tested, pairs) = (self.tested, self.pairs());
+        let capped = match self.capped {
+            0 => String::new(),
+            capped => format!(", {capped} of them capped by --max-rate of an agent"),
+        };
         let typical = self.explanation.value().map(|one| one.typical_bits_per_s);
         let typical = typical.map_or_else(String::new, |rate| format!(", typical {rate}"));
-        format!("{sites} sites, {tested} of {pairs} pairs tested{typical}")
+        format!(
+            "{sites} sites, {tested} of {pairs} pairs tested ({EACH_DIRECTION}){capped}{typical}"
+        )
     }
 
     /// `6 pairs are at least 10 % slower than typical`; none if nothing is explained.
@@ -95,7 +106,7 @@ impl Explanation {
     /// The undecided sides, and why they are.
     pub fn undecided_in_words(&self) -> (Vec<String>, String) {
         let side = |(site, part): &(String, Part)| format!("{site} as {part}");
-        let why = format!("fewer than {MIN_CELLS} of its pairs have tests");
+        let why = format!("fewer than {MIN_CELLS} of its pairs have uncapped tests");
         (self.undecided.iter().map(side).collect(), why)
     }
 }

@@ -104,6 +104,30 @@ impl Mesh {
         self.sites.iter().any(|site| site.name == name && site.is_foreign)
     }
 
+    /// The numbers of the sender and the receiver of each test, in their order; none if each site sends to each other one.
+    pub(crate) fn directed_pairs(&self) -> Option<Vec<[u32; 2]>> {
+        let all = self.sites.len() * (self.sites.len() - 1);
+        if self.pairs.len() * self.directions() as usize == all {
+            return None;
+        }
+        let ways = |pair: &Pair| {
+            let [one, two] = pair.sites.map(|site| site as u32);
+            [Some([one, two]), self.both_directions.then_some([two, one])].into_iter().flatten()
+        };
+        let mut pairs: Vec<_> = self.pairs.iter().flat_map(ways).collect();
+        pairs.sort_unstable();
+        Some(pairs)
+    }
+
+    /// Whether tests from the first of these sites to the second one are part of the mesh.
+    pub(crate) fn has_pair(&self, names: [&str; 2]) -> bool {
+        let site = |name: &str| self.sites.iter().position(|site| site.name == name);
+        let [Some(from), Some(to)] = names.map(site) else { return false };
+        self.pairs.iter().any(|Pair { sites, .. }| {
+            *sites == [from, to] || self.both_directions && *sites == [to, from]
+        })
+    }
+
     /// Tests of one pair in a round: one for each direction.
     pub fn directions(&self) -> u32 {
         if self.both_directions { 2 } else { 1 }

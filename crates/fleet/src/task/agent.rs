@@ -1,6 +1,6 @@
 //! What an agent says of itself, and what it takes part in.
 
-use goodput_model::{BitRate, Bytes, Host};
+use goodput_model::{BitRate, Bytes, EndName, Host};
 use serde::{Deserialize, Serialize};
 
 use super::language::{from_json, knows};
@@ -146,9 +146,18 @@ impl Announcement {
 
 /// The task at a rate that each of these agents takes part in.
 pub fn fitted(task: &Task, agents: &[Announcement]) -> Task {
-    let limits = agents.iter().filter_map(|agent| agent.limits.max_rate);
-    let rates = limits.chain(task.rate).map(|rate| rate.0);
-    Task { rate: rates.min_by(f64::total_cmp).map(BitRate), ..task.clone() }
+    let end = |agent: &Announcement| match agent.site == task.near {
+        true => EndName::Near,
+        false => EndName::Far,
+    };
+    let limits = agents.iter().filter_map(|agent| Some((agent.limits.max_rate?, end(agent))));
+    let lowest = limits.min_by(|(one, _), (other, _)| one.0.total_cmp(&other.0));
+    match lowest {
+        Some((most, end)) if task.rate.is_none_or(|rate| most.0 < rate.0) => {
+            Task { rate: Some(most), rate_limit_of: Some(end), ..task.clone() }
+        }
+        _ => task.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -273,9 +282,14 @@ mod tests {
     fn a_task_is_fitted_to_the_slowest_agent() {
         let slow = limited(|limits| limits.max_rate = Some(BitRate(1e8)));
         assert_eq!(fitted(&task(), &[agent(), agent()]).rate, None);
-        assert_eq!(fitted(&task(), &[agent(), slow.clone()]).rate, Some(BitRate(1e8)));
+        let fit = fitted(&task(), &[agent(), slow.clone()]);
+        assert_eq!((fit.rate, fit.rate_limit_of), (Some(BitRate(1e8)), Some(EndName::Far)));
+        let near =
+            Announcement { site: "a".into(), ..limited(|l| l.max_rate = Some(BitRate(1e7))) };
+        let fit = fitted(&task(), &[near, slow.clone()]);
+        assert_eq!((fit.rate, fit.rate_limit_of), (Some(BitRate(1e7)), Some(EndName::Near)));
         let slower = Task { rate: Some(BitRate(1e6)), ..task() };
-        assert_eq!(fitted(&slower, &[slow]).rate, Some(BitRate(1e6)));
+        assert_eq!(fitted(&slower, &[slow]), slower, "no agent's limit holds it");
     }
 
     proptest! {

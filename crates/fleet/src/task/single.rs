@@ -1,6 +1,6 @@
 //! One test, as a task for the agent of one site.
 
-use goodput_model::{BitRate, Bytes, Direction};
+use goodput_model::{BitRate, Bytes, Direction, EndName};
 use serde::{Deserialize, Serialize};
 
 use super::language::{from_json, is_id, is_name, knows};
@@ -34,6 +34,9 @@ pub struct Task {
     pub length_s: f64,
     /// Rate that the sender keeps, bits per second; absent: as fast as possible.
     pub rate: Option<BitRate>,
+    /// The end whose agent allows no higher rate than `rate`; absent: as older versions, it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit_of: Option<EndName>,
     /// When it is too late to begin, seconds since 1970, by the clock of the bus.
     pub expires_s: f64,
     /// Grows with each coordinator: one that was away must not go on beside its successor.
@@ -166,6 +169,7 @@ pub(super) mod tests {
             direction,
             length_s,
             rate,
+            rate_limit_of: None,
             expires_s,
             token,
         }

@@ -17,7 +17,7 @@ pub struct Turn {
     pub number: u64,
     /// The text of the mesh file.
     pub mesh: String,
-    /// When it began, seconds since 1970, by the clock of the bus.
+    /// When it began, seconds since 1970, by the clock of the bus. If no window was open: when one opens.
     pub began_s: f64,
     /// Whether each of its tasks has an outcome.
     pub has_ended: bool,
@@ -123,6 +123,7 @@ pub(super) fn task_of(mesh: &Mesh, id: String, way: [usize; 2]) -> Option<Task> 
         direction,
         length_s: mesh.length_s,
         rate: None,
+        rate_limit_of: None,
         expires_s: 0.0,
         token: 0,
     })

@@ -123,6 +123,7 @@ impl Wanted {
             direction: if sends { Direction::Send } else { Direction::Reverse },
             length_s: self.length_s.unwrap_or_default(),
             rate: None,
+            rate_limit_of: None,
             expires_s: 0.0,
             token: 0,
         }

@@ -1,6 +1,6 @@
 //! What an agent takes part in, whatever the coordinator asks.
 
-use goodput_model::Known;
+use goodput_model::{EndName, Known};
 
 use crate::common::{Home, records, stderr, stdout};
 use crate::fleet_stage::{Agent, Fleet, PAIR};
@@ -15,11 +15,29 @@ fn tests_keep_to_the_rate_of_the_slower_agent() {
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     let kept = records(home.path());
     assert_eq!(kept.len(), 2);
+    let mut at_limit = 0;
     for record in kept {
         assert_eq!(record.plan.rate_bits_per_s.map(|rate| rate.0), Some(20e6));
         // The pacing of a busy machine may catch up for a moment.
-        assert!(record.result.goodput_bits_per_s.0 < 25e6, "{:?}", record.result);
+        let goodput = record.result.goodput_bits_per_s.0;
+        assert!(goodput < 25e6, "{:?}", record.result);
+        assert_eq!(record.plan.rate_limit_of, Some(EndName::Near), "b calls a");
+        let sites = record.sites.map(|sites| (sites.near, sites.far));
+        assert_eq!(sites, Some(("b".into(), "a".into())));
+        // A busy machine may not reach the rate.
+        if goodput >= 18e6 {
+            assert_eq!(record.verdict.limit, "server-limit", "{:?}", record.verdict);
+            assert!(
+                record.verdict.summary.contains("--max-rate 20 Mbit/s"),
+                "{:?}",
+                record.verdict
+            );
+            at_limit += 1;
+        }
     }
+    let said = stdout(&output);
+    assert_eq!(said.matches('≥').count() > 0, at_limit > 0, "{said}");
+    assert_eq!(said.contains("2 of them capped by --max-rate"), at_limit == 2, "{said}");
 }
 
 #[test]

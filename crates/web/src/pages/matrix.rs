@@ -20,9 +20,9 @@ pub const PAGE: Page = Page { in_navigation: Some("Matrix"), ..Page::of("/matrix
 
 /// Days that are looked at, unless the visitor says.
 const DAYS: i64 = 30;
-/// A pair without a test, and a site with itself.
+/// A pair without a test; a site with itself, and what the mesh does not have.
 const NO_TEST: &str = "·";
-const ITSELF: &str = "–";
+const NO_PAIR: &str = "–";
 
 fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let (value, wanted) = (value(visit.asked)?, wanted(visit.asked)?);
@@ -155,7 +155,7 @@ fn square(
     cell: Option<Cell<'_>>,
     text: &impl Fn(&Cell<'_>) -> Option<String>,
 ) -> Markup {
-    let Some(cell) = cell else { return html! { td { (ITSELF) } } };
+    let Some(cell) = cell else { return html! { td { (NO_PAIR) } } };
     let known = text(&cell);
     html! {
         td {

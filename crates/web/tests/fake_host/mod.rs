@@ -41,6 +41,7 @@ impl Program for FakeHost {
             rtt_us: Known::missing(HOSTILE),
             limit: HOSTILE.into(),
             limit_at: Part::Sender,
+            is_capped: false,
         };
         let seen: Vec<_> = pairs.enumerate().map(test).collect();
         let question = Question { now_s: 7200.0, slow_percent: asked.slow_percent };

@@ -100,6 +100,7 @@ impl MeasureArgs {
             receive_mover: load.receive_mover.clone(),
             chunk_bytes: chunk,
             rate_bits_per_s: load.rate(direction.flows),
+            rate_limit_of: None,
             burst_bytes: load.burst(direction.flows, chunk),
             omit_s: self.length.omit.unwrap_or(0.0),
             peer_output: self.peer.peer_output,

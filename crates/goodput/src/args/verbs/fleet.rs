@@ -113,7 +113,7 @@ pub struct FleetAgentArgs {
     pub max_duration: f64,
     /// Highest rate of a test; `fleet run` keeps to it [default: any]
     ///
-    /// The matrix leaves out tests with a rate to keep.
+    /// A test that reaches it is limited by `server-limit`, and the matrix shows it as capped.
     #[arg(long, value_name = "RATE", value_parser = rate::positive)]
     pub max_rate: Option<BitRate>,
     /// Bytes that tests may cost in any 24 hours, both directions together [default: any]

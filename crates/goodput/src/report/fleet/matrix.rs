@@ -17,8 +17,10 @@ const GAP_COLUMNS: usize = 2;
 const NUMBER_COLUMNS: usize = 4;
 /// A pair without a test.
 const NO_TEST: &str = "·";
-/// A site with itself.
-const ITSELF: &str = "–";
+/// A site with itself, and what the mesh does not have.
+const NO_PAIR: &str = "–";
+/// Before what the limit of an agent capped.
+const AT_LEAST: &str = "≥";
 
 /// The most rows of a table: its columns are as wide as its widest row, so all of them are in memory.
 const MOST_ROWS: usize = 1000;
@@ -37,6 +39,10 @@ pub fn parts(matrix: &Matrix, every_cell: bool, columns: u16) -> impl Iterator<I
 fn head(matrix: &Matrix) -> String {
     let mut out = String::new();
     line(&mut out, "mesh", &style::strong(matrix.in_words()));
+    if matrix.capped > 0 {
+        let meaning = "an agent's --max-rate capped the tests of this pair; its path may be faster";
+        line(&mut out, "capped", &format!("{AT_LEAST}: {meaning}"));
+    }
     match &matrix.explanation {
         Known::Missing(why) => line(&mut out, "because", &format!("unknown: {why}")),
         Known::Value(explanation) => explained(&mut out, matrix, explanation),
@@ -81,7 +87,8 @@ fn grid(matrix: &Matrix, columns: usize) -> impl Iterator<Item = String> {
     let largest = rates.fold(BitRate(0.0), |most, rate| if rate > most { rate } else { most });
     let (scale, unit) = largest.unit();
     let names = matrix.sites.iter().map(|name| width(name)).max().unwrap_or(0);
-    let cell_columns = names.max(NUMBER_COLUMNS) + GAP_COLUMNS;
+    let mark = if matrix.capped > 0 { width(AT_LEAST) } else { 0 };
+    let cell_columns = names.max(NUMBER_COLUMNS + mark) + GAP_COLUMNS;
     let room = columns.saturating_sub(names.max(width(unit))) / cell_columns;
     let (sites, room) = (matrix.sites.len(), room.max(1));
     (0..sites).step_by(room).map(move |from| {
@@ -100,9 +107,10 @@ fn grid(matrix: &Matrix, columns: usize) -> impl Iterator<Item = String> {
 }
 
 fn goodput(matrix: &Matrix, cell: Option<Cell<'_>>, scale: f64) -> String {
-    let Some(cell) = cell else { return ITSELF.into() };
+    let Some(cell) = cell else { return NO_PAIR.into() };
     let rate = cell.goodput_bits_per_s.value();
-    let text = rate.map_or(NO_TEST.into(), |rate| digits(rate.0 / scale));
+    let mark = if cell.is_capped { AT_LEAST } else { "" };
+    let text = rate.map_or(NO_TEST.into(), |rate| format!("{mark}{}", digits(rate.0 / scale)));
     if matrix.is_slow(&cell) { style::bad(text) } else { text }
 }
 
@@ -160,6 +168,7 @@ mod tests {
                 rtt_us: Known::Value(2000.0),
                 limit: if from == "c" { "sender-cpu".into() } else { "none".into() },
                 limit_at: if from == "c" { Part::Sender } else { Part::Path },
+                is_capped: (from, to) == ("d", "e"),
             })
             .collect();
         let question = Question { now_s: 7200.0, slow_percent: 10.0 };
@@ -175,7 +184,8 @@ mod tests {
     fn the_slow_sender_and_the_slow_path_are_named_with_their_evidence() {
         let text = plain(parts(&matrix(), false, 80));
         for words in [
-            "6 sites, 29 of 30 pairs tested, typical 90",
+            "6 sites, 29 of 30 pairs tested (each direction is a pair), 1 of them capped by",
+            "≥: an agent's --max-rate",
             "6 pairs are at least 10 % slower than typical",
             "c's sending side explains 5 of 6 slow pairs: -5",
             "5 of 5 newest records name sender-cpu (sender)",
@@ -194,7 +204,8 @@ mod tests {
         assert_eq!(whole.lines().count(), 8, "{whole}");
         let b = whole.lines().find(|line| line.starts_with('b')).unwrap();
         assert_eq!(b.split_whitespace().filter(|cell| *cell == NO_TEST).count(), 1, "{whole}");
-        assert_eq!(b.split_whitespace().filter(|cell| *cell == ITSELF).count(), 1, "{whole}");
+        assert_eq!(b.split_whitespace().filter(|cell| *cell == NO_PAIR).count(), 1, "{whole}");
+        assert_eq!(whole.matches(AT_LEAST).count(), 1, "{whole}");
         let narrow = plain(grid(&matrix(), 40));
         assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
         assert!(narrow.matches("Mbit/s").count() > 1, "{narrow}");

@@ -7,7 +7,7 @@ use goodput_engine::{
     Client, Credentials, EngineError, Event, Interrupt, Listener, Target, conclude, measure,
 };
 use goodput_fleet::Task;
-use goodput_model::{Bytes, EndName, Length, Plan, Record};
+use goodput_model::{Bytes, EndName, Length, Plan, Record, Sites};
 use goodput_watch::{Meter, bytes_on_the_path};
 
 use crate::commands::measured;
@@ -36,6 +36,7 @@ impl<'a> Metered<'a> {
             direction: task.direction,
             length: Length::Seconds(task.length_s),
             rate_bits_per_s: task.rate,
+            rate_limit_of: task.rate_limit_of,
             ..Plan::standard()
         };
         let meter = RefCell::new(Meter::new(&plan));
@@ -104,7 +105,9 @@ impl<'a> Metered<'a> {
         let measured = measure(&mut client, plan, interrupt, listener).await;
         let control = client.control_counts();
         client.leave().await;
-        let record = conclude(measured?, &self.task.target, &started)?.record;
+        let mut record = conclude(measured?, &self.task.target, &started)?.record;
+        let Task { near, far, .. } = self.task.clone();
+        record.sites = Some(Sites { near, far });
         self.total.set(Some(bytes_on_the_path(&record, control.as_ref())));
         Ok(record)
     }
