@@ -1,5 +1,7 @@
 //! Values of a mesh file as written, and what they become.
 
+use std::fmt;
+
 use goodput_model::{BitRate, Bytes};
 use jiff::SignedDuration;
 use jiff::civil;
@@ -117,7 +119,23 @@ impl TryFrom<String> for Window {
     }
 }
 
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.opens_at(), at_minute(self.from_min + self.length_min))
+    }
+}
+
+/// `22:00`
+fn at_minute(minute: u32) -> String {
+    format!("{:02}:{:02}", minute / 60 % 24, minute % 60)
+}
+
 impl Window {
+    /// When it opens, UTC, like `22:00`.
+    pub fn opens_at(self) -> String {
+        at_minute(self.from_min)
+    }
+
     /// Length, seconds.
     pub fn length_s(self) -> f64 {
         f64::from(self.length_min) * 60.0

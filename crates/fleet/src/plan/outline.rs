@@ -18,6 +18,8 @@ pub struct FleetPlan<'a> {
     pub fewest_rounds: usize,
     /// Length of a round, seconds: a test in each direction, and the pauses.
     pub round_s: f64,
+    /// Tests that begin within 24 hours, at most: what windows and budgets leave out is not counted.
+    pub tests_per_day: u64,
     /// Whether both sites of a pair send, one after the other.
     pub both_directions: bool,
     /// Time from the beginning of the first round to the end of the last one, seconds, the time between windows included.
@@ -46,7 +48,7 @@ pub struct SiteShare<'a> {
     pub target: Option<&'a str>,
     /// The uplink that it shares.
     pub uplink: Option<&'a str>,
-    /// Pairs of a mesh that it is in.
+    /// Pairs of a mesh that it is in: as sender or as receiver.
     pub pairs: usize,
     /// Bytes that it sends and receives, headers included.
     pub costs: Known<Costs>,
@@ -63,7 +65,7 @@ pub struct Costs {
     pub day_bytes: Bytes,
 }
 
-/// A pair that is tested less often than wanted, or not at all.
+/// Two sites whose tests are made less often than wanted, or not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct LeftOut<'a> {
     /// Its sites.
@@ -88,8 +90,10 @@ pub enum Reason<'a> {
 pub fn plan(mesh: &Mesh) -> FleetPlan<'_> {
     let Schedule { rounds, fewest_rounds, mesh_s, per_day, bought } = schedule(mesh);
     let name = |pair: &usize| names(mesh, mesh.pairs[*pair]);
+    let runs: u64 = bought.runs.iter().copied().map(u64::from).sum();
     FleetPlan {
         sites: shares(mesh, &bought.runs),
+        tests_per_day: runs * u64::from(mesh.directions()),
         rounds: rounds.iter().map(|round| round.iter().map(name).collect()).collect(),
         fewest_rounds,
         round_s: mesh.round_s(),
@@ -125,7 +129,7 @@ fn shares<'a>(mesh: &'a Mesh, runs: &[u32]) -> Vec<SiteShare<'a>> {
         target: site.target.as_deref(),
         uplink: site.uplink.map(|uplink| mesh.uplinks[uplink].as_str()),
         costs: costs(mesh, runs, &pairs),
-        pairs: pairs.len(),
+        pairs: pairs.len() * mesh.directions() as usize,
         budget_bytes: site.budget,
     };
     mesh.sites.iter().zip(mine).map(share).collect()
@@ -227,6 +231,21 @@ mod tests {
             let over = round.iter().filter(|pair| pair.contains(&"x") || pair.contains(&"y"));
             assert!(over.count() <= 1, "{round:?}");
         }
+    }
+
+    #[test]
+    fn tests_of_a_day_are_those_that_windows_and_budgets_leave() {
+        let of = |head: &str, more: &str| {
+            let mesh = mesh(&format!("[test]\nevery = \"6h\"\nrate = \"1gbit\"\n{head}"), 3, more);
+            let plan = plan(&mesh);
+            (plan.meshes_per_day, plan.tests_per_day)
+        };
+        assert_eq!(of("", ""), (4, 24), "three pairs of sites, both directions");
+        let night = "windows = [\"22:00-06:00\"]";
+        assert_eq!(of(night, ""), (2, 12), "at 22:00 and at 04:00");
+        // Each test of 10 s costs 1.25 GB: two of the sites' pairs once, one twice.
+        assert_eq!(of(&format!("{night}\nbudget = \"10GB/day\""), ""), (2, 8));
+        assert_eq!(of("directions = \"one\"", ""), (4, 12));
     }
 
     #[test]

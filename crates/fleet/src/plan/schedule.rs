@@ -41,7 +41,7 @@ fn is_in_turn(number: u64, runs: u32, turns: u32) -> bool {
 pub(crate) fn schedule(mesh: &Mesh) -> Schedule {
     let all: Vec<usize> = (0..mesh.pairs.len()).collect();
     let whole = Tournament::of(mesh, &all);
-    let per_day = meshes_per_day(mesh, whole.mesh_s(mesh));
+    let per_day = meshes_per_day(mesh, &whole);
     let bought = bought(mesh, &whole, per_day);
     let paid: Vec<usize> = all.iter().copied().filter(|pair| bought.runs[*pair] > 0).collect();
     let kept = if paid.len() < all.len() { Tournament::of(mesh, &paid) } else { whole };
@@ -84,9 +84,14 @@ fn occupied(mesh: &Mesh, pair: Pair) -> [usize; 2] {
 }
 
 /// Meshes that begin in a day: a mesh that takes longer than `every` delays the next one.
-fn meshes_per_day(mesh: &Mesh, mesh_s: Option<f64>) -> u32 {
+fn meshes_per_day(mesh: &Mesh, tournament: &Tournament) -> u32 {
     let Some(every_s) = mesh.every_s else { return 1 };
-    let apart_s = every_s.max(mesh_s.unwrap_or(DAY_S)).max(1.0);
+    let every_s = every_s.max(1.0);
+    if !mesh.windows.is_empty() {
+        let calendar = Calendar::new(&mesh.windows, mesh.round_s());
+        return calendar.meshes_per_day(tournament.rounds.len(), every_s);
+    }
+    let apart_s = every_s.max(tournament.mesh_s(mesh).unwrap_or(DAY_S));
     (DAY_S / apart_s).ceil() as u32
 }
 

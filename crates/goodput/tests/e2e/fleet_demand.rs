@@ -43,6 +43,30 @@ fn a_test_on_demand_is_printed_also_where_it_can_t_be_kept() {
     assert_eq!(b.records().len(), 1, "the site that calls has it");
 }
 
+/// The window opens in eleven hours, whatever the time is.
+#[test]
+fn a_closed_window_is_waited_for_in_words_and_a_test_on_demand_does_not_wait() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (_a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let now = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC);
+    let [from, until] = [11, 13].map(|hours| {
+        let time = now.checked_add(jiff::SignedDuration::from_hours(hours)).expect("it is a time");
+        time.strftime("%H:%M").to_string()
+    });
+    let windows = format!("[test]\nwindows = [\"{from}-{until}\"]");
+    let mesh = fleet.mesh(&PAIR.replace("[test]", &windows));
+    let home = Home::new();
+    let mut run = fleet.run(&home, &mesh);
+    let mut lines = BufReader::new(run.stdout.take().expect("stdout is piped")).lines();
+    let said = lines.next().expect("it says that it waits").expect("it is text");
+    assert_eq!(said, format!("waiting until {from} UTC (window {from}-{until})"));
+    let output = fleet.test(&Home::new(), &["a", "b"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(b.records().len(), 1);
+    run.kill().expect("it runs");
+    run.wait().expect("it is ours");
+}
+
 #[test]
 fn a_running_coordinator_makes_a_test_on_demand_at_once_and_has_metrics() {
     let Some(fleet) = Fleet::new() else { return };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use goodput_fleet::{FleetPlan, LeftOut, Reason, span};
+use goodput_fleet::{EACH_DIRECTION, FleetPlan, LeftOut, Reason, span};
 use goodput_model::{BitRate, Bytes, Known};
 
 use crate::report::labelled::{line, lines};
@@ -22,7 +22,7 @@ pub fn text(plan: &FleetPlan, most: u32) -> String {
     lines(&mut out, "doubts", plan.doubts.clone());
     out += &format!("\n{}\n", costs(plan));
     for (number, round) in (1..=most).zip(&plan.rounds) {
-        let pairs: Vec<_> = round.iter().map(pair).collect();
+        let pairs: Vec<_> = round.iter().map(|sites| pair(plan, sites)).collect();
         // Wide gaps keep a pair on one line.
         line(&mut out, &format!("round {number}"), &pairs.join("   "));
     }
@@ -33,27 +33,35 @@ pub fn text(plan: &FleetPlan, most: u32) -> String {
     out
 }
 
-fn pair([one, two]: &[&str; 2]) -> String {
-    format!("{one} – {two}")
+/// `a ↔ b` are two pairs, `a → b` is one.
+fn pair(plan: &FleetPlan, [one, two]: &[&str; 2]) -> String {
+    let arrow = if plan.both_directions { "↔" } else { "→" };
+    format!("{one} {arrow} {two}")
 }
 
-/// `12 sites, 66 pairs, both directions, in 11 rounds (no fewer are possible)`
+/// Pairs between so many pairs of sites.
+fn directed(plan: &FleetPlan, sites: usize) -> usize {
+    if plan.both_directions { 2 * sites } else { sites }
+}
+
+/// `12 sites, 132 pairs (each direction is a pair), in 11 rounds (no fewer are possible)`
 fn mesh(plan: &FleetPlan) -> String {
-    let pairs: usize = plan.rounds.iter().map(Vec::len).sum();
-    let directions = if plan.both_directions { "both directions" } else { "one direction" };
+    let pairs = directed(plan, plan.rounds.iter().map(Vec::len).sum());
     let fewest = match plan.fewest_rounds {
         fewest if fewest == plan.rounds.len() => "no fewer are possible".into(),
         fewest => format!("at least {fewest} are needed"),
     };
-    let number = |number: usize, noun: &str| {
-        let plural = if number == 1 { "" } else { "s" };
-        format!("{number} {noun}{plural}")
-    };
+    let sites = plan.sites.len();
     let (pairs, rounds) = (number(pairs, "pair"), number(plan.rounds.len(), "round"));
-    format!("{} sites, {pairs}, {directions}, in {rounds} ({fewest})", plan.sites.len())
+    format!("{sites} sites, {pairs} ({EACH_DIRECTION}), in {rounds} ({fewest})")
 }
 
-/// `4.4 min from the first round to the end of the last; a round takes 24 s; every 6 h, at most 4 times a day`
+fn number(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// `4.4 min from the first round to the end of the last; a round takes 24 s; every 6 h, at most 4 times a day (528 tests)`
 fn time(plan: &FleetPlan) -> String {
     let whole = match &plan.mesh_s {
         Known::Value(seconds) => {
@@ -63,9 +71,12 @@ fn time(plan: &FleetPlan) -> String {
     };
     let often = match plan.every_s {
         None => "once".into(),
-        Some(every) => {
-            format!("every {}, at most {} times a day", span(every), plan.meshes_per_day)
-        }
+        Some(every) => format!(
+            "every {}, at most {} a day ({} tests)",
+            span(every),
+            number(plan.meshes_per_day as usize, "time"),
+            plan.tests_per_day
+        ),
     };
     format!("{whole}; a round takes {}; {often}", span(plan.round_s))
 }
@@ -123,23 +134,18 @@ fn of_budget(plan: &FleetPlan, reason: Reason, left: Vec<&LeftOut>) -> Vec<Strin
     let (never, rarer): (Vec<&LeftOut>, Vec<&LeftOut>) =
         left.into_iter().partition(|left| left.per_day == 0);
     let never = (!never.is_empty()).then(|| {
-        let names = named(never.iter().map(|left| pair(&left.sites)));
-        format!("{budget} does not pay for {}: {names}", pairs(never.len()))
+        let names = named(never.iter().map(|left| pair(plan, &left.sites)));
+        let pairs = number(directed(plan, never.len()), "pair");
+        format!("{budget} does not pay for {pairs}: {names}")
     });
     let rarer = (!rarer.is_empty()).then(|| {
-        let often = rarer.iter().map(|left| format!("{} ({})", pair(&left.sites), left.per_day));
-        let names = named(often);
-        format!(
-            "{budget} pays for {} less often than {} times a day: {names}",
-            pairs(rarer.len()),
-            plan.meshes_per_day
-        )
+        let often = |left: &&LeftOut| format!("{} ({})", pair(plan, &left.sites), left.per_day);
+        let names = named(rarer.iter().map(often));
+        let pairs = number(directed(plan, rarer.len()), "pair");
+        let times = number(plan.meshes_per_day as usize, "time");
+        format!("{budget} pays for {pairs} less often than {times} a day: {names}")
     });
     never.into_iter().chain(rarer).collect()
-}
-
-fn pairs(count: usize) -> String {
-    if count == 1 { "1 pair".into() } else { format!("{count} pairs") }
 }
 
 /// The first of these texts, and how many others there are.
@@ -177,11 +183,13 @@ budget = "12GB/day"
     fn rounds_time_costs_and_what_is_left_out_are_shown() {
         let text = shown(FOUR, 20);
         for words in [
-            "4 sites, 6 pairs, both directions, in 3 rounds (no fewer are possible)",
+            "4 sites, 12 pairs (each direction is a pair), in 3 rounds (no fewer are possible)",
             "72 s from the first round to the end of the last; a round takes 24 s; every 6 h, at most 4 times a day",
+            "times a day (32 tests)",
             "1 Gbit/s, which the file expects",
-            "the budget of poor (12 GB/day) pays for 3 pairs less often than 4 times a day",
+            "the budget of poor (12 GB/day) pays for 6 pairs less often than 4 times a day",
             "round 3",
+            "↔ poor (1)",
             "12 GB/day",
         ] {
             assert!(text.contains(words), "{words:?} in {text}");
@@ -192,7 +200,7 @@ budget = "12GB/day"
     #[test]
     fn pairs_without_a_test_are_named() {
         let text = shown(&FOUR.replace("12GB", "3GB"), 20);
-        assert!(text.contains("does not pay for 2 pairs: "), "{text}");
+        assert!(text.contains("does not pay for 4 pairs: "), "{text}");
     }
 
     #[test]
@@ -200,6 +208,9 @@ budget = "12GB/day"
         let text = shown("[site.a]\ntarget = \"a\"\n[site.b]\n", 20);
         assert!(text.contains("The costs are unknown: the file has no rate"), "{text}");
         assert!(text.contains("once"), "{text}");
-        assert!(text.contains("2 sites, 1 pair, both directions, in 1 round (no"), "{text}");
+        assert!(text.contains("2 sites, 2 pairs (each direction is a pair), in 1 round"), "{text}");
+        let one = shown("[test]\ndirections = \"one\"\n[site.a]\n[site.b]\ntarget = \"b\"\n", 20);
+        assert!(one.contains("2 sites, 1 pair (each direction is a pair)"), "{one}");
+        assert!(one.contains("a → b"), "{one}");
     }
 }

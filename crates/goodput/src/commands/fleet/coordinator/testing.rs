@@ -9,7 +9,7 @@ use goodput_bus::Seed;
 use goodput_engine::Interrupt;
 use goodput_fleet::places::of_task;
 use goodput_fleet::{
-    End, Mesh, Outcome, Sealed, TASK_LIFE_S, Task, Tasks, UnreadableWish, Wanted, opens_in_s,
+    End, Mesh, Outcome, Sealed, TASK_LIFE_S, Task, Tasks, UnreadableWish, Wanted, opening,
 };
 use tokio::time::sleep;
 
@@ -70,12 +70,16 @@ impl Testing<'_> {
         Ok(true)
     }
 
-    /// Waits until a round may begin. `false`: the user ended it.
+    /// Waits until a round may begin, and says until when. `false`: the user ended it.
     async fn wait_for_window(&self) -> Result<bool> {
+        let mut said = None;
         loop {
-            let wait_s = opens_in_s(self.mesh, self.held.now_s());
-            if wait_s <= 0.0 {
+            let Some((wait_s, window)) = opening(self.mesh, self.held.now_s()) else {
                 return Ok(!self.interrupt.is_raised());
+            };
+            if said.replace(window) != Some(window) {
+                let opens = window.opens_at();
+                screen::line(format_args!("waiting until {opens} UTC (window {window})"))?;
             }
             if !self.idle(Duration::from_secs_f64(wait_s).min(LOOK)).await? {
                 return Ok(false);
