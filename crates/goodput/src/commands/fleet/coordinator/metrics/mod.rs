@@ -128,7 +128,7 @@ impl FleetMetrics {
 mod tests {
     use super::*;
     use goodput_fleet::{FORMAT, Limits};
-    use goodput_model::{Bytes, Verdict};
+    use goodput_model::{Bytes, EndName, Place, Verdict};
     use std::collections::BTreeSet;
     use std::path::Path;
 
@@ -151,7 +151,7 @@ mod tests {
             assert!(text.lines().any(|other| other == line), "{line}\n{text}");
         }
         assert!(text.contains("goodput_fleet_goodput_bytes_per_second{sender=\"a\""), "{text}");
-        let verdict = "verdict{sender=\"a\",receiver=\"b\",limit=\"shaper-burst\",end=";
+        let verdict = "verdict{sender=\"a\",receiver=\"b\",limit=\"shaper-burst\",end=\"sender\"}";
         assert!(text.contains(verdict), "{text}");
         let other = Verdict { limit: "policer".into(), ..record.verdict.clone() };
         metrics.see(&task, Some(&Record { verdict: other, ..record }));
@@ -162,6 +162,24 @@ mod tests {
         assert!(!text.contains("limit=") && !text.contains("lost_ratio{"), "{text}");
         assert!(text.contains("goodput_fleet_up{sender=\"a\",receiver=\"b\"} 0.0"), "{text}");
         assert!(!text.contains("bytes_per_second{"), "{text}");
+    }
+
+    /// `a` sends in both tests; in the second one, `b` calls.
+    #[test]
+    fn the_end_of_a_limit_is_the_sender_or_the_receiver_whoever_calls() {
+        let mesh = Mesh::parse("x", "[site.a]\ntarget = \"a\"\n[site.b]\n").unwrap();
+        let task = goodput_fleet::task_between(&mesh, "t", "a", "b").unwrap();
+        let record = goodput_store::read_record(RECORD).unwrap();
+        let ends = [(EndName::Near, Place::Near), (EndName::Far, Place::Far)];
+        for (sender, end) in ends {
+            let mut record = record.clone();
+            (record.verdict.sender, record.verdict.end) = (sender, end);
+            let metrics = FleetMetrics::new(&mesh);
+            metrics.see(&task, Some(&record));
+            let text = metrics.text();
+            assert!(text.contains("limit=\"shaper-burst\",end=\"sender\"} 1"), "{text}");
+            assert!(!text.contains("end=\"near\"") && !text.contains("end=\"far\""), "{text}");
+        }
     }
 
     /// The names of a fleet's metrics in a text.

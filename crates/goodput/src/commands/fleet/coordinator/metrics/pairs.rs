@@ -6,6 +6,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use goodput_fleet::Part;
 use goodput_model::{Record, median};
 use goodput_store::Figures;
 use goodput_watch::Limit;
@@ -20,7 +21,7 @@ const MOST_LIMITS: usize = 200;
 /// The limit of whatever is beyond them.
 const OTHER: &str = "other";
 
-/// A limit, and where it is.
+/// A limit, and which part of the path it is: the sender, the receiver, or what is between, whoever of both called.
 pub(super) type Named = (String, String);
 
 /// A number that may be absent, without the memory of an `Option`: a mesh of a thousand sites has three million.
@@ -187,7 +188,8 @@ impl Pairs {
     fn limit_of(&mut self, record: &Record) -> u8 {
         let limit = Limit::of(record);
         let name = limit.limiter.map_or(limit.rule, |limiter| limiter.id());
-        self.number_of((name, limit.end.to_string()))
+        let end = Part::of(limit.end, record.verdict.sender);
+        self.number_of((name, end.to_string()))
     }
 
     fn number_of(&mut self, named: Named) -> u8 {
