@@ -242,6 +242,20 @@ impl StoreError {
         }
     }
 
+    /// Whether waiting may help: the database is away or has too much to do, or there is no room now.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Postgres(PostgresError { why, .. }) => {
+                matches!(
+                    why,
+                    Why::Away(_) | Why::Late(_) | Why::Lost(_) | Why::Busy(_) | Why::Full(_)
+                )
+            }
+            Self::Busy { .. } | Self::DiskFull { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Whether the file may be fine, and only can't be written.
     pub(crate) fn is_about_writing(&self) -> bool {
         match self {
@@ -305,6 +319,13 @@ mod tests {
             let place = "postgres://db/net".into();
             StoreError::Postgres(PostgresError { doing: "write to", place, why }).is_of_one_record()
         };
+        let passes = |why| {
+            let place = "postgres://db/net".into();
+            StoreError::Postgres(PostgresError { doing: "open", place, why }).may_pass()
+        };
+        assert!(passes(Why::Away("connection refused".into())) && passes(Why::Late(6)));
+        assert!(!passes(Why::Login("password authentication failed".into())));
+        assert!(!StoreError::NoHome.may_pass());
         assert!(of(Why::Other("invalid byte sequence".into())));
         assert!(!of(Why::Late(6)));
         assert!(!of(Why::Away("connection refused".into())));

@@ -19,9 +19,53 @@ fn kept(url: &str) -> Vec<Record> {
 
 /// How many records of the agent b wait on its disk.
 fn waiting(home: &Home) -> usize {
-    let folder = home.path().join("state/fleet/b/unsaved");
-    let files = std::fs::read_dir(folder).expect("the agent has made it").flatten();
+    waiting_of(home, "b")
+}
+
+/// How many records of an agent or a coordinator wait on its disk.
+fn waiting_of(home: &Home, whose: &str) -> usize {
+    let folder = home.path().join("state/fleet").join(whose).join("unsaved");
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
     files.filter(|file| file.file_name().to_string_lossy().ends_with(".json")).count()
+}
+
+/// The coordinator alone uses the database: nobody else saves what it does not.
+#[test]
+fn a_coordinator_waits_for_its_database_says_so_once_and_loses_nothing() {
+    let Some(mut fleet) = Fleet::new() else { return };
+    let Some(database) = own_postgres() else { return };
+    let url = database.url(&database.new_database());
+    fleet.coordinator = ["--store", &url].map(String::from).to_vec();
+    let (_a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let mesh = fleet.mesh(&PAIR.replace("[test]", "[test]\nevery = \"4s\""));
+    let waits = |home: &Home| waiting_of(home, "=coordinator");
+    database.stop();
+    let home = Home::new();
+    let mut run = fleet.coordinate(&home, &["run", &mesh]);
+    wait_for("two records to wait", || waits(&home) >= 2);
+    database.start();
+    wait_for("the records to be saved", || waits(&home) == 0);
+    database.stop();
+    wait_for("a record to wait again", || waits(&home) > 0);
+    // Its disk has them over a restart.
+    run.kill().expect("it runs");
+    let said = stderr(&run.wait_with_output().expect("it ends"));
+    assert_eq!(said.matches("records wait on this disk").count(), 2, "once each time: {said}");
+    assert_eq!(said.matches("the history takes records again").count(), 1, "{said}");
+    assert!(!said.contains("was not kept"), "{said}");
+    let output = fleet.run_to_the_end(&home, &mesh);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert!(stderr(&output).contains("the next `goodput fleet run` here"), "{}", stderr(&output));
+    database.start();
+    let output = fleet.run_to_the_end(&home, &mesh);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(waits(&home), 0, "{}", stderr(&output));
+    let mut measured = b.records();
+    measured.sort_by(|one, two| one.started.cmp(&two.started));
+    let kept = kept(&url);
+    assert!(kept.len() >= 5, "{}", kept.len());
+    // The last test may have ended without the coordinator that was killed, and before the next one asked.
+    assert_eq!(kept, measured, "each once, and whole");
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub fn run(what: &Fleet, state: Option<PathBuf>) -> Result<Exit> {
         Fleet::Plan(args) => plan::run(args),
         Fleet::Matrix(args) => matrix::run(args),
         Fleet::Agent(args) => agent::run(args, state),
-        Fleet::Run(args) => run::run(args),
+        Fleet::Run(args) => run::run(args, state),
         Fleet::Test(args) => ask::run(args),
         Fleet::Keys(args) => keys::run(args),
     }

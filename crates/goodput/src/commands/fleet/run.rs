@@ -6,17 +6,17 @@
 //! ```
 
 use std::cell::Cell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use goodput_bus::Seed;
 use goodput_engine::{EngineError, Interrupt};
 use goodput_fleet::places::TURN;
-use goodput_fleet::{Mesh, Next, Turn, next};
+use goodput_fleet::{Mesh, Next, Turn, next, opens_in_s};
 use tokio::time::sleep;
 
-use super::coordinator::{Agents, Demand, FleetMetrics, Lease, Results, Testing};
+use super::coordinator::{Agents, Demand, FleetMetrics, Folder, Lease, Results, Testing};
 use super::fence::TAKEN_OVER;
 use super::held::Taken;
 use super::mesh_file;
@@ -25,17 +25,19 @@ use super::trouble::Trouble;
 use crate::args::FleetRunArgs;
 use crate::commands::measured;
 use crate::commands::notifier::Notifier;
+use crate::data_dirs::state_dir;
 use crate::exit::Exit;
 use crate::screen;
 use crate::speaker::speak_as;
 
 /// Tests the mesh as often as its file says.
-pub(super) fn run(args: &FleetRunArgs) -> Result<Exit> {
+pub(super) fn run(args: &FleetRunArgs, state: Option<PathBuf>) -> Result<Exit> {
     let (mesh, text) = mesh_file::read_with_text(&args.mesh)?;
     check(&args.mesh, &mesh)?;
+    let folder = Folder::open(&state_dir(state)?)?;
     speak_as("coordinator".into());
     let (outcome, _) = measured::block_on(async |interrupt| {
-        Ok::<_, EngineError>(coordinate(args, &mesh, text, &interrupt).await)
+        Ok::<_, EngineError>(coordinate(args, (&mesh, text), &folder, &interrupt).await)
     })?;
     outcome
 }
@@ -60,15 +62,15 @@ fn check(file: &Path, mesh: &Mesh) -> Result<()> {
 
 async fn coordinate(
     args: &FleetRunArgs,
-    mesh: &Mesh,
-    text: String,
+    (mesh, text): (&Mesh, String),
+    folder: &Folder,
     interrupt: &Interrupt,
 ) -> Result<Exit> {
     let signer = signer(&args.nats, args.signing.sign.as_deref())?;
     let (metrics, address) = metrics(args, mesh).await?.unzip();
     // Before the lease: a history that is slow would outlive it, and one that can't be opened would leave it behind.
     let results = tokio::select! {
-        results = Results::of(mesh, metrics) => results?,
+        results = Results::of(mesh, metrics, folder.path()) => results?,
         () = interrupt.raised() => return Ok(Exit::CouldNot),
     };
     let desk = Desk::open(&args.nats).await?;
@@ -106,10 +108,12 @@ async fn coordinate(
         lost = held.keep() => Err(lost),
         never = demand.collect(&desk.wanted) => never,
         never = results.watch_agents(&places.agents) => never,
+        never = results.go_on() => never,
         ended = turns.run() => ended,
     };
     notifier.notify("STOPPING=1");
     held.release().await;
+    results.end().await;
     ended
 }
 
@@ -158,7 +162,8 @@ impl Turns<'_> {
                         true => continue,
                     }
                 }
-                Next::Begin(number) => self.new_turn(number, now_s),
+                // Its time counts from the window on: otherwise the next one would follow at once.
+                Next::Begin(number) => self.new_turn(number, now_s + opens_in_s(mesh, now_s)),
                 Next::GoOn => match last {
                     Some(last) => {
                         screen::say(format_args!("goodput: going on with the turn {}", last.id));

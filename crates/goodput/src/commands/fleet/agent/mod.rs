@@ -26,6 +26,7 @@ mod thin;
 mod waiting;
 
 pub(in crate::commands::fleet) use self::near::beside;
+pub(in crate::commands::fleet) use self::saving::Saving;
 pub(in crate::commands::fleet) use self::tasks::PATIENCE as DELIVERED_AGAIN;
 
 use std::cell::RefCell;
@@ -44,7 +45,6 @@ use self::heed::Heed;
 use self::here::Here;
 use self::outbox::Outbox;
 use self::purse::Purse;
-use self::saving::Saving;
 use super::held::{Held, Taken, holder};
 use super::places::{BEAT, EXPIRY, Places, STORED, trusted};
 use super::trouble::Trouble;

@@ -1,4 +1,5 @@
-//! The records of an agent on their way into the history. While it does not take them, they wait on this host's disk.
+//! The records of an agent or a coordinator on their way into the history. While it does not take them, they wait on this
+//! host's disk.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -26,70 +27,117 @@ pub(super) const PATIENCE: Duration = BEAT.saturating_mul(2);
 const WAIT: &str = "records wait on this disk until the history takes them";
 
 /// Where records go.
-pub(super) struct Saving {
+pub(in crate::commands::fleet) struct Saving {
     history: HistoryThread,
     waiting: Arc<Waiting>,
     /// It did not take the last record that it was asked to.
     is_away: Cell<bool>,
+    /// The user knows that it is away.
+    is_said: Cell<bool>,
+    /// What is wrong with single records.
     trouble: RefCell<Trouble>,
 }
 
 impl Saving {
-    /// For the agent whose files are in `folder`.
+    /// For the agent or the coordinator whose files are in `folder`.
     pub fn open(history: HistoryThread, folder: &Path) -> Result<Self> {
         let waiting = Arc::new(Waiting::open(folder)?);
-        Ok(Self { history, waiting, is_away: Cell::default(), trouble: RefCell::default() })
+        let (is_away, is_said, trouble) = Default::default();
+        Ok(Self { history, waiting, is_away, is_said, trouble })
+    }
+
+    /// Opens the history, which may be away: that is said, and what is saved waits on disk.
+    ///
+    /// # Errors
+    /// It can't be used, and waiting would not help.
+    pub async fn begin(&self) -> Result<()> {
+        match timeout(PATIENCE, self.history.open()).await {
+            Ok(Err(why)) if !may_come_back(&why) => return Err(why),
+            Ok(Err(why)) => self.is_gone(&why.context(WAIT)),
+            Ok(Ok(())) => {}
+            Err(_) => self.is_gone(&late()),
+        }
+        Ok(())
+    }
+
+    /// Tries once more to save what waits, if anything does. Returns how many records still wait on disk.
+    pub async fn end(&self) -> Result<usize> {
+        if !self.waiting.all()?.is_empty() {
+            // Why not was said.
+            let _ = timeout(PATIENCE, self.save_all()).await;
+        }
+        Ok(self.waiting.all()?.len())
+    }
+
+    /// Notes that the history is away, and says so if the user does not know.
+    fn is_gone(&self, why: &Error) {
+        self.is_away.set(true);
+        if !self.is_said.replace(true) {
+            screen::say(format_args!("goodput: {}", exit::in_words(why)));
+        }
+    }
+
+    /// Notes that it takes records, and says so if the user has heard that it was away.
+    fn is_back(&self) {
+        self.is_away.set(false);
+        if self.is_said.replace(false) {
+            screen::say("goodput: the history takes records again");
+        }
     }
 
     /// Saves the record of an outcome, if it has one. It may have been saved before.
     pub async fn save(&self, outcome: &Outcome) {
         let End::Record(record) = &outcome.end else { return };
-        let saved = match read_record(&record.to_string()) {
-            Ok(record) => self.save_or_wait(&outcome.task, record).await,
-            Err(why) => Err(why.into()),
-        };
-        if let Err(why) = saved {
-            let why = exit::in_words(&why);
-            let task = &outcome.task;
-            screen::say(format_args!(
-                "goodput: the record of the task {task} is not in this host's history: {why}"
-            ));
+        match read_record(&record.to_string()) {
+            Ok(record) => {
+                self.save_record(&outcome.task, Arc::new(record)).await;
+            }
+            Err(why) => not_saved(&Error::from(why)),
         }
     }
 
-    /// While the history is away, it waits at once: a test would be late for it.
-    async fn save_or_wait(&self, task: &str, record: Record) -> Result<()> {
-        // One that is given up may be added all the same, and once.
-        if !self.is_away.get() && self.added(task, &record).await {
-            return Ok(());
+    /// Saves the record of a task. Returns its number in the history, unless it waits: at once while the history is away,
+    /// because the next test would be late for it.
+    pub async fn save_record(&self, task: &str, record: Arc<Record>) -> Option<i64> {
+        let mut why_not = None;
+        if !self.is_away.get() {
+            // One that is given up may be added all the same, and once.
+            let added = timeout(PATIENCE, self.add(task, Arc::clone(&record))).await;
+            match added.unwrap_or_else(|_| Err(late())) {
+                Ok(number) => return Some(number),
+                Err(why) => {
+                    self.is_away.set(!is_of_one_record(&why));
+                    why_not = Some(why);
+                }
+            }
         }
         let (waiting, task) = (Arc::clone(&self.waiting), task.to_owned());
-        spawn_blocking(move || waiting.keep(&task, &record)).await?
-    }
-
-    /// Whether it is in the history soon. Otherwise says why, once with [`Self::go_on`].
-    async fn added(&self, task: &str, record: &Record) -> bool {
-        let late = |_| {
-            self.is_away.set(true);
-            Err(anyhow!("no answer within {} s", PATIENCE.as_secs()).context(WAIT))
-        };
-        let added = timeout(PATIENCE, self.add(task, record.clone())).await.unwrap_or_else(late);
-        if let Err(why) = &added {
-            self.trouble.borrow_mut().say(why);
+        let waits = spawn_blocking(move || waiting.keep(&task, &record)).await;
+        if let Err(why) = waits.unwrap_or_else(|why| Err(why.into())) {
+            not_saved(&why);
         }
-        added.is_ok()
+        // Once it waits: until then, it would seem that all were saved.
+        why_not.iter().for_each(|why| self.say(why));
+        None
     }
 
-    async fn add(&self, task: &str, record: Record) -> Result<()> {
+    /// Says why the history did not take a record.
+    fn say(&self, why: &Error) {
+        if is_of_one_record(why) {
+            self.trouble.borrow_mut().say(why);
+        } else {
+            self.is_gone(why);
+        }
+    }
+
+    async fn add(&self, task: &str, record: Arc<Record>) -> Result<i64> {
         let of = task.to_owned();
-        let added = self.history.ask(move |history| keep(history, &of, &record).map(drop)).await;
-        let is_of_this = added.as_ref().is_err_and(is_of_one_record);
-        self.is_away.set(added.is_err() && !is_of_this);
-        added.with_context(|| match is_of_this {
-            true => format!(
+        let added = self.history.ask(move |history| keep(history, &of, &record)).await;
+        added.map_err(|why| match is_of_one_record(&why) {
+            true => why.context(format!(
                 "the history does not take the record of the task {task}, which waits on this disk"
-            ),
-            false => WAIT.into(),
+            )),
+            false => why.context(WAIT),
         })
     }
 
@@ -97,8 +145,17 @@ impl Saving {
     pub async fn go_on<T>(&self) -> T {
         loop {
             match self.save_all().await {
-                Ok(()) => self.trouble.borrow_mut().is_over(),
-                Err(why) => self.trouble.borrow_mut().say(&why),
+                Ok(()) => {
+                    self.is_back();
+                    self.trouble.borrow_mut().is_over();
+                }
+                Err(why) => {
+                    // It takes others.
+                    if is_of_one_record(&why) {
+                        self.is_back();
+                    }
+                    self.say(&why);
+                }
             }
             sleep(BEAT).await;
         }
@@ -106,22 +163,37 @@ impl Saving {
 
     /// Saves what waits, the oldest first. One that can't be saved for itself is left, and holds up no other.
     async fn save_all(&self) -> Result<()> {
+        // If nothing waits, only this shows whether it is back.
+        self.history.open().await.context(WAIT)?;
         let mut left = Ok(());
         for waits in self.waiting.all()? {
             let saved = match self.waiting.read(&waits) {
-                Ok(Some(record)) => match self.add(&waits.task, record).await {
-                    Ok(()) => self.waiting.remove(&waits),
-                    Err(why) if self.is_away.get() => return Err(why),
-                    refused => refused,
+                Ok(Some(record)) => match self.add(&waits.task, Arc::new(record)).await {
+                    Ok(_) => self.waiting.remove(&waits),
+                    Err(why) if !is_of_one_record(&why) => return Err(why),
+                    Err(refused) => Err(refused),
                 },
                 unread => unread.map(drop),
             };
             left = left.and(saved);
         }
-        // Also if nothing waits any more: the next one finds out.
         self.is_away.set(false);
         left
     }
+}
+
+fn late() -> Error {
+    anyhow!("no answer within {} s", PATIENCE.as_secs()).context(WAIT)
+}
+
+fn not_saved(why: &Error) {
+    let why = exit::in_words(why);
+    screen::say(format_args!("goodput: a record is not in this host's history: {why}"));
+}
+
+/// Whether it helps to wait for the history.
+fn may_come_back(why: &Error) -> bool {
+    why.chain().filter_map(|why| why.downcast_ref()).any(StoreError::may_pass)
 }
 
 /// Whether the history may take others.
@@ -193,6 +265,29 @@ mod tests {
             assert_eq!(saving.waiting.all().unwrap().len(), 1);
             saving.save(&outcome("t-3")).await;
             assert_eq!(Store::open(&file).unwrap().list(9).unwrap().len(), 2);
+        });
+    }
+
+    #[test]
+    fn a_history_that_is_away_at_first_is_waited_for_and_one_that_can_t_be_used_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (tell, told) = channel::<Error>();
+        let file = folder.path().join("history.db");
+        let open = move || told.try_recv().map_or_else(|_| Ok(Store::open(&file)?), Err);
+        let saving = Saving::open(HistoryThread::begin(open).unwrap(), folder.path()).unwrap();
+        run(async {
+            tell.send(StoreError::NoHome.into()).unwrap();
+            assert!(saving.begin().await.is_err());
+            let busy = StoreError::Busy { doing: "open", path: "x".into(), holder: None };
+            tell.send(busy.into()).unwrap();
+            saving.begin().await.unwrap();
+            assert!(saving.is_away.get() && saving.is_said.get());
+            assert_eq!(saving.save_record("t-1", Arc::new(record("nas"))).await, None);
+            assert_eq!(saving.waiting.all().unwrap().len(), 1);
+            assert_eq!(saving.end().await.unwrap(), 0);
+            saving.is_back();
+            assert!(!saving.is_away.get() && !saving.is_said.get());
+            assert!(saving.save_record("t-2", Arc::new(record("nas"))).await.is_some());
         });
     }
 

@@ -238,6 +238,28 @@ mod tests {
         assert_eq!(tasks(&small), [""; 0], "there is no room for any");
     }
 
+    /// As while a database is away for an hour: each record that comes finds the disk full.
+    #[test]
+    fn within_the_bound_all_are_kept_and_the_older_ones_are_the_thinner_ones() {
+        const RECORDS: u64 = 24;
+        let folder = tempfile::tempdir().unwrap();
+        let size = |record: &Record| record.to_readable_json().unwrap().len() as u64;
+        let mut lean = detailed();
+        while thin(&mut lean) {}
+        let [whole, lean] = [detailed(), lean].map(|record| size(&record));
+        let most_bytes = RECORDS * lean + 4 * (whole - lean);
+        let waiting = Waiting { most_bytes, ..Waiting::open(folder.path()).unwrap() };
+        for number in 0..RECORDS {
+            waiting.keep(&number.to_string(), &detailed()).unwrap();
+            assert!(waiting.bytes().unwrap() <= most_bytes);
+        }
+        let all = waiting.all().unwrap();
+        let lengths: Vec<_> = all.iter().map(|waits| waiting.length(waits).unwrap()).collect();
+        assert_eq!(lengths.len() as u64, RECORDS, "none is lost");
+        assert!(lengths.is_sorted(), "{lengths:?}");
+        assert!(lengths[0] < whole && lengths[lengths.len() - 1] == whole, "{lengths:?}");
+    }
+
     #[test]
     fn a_file_that_can_t_be_read_stands_in_nobody_s_way() {
         let folder = tempfile::tempdir().unwrap();

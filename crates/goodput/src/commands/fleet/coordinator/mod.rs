@@ -1,13 +1,14 @@
 //! Whoever has the lease: gives out tasks, and waits for their outcomes.
 //!
 //! ```text
-//! lease (held) ──▶ fence ──▶ testing: task, signed ──▶ outcome ──▶ results: history, lines, metrics
+//! lease (held) ──▶ fence ──▶ testing: task, signed ──▶ outcome ──▶ results: history (folder: while it is away), lines, metrics
 //!                               ▲ agents: do they heed this coordinator, does the task fit them
 //!                               ▲ demand: what someone asks for in between
 //! ```
 
 mod agents;
 mod demand;
+mod folder;
 mod metrics;
 mod results;
 mod testing;
@@ -28,6 +29,7 @@ use crate::screen;
 
 pub(super) use agents::Agents;
 pub(super) use demand::Demand;
+pub(super) use folder::Folder;
 pub(super) use metrics::FleetMetrics;
 pub(super) use results::{Results, said};
 pub(super) use testing::Testing;

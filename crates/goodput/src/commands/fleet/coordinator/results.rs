@@ -1,18 +1,22 @@
 //! The results of a turn: lines as they come, records in the history, and the matrix in the end.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 use goodput_bus::Keys;
-use goodput_fleet::{End, Mesh, Outcome, Question, SLOW_PERCENT, Tally, Task, seen_between};
+use goodput_fleet::{
+    End, Mesh, Outcome, Question, SLOW_PERCENT, Tally, Task, Unusable, seen_between,
+};
 use goodput_model::{Record, plain_char};
 use goodput_store::read_record;
 
 use super::metrics::FleetMetrics;
-use crate::commands::fleet::in_history::keep;
+use crate::commands::fleet::agent::Saving;
 use crate::data_dirs::history;
-use crate::exit::{self, Exit};
+use crate::exit::Exit;
 use crate::history_thread::HistoryThread;
 use crate::speaker::now;
 use crate::{report, screen};
@@ -20,13 +24,15 @@ use crate::{report, screen};
 /// What came so far.
 pub(in crate::commands::fleet) struct Results<'a> {
     mesh: &'a Mesh,
-    /// This host's history; none for whoever asks for one test: it then prints and keeps that one itself.
-    history: Option<HistoryThread>,
+    /// Into this host's history; none for whoever asks for one test: it then prints and keeps that one itself.
+    saving: Option<Saving>,
     metrics: Option<FleetMetrics>,
     /// What the matrix needs of the results: a turn of a thousand sites has a million.
     seen: RefCell<Tally>,
     /// When the turn began, seconds since 1970, by the clock of the bus.
     began_s: Cell<f64>,
+    /// Tests that say nothing of a pair, by the reason.
+    left_out: RefCell<BTreeMap<Unusable, usize>>,
     /// Tests of the turn.
     all: Cell<usize>,
     done: Cell<usize>,
@@ -34,28 +40,50 @@ pub(in crate::commands::fleet) struct Results<'a> {
 }
 
 impl<'a> Results<'a> {
-    /// None yet; records go into this host's history.
+    /// None yet; records go into this host's history. While it is away, they wait in `folder`.
     ///
     /// # Errors
-    /// It can't be opened.
-    pub async fn of(mesh: &'a Mesh, metrics: Option<FleetMetrics>) -> Result<Self> {
-        let history = HistoryThread::begin(history)?;
-        history.open().await?;
-        Ok(Self { history: Some(history), metrics, ..Self::silent(mesh) })
+    /// It can't be used, and waiting would not help.
+    pub async fn of(mesh: &'a Mesh, metrics: Option<FleetMetrics>, folder: &Path) -> Result<Self> {
+        let saving = Saving::open(HistoryThread::begin(history)?, folder)?;
+        saving.begin().await?;
+        Ok(Self { saving: Some(saving), metrics, ..Self::silent(mesh) })
     }
 
     /// The same, neither printed nor kept.
     pub fn silent(mesh: &'a Mesh) -> Self {
-        let (seen, began_s, all, done, without_record) = Default::default();
-        Self { mesh, history: None, metrics: None, seen, began_s, all, done, without_record }
+        let (seen, began_s, left_out, all, done, without_record) = Default::default();
+        Self { mesh, saving: None, metrics: None, seen, began_s, left_out, all, done, without_record }
+    }
+
+    /// Saves the records that wait as soon as the history takes them. Never ends.
+    pub async fn go_on<T>(&self) -> T {
+        match &self.saving {
+            Some(saving) => saving.go_on().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Before this process ends: tries once more to save what waits for the history, and says how much still does.
+    pub async fn end(&self) {
+        let Some(saving) = &self.saving else { return };
+        let left = match saving.end().await {
+            Ok(0) | Err(_) => return,
+            Ok(1) => "1 record waits".into(),
+            Ok(left) => format!("{left} records wait"),
+        };
+        screen::say(format_args!(
+            "goodput: {left} on this disk for the history; the next `goodput fleet run` here saves them"
+        ));
     }
 
     /// Forgets those of the last turn: the next one has so many tests, and began at `began_s` seconds since 1970 by the clock
     /// of the bus.
     pub fn begin(&self, all: usize, began_s: f64) {
-        let mut seen = Tally::of(self.mesh.sites.iter().map(|site| site.name.clone()));
+        let mut seen = Tally::of_mesh(self.mesh);
         seen.expect(all);
         *self.seen.borrow_mut() = seen;
+        self.left_out.take();
         self.began_s.set(began_s);
         self.all.set(all);
         self.without_record.set(0);
@@ -83,12 +111,13 @@ impl<'a> Results<'a> {
         self.set_done(self.done.get() + 1);
         match kept {
             // What says nothing of the pair is a dot in the matrix.
-            Some((id, record)) => {
-                if let Ok(mut seen) = seen_between(&record, id, [&task.near, &task.far]) {
+            Some((id, record)) => match seen_between(&record, id, [&task.near, &task.far]) {
+                Ok(mut seen) => {
                     seen.at_s = within(seen.at_s, self.began_s.get(), now_s);
                     self.seen.borrow_mut().add(&seen);
                 }
-            }
+                Err(why) => *self.left_out.borrow_mut().entry(why).or_default() += 1,
+            },
             None => self.without_record.set(self.without_record.get() + 1),
         }
         print(&format!("{}/{}", self.done.get(), self.all.get()), task, &text)
@@ -104,12 +133,12 @@ impl<'a> Results<'a> {
             return Ok(());
         }
         let (_, text) = self.taken(task, outcome).await;
-        if self.history.is_none() { Ok(()) } else { print("on demand", task, &text) }
+        if self.saving.is_none() { Ok(()) } else { print("on demand", task, &text) }
     }
 
     /// Says why a test that someone asked for in between is not made. It is none of the pair's tests.
     pub fn add_refused(&self, task: &Task, why: &str) -> Result<()> {
-        if self.history.is_none() {
+        if self.saving.is_none() {
             Ok(())
         } else {
             print("on demand", task, &format!("no record: {why}"))
@@ -131,19 +160,11 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// The number of the record in the history, if there is one; 0 if a full disk does not take it, which must not end the
+    /// The number of the record in the history, if there is one; 0 while it waits for the history, which must not hold up the
     /// fleet's tests.
     async fn keep(&self, task: &Task, record: Arc<Record>) -> i64 {
-        let Some(history) = &self.history else { return 0 };
-        let id = task.id.clone();
-        let number = history.ask(move |history| keep(history, &id, &record)).await;
-        number.unwrap_or_else(|why| {
-            let (sender, receiver, why) = (task.sender(), task.receiver(), exit::in_words(&why));
-            screen::say(format_args!(
-                "goodput: the record of {sender} → {receiver} was not kept: {why}"
-            ));
-            0
-        })
+        let Some(saving) = &self.saving else { return 0 };
+        saving.save_record(&task.id, record).await.unwrap_or(0)
     }
 
     /// Prints the matrix of this turn, at `now_s` seconds since 1970, and forgets its results: the plan of the next turn
@@ -155,7 +176,8 @@ impl<'a> Results<'a> {
         for part in report::fleet::matrix::parts(&matrix, false, screen::columns()) {
             screen::print_fitted(&part)?;
         }
-        Ok(())
+        let left_out = self.left_out.take();
+        Ok(screen::print_fitted(&report::fleet::matrix::left_out(&left_out))?)
     }
 
     /// Tests without a record are a problem.
