@@ -48,6 +48,9 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// The JSON of the record `id`, as it was kept; `None` without such a record.
     fn json(&self, id: i64) -> Result<Option<Vec<u8>>, StoreError>;
 
+    /// When the record began that follows the `oldest` ones, if it began before `started`.
+    fn begun_after(&self, oldest: u32, started: &str) -> Result<Option<String>, StoreError>;
+
     /// Deletes what began before `started`, but not what was spent in the last day. Returns the number of records. They are
     /// counted in their days, in the same step: each once, however many delete at once.
     fn delete_before(&self, started: &str) -> Result<usize, StoreError>;

@@ -25,6 +25,8 @@ pub struct Entry {
     pub goodput: BitRate,
     /// Id of the limiting rule, or `none`.
     pub limit: String,
+    /// The site of a fleet that measured it, or the host if no fleet did; `None` if an older goodput kept it.
+    pub measured_by: Option<String>,
     /// Format of the record.
     pub format: u32,
     /// How it was measured; `None` if an older goodput kept it.

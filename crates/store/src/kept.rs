@@ -18,6 +18,8 @@ pub(crate) struct Kept<'a> {
     pub direction: String,
     pub goodput: BitRate,
     pub answer: Option<String>,
+    /// The site of a fleet, or the host; none if neither is known.
+    pub measured_by: Option<&'a str>,
     pub figures: Figures,
 }
 
@@ -33,9 +35,16 @@ impl<'a> Kept<'a> {
         let transport = of_plan(serde_json::to_value(record.plan.transport));
         let direction = of_plan(serde_json::to_value(record.plan.direction));
         let (goodput, answer) = (listed_goodput(record), answer(record));
-        let figures = Figures::of(record);
-        Ok(Self { record, json, kind, transport, direction, goodput, answer, figures })
+        let (figures, measured_by) = (Figures::of(record), measured_by(record));
+        Ok(Self { record, json, kind, transport, direction, goodput, answer, measured_by, figures })
     }
+}
+
+/// Who measured: in a database that many share, and among hosts that are called alike, the name of the site says more.
+fn measured_by(record: &Record) -> Option<&str> {
+    let site = record.sites.as_ref().map(|sites| sites.near.as_str());
+    let host = || record.ends.near.value().map(|end| end.host.name.as_str());
+    site.or_else(host).filter(|name| !name.is_empty())
 }
 
 fn text(value: Value) -> String {
@@ -55,6 +64,18 @@ pub struct Added {
 mod tests {
     use super::*;
     use crate::read_record;
+
+    #[test]
+    fn the_site_that_measured_says_more_than_its_host() {
+        let mut record = read_record(include_str!("../tests/golden/v1/test.json")).unwrap();
+        let host = record.ends.near.value().unwrap().host.name.clone();
+        assert_eq!(Kept::of(&record).unwrap().measured_by, Some(host.as_str()));
+        let [near, far] = ["berlin", "paris"].map(String::from);
+        record.sites = Some(goodput_model::Sites { near, far });
+        assert_eq!(Kept::of(&record).unwrap().measured_by, Some("berlin"));
+        (record.sites, record.ends.near) = (None, goodput_model::Known::missing("x"));
+        assert_eq!(Kept::of(&record).unwrap().measured_by, None);
+    }
 
     #[test]
     fn a_comparison_is_listed_by_its_baseline_and_not_by_the_first_run() {

@@ -19,6 +19,13 @@ use crate::summary::Summary;
 use crate::wanted::{MAX_NAMES, Names, Wanted};
 use crate::watched::{Series, Tested, ToldChange, Watched, whole};
 
+/// How many records are deleted in one step. PostgreSQL gives up a step of two minutes, and writers of a file wait for each
+/// step; of millions, one step would take longer.
+const MAX_DELETED_AT_ONCE: u32 = 2000;
+
+/// What follows a text in the order of bytes, before all texts that begin with it and are longer.
+const AFTER: &str = "\u{1}";
+
 /// How many records of a kind and target are searched.
 const MAX_SEARCHED_RECORDS: u32 = 50;
 
@@ -141,7 +148,7 @@ impl Store {
         })
     }
 
-    /// The targets and limits that occur in the history.
+    /// The targets and limits that occur in the history, and who measured.
     pub fn names(&self) -> Result<Names, StoreError> {
         self.db.names()
     }
@@ -205,10 +212,10 @@ impl Store {
         Ok(Newest { record: None, unread })
     }
 
-    /// The days of deleted results, newest first, at most `wanted.limit`. A day does not know which watch or verdict each of
-    /// its results had, nor their numbers: a search for these finds none.
+    /// The days of deleted results, newest first, at most `wanted.limit`. A day does not know which watch, verdict or host each
+    /// of its results had, nor their numbers: a search for these finds none.
     pub fn days(&self, wanted: &Wanted) -> Result<Vec<Day>, StoreError> {
-        if wanted.watched || wanted.limited_by.is_some() || wanted.before.is_some() {
+        if wanted.asks_for_single_results() {
             return Ok(Vec::new());
         }
         let targets = match &wanted.target {
@@ -237,7 +244,7 @@ impl Store {
         wanted: &Wanted,
         mut each: impl FnMut(Vec<DayCounts>) -> Result<(), E>,
     ) -> Result<(), E> {
-        if wanted.watched || wanted.limited_by.is_some() || wanted.before.is_some() {
+        if wanted.asks_for_single_results() {
             return Ok(());
         }
         let targets = match &wanted.target {
@@ -312,8 +319,21 @@ impl Store {
 
     /// Deletes the records that began before `started`, RFC 3339, UTC. Returns their number. Numbers are not reused. Their
     /// days ([`Store::days`]) and what watches spent in the last 24 hours stay known.
+    ///
+    /// The oldest go first, and not all at once: others can write meanwhile, and after a failure, what was deleted stays
+    /// deleted.
     pub fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
-        self.db.delete_before(started)
+        self.delete_in_parts(started, MAX_DELETED_AT_ONCE)
+    }
+
+    /// The same, at least so many at a time if there are more, with all that began at the same time.
+    fn delete_in_parts(&self, started: &str, most: u32) -> Result<usize, StoreError> {
+        let mut deleted = 0;
+        while let Some(last) = self.db.begun_after(most, started)? {
+            let after_it = last + AFTER;
+            deleted += self.db.delete_before(started.min(&after_it))?;
+        }
+        Ok(deleted + self.db.delete_before(started)?)
     }
 
     /// Gives the room that deleted records left back to the file system; `None` if the database decides that. Others may
@@ -427,5 +447,39 @@ impl Store {
     /// All series, the oldest first.
     pub fn series(&self) -> Result<Vec<Series>, StoreError> {
         self.db.series()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use goodput_testing::servers::postgres;
+
+    use super::*;
+
+    /// Each of these deletes takes part of the records; some began at the same time.
+    fn deletes_in_parts(store: &Store) {
+        let json = include_str!("../tests/golden/v1/test.json");
+        let record = read_record(json).unwrap();
+        for second in [5, 1, 2, 2, 2, 3, 4, 9] {
+            let started = format!("2026-01-01T10:00:0{second}Z");
+            store.add(&Record { started, ..record.clone() }).unwrap();
+        }
+        let left = || store.search(&Wanted::default()).unwrap().len();
+        assert_eq!(store.delete_in_parts("2026-01-01T10:00:03Z", 2).unwrap(), 4);
+        assert_eq!(left(), 4);
+        assert_eq!(store.delete_in_parts("2026-01-01T10:00:09Z", 1).unwrap(), 3);
+        assert_eq!(store.delete_in_parts("2026-01-01T10:00:09Z", 1).unwrap(), 0);
+        assert_eq!(left(), 1);
+        let [day] = &store.days(&Wanted::default()).unwrap()[..] else { panic!("one day") };
+        assert_eq!(day.results, 7, "each is counted once");
+    }
+
+    #[test]
+    fn many_old_records_are_deleted_in_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        deletes_in_parts(&Store::open(&folder.path().join("history.db")).unwrap());
+        let Some(server) = postgres() else { return };
+        let url = server.url(&server.new_database());
+        deletes_in_parts(&Store::open(Place::named(url.as_ref()).unwrap()).unwrap());
     }
 }

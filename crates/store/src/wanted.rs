@@ -30,6 +30,8 @@ pub struct Wanted {
     pub text: Option<String>,
     /// Only with this limiting rule.
     pub limited_by: Option<String>,
+    /// Only those that this site of a fleet measured, or this host if no fleet did.
+    pub measured_by: Option<String>,
     /// Only those that began at this time or later, RFC 3339, UTC, or the beginning of such a time.
     pub from: Option<String>,
     /// Only those that began before this time.
@@ -41,9 +43,9 @@ pub struct Wanted {
 impl Default for Wanted {
     /// Everything.
     fn default() -> Self {
-        let [kind, target, text, limited_by, from, until] = [const { None }; 6];
+        let [kind, target, text, limited_by, measured_by, from, until] = [const { None }; 7];
         let (before, watched, limit) = (None, false, u32::MAX);
-        Self { before, kind, watched, target, text, limited_by, from, until, limit }
+        Self { before, kind, watched, target, text, limited_by, measured_by, from, until, limit }
     }
 }
 
@@ -83,6 +85,13 @@ impl Wanted {
         self.text.as_ref().is_none_or(has)
     }
 
+    /// Whether it asks for what the days of deleted results don't know: the watch, the verdict and the host of each result,
+    /// and its number.
+    pub(crate) fn asks_for_single_results(&self) -> bool {
+        let of_each = [&self.limited_by, &self.measured_by].into_iter().any(Option::is_some);
+        self.watched || of_each || self.before.is_some()
+    }
+
     /// Whether it asks for a time that ends before it begins, so that no record can fit.
     pub fn ends_before_it_begins(&self) -> bool {
         self.from.as_ref().zip(self.until.as_ref()).is_some_and(|(from, until)| from >= until)
@@ -96,6 +105,8 @@ pub struct Names {
     pub targets: Vec<String>,
     /// Ids of limiting rules, or `none`.
     pub limits: Vec<String>,
+    /// Sites and hosts that measured.
+    pub measured_by: Vec<String>,
 }
 
 /// The values of a column that has an index, in SQL. Each step leads to the next value, past all records that have the

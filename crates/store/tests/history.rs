@@ -276,6 +276,7 @@ fn each_condition_narrows_the_list() {
         let names = Names {
             targets: ["100%_nas", "NAS-1", "nas-2"].map(String::from).into(),
             limits: ["none", "path-loss"].map(String::from).into(),
+            measured_by: vec!["near".into()],
         };
         assert_eq!(store.names().unwrap(), names);
     });

@@ -5,7 +5,7 @@ mod followed;
 
 use std::path::PathBuf;
 
-use goodput_model::{Kind, Record};
+use goodput_model::{Kind, Record, Sites};
 use goodput_store::{Store, Watched};
 use goodput_web::{Answers, Gate, Secret, Site};
 use http_body_util::BodyExt;
@@ -215,6 +215,24 @@ async fn the_list_is_searched_and_has_pages() {
     assert_eq!(same.matches("aria-label=\"Compare result").count(), 1, "{same}");
     let other = Kind::ALL.into_iter().find(|other| *other != record.kind).unwrap().name();
     assert!(site.page(&format!("/?kind={other}")).await.contains("No result fits"));
+}
+
+#[tokio::test]
+async fn a_history_of_several_sites_says_who_measured_and_can_be_searched_by_it() {
+    let site = Fixture::new(false);
+    assert!(!site.page("/").await.contains("Measured by"));
+    let store = Store::open(&site.file()).unwrap();
+    let mut record = Record::from_json(RECORDS[0]).unwrap();
+    let [near, far] = [HOSTILE, "paris"].map(String::from);
+    record.sites = Some(Sites { near, far });
+    store.add(&record).unwrap();
+    let all = site.page("/").await;
+    assert!(all.contains("Measured by") && all.contains(">By</th>"), "{all}");
+    assert!(!all.contains("<script>alert"), "{all}");
+    let who = form_urlencoded::byte_serialize(HOSTILE.as_bytes()).collect::<String>();
+    let of_one = site.page(&format!("/?by={who}")).await;
+    assert_eq!(of_one.matches("aria-label=\"Compare result").count(), 1, "{of_one}");
+    assert!(site.page("/?by=nobody").await.contains("No result fits"));
 }
 
 /// An import has lower numbers for newer results, and the clock of a host may be set back.
@@ -598,7 +616,7 @@ async fn the_matrix_has_a_cell_for_each_pair_and_says_what_explains_the_slow_one
     let site = Fixture::new(false);
     let page = site.page("/matrix").await;
     for part in [
-        "4 sites, 11 of 12 pairs tested, typical 900",
+        "4 sites, 11 of 12 pairs tested (each direction is a pair), typical 900",
         "3 pairs are at least 10 % slower than typical.",
         "'s sending side explains 3 of 3 slow pairs",
         "<caption>Goodput, from each site to each (a dot: unknown)</caption>",

@@ -54,7 +54,7 @@ fn a_mesh_is_planned() {
     let output = home.run(&["fleet", "plan", file]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
-    assert!(text.contains("5 sites, 10 pairs") && text.contains("round 5"), "{text}");
+    assert!(text.contains("5 sites, 20 pairs") && text.contains("round 5"), "{text}");
     let plan = json(&stdout(&home.run(&["fleet", "plan", file, "--json"])));
     assert_eq!(plan["rounds"].as_array().map(Vec::len), Some(5), "{plan}");
     assert_eq!(plan["sites"][0]["costs"]["mesh_bytes"], 10_000_000_000_u64, "{plan}");
@@ -89,6 +89,42 @@ fn the_matrix_names_the_slow_sender() {
     let answer = json(&stdout(&home.run(&["fleet", "matrix", "--json"])));
     assert_eq!(answer["explanation"]["causes"][0]["part"], "sender", "{answer}");
     assert_eq!(answer["cells"].as_array().map(Vec::len), Some(20), "{answer}");
+}
+
+#[test]
+fn a_shared_history_shows_and_filters_who_measured() {
+    let home = tested();
+    let all = stdout(&home.run(&["history", "--last", "30"]));
+    let heading = all.lines().next().expect("a heading");
+    assert_eq!(heading.split_whitespace().nth(2), Some("by"), "{all}");
+    let output = home.run(&["history", "--by", "c"]);
+    let of_c = stdout(&output);
+    assert_eq!(of_c.lines().count(), 5, "{of_c}{}", stderr(&output));
+    assert!(of_c.lines().skip(1).all(|line| line.split_whitespace().nth(2) == Some("c")), "{of_c}");
+    let exported = stdout(&home.run(&["history", "export", "--json", "--by", "c"]));
+    assert_eq!(exported.lines().count(), 4);
+    let nobody = home.run(&["history", "--by", "x"]);
+    assert_eq!(nobody.status.code(), Some(2));
+    assert!(stderr(&nobody).contains("no result was measured by \"x\""), "{}", stderr(&nobody));
+}
+
+#[test]
+fn after_the_mesh_file_changed_the_matrix_has_its_pairs_alone_and_says_what_is_left_out() {
+    let home = tested();
+    let sites: String = ["a", "b", "c"]
+        .map(|name| format!("[site.{name}]\ntarget = \"{name}.example\"\n"))
+        .concat();
+    let pairs = "[[pair]]\nsites = [\"a\", \"b\"]\n[[pair]]\nsites = [\"b\", \"c\"]\n";
+    let file = home.file("mesh.toml", &format!("[test]\npairs = \"named\"\n{sites}{pairs}"));
+    let output = home.run(&["fleet", "matrix", "--mesh", file.to_str().unwrap()]);
+    let text = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("3 sites, 4 of 4 pairs tested"), "{text}{}", stderr(&output));
+    for words in [
+        "14 tests, a host or site that the mesh file does not have",
+        "2 tests, a pair that the mesh file does not have",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
 }
 
 #[test]

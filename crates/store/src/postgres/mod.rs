@@ -93,6 +93,11 @@ impl Database for Postgres {
         Ok(self.0.run("read", PATIENCE, async |client| records::json(client, id).await)?)
     }
 
+    fn begun_after(&self, oldest: u32, started: &str) -> Result<Option<String>, StoreError> {
+        let read = async |client: &mut _| records::begun_after(client, oldest, started).await;
+        Ok(self.0.run("read", LONG_PATIENCE, read)?)
+    }
+
     fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
         let delete = async |client: &mut _| records::delete_before(client, started).await;
         Ok(counted(self.0.run("write to", LONG_PATIENCE, delete)?))

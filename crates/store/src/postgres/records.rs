@@ -16,10 +16,10 @@ pub(super) async fn insert(step: &impl GenericClient, kept: &Kept<'_>) -> Result
     // One statement: without a step of the caller, it is whole as well.
     let insert = "WITH added AS (
             INSERT INTO goodput.records (started, kind, target, goodput_bits_per_s, rule, format, transport,
-                direction, flows, answer, json)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id
+                direction, flows, answer, json, measured_by)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id
         ), beside AS (
-            INSERT INTO goodput.figures (record, round_trip_s, lost_share) SELECT id, $12, $13 FROM added
+            INSERT INTO goodput.figures (record, round_trip_s, lost_share) SELECT id, $13, $14 FROM added
         )
         SELECT id FROM added";
     let row = step
@@ -37,6 +37,7 @@ pub(super) async fn insert(step: &impl GenericClient, kept: &Kept<'_>) -> Result
                 (&i64::from(record.plan.flows), Type::INT8),
                 (&kept.answer.as_deref().map(plain), Type::TEXT),
                 (&kept.json, Type::TEXT),
+                (&kept.measured_by.map(indexed), Type::TEXT),
                 (&kept.figures.round_trip_s, Type::FLOAT8),
                 (&kept.figures.lost_share, Type::FLOAT8),
             ],
@@ -98,6 +99,20 @@ pub(super) async fn json(client: &Client, id: i64) -> Result<Option<Vec<u8>>, Fa
     Ok(json.map(String::into_bytes))
 }
 
+/// When the record began that follows so many oldest ones, if it began before a time.
+pub(super) async fn begun_after(
+    client: &Client,
+    oldest: u32,
+    started: &str,
+) -> Result<Option<String>, Failure> {
+    let select =
+        "SELECT started FROM goodput.records WHERE started < $1 ORDER BY started LIMIT 1 OFFSET $2";
+    let oldest = i64::from(oldest);
+    let of: Values<2> = [(&started, Type::TEXT), (&oldest, Type::INT8)];
+    let row = client.query_typed_opt(select, &of).await?;
+    Ok(row.map(|row| row.try_get(0)).transpose()?)
+}
+
 /// Deletes what began before a time, but not what was spent within the last day, for which a watch's budget is.
 pub(super) async fn delete_before(client: &mut Client, started: &str) -> Result<u64, Failure> {
     let step = client.transaction().await?;
@@ -131,5 +146,6 @@ pub(super) fn entry(row: &Row) -> Result<Entry, tokio_postgres::Error> {
             flows: number(9)?.unwrap_or(0),
         }),
         answer: row.try_get(10)?,
+        measured_by: row.try_get(11)?,
     })
 }

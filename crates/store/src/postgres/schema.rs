@@ -17,7 +17,7 @@ const UTF8: &str = "UTF8";
 ///
 /// Order is that of bytes, as in SQLite (`COLLATE "C"`). Numbers are those of a sequence: two writers never get the same,
 /// and none is given twice, though some may be left out.
-const MIGRATIONS: [Migration; 6] = [
+const MIGRATIONS: [Migration; 7] = [
     // The JSON is the record, as text: `jsonb` refuses texts with a NUL, and numbers would be read otherwise. It is stored
     // apart from the columns, whatever its length (`toast_tuple_target`), so that a list reads little. `host` is whose
     // watch it is: a database may be shared by many.
@@ -135,6 +135,14 @@ const MIGRATIONS: [Migration; 6] = [
      CREATE INDEX IF NOT EXISTS records_of_target ON goodput.records (target, started, id);
      CREATE INDEX IF NOT EXISTS records_of_rule ON goodput.records (rule, started, id);
      DROP INDEX IF EXISTS goodput.records_by_kind, goodput.records_by_target, goodput.records_by_rule;"#,
+    ),
+    // Who measured: a database may be shared by many. Of older results nobody knows without their JSON, so that the index
+    // leaves them out and is made within seconds, however many there are.
+    Migration::addition(
+        r#"LOCK TABLE goodput.records IN ACCESS EXCLUSIVE MODE;
+     ALTER TABLE goodput.records ADD COLUMN IF NOT EXISTS measured_by text COLLATE "C";
+     CREATE INDEX IF NOT EXISTS records_of_whom ON goodput.records (measured_by, started, id)
+        WHERE measured_by IS NOT NULL;"#,
     ),
 ];
 

@@ -10,7 +10,8 @@ use crate::entry::Entry;
 use crate::wanted::{MAX_NAMES, Names, Position, Wanted, occurring};
 
 /// What is read of each record; the JSON is stored apart.
-const COLUMNS: &str = "id, started, kind, target, goodput_bits_per_s, rule, format, transport, direction, flows, answer";
+const COLUMNS: &str = "id, started, kind, target, goodput_bits_per_s, rule, format, transport, direction, flows, answer, \
+     measured_by";
 
 /// The table, as names are sought in it.
 const RECORDS: &str = "goodput.records";
@@ -64,6 +65,7 @@ fn conditions(wanted: &Wanted) -> (Vec<String>, Vec<(Value, Type)>) {
         ("target = {}", &wanted.target),
         ("strpos(lower(target), {}) > 0", &text),
         ("rule = {}", &wanted.limited_by),
+        ("measured_by = {}", &wanted.measured_by),
         ("started >= {}", &wanted.from),
         ("started < {}", &wanted.until),
     ];
@@ -97,9 +99,13 @@ pub(super) async fn targets_with(
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
-/// The targets and limits that occur.
+/// The targets and limits that occur, and who measured.
 pub(super) async fn names(client: &Client) -> Result<Names, Failure> {
-    Ok(Names { targets: values(client, "target").await?, limits: values(client, "rule").await? })
+    Ok(Names {
+        targets: values(client, "target").await?,
+        limits: values(client, "rule").await?,
+        measured_by: values(client, "measured_by").await?,
+    })
 }
 
 async fn values(client: &Client, column: &str) -> Result<Vec<String>, Failure> {
@@ -143,7 +149,8 @@ mod tests {
     /// The steps in which PostgreSQL answers a search.
     fn steps(server: &Postgres, database: &str, wanted: &Wanted) -> String {
         let query = Query::of(wanted);
-        let values = [&wanted.kind, &wanted.target, &wanted.limited_by].into_iter().flatten();
+        let values = [&wanted.kind, &wanted.target, &wanted.limited_by, &wanted.measured_by];
+        let values = values.into_iter().flatten();
         let before = wanted.before.iter();
         let before = before.flat_map(|at| [format!("'{}'", at.started), at.id.to_string()]);
         let values = values.map(|text| format!("'{text}'")).chain(before).chain(["51".into()]);
@@ -163,9 +170,9 @@ mod tests {
         server.sql(
             &name,
             "INSERT INTO goodput.records (started, kind, target, goodput_bits_per_s, rule, format, transport, direction,
-                 flows, json)
+                 flows, measured_by, json)
              SELECT '2026-' || 100000 - n, CASE n % 1000 WHEN 0 THEN 'tune' ELSE 'test' END, 'host-' || n % 500, n,
-                 CASE n % 700 WHEN 0 THEN 'cpu' ELSE 'none' END, 1, 'tcp', 'send', 1, '{}'
+                 CASE n % 700 WHEN 0 THEN 'cpu' ELSE 'none' END, 1, 'tcp', 'send', 1, 'site-' || n % 500, '{}'
              FROM generate_series(1, 50000) AS n; ANALYZE goodput.records",
         );
         let of = |text: &str| Some(text.to_owned());
@@ -180,6 +187,7 @@ mod tests {
             ),
             (Wanted { kind: of("tune"), ..Wanted::default() }, "records_of_kind"),
             (Wanted { limited_by: of("cpu"), ..Wanted::default() }, "records_of_rule"),
+            (Wanted { measured_by: of("site-7"), ..Wanted::default() }, "records_of_whom"),
         ] {
             let steps = steps(&server, &name, &wanted);
             assert!(steps.contains(index), "{steps}");

@@ -180,12 +180,22 @@ impl Database for Sqlite {
     }
 
     fn names(&self) -> Result<Names, StoreError> {
-        let read = |column| self.all(&search::names(column), [], |row| row.get(0));
-        Ok(Names { targets: read("target")?, limits: read("rule")? })
+        let read = |table, column| self.all(&search::names(table, column), [], |row| row.get(0));
+        Ok(Names {
+            targets: read("records", "target")?,
+            limits: read("records", "rule")?,
+            measured_by: read("measured", "measured_by")?,
+        })
     }
 
     fn json(&self, id: i64) -> Result<Option<Vec<u8>>, StoreError> {
         records::json(&self.db, id).map_err(|source| self.failed("read", source))
+    }
+
+    fn begun_after(&self, oldest: u32, started: &str) -> Result<Option<String>, StoreError> {
+        let of = rusqlite::params![started, oldest];
+        let found = self.db.query_row(search::BEGUN_AFTER, of, |row| row.get(0)).optional();
+        found.map_err(|source| self.failed("read", source))
     }
 
     fn delete_before(&self, started: &str) -> Result<usize, StoreError> {

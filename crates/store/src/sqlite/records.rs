@@ -31,6 +31,10 @@ pub(super) fn insert(step: &Connection, kept: &Kept) -> rusqlite::Result<i64> {
     step.execute(insert, columns)?;
     let insert = "INSERT INTO figures (record, round_trip_s, lost_share) VALUES (?1, ?2, ?3)";
     step.execute(insert, params![id, kept.figures.round_trip_s, kept.figures.lost_share])?;
+    if let Some(whom) = kept.measured_by {
+        let insert = "INSERT INTO measured (record, measured_by) VALUES (?1, ?2)";
+        step.execute(insert, params![id, whom])?;
+    }
     Ok(id)
 }
 
@@ -89,6 +93,7 @@ pub(super) fn entry(row: &Row) -> rusqlite::Result<Entry> {
         format: row.get::<_, i64>(6)?.try_into().unwrap_or(u32::MAX),
         traffic: traffic(row)?,
         answer: row.get(10)?,
+        measured_by: row.get(11)?,
     })
 }
 

@@ -15,7 +15,7 @@ const APPLICATION_ID: i64 = 0x6764_7074;
 ///
 /// The file has two numbers: its schema, in the table `schema`, and the schema that a goodput must know to use it
 /// (`PRAGMA user_version`), which additions leave as it is. Before the table there was only the second one.
-const MIGRATIONS: [Migration; 12] = [
+const MIGRATIONS: [Migration; 13] = [
     // The JSON is the record; the other columns allow listing without reading it. Numbers are never
     // reused (AUTOINCREMENT): people keep them in notes.
     Migration::change(
@@ -166,6 +166,13 @@ const MIGRATIONS: [Migration; 12] = [
         ON records (started, id, kind, target, goodput_bits_per_s, rule, format);
      CREATE INDEX IF NOT EXISTS records_of_target
         ON records (target, started, id, kind, goodput_bits_per_s, rule, format);",
+    ),
+    // Who measured: a history may have the results of many hosts. Of older results nobody knows without their JSON.
+    Migration::addition(
+        "CREATE TABLE IF NOT EXISTS measured (record INTEGER PRIMARY KEY, measured_by TEXT NOT NULL) STRICT;
+     CREATE INDEX IF NOT EXISTS measured_by_whom ON measured (measured_by, record);
+     CREATE TRIGGER IF NOT EXISTS measured_goes AFTER DELETE ON records
+        BEGIN DELETE FROM measured WHERE record = old.id; END;",
     ),
 ];
 
@@ -357,7 +364,9 @@ mod tests {
             let before = number();
             add_in_memory(&db).unwrap();
             assert_eq!(number(), before, "{schema}");
-            for table in ["described", "changes", "gone", "keyed", "figures", "days", "shifts"] {
+            for table in
+                ["described", "changes", "gone", "keyed", "figures", "days", "shifts", "measured"]
+            {
                 db.query_row(&format!("SELECT count(*) FROM {table}"), [], |_| Ok(())).unwrap();
             }
         }

@@ -7,10 +7,14 @@ use crate::wanted::{MAX_NAMES, Position, Wanted, occurring};
 /// What is read of each record: all of it is in the indexes below, and in a small table beside the records.
 const COLUMNS: &str =
     "listed.id, listed.started, listed.kind, listed.target, listed.goodput_bits_per_s, listed.rule,
-     listed.format, described.transport, described.direction, described.flows, described.answer";
+     listed.format, described.transport, described.direction, described.flows, described.answer,
+     measured.measured_by";
 
 /// Which of them are tests of a watch. It has no value.
 const OF_A_WATCH: &str = "EXISTS (SELECT 1 FROM watched WHERE watched.record = listed.id)";
+
+/// Those that one site or host measured. As a condition on the joined table, SQLite would begin with it, and then sort.
+const OF_ONE_WHO_MEASURED: &str = "EXISTS (SELECT 1 FROM measured AS whose WHERE whose.record = listed.id AND whose.measured_by = :measured_by)";
 
 /// All records in the order of their times. Without `INDEXED BY`, SQLite would read the table, whose pages hold the JSON.
 const OF_ALL: &str = "records_by_time";
@@ -36,6 +40,10 @@ const TARGETS: &str = "SELECT DISTINCT target FROM records INDEXED BY records_by
 /// Deletes what began before a time. Without the index, SQLite would look at each record.
 pub(super) const DELETE_ALL: &str = "DELETE FROM records
      WHERE id IN (SELECT id FROM records INDEXED BY records_by_time WHERE started < ?1)";
+
+/// When the record began that follows so many oldest ones, if it began before a time.
+pub(super) const BEGUN_AFTER: &str = "SELECT started FROM records INDEXED BY records_by_time
+     WHERE started < ?1 ORDER BY started LIMIT 1 OFFSET ?2";
 
 /// Deletes what was spent before a time, but not within the last day, for which a watch's budget is.
 pub(super) const DELETE_SPENT: &str = "DELETE FROM spent WHERE id IN (
@@ -64,6 +72,7 @@ pub(super) fn query(wanted: &Wanted, indexes: Indexes) -> (String, Parameters<'_
     let sql = format!(
         "SELECT {COLUMNS} FROM records AS listed INDEXED BY {index}
          LEFT JOIN described ON described.record = listed.id
+         LEFT JOIN measured ON measured.record = listed.id
          {conditions} ORDER BY listed.started DESC, listed.id DESC LIMIT :limit"
     );
     (sql, parameters)
@@ -76,6 +85,7 @@ fn conditions(wanted: &Wanted) -> (Vec<&'static str>, Parameters<'_>) {
         ("listed.kind = :kind", ":kind", &wanted.kind),
         ("instr(lower(listed.target), lower(:text)) > 0", ":text", &wanted.text),
         ("listed.rule = :limited_by", ":limited_by", &wanted.limited_by),
+        (OF_ONE_WHO_MEASURED, ":measured_by", &wanted.measured_by),
         ("listed.started >= :from", ":from", &wanted.from),
         ("listed.started < :until", ":until", &wanted.until),
     ];
@@ -91,8 +101,8 @@ fn conditions(wanted: &Wanted) -> (Vec<&'static str>, Parameters<'_>) {
 }
 
 /// The query for the values of a column that a person may choose from.
-pub(super) fn names(column: &str) -> String {
-    format!("{} LIMIT {MAX_NAMES}", occurring("records", column))
+pub(super) fn names(table: &str, column: &str) -> String {
+    format!("{} LIMIT {MAX_NAMES}", occurring(table, column))
 }
 
 /// Targets that contain a text, no more than `most`.
@@ -149,8 +159,9 @@ mod tests {
             (of_watches, format!("SCAN {by_time}")),
         ] {
             let described = "SEARCH described USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN";
+            let measured = "SEARCH measured USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN";
             let watched = "SEARCH watched EXISTS USING INTEGER PRIMARY KEY (rowid=?)";
-            let mut expected = vec![first, described.into()];
+            let mut expected = vec![first, described.into(), measured.into()];
             expected.extend(wanted.watched.then(|| watched.to_owned()));
             let (sql, parameters) = query(&wanted, Indexes::ByTime);
             assert_eq!(steps(&sql, &parameters), expected, "no sorting");
@@ -161,10 +172,12 @@ mod tests {
     #[test]
     fn old_records_and_what_was_spent_are_found_by_indexes() {
         let sums = [OLD, OLD_WATCHED].map(sum_up);
-        let queries = [DELETE_ALL, DELETE_WATCHED, SPENT, DELETE_SPENT, &sums[0], &sums[1]];
+        let queries =
+            [DELETE_ALL, BEGUN_AFTER, DELETE_WATCHED, SPENT, DELETE_SPENT, &sums[0], &sums[1]];
         for query in queries {
-            let parameters: &[(&str, &dyn ToSql)] = &[("?1", &"2026")];
-            let steps = steps(query, parameters);
+            let parameters: &[(&str, &dyn ToSql)] = &[("?1", &"2026"), ("?2", &10)];
+            let given = if query.contains("?2") { parameters } else { &parameters[..1] };
+            let steps = steps(query, given);
             let by_index = |step: &String| {
                 step.contains("COVERING INDEX") || step.contains("INTEGER PRIMARY KEY")
             };
@@ -202,11 +215,15 @@ mod tests {
 
     #[test]
     fn names_are_found_without_reading_what_is_between() {
-        for (column, index) in [("target", "records_by_target"), ("rule", "records_by_rule")] {
-            let steps = steps(&names(column), &[]);
-            let reading = steps.iter().filter(|step| step.contains("records"));
+        for (table, column, index) in [
+            ("records", "target", "records_by_target"),
+            ("records", "rule", "records_by_rule"),
+            ("measured", "measured_by", "measured_by_whom"),
+        ] {
+            let steps = steps(&names(table, column), &[]);
+            let reading = steps.iter().filter(|step| step.contains(index));
             let by_index = |step: &String| {
-                step.starts_with("SEARCH records")
+                step.starts_with(&format!("SEARCH {table}"))
                     && step.contains(&format!("COVERING INDEX {index}"))
             };
             assert!(reading.clone().count() == 2 && reading.clone().all(by_index), "{steps:?}");

@@ -20,7 +20,7 @@ const ROWS: u32 = 50;
 pub const PAGE: Page = Page { in_navigation: Some("History"), ..Page::of("/", show) };
 
 /// The fields of the search.
-const FIELDS: [&str; 6] = ["q", "kind", "limit", "from", "until", LATER];
+const FIELDS: [&str; 7] = ["q", "by", "kind", "limit", "from", "until", LATER];
 
 fn show(visit: &Visit) -> Result<Answer, Trouble> {
     let program = &**visit.program;
@@ -43,7 +43,7 @@ fn show(visit: &Visit) -> Result<Answer, Trouble> {
             @if has_later { (later(&with_fields(visit.asked, (LATER, "1")))) }
             @match nothing {
                 Some(nothing) => p { (words(nothing)) },
-                None => (list(&found, &watched, program)),
+                None => (list(&found, &watched, has_several(&names), program)),
             }
             (pages(visit.asked, older.as_deref()))
         },
@@ -56,6 +56,7 @@ fn wanted(asked: &Asked) -> Result<Wanted, Trouble> {
         before: place(asked)?,
         text: text("q"),
         limited_by: text("limit"),
+        measured_by: text("by"),
         from: day(asked, "from")?,
         // Behind all times of the day: they go on with a T.
         until: day(asked, "until")?.map(|day| day + "U"),
@@ -139,6 +140,11 @@ pub fn day(asked: &Asked, name: &str) -> Result<Option<String>, Trouble> {
     }
 }
 
+/// Whether more than one site or host measured: who did is then worth a column.
+fn has_several(names: &Names) -> bool {
+    names.measured_by.len() > 1
+}
+
 fn search(asked: &Asked, names: &Names, program: &dyn Program) -> Markup {
     let given = |name: &str| asked.field(name).unwrap_or_default();
     html! {
@@ -146,6 +152,15 @@ fn search(asked: &Asked, names: &Names, program: &dyn Program) -> Markup {
             p { label for="q" { "Target" }
                 input #q type="search" name="q" value=(given("q")) list="targets"; }
             datalist #targets { @for target in &names.targets { option value=(target) {} } }
+            @if has_several(names) {
+                p { label for="by" { "Measured by" }
+                    select #by name="by" {
+                        option value="" { "any" }
+                        @for who in &names.measured_by {
+                            option value=(who) selected[given("by") == who] { (plain(who)) }
+                        }
+                    } }
+            }
             p { label for="kind" { "Kind" }
                 select #kind name="kind" {
                     option value="" { "any" }
@@ -177,10 +192,15 @@ fn nothing(asked: &Asked, history: &Store) -> Result<&'static str, StoreError> {
     })
 }
 
-fn list(found: &[Entry], watched: &BTreeSet<i64>, program: &dyn Program) -> Markup {
-    let columns =
-        ["Compare", "Number", "Started (UTC)", "Target", "Traffic", "Goodput", "Limit", "Kind"];
-    let rows = html! { @for entry in found { (row(entry, watched, program)) } };
+fn list(found: &[Entry], watched: &BTreeSet<i64>, with_who: bool, program: &dyn Program) -> Markup {
+    let who = if with_who { &["By"][..] } else { &[] };
+    let columns = [
+        &["Compare", "Number", "Started (UTC)"][..],
+        who,
+        &["Target", "Traffic", "Goodput", "Limit", "Kind"],
+    ];
+    let columns = columns.concat();
+    let rows = html! { @for entry in found { (row(entry, watched, with_who, program)) } };
     html! {
         form method="get" action="/compare" {
             (layout::list("Results, the newest first", &columns, &rows))
@@ -189,7 +209,7 @@ fn list(found: &[Entry], watched: &BTreeSet<i64>, program: &dyn Program) -> Mark
     }
 }
 
-fn row(entry: &Entry, watched: &BTreeSet<i64>, program: &dyn Program) -> Markup {
+fn row(entry: &Entry, watched: &BTreeSet<i64>, with_who: bool, program: &dyn Program) -> Markup {
     let id = entry.id;
     html! {
         tr {
@@ -199,6 +219,7 @@ fn row(entry: &Entry, watched: &BTreeSet<i64>, program: &dyn Program) -> Markup 
             }
             td { a href={ "/results/" (id) } { (id) } }
             td { (time(&entry.started)) }
+            @if with_who { td { (name(entry.measured_by.as_deref().unwrap_or("?"))) } }
             td { a href=(link("/path", &[("target", &entry.target)])) { (name(&entry.target)) } }
             td { (traffic(entry)) }
             td.rate { (entry.goodput) }

@@ -20,7 +20,7 @@ pub struct HistoryArgs {
     ///
     /// `last` is the newest one.
     #[arg(num_args = 0..=2, value_name = "NUMBER", value_parser = named,
-          conflicts_with_all = ["last", "target", "limit", "kind", "since", "until"])]
+          conflicts_with_all = ["last", "target", "limit", "by", "kind", "since", "until"])]
     pub ids: Vec<Named>,
     /// Number of results to list
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = whole("a number of results", 0..=u32::MAX))]
@@ -50,6 +50,11 @@ pub struct WantedArgs {
     /// `goodput list rules` lists the names.
     #[arg(long, value_name = "RULE")]
     pub limit: Option<String>,
+    /// Only results that this site of a fleet, or this host, measured
+    ///
+    /// The list has the column `by` if there are several. What an older goodput kept has none.
+    #[arg(long, value_name = "SITE|HOST")]
+    pub by: Option<String>,
     /// Only results of this kind of command; `watch`: only tests of watches
     #[arg(long, value_name = "KIND", value_parser = kinds())]
     pub kind: Option<String>,
@@ -67,6 +72,7 @@ impl WantedArgs {
         Wanted {
             text: self.target.clone(),
             limited_by: self.limit.clone(),
+            measured_by: self.by.clone(),
             from: self.since.clone(),
             until: self.until.clone(),
             limit: last,
@@ -119,12 +125,12 @@ pub struct ExportArgs {
     /// Print a line per day of deleted results, comma-separated
     ///
     /// Each line is of one target, kind of command and kind of traffic.
-    #[arg(long, group = "form", conflicts_with = "limit")]
+    #[arg(long, group = "form", conflicts_with_all = ["limit", "by"])]
     pub days: bool,
     /// Print a day of deleted results per line, for `goodput history import`
     ///
     /// Each line has how many results had each value.
-    #[arg(long, group = "form", conflicts_with = "limit")]
+    #[arg(long, group = "form", conflicts_with_all = ["limit", "by"])]
     pub days_json: bool,
     #[command(flatten)]
     pub wanted: WantedArgs,

@@ -139,8 +139,10 @@ fn newest_days(store: &Store, wanted: &Wanted) -> Result<(Vec<Day>, bool)> {
 }
 
 fn results(store: &Store, entries: Vec<Entry>) -> Result<Table> {
-    let headings = ["id", "started", "kind", "traffic", "goodput", "limit", "target"];
-    let mut table = Table::new(&headings).breaking_the_last_column();
+    // Who measured is worth a column if more than one did.
+    let by = if store.names()?.measured_by.len() > 1 { &["by"][..] } else { &[] };
+    let headings = [&["id", "started"][..], by, &["kind", "traffic", "goodput", "limit", "target"]];
+    let mut table = Table::new(&headings.concat()).breaking_the_last_column();
     let watched = store.watched_among(&entries)?;
     for entry in entries {
         let target = match entry.readable() {
@@ -151,15 +153,14 @@ fn results(store: &Store, entries: Vec<Entry>) -> Result<Table> {
             },
             Err(why) => format!("{} (can't be read: {why})", entry.target),
         };
-        table.row(&[
-            &entry.id.to_string(),
-            &to_the_minute(&entry.started),
-            if watched.contains(&entry.id) { WATCH } else { &entry.kind },
-            &entry.traffic.as_ref().map(Traffic::way).unwrap_or_default(),
-            &entry.goodput.to_string(),
-            &entry.limit,
-            &plain(&target),
-        ]);
+        let kind = if watched.contains(&entry.id) { WATCH } else { &entry.kind };
+        let traffic = entry.traffic.as_ref().map(Traffic::way).unwrap_or_default();
+        let (id, goodput) = (entry.id.to_string(), entry.goodput.to_string());
+        let (started, target) = (to_the_minute(&entry.started), plain(&target));
+        let whom = plain(entry.measured_by.as_deref().unwrap_or("?"));
+        let whom = [whom.as_str()];
+        let what = [kind, &traffic, &goodput, &entry.limit, &target];
+        table.row(&[&[&*id, &*started][..], &whom[..by.len()], &what[..]].concat());
     }
     Ok(table)
 }

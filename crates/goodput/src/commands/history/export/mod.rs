@@ -215,6 +215,7 @@ mod tests {
             target: target.into(),
             goodput: BitRate(9.5e8),
             limit: "none".into(),
+            measured_by: None,
             format: 1,
             traffic: Some(Traffic {
                 transport: "tcp".into(),
