@@ -154,9 +154,12 @@ fn is_host(text: &Host) -> bool {
     text.parse::<IpAddr>().is_ok() || text.len() <= 255 && name.split('.').enumerate().all(label)
 }
 
-/// Seconds as ISO 8601 has a duration, in the decimal form that pScheduler reads.
+/// Seconds as ISO 8601 has a duration, in the decimal form that pScheduler reads: to the millisecond, and not 0 if there is
+/// some time. Times of clocks have noise beyond that.
 pub fn duration(seconds: f64) -> String {
-    format!("PT{seconds}S")
+    let milliseconds = (seconds * 1000.0).round();
+    let least = if seconds > 0.0 { 1.0 } else { 0.0 };
+    format!("PT{}S", milliseconds.max(least) / 1000.0)
 }
 
 #[cfg(test)]
@@ -175,10 +178,11 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_is_never_written_with_an_exponent() {
+    fn a_duration_has_milliseconds_at_most_and_never_an_exponent() {
+        let written = [10.0, 10.000_000_002, 9.999_999_9, 2.345_678, 1e-7, 0.0, 86_400.1];
         assert_eq!(
-            [duration(10.0), duration(2.000_1), duration(1e-7)],
-            ["PT10S", "PT2.0001S", "PT0.0000001S"]
+            written.map(duration),
+            ["PT10S", "PT10S", "PT10S", "PT2.346S", "PT0.001S", "PT0S", "PT86400.1S"]
         );
     }
 }
