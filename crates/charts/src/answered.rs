@@ -67,7 +67,8 @@ fn arms(comparison: &Comparison) -> Table {
         let goodput = arm.goodput_bits_per_s.value();
         let against = match number {
             0 => "the baseline".into(),
-            _ => goodput_model::answer::of_arm(comparison, arm).unwrap_or("too few runs".into()),
+            _ => goodput_model::answer::of_arm(comparison, arm)
+                .unwrap_or_else(|| comparison.why_unjudged(number).into()),
         };
         table.row([
             arm_name(comparison, arm),

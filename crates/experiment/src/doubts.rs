@@ -19,22 +19,40 @@ pub fn doubts(design: &Design, comparison: &Comparison) -> Vec<String> {
     doubts.extend(checks(design, &comparison.trials));
     doubts.extend(placebo(comparison));
     doubts.extend(starting(&comparison.trials));
-    let of_arms = comparison.arms.iter().skip(1).map(|arm| arm.n as u32);
-    let (complete, first) = (of_arms.min().unwrap_or(0), design.looks().first());
-    if complete < first {
-        // More time would not help a comparison that was interrupted or that failed.
-        let was_over = comparison.stopped == StopReason::OutOfTime.to_string();
+    let of_arms = || comparison.arms.iter().skip(1).map(|arm| arm.n as u32);
+    let (complete, first) = (of_arms().min().unwrap_or(0), design.looks().first());
+    // More time would not help a comparison that was interrupted or that failed.
+    let was_over = comparison.stopped == StopReason::OutOfTime.to_string();
+    let advice = if was_over { ": allow more time" } else { "" };
+    if of_arms().all(|n| n < first) {
         let made = match complete {
             0 => "no block is complete".into(),
             1 => "only 1 block is complete".into(),
             n => format!("only {n} blocks are complete"),
         };
-        let advice = if was_over { ": allow more time" } else { "" };
         doubts.push(format!("{made}, and it takes {first} to show anything{advice}"));
-    } else {
+    }
+    // If all are as short of runs, that was said.
+    if of_arms().max() != Some(complete) && complete < first {
+        doubts.push(format!("not judged: {}{advice}", unjudged(comparison, first)));
+    }
+    if of_arms().any(|n| n >= first) {
         doubts.extend(open_arms(design, comparison));
     }
     doubts
+}
+
+/// The arms that have not come to their first look, with the runs that they have.
+fn unjudged(comparison: &Comparison, first: u32) -> String {
+    let arms = comparison.arms.iter().enumerate().skip(1);
+    let short = arms.filter(|(_, arm)| (arm.n as u32) < first).map(|(number, arm)| {
+        let name = named(comparison, number);
+        match arm.n {
+            0 => format!("{name} ({})", comparison.why_unjudged(number)),
+            n => format!("{name} ({n} of {first} blocks)"),
+        }
+    });
+    short.collect::<Vec<_>>().join("; ")
 }
 
 fn discards(trials: &[Trial]) -> Vec<String> {
@@ -198,6 +216,29 @@ mod tests {
             assert!(facts.iter().all(|fact| doubt.contains(fact)), "{facts:?} in {doubt}");
         }
         assert!(of(vec![])[0].contains("no block is complete, and it takes 6"));
+    }
+
+    #[test]
+    fn arms_that_were_left_out_are_named_with_the_runs_that_they_have() {
+        let values = ["a", "b", "c", "d", "e"].map(|value| vec![value.into()]);
+        let design = Design { arms: 5, ..Design::default() };
+        assert_eq!(design.looks().first(), 8);
+        let mut trials: Vec<Trial> =
+            (1..=8).flat_map(|b| [trial(b, 0, 100.0), trial(b, 1, 150.0)]).collect();
+        trials.extend((1..=3).map(|block| trial(block, 2, 100.0)));
+        trials.push(Trial { discarded: Some("warm-up".into()), ..trial(WARM_UP_BLOCK, 3, 1.0) });
+        let of = |trials: Vec<Trial>, why: StopReason| {
+            let why = why.to_string();
+            doubts(&design, &conclude(vec![], values.to_vec(), &design, trials, &why))
+        };
+        let left_out = "not judged: c (3 of 8 blocks); d (run in the warm-up alone); e (never run): allow more time";
+        assert_eq!(of(trials.clone(), StopReason::OutOfTime), [left_out]);
+        let interrupted = of(trials.clone(), StopReason::MaxBlocks { run: 8 });
+        assert!(interrupted[0].ends_with("e (never run)"), "{interrupted:?}");
+        trials.retain(|trial| trial.block < 3);
+        let none = of(trials, StopReason::OutOfTime);
+        assert!(none[0].starts_with("no block is complete"), "{none:?}");
+        assert!(none[1].starts_with("not judged: b (2 of 8 blocks); c (2 of 8"), "{none:?}");
     }
 
     #[test]

@@ -88,16 +88,20 @@ pub fn arm_name(comparison: &Comparison, arm: &ArmResult) -> String {
 fn compared(comparison: &Comparison) -> String {
     let arms = comparison.arms.get(1..).unwrap_or_default();
     if let [only] = arms {
-        return of_arm(comparison, only).unwrap_or_else(|| "too few runs".into());
+        return of_arm(comparison, only).unwrap_or_else(|| comparison.why_unjudged(1).into());
     }
     let better = |arm: &&ArmResult| {
         arm.primary().is_some_and(|effect| effect.judgement == Judgement::Better)
     };
     let size = |arm: &&ArmResult| arm.primary().map_or(0.0, |effect: &Effect| effect.percent.abs());
     let best = arms.iter().filter(better).max_by(|a, b| size(a).total_cmp(&size(b)));
-    match best.and_then(|best| Some((best, of_arm(comparison, best)?))) {
+    let answer = match best.and_then(|best| Some((best, of_arm(comparison, best)?))) {
         Some((best, words)) => format!("{}: {words}", arm_name(comparison, best)),
         None => format!("none of {} arms is proven better", arms.len()),
+    };
+    match arms.iter().filter(|arm| arm.primary().is_none()).count() {
+        0 => answer,
+        open => format!("{answer}; {open} of {} arms not judged", arms.len()),
     }
 }
 
@@ -140,6 +144,7 @@ pub fn shaped(shaping: &ShapingTest) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comparison::Trial;
     use crate::known::Known;
 
     fn arm(value: &str, percent: f64, judgement: Judgement) -> ArmResult {
@@ -197,6 +202,18 @@ mod tests {
         assert!(compared(&all).starts_with("chunk=2M: better: +20.0 % ("), "{}", compared(&all));
         let none = comparison(vec![same.clone(), same]);
         assert_eq!(compared(&none), "none of 2 arms is proven better");
+    }
+
+    #[test]
+    fn arms_that_were_left_out_are_counted_and_say_which_runs_they_had() {
+        let left_out = ["2M", "4M"].map(|value| ArmResult::new(vec![value.into()]));
+        let better = arm("1M", 20.0, Judgement::Better);
+        let mut all = comparison(std::iter::once(better).chain(left_out).collect());
+        let trial = |block, arm| Trial::new(block, arm, Known::Value(BitRate(1e6)));
+        all.trials = vec![trial(0, 1), trial(0, 2), trial(1, 1)];
+        let why = [1, 2, 3].map(|arm| all.why_unjudged(arm));
+        assert_eq!(why, ["too few runs", "run in the warm-up alone", "never run"]);
+        assert!(compared(&all).ends_with("; 2 of 3 arms not judged"), "{}", compared(&all));
     }
 
     #[test]

@@ -173,6 +173,18 @@ impl Comparison {
         self.responses.first().copied().unwrap_or(Response::Throughput)
     }
 
+    /// Why nothing can be said of an arm: which of its runs there were.
+    #[must_use]
+    pub fn why_unjudged(&self, arm: usize) -> &'static str {
+        let blocks = self.trials.iter().filter(|trial| trial.arm == arm).map(|trial| trial.block);
+        // The warm-up is the block before the first one that counts.
+        match blocks.max() {
+            None => "never run",
+            Some(0) => "run in the warm-up alone",
+            Some(_) => "too few runs",
+        }
+    }
+
     /// Goodput of an arm's runs that count and have one, in the order in which they were made.
     pub fn counted_rates(&self, arm: usize) -> impl Iterator<Item = BitRate> {
         let counted = self.trials.iter().filter(move |t| t.arm == arm && t.discarded.is_none());

@@ -6,10 +6,10 @@ use std::time::Duration;
 use anyhow::{Result, anyhow, bail};
 use goodput_engine::EngineError;
 use goodput_engine::compare::{
-    Arm, CompareRequest, Factor, LONGEST_RUN_S, compare, factorial, least_time, one_at_a_time,
-    run_s,
+    Arm, CompareRequest, Factor, LONGEST_RUN_S, TimeToJudge, compare, factorial, least_time,
+    one_at_a_time, run_s, time_to_judge,
 };
-use goodput_model::{Comparison, EndName, Judgement, Length, Record, Response, Seconds};
+use goodput_model::{Comparison, EndName, Judgement, Length, Plan, Record, Response, Seconds};
 use goodput_remote::Hosts;
 
 use super::cells::{Tables, cells};
@@ -44,6 +44,7 @@ pub fn run(args: CompareArgs, state: Option<PathBuf>) -> Result<Exit> {
         check_time(arms.len() * tables, Duration::from_secs_f64(args.comparison.max_time))?;
         plan.length = Length::Seconds(shared_length(arms.len(), max_time, plan.latency));
     }
+    warn_of_time(&args.comparison, tables, arms.len(), &plan);
     let cells = cells(&plan, &args.comparison.sizes, &args.comparison.clients)?;
     let seed = args.comparison.seed.unwrap_or_else(rand::random);
     let request = CompareRequest {
@@ -132,6 +133,47 @@ fn check_time(arms: usize, max_time: Duration) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Says before the first run if the time is too short for so many arms, of each of the tables. How long a turn takes is known
+/// later.
+fn warn_of_time(args: &ComparisonArgs, tables: usize, arms: usize, plan: &Plan) {
+    if let (Length::Seconds(seconds), None) = (plan.length, args.alternate) {
+        let needed = time_to_judge(arms, seconds, plan.latency);
+        too_short(args.max_time, tables, arms, seconds, needed).into_iter().for_each(screen::say);
+    }
+}
+
+/// What is said before runs of `seconds` begin if `max_time_s` is surely too short to judge all arms of all tables.
+fn too_short(
+    max_time_s: f64,
+    tables: usize,
+    arms: usize,
+    seconds: f64,
+    needed: TimeToJudge,
+) -> Option<String> {
+    let TimeToJudge { runs_each, least_s, about_s } = needed;
+    let of_tables = if tables > 1 { format!(" in {tables} comparisons") } else { String::new() };
+    let tables = tables as f64;
+    (least_s * tables > max_time_s).then(|| {
+        format!(
+            "note: --max-time {} is too short to judge {arms} arms{of_tables}: {runs_each} runs of {} of each take more than \
+             {}; about --max-time {} is enough. Otherwise, arms that do badly in the warm-up are left out, and the result \
+             names them",
+            typed(max_time_s),
+            Seconds(seconds),
+            typed(least_s * tables),
+            typed(about_s * tables),
+        )
+    })
+}
+
+/// A time as `--max-time` takes it: whole seconds, or whole minutes if it is longer, rounded up.
+fn typed(seconds: f64) -> String {
+    match seconds {
+        ..120.0 => format!("{}s", seconds.ceil()),
+        _ => format!("{}m", (seconds / 60.0).ceil()),
+    }
 }
 
 /// The length of a run, seconds, of this many arms that share the time. Says so if it is a short one.
@@ -250,6 +292,22 @@ fn conclusive(record: &Record) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_that_is_too_short_is_named_with_one_that_is_enough_before_it_begins() {
+        let said = |max_time_s, tables| {
+            let needed = time_to_judge(4, 5.0, false);
+            too_short(max_time_s, tables, 4, 5.0, needed)
+        };
+        assert_eq!(
+            said(60.0, 1).unwrap(),
+            "note: --max-time 60s is too short to judge 4 arms: 8 runs of 5 s of each take more than 3m; about --max-time 5m \
+             is enough. Otherwise, arms that do badly in the warm-up are left out, and the result names them"
+        );
+        assert_eq!(said(161.0, 1), None);
+        let of_two = said(161.0, 2).unwrap();
+        assert!(of_two.contains("4 arms in 2 comparisons") && of_two.contains("6m"), "{of_two}");
+    }
 
     #[test]
     fn a_host_in_the_place_of_a_setting_is_named_as_the_option_that_it_is() {

@@ -90,7 +90,7 @@ fn conclusion(comparison: &Comparison, number: usize, arm: &ArmResult) -> String
     match &arm.goodput {
         Some(effect) if nothing_arrived(comparison) => say("goodput", from_nothing(effect)),
         Some(effect) => say("goodput", judged(effect, Response::Throughput)),
-        None => say("goodput", "inconclusive: too few runs".into()),
+        None => say("goodput", format!("inconclusive: {}", comparison.why_unjudged(number))),
     }
     if let Some(effect) = &arm.cpu {
         say("cpu", judged(effect, Response::Cpu));

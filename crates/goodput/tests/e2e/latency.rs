@@ -85,6 +85,9 @@ fn a_comparison_has_the_times_under_load_of_every_arm() {
     let output = home.run(&[&arms[..], &limits, &["--json"]].concat());
     // On loopback these arms are alike, or too few runs fit into the time to say so.
     assert!(matches!(output.status.code(), Some(0 | 4)), "{output:?}");
+    // Six runs of each arm take twice a second and longer.
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("note: --max-time 8s is too short to judge 2 arms: 6 runs of"), "{said}");
     let record: Record = serde_json::from_slice(&output.stdout).expect("one record");
     let comparison = record.comparison.expect("it is one");
     for arm in &comparison.arms {

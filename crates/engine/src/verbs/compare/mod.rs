@@ -31,7 +31,7 @@ use goodput_remote::Hosts;
 pub use arms::{Arm, Factor, factorial, one_at_a_time};
 pub use costs::cpu_s_per_gb;
 pub use max_time::MaxTime;
-pub use pace::{LONGEST_RUN_S, least_time, run_s};
+pub use pace::{LONGEST_RUN_S, TimeToJudge, least_time, run_s, time_to_judge};
 
 use crate::control::credentials::Credentials;
 use crate::control::target::Target;
@@ -299,7 +299,9 @@ impl Runs<'_> {
                  --max-time gives more"
             ),
             judged => format!(
-                "there is time to judge {judged} of {candidates} arms; --max-time gives more"
+                "there is time to judge {judged} of {candidates} arms, those first that do best in the warm-up; the others \
+                 need about {:.0} s more (--max-time)",
+                needed_s - left_s
             ),
         };
         listener(Event::Note { text });

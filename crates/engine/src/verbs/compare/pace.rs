@@ -24,6 +24,30 @@ pub fn run_s(arms: usize, max_time: Duration, latency: bool) -> f64 {
     (most_s * PAYLOAD_SHARE - idle.as_secs_f64()).clamp(SHORTEST_RUN_S, LONGEST_RUN_S)
 }
 
+/// What it takes until each arm is judged for the first time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimeToJudge {
+    /// Runs of an arm that count.
+    pub runs_each: u32,
+    /// At least, seconds: payload alone, without a warm-up.
+    pub least_s: f64,
+    /// About, seconds: with a warm-up, and what is done between the runs.
+    pub about_s: f64,
+}
+
+/// The time until each of these arms is judged, if payload moves for `seconds` in each run.
+pub fn time_to_judge(arms: usize, seconds: f64, latency: bool) -> TimeToJudge {
+    let idle_s = if latency { IDLE_PHASE_TIME.as_secs_f64() } else { 0.0 };
+    let first = Design { arms, ..Design::default() }.looks().first();
+    let between_s = seconds.min(LONGEST_RUN_S) * (1.0 / PAYLOAD_SHARE - 1.0);
+    let all = |blocks: u32, run_s: f64| f64::from(blocks) * arms as f64 * (run_s + idle_s);
+    TimeToJudge {
+        runs_each: first,
+        least_s: all(first, seconds),
+        about_s: all(first + 1, seconds + between_s),
+    }
+}
+
 /// Least time in which each of these arms runs once, without a warm-up.
 pub fn least_time(arms: usize) -> Duration {
     Duration::from_secs_f64(SHORTEST_RUN_S * arms as f64)
@@ -107,6 +131,30 @@ mod tests {
         assert!((of_eighteen - 300.0 / (18.0 * 12.0) / 2.0).abs() < 1e-9, "{of_eighteen}");
         assert_eq!(run_s(18, Duration::from_secs(10)), SHORTEST_RUN_S);
         assert_eq!(run_s(0, five_minutes), LONGEST_RUN_S);
+    }
+
+    #[test]
+    fn the_time_until_all_are_judged_grows_with_arms_runs_and_waits() {
+        let two = time_to_judge(2, 2.0, false);
+        assert_eq!((two.runs_each, two.least_s, two.about_s), (6, 24.0, 56.0));
+        // What is done between runs does not grow with their length.
+        assert_eq!(time_to_judge(2, 10.0, false).about_s, 7.0 * 2.0 * 12.0);
+        let eighteen = time_to_judge(18, SHORTEST_RUN_S, false);
+        assert!((eighteen.least_s - 11.0 * 18.0 * 0.3).abs() < 1e-9, "{eighteen:?}");
+        let idle_s = IDLE_PHASE_TIME.as_secs_f64();
+        assert_eq!(time_to_judge(2, 2.0, true).least_s, 12.0 * (2.0 + idle_s));
+    }
+
+    /// With the length that `run_s` gives, the time is enough unless a run can't get shorter.
+    #[test]
+    fn runs_whose_length_fits_the_time_are_judged_in_it() {
+        for arms in 2..40 {
+            for time_s in [30.0, 60.0, 300.0, 3600.0] {
+                let seconds = run_s(arms, Duration::from_secs_f64(time_s), false);
+                let about_s = time_to_judge(arms, seconds, false).about_s;
+                assert!(about_s <= time_s + 1e-6 || seconds == SHORTEST_RUN_S, "{arms} {time_s}");
+            }
+        }
     }
 
     #[test]
