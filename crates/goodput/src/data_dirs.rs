@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Once, OnceLock};
 
 use anyhow::Result;
 use goodput_model::Record;
@@ -89,14 +89,19 @@ fn open_history() -> Result<Store, StoreError> {
     Store::open(place()?)
 }
 
-/// The user's history, to read it: also where nothing can be written. If there is none, none is made.
+/// The user's history, to read it: also where nothing can be written. If there is none, none is made. What it lacks is said
+/// once.
 pub fn history_to_read() -> Result<Store, StoreError> {
+    /// `goodput web` opens it for each page.
+    static SAID: Once = Once::new();
     let store = Store::open_to_read(place()?)?;
     if let Some(why) = store.is_read_without() {
-        screen::say(format_args!(
-            "goodput: the history is of an older goodput and is read as it is, without what this one would add (how \
-             results were measured, days of deleted results): {why}"
-        ));
+        SAID.call_once(|| {
+            screen::say(format_args!(
+                "goodput: the history is of an older goodput and is read as it is, without what this one would add (how \
+                 results were measured, days of deleted results): {why}"
+            ));
+        });
     }
     Ok(store)
 }
@@ -114,7 +119,10 @@ pub fn none_yet() -> String {
 }
 
 /// Where the history is: as the user chose, or in the usual file.
-fn place() -> Result<Place, StoreError> {
+///
+/// # Errors
+/// There is no directory for it.
+pub fn place() -> Result<Place, StoreError> {
     match CHOSEN.get() {
         Some((place, _)) => Ok(place.clone()),
         None => Ok(Place::File(goodput_store::default_path()?)),

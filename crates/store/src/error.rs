@@ -121,6 +121,14 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// No room left, not even to delete.
+    #[error("can't delete from {}: the disk is full, and {}", path.display(), why.in_words(path))]
+    NoRoomToDelete {
+        /// The file.
+        path: PathBuf,
+        /// Why it takes room.
+        why: NoRoom,
+    },
     /// Not an SQLite file, or a damaged one.
     #[error(
         "can't {doing} {}: the file is damaged or not an SQLite file; move it away and goodput \
@@ -197,6 +205,40 @@ pub enum StoreError {
     },
 }
 
+/// Why it takes room to delete from a file on a full disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoRoom {
+    /// Other processes use the file.
+    Used,
+    /// What was written last is in the log, and has to be copied into the file first.
+    Log {
+        /// Size of the log.
+        bytes: u64,
+    },
+    /// An earlier goodput made the file, so that it can't get shorter in parts.
+    Older,
+}
+
+impl NoRoom {
+    fn in_words(self, path: &Path) -> String {
+        let path = path.display();
+        let elsewhere = format!(
+            "or move {path} and {path}-wal to another disk, delete there (`goodput --store FILE history prune`), and move \
+             them back"
+        );
+        match self {
+            Self::Used => format!(
+                "other programs use the history; end them (`fuser -v {path}` names them): alone, goodput needs no room"
+            ),
+            Self::Log { bytes } => format!(
+                "what was written last is still in {path}-wal; make room for {}, {elsewhere}",
+                goodput_model::Bytes(bytes)
+            ),
+            Self::Older => format!("its file is of an earlier goodput; make room, {elsewhere}"),
+        }
+    }
+}
+
 /// What to do about a record that can't be read, if its reason does not say so.
 fn what_to_do(why: &RecordError) -> &'static str {
     match why {
@@ -254,6 +296,11 @@ impl StoreError {
             Self::Busy { .. } | Self::DiskFull { .. } => true,
             _ => false,
         }
+    }
+
+    /// Whether the disk is full.
+    pub fn is_full_disk(&self) -> bool {
+        matches!(self, Self::DiskFull { .. })
     }
 
     /// Whether the file may be fine, and only can't be written.
@@ -345,6 +392,16 @@ mod tests {
         let no_room = rusqlite::ffi::Error::new(SQLITE_IOERR_SHMSIZE);
         let no_room = rusqlite::Error::SqliteFailure(no_room, None);
         assert_eq!(StoreError::sqlite("open", path, no_room).to_string(), full);
+        let no_room = |why| StoreError::NoRoomToDelete { path: path.into(), why }.to_string();
+        assert_eq!(
+            no_room(NoRoom::Log { bytes: 4_100_000 }),
+            "can't delete from /data/goodput/history.db: the disk is full, and what was written last is still in \
+             /data/goodput/history.db-wal; make room for 4.10 MB, or move /data/goodput/history.db and \
+             /data/goodput/history.db-wal to another disk, delete there (`goodput --store FILE history prune`), and move \
+             them back"
+        );
+        assert!(no_room(NoRoom::Used).ends_with("alone, goodput needs no room"));
+        assert!(no_room(NoRoom::Older).contains("make room, or move"));
         let busy = StoreError::Busy { doing: "open", path: path.into(), holder: None };
         assert_eq!(
             busy.to_string(),

@@ -30,7 +30,7 @@ pub use compat::read_record;
 pub use day_counts::DayCounts;
 pub use days::{Day, DayPosition, Spread};
 pub use entry::{Entry, Newest, Traffic};
-pub use error::{RecordError, StoreError};
+pub use error::{NoRoom, RecordError, StoreError};
 pub use figures::Figures;
 pub use kept::Added;
 pub use lock_holder::LockHolder;

@@ -14,7 +14,7 @@ use crate::kept::{Added, Kept};
 use crate::place::Place;
 use crate::postgres::Postgres;
 use crate::room::{GiveBack, Room};
-use crate::sqlite::Sqlite;
+use crate::sqlite::{Sqlite, make_room};
 use crate::summary::Summary;
 use crate::wanted::{MAX_NAMES, Names, Wanted};
 use crate::watched::{Series, Tested, ToldChange, Watched, whole};
@@ -317,7 +317,8 @@ impl Store {
         Ok(found)
     }
 
-    /// Deletes the records that began before `started`, RFC 3339, UTC. Returns their number. Numbers are not reused. Their
+    /// Deletes the records that began before `started`, RFC 3339, UTC. Returns their number; on a full disk, these may be only
+    /// some, and the next call goes on. Numbers are not reused. Their
     /// days ([`Store::days`]) and what watches spent in the last 24 hours stay known.
     ///
     /// The oldest go first, and not all at once: others can write meanwhile, and after a failure, what was deleted stays
@@ -334,6 +335,19 @@ impl Store {
             deleted += self.db.delete_before(started.min(&after_it))?;
         }
         Ok(deleted + self.db.delete_before(started)?)
+    }
+
+    /// Deletes some of the oldest records that began before `started`, RFC 3339, UTC, on a full disk, which then has room for
+    /// [`Store::delete_before`]. Returns their number; 0 if there is none, or if the history is in a database. For some
+    /// milliseconds, nothing may end this process: the file would be damaged.
+    ///
+    /// # Errors
+    /// It takes room, with what to do about it.
+    pub fn make_room(place: impl Into<Place>, started: &str) -> Result<usize, StoreError> {
+        match place.into() {
+            Place::File(path) => make_room(&path, started),
+            Place::Postgres(_) => Ok(0),
+        }
     }
 
     /// Gives the room that deleted records left back to the file system; `None` if the database decides that. Others may

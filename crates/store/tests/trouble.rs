@@ -286,8 +286,52 @@ fn child_leaves_a_history_or_reads_it() {
             assert!(store.is_read_without().is_none());
         }
         "read-old" => read_old(path),
+        "many" => fill(path),
+        "delete" => delete_without_room(path),
         left => leave(path, left),
     }
+}
+
+#[test]
+fn old_records_are_deleted_on_a_disk_without_a_free_byte() {
+    let script = format!(
+        r#"mount -t tmpfs -o size=8m tmpfs "$DIR"; {LEFT}=many "$@"; cat /dev/zero 2>/dev/null >"$DIR/others" || true
+           {LEFT}=delete "$@""#
+    );
+    on_mount("child_leaves_a_history_or_reads_it", &script);
+}
+
+/// Four records on each of 25 days.
+fn fill(path: &Path) {
+    let store = Store::open(path).expect("the history of the test works");
+    for n in 0..100 {
+        let started = format!("2026-01-{:02}T{:02}:00:00Z", 1 + n / 4, n % 4);
+        let kept = Record { started, ..record("192.0.2.7", f64::from(n)) };
+        store.add(&kept).expect("the history of the test works");
+    }
+}
+
+fn delete_without_room(path: &Path) {
+    const OLD: &str = "2026-01-21";
+    let mut deleted = 0;
+    // Each time there is more room for the log.
+    loop {
+        match Store::open(path).and_then(|store| store.delete_before(OLD)) {
+            Ok(0) => break,
+            Ok(some) => deleted += some,
+            Err(why) => {
+                assert!(why.is_full_disk(), "{why}");
+                let first = Store::make_room(path, OLD).expect("it needs no room");
+                assert!(first > 0, "{deleted} deleted");
+                deleted += first;
+            }
+        }
+    }
+    assert!(deleted == 80, "{deleted}");
+    let store = Store::open(path).expect("there is room");
+    assert_eq!(store.list(100).expect("it can be read").len(), 20);
+    assert_eq!(store.days(&Wanted::default()).expect("it can be read").len(), 20);
+    assert_eq!(store.get(100).expect("it is there").target, "192.0.2.7");
 }
 
 /// A history that can't get the tables and indexes of this goodput.

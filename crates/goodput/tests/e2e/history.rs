@@ -1,6 +1,8 @@
 //! `goodput history`: choosing, exporting, importing and deleting results.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
 
 use goodput_model::{Kind, Record};
 use goodput_store::{Store, read_record};
@@ -227,6 +229,58 @@ fn results_are_read_on_a_full_disk_and_where_nothing_may_be_written() {
         assert!(run(&["history", "export", "--csv"]).contains("nas"));
         run(&["report", "last", "-o", &page]);
     }
+}
+
+#[test]
+fn old_results_are_deleted_on_a_disk_without_a_free_byte() {
+    let home = filled();
+    if !on_own_disk(&home, "true", &["--version"]).output().is_ok_and(|o| o.status.success()) {
+        return goodput_testing::skip("unshare(1) and mounts in an own user namespace");
+    }
+    let full = "cat /dev/zero 2>/dev/null >\"$HISTORY/others\" || true";
+    let prune = |keep| {
+        let pruned = on_own_disk(&home, full, &["history", "prune", "--keep", keep]).output();
+        pruned.expect("unshare ran just before")
+    };
+    let pruned = prune("1h");
+    assert!(pruned.status.success(), "{}", stderr(&pruned));
+    let said = stdout(&pruned);
+    assert!(said.contains("deleted 3 results"), "{said}");
+    let nothing = prune("520w");
+    assert_eq!(nothing.status.code(), Some(2), "{}", stdout(&nothing));
+    let why = stderr(&nothing);
+    assert!(why.contains("no result is from before") && why.contains("the disk is full"), "{why}");
+}
+
+#[test]
+fn pages_say_once_what_an_older_history_lacks() {
+    let home = filled();
+    if !on_own_disk(&home, "true", &["--version"]).output().is_ok_and(|o| o.status.success()) {
+        return goodput_testing::skip("unshare(1) and mounts in an own user namespace");
+    }
+    let older =
+        "DROP INDEX records_by_time; DROP INDEX records_of_target; UPDATE schema SET number = 11";
+    let db = rusqlite::Connection::open(home.path().join("goodput/history.db"));
+    db.and_then(|db| db.execute_batch(older)).expect("it is there");
+    let token = home.path().join("token").display().to_string();
+    let arguments = ["web", "--listen", "127.0.0.1:0", "--token-file", &token];
+    let mut web = on_own_disk(&home, "mount -o remount,ro \"$HISTORY\"", &arguments);
+    let mut web = web.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it can start");
+    let mut lines = BufReader::new(web.stdout.take().expect("stdout is piped")).lines();
+    let first = lines.next().expect("it says where it listens").expect("it is text");
+    let address = first.rsplit("//").next().unwrap_or_default().trim_end_matches('/').to_owned();
+    for _ in 0..3 {
+        let mut browser = TcpStream::connect(&address).expect("it listens");
+        let ask = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+        browser.write_all(ask.as_bytes()).expect("it listens");
+        let mut page = String::new();
+        browser.read_to_string(&mut page).expect("it answers");
+        assert!(page.starts_with("HTTP/1.1 200 ") && page.contains("/results/3"), "{page}");
+    }
+    web.kill().expect("it runs");
+    let said = web.wait_with_output().expect("it has ended");
+    let said = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(said.matches("is of an older goodput").count(), 1, "{said}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod days;
 mod file;
+mod full;
 mod read_only;
 mod records;
 mod room;
@@ -25,6 +26,8 @@ use crate::kept::{Added, Kept};
 use crate::room::{GiveBack, Room};
 use crate::wanted::{Names, Wanted, occurring};
 use crate::watched::{Series, Tested, ToldChange, Watched};
+pub(crate) use full::make_room;
+
 use file::{identity, is_missing, make_directory, make_file, real_path, trust_directory};
 use schema::migrate;
 use search::Indexes;
@@ -124,6 +127,26 @@ impl Sqlite {
         read().map_err(|source| self.failed("read", source))
     }
 
+    /// Deletes in parts, each of which makes room for the log of a larger one. A part is all up to what `until` returns. If the
+    /// disk is full in between, it is some of it.
+    fn in_parts<T>(
+        &self,
+        until: impl Fn(u32) -> rusqlite::Result<Option<T>>,
+        delete: impl Fn(T) -> rusqlite::Result<usize>,
+    ) -> rusqlite::Result<usize> {
+        let (mut deleted, mut most) = (0, full::FIRST_PART);
+        while let Some(until) = until(most)? {
+            match delete(until) {
+                Err(why) if room::is_full(&why) && deleted > 0 => break,
+                part => deleted += part?,
+            }
+            // What this can't give back, the next part may need all the same.
+            let _ = room::give_back(&self.db, &self.path, GiveBack::All);
+            most = most.saturating_mul(4);
+        }
+        Ok(deleted)
+    }
+
     fn told(&self, select: &str, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         self.all(select, rusqlite::params![text, most], |row| {
@@ -199,7 +222,14 @@ impl Database for Sqlite {
     }
 
     fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
-        records::delete_before(&self.db, started).map_err(|source| self.failed("write to", source))
+        let deleted = match records::delete_before(&self.db, started) {
+            Err(why) if room::is_full(&why) => self.in_parts(
+                |most| records::until_part(&self.db, started, most),
+                |until| records::delete_before(&self.db, &until),
+            ),
+            deleted => deleted,
+        };
+        deleted.map_err(|source| self.failed("write to", source))
     }
 
     fn give_back(&self, how: GiveBack) -> Result<Option<Room>, StoreError> {
@@ -288,7 +318,14 @@ impl Database for Sqlite {
     }
 
     fn delete_watched(&self, last: i64) -> Result<usize, StoreError> {
-        watched::delete(&self.db, last).map_err(|source| self.failed("write to", source))
+        let deleted = match watched::delete(&self.db, last) {
+            Err(why) if room::is_full(&why) => self.in_parts(
+                |most| watched::until_part(&self.db, last, most),
+                |until| watched::delete(&self.db, until),
+            ),
+            deleted => deleted,
+        };
+        deleted.map_err(|source| self.failed("write to", source))
     }
 
     fn watched_among(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use crate::room::{GiveBack, Room};
 
@@ -20,6 +20,9 @@ const INCREMENTAL: u64 = 2;
 
 /// Pages of one step. Who wants to write waits for one step: 4 MiB are moved in some hundredths of a second.
 const STEP_PAGES: u64 = 1024;
+
+/// Pages of the smallest step: on a full disk, the log has no room for a larger one.
+const FEWEST_PAGES: u64 = 16;
 
 /// Steps of a part. A watch makes them between two tests.
 const PART_STEPS: usize = 16;
@@ -62,24 +65,55 @@ fn give_back_up_to(
     })
 }
 
+/// Pages of the file.
+pub(super) fn length_pages(db: &Connection) -> rusqlite::Result<u64> {
+    number(db, "page_count")
+}
+
+/// Moves the last pages to all free places, within a step of the caller; does nothing to a file that can't shrink in parts.
+pub(super) fn shrink_whole(step: &Connection) -> rusqlite::Result<()> {
+    shrink(step, usize::MAX)
+}
+
 /// Moves the last pages to free places, until none is free or the steps are made.
 fn shrink(db: &Connection, steps: usize) -> rusqlite::Result<()> {
-    let mut step = db.prepare(&format!("PRAGMA incremental_vacuum({STEP_PAGES})"))?;
+    let mut pages = STEP_PAGES;
     for _ in 0..steps {
         let free = number(db, "freelist_count")?;
         if free == 0 {
             break;
         }
-        // It moves a page for each row that is asked for.
-        let mut moved = step.query([])?;
-        while moved.next()?.is_some() {}
-        drop(moved);
+        match move_pages(db, pages) {
+            Err(why) if is_full(&why) && pages > FEWEST_PAGES => {
+                pages /= 4;
+                end_log(db, GiveBack::All)?;
+                continue;
+            }
+            moved => moved?,
+        }
+        if pages < STEP_PAGES {
+            end_log(db, GiveBack::All)?;
+        }
         // Another process may have used what was free; without progress, the next step would not make any either.
         if number(db, "freelist_count")? >= free {
             break;
         }
     }
     Ok(())
+}
+
+/// Moves so many of the last pages to free places, in one step.
+fn move_pages(db: &Connection, pages: u64) -> rusqlite::Result<()> {
+    let mut step = db.prepare(&format!("PRAGMA incremental_vacuum({pages})"))?;
+    // It moves a page for each row that is asked for.
+    let mut moved = step.query([])?;
+    while moved.next()?.is_some() {}
+    Ok(())
+}
+
+/// Whether the disk is full.
+pub(super) fn is_full(why: &rusqlite::Error) -> bool {
+    why.sqlite_error_code() == Some(ErrorCode::DiskFull)
 }
 
 /// Copies the log into the file, which then ends earlier. While others read, both stay; the last one to close the file does

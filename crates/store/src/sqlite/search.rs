@@ -45,6 +45,15 @@ pub(super) const DELETE_ALL: &str = "DELETE FROM records
 pub(super) const BEGUN_AFTER: &str = "SELECT started FROM records INDEXED BY records_by_time
      WHERE started < ?1 ORDER BY started LIMIT 1 OFFSET ?2";
 
+/// When the oldest record before a time began.
+pub(super) const OLDEST: &str =
+    "SELECT min(started) FROM records INDEXED BY records_by_time WHERE started < ?1";
+
+/// When the first record began after so many that began later than the oldest one, before a time. Several may have begun at
+/// once.
+pub(super) const NEXT_PART: &str = "SELECT started FROM records INDEXED BY records_by_time
+     WHERE started < ?1 AND started > ?2 ORDER BY started LIMIT 1 OFFSET ?3";
+
 /// Deletes what was spent before a time, but not within the last day, for which a watch's budget is.
 pub(super) const DELETE_SPENT: &str = "DELETE FROM spent WHERE id IN (
         SELECT id FROM spent INDEXED BY spent_by_start
@@ -172,8 +181,17 @@ mod tests {
     #[test]
     fn old_records_and_what_was_spent_are_found_by_indexes() {
         let sums = [OLD, OLD_WATCHED].map(sum_up);
-        let queries =
-            [DELETE_ALL, BEGUN_AFTER, DELETE_WATCHED, SPENT, DELETE_SPENT, &sums[0], &sums[1]];
+        let queries = [
+            DELETE_ALL,
+            BEGUN_AFTER,
+            DELETE_WATCHED,
+            SPENT,
+            DELETE_SPENT,
+            OLDEST,
+            NEXT_PART,
+            &sums[0],
+            &sums[1],
+        ];
         for query in queries {
             let parameters: &[(&str, &dyn ToSql)] = &[("?1", &"2026"), ("?2", &10)];
             let given = if query.contains("?2") { parameters } else { &parameters[..1] };

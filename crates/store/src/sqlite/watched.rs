@@ -72,6 +72,13 @@ pub(super) fn mark_change(db: &Connection, record: i64, told: &ToldChange) -> ru
     step.commit()
 }
 
+/// The number of the last of the `most` oldest tests, no later than `last`; `None` without a test.
+pub(super) fn until_part(db: &Connection, last: i64, most: u32) -> rusqlite::Result<Option<i64>> {
+    let select = "SELECT max(record) FROM
+        (SELECT record FROM watched WHERE record <= ?1 ORDER BY record LIMIT ?2)";
+    db.query_row(select, params![last, most], |row| row.get(0))
+}
+
 /// Deletes the tests with the numbers up to `last`, with their records.
 pub(super) fn delete(db: &Connection, last: i64) -> rusqlite::Result<usize> {
     // It reads first: another writer in between would be an error, not a wait.

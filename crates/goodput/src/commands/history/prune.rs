@@ -1,11 +1,12 @@
 //! `goodput history prune`: deletes old results, and gives their room on the disk back.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use goodput_model::Bytes;
 use goodput_store::{GiveBack, Room, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::args::PruneArgs;
+use crate::commands::measured::{self, Signals};
 use crate::data_dirs;
 use crate::exit::Exit;
 use crate::screen;
@@ -16,11 +17,15 @@ pub fn run(args: &PruneArgs) -> Result<Exit> {
         screen::line(data_dirs::none_yet())?;
         return Ok(Exit::Fine);
     }
-    let store = data_dirs::history()?;
-    let before = ago(args.keep)?.strftime("%Y-%m-%dT%H:%M:%SZ");
-    let deleted = store.delete_before(&before.to_string())?;
+    let before = ago(args.keep)?.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let mut deleted = 0;
+    let store = match without_old(&before, &mut deleted) {
+        Err(why) if why.is_full_disk() => on_full_disk(&before, &mut deleted)?,
+        store => Some(store?),
+    };
     let results = if deleted == 1 { "result" } else { "results" };
     screen::line(format_args!("deleted {deleted} {results} from before {before}"))?;
+    let Some(store) = store else { return Ok(Exit::Fine) };
     // What was deleted just now stays as days.
     let before = ago(args.keep_days.max(args.keep))?.strftime("%Y-%m-%d").to_string();
     let deleted = store.delete_days_before(&before)?;
@@ -34,6 +39,37 @@ pub fn run(args: &PruneArgs) -> Result<Exit> {
         screen::line(freed)?;
     }
     Ok(Exit::Fine)
+}
+
+/// The history without what began before this time; counts what was deleted.
+fn without_old(before: &str, deleted: &mut usize) -> Result<Store, StoreError> {
+    let store = Store::open(data_dirs::place()?)?;
+    loop {
+        match store.delete_before(before)? {
+            0 => return Ok(store),
+            some => *deleted += some,
+        }
+    }
+}
+
+/// The same where the disk has no room for the log of a deletion: a few results go first, until it has. No history, if all
+/// went that way.
+fn on_full_disk(before: &str, deleted: &mut usize) -> Result<Option<Store>> {
+    let runtime = measured::plain_runtime()?;
+    // To end this process in the middle would damage the file.
+    let _caught = runtime.block_on(async { Signals::listen() })?;
+    loop {
+        let first = Store::make_room(data_dirs::place()?, before)?;
+        *deleted += first;
+        match without_old(before, deleted) {
+            Err(why) if why.is_full_disk() && first > 0 => {}
+            Err(why) if why.is_full_disk() && *deleted > 0 => return Ok(None),
+            Err(why) if why.is_full_disk() => {
+                return Err(why).with_context(|| format!("no result is from before {before}"));
+            }
+            store => return Ok(Some(store?)),
+        }
+    }
 }
 
 /// The time this many seconds ago.
