@@ -37,5 +37,5 @@ pub use one_clock::{Change, LEARNING_DAYS, MAX_TESTS, Mark, Point};
 pub use quantity::Quantity;
 pub use retention::newest_to_delete;
 pub use schedule::{Schedule, Turn};
-pub use series::Series;
+pub use series::{Series, made_in_another_way};
 pub use since::{Difference, Differences, differences};

@@ -10,10 +10,14 @@ pub(crate) type Options = BTreeMap<String, String>;
 
 /// Every option that is given.
 pub(crate) fn given(plan: &Plan) -> Options {
-    let mut all = Options::new();
     // A plan is data, which JSON can hold.
-    let plan = serde_json::to_value(plan).unwrap_or_default();
-    collect("", &plan, &mut all);
+    collected(&serde_json::to_value(plan).unwrap_or_default())
+}
+
+/// Everything with a value in some JSON, by its place.
+pub(crate) fn collected(json: &Value) -> Options {
+    let mut all = Options::new();
+    collect("", json, &mut all);
     all
 }
 

@@ -1,4 +1,7 @@
-//! What else changed when the path did: limits, settings of both hosts, and what TCP saw.
+//! What else changed when the path did: the test itself, limits, settings of both hosts, and what TCP saw.
+//!
+//! If the test changed, nobody knows whether the path did: its options, the movers that carried the payload, and the program
+//! are apart from all other changes.
 //!
 //! A setting changed with the path if it changed once, about then, and has lasted since. A quantity changed if the ranks of
 //! its values since are too unlikely among those before.
@@ -6,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use goodput_model::record::DirectionResult;
-use goodput_model::{Bytes, End, EndName, Fact, Known, Record, Seconds, TcpInfo, median};
+use goodput_model::{Bytes, End, EndName, Fact, Known, Record, Role, Seconds, TcpInfo, median};
 use serde::{Deserialize, Serialize};
 
 use crate::limit::{Limit, usual};
@@ -42,7 +45,9 @@ pub struct Differences {
     pub before: Option<Limit>,
     /// The limit since.
     pub since: Option<Limit>,
-    /// Everything that changed, settings first.
+    /// What changed of the test itself: its options, its movers, and the program at both ends.
+    pub test: Vec<Difference>,
+    /// Everything else that changed, settings first.
     pub changed: Vec<Difference>,
 }
 
@@ -54,8 +59,9 @@ pub fn differences(
     lasts: impl Fn(&str) -> bool,
 ) -> Differences {
     let ends = [EndName::Near, EndName::Far];
+    let programs = ends.into_iter().flat_map(|name| programs(name, before, since));
+    let test = options(before, since).into_iter().chain(programs).collect();
     let hosts = ends.into_iter().flat_map(|name| hosts(name, before, since, &lasts));
-    let options = options(before, since);
     let addresses = addresses(before, since);
     let surely_before = &before[..before.len().saturating_sub(NEAR).max(before.len().min(FEWEST))];
     let quantities = COMPARED.iter().filter_map(|quantity| quantity.changed(surely_before, since));
@@ -64,7 +70,8 @@ pub fn differences(
     Differences {
         before,
         since,
-        changed: options.into_iter().chain(addresses).chain(hosts).chain(quantities).collect(),
+        test,
+        changed: addresses.into_iter().chain(hosts).chain(quantities).collect(),
     }
 }
 
@@ -143,7 +150,26 @@ fn options(before: &[Record], since: &[Record]) -> Vec<Difference> {
     names.into_iter().filter_map(difference).collect()
 }
 
-/// Kernel, program and settings of one host.
+/// The program of one end, and what it chose to move the payload by.
+fn programs(name: EndName, before: &[Record], since: &[Record]) -> Vec<Difference> {
+    let own = |what: &str| format!("{what} of the {name} end");
+    let program = |record: &Record| end(record, name).map(|end| end.host.goodput.clone());
+    let chosen = |role: Role| move |record: &Record| mover(record, name, role);
+    let all = [
+        different(&own("goodput"), before, since, program),
+        different(&own("sending mover"), before, since, chosen(Role::Sender)),
+        different(&own("receiving mover"), before, since, chosen(Role::Receiver)),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// The mover that an end chose; `as planned` if the plan names one.
+fn mover(record: &Record, name: EndName, role: Role) -> Option<String> {
+    let chosen = end(record, name)?.movers.iter().find(|chosen| chosen.role == role);
+    Some(chosen.map_or_else(|| "as planned".into(), |chosen| chosen.mover.clone()))
+}
+
+/// Kernel and settings of one host.
 fn hosts(
     name: EndName,
     before: &[Record],
@@ -155,7 +181,6 @@ fn hosts(
     let mut all: Vec<Difference> = [
         different(&own("host"), before, since, host(|end| end.host.name.clone())),
         different(&own("kernel"), before, since, host(|end| end.host.kernel.clone())),
-        different(&own("goodput"), before, since, host(|end| end.host.goodput.clone())),
         different(&own("number of CPUs"), before, since, host(|end| end.host.cpus.to_string())),
     ]
     .into_iter()
@@ -294,7 +319,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use super::*;
-    use goodput_model::{Connection, Length};
+    use goodput_model::{Connection, Length, MoverChoice};
     use rand::rngs::Xoshiro256PlusPlus;
     use rand::{RngExt, SeedableRng};
 
@@ -351,17 +376,34 @@ mod tests {
         }
     }
 
+    /// As if the near end had been free to choose.
+    fn choose_a_mover(record: &mut Record) {
+        let chosen = MoverChoice { role: Role::Sender, mover: "splice".into(), why: String::new() };
+        if let Known::Value(near) = &mut record.ends.near {
+            near.movers = vec![chosen];
+        }
+    }
+
     /// A cause, and how it must be named.
     struct Cause {
         name: &'static str,
         plant: fn(&mut Record),
     }
 
-    const CAUSES: [Cause; 11] = [
+    const CAUSES: [Cause; 13] = [
         Cause {
             name: "option length.bytes",
             plant: |record| record.plan.length = Length::Bytes(Bytes(2_000_000)),
         },
+        Cause {
+            name: "goodput of the far end",
+            plant: |record| {
+                if let Known::Value(far) = &mut record.ends.far {
+                    far.host.goodput = "9.9.9".into();
+                }
+            },
+        },
+        Cause { name: "sending mover of the near end", plant: choose_a_mover },
         Cause {
             name: "sysctl.net.ipv4.tcp_rmem of the near end",
             plant: |record| put(record, "sysctl.net.ipv4.tcp_rmem", "4096 131072 262144"),
@@ -441,15 +483,31 @@ mod tests {
             let Cause { name, plant } = &CAUSES[seed as usize % CAUSES.len()];
             let said = said(seed, plant);
             let limit = said.before.map(|limit| limit.rule) != said.since.map(|limit| limit.rule);
-            said.changed.iter().any(|one| one.what == *name) || (limit && *name == "limit")
+            let mut all = said.test.iter().chain(&said.changed);
+            all.any(|one| one.what == *name) || (limit && *name == "limit")
         };
         let missed: Vec<_> = (0..100).filter(|seed| !named(*seed)).collect();
         assert!(missed.len() <= 10, "{missed:?}");
     }
 
     #[test]
+    fn a_change_of_the_test_is_apart_from_all_others() {
+        let of_test = CAUSES.iter().filter(|cause| !said(1, cause.plant).test.is_empty());
+        let of_test: Vec<_> = of_test.map(|cause| cause.name).collect();
+        let expected =
+            ["option length.bytes", "goodput of the far end", "sending mover of the near end"];
+        assert_eq!(of_test, expected);
+        let mover = said(1, choose_a_mover);
+        assert_eq!(mover.changed, []);
+        let chosen = (&*mover.test[0].before, &*mover.test[0].since);
+        assert_eq!(chosen, ("as planned", "splice"));
+    }
+
+    #[test]
     fn little_is_named_that_did_not_change() {
-        let named: usize = (0..200).map(|seed| said(seed, |_| {}).changed.len()).sum();
+        let unchanged = |seed| said(seed, |_| {});
+        let number = |said: Differences| said.test.len() + said.changed.len();
+        let named: usize = (0..200).map(|seed| number(unchanged(seed))).sum();
         assert!(named <= 4, "{named} in 200 changes: 1 % is expected");
     }
 
@@ -516,7 +574,8 @@ mod tests {
 
     #[test]
     fn without_records_nothing_is_said() {
-        let nothing = Differences { before: None, since: None, changed: Vec::new() };
+        let (test, changed) = (Vec::new(), Vec::new());
+        let nothing = Differences { before: None, since: None, test, changed };
         assert_eq!(differences(&[], &[], lasts), nothing);
     }
 }

@@ -161,7 +161,9 @@ pub struct MeshAsked {
 pub struct PathChange {
     /// When the first test after it began, RFC 3339, UTC.
     pub since: String,
-    /// What the path does since, as `gives 41 % less`, with its interval.
+    /// What changed: `the path`, or `a test` if tests were made in another way.
+    pub whose: &'static str,
+    /// What it does since, as `gives 41 % less`, with its interval.
     pub amount: String,
     /// The value before, and what limited the path.
     pub before: String,

@@ -105,6 +105,7 @@ fn change_point(target: &str, change: &Change, found: Differences) -> ChangePoin
         record_since: change.newest.id,
         limit_before: found.before,
         limit_since: found.since,
+        test: found.test,
         changed: found.changed,
         takes_back: change.takes_back.map(time),
     }

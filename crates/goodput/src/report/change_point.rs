@@ -26,6 +26,9 @@ pub struct ChangePoint {
     /// What has limited it since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_since: Option<Limit>,
+    /// What changed of the test itself: then nobody knows whether the path did. Earlier goodputs had it in `changed`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub test: Vec<Difference>,
     /// What else changed.
     pub changed: Vec<Difference>,
     /// If all is as before an earlier change again, when the first test after that began.
@@ -34,6 +37,21 @@ pub struct ChangePoint {
 }
 
 impl ChangePoint {
+    /// Whether the path changed, as far as anyone can tell: its tests were made in one way.
+    pub fn is_of_path(&self) -> bool {
+        self.test.is_empty()
+    }
+
+    /// What it is a change of.
+    pub fn subject(&self) -> &'static str {
+        if self.is_of_path() { "the path" } else { "a test" }
+    }
+
+    /// Whether a count of changes has it: it is one of the path, and takes none back.
+    pub fn counts(&self) -> bool {
+        self.is_of_path() && self.takes_back.is_none()
+    }
+
     /// The numbers of the last record before, and of the newest.
     pub fn records(&self) -> [i64; 2] {
         [self.record_before, self.record_since]
@@ -56,6 +74,7 @@ pub mod tests {
             record_since: 819,
             limit_before: None,
             limit_since: None,
+            test: Vec::new(),
             changed: Vec::new(),
             takes_back: None,
         }

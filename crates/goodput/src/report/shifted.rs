@@ -29,7 +29,7 @@ pub struct Shifted {
 }
 
 impl Shifted {
-    /// What the path has since, as it follows "the path": `has a round trip 3.1 times as long (2.9 to 3.3 times, 8 tests)`.
+    /// What the path, or a test, has since, as it follows "the path": `has a round trip 3.1 times as long (2.9 to 3.3 times, 8 tests)`.
     pub fn what(&self) -> String {
         let tests = self.found.tests;
         match self.quantity {

@@ -1,7 +1,7 @@
 //! What happens during a watch, as data and as text.
 
 use goodput_model::{BitRate, Bytes, Limiter, Place, Seconds, Verdict};
-use goodput_watch::{Difference, Limit};
+use goodput_watch::{Difference, LEARNING_DAYS, Limit};
 use goodput_web::PathChange;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
@@ -33,6 +33,13 @@ pub enum Event {
         budget_lasts_s: Option<f64>,
         /// Bytes of the last 24 hours.
         used_bytes: Bytes,
+    },
+    /// Tests of a target are made in another way than those before, so they are compared with each other alone.
+    MadeInAnotherWay {
+        /// The target, as typed.
+        target: String,
+        /// What differs.
+        test: Vec<Difference>,
     },
     /// Tests were left out, because others took too long, or the history did.
     Late {
@@ -89,6 +96,15 @@ pub enum Event {
 }
 
 impl Event {
+    /// Whether the path changed, as far as anyone can tell.
+    pub fn is_of_path(&self) -> bool {
+        match self {
+            Self::Changed(change) => change.found.is_of_path(),
+            Self::Shifted(shift) => shift.found.is_of_path(),
+            _ => false,
+        }
+    }
+
     /// The target that it is about; empty if it is about none or all.
     pub fn target(&self) -> &str {
         match self {
@@ -98,6 +114,7 @@ impl Event {
             Self::Shifted(shift) => &shift.found.target,
             Self::NoResult { target, .. }
             | Self::Back { target, .. }
+            | Self::MadeInAnotherWay { target, .. }
             | Self::UsedUp { target, .. } => target,
         }
     }
@@ -203,6 +220,15 @@ pub fn text_in(event: &Event, zone: &TimeZone) -> String {
                 budget_lasts_s.map(too_small).unwrap_or_default()
             )
         }
+        Event::MadeInAnotherWay { target, test } => {
+            let test: Vec<_> = test.iter().map(with_it).collect();
+            format!(
+                "{}: tests are made in another way than before, and are compared with each other alone: {}. A change of \
+                 the path can be found again after {LEARNING_DAYS} days\n",
+                plain(target),
+                test.join("; ")
+            )
+        }
         Event::Late { tests, history } => {
             let left_out = if *tests == 1 { "test was" } else { "tests were" };
             let why = match history {
@@ -290,13 +316,13 @@ fn tested(test: &Tested, zone: &TimeZone) -> String {
 fn changed(change: &Changed, zone: &TimeZone) -> String {
     let Changed { found, percent, low_percent, high_percent, .. } = change;
     let ChangePoint { at, target, since, tests, .. } = found;
-    let since = named(since, at, zone);
+    let (since, whose) = (named(since, at, zone), found.subject());
     let what = match &found.takes_back {
         Some(earlier) => {
             let earlier = named(earlier, at, zone);
-            format!("since {since} the path is as before {earlier} again: {}", amount(*percent))
+            format!("since {since} {whose} is as before {earlier} again: {}", amount(*percent))
         }
-        None => bad(format!("since {since} the path gives {}", amount(*percent))),
+        None => bad(format!("since {since} {whose} gives {}", amount(*percent))),
     };
     let mut text = format!(
         "{}  {}  {what} ({low_percent:+.0} to {high_percent:+.0} %, {tests} tests)\n",
@@ -313,13 +339,13 @@ fn changed(change: &Changed, zone: &TimeZone) -> String {
 
 fn shifted(shift: &Shifted, zone: &TimeZone) -> String {
     let ChangePoint { at, target, since, takes_back, .. } = &shift.found;
-    let (since, what) = (named(since, at, zone), shift.what());
+    let (since, what, whose) = (named(since, at, zone), shift.what(), shift.found.subject());
     let what = match takes_back {
         Some(earlier) => {
             let (quantity, earlier) = (shift.quantity, named(earlier, at, zone));
-            format!("since {since} the {quantity} is as before {earlier} again: the path {what}")
+            format!("since {since} the {quantity} is as before {earlier} again: {whose} {what}")
         }
-        None => bad(format!("since {since} the path {what}")),
+        None => bad(format!("since {since} {whose} {what}")),
     };
     let mut text = format!("{}  {}  {what}\n", minute(at, zone), plain(target));
     explain(&mut text, &sides(shift), &shift.found);
@@ -330,6 +356,7 @@ fn shifted(shift: &Shifted, zone: &TimeZone) -> String {
 fn explain(text: &mut String, [before, since]: &[String; 2], found: &ChangePoint) {
     line(text, "before", before);
     line(text, "since", since);
+    lines(text, "test", found.test.iter().map(with_it));
     let changes: Vec<_> = found.changed.iter().map(with_it).collect();
     let nothing: Option<String> =
         changes.is_empty().then(|| "nothing else that either end reports".into());
@@ -367,10 +394,11 @@ fn shifted_for_a_page(shift: &Shifted) -> PathChange {
 fn for_the_page(found: &ChangePoint, amount: String, [before, after]: [String; 2]) -> PathChange {
     PathChange {
         since: found.since.clone(),
+        whose: found.subject(),
         amount,
         before,
         after,
-        with_it: found.changed.iter().map(with_it).collect(),
+        with_it: found.test.iter().chain(&found.changed).map(with_it).collect(),
         records: found.records(),
     }
 }
@@ -482,6 +510,38 @@ mod tests {
         let mut alone = change();
         alone.found.changed.clear();
         assert!(printed(&Event::Changed(alone.into())).contains("nothing else"));
+    }
+
+    /// What changed of a test.
+    fn of_test() -> Vec<Difference> {
+        vec![Difference {
+            what: "sending mover of the near end".into(),
+            before: "copy".into(),
+            since: "gso\u{1b}".into(),
+        }]
+    }
+
+    #[test]
+    fn a_change_of_the_test_is_never_one_of_the_path() {
+        let mut change = change();
+        change.found.test = of_test();
+        let mut shift = shifted::tests::example();
+        shift.found.test = of_test();
+        for back in [None, Some("2026-11-23T09:00:00Z".to_owned())] {
+            change.found.takes_back.clone_from(&back);
+            shift.found.takes_back = back;
+            for event in
+                [Event::Changed(change.clone().into()), Event::Shifted(shift.clone().into())]
+            {
+                let text = printed(&event);
+                assert!(text.contains(" a test ") && !text.contains("the path "), "{text}");
+                let mover = "test        sending mover of the near end: gso\u{fffd}, before copy\n";
+                assert!(text.contains(mover), "{text}");
+                let page = for_a_page(&event).expect("it is a change");
+                assert_eq!(page.whose, "a test");
+                assert!(page.with_it[0].starts_with("sending mover"), "{page:?}");
+            }
+        }
     }
 
     #[test]
@@ -619,6 +679,16 @@ mod tests {
         assert!(printed(&used).contains(
             "not tested: the budget is used up, 5 GB of 5 GB in 24 hours; a test never fits"
         ));
+    }
+
+    #[test]
+    fn tests_that_are_made_in_another_way_are_named_with_what_differs() {
+        let event = Event::MadeInAnotherWay { target: "nas\n".into(), test: of_test() };
+        let expected = "nas\u{fffd}: tests are made in another way than before, and are compared with each other alone: sending \
+             mover of the near end: gso\u{fffd}, before copy. A change of the path can be found again after 2 days\n";
+        assert_eq!(printed(&event), expected);
+        let json = serde_json::to_value(event).unwrap();
+        assert_eq!(json["event"], "made-in-another-way", "{json}");
     }
 
     #[test]

@@ -230,8 +230,8 @@ fn targets(targets: &[String]) -> Markup {
 fn changed(changes: &[PathChange]) -> Markup {
     html! {
         @if !changes.is_empty() { h2 { "Changes that watches found" } }
-        @for PathChange { since, amount, before, after, with_it, records: [first, second] } in changes.iter().rev() {
-            h3 { "Since " (time(since)) "the path " (plain(amount)) }
+        @for PathChange { since, whose, amount, before, after, with_it, records: [first, second] } in changes.iter().rev() {
+            h3 { "Since " (time(since)) (whose) " " (plain(amount)) }
             p { "Before: " (words(before)) ". Since: " (words(after)) ". "
                 a href={ "/compare?id=" (first) "&id=" (second) } { "Compare" } }
             @if with_it.is_empty() { p { "Nothing else that either end reports changed with it." } }

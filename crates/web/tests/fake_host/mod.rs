@@ -23,7 +23,8 @@ impl Program for FakeHost {
     fn path_changes(&self, _: &Store, _: &str) -> Result<Vec<PathChange>, StoreError> {
         let [since, amount, before, after] = [HOSTILE; 4].map(String::from);
         let with_it = vec![HOSTILE.into()];
-        Ok(vec![PathChange { since, amount, before, after, with_it, records: [1, 2] }])
+        let whose = "the path";
+        Ok(vec![PathChange { since, whose, amount, before, after, with_it, records: [1, 2] }])
     }
 
     /// Four sites, of which the last one is called in a hostile way and sends slowly.

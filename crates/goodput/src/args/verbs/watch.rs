@@ -26,8 +26,8 @@ needs no threshold, and two days of tests to begin with. It finds a lasting drop
 whose tests differ by less than 4 %. Then it compares the records before and since: limit, kernel, settings, route, \
 MTU, round trip, loss and windows. A target that does not answer is a gap, not a rate of 0.
 
-History: each test is a result like any other (`goodput history`). Only tests of the same path and \
-kind are compared; if another option changed with the goodput, goodput names it.
+History: each test is a result like any other (`goodput history`). Only tests that are made in \
+the same way are compared; goodput says once if they are made in another way than those before.
 
 --notify: goodput runs the program, without a shell, when a path changed (shifted: its round trip or loss), when a target \
 stopped answering, and when it answers again. The environment has GOODPUT_EVENT (changed, shifted, gone, back), \

@@ -143,7 +143,7 @@ impl Metrics {
                     self.bytes.get_or_create(&of(target)).inc_by(0);
                 }
             }
-            Event::Late { .. } | Event::Back { .. } => {}
+            Event::Late { .. } | Event::Back { .. } | Event::MadeInAnotherWay { .. } => {}
             Event::Tested(test) if test.incomplete.is_some() => self.part(test),
             Event::Tested(test) => self.tested(test),
             Event::NoResult { target, bytes, used_bytes, .. } => {
@@ -157,10 +157,13 @@ impl Metrics {
             }
             Event::Changed(change) => {
                 let found = &change.found;
-                self.changed(&found.target, change.percent, found.takes_back.is_none());
+                // Otherwise the test changed, and nobody knows whether the path did.
+                if found.is_of_path() {
+                    self.changed(&found.target, change.percent, found.counts());
+                }
             }
             Event::Shifted(shift) => {
-                let counts = shift.found.takes_back.is_none();
+                let counts = shift.found.counts();
                 self.shift(&shift.found.target, shift.quantity, counts.into());
             }
         }
@@ -286,10 +289,12 @@ mod tests {
     use super::*;
     use crate::commands::serve_metrics;
     use crate::commands::serve_results::LastResult;
-    use crate::report::shifted;
+    use crate::report::watch::Changed;
+    use crate::report::{change_point, shifted};
     use goodput_engine::serve::Counted;
     use goodput_model::{BitRate, EndName, Limiter, Place, Verdict};
     use goodput_store::Figures;
+    use goodput_watch::Difference;
 
     fn test(target: &str, limit: &str) -> Tested {
         Tested {
@@ -430,10 +435,42 @@ mod tests {
         let shift = shifted::tests::example();
         let mut back = shift.clone();
         back.found.takes_back = Some(shift.found.since.clone());
-        for shift in [shift, back] {
+        let mut of_test = shift.clone();
+        of_test.found.test = vec![mover()];
+        for shift in [shift, back, of_test] {
             metrics.see(&Event::Shifted(shift.into()));
         }
         let line = "goodput_watch_shifts_total{target=\"nas\",quantity=\"round-trip\"} 1";
+        assert!(has(&metrics.text(), line), "{}", metrics.text());
+    }
+
+    /// What changed of a test.
+    fn mover() -> Difference {
+        let [what, before, since] =
+            ["sending mover of the near end", "copy", "gso"].map(String::from);
+        Difference { what, before, since }
+    }
+
+    #[test]
+    fn a_change_of_the_test_is_no_change_of_the_path() {
+        let metrics = Metrics::new(Bytes(5000));
+        let mut found = change_point::tests::example();
+        found.test.push(mover());
+        let change = Changed {
+            found,
+            percent: -41.0,
+            low_percent: -43.0,
+            high_percent: -39.0,
+            before_bits_per_s: BitRate(9.4e8),
+            since_bits_per_s: BitRate(5.5e8),
+        };
+        metrics.see(&Event::Changed(change.clone().into()));
+        let text = metrics.text();
+        assert!(!text.contains("changes_total{") && !text.contains("change_ratio{"), "{text}");
+        let mut change = change;
+        change.found.test.clear();
+        metrics.see(&Event::Changed(change.into()));
+        let line = "goodput_watch_changes_total{target=\"nas\"} 1";
         assert!(has(&metrics.text(), line), "{}", metrics.text());
     }
 

@@ -53,6 +53,7 @@ pub fn run(args: &WatchArgs, state: Option<PathBuf>) -> Result<Exit> {
 
 async fn watch(args: &WatchArgs, state: Option<PathBuf>, interrupt: &Interrupt) -> Result<Exit> {
     let mut watch = Watch::new(args, state).await?;
+    watch.name_other_ways().await?;
     let exit = match args.schedule.once {
         true => watch.once(interrupt).await?,
         false => watch.go_on(interrupt).await?,
@@ -134,6 +135,16 @@ impl<'a> Watch<'a> {
         };
         watch.count_spent().await?;
         Ok(watch)
+    }
+
+    /// Says which tests are made in another way than those before.
+    async fn name_other_ways(&self) -> Result<()> {
+        for path in &self.paths {
+            if let Some(event) = path.made_in_another_way(&self.history).await? {
+                self.tell(&event)?;
+            }
+        }
+        Ok(())
     }
 
     /// Counts anew what the history knows that the tests of the last 24 hours cost.
@@ -398,10 +409,10 @@ impl<'a> Watch<'a> {
         if !whole && interrupt.is_raised() {
             return Ok(Ended::Interrupted);
         }
-        let ended = match changes[..] {
-            [] if kept.is_some() => Ended::Tested,
-            [] => Ended::NoResult,
-            _ => Ended::Changed,
+        let ended = match kept {
+            None => Ended::NoResult,
+            Some(_) if changes.iter().any(|(_, change)| change.is_of_path()) => Ended::Changed,
+            Some(_) => Ended::Tested,
         };
         for (name, change) in changes {
             self.tell(&change)?;

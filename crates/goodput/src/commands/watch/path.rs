@@ -10,8 +10,8 @@ use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclu
 use goodput_model::{Bytes, EndName, Length, Plan, Record};
 use goodput_store::{Figures, Store, Tested, ToldChange, Watched};
 use goodput_watch::{
-    Chart, Limit, MAX_TESTS, Mark, Meter, Point, Series, bytes_on_the_path, expected_cost,
-    planned_cost,
+    Chart, Difference, Limit, MAX_TESTS, Mark, Meter, Point, Series, bytes_on_the_path,
+    expected_cost, made_in_another_way, planned_cost,
 };
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -159,6 +159,20 @@ impl Path {
         self.records = tests.iter().map(|(test, _)| test.id).collect();
         self.chart = Chart::restored(&tests);
         Ok(())
+    }
+
+    /// How tests are made in another way than those before, if there is none of this way yet.
+    pub async fn made_in_another_way(&self, history: &HistoryThread) -> Result<Option<Event>> {
+        if !self.records.is_empty() {
+            return Ok(None);
+        }
+        let all = history.ask(|store| Ok(store.series()?)).await?;
+        let is_other =
+            |other: &&goodput_store::Series| other.target == self.text && other.plan != self.series;
+        let earlier = all.iter().rfind(is_other);
+        let test = earlier.map(|earlier| made_in_another_way(&self.series, &earlier.plan));
+        let test = test.filter(|test: &Vec<Difference>| !test.is_empty());
+        Ok(test.map(|test| Event::MadeInAnotherWay { target: self.text.clone(), test }))
     }
 
     /// What the next test may cost, of which `share` is its share of the `budget`.

@@ -41,6 +41,47 @@ fn a_test_is_kept_like_any_other() {
 }
 
 #[test]
+fn times_are_those_of_this_hosts_zone_and_the_history_has_utc() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let arguments = [&["watch", "--once", &server.address][..], &SMALL].concat();
+    let output = home.goodput(&arguments).env("TZ", "XYZ-14").output().unwrap();
+    let text = stdout(&output);
+    let (local, _) = text.split_once(" XYZ  ").unwrap_or_else(|| panic!("{text}"));
+    let started = history(&home).list(1).unwrap().remove(0).started;
+    let utc: jiff::Timestamp = started.parse().unwrap();
+    let there = jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M", local).unwrap();
+    let there = there.to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp();
+    let ahead_s = there.as_second() - utc.as_second();
+    assert!((14 * 3600 - 59..=14 * 3600).contains(&ahead_s), "{local} and {started}");
+}
+
+#[test]
+fn tests_that_are_made_in_another_way_are_a_series_of_their_own_and_this_is_said_once() {
+    let home = Home::new();
+    let server = Server::start(&home, &[]);
+    let said = |options: &[&str]| {
+        let output = once(&home, &[&server.address], options);
+        assert!(output.status.success(), "{}", stderr(&output));
+        stdout(&output).contains("made in another way than before")
+    };
+    assert!(!said(&[]));
+    let output = once(&home, &[&server.address], &["--json", "--chunk", "64K", "--sndbuf", "1M"]);
+    let event: serde_json::Value =
+        serde_json::from_str(stdout(&output).lines().next().unwrap()).unwrap();
+    assert_eq!(event["event"], "made-in-another-way", "{event}");
+    let what: Vec<_> = (0..2).map(|n| event["test"][n]["what"].as_str().unwrap()).collect();
+    assert_eq!(what, ["option chunk_bytes", "option socket.sndbuf_bytes"]);
+    assert!(!said(&["--chunk", "64K", "--sndbuf", "1M"]), "it was said");
+    assert!(!said(&[]), "those before are known");
+    let series = history(&home).series().unwrap();
+    let tests = |series: &goodput_store::Series| {
+        history(&home).tests_of(&series.target, &series.plan, 10).unwrap().len()
+    };
+    assert_eq!(series.iter().map(tests).collect::<Vec<_>>(), [2, 2]);
+}
+
+#[test]
 fn a_target_that_is_gone_is_a_gap_and_the_others_are_tested() {
     let home = Home::new();
     let server = Server::start(&home, &[]);
