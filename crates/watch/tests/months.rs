@@ -256,11 +256,11 @@ fn false_alarms_of_round_trip_and_loss_are_rare_too() {
     assert!(several <= 1, "{several} of {MONTHS}");
 }
 
-/// The clock of the near host goes back by an hour in the middle of the month. The path's users live by it, or by another
-/// clock: then their evening comes an hour earlier by this one.
+/// The clock of the near host goes back by an hour in the middle of the month, or forward. The path's users live by it, or by
+/// another clock: then their evening comes an hour earlier by this one, or later.
 #[test]
-fn a_clock_that_goes_back_by_an_hour_is_no_change() {
-    let alarms = |others_clock: bool, seed: u64| {
+fn a_clock_that_moves_by_an_hour_is_no_change() {
+    let alarms = |others_clock: bool, hours: f64, seed: u64| {
         let (mut path, mut chart) = (Path::new(seed + 5000), Chart::default());
         let mut found = 0;
         for n in 0..DAYS * PER_DAY {
@@ -269,17 +269,21 @@ fn a_clock_that_goes_back_by_an_hour_is_no_change() {
             // The rhythm follows `day_share` of the simulated path.
             let point = match (since, others_clock) {
                 (true, true) => {
-                    Point { day_share: (point.day_share - 1.0 / 24.0).rem_euclid(1.0), ..point }
+                    let day_share = (point.day_share + hours / 24.0).rem_euclid(1.0);
+                    Point { day_share, ..point }
                 }
-                (true, false) => Point { at_s: point.at_s + 3600.0, ..point },
+                (true, false) => Point { at_s: point.at_s - hours * 3600.0, ..point },
                 (false, _) => point,
             };
             found += usize::from(chart.push(point).is_some());
         }
         found
     };
-    let all = |others_clock| (0..50).map(|seed| alarms(others_clock, seed)).sum::<usize>();
-    let (by_others, by_own) = (all(true), all(false));
-    println!("{by_others} and {by_own} false alarms in 50 months each");
-    assert!(by_others + by_own <= 10, "{by_others} and {by_own}");
+    for hours in [-1.0, 1.0] {
+        let all =
+            |others_clock| (0..50).map(|seed| alarms(others_clock, hours, seed)).sum::<usize>();
+        let (by_others, by_own) = (all(true), all(false));
+        println!("{hours:+} h: {by_others} and {by_own} false alarms in 50 months each");
+        assert!(by_others + by_own <= 10, "{hours:+} h: {by_others} and {by_own}");
+    }
 }

@@ -202,10 +202,18 @@ pub fn shift_point(test: &Tested, quantity: Quantity) -> Option<Point> {
 
 /// A test as the chart sees it; none if its time can't be read.
 pub fn point(id: i64, started: &str, value: f64) -> Option<Point> {
+    point_in(TimeZone::system(), id, started, value)
+}
+
+/// The same where the clocks are those of a zone. Both times are whole seconds: otherwise, the chart would take what was cut off
+/// for a clock that has moved.
+fn point_in(zone: TimeZone, id: i64, started: &str, value: f64) -> Option<Point> {
     let at = started.parse::<Timestamp>().ok()?;
-    let time = at.to_zoned(TimeZone::system()).time();
+    let at = Timestamp::from_second(at.as_second()).ok()?;
+    let time = at.to_zoned(zone).time();
     let minutes = f64::from(time.hour()) * 60.0 + f64::from(time.minute());
-    Some(Point { id, at_s: at.as_second() as f64, day_share: minutes / MINUTES_OF_A_DAY, value })
+    let day_share = (minutes + f64::from(time.second()) / 60.0) / MINUTES_OF_A_DAY;
+    Some(Point { id, at_s: at.as_second() as f64, day_share, value })
 }
 
 #[cfg(test)]
@@ -276,6 +284,39 @@ mod tests {
         assert_eq!(mark(trip, &[shifted::tests::example()]), Mark::Nothing);
         assert_eq!(shift_point(&test, trip).unwrap().value, 0.01);
         assert_eq!(shift_point(&test, Quantity::Loss), None, "it is unknown");
+    }
+
+    /// How far the local time of day of tests is ahead of UTC, in minutes, and for how many of them.
+    fn ahead(zone: &str, first: &str, step_s: i64, tests: i64) -> Vec<(i64, usize)> {
+        let zone = TimeZone::posix(zone).unwrap();
+        let first: Timestamp = first.parse().unwrap();
+        let mut runs: Vec<(i64, usize)> = Vec::new();
+        for n in 0..tests {
+            let at = Timestamp::from_second(first.as_second() + n * step_s).unwrap();
+            let point = point_in(zone.clone(), n, &at.to_string(), 1e9).unwrap();
+            let share = (point.day_share - point.at_s / 86_400.0).rem_euclid(1.0);
+            let seconds = (share * 86_400.0).round() as i64 % 86_400;
+            assert_eq!(seconds % 60, 0, "seconds are not cut off");
+            match runs.last_mut() {
+                Some((minutes, count)) if *minutes == seconds / 60 => *count += 1,
+                _ => runs.push((seconds / 60, 1)),
+            }
+        }
+        runs
+    }
+
+    #[test]
+    fn the_local_time_of_day_moves_with_the_clocks_and_at_no_other_time() {
+        let berlin = "CET-1CEST,M3.5.0,M10.5.0/3";
+        // Tests every 13 minutes and some seconds, from midnight UTC on: the clocks move at 1:00 UTC.
+        let runs = |zone, day: &str| ahead(zone, &format!("{day}T00:00:00Z"), 787, 110);
+        assert_eq!(runs(berlin, "2026-03-29"), [(60, 5), (120, 105)]);
+        assert_eq!(runs(berlin, "2026-10-25"), [(120, 5), (60, 105)]);
+        assert_eq!(runs(berlin, "2026-07-01"), [(120, 110)]);
+        // Half an hour, at 15:30 and 15:00 UTC of the day before.
+        let island = "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0";
+        assert_eq!(runs(island, "2026-10-03"), [(630, 71), (660, 39)]);
+        assert_eq!(runs(island, "2026-04-04"), [(660, 69), (630, 41)]);
     }
 
     #[test]

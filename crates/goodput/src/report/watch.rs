@@ -439,18 +439,21 @@ fn minute(at: &str, zone: &TimeZone) -> String {
     local(at, zone).map_or_else(|| at.into(), |time| time.strftime("%Y-%m-%d %H:%M %Z").to_string())
 }
 
-/// A time as a person near `at`, which names the zone, would call it.
+/// A time as a person near `at`, which names the zone, would call it. One of the other half of the year, with another offset,
+/// names its own zone: when the clocks go back, an hour comes twice.
 fn named(time: &str, at: &str, zone: &TimeZone) -> String {
     /// Within these seconds, a day of the week is clear: six days.
     const WEEK_S: i64 = 6 * 86_400;
     let (Some(local), Some(now)) = (local(time, zone), local(at, zone)) else { return time.into() };
     let apart_s = now.timestamp().as_second() - local.timestamp().as_second();
     let is_near = apart_s.abs() < WEEK_S;
-    match is_near {
-        true if local.date() == now.date() => local.strftime("%H:%M").to_string(),
-        true => local.strftime("%A %H:%M").to_string(),
-        false => local.strftime("%Y-%m-%d %H:%M").to_string(),
-    }
+    let form = match is_near {
+        true if local.date() == now.date() => "%H:%M",
+        true => "%A %H:%M",
+        false => "%Y-%m-%d %H:%M",
+    };
+    let own_zone = if local.offset() == now.offset() { "" } else { " %Z" };
+    local.strftime(&format!("{form}{own_zone}")).to_string()
 }
 
 fn local(at: &str, zone: &TimeZone) -> Option<Zoned> {
@@ -724,6 +727,46 @@ mod tests {
         let zone = TimeZone::posix("CET-1").unwrap();
         let text = strip_str(&text_in(&event, &zone)).to_string();
         assert!(text.starts_with("2026-11-27 16:20 CET  nas  since Tuesday 15:05 "), "{text}");
+    }
+
+    /// Berlin, New York, and an island where the clocks move by half an hour, in the other half of the year.
+    const PLACES: [&str; 3] = [
+        "CET-1CEST,M3.5.0,M10.5.0/3",
+        "EST5EDT,M3.2.0,M11.1.0",
+        "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0",
+    ];
+
+    #[test]
+    fn the_hour_that_comes_twice_is_named_with_its_zone() {
+        let zone = TimeZone::posix(PLACES[0]).unwrap();
+        let named = |time, at| named(time, at, &zone);
+        let sunday = "2026-10-25T12:00:00Z";
+        assert_eq!(named("2026-10-25T00:30:00Z", sunday), "02:30 CEST");
+        assert_eq!(named("2026-10-25T01:30:00Z", sunday), "02:30");
+        assert_eq!(named("2026-10-24T12:05:00Z", sunday), "Saturday 14:05 CEST");
+        assert_eq!(named("2026-07-01T12:05:00Z", sunday), "2026-07-01 14:05 CEST");
+        // The hour that is left out in spring.
+        let (before, after) = ("2026-03-29T00:59:00Z", "2026-03-29T01:00:00Z");
+        assert_eq!(named(before, after), "01:59 CET");
+        assert_eq!(named(after, before), "03:00 CEST");
+        assert_eq!(minute(after, &zone), "2026-03-29 03:00 CEST");
+    }
+
+    /// Every half hour of a year: what is said of it is said of no other time of that week.
+    #[test]
+    fn no_two_times_have_the_same_name() {
+        let first = 1_767_225_600; // 2026-01-01
+        let text = |n: i64| Timestamp::from_second(first + n * 1800).unwrap().to_string();
+        for place in PLACES {
+            let zone = TimeZone::posix(place).unwrap();
+            for day in (7..365).step_by(3) {
+                let at = text(day * 48);
+                let names = (day * 48 - 5 * 48..=day * 48).map(|n| named(&text(n), &at, &zone));
+                let all: Vec<_> = names.collect();
+                let apart: std::collections::BTreeSet<_> = all.iter().collect();
+                assert_eq!(apart.len(), all.len(), "{place}: {at}");
+            }
+        }
     }
 
     #[test]
