@@ -9,7 +9,7 @@ use crate::address::Address;
 use crate::error::RemoteError;
 use crate::saved::{self, Removed, SavedThere};
 use crate::shell::Shell;
-use crate::ssh::{Access, DeadManId, Session};
+use crate::ssh::{Access, DeadMan, DeadManId, Session};
 use crate::system::{Listed, System};
 use crate::systems;
 
@@ -25,6 +25,8 @@ pub struct Host {
     pub(crate) access: Access,
     /// How long it took to log in and to ask the host who it is.
     pub(crate) opened_in: Duration,
+    /// The process there that puts back what this session changes, and by which others see it; see [`Host::stand_by`].
+    pub(crate) dead_man: Option<DeadMan>,
     /// The process there by which this run holds the host (`RemoteTurn`), if it does.
     pub(crate) held_by: Option<DeadManId>,
     /// Logs in once more.
@@ -61,13 +63,41 @@ impl Host {
         let machine = Some(machine).filter(|machine| is_an_id(machine));
         let (address, access) = (address.clone(), access.clone());
         let opened_in = began.elapsed();
-        let held_by = None;
-        Ok(Self { session, system, identity, machine, address, access, opened_in, held_by, login })
+        let (dead_man, held_by) = (None, None);
+        Ok(Self {
+            session,
+            system,
+            identity,
+            machine,
+            address,
+            access,
+            opened_in,
+            dead_man,
+            held_by,
+            login,
+        })
     }
 
     /// Another session at the same host.
     pub(crate) fn again(&self) -> Result<Session, RemoteError> {
         (self.login)()
+    }
+
+    /// Goes on with another session.
+    pub(crate) fn renew(&mut self) -> Result<(), RemoteError> {
+        self.session = self.again()?;
+        self.dead_man = None;
+        Ok(())
+    }
+
+    /// Starts the process there that puts back what this session changes, if it is not there yet. Whoever is about to
+    /// change the host starts it before it looks for others, so that they see it, too.
+    pub(crate) fn stand_by(&mut self) -> Result<DeadMan, RemoteError> {
+        if let Some(known) = &self.dead_man {
+            return Ok(known.clone());
+        }
+        let dead_man = DeadMan::start(&mut self.session)?;
+        Ok(self.dead_man.insert(dead_man).clone())
     }
 
     /// The name of its system.

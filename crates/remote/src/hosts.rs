@@ -81,7 +81,10 @@ impl Hosts {
     pub fn hold(&mut self, state_dir: &Path) -> Result<Vec<RemoteTurn>, RemoteError> {
         self.check()?;
         let mut turns: Vec<RemoteTurn> = Vec::new();
-        for address in self.near.iter().chain(&self.far) {
+        // Whichever ends they stand for, all runs take hosts in one order: each of two would keep the other from its second.
+        let mut addresses: Vec<_> = self.near.iter().chain(&self.far).collect();
+        addresses.sort();
+        for address in addresses {
             let turn = RemoteTurn::take(state_dir, address, &self.access, &mut turns)?;
             self.held.extend(turn.process().map(|process| (address.clone(), process)));
             turns.push(turn);

@@ -22,6 +22,7 @@ mod keeper;
 mod leftover;
 mod look;
 mod one_host;
+mod others;
 mod plain;
 mod polling;
 mod put_back;

@@ -30,6 +30,15 @@ pub struct Process {
     pub pid: u32,
     /// Whether root or the user of the login started it: anybody can give a process any command line.
     pub trusted: bool,
+    /// When it began, in whatever the host counts: of two, the smaller number is the earlier one. `None` if it is unknown.
+    pub started: Option<u64>,
+}
+
+impl Process {
+    /// Its place among the processes of its host in the order in which they began. Everyone there sees the same order.
+    pub(crate) fn place(&self) -> (Option<u64>, u32) {
+        (self.started, self.pid)
+    }
 }
 
 /// What an operating system reports about itself during a measurement. Nothing here changes a host.

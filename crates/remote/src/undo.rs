@@ -2,8 +2,6 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use goodput_settings::{
     ChangeKind, Forget, Outcome, RestoreReport, Restored, UndoRequest, log_change_at,
@@ -13,21 +11,9 @@ use crate::entry::{Cell, Entry};
 use crate::error::RemoteError;
 use crate::host::{Host, is_an_id};
 use crate::journal::{Contents, Found, Journal, Line, Owner, all, remove_unfinished};
+use crate::others::{await_dead_man, refuse_others};
 use crate::put_back::put_back;
-use crate::ssh::{DeadManId, MARK};
-use crate::system::Process;
-
-/// How long a dead-man that has not yet noticed the end may take: its patience, and time for putting back.
-const DEAD_MAN_TIME: Duration = Duration::from_secs(45);
-
-/// How long the guard of an ended run is waited for, as a run on that host itself waits for it.
-const GUARD_TIME: Duration = Duration::from_secs(30);
-
-/// Time between two looks at a host's processes.
-const LOOK_INTERVAL: Duration = Duration::from_millis(300);
-
-/// Part of the command line of a guard of a goodput that runs on that host itself.
-const LOCAL_GUARD: &str = ".journal.jsonl";
+use crate::ssh::DeadManId;
 
 /// Stands for a host that a damaged journal does not name.
 const UNKNOWN: &str = "a host reached by SSH";
@@ -263,12 +249,18 @@ fn put_all_back(host: &mut Host, owner: &Owner, entries: &[Entry]) -> Vec<Restor
     if let Some(why) = why {
         return outcomes(entries, |_| Outcome::Failed(why.into()));
     }
-    let dead_man = owner.dead_man();
-    let alone = await_dead_man(host, &dead_man);
-    if let Err(error) = alone.and_then(|()| refuse_others(host, &dead_man)) {
+    if let Err(error) = begin_to_put_back(host, &owner.dead_man()) {
         return outcomes(entries, |_| Outcome::Failed(error.to_string()));
     }
     restored(entries, put_back(host.system, &mut host.session, entries))
+}
+
+/// Makes sure that nobody else changes the host or puts something back there: neither the dead-man of the run, nor another
+/// run, nor one that begins meanwhile.
+fn begin_to_put_back(host: &mut Host, of_run: &DeadManId) -> Result<(), RemoteError> {
+    host.stand_by()?;
+    await_dead_man(host, of_run)?;
+    refuse_others(host)
 }
 
 /// The outcomes of all entries, the last change first.
@@ -278,75 +270,6 @@ pub(crate) fn restored(entries: &[Entry], outcomes: Vec<Outcome>) -> Vec<Restore
         outcome,
     };
     entries.iter().zip(outcomes).rev().map(of).collect()
-}
-
-/// Waits until the dead-man of a run has finished.
-pub(crate) fn await_dead_man(host: &mut Host, dead_man: &DeadManId) -> Result<(), RemoteError> {
-    let deadline = Instant::now() + DEAD_MAN_TIME;
-    while find(host, dead_man)?.is_some() {
-        if Instant::now() > deadline {
-            return Err(busy(host, dead_man.pid));
-        }
-        sleep(LOOK_INTERVAL);
-    }
-    Ok(())
-}
-
-/// The process of a dead-man, if it is there.
-fn find(host: &mut Host, dead_man: &DeadManId) -> Result<Option<Process>, RemoteError> {
-    let all = host.system.processes(&mut host.session, dead_man.word())?;
-    Ok(all.into_iter().find(|process| process.pid == dead_man.pid))
-}
-
-/// Refuses a host that another goodput is changing, from here, from elsewhere or on that host. Waits while nothing but the
-/// guards of ended runs are at work there. `own` is the dead-man of these changes.
-pub(crate) fn refuse_others(host: &mut Host, own: &DeadManId) -> Result<(), RemoteError> {
-    let deadline = Instant::now() + GUARD_TIME;
-    loop {
-        let others = others(host, own)?;
-        let Some(first) = others.first() else { return Ok(()) };
-        for other in &others {
-            if !host.system.is_putting_back(&mut host.session, other.pid)? {
-                return Err(busy(host, other.pid));
-            }
-        }
-        if Instant::now() > deadline {
-            let process = format!("process {} there puts back what another run left", first.pid);
-            return Err(RemoteError::Busy { host: host.address.to_string(), process });
-        }
-        sleep(LOOK_INTERVAL);
-    }
-}
-
-/// The processes of other goodputs there that change something or put something back.
-fn others(host: &mut Host, own: &DeadManId) -> Result<Vec<Process>, RemoteError> {
-    let mut ours = Vec::new();
-    for one in std::iter::once(own.clone()).chain(host.held_by.clone()) {
-        ours.extend(find(host, &one)?);
-    }
-    let mut others = host.system.processes(&mut host.session, MARK)?;
-    others.extend(host.system.processes(&mut host.session, LOCAL_GUARD)?);
-    others.retain(|process| process.trusted && !ours.contains(process));
-    Ok(others)
-}
-
-/// Refuses a host that this run no longer holds: the session of the process that held it has ended, and somebody else may
-/// have changed the host since.
-pub(crate) fn check_hold(host: &mut Host) -> Result<(), RemoteError> {
-    let Some(held_by) = host.held_by.clone() else { return Ok(()) };
-    if find(host, &held_by)?.is_some_and(|process| process.trusted) {
-        return Ok(());
-    }
-    Err(RemoteError::Lost {
-        host: host.address.to_string(),
-        doing: "hold the host for this run".into(),
-        why: format!("process {} there has ended", held_by.pid),
-    })
-}
-
-fn busy(host: &Host, pid: u32) -> RemoteError {
-    let process = format!("process {pid} there");
-    RemoteError::Busy { host: host.address.to_string(), process }
 }
 
 /// Enters into the log of changes what is back, whether it was put back from here or by the host itself.

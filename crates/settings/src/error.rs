@@ -205,6 +205,15 @@ pub enum SettingError {
         /// The journal of that run.
         journal: PathBuf,
     },
+    /// The same, after a run that changed this host by SSH.
+    #[error(
+        "can't change settings now: process {pid} puts back what a run by SSH changed here; wait until that is done, and \
+         try again"
+    )]
+    PutsBackBySsh {
+        /// Who puts back.
+        pid: u32,
+    },
     /// Another run is changing the setting at this moment.
     #[error("{setting} is being changed by another goodput (process {pid}); wait until it is done")]
     InUse {

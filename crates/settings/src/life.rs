@@ -136,7 +136,7 @@ fn has_ended(error: &io::Error, task: &Path) -> bool {
 }
 
 /// Whether a process or thread exists and is neither a zombie nor dead (proc_pid_stat(5)).
-fn is_running(task: &Path) -> bool {
+pub(crate) fn is_running(task: &Path) -> bool {
     let status = fs::read_to_string(task.join("stat"));
     // The name in brackets may contain any character.
     let state = |status: String| status.rsplit_once(") ")?.1.chars().next();

@@ -84,7 +84,7 @@ pub(crate) fn take(
     loop {
         let begun = begin(state_dir, place, asker, guard);
         let waits = match &begun {
-            Err(SettingError::GuardAtWork { .. }) => {
+            Err(SettingError::GuardAtWork { .. } | SettingError::PutsBackBySsh { .. }) => {
                 guard_gone = Instant::now();
                 began.elapsed() < GUARD_TIMEOUT
             }

@@ -21,12 +21,13 @@ use crate::host::{Host, its_own};
 use crate::journal::Contents;
 use crate::look::Look;
 use crate::one_host;
+use crate::others::await_dead_man;
 use crate::polling::PollingRates;
 use crate::put_back::put_back;
 use crate::saved::{self, SavedThere};
 use crate::shell::Shell;
 use crate::ssh::{Access, DeadManId};
-use crate::undo::{RemoteReport, await_dead_man, finish, restored, undo_at};
+use crate::undo::{RemoteReport, finish, restored, undo_at};
 use noted::{Noted, Values};
 use standby::Standby;
 
@@ -232,10 +233,7 @@ impl RemoteChanges {
         // A lost session has made the dead-man put back; check again what it did.
         let reached = match entries.is_empty() || self.host.session.answers() {
             true => Ok(()),
-            false => self.host.again().and_then(|session| {
-                self.host.session = session;
-                await_dead_man(&mut self.host, &dead_man)
-            }),
+            false => self.host.renew().and_then(|()| await_dead_man(&mut self.host, &dead_man)),
         };
         let outcomes = match &reached {
             Ok(()) => put_back(self.host.system, &mut self.host.session, entries),

@@ -12,10 +12,10 @@ use crate::error::RemoteError;
 use crate::host::Host;
 use crate::journal::{Journal, Line, Owner};
 use crate::look::Look;
+use crate::others::{check_hold, refuse_others};
 use crate::script::script;
 use crate::shell::Shell;
 use crate::ssh::{DeadMan, Session};
-use crate::undo::{check_hold, refuse_others};
 
 /// How long a change that could cut the connection may go unconfirmed, seconds, on a host that answers quickly.
 const CONFIRM_S: u32 = 10;
@@ -35,9 +35,8 @@ pub(super) struct Standby {
 impl Standby {
     /// Starts the dead-man, and the journal in `state_dir` if no other goodput is changing the host.
     pub(super) fn begin(host: &mut Host, state_dir: &Path) -> Result<Self, RemoteError> {
-        let dead_man = DeadMan::start(&mut host.session)?;
-        // Checked once ours is there: of two that begin at the same time, at least one sees the other.
-        refuse_others(host, &dead_man.id)?;
+        let dead_man = host.stand_by()?;
+        refuse_others(host)?;
         check_hold(host)?;
         let journal = Journal::create(state_dir, |format, pid| Owner {
             format,

@@ -12,8 +12,9 @@ e() {
 # Carries out one line of standard input after another.
 serve() { while IFS= read -r line; do eval "$line"; done; }
 # The same with a dead-man, whose script is $1, for $2 seconds of silence. It reads what is written to descriptor 4;
-# the end of that is the end of this session. Its last word is its network namespace, for a goodput here that may not look
-# that up; a system without such namespaces has none.
+# the end of that is the end of this session. Its last words are its network namespace, for a goodput here that may not look
+# that up (a system without such namespaces has none), and the process that started it: if it has another parent, that one
+# has ended.
 guarded() {
   {
     (
@@ -30,7 +31,8 @@ guarded() {
       ) </dev/null >/dev/null 2>&1 &
       serve
       echo end >&4
-    ) | sh -c "$1" goodput-dead-man "$mark" "$2" "$(readlink /proc/self/ns/net 2>/dev/null)" 3>&-
+    ) | sh -c 'exec sh -c "$@" "$PPID"' sh "$1" goodput-dead-man "$mark" "$2" \
+      "$(readlink /proc/self/ns/net 2>/dev/null)" 3>&-
   } 3>&1
   exit
 }

@@ -38,7 +38,7 @@ impl DeadManId {
 }
 
 /// A dead-man that watches over a session.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct DeadMan {
     /// Its process at the host.
     pub(crate) id: DeadManId,
@@ -308,14 +308,18 @@ mod tests {
 
     #[test]
     fn the_dead_man_is_found_by_its_command_line() {
+        const PARENT: &str = "sed -n 's/^PPid:[^0-9]*//p' /proc/$1/status";
         let mut scene = Scene::new(&["sh"]);
         let pid = scene.dead_man.id.pid;
         let system = crate::systems::of(&mut scene.session).unwrap();
         let found = system.processes(&mut scene.session, MARK).unwrap();
-        assert!(found.contains(&crate::Process { pid, trusted: true }), "{found:?}");
+        assert!(found.iter().any(|process| process.pid == pid && process.trusted), "{found:?}");
         let line = read(Path::new(&format!("/proc/{pid}/cmdline")));
         let namespace = std::fs::read_link("/proc/self/ns/net").unwrap();
-        let last = line.trim_end_matches('\0').rsplit('\0').next();
-        assert_eq!(last, namespace.to_str(), "{line:?}");
+        let parent =
+            scene.session.output(&Command::new("sh", ["-c", PARENT, "sh", &pid.to_string()]));
+        let mut last = line.trim_end_matches('\0').rsplit('\0');
+        assert_eq!(last.next(), Some(parent.unwrap().trim()), "{line:?}");
+        assert_eq!(last.next(), namespace.to_str(), "{line:?}");
     }
 }

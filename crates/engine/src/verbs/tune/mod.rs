@@ -158,6 +158,7 @@ async fn take_turn(request: &TuneRequest) -> Result<Option<Turn>, EngineError> {
             busy @ (SettingError::Busy { .. }
             | SettingError::BusyElsewhere { .. }
             | SettingError::GuardAtWork { .. }
+            | SettingError::PutsBackBySsh { .. }
             | SettingError::Locked(_)),
         ) => Err(busy.into()),
         turn => Ok(turn.ok()),

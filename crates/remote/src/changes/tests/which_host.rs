@@ -1,7 +1,7 @@
 //! Which hosts are one, and who may change a host.
 
 use super::*;
-use crate::undo::{check_hold, refuse_others};
+use crate::others::{check_hold, refuse_others};
 use goodput_testing::FreeBsd;
 
 #[test]
@@ -38,13 +38,19 @@ fn end(mut guard: process::Child) {
 
 /// Whether a run by SSH has begun to look for others in this thread's network namespace: its dead-man is there.
 fn is_looking() -> bool {
+    looking() > 0
+}
+
+/// How many dead-men are in this thread's network namespace.
+fn looking() -> usize {
     let own = std::fs::read_link("/proc/thread-self/ns/net").unwrap();
-    let mut processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
-    processes.any(|process| {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let is_there = |process: &PathBuf| {
         let words = std::fs::read_to_string(process.join("cmdline")).unwrap_or_default();
         words.contains(goodput_settings::DEAD_MAN)
             && std::fs::read_link(process.join("ns/net")).is_ok_and(|namespace| namespace == own)
-    })
+    };
+    processes.filter(is_there).count()
 }
 
 /// A run at that host itself waits for it, too.
@@ -56,8 +62,12 @@ fn the_guard_of_an_ended_run_there_is_waited_for_and_a_live_run_is_not() {
     in_scene(|folder| {
         let elsewhere = tempfile::tempdir().unwrap();
         let journal = elsewhere.path().join("1.journal.jsonl");
-        std::fs::write(&journal, "{\"line\":\"begin\"}\n").unwrap();
+        let begun = |journal: &std::path::Path, pid: u32| {
+            std::fs::write(journal, format!("{{\"line\":\"begin\",\"pid\":{pid}}}\n")).unwrap();
+        };
+        begun(&journal, 0);
         let live = guard(OF_LIVE_RUN, &journal);
+        begun(&journal, live.id());
         let refused = RemoteChanges::at(host(), folder.path(), Vec::new()).err().unwrap();
         assert!(matches!(refused, RemoteError::Busy { .. }), "{refused}");
         // Its dead-man ends by itself, a little later.
@@ -75,8 +85,100 @@ fn the_guard_of_an_ended_run_there_is_waited_for_and_a_live_run_is_not() {
         // It could not put everything back, and its guard tries again.
         std::fs::write(&journal, "{\"line\":\"taken-over\",\"pid\":1}\n").unwrap();
         waited_for(live);
-        waited_for(guard(GUARD, &elsewhere.path().join("2.journal.jsonl")));
+        // Another process than its run is its parent.
+        let journal = elsewhere.path().join("2.journal.jsonl");
+        begun(&journal, 0);
+        waited_for(guard(GUARD, &journal));
         assert!(journals(&folder).is_empty());
+    });
+}
+
+/// Each of them sees the other's process there.
+#[test]
+fn of_runs_that_wait_for_a_guard_the_first_one_goes_on_and_the_second_is_refused() {
+    in_scene(|folder| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let journal = elsewhere.path().join("1.journal.jsonl");
+        std::fs::write(&journal, "{\"line\":\"begin\",\"pid\":0}\n").unwrap();
+        let left = guard("echo ready; read line", &journal);
+        std::thread::scope(|scope| {
+            // In the network namespace of this thread, as every thread that it starts.
+            let first = scope.spawn(|| begin(&folder));
+            wait_for("a run that looks for others", is_looking);
+            let second = RemoteChanges::at(host(), elsewhere.path(), Vec::new()).err().unwrap();
+            assert!(matches!(second, RemoteError::Busy { .. }), "{second}");
+            end(left);
+            let mut first = first.join().unwrap();
+            assert_eq!(first.apply(&setting(PARAMETER), OURS).unwrap(), OURS);
+            assert!(first.restore().report.is_clean());
+        });
+        assert!(journals(&folder).is_empty());
+    });
+}
+
+/// However they meet, with nobody in the way.
+#[test]
+fn of_runs_that_begin_at_once_one_goes_on() {
+    in_scene(|folder| {
+        for _ in 0..3 {
+            let runs = std::thread::scope(|scope| {
+                let begin = || scope.spawn(|| RemoteChanges::at(host(), folder.path(), Vec::new()));
+                let runs = [begin(), begin(), begin()];
+                // The one that goes on lives until the others were judged.
+                runs.map(|run| run.join().unwrap())
+            });
+            let (on, refused): (Vec<_>, Vec<_>) = runs.into_iter().partition(Result::is_ok);
+            assert_eq!(
+                on.len(),
+                1,
+                "{:?}",
+                refused.iter().map(|run| run.as_ref().err()).collect::<Vec<_>>()
+            );
+            for error in refused.into_iter().filter_map(Result::err) {
+                assert!(matches!(error, RemoteError::Busy { .. }), "{error}");
+            }
+            drop(on);
+            wait_for("the runs to be gone", || !is_looking());
+        }
+        assert!(journals(&folder).is_empty());
+    });
+}
+
+#[test]
+fn a_run_that_holds_the_host_waits_for_one_that_looks_and_goes() {
+    in_scene(|folder| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let holder = begin(&folder);
+        // It has begun, and has not looked for others yet.
+        let mut late = host();
+        crate::ssh::DeadMan::start(&mut late.session).unwrap();
+        let held_by = holder.dead_man();
+        std::thread::scope(|scope| {
+            let changes = scope.spawn(|| {
+                let mut held = host();
+                held.held_by = held_by;
+                RemoteChanges::at(held, elsewhere.path(), Vec::new()).map(drop)
+            });
+            wait_for("the run that holds the host to look, too", || looking() >= 3);
+            late.session.end();
+            assert!(changes.join().unwrap().is_ok());
+        });
+    });
+}
+
+#[test]
+fn while_what_a_dead_run_left_is_put_back_nobody_else_begins() {
+    in_scene(|folder| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let mut changes = begin(&folder);
+        changes.apply(&setting(PARAMETER), OURS).unwrap();
+        die(changes);
+        let mut undoing = host();
+        assert!(undo_at(folder.path(), &mut undoing)[0].report.is_clean());
+        let other = RemoteChanges::at(host(), elsewhere.path(), Vec::new()).err().unwrap();
+        assert!(matches!(other, RemoteError::Busy { .. }), "{other}");
+        drop(undoing);
+        begin(&elsewhere);
     });
 }
 
@@ -191,13 +293,15 @@ fn a_process_that_got_the_number_of_a_dead_man_is_not_that_dead_man() {
     in_scene(|folder| {
         let other = begin(&folder);
         let its = other.dead_man().unwrap();
-        assert!(refuse_others(&mut host(), &its).is_ok(), "its own changes may go on");
+        let mut of_it = host();
+        of_it.held_by = Some(its.clone());
+        assert!(refuse_others(&mut of_it).is_ok(), "its own changes may go on");
         let gone = DeadManId { mark: Some("the-mark-of-another".into()), ..its };
-        let refused = refuse_others(&mut host(), &gone);
+        let mut held = host();
+        held.held_by = Some(gone.clone());
+        let refused = refuse_others(&mut held);
         assert!(matches!(refused, Err(RemoteError::Busy { .. })), "{refused:?}");
         await_dead_man(&mut host(), &gone).expect("nobody waits for somebody else's");
-        let mut held = host();
-        held.held_by = Some(gone);
         assert!(matches!(check_hold(&mut held), Err(RemoteError::Lost { .. })));
     });
 }

@@ -7,6 +7,7 @@
 //! | `polling` | what a host needs for polling and how to provide it; how much polling can carry |
 //! | `overruled` | lines of other files that count more than ours |
 //! | `facts` | its settings, by the names that rules read |
+//! | `processes` | other goodputs there |
 //! | `ifconfig`, `sysctl`, `counters` | what the programs print |
 
 mod counters;
@@ -16,6 +17,7 @@ mod kinds;
 mod mibs;
 mod overruled;
 mod polling;
+mod processes;
 mod switches;
 mod sysctl;
 mod text;
@@ -33,7 +35,6 @@ use crate::polling::PollingRates;
 use crate::shell::Shell;
 use crate::system::{Listed, Process, System, Watch};
 use kinds::Kind;
-use text::read;
 
 /// FreeBSD.
 pub(crate) struct FreeBsd;
@@ -202,8 +203,11 @@ impl System for FreeBsd {
     }
 
     fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<Process>, RemoteError> {
-        let list = Command::script("list the processes", LIST_PROCESSES, [""; 0]);
-        read(shell, &list, |text| processes(text, mark))
+        processes::marked(shell, mark)
+    }
+
+    fn is_putting_back(&self, shell: &mut dyn Shell, pid: u32) -> Result<bool, RemoteError> {
+        processes::is_putting_back(shell, pid)
     }
 
     fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {
@@ -223,38 +227,6 @@ pub fn described(name: &str) -> Option<(&'static str, String)> {
 /// `/etc/rc.conf` of `FreeBSD /etc/rc.conf`.
 fn path(form: &Permanent) -> &str {
     form.file.strip_prefix("FreeBSD ").unwrap_or(&form.file)
-}
-
-/// The number of the process that lists, which stays the same through exec, and then all processes (ps(1)). By its words
-/// it could not be told from a process of anybody's.
-const LIST_PROCESSES: &str = "echo $$; exec ps -axww -o pid= -o jid= -o ruid= -o command=";
-
-/// The processes of the jail in which ps(1) ran.
-fn processes(text: &str, mark: &str) -> Result<Vec<Process>, text::NotUnderstood> {
-    let (own, list) = text.split_once('\n').unwrap_or((text, ""));
-    let rows: Option<Vec<_>> = list.lines().map(ps_row).collect();
-    let bad = |why| text::NotUnderstood::new(text.lines().next().unwrap_or_default(), why);
-    let rows = rows.ok_or_else(|| bad("a line has no process, jail, user and command"))?;
-    let asking = rows.iter().find(|row| own.trim().parse() == Ok(row.pid));
-    let asking = asking.ok_or_else(|| bad("the process that asks is not listed"))?;
-    let marked = rows.iter().filter(|row| row.jail == asking.jail && row.command.contains(mark));
-    let trusted = |row: &PsRow| row.user == "0" || row.user == asking.user;
-    Ok(marked.map(|row| Process { pid: row.pid, trusted: trusted(row) }).collect())
-}
-
-/// A process as ps(1) lists it; the user is who started it.
-struct PsRow<'a> {
-    pid: u32,
-    jail: &'a str,
-    user: &'a str,
-    command: &'a str,
-}
-
-fn ps_row(line: &str) -> Option<PsRow<'_>> {
-    let (pid, rest) = line.trim_start().split_once(' ')?;
-    let (jail, rest) = rest.trim_start().split_once(' ')?;
-    let (user, command) = rest.trim_start().split_once(' ')?;
-    Some(PsRow { pid: pid.parse().ok()?, jail, user, command: command.trim_start() })
 }
 
 #[cfg(test)]

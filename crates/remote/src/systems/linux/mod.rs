@@ -9,6 +9,7 @@ mod governor;
 mod link;
 mod parameters;
 mod polled;
+mod processes;
 mod qdisc;
 mod queues;
 mod routes;
@@ -385,53 +386,13 @@ impl System for Linux {
     }
 
     fn processes(&self, shell: &mut dyn Shell, mark: &str) -> Result<Vec<Process>, RemoteError> {
-        // grep(1) has its pattern in its own command line; with the first letter in brackets it does not match itself.
-        let (first, rest) = mark.split_at(1);
-        let command =
-            Command::script("list its processes", PROCESSES, [format!("[{first}]{rest}")]);
-        let printed = shell.output(&command)?;
-        let process = |line: &str| {
-            let (pid, owner) = line.split_once(' ')?;
-            Some(Process { pid: pid.parse().ok()?, trusted: owner == "trusted" })
-        };
-        let understood = |line| {
-            process(line).ok_or_else(|| {
-                row::misread(shell.host(), &command, line, "a process id and whose it is")
-            })
-        };
-        printed.lines().map(understood).collect()
+        processes::marked(shell, mark)
     }
 
     fn is_putting_back(&self, shell: &mut dyn Shell, pid: u32) -> Result<bool, RemoteError> {
-        let purpose = "find out whether a process there puts settings back";
-        let command = Command::script(purpose, PUTS_BACK, [pid.to_string()]);
-        match shell.output(&command)?.trim() {
-            "yes" => Ok(true),
-            "no" => Ok(false),
-            other => Err(row::misread(shell.host(), &command, other, "yes or no")),
-        }
+        processes::is_putting_back(shell, pid)
     }
 }
-
-/// Says `yes` if process `$1`, which waits for the end of a run, has outlived it: the run was its parent. A guard's parent is
-/// the same program, a dead-man's parent is in the same session (proc_pid_stat(5)). A run whose process lives has its
-/// guard's line in its journal, whose path is the guard's last word. A process that has ended puts nothing back any more.
-const PUTS_BACK: &str = "p=/proc/$1; of() { sed -n \"s/^$2:[^0-9]*\\([0-9]*\\).*/\\1/p\" \"$1/status\" 2>/dev/null; }; \
-    session() { stat=$(cat \"$1/stat\" 2>/dev/null) && set -- ${stat##*)} && echo \"$4\"; }; \
-    parent=/proc/$(of $p PPid); exe=$(readlink $p/exe); \
-    if [ ! -e $p ]; then echo yes; \
-    elif [ \"$exe\" ] && [ \"$exe\" != \"$(readlink $parent/exe)\" ] && [ \"$(session $p)\" != \"$(session $parent)\" ]; \
-    then echo yes; \
-    elif grep -qs -e '\"line\":\"taken-over\"' -- \"$(tr '\\0' '\\n' <$p/cmdline 2>/dev/null | tail -n 1)\" </dev/null; \
-    then echo yes; else echo no; fi";
-
-/// The processes with `$1` in their command lines, in this network namespace. Judged by who started them: a program with
-/// set-user-ID runs as root, with words that its user chose (proc_pid_status(5): the first number of `Uid`).
-const PROCESSES: &str = "me=$(id -ru); for p in $(grep -ls -e \"$1\" /proc/[0-9]*/cmdline); do p=${p%/cmdline}; \
-    [ \"$(readlink $p/ns/net)\" = \"$(readlink /proc/self/ns/net)\" ] || continue; \
-    owner=$(sed -n 's/^Uid:[^0-9]*\\([0-9]*\\).*/\\1/p' $p/status 2>/dev/null); \
-    case $owner in 0 | \"$me\") owner=trusted ;; *) owner=other ;; esac; \
-    printf '%s %s\\n' \"${p#/proc/}\" \"$owner\"; done";
 
 fn near(name: &str, scope: Option<&str>) -> SettingRef {
     SettingRef { end: EndName::Near, name: name.into(), scope: scope.map(Into::into) }
