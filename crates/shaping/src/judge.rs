@@ -6,6 +6,7 @@ use goodput_model::{
 };
 
 use crate::counted::{Counts, TcpRate};
+use crate::explain::TcpLimit;
 use crate::kind::waited_for_rate;
 use crate::others::{Beside, Others};
 
@@ -28,12 +29,14 @@ pub struct Configured {
     pub counts: Option<Counts>,
 }
 
-/// Compares what was seen of TCP alone, because the far end can't report on datagrams; `why` is that reason.
+/// Compares what was seen of TCP alone, because the far end can't report on datagrams; `why` is that reason. TCP that is
+/// slower for another `limit` does not show what the shaper gives.
 pub fn judge_tcp(
     configured: Configured,
     why: &Missing,
     tcp: Result<TcpRate, Missing>,
     beside: &Beside,
+    limit: Option<&TcpLimit>,
 ) -> ShapingTest {
     let counts = match (configured.counts, &tcp) {
         (Some(layer), _) => Ok(layer),
@@ -42,8 +45,9 @@ pub fn judge_tcp(
     };
     let tcp = tcp.and_then(|tcp| counts.clone().map(|layer| tcp_in(&tcp, layer)));
     let unknown = || Err(why.clone());
+    let of_tcp = within(&configured, "TCP gets", &tcp, beside.tcp.as_ref());
     let found = [
-        Some(within(&configured, "TCP gets", &tcp, beside.tcp.as_ref())),
+        Some(limited(&configured, of_tcp, &tcp, limit)),
         configured.max_burst.map(|most| burst(most, &unknown())),
     ];
     let mut test = answered(configured, found.into_iter().flatten().collect());
@@ -54,6 +58,24 @@ pub fn judge_tcp(
         tcp_bits_per_s: tcp.into(),
         train: Known::Missing(why.clone()),
         ..test
+    }
+}
+
+/// What TCP alone shows, if the limit in one of the hosts holds it below the rate: not what a shaper gives.
+fn limited(
+    configured: &Configured,
+    (confirmation, words): (Confirmation, String),
+    tcp: &Result<Estimate, Missing>,
+    limit: Option<&TcpLimit>,
+) -> (Confirmation, String) {
+    let is_short = tcp.as_ref().is_ok_and(|tcp| tcp.value < configured.rate.0);
+    let limit = limit.filter(|limit| limit.is_of_host);
+    match limit.filter(|_| is_short && confirmation == Confirmation::Missed) {
+        Some(TcpLimit { words: by, .. }) => {
+            let words = format!("{words}, limited by {by}: the shaper may give more");
+            (Confirmation::Inconclusive, words)
+        }
+        None => (confirmation, words),
     }
 }
 
@@ -519,7 +541,7 @@ mod tests {
     fn another_program_is_judged_by_tcp_alone() {
         let why = Missing::because("another program answers there");
         // 2 % more than the payload of 100 Mbit/s in frames: as many IP packets fit better.
-        let of = |goodput| judge_tcp(CONFIGURED, &why, Ok(tcp(goodput)), &Beside::default());
+        let of = |goodput| judge_tcp(CONFIGURED, &why, Ok(tcp(goodput)), &Beside::default(), None);
         let seen = of(96.5e6);
         assert_eq!(seen.confirmation, Confirmation::Confirmed, "{:?}", seen.reasons);
         assert_eq!(seen.counts, Known::Value(CountedLayer::Frame));
@@ -528,12 +550,30 @@ mod tests {
         assert_eq!(seen.reasons, said);
         assert_eq!(of(77e6).confirmation, Confirmation::Missed);
         let with_burst = Configured { max_burst: Some(Bytes(10_000)), ..CONFIGURED };
-        let seen = judge_tcp(with_burst, &why, Ok(tcp(95.6e6)), &Beside::default());
+        let seen = judge_tcp(with_burst, &why, Ok(tcp(95.6e6)), &Beside::default(), None);
         assert_eq!(seen.confirmation, Confirmation::Inconclusive, "{:?}", seen.reasons);
         assert!(seen.reasons[0].starts_with("the burst is unknown"), "{:?}", seen.reasons);
-        let nothing =
-            judge_tcp(CONFIGURED, &why, Err(Missing::because("nothing came")), &Beside::default());
+        let nothing = Err(Missing::because("nothing came"));
+        let nothing = judge_tcp(CONFIGURED, &why, nothing, &Beside::default(), None);
         assert_eq!(nothing.confirmation, Confirmation::Inconclusive);
+    }
+
+    /// An iperf3 server with a small receive window behind a healthy shaper.
+    #[test]
+    fn tcp_alone_that_a_host_limits_says_nothing_of_the_shaper() {
+        let why = Missing::because("another program answers there");
+        let of = |goodput, is_of_host| {
+            let (rule, words) = ("a-rule".to_owned(), "the receive window".to_owned());
+            let limit = TcpLimit { rule, words, is_of_host };
+            judge_tcp(CONFIGURED, &why, Ok(tcp(goodput)), &Beside::default(), Some(&limit))
+        };
+        let slow = of(77e6, true);
+        assert_eq!(slow.confirmation, Confirmation::Inconclusive);
+        let said = "TCP gets 80.5 Mbit/s, -19.5 %, limited by the receive window: the shaper may give more";
+        assert_eq!(slow.reasons[0], said);
+        assert_eq!(of(77e6, false).confirmation, Confirmation::Missed, "the path or a shaper");
+        assert_eq!(of(95.6e6, true).confirmation, Confirmation::Confirmed);
+        assert_eq!(of(190e6, true).confirmation, Confirmation::Missed, "it lets more through");
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub(super) fn add(out: &mut String, record: &Record, test: &ShapingTest) {
     };
     *out += "\nproof\n";
     *out += &rates(proof, comparison);
+    if test.train.value().is_none() {
+        line(out, "judged by", "TCP alone: what datagrams get is unknown");
+    }
     for words in matters(comparison) {
         *out += &words;
         out.push('\n');

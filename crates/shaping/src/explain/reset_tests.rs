@@ -97,7 +97,7 @@ fn a_policer_that_only_tcp_meets_is_named_with_a_rate_to_test() {
     let none = device("fq_codel", &[], &[]);
     let seen = |rule: &str| {
         let words = "a policer on the path, at 453 Mbit/s".into();
-        let tcp_limit = Some(TcpLimit { rule: rule.into(), words });
+        let tcp_limit = Some(TcpLimit { rule: rule.into(), words, is_of_host: false });
         let sender = Sender { tcp_limit, ..sender(&none, &none) };
         explain(test(ShapingKind::None, 4.3e8, 4.738e8), Ok(sender))
     };

@@ -48,8 +48,10 @@ pub struct Sender<'a> {
 pub struct TcpLimit {
     /// Id of the rule that found it.
     pub rule: String,
-    /// The limit in words.
+    /// The limit in words, as they follow "limited by".
     pub words: String,
+    /// Whether the limit is in one of the hosts, and is no queueing discipline there: then TCP shows nothing of a shaper.
+    pub is_of_host: bool,
 }
 
 impl Sender<'_> {

@@ -99,7 +99,11 @@ pub(crate) fn sender<'a>(before: &'a Snapshot, after: &'a Snapshot) -> Sender<'a
         behind: None,
         min_rtt_s: Ok(0.02),
         capture: None,
-        tcp_limit: Some(TcpLimit { rule: "loss".into(), words: "what drops batches".into() }),
+        tcp_limit: Some(TcpLimit {
+            rule: "loss".into(),
+            words: "what drops batches".into(),
+            is_of_host: false,
+        }),
     }
 }
 

@@ -208,7 +208,10 @@ fn explained(
         Err(_) => Beside::default(),
     };
     let test = match train {
-        Err(why) if is_foreign => judge_tcp(configured, &why, tcp, &others),
+        Err(why) if is_foreign => {
+            let limit = sender.as_ref().ok().and_then(|sender| sender.tcp_limit.as_ref());
+            judge_tcp(configured, &why, tcp, &others, limit)
+        }
         train => judge(configured, train, tcp, &others),
     };
     let mut test = explain(test, sender);

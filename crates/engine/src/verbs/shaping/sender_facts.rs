@@ -6,7 +6,7 @@ use goodput_ceiling::Packet;
 use goodput_ceiling::bucket::SUPER_PACKET_BYTES;
 use goodput_model::{
     BitRate, Direction, DirectionResult, EndName, Estimate, Finding, Known, Missing, PacketCapture,
-    Record, Snapshot, Verdict,
+    Place, Record, Snapshot, Verdict,
 };
 use goodput_mover::run_promptly;
 use goodput_shaping::{Sender, TcpLimit, TcpRate, Timers, Watched};
@@ -133,12 +133,22 @@ fn resent_segments(of_connections: Option<u64>, host: Option<(&Snapshot, &Snapsh
     of_connections.max(of_host).unwrap_or_default()
 }
 
+/// Rules whose causes are queueing disciplines: what a shaper does to TCP at the host that has it.
+const OF_DISCIPLINES: [&str; 6] = [
+    "local-drop",
+    "queue-too-long",
+    "queue-too-short",
+    "shaper-burst",
+    "shaper-rate",
+    "wrong-class",
+];
+
 /// What limits TCP.
 fn limit(record: &Record) -> Option<TcpLimit> {
     let Verdict { limit, summary, .. } = &record.verdict;
-    let found = |finding: &Finding| finding.rule == *limit;
-    let limit = TcpLimit { rule: limit.clone(), words: summary.clone() };
-    record.findings.iter().any(found).then_some(limit)
+    let Finding { rule, end, .. } = record.findings.iter().find(|one| one.rule == *limit)?;
+    let is_of_host = *end != Place::Path && !OF_DISCIPLINES.contains(&rule.as_str());
+    Some(TcpLimit { rule: rule.clone(), words: summary.clone(), is_of_host })
 }
 
 /// The rate that TCP got, and the size of its segments.
@@ -175,6 +185,23 @@ pub(super) fn tcp_rate_of(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use goodput_model::Confidence;
+
+    #[test]
+    fn a_limit_of_a_host_is_one_unless_it_is_of_a_queueing_discipline() {
+        for rule in OF_DISCIPLINES {
+            assert!(goodput_diagnose::rules::find(rule).is_some(), "{rule}");
+        }
+        let json = include_str!("../../../../store/tests/golden/v1/test.json");
+        let limit_of = |rule: &str, end| {
+            let mut record = Record::from_json(json).unwrap();
+            record.findings = vec![Finding::new(rule, end, Confidence::Likely, "a limit")];
+            record.verdict.limit = rule.into();
+            limit(&record).unwrap().is_of_host
+        };
+        assert!(limit_of("receive-window", Place::Far));
+        assert!(!limit_of("shaper-burst", Place::Near) && !limit_of("path-rate", Place::Path));
+    }
 
     #[test]
     fn what_is_sent_again_after_the_last_sample_counts() {
