@@ -51,7 +51,7 @@ impl Way {
         let all = Arc::clone(&ends);
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
-                if let Some(ends) = &mut *all.lock().unwrap()
+                if let Some(ends) = &mut *all.lock().expect("no test thread has panicked")
                     && let Ok(far) = TcpStream::connect(bus)
                 {
                     pass_on(&near, &far);
@@ -68,14 +68,16 @@ impl Way {
     }
 
     fn cut(&self) {
-        for end in self.ends.lock().unwrap().take().into_iter().flatten() {
+        for end in
+            self.ends.lock().expect("no test thread has panicked").take().into_iter().flatten()
+        {
             // The other side may have closed it.
             let _ = end.shutdown(Shutdown::Both);
         }
     }
 
     fn mend(&self) {
-        *self.ends.lock().unwrap() = Some(Vec::new());
+        *self.ends.lock().expect("no test thread has panicked") = Some(Vec::new());
     }
 }
 

@@ -70,8 +70,10 @@ fn impostor(url: String, answer: Value) {
         let (name, inbox) = ("impostor", "_INBOX.impostor");
         let server = Server { url: &url, proof: Proof::None, authority: None, name, inbox };
         let bus = Bus::connect(server).await.expect("it listens");
-        let agents = bus.keys("goodput-agents", Some(Duration::from_secs(12))).await.unwrap();
-        let mut questions = bus.questions("goodput.call.a.*").await.unwrap();
+        let agents = bus.keys("goodput-agents", Some(Duration::from_secs(12)));
+        let agents = agents.await.expect("it has the bucket");
+        let questions = bus.questions("goodput.call.a.*");
+        let mut questions = questions.await.expect("it may hear them");
         let answered = async {
             while let Ok(question) = questions.next().await {
                 let _ = question.answer("_INBOX.agent.b", &answer).await;

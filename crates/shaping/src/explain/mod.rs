@@ -6,6 +6,8 @@ mod bucket;
 mod cake_tests;
 mod captured;
 mod causes;
+#[cfg(test)]
+mod class_tests;
 mod downstream;
 mod late_timers;
 mod local;

@@ -2,7 +2,8 @@
 
 use goodput_model::{ShapingKind, ShapingTest, Snapshot};
 
-use super::tests::{device, explained, htb, sender, tbf, test};
+use super::class_tests::htb;
+use super::tests::{device, explained, sender, tbf, test};
 use super::{Sender, TcpLimit, explain};
 
 fn proposed(test: &ShapingTest) -> Vec<String> {

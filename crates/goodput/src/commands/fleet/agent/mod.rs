@@ -202,7 +202,9 @@ async fn heeds(here: &Here<'_>, announcement: &mut Announcement) -> bool {
         announcement.heeds = newest;
         if had_one {
             let token = here.heed.token();
-            screen::say(format_args!("goodput: another coordinator has taken over (number {token})"));
+            screen::say(format_args!(
+                "goodput: another coordinator has taken over (number {token})"
+            ));
         }
     }
     is_new

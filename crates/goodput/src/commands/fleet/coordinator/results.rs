@@ -53,7 +53,17 @@ impl<'a> Results<'a> {
     /// The same, neither printed nor kept.
     pub fn silent(mesh: &'a Mesh) -> Self {
         let (seen, began_s, left_out, all, done, without_record) = Default::default();
-        Self { mesh, saving: None, metrics: None, seen, began_s, left_out, all, done, without_record }
+        Self {
+            mesh,
+            saving: None,
+            metrics: None,
+            seen,
+            began_s,
+            left_out,
+            all,
+            done,
+            without_record,
+        }
     }
 
     /// Saves the records that wait as soon as the history takes them. Never ends.
