@@ -111,7 +111,7 @@ impl Bus {
         operation: &str,
         work: impl Future<Output = Result<T, BusError>>,
     ) -> Result<T, BusError> {
-        self.refusals.forget(&On { subjects, inbox: &self.inbox });
+        self.refusals.forget(&On { subjects, heard: "", inbox: &self.inbox });
         self.unless_refused(subjects, operation, work).await
     }
 
@@ -122,7 +122,25 @@ impl Bus {
         operation: &str,
         work: impl Future<Output = Result<T, BusError>>,
     ) -> Result<T, BusError> {
-        let on = On { subjects, inbox: &self.inbox };
+        self.unless(On { subjects, heard: "", inbox: &self.inbox }, operation, work).await
+    }
+
+    /// The same for what is heard at a subject.
+    pub(crate) async fn while_heard<T>(
+        &self,
+        heard: &str,
+        operation: &str,
+        work: impl Future<Output = Result<T, BusError>>,
+    ) -> Result<T, BusError> {
+        self.unless(On { subjects: &[], heard, inbox: &self.inbox }, operation, work).await
+    }
+
+    async fn unless<T>(
+        &self,
+        on: On<'_>,
+        operation: &str,
+        work: impl Future<Output = Result<T, BusError>>,
+    ) -> Result<T, BusError> {
         tokio::select! {
             biased;
             done = work => done,

@@ -37,7 +37,7 @@ const MEANINGS: [(&str, &str); 26] = [
     ("stream not found", GONE),
     ("wrong last", "someone else has written there meanwhile"),
     ("payload size exceeded", "the message is longer than the server takes (max_payload)"),
-    ("timed out", "the server gave no answer in time; it may be away, or electing its leader"),
+    ("timed out", NO_ANSWER),
     ("no responders", "nobody answers there"),
     ("failed to parse", "the answer of the server can't be read; take nats-server 2.9 or newer"),
     ("broken pipe", BROKEN),
@@ -48,6 +48,8 @@ const NO_ROOM: &str = "the NATS server has no room left for streams; give JetStr
 const FULL: &str = "the stream is full; give it more room (nats stream edit)";
 const NO_JETSTREAM: &str = "the NATS server has no JetStream; start it with -js";
 const NO_LEADER: &str = "the NATS servers are electing their leader";
+const NO_ANSWER: &str =
+    "the server gave no answer in time; it may be away, or the servers are electing their leader";
 const GONE: &str = "the stream is gone; `goodput fleet run` makes it again";
 const BROKEN: &str = "the connection to the NATS server broke";
 

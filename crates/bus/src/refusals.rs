@@ -101,9 +101,10 @@ impl Refusals {
 
 /// Where an operation publishes, and where it hears answers.
 pub(crate) struct On<'a> {
-    /// How the subjects end: a request about a subject has the name of a request before it. What is heard there is heard at
-    /// the whole subject.
+    /// How the subjects end to which it publishes: a request about a subject has the name of a request before it.
     pub subjects: &'a [String],
+    /// What else it hears, as a whole subject; empty: nothing.
+    pub heard: &'a str,
     /// What the subjects of answers begin with.
     pub inbox: &'a str,
 }
@@ -114,7 +115,7 @@ impl On<'_> {
             Right::Login => true,
             Right::Publish => self.is_published(refusal),
             Right::Subscribe => {
-                refusal.subject.starts_with(self.inbox) || self.subjects.contains(&refusal.subject)
+                refusal.subject.starts_with(self.inbox) || refusal.subject == self.heard
             }
         }
     }
@@ -137,7 +138,7 @@ mod tests {
     const HEAR: &str = "Permissions Violation for Subscription to \"_INBOX.agent.b.x.*\"";
 
     fn on(subjects: &[String]) -> On<'_> {
-        On { subjects, inbox: "_INBOX.agent.b" }
+        On { subjects, heard: "", inbox: "_INBOX.agent.b" }
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl Bus {
         // The server has them from here on.
         let flushed = self.client.flush().await;
         flushed.map_err(BusError::request(format!("hear questions at {subject}")))?;
-        Ok(Questions { bus: self.clone(), asked, subject: [subject.to_owned()] })
+        Ok(Questions { bus: self.clone(), asked, subject: subject.to_owned() })
     }
 
     /// Tells whoever listens at `subject`.
@@ -56,7 +56,7 @@ impl Bus {
 pub struct Questions {
     bus: Bus,
     asked: Subscriber,
-    subject: [String; 1],
+    subject: String,
 }
 
 /// A question.
@@ -72,14 +72,14 @@ impl Questions {
     /// The connection is closed, or this user may not hear them.
     pub async fn next(&mut self) -> Result<Question, BusError> {
         let Self { bus, asked, subject } = self;
-        let wait = format!("hear questions at {}", subject[0]);
+        let wait = format!("hear questions at {subject}");
         let next = async {
             match asked.next().await {
                 Some(message) => Ok(Question { bus: bus.clone(), message }),
                 None => Err(BusError::because(wait.clone(), "the connection is closed")),
             }
         };
-        bus.unless_refused(subject, &wait, next).await
+        bus.while_heard(subject, &wait, next).await
     }
 }
 
