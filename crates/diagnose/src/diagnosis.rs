@@ -14,7 +14,9 @@ use crate::limit_amount::limit_amount;
 use crate::loss::loss;
 use crate::probability;
 use crate::probes::doubt;
-use crate::rank::{drop_what_has_a_reason, drop_what_held_nothing, rank};
+use crate::rank::{
+    drop_what_a_kept_limit_explains, drop_what_has_a_reason, drop_what_held_nothing, rank,
+};
 use crate::rules;
 use crate::view::View;
 use crate::witness_counts;
@@ -53,6 +55,7 @@ pub fn diagnose(evidence: &Evidence) -> Diagnosis {
     }
     doubt_what_was_inferred(&view, &mut findings);
     let held = HeldShares::of(&view);
+    drop_what_a_kept_limit_explains(&view, &mut findings);
     drop_what_held_nothing(held, &mut findings);
     drop_what_has_a_reason(held, &mut findings);
     rank(&view, held, &mut findings);

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use goodput_model::{Confidence, Finding, Place};
 
-use crate::held_shares::{HeldShares, is_aside};
+use crate::held_shares::{HeldShares, KEPT_LIMIT, is_aside};
 use crate::parts;
 use crate::rule::{Depth, Rule};
 use crate::rules;
@@ -29,6 +29,19 @@ pub fn drop_what_held_nothing(held: HeldShares, findings: &mut Vec<Finding>) {
         rules::find(&finding.rule).is_some_and(about)
     };
     findings.retain(|finding| !(is_about_parts(finding) && held.is_nothing(&finding.rule)));
+}
+
+/// If the sender kept to an operator's limit and reached it, removes all other findings of what limits: nothing else can have
+/// held more back, and no change of it would make the test faster.
+pub fn drop_what_a_kept_limit_explains(view: &View, findings: &mut Vec<Finding>) {
+    if view.kept_limit().is_none() {
+        return;
+    }
+    let limits = |rule: &Rule| !matches!(rule.depth, Depth::Beside | Depth::Aside);
+    let is_other = |finding: &Finding| {
+        finding.rule != KEPT_LIMIT && rules::find(&finding.rule).is_some_and(limits)
+    };
+    findings.retain(|finding| !is_other(finding));
 }
 
 /// Removes findings about a part of the account, if another goes deeper: it says why that part took time. A merely possible

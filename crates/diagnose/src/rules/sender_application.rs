@@ -52,10 +52,6 @@ const MIN_SHOWN_PERCENT: f64 = 10.0;
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     let side = &view.sender;
-    // It keeps a rate that an operator allows: see server-limit.
-    if view.kept_limit().is_some() {
-        return Ok(None);
-    }
     let paced = side.paced_share()?;
     if paced >= MIN_LIMITING_TIME_SHARE || holds_its_rate(view, paced)? {
         if others_delay_the_pace(view) {

@@ -207,6 +207,9 @@ mod tests {
             tcp.last_data_recv_ms = Some(90);
         });
         assert_eq!(limits(capped(silent, Near))[..1], ["server-limit"]);
+        // Paced segments can look like a window that is full.
+        let windowed = Case::receive_window().without_links();
+        assert_eq!(limits(capped(windowed, Near)), ["server-limit"]);
         let slower = capped(paced(), Far).goodput(30e6);
         assert_eq!(limits(slower)[..1], ["sender-application"], "the limit was not reached");
     }

@@ -49,8 +49,7 @@ pub const RULE: Rule = Rule {
 
 fn check(view: &View) -> Result<Option<Finding>, Missing> {
     view.receiver.elapsed_s()?;
-    // It keeps a rate that an operator allows.
-    if !view.is_sender_silent() || view.kept_limit().is_some() {
+    if !view.is_sender_silent() {
         return Ok(None);
     }
     let share = silent(view)?;
