@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use goodput_model::{ArmResult, Comparison, Judgement, Trial};
+use goodput_model::{ArmResult, Comparison, Effect, Judgement, Trial};
 
 use crate::analyse::analyse;
 use crate::checks::checks;
@@ -113,11 +113,14 @@ fn silent(trials: &[Trial]) -> Option<String> {
     }
 }
 
+/// What the arms need that were judged, and left undecided.
 fn open_arms(design: &Design, comparison: &Comparison) -> Vec<String> {
-    let last = design.looks().last();
+    let (first, last) = (design.looks().first(), design.looks().last());
     let sentence = |(arm, analysis): (usize, crate::ArmAnalysis)| {
         let primary = analysis.responses.first()?.against.as_ref();
-        let effect = primary.filter(|e| e.judgement == Judgement::Inconclusive)?;
+        let is_open =
+            |e: &&Effect| e.judgement == Judgement::Inconclusive && analysis.n as u32 >= first;
+        let effect = primary.filter(is_open)?;
         let name = named(comparison, arm);
         Some(match analysis.more_blocks {
             None => {

@@ -396,10 +396,10 @@ mod tests {
             plant: |record| record.plan.length = Length::Bytes(Bytes(2_000_000)),
         },
         Cause {
-            name: "goodput of the far end",
+            name: "goodput of the near end",
             plant: |record| {
-                if let Known::Value(far) = &mut record.ends.far {
-                    far.host.goodput = "9.9.9".into();
+                if let Known::Value(near) = &mut record.ends.near {
+                    near.host.goodput = "9.9.9".into();
                 }
             },
         },
@@ -495,7 +495,7 @@ mod tests {
         let of_test = CAUSES.iter().filter(|cause| !said(1, cause.plant).test.is_empty());
         let of_test: Vec<_> = of_test.map(|cause| cause.name).collect();
         let expected =
-            ["option length.bytes", "goodput of the far end", "sending mover of the near end"];
+            ["option length.bytes", "goodput of the near end", "sending mover of the near end"];
         assert_eq!(of_test, expected);
         let mover = said(1, choose_a_mover);
         assert_eq!(mover.changed, []);
