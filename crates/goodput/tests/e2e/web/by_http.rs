@@ -43,7 +43,7 @@ fn a_mesh_file_names_the_sites_of_the_matrix() {
     let web = Web::start(&["--mesh", path]);
     web.add_mesh();
     let page = || web.get("/matrix?from=2020-01-01");
-    assert!(page().contains("a host that the mesh file does not have"), "{}", page());
+    assert!(page().contains("a host or site that the mesh file does not have"), "{}", page());
     let sites = format!(
         "[site.one]\nhost = '0{HOSTILE}'\n[site.two]\nhost = '1{HOSTILE}'\ntarget = \"x\"\n"
     );
