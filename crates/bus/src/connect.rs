@@ -248,8 +248,12 @@ async fn hear(event: Event, refusals: Refusals) {
         Event::ServerError(ServerError::Other(why)) if refusals.note(&why) => {
             tracing::info!("the NATS server refuses something: {why}");
         }
-        Event::ServerError(ServerError::AuthorizationViolation) => refusals.note_login(),
-        Event::ClientError(ClientError::Other(why)) if why == VIOLATION => refusals.note_login(),
+        Event::ServerError(ServerError::AuthorizationViolation) => {
+            refusals.note_login(Instant::now());
+        }
+        Event::ClientError(ClientError::Other(why)) if why == VIOLATION => {
+            refusals.note_login(Instant::now());
+        }
         Event::ServerError(why) => tracing::warn!("the NATS server says: {why}"),
         Event::Connected => {
             refusals.clear();

@@ -93,6 +93,16 @@ impl BusError {
         Self::Request { operation: operation.into(), why: why.into() }
     }
 
+    /// What happened, without what was tried: the same for all that fail for it.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Storage { why, .. } | Self::Away { why, .. } | Self::Request { why, .. } => {
+                Some(why)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether the same may succeed later, as once the servers have elected their leader.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Away { .. } | Self::Request { .. } | Self::NotThere { .. })

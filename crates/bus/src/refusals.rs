@@ -3,15 +3,28 @@
 
 use std::future::pending;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 /// Refusals that are kept: those of one operation and of what goes on beside it.
 const MOST: usize = 64;
 
+/// How long a user is refused at the door before it counts. One server of a cluster may refuse it while another one lets it
+/// in, as while they get a new configuration one after the other. A fleet's names and lease expire after as long: whoever
+/// was out for longer holds nothing any more that it could lose by ending.
+const OUT_FOR: Duration = Duration::from_secs(12);
+
 /// What was refused since the connection was made.
 #[derive(Debug, Clone)]
-pub(crate) struct Refusals(Arc<watch::Sender<Vec<Refusal>>>);
+pub(crate) struct Refusals(Arc<watch::Sender<Heard>>);
+
+#[derive(Debug, Default)]
+struct Heard {
+    all: Vec<Refusal>,
+    /// When a login was refused first, since the last one that was not.
+    out_since: Option<Instant>,
+}
 
 /// A right that this user does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +42,7 @@ pub enum Right {
     Publish,
     /// To hear what is written there, and so answers.
     Subscribe,
-    /// To log in at all: the server knew this user before.
+    /// To log in at all: a server knew this user before, and for a while none has let it in.
     Login,
 }
 
@@ -51,7 +64,7 @@ impl Refusal {
 impl Refusals {
     /// None yet.
     pub fn new() -> Self {
-        Self(Arc::new(watch::Sender::new(Vec::new())))
+        Self(Arc::new(watch::Sender::new(Heard::default())))
     }
 
     /// Takes what the server says. `false`: it is no refusal.
@@ -61,13 +74,17 @@ impl Refusals {
         true
     }
 
-    /// The server does not let this user in any more.
-    pub fn note_login(&self) {
-        self.add(Refusal { right: Right::Login, subject: String::new() });
+    /// A server does not let this user in any more. That counts once it has lasted, and no other server has let it in.
+    pub fn note_login(&self, now: Instant) {
+        let mut since = now;
+        self.0.send_modify(|heard| since = *heard.out_since.get_or_insert(now));
+        if now.duration_since(since) >= OUT_FOR {
+            self.add(Refusal { right: Right::Login, subject: String::new() });
+        }
     }
 
     fn add(&self, refusal: Refusal) {
-        self.0.send_modify(|all| {
+        self.0.send_modify(|Heard { all, .. }| {
             all.retain(|other| *other != refusal);
             all.push(refusal);
             let surplus = all.len().saturating_sub(MOST);
@@ -77,20 +94,25 @@ impl Refusals {
 
     /// Forgets all: the server says it again to a new connection.
     pub fn clear(&self) {
-        self.0.send_modify(Vec::clear);
+        self.0.send_modify(|heard| *heard = Heard::default());
     }
 
     /// Forgets what was refused at these subjects: it is tried again. Who hears nothing at the inbox hears nothing for as long
     /// as the connection lasts.
     pub fn forget(&self, on: &On<'_>) {
-        self.0.send_modify(|all| all.retain(|refusal| !on.is_published(refusal)));
+        self.0.send_if_modified(|Heard { all, .. }| {
+            let before = all.len();
+            all.retain(|refusal| !on.is_published(refusal));
+            all.len() < before
+        });
     }
 
     /// Waits until something is refused there.
     pub async fn next(&self, on: &On<'_>) -> Refusal {
-        let mut all = self.0.subscribe();
-        let found = all.wait_for(|all| all.iter().any(|refusal| on.has(refusal))).await;
-        let found = found.ok().and_then(|all| all.iter().find(|refusal| on.has(refusal)).cloned());
+        let mut heard = self.0.subscribe();
+        let found = heard.wait_for(|heard| heard.all.iter().any(|refusal| on.has(refusal))).await;
+        let found = found.ok();
+        let found = found.and_then(|heard| heard.all.iter().find(|it| on.has(it)).cloned());
         match found {
             Some(refusal) => refusal,
             // Nobody says anything any more.
@@ -169,11 +191,26 @@ mod tests {
         refusals.note(HEAR);
         refusals.forget(&on(&own));
         assert_eq!(refusals.next(&on(&own)).await.right, Right::Subscribe, "that stays");
-        refusals.note_login();
+        let now = Instant::now();
+        refusals.note_login(now);
+        refusals.note_login(now + OUT_FOR);
         refusals.forget(&on(&other));
-        assert_eq!(refusals.0.borrow().len(), 2, "both stay");
+        assert_eq!(refusals.0.borrow().all.len(), 2, "both stay");
         refusals.clear();
-        assert!(refusals.0.borrow().is_empty());
+        assert!(refusals.0.borrow().all.is_empty());
+    }
+
+    #[test]
+    fn a_login_that_one_server_refuses_counts_only_if_no_other_one_lets_the_user_in() {
+        let (refusals, now) = (Refusals::new(), Instant::now());
+        let is_out = |after| {
+            refusals.note_login(now + after);
+            !refusals.0.borrow().all.is_empty()
+        };
+        assert!(!is_out(Duration::ZERO) && !is_out(OUT_FOR / 2));
+        refusals.clear();
+        assert!(!is_out(OUT_FOR), "it was let in meanwhile");
+        assert!(is_out(OUT_FOR * 2));
     }
 
     #[test]
@@ -182,7 +219,8 @@ mod tests {
         for number in 0..1000 {
             refusals.note(&format!("Permissions Violation for Publish to \"x.{number}\""));
         }
-        let all = refusals.0.borrow();
+        let heard = refusals.0.borrow();
+        let all = &heard.all;
         assert_eq!((all.len(), all.last().unwrap().subject.as_str()), (MOST, "x.999"));
     }
 }

@@ -278,6 +278,10 @@ fn is_off(flag: &bool) -> bool {
 }
 
 impl Plan {
+    /// Share of a rate to keep, such as one that `rate_limit_of` allows, from which the goodput stands at it: a receiver
+    /// misses the first and the last piece, and timers come late.
+    pub const MIN_SHARE_OF_KEPT_RATE: f64 = 0.9;
+
     /// Value of [`Self::mover`] if another program moves the payload and goodput only watches (`--attach`).
     pub const WATCHING: &'static str = "none";
 

@@ -8,6 +8,14 @@ use serde_json::Value;
 /// Options by their place in the plan: `length.bytes`, `socket.congestion`.
 pub(crate) type Options = BTreeMap<String, String>;
 
+/// Options that show nothing of the path: the intervals that are kept, and whether the far end's own output is asked for.
+pub(crate) const UNSEEN: [&str; 2] = ["interval_s", "peer_output"];
+
+/// Whether an option is this one, or a part of it.
+pub(crate) fn belongs(name: &str, option: &str) -> bool {
+    name.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
 /// Every option that is given.
 pub(crate) fn given(plan: &Plan) -> Options {
     // A plan is data, which JSON can hold.

@@ -11,12 +11,11 @@ use goodput_model::{BitRate, Direction, Family, Plan, Storage, Transport};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::options::{Options, collected, given};
+use crate::options::{Options, UNSEEN, belongs, collected, given};
 use crate::since::Difference;
 
-/// Options that don't decide what a test shows: its length, the intervals that are kept, and whether the far end's own
-/// output is asked for.
-const UNDECISIVE: [&str; 3] = ["length", "interval_s", "peer_output"];
+/// How long a test is: as [`UNSEEN`], it does not decide the series.
+const LENGTH: &str = "length";
 
 /// What series have always had as fields of their own, also if it is not given.
 const FIELDS: [&str; 12] = [
@@ -34,16 +33,13 @@ const FIELDS: [&str; 12] = [
     "socket.dscp",
 ];
 
-/// The values that all other options had by default when series began. They are not written, so that series go on. Never
-/// change them: with a new default, tests are made in another way.
-const FIRST_DEFAULTS: [(&str, &[&str]); 5] = [
-    ("mover", &["copy"]),
-    // Of streams, files on a mount, and datagrams over IPv4 and IPv6.
-    ("chunk_bytes", &["131072", "4194304", "1472", "1452"]),
-    ("observe", &["true"]),
-    ("socket.nodelay", &["false"]),
-    ("socket.cork", &["false"]),
-];
+/// The values that all other options had by default when series began, besides that of [`CHUNK`]. They are not written, so
+/// that series go on. Never change them: with a new default, tests are made in another way.
+const FIRST_DEFAULTS: [(&str, &str); 4] =
+    [("mover", "copy"), ("observe", "true"), ("socket.nodelay", "false"), ("socket.cork", "false")];
+
+/// The bytes of a write or a datagram, whose first default is that of the kind of test.
+const CHUNK: &str = "chunk_bytes";
 
 /// What all tests of a series have in common.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -69,8 +65,9 @@ pub struct Series {
     others: Options,
 }
 
-impl From<&Plan> for Series {
-    fn from(plan: &Plan) -> Self {
+impl Series {
+    /// The series of a plan; `on_mount`: the target is a file on a mount.
+    pub fn of(plan: &Plan, on_mount: bool) -> Self {
         let socket = &plan.socket;
         Self {
             transport: plan.transport,
@@ -85,52 +82,88 @@ impl From<&Plan> for Series {
             device: socket.device.clone(),
             mptcp: socket.mptcp,
             dscp: socket.dscp,
-            others: others(plan),
+            others: others(plan, on_mount),
         }
     }
 }
 
 /// The options without a field of their own.
-fn others(plan: &Plan) -> Options {
+fn others(plan: &Plan, on_mount: bool) -> Options {
     let mut others = given(plan);
-    others.retain(|name, value| {
-        let is_apart = UNDECISIVE.iter().chain(&FIELDS).any(|group| belongs(name, group));
-        !is_apart && !first_defaults(name).contains(&value.as_str())
-    });
+    others.retain(|name, value| !is_apart(name) && !is_first_default(plan, on_mount, name, value));
     others
 }
 
-/// Whether an option is this one, or a part of it.
-fn belongs(name: &str, option: &str) -> bool {
-    name.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+/// Whether an option has a field of its own, or does not decide what a test shows.
+fn is_apart(name: &str) -> bool {
+    let mut apart = FIELDS.iter().chain(&UNSEEN).chain([&LENGTH]);
+    apart.any(|option| belongs(name, option))
 }
 
-fn first_defaults(name: &str) -> &'static [&'static str] {
-    FIRST_DEFAULTS.iter().find(|(option, _)| *option == name).map_or(&[], |(_, values)| values)
-}
-
-/// How the tests of a series are made in another way than those of an `earlier` series of the same target; empty if they ask
-/// something else (another protocol or direction), or if one can't be read. Both are the JSON of a [`Series`].
-pub fn made_in_another_way(series: &str, earlier: &str) -> Vec<Difference> {
-    let read = |json: &str| -> Option<Options> {
-        let json: Value = serde_json::from_str(json).ok()?;
-        json.is_object().then(|| collected(&json))
-    };
-    let Some((now, before)) = read(series).zip(read(earlier)) else { return Vec::new() };
-    if ["transport", "direction"].iter().any(|name| now.get(*name) != before.get(*name)) {
-        return Vec::new();
+fn is_first_default(plan: &Plan, on_mount: bool, name: &str, value: &str) -> bool {
+    match name {
+        CHUNK => first_chunks(plan, on_mount).contains(&value),
+        _ => FIRST_DEFAULTS.contains(&(name, value)),
     }
-    let names: BTreeSet<&String> = now.keys().chain(before.keys()).collect();
-    names.into_iter().filter_map(|name| different(name, &now, &before)).collect()
 }
 
-fn different(name: &str, now: &Options, before: &Options) -> Option<Difference> {
-    let value = |options: &Options| {
-        let first = first_defaults(name).first().copied().unwrap_or("not given");
-        options.get(name).cloned().unwrap_or_else(|| first.into())
+/// The first defaults of [`CHUNK`]. Never change them either.
+fn first_chunks(plan: &Plan, on_mount: bool) -> &'static [&'static str] {
+    match (plan.transport, plan.socket.family) {
+        (Transport::Tcp, _) if on_mount => &["4194304"],
+        (Transport::Tcp, _) => &["131072"],
+        (Transport::Udp, Some(Family::V4)) => &["1472"],
+        (Transport::Udp, Some(Family::V6)) => &["1452"],
+        // The address of the target decides.
+        (Transport::Udp, None) => &["1472", "1452"],
+    }
+}
+
+/// How the tests of `plan` are made in another way than those of an `earlier` series of the same target, the JSON of a
+/// [`Series`], of which `test` is the newest one: empty if they are made in the same way. `None` if they ask something else
+/// (another protocol or direction), or if the series can't be read.
+pub fn made_in_another_way(
+    (plan, on_mount): (&Plan, bool),
+    earlier: &str,
+    test: &Plan,
+) -> Option<Vec<Difference>> {
+    let now = collected(&serde_json::to_value(Series::of(plan, on_mount)).ok()?);
+    let before = completed(earlier, test, on_mount)?;
+    if ["transport", "direction"].iter().any(|name| now.get(*name) != before.get(*name)) {
+        return None;
+    }
+    let (given_now, given_before) = (given(plan), given(test));
+    let names: BTreeSet<&String> = now.keys().chain(before.keys()).collect();
+    let different = |name: &String| {
+        let before = value(name, &before, &given_before);
+        let since = value(name, &now, &given_now);
+        (before != since).then(|| Difference { what: format!("option {name}"), before, since })
     };
-    let (before, since) = (value(before), value(now));
-    (before != since).then(|| Difference { what: format!("option {name}"), before, since })
+    Some(names.into_iter().filter_map(different).collect())
+}
+
+/// The options of a series, with those of its newest test if it may be of the first watches, which wrote only the fields.
+fn completed(series: &str, test: &Plan, on_mount: bool) -> Option<Options> {
+    let json: Value = serde_json::from_str(series).ok()?;
+    let mut all = json.is_object().then(|| collected(&json))?;
+    let is_field = |name: &String| {
+        let mut fields = FIELDS.iter().map(|field| field.trim_start_matches("socket."));
+        fields.any(|field| belongs(name, field))
+    };
+    if all.keys().all(is_field) {
+        let mut others = others(test, on_mount);
+        // An agent chose it, not the user.
+        others.remove("rate_limit_of");
+        all.extend(others);
+    }
+    Some(all)
+}
+
+/// The value of an option of a series, also if it is not written because it is a first default.
+fn value(name: &str, series: &Options, given: &Options) -> String {
+    let has_default = name == CHUNK || FIRST_DEFAULTS.iter().any(|(option, _)| *option == name);
+    let unwritten = || given.get(name).filter(|_| has_default);
+    series.get(name).or_else(unwritten).cloned().unwrap_or_else(|| "not given".into())
 }
 
 #[cfg(test)]
@@ -139,7 +172,7 @@ mod tests {
     use goodput_model::{Bytes, Length};
 
     fn json(plan: &Plan) -> String {
-        serde_json::to_string(&Series::from(plan)).unwrap()
+        serde_json::to_string(&Series::of(plan, false)).unwrap()
     }
 
     fn udp(mover: &str, rate_bits_per_s: Option<f64>) -> Plan {
@@ -170,7 +203,7 @@ mod tests {
     fn an_upgrade_that_changes_a_default_begins_a_series_and_is_named() {
         let (before, now) = (udp("copy", None), udp("auto", None));
         assert_eq!(now.mover, now.usual_mover(), "this is the default today");
-        let said = made_in_another_way(&json(&now), &json(&before));
+        let said = made_in_another_way((&now, false), &json(&before), &before).unwrap();
         let mover =
             Difference { what: "option mover".into(), before: "copy".into(), since: "auto".into() };
         assert_eq!(said, [mover]);
@@ -206,10 +239,9 @@ mod tests {
     fn every_default_is_a_first_one_or_written() {
         for plan in [Plan::standard(), udp("auto", None), udp("copy", Some(1e6))] {
             for (name, value) in given(&plan) {
-                let has_field = FIELDS.iter().chain(&UNDECISIVE).any(|one| belongs(&name, one));
-                let is_written = others(&plan).contains_key(&name);
-                let is_first = first_defaults(&name).contains(&value.as_str());
-                assert!(has_field || is_written != is_first, "{name}: {value}");
+                let is_written = others(&plan, false).contains_key(&name);
+                let is_first = is_first_default(&plan, false, &name, &value);
+                assert!(is_apart(&name) || is_written != is_first, "{name}: {value}");
             }
         }
     }
@@ -218,13 +250,59 @@ mod tests {
     fn tests_that_ask_something_else_or_that_can_not_be_read_are_no_change_of_the_test() {
         let reverse = Plan { direction: Direction::Reverse, ..Plan::standard() };
         let standard = json(&Plan::standard());
-        assert_eq!(made_in_another_way(&json(&reverse), &standard), []);
-        assert_eq!(made_in_another_way(&json(&udp("copy", None)), &standard), []);
-        for earlier in ["", "null", "[]", "{}", &standard] {
-            assert_eq!(made_in_another_way(&standard, earlier), [], "{earlier}");
+        let said = |plan: &Plan, earlier: &str| {
+            made_in_another_way((plan, false), earlier, &Plan::standard())
+        };
+        assert_eq!(said(&reverse, &standard), None);
+        assert_eq!(said(&udp("copy", None), &standard), None);
+        for earlier in ["", "null", "[]", "{}"] {
+            assert_eq!(said(&Plan::standard(), earlier), None, "{earlier}");
         }
+        assert_eq!(said(&Plan::standard(), &standard), Some(Vec::new()));
         let four = Plan { flows: 4, ..Plan::standard() };
-        let [flows] = &made_in_another_way(&json(&four), &standard)[..] else { panic!("one") };
+        let [flows] = &said(&four, &standard).unwrap()[..] else { panic!("one") };
         assert_eq!((&*flows.what, &*flows.before, &*flows.since), ("option flows", "1", "4"));
+    }
+
+    /// The series of the first watches have no options besides the fields.
+    #[test]
+    fn what_the_first_watches_did_not_write_is_that_of_their_newest_test() {
+        let first = json(&Plan::standard());
+        let small = Plan { chunk_bytes: Bytes(65536), ..Plan::standard() };
+        // As an agent with a limit left it.
+        let limited = Plan {
+            rate_bits_per_s: Some(BitRate(1e6)),
+            rate_limit_of: Some(goodput_model::EndName::Far),
+            ..small.clone()
+        };
+        for test in [&small, &limited] {
+            let said = |plan: &Plan| made_in_another_way((plan, false), &first, test).unwrap();
+            assert_eq!(said(&small), [], "the series goes on");
+            let [chunk] = &said(&Plan::standard())[..] else { panic!("one") };
+            assert_eq!((&*chunk.before, &*chunk.since), ("65536", "131072"));
+        }
+        let own = json(&small);
+        let [chunk] = &made_in_another_way((&Plan::standard(), false), &own, &small).unwrap()[..]
+        else {
+            panic!("one")
+        };
+        assert_eq!((&*chunk.before, &*chunk.since), ("65536", "131072"));
+    }
+
+    #[test]
+    fn the_default_chunk_of_one_kind_of_test_is_none_of_another_kind() {
+        let is_written = |plan: &Plan, on_mount| others(plan, on_mount).contains_key(CHUNK);
+        let tcp = |bytes| Plan { chunk_bytes: Bytes(bytes), ..Plan::standard() };
+        assert!(!is_written(&tcp(128 << 10), false) && is_written(&tcp(128 << 10), true));
+        assert!(is_written(&tcp(4 << 20), false) && !is_written(&tcp(4 << 20), true));
+        assert!(is_written(&tcp(1472), false));
+        let over = |family, bytes| {
+            let mut plan = Plan { chunk_bytes: Bytes(bytes), ..udp("copy", None) };
+            plan.socket.family = family;
+            is_written(&plan, false)
+        };
+        assert!(!over(Some(Family::V4), 1472) && over(Some(Family::V4), 1452));
+        assert!(over(Some(Family::V6), 1472) && !over(Some(Family::V6), 1452));
+        assert!(!over(None, 1472) && !over(None, 1452) && over(None, 131_072));
     }
 }

@@ -13,7 +13,7 @@ use goodput_model::{Bytes, End, EndName, Fact, Known, Record, Role, Seconds, Tcp
 use serde::{Deserialize, Serialize};
 
 use crate::limit::{Limit, usual};
-use crate::options::{Options, given};
+use crate::options::{Options, UNSEEN, belongs, given};
 use crate::ranks::{place, probability, standard_sum};
 use crate::window::MIN_WINDOW;
 
@@ -134,13 +134,15 @@ fn end(record: &Record, name: EndName) -> Option<&End> {
     }
 }
 
-/// Options of the tests, such as their length.
+/// Options of the tests, such as their length, without those that show nothing of the path.
 fn options(before: &[Record], since: &[Record]) -> Vec<Difference> {
     let all = |records: &[Record]| -> Vec<Options> {
         records.iter().map(|record| given(&record.plan)).collect()
     };
     let (before, since) = (all(before), all(since));
-    let names: BTreeSet<&String> = before.iter().chain(&since).flat_map(BTreeMap::keys).collect();
+    let mut names: BTreeSet<&String> =
+        before.iter().chain(&since).flat_map(BTreeMap::keys).collect();
+    names.retain(|name| !UNSEEN.iter().any(|option| belongs(name, option)));
     let value = |name: &String, options: &Options| {
         Some(options.get(name).cloned().unwrap_or_else(|| "not given".into()))
     };
@@ -501,6 +503,15 @@ mod tests {
         assert_eq!(mover.changed, []);
         let chosen = (&*mover.test[0].before, &*mover.test[0].since);
         assert_eq!(chosen, ("as planned", "splice"));
+    }
+
+    #[test]
+    fn an_option_that_shows_nothing_of_the_path_is_no_change_of_the_test() {
+        let said = said(1, |record| {
+            record.plan.interval_s = 0.25;
+            record.plan.peer_output = !record.plan.peer_output;
+        });
+        assert_eq!(said.test, []);
     }
 
     #[test]

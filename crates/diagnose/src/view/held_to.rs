@@ -1,6 +1,6 @@
 //! An operator's limits that held this side's flows.
 
-use goodput_model::{BitRate, EndName, HeldTo, Missing};
+use goodput_model::{BitRate, EndName, HeldTo, Missing, Plan};
 
 use super::{Side, View, positive};
 use crate::thresholds::MIN_LIMITING_TIME_SHARE;
@@ -8,10 +8,6 @@ use crate::thresholds::MIN_LIMITING_TIME_SHARE;
 /// How much longer than the time of the samples threads may have waited, as a share of it: the first sample is taken
 /// a little after the threads begin, the last a little before they end.
 const MAX_EXCESS_WAIT_SHARE: f64 = 0.05;
-
-/// Share of a rate to keep from which the goodput stands at it: a receiver misses the first and the last piece, and timers
-/// come late.
-const MIN_SHARE_OF_KEPT_RATE: f64 = 0.9;
 
 /// The limits that held one side's flows.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +25,7 @@ impl View<'_> {
     /// looks like meanwhile, this is why it sent no more.
     pub fn kept_limit(&self) -> Option<(EndName, BitRate)> {
         let (end, rate) = (self.plan().rate_limit_of?, self.plan().rate_bits_per_s?);
-        let stands_there = self.goodput_or_zero() >= MIN_SHARE_OF_KEPT_RATE * rate.0;
+        let stands_there = self.goodput_or_zero() >= Plan::MIN_SHARE_OF_KEPT_RATE * rate.0;
         stands_there.then_some((end, rate))
     }
 }

@@ -83,10 +83,6 @@ impl fmt::Display for Unusable {
     }
 }
 
-/// Goodput as a share of the limit of an agent from which a test stands at it: a receiver misses the first and the last
-/// piece. The verdict names the limit from there on, too (`server-limit`).
-const MIN_SHARE_OF_LIMIT: f64 = 0.9;
-
 /// What the record with the number `id` says. With a mesh, the sites have its names, and only its pairs count; without one,
 /// they have those that the fleet of the record gave them, or those of the hosts.
 ///
@@ -160,9 +156,11 @@ fn usable(record: &Record) -> Result<&DirectionResult, Unusable> {
     if direction.goodput_bits_per_s.0 > 0.0 { Ok(direction) } else { Err(Unusable::NothingArrived) }
 }
 
+/// Whether it stands at the limit of an agent; the verdict then names it, too (`server-limit`).
 fn stands_at_limit(plan: &Plan, direction: &DirectionResult) -> bool {
     let limit = plan.rate_bits_per_s.filter(|_| plan.rate_limit_of.is_some());
-    limit.is_some_and(|limit| direction.goodput_bits_per_s.0 >= MIN_SHARE_OF_LIMIT * limit.0)
+    let least = limit.map(|limit| Plan::MIN_SHARE_OF_KEPT_RATE * limit.0);
+    least.is_some_and(|least| direction.goodput_bits_per_s.0 >= least)
 }
 
 fn has_files(record: &Record, plan: &Plan) -> bool {

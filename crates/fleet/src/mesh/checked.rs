@@ -28,7 +28,7 @@ pub struct Mesh {
     pub sites: Vec<Site>,
     /// Names of the lines that sites share.
     pub uplinks: Vec<String>,
-    /// The pairs that are tested, each once; at least one.
+    /// The pairs that are tested, each once, in the order of their sites in the file; at least one.
     pub pairs: Vec<Pair>,
     /// Whether each end of a pair sends in turn; otherwise the first site sends.
     pub both_directions: bool,
@@ -123,9 +123,14 @@ impl Mesh {
     pub(crate) fn has_pair(&self, names: [&str; 2]) -> bool {
         let site = |name: &str| self.sites.iter().position(|site| site.name == name);
         let [Some(from), Some(to)] = names.map(site) else { return false };
-        self.pairs.iter().any(|Pair { sites, .. }| {
-            *sites == [from, to] || self.both_directions && *sites == [to, from]
-        })
+        let ordered = |mut sites: [usize; 2]| {
+            sites.sort_unstable();
+            sites
+        };
+        let found = self
+            .pairs
+            .binary_search_by_key(&ordered([from, to]), |Pair { sites, .. }| ordered(*sites));
+        found.is_ok_and(|pair| self.both_directions || self.pairs[pair].sites == [from, to])
     }
 
     /// Tests of one pair in a round: one for each direction.

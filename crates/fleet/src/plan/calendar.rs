@@ -7,11 +7,6 @@ pub(super) const DAY_S: f64 = 86_400.0;
 
 /// Sums of seconds are no more exact.
 const TINY_S: f64 = 1e-6;
-/// Days after which the meshes that begin in one repeat: a mesh may take several.
-const LOOKED_AT_S: f64 = 8.0 * DAY_S;
-
-/// Most meshes that are looked at: a plan must be there at once.
-const MOST_BEGINS: usize = 1_000_000;
 
 /// The windows of a day, and the length of a round.
 pub(super) struct Calendar<'a> {
@@ -27,7 +22,7 @@ impl<'a> Calendar<'a> {
 
     /// Rounds that fit into a window.
     fn rounds_in(&self, window: Window) -> usize {
-        (window.length_s() / self.round_s) as usize
+        steps(window.length_s(), self.round_s)
     }
 
     /// From the beginning of the first round to the end of the last one, seconds; the first round begins with the first
@@ -59,7 +54,7 @@ impl<'a> Calendar<'a> {
             return usize::MAX;
         }
         let since_s = (of_day_s - f64::from(window.from_min) * 60.0).rem_euclid(DAY_S);
-        ((window.length_s() - since_s + TINY_S) / self.round_s).max(0.0) as usize
+        steps(window.length_s() - since_s, self.round_s)
     }
 
     /// The window that has room for a round first, at this second of the day (UTC), and the seconds until then: 0 if a round
@@ -74,46 +69,33 @@ impl<'a> Calendar<'a> {
         waits.min_by(|one, other| one.0.total_cmp(&other.0))
     }
 
-    /// Meshes of so many rounds that begin within 24 hours, at most, if each begins `every_s` seconds after the one before,
-    /// or when that has ended, or when a window opens.
+    /// Meshes of so many rounds that begin within any 24 hours, at most, if each begins `every_s` seconds after the one
+    /// before, or when that has ended, or when a window opens; the first one may begin anywhere within a window.
     pub(super) fn meshes_per_day(&self, rounds: usize, every_s: f64) -> u32 {
-        let mut most = 1;
-        for first in self.windows.iter().filter(|window| self.rounds_in(**window) > 0) {
-            let from_s = f64::from(first.from_min) * 60.0;
-            let begins = self.begins(from_s, rounds, every_s);
-            let within_a_day = |(number, begin): (usize, &f64)| {
-                begins.partition_point(|other| *other < begin + DAY_S - TINY_S) - number
-            };
-            most = begins.iter().enumerate().map(within_a_day).max().unwrap_or(1).max(most);
-        }
-        u32::try_from(most).unwrap_or(u32::MAX)
+        let rounds = rounds.max(1);
+        let apart_s = every_s.max(rounds as f64 * self.round_s);
+        let fitting = || self.windows.iter().filter(|window| self.rounds_in(**window) > 0);
+        let in_windows: usize =
+            fitting().map(|window| steps(self.begins_within_s(*window), apart_s) + 1).sum();
+        // 24 hours can begin within a window, and end there on the next day: each of both parts has a first mesh.
+        let may_cut = fitting().any(|window| self.begins_within_s(*window) > TINY_S);
+        // All but the last one end before it begins.
+        let in_a_day: usize = fitting().map(|window| self.rounds_in(*window)).sum();
+        let by_time = (DAY_S / apart_s).ceil() as usize;
+        let most = (in_windows + usize::from(may_cut)).min(in_a_day / rounds + 1).min(by_time);
+        u32::try_from(most.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// When meshes begin within a few days, seconds after a midnight.
-    fn begins(&self, first_s: f64, rounds: usize, every_s: f64) -> Vec<f64> {
-        let mut begins = Vec::new();
-        let mut next_s = first_s;
-        while next_s < first_s + LOOKED_AT_S && begins.len() < MOST_BEGINS {
-            let Some((wait_s, _)) = self.opening(next_s.rem_euclid(DAY_S)) else { break };
-            let begin_s = next_s + wait_s;
-            begins.push(begin_s);
-            next_s = (begin_s + every_s).max(self.end_s(begin_s, rounds));
-        }
-        begins
+    /// From the first to the last second of a window at which a round can begin.
+    fn begins_within_s(&self, window: Window) -> f64 {
+        let is_all_day = window.length_s() >= DAY_S;
+        if is_all_day { DAY_S } else { window.length_s() - self.round_s }
     }
+}
 
-    /// When a mesh of so many rounds ends that begins then, in seconds of the same count.
-    fn end_s(&self, begin_s: f64, rounds: usize) -> f64 {
-        let (mut now_s, mut left) = (begin_s, rounds);
-        while left > 0 {
-            let Some((wait_s, window)) = self.opening(now_s.rem_euclid(DAY_S)) else { break };
-            now_s += wait_s;
-            let room = self.room_in(window, now_s.rem_euclid(DAY_S)).clamp(1, left);
-            now_s += room as f64 * self.round_s;
-            left -= room;
-        }
-        now_s
-    }
+/// How often `step_s` fits into `span_s`; 0 if that is negative.
+fn steps(span_s: f64, step_s: f64) -> usize {
+    ((span_s + TINY_S) / step_s).max(0.0) as usize
 }
 
 /// When a round of this mesh may begin, at `now_s`, seconds since 1970: the window, and the seconds until it opens. None if it
@@ -173,16 +155,54 @@ mod tests {
         };
         let hours = |hours: f64| hours * 3600.0;
         let night = [Window { from_min: 1320, length_min: 480 }];
-        assert_eq!(of(&night, 60.0, 10, hours(6.0)), 2, "22:00 and 04:00");
-        assert_eq!(of(&night, 60.0, 10, hours(1.0)), 8, "not once more when it closes");
+        assert_eq!(of(&night, 60.0, 10, hours(6.0)), 3, "23:00, 05:00 and 22:00");
+        assert_eq!(of(&night, 60.0, 10, hours(1.0)), 9, "22:30 to 05:30, and 22:00");
         assert_eq!(of(&night, 60.0, 10, hours(24.0)), 1);
-        assert_eq!(of(&[NOON, NIGHT], 600.0, 1, hours(1.0)), 2, "one at noon, one at night");
+        assert_eq!(of(&[NOON, NIGHT], 600.0, 1, hours(1.0)), 3, "22:30, 12:00 and 22:00");
+        assert_eq!(of(&[NOON], 600.0, 1, hours(1.0)), 1, "at noon");
         assert_eq!(of(&[NOON], 600.0, 3, hours(1.0)), 1, "it takes three days");
         let whole_day = [Window { from_min: 60, length_min: 1440 }];
         assert_eq!(of(&whole_day, 60.0, 10, hours(6.0)), 4);
     }
 
+    /// When the meshes of a week begin, seconds after a midnight.
+    fn begins(calendar: &Calendar, first_s: f64, rounds: usize, every_s: f64) -> Vec<f64> {
+        let mut begins = Vec::new();
+        let mut next_s = first_s;
+        while next_s < first_s + 7.0 * DAY_S {
+            let mut now_s = next_s;
+            for round in 0..rounds {
+                now_s += calendar.opening(now_s.rem_euclid(DAY_S)).unwrap().0;
+                if round == 0 {
+                    begins.push(now_s);
+                    next_s = now_s + every_s;
+                }
+                now_s += calendar.round_s;
+            }
+            next_s = next_s.max(now_s);
+        }
+        begins
+    }
+
     proptest! {
+        /// A mesh may begin at any time within a window: the number of a day holds for all of them.
+        #[test]
+        fn no_day_has_more_meshes_than_are_said(
+            first_s in 0.0..DAY_S,
+            rounds in 1usize..20,
+            round_s in 60.0f64..600.0,
+            every_s in 600.0..DAY_S,
+        ) {
+            let windows = [NOON, NIGHT, Window { from_min: 1410, length_min: 300 }];
+            let calendar = Calendar::new(&windows, round_s);
+            let begins = begins(&calendar, first_s, rounds, every_s);
+            let most = calendar.meshes_per_day(rounds, every_s) as usize;
+            for (number, begin) in begins.iter().enumerate() {
+                let until = begins.partition_point(|other| *other < begin + DAY_S - 1e-3);
+                prop_assert!(until - number <= most, "{} of {most} from {begin}", until - number);
+            }
+        }
+
         #[test]
         fn more_rounds_take_longer(rounds in 1usize..500, round_s in 1.0f64..3600.0) {
             let windows = [NOON, NIGHT];

@@ -242,9 +242,9 @@ mod tests {
         };
         assert_eq!(of("", ""), (4, 24), "three pairs of sites, both directions");
         let night = "windows = [\"22:00-06:00\"]";
-        assert_eq!(of(night, ""), (2, 12), "at 22:00 and at 04:00");
+        assert_eq!(of(night, ""), (3, 18), "23:00, 05:00 and 22:00");
         // Each test of 10 s costs 1.25 GB: two of the sites' pairs once, one twice.
-        assert_eq!(of(&format!("{night}\nbudget = \"10GB/day\""), ""), (2, 8));
+        assert_eq!(of(&format!("{night}\nbudget = \"10GB/day\""), ""), (3, 8));
         assert_eq!(of("directions = \"one\"", ""), (4, 12));
     }
 

@@ -83,7 +83,7 @@ fn occupied(mesh: &Mesh, pair: Pair) -> [usize; 2] {
     pair.sites.map(|site| mesh.sites[site].uplink.unwrap_or(mesh.uplinks.len() + site))
 }
 
-/// Meshes that begin in a day: a mesh that takes longer than `every` delays the next one.
+/// Meshes that begin within 24 hours, at most: a mesh that takes longer than `every` delays the next one.
 fn meshes_per_day(mesh: &Mesh, tournament: &Tournament) -> u32 {
     let Some(every_s) = mesh.every_s else { return 1 };
     let every_s = every_s.max(1.0);

@@ -162,18 +162,23 @@ fn too_short(
              names them",
             typed(max_time_s),
             Seconds(seconds),
-            typed(least_s * tables),
-            typed(about_s * tables),
+            typed((least_s * tables).floor()),
+            typed(round_up(about_s * tables)),
         )
     })
 }
 
-/// A time as `--max-time` takes it: whole seconds, or whole minutes if it is longer, rounded up.
+/// A time as `--max-time` takes it, exactly: minutes if they are whole and at least two, otherwise seconds.
 fn typed(seconds: f64) -> String {
     match seconds {
-        ..120.0 => format!("{}s", seconds.ceil()),
-        _ => format!("{}m", (seconds / 60.0).ceil()),
+        120.0.. if seconds % 60.0 == 0.0 => format!("{}m", seconds / 60.0),
+        _ => format!("{seconds}s"),
     }
+}
+
+/// A time that is enough: whole seconds, or whole minutes if it is longer.
+fn round_up(seconds: f64) -> f64 {
+    if seconds < 120.0 { seconds.ceil() } else { (seconds / 60.0).ceil() * 60.0 }
 }
 
 /// The length of a run, seconds, of this many arms that share the time. Says so if it is a short one.
@@ -301,12 +306,14 @@ mod tests {
         };
         assert_eq!(
             said(60.0, 1).unwrap(),
-            "note: --max-time 60s is too short to judge 4 arms: 8 runs of 5 s of each take more than 3m; about --max-time 5m \
+            "note: --max-time 60s is too short to judge 4 arms: 8 runs of 5 s of each take more than 160s; about --max-time 5m \
              is enough. Otherwise, arms that do badly in the warm-up are left out, and the result names them"
         );
+        assert!(said(150.0, 1).unwrap().starts_with("note: --max-time 150s is"));
+        assert!(said(120.0, 1).unwrap().starts_with("note: --max-time 2m is"));
         assert_eq!(said(161.0, 1), None);
         let of_two = said(161.0, 2).unwrap();
-        assert!(of_two.contains("4 arms in 2 comparisons") && of_two.contains("6m"), "{of_two}");
+        assert!(of_two.contains("4 arms in 2 comparisons") && of_two.contains("320s"), "{of_two}");
     }
 
     #[test]

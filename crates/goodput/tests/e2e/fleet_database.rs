@@ -22,11 +22,14 @@ fn waiting(home: &Home) -> usize {
     waiting_of(home, "b")
 }
 
-/// How many records of an agent or a coordinator wait on its disk.
+/// How many records of an agent or a coordinator wait on its disk. `whose` is how the names of its directories begin.
 fn waiting_of(home: &Home, whose: &str) -> usize {
-    let folder = home.path().join("state/fleet").join(whose).join("unsaved");
-    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    files.filter(|file| file.file_name().to_string_lossy().ends_with(".json")).count()
+    let within = |folder| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let name = |entry: &std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    let folders = within(home.path().join("state/fleet"));
+    let own = folders.filter(|folder| name(folder).starts_with(whose));
+    let files = own.flat_map(|folder| within(folder.path().join("unsaved")));
+    files.filter(|file| name(file).ends_with(".json")).count()
 }
 
 /// The coordinator alone uses the database: nobody else saves what it does not.

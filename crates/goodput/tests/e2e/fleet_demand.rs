@@ -59,7 +59,8 @@ fn a_closed_window_is_waited_for_in_words_and_a_test_on_demand_does_not_wait() {
     let mut run = fleet.run(&home, &mesh);
     let mut lines = BufReader::new(run.stdout.take().expect("stdout is piped")).lines();
     let said = lines.next().expect("it says that it waits").expect("it is text");
-    assert_eq!(said, format!("waiting until {from} UTC (window {from}-{until})"));
+    let waits = format!("Z  waiting until {from} UTC (window {from}-{until})");
+    assert!(said.ends_with(&waits), "{said}");
     let output = fleet.test(&Home::new(), &["a", "b"]);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     assert_eq!(b.records().len(), 1);

@@ -1,7 +1,7 @@
 //! A fleet on loopback: a nats-server of the test's own, its agents and its coordinator.
 
 use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout, Output, Stdio};
+use std::process::{Child, ChildStdout, ExitStatus, Output, Stdio};
 
 use goodput_model::Record;
 use goodput_testing::servers::{Nats, nats_with};
@@ -126,9 +126,9 @@ impl Agent {
         std::fs::read_to_string(self.home.path().join("agent.log")).unwrap_or_default()
     }
 
-    /// Waits until it ends by itself. Returns its exit code.
-    pub fn wait(&mut self) -> Option<i32> {
-        self.child.wait().expect("it is ours").code()
+    /// How it has ended by itself; none while it runs.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("it is ours")
     }
 
     /// As the kernel does when memory is short.

@@ -71,7 +71,7 @@ fn with_tls_and_keys_each_may_do_what_it_needs_and_no_more() {
     let output = home.run(&[&["fleet", "run", &mesh, "--once"], &login[..]].concat());
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
     let why = stderr(&output);
-    assert!(why.contains("is not the one of the coordinator"), "{why}");
+    assert!(why.contains("does not have the rights of the coordinator"), "{why}");
     assert!(why.contains("b.site/login.nk") && why.contains("coordinator.d/login.nk"), "{why}");
     assert!(!why.contains("metrics") && !why.contains("Violation"), "{why}");
 }
@@ -91,7 +91,7 @@ fn an_agent_with_the_key_of_another_site_ends_and_says_whose_key_it_needs() {
             let output = home.run(&[&["fleet", "agent", "--name", "b"], &login[..]].concat());
             let why = stderr(&output);
             assert_eq!(output.status.code(), Some(2), "{why}");
-            assert!(why.contains("is not the one of the agent of b"), "{why}");
+            assert!(why.contains("does not have the rights of the agent of b"), "{why}");
             assert!(why.contains(&format!("{of}/login.nk")) && why.contains("--name"), "{why}");
         }
     }

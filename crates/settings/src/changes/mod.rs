@@ -96,8 +96,10 @@ impl Changes {
             None => machine.comes_back(&setting)?,
         }
         self.watched.add(&setting, &now, machine.capture(&setting)?);
-        let in_effect = now == wanted || self.became.last(&setting, &wanted) == Some(&now);
-        if in_effect && !(known.is_some() && machine.starts_anew()) {
+        if now == wanted || self.became.last(&setting, &wanted) == Some(&now) {
+            if let Some(known) = known.filter(|_| machine.starts_anew()) {
+                write_once_more(machine, &self.contents.entries[known], &wanted)?;
+            }
             return Ok(now);
         }
         if self.original(&setting) != Some(wanted.as_str()) {
@@ -110,7 +112,7 @@ impl Changes {
         crate::testing::noted();
         let around = self.look_again(index, &view, &noted)?;
         let effective = self.write(&view, index, &wanted, &around)?;
-        if let Some(open) = self.open.as_ref().filter(|_| !in_effect) {
+        if let Some(open) = &self.open {
             log::enter(open.journal.path(), &setting, [&noted.value, &effective], ChangeKind::Set);
         }
         Ok(effective)
@@ -297,6 +299,13 @@ impl Changes {
         self.contents.add(line);
         Ok(())
     }
+}
+
+/// Writes a value that is in effect and that the journal has already: neither the value nor what is put back changes.
+fn write_once_more(machine: &dyn Machine, entry: &Entry, wanted: &str) -> Result<(), SettingError> {
+    // The exact original, down to what `read` rounds.
+    let value = if wanted == entry.original { entry.exact.as_str() } else { wanted };
+    machine.write(&entry.setting, value)
 }
 
 /// What is visible of a setting and around it, except changes by other runs.

@@ -22,9 +22,6 @@ pub(crate) static BURST: TokenBucket =
 pub(crate) static LIMIT: TokenBucket =
     TokenBucket { get: |tbf| tbf.limit_bytes, set: |tbf, bytes| tbf.limit_bytes = bytes };
 
-/// Each change fills the bucket, also one that alters no number (net/sched/sch_tbf.c `tbf_change` sets `q->tokens`).
-const FILLS_AT_EACH_CHANGE: bool = true;
-
 impl Machine for TokenBucket {
     fn read(&self, setting: &SettingRef) -> Result<String, SettingError> {
         let (_, tbf) = bucket(&mut device::netlink(setting)?, setting)?;
@@ -49,8 +46,9 @@ impl Machine for TokenBucket {
         comes_back(setting)
     }
 
+    /// Each change fills the bucket, also one that alters no number (net/sched/sch_tbf.c `tbf_change` sets `q->tokens`).
     fn starts_anew(&self) -> bool {
-        FILLS_AT_EACH_CHANGE
+        true
     }
 
     /// A bucket and its queue drop each packet that is longer than they are (net/sched/sch_tbf.c `tbf_enqueue`,
@@ -121,8 +119,9 @@ impl Machine for BucketRate {
         comes_back(setting)
     }
 
+    /// Each change fills the bucket, also one that alters no number (net/sched/sch_tbf.c `tbf_change` sets `q->tokens`).
     fn starts_anew(&self) -> bool {
-        FILLS_AT_EACH_CHANGE
+        true
     }
 
     fn capture(&self, setting: &SettingRef) -> Result<String, SettingError> {
@@ -259,9 +258,9 @@ mod tests {
             tc("qdisc replace dev eth0 root tbf rate 800bit burst 15000 limit 100000");
             let limit = "qdisc.tbf.limit@eth0".parse().unwrap();
             let mut changes = Changes::begin(state_dir, guard()).unwrap();
-            for _ in 0..3 {
-                changes.apply(&limit, "50000").unwrap();
-                assert_eq!(backlog_after(8), 0);
+            for bytes in ["50000", "50000", "100000", "100000", "50000"] {
+                changes.apply(&limit, bytes).unwrap();
+                assert_eq!(backlog_after(8), 0, "{bytes}");
             }
             assert_ne!(backlog_after(8), 0);
             assert!(changes.restore().is_clean());

@@ -30,7 +30,8 @@ fn make_room_within(path: &Path, started: &str, patience: Duration) -> Result<us
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NOFOLLOW
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let db = Connection::open_with_flags(real_path(path)?, flags).map_err(failed)?;
+    let real = real_path(path)?;
+    let db = Connection::open_with_flags(&real, flags).map_err(failed)?;
     db.busy_timeout(patience).map_err(failed)?;
     let alone = take_alone(&db).map_err(|source| match failed(source) {
         StoreError::Busy { .. } => no_room(NoRoom::Used),
@@ -39,7 +40,7 @@ fn make_room_within(path: &Path, started: &str, patience: Duration) -> Result<us
     if !alone {
         return Err(no_room(NoRoom::Older));
     }
-    let log_bytes = fs::metadata(format!("{}-wal", path.display())).map_or(0, |log| log.len());
+    let log_bytes = fs::metadata(format!("{}-wal", real.display())).map_or(0, |log| log.len());
     journal_in_memory(&db).map_err(|source| match failed(source) {
         StoreError::Busy { .. } => no_room(NoRoom::Used),
         StoreError::DiskFull { .. } => no_room(NoRoom::Log { bytes: log_bytes }),

@@ -1,5 +1,7 @@
 //! `goodput fleet test`: one test of a pair, in between. Whoever coordinates makes it; if nobody does, this process.
 
+use std::cell::RefCell;
+
 use anyhow::{Result, anyhow, bail};
 use goodput_bus::Seed;
 use goodput_engine::{EngineError, Interrupt};
@@ -132,6 +134,7 @@ async fn alone(
         demand: &demand,
         interrupt,
         agents,
+        trouble: RefCell::default(),
     };
     let work = async {
         loop {

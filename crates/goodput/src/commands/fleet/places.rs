@@ -65,7 +65,7 @@ impl Places {
     /// Connects the agent of the site `word`.
     ///
     /// # Errors
-    /// The key or the credentials are those of someone else; otherwise a [`BusError`].
+    /// The key or the credentials lack rights, as those of someone else do; otherwise a [`BusError`].
     pub async fn of_agent(args: &NatsArgs, site: &str, word: &str) -> Result<Self> {
         let opened = Self::open(args, &format!("goodput agent {site}"), &inbox(word)).await;
         opened.map_err(|why| {
@@ -108,7 +108,7 @@ impl Desk {
     /// Connects a coordinator.
     ///
     /// # Errors
-    /// The key or the credentials are those of a site; otherwise a [`BusError`].
+    /// The key or the credentials lack rights, as those of a site do; otherwise a [`BusError`].
     pub async fn open(args: &NatsArgs) -> Result<Self> {
         Self::opened(args).await.map_err(|why| {
             let key = format!("{COORDINATOR_FOLDER}/{LOGIN_FILE}");
@@ -125,7 +125,8 @@ impl Desk {
 }
 
 /// The error, in other words if NATS knows the user, but not as this one: `whose` key it needs, as `goodput fleet keys` calls
-/// it, and what else could be meant. Who can't hear its own answers has the key of someone else.
+/// it, and what else could be meant. Who can't hear its own answers has the key of someone else, or permissions that
+/// someone wrote without them.
 fn named(why: Error, args: &NatsArgs, whose: &str, key: &str, change: &str) -> Error {
     let Some(BusError::Forbidden { user, refusal, operation }) = why.downcast_ref() else {
         return why;
@@ -139,8 +140,9 @@ fn named(why: Error, args: &NatsArgs, whose: &str, key: &str, change: &str) -> E
         Right::Login => return why,
     };
     anyhow!(
-        "{user}{file} is not the one of {whose}: NATS does not let it {what}; name the key of {whose} (--nkey {key}), \
-         {change}. After another `goodput fleet keys`, give nats-server the new fleet.conf and reload it"
+        "{user}{file} does not have the rights of {whose}: NATS does not let it {what}; name the key of {whose} (--nkey \
+         {key}), {change}. After another `goodput fleet keys`, give nats-server the new fleet.conf and reload it; \
+         permissions of your own need all that fleet.conf allows"
     )
 }
 

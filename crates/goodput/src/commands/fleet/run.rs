@@ -5,7 +5,7 @@
 //! turn ──▶ rounds, the pairs of each at the same time (testing) ──▶ matrix
 //! ```
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use super::trouble::Trouble;
 use crate::args::FleetRunArgs;
 use crate::commands::measured;
 use crate::commands::notifier::Notifier;
-use crate::data_dirs::state_dir;
+use crate::data_dirs::{place, state_dir};
 use crate::exit::Exit;
 use crate::screen;
 use crate::speaker::speak_as;
@@ -34,7 +34,7 @@ use crate::speaker::speak_as;
 pub(super) fn run(args: &FleetRunArgs, state: Option<PathBuf>) -> Result<Exit> {
     let (mesh, text) = mesh_file::read_with_text(&args.mesh)?;
     check(&args.mesh, &mesh)?;
-    let folder = Folder::open(&state_dir(state)?)?;
+    let folder = Folder::open(&state_dir(state)?, &place()?)?;
     speak_as("coordinator".into());
     let (outcome, _) = measured::block_on(async |interrupt| {
         Ok::<_, EngineError>(coordinate(args, (&mesh, text), &folder, &interrupt).await)
@@ -70,7 +70,7 @@ async fn coordinate(
     let (metrics, address) = metrics(args, mesh).await?.unzip();
     // Before the lease: a history that is slow would outlive it, and one that can't be opened would leave it behind.
     let results = tokio::select! {
-        results = Results::of(mesh, metrics, folder.path()) => results?,
+        results = Results::of(mesh, metrics, folder) => results?,
         () = interrupt.raised() => return Ok(Exit::CouldNot),
     };
     let desk = Desk::open(&args.nats).await?;
@@ -101,6 +101,7 @@ async fn coordinate(
         demand: &demand,
         interrupt,
         agents,
+        trouble: RefCell::default(),
     };
     let every_s = mesh.every_s.filter(|_| !args.once);
     let turns = Turns { testing: &testing, text, every_s, revision: Cell::new(None) };

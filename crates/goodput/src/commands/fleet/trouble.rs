@@ -1,5 +1,6 @@
 //! What is wrong, said once until it changes: whoever tries again every few seconds would otherwise fill the log.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use anyhow::Error;
@@ -24,7 +25,7 @@ impl Trouble {
         if is_for_good(&why) {
             return Err(why);
         }
-        self.tell(format!("{}; trying again", exit::in_words(&why)));
+        self.tell(trying_again(&why));
         Ok(())
     }
 
@@ -49,6 +50,47 @@ impl Trouble {
     pub fn is_over(&mut self) {
         self.0 = None;
     }
+}
+
+/// Troubles of several kinds beside each other, each said once until it has passed, whatever its words are: many may have one
+/// at the same time, or whoever causes it may choose the words.
+#[derive(Debug, Default)]
+pub(in crate::commands::fleet) struct Troubles(HashMap<String, Instant>);
+
+impl Troubles {
+    /// As [`Trouble::pass`]. What the bus refuses for one reason is of one kind.
+    ///
+    /// # Errors
+    /// NATS refuses a right, which another try does not give.
+    pub fn pass(&mut self, why: Error) -> Result<(), Error> {
+        if is_for_good(&why) {
+            return Err(why);
+        }
+        let mut of_bus = why.chain().filter_map(|why| why.downcast_ref::<BusError>());
+        let reason = of_bus.find_map(BusError::reason).map(ToOwned::to_owned);
+        let kind = reason.unwrap_or_else(|| exit::in_words(&why));
+        if self.is_new(&kind, Instant::now()) {
+            screen::say(format_args!("goodput: {}", trying_again(&why)));
+        }
+        Ok(())
+    }
+
+    /// Says it, unless one of this kind was said.
+    pub fn say(&mut self, kind: &str, why: &Error) {
+        if self.is_new(kind, Instant::now()) {
+            screen::say(format_args!("goodput: {}", exit::in_words(why)));
+        }
+    }
+
+    /// Notes it, and forgets what has passed. Returns whether it is to be said.
+    fn is_new(&mut self, kind: &str, now: Instant) -> bool {
+        self.0.retain(|_, seen| now.duration_since(*seen) < PASSED);
+        self.0.insert(kind.to_owned(), now).is_none()
+    }
+}
+
+fn trying_again(why: &Error) -> String {
+    format!("{}; trying again", exit::in_words(why))
 }
 
 /// Whether no other try can go better, as while a right is missing.
@@ -86,5 +128,24 @@ mod tests {
         assert!((1..100).all(|second| !is_new("away", second * 3)), "for as long as it goes on");
         assert!(is_new("full", 300) && is_new("away", 303));
         assert!(is_new("away", 303 + 60), "it had passed");
+    }
+
+    #[test]
+    fn troubles_beside_each_other_are_said_once_each() {
+        let (mut troubles, began) = (Troubles::default(), Instant::now());
+        let mut is_new = |kind: &str, s| troubles.is_new(kind, began + Duration::from_secs(s));
+        assert!(is_new("away", 0) && is_new("full", 1));
+        assert!((1..100).all(|turn| !is_new("away", turn * 3) && !is_new("full", turn * 3)));
+        assert!(is_new("away", 297 + 60), "it had passed");
+    }
+
+    #[test]
+    fn an_outage_of_the_bus_is_one_trouble_whatever_was_tried() {
+        let mut troubles = Troubles::default();
+        for task in ["t-1", "t-2"] {
+            let (operation, why) = (format!("read the outcome of {task}"), "no answer".into());
+            troubles.pass(BusError::Request { operation, why }.into()).unwrap();
+        }
+        assert_eq!(troubles.0.len(), 1, "{troubles:?}");
     }
 }

@@ -53,7 +53,7 @@ pub fn run(args: &WatchArgs, state: Option<PathBuf>) -> Result<Exit> {
 
 async fn watch(args: &WatchArgs, state: Option<PathBuf>, interrupt: &Interrupt) -> Result<Exit> {
     let mut watch = Watch::new(args, state).await?;
-    watch.name_other_ways().await?;
+    watch.name_other_ways()?;
     let exit = match args.schedule.once {
         true => watch.once(interrupt).await?,
         false => watch.go_on(interrupt).await?,
@@ -138,13 +138,9 @@ impl<'a> Watch<'a> {
     }
 
     /// Says which tests are made in another way than those before.
-    async fn name_other_ways(&self) -> Result<()> {
-        for path in &self.paths {
-            if let Some(event) = path.made_in_another_way(&self.history).await? {
-                self.tell(&event)?;
-            }
-        }
-        Ok(())
+    fn name_other_ways(&self) -> Result<()> {
+        let mut events = self.paths.iter().filter_map(Path::made_in_another_way);
+        events.try_for_each(|event| self.tell(&event))
     }
 
     /// Counts anew what the history knows that the tests of the last 24 hours cost.
@@ -416,7 +412,9 @@ impl<'a> Watch<'a> {
         };
         for (name, change) in changes {
             self.tell(&change)?;
-            self.notify(name, &change);
+            if change.is_of_path() {
+                self.notify(name, &change);
+            }
         }
         Ok(ended)
     }

@@ -47,6 +47,8 @@ pub struct Path {
     most_s: Option<f64>,
     /// What tests are compared by, as JSON.
     series: String,
+    /// How tests are made in another way than those before, if there was none of this way when the watch began.
+    made_otherwise: Vec<Difference>,
     chart: Chart,
     /// The charts of other quantities than the goodput.
     shifts: Shifts,
@@ -100,6 +102,38 @@ fn hear(meter: &mut Meter, event: &goodput_engine::Event) {
     }
 }
 
+/// The series of tests with this plan, as JSON: one that an older goodput began, if its newest test is made in the same way.
+/// If there is no test of this way yet, also how the newest ones are made that ask the same in another way.
+async fn series_of(
+    text: &str,
+    plan: &Plan,
+    on_mount: bool,
+    history: &HistoryThread,
+) -> Result<(String, Vec<Difference>)> {
+    let own = serde_json::to_string(&Series::of(plan, on_mount))?;
+    let (text, plan) = (text.to_owned(), plan.clone());
+    let find = move |store: &Store| {
+        let mut newest = Vec::new();
+        if !store.tests_of(&text, &own, 1)?.is_empty() {
+            return Ok((own, newest));
+        }
+        let all = store.series()?;
+        let others = all.into_iter().rev();
+        for other in others.filter(|other| other.target == text && other.plan != own) {
+            let test = store.tests_of(&text, &other.plan, 1)?.pop();
+            // It may have been deleted, or be of a newer goodput.
+            let Some(test) = test.and_then(|test| store.get(test.record).ok()) else { continue };
+            match made_in_another_way((&plan, on_mount), &other.plan, &test.plan) {
+                Some(same) if same.is_empty() => return Ok((other.plan, same)),
+                Some(differs) if newest.is_empty() => newest = differs,
+                _ => {}
+            }
+        }
+        Ok((own, newest))
+    };
+    history.ask(find).await
+}
+
 impl Path {
     /// The path to the target `text`, with what the history has of it.
     pub async fn open(
@@ -119,7 +153,8 @@ impl Path {
             _ => None,
         };
         plan.length = most_s.map_or(plan.length, |_| length);
-        let series = serde_json::to_string(&Series::from(&plan))?;
+        let found = series_of(text, &plan, target.mounted.is_some(), history).await?;
+        let (series, made_otherwise) = found;
         let of = goodput_store::Series { target: text.into(), plan: series.clone() };
         let mut path = Self {
             text: text.into(),
@@ -130,6 +165,7 @@ impl Path {
             plan,
             most_s,
             series,
+            made_otherwise,
             chart: Chart::restored(&[]),
             shifts: Shifts::restored(text, &[], &[]),
             changed_at: None,
@@ -161,18 +197,10 @@ impl Path {
         Ok(())
     }
 
-    /// How tests are made in another way than those before, if there is none of this way yet.
-    pub async fn made_in_another_way(&self, history: &HistoryThread) -> Result<Option<Event>> {
-        if !self.records.is_empty() {
-            return Ok(None);
-        }
-        let all = history.ask(|store| Ok(store.series()?)).await?;
-        let is_other =
-            |other: &&goodput_store::Series| other.target == self.text && other.plan != self.series;
-        let earlier = all.iter().rfind(is_other);
-        let test = earlier.map(|earlier| made_in_another_way(&self.series, &earlier.plan));
-        let test = test.filter(|test: &Vec<Difference>| !test.is_empty());
-        Ok(test.map(|test| Event::MadeInAnotherWay { target: self.text.clone(), test }))
+    /// How tests are made in another way than those before, if there was none of this way when the watch began.
+    pub fn made_in_another_way(&self) -> Option<Event> {
+        let test = Some(self.made_otherwise.clone()).filter(|test| !test.is_empty());
+        test.map(|test| Event::MadeInAnotherWay { target: self.text.clone(), test })
     }
 
     /// What the next test may cost, of which `share` is its share of the `budget`.

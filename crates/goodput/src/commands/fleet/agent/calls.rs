@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Error, Result, anyhow};
 use goodput_bus::{Question, Questions};
 use goodput_fleet::places::inbox;
 use goodput_fleet::{Answer, Call, Farewell, Invitation, Role, Task};
@@ -11,7 +11,7 @@ use goodput_model::{Bytes, plain_char};
 
 use super::here::Here;
 use super::listener::Listener;
-use crate::commands::fleet::trouble::Trouble;
+use crate::commands::fleet::trouble::Troubles;
 use crate::commands::spent::Note;
 use crate::exit;
 
@@ -26,8 +26,19 @@ struct Open {
     listener: Option<Listener>,
     /// What tests may have cost, by their tasks and the words of the sites that called.
     notes: HashMap<(String, String), Note>,
-    /// What is refused: whoever may call may do so at any rate.
-    trouble: Trouble,
+    /// What is refused: whoever may call may do so at any rate, and choose words of the answer.
+    trouble: Troubles,
+}
+
+/// Why a call is refused.
+struct Refused {
+    /// What stands in the way: none of the caller's words.
+    kind: &'static str,
+    why: Error,
+}
+
+fn refused<E: Into<Error>>(kind: &'static str) -> impl FnOnce(E) -> Refused {
+    move |why| Refused { kind, why: why.into() }
 }
 
 /// Answers until the connection is closed for good.
@@ -55,15 +66,15 @@ async fn one(here: &Here<'_>, question: Question, open: &mut Open) {
     let answer = match Call::read(question.body()) {
         Ok(Call::Open(invitation)) => opened(here, &invitation, &caller, open).await,
         Ok(Call::Close(farewell)) => Ok(closed(here, &farewell, &caller, open).await),
-        Err(why) => Err(anyhow!(why)),
+        Err(why) => Err(refused("call")(anyhow!(why))),
     };
-    let answer = answer.unwrap_or_else(|why| {
+    let answer = answer.unwrap_or_else(|Refused { kind, why }| {
         let why = exit::in_words(&why);
-        open.trouble.say(&anyhow!("a call of {} is refused: {why}", shown(&caller)));
+        open.trouble.say(kind, &anyhow!("a call of {} is refused: {why}", shown(&caller)));
         Answer::Refused(format!("{}: {why}", here.site))
     });
     if let Err(why) = question.answer(&inbox(&caller), &answer).await {
-        open.trouble.say(&anyhow!("a call of {} has no answer: {why}", shown(&caller)));
+        open.trouble.say("answer", &anyhow!("a call of {} has no answer: {why}", shown(&caller)));
     }
 }
 
@@ -77,30 +88,39 @@ async fn opened(
     invitation: &Invitation,
     caller: &str,
     open: &mut Open,
-) -> Result<Answer> {
-    let task = here.opened(&invitation.sealed, Role::Far).map_err(|bad| anyhow!(bad.why))?;
+) -> Result<Answer, Refused> {
+    let task = here.opened(&invitation.sealed, Role::Far);
+    let task = task.map_err(|bad| refused("task")(anyhow!(bad.why)))?;
     check(here, &task, caller).await?;
-    let Ok(turn) = Arc::clone(&here.turn).try_lock_owned() else { bail!("it is in another test") };
+    let Ok(turn) = Arc::clone(&here.turn).try_lock_owned() else {
+        return Err(refused("turn")(anyhow!("it is in another test")));
+    };
     // A test that runs may cost all that is left.
-    let left = here.admit(&task).await?;
-    if !here.called.note(&task.id, task.expires_s, here.held.now_s())? {
-        bail!("it was called for the task {} before", task.id);
+    let left = here.admit(&task).await.map_err(refused("limits"))?;
+    let is_new = here.called.note(&task.id, task.expires_s, here.held.now_s());
+    if !is_new.map_err(refused("disk"))? {
+        let why = anyhow!("it was called for the task {} before", task.id);
+        return Err(refused("again")(why));
     }
     let near = (caller, &*invitation.key);
-    let listener = Listener::open(&task, near, here.limits.max_rate, turn).await?;
-    note(here, &task, left, caller, open).await?;
+    let listener = Listener::open(&task, near, here.limits.max_rate, turn).await;
+    let listener = listener.map_err(refused("listener"))?;
+    note(here, &task, left, caller, open).await.map_err(refused("budget"))?;
     let (port, key) = (listener.port, listener.key.to_string());
     open.listener = Some(listener);
     Ok(Answer::Listening { port, key, most_bytes: left.map(|left| left.0) })
 }
 
 /// Refuses a caller that the task does not name, and a task that another coordinator gives out again.
-async fn check(here: &Here<'_>, task: &Task, caller: &str) -> Result<()> {
-    if goodput_fleet::word(&task.near).as_deref() != Ok(caller) {
-        bail!("the task {} is one of {}, not of who calls ({caller})", task.id, task.near);
+async fn check(here: &Here<'_>, task: &Task, caller: &str) -> Result<(), Refused> {
+    let Task { id, near, .. } = task;
+    if goodput_fleet::word(near).as_deref() != Ok(caller) {
+        let why = anyhow!("the task {id} is one of {near}, not of who calls ({caller})");
+        return Err(refused("caller")(why));
     }
-    if here.is_stale(task).await? {
-        bail!("the task {} is one of a coordinator that has a successor", task.id);
+    if here.is_stale(task).await.map_err(refused("bus"))? {
+        let why = anyhow!("the task {id} is one of a coordinator that has a successor");
+        return Err(refused("stale")(why));
     }
     Ok(())
 }

@@ -2,11 +2,12 @@
 //! host's disk.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Error, Result, anyhow};
+use anyhow::{Context, Error, Result};
 use goodput_fleet::{End, Outcome};
 use goodput_model::Record;
 use goodput_store::{StoreError, read_record};
@@ -44,6 +45,11 @@ impl Saving {
         let waiting = Arc::new(Waiting::open(folder)?);
         let (is_away, is_said, trouble) = Default::default();
         Ok(Self { history, waiting, is_away, is_said, trouble })
+    }
+
+    /// Has what waits in the folder of another coordinator wait here.
+    pub fn take_over(&self, folder: &Path) -> Result<()> {
+        self.waiting.take_over(&Waiting::open(folder)?)
     }
 
     /// Opens the history, which may be away: that is said, and what is saved waits on disk.
@@ -121,12 +127,12 @@ impl Saving {
         None
     }
 
-    /// Says why the history did not take a record.
+    /// Says why the history did not take a record. Only what may pass by itself will be over at some time.
     fn say(&self, why: &Error) {
-        if is_of_one_record(why) {
-            self.trouble.borrow_mut().say(why);
-        } else {
+        if may_come_back(why) || why.is::<Late>() {
             self.is_gone(why);
+        } else {
+            self.trouble.borrow_mut().say(why);
         }
     }
 
@@ -144,28 +150,34 @@ impl Saving {
     /// Saves what waits as soon as the history takes it. Never ends.
     pub async fn go_on<T>(&self) -> T {
         loop {
-            match self.save_all().await {
-                Ok(()) => {
-                    self.is_back();
-                    self.trouble.borrow_mut().is_over();
-                }
-                Err(why) => {
-                    // It takes others.
-                    if is_of_one_record(&why) {
-                        self.is_back();
-                    }
-                    self.say(&why);
-                }
-            }
+            self.look().await;
             sleep(BEAT).await;
         }
     }
 
-    /// Saves what waits, the oldest first. One that can't be saved for itself is left, and holds up no other.
-    async fn save_all(&self) -> Result<()> {
+    /// Saves what waits if the history takes it, and says what is new.
+    async fn look(&self) {
+        match self.save_all().await {
+            Err(why) => self.say(&why),
+            Ok(left) => {
+                self.is_back();
+                match left {
+                    Some(why) => self.trouble.borrow_mut().say(&why),
+                    None => self.trouble.borrow_mut().is_over(),
+                }
+            }
+        }
+    }
+
+    /// Saves what waits, the oldest first. One that can't be saved for itself, or not be read, is left, and holds up no other:
+    /// returns why the first one of these is left.
+    ///
+    /// # Errors
+    /// The history takes none, or nobody knows what waits.
+    async fn save_all(&self) -> Result<Option<Error>> {
         // If nothing waits, only this shows whether it is back.
         self.history.open().await.context(WAIT)?;
-        let mut left = Ok(());
+        let mut left = None;
         for waits in self.waiting.all()? {
             let saved = match self.waiting.read(&waits) {
                 Ok(Some(record)) => match self.add(&waits.task, Arc::new(record)).await {
@@ -175,15 +187,25 @@ impl Saving {
                 },
                 unread => unread.map(drop),
             };
-            left = left.and(saved);
+            left = left.or(saved.err());
         }
         self.is_away.set(false);
-        left
+        Ok(left)
+    }
+}
+
+/// The history gave no answer in time.
+#[derive(Debug)]
+struct Late;
+
+impl fmt::Display for Late {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no answer within {} s", PATIENCE.as_secs())
     }
 }
 
 fn late() -> Error {
-    anyhow!("no answer within {} s", PATIENCE.as_secs()).context(WAIT)
+    Error::msg(Late).context(WAIT)
 }
 
 fn not_saved(why: &Error) {
@@ -241,8 +263,26 @@ mod tests {
         run(async {
             saving.save(&outcome("t-1")).await;
             assert_eq!(Store::open(&file).unwrap().list(9).unwrap().len(), 1, "it waits for none");
-            saving.save_all().await.unwrap();
+            assert!(saving.save_all().await.unwrap().is_none());
             assert!(saving.waiting.all().unwrap().is_empty());
+        });
+    }
+
+    #[test]
+    fn a_file_that_can_t_be_read_does_not_mean_that_the_history_is_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, saving) = with_history(folder.path());
+        // Whoever reads it gets an error of the system.
+        fs::create_dir(folder.path().join("unsaved/7-t.json")).unwrap();
+        saving.waiting.keep("t-1", &record("nas")).unwrap();
+        run(async {
+            saving.look().await;
+            assert!(!saving.is_away.get() && !saving.is_said.get());
+            assert_eq!(Store::open(&file).unwrap().list(9).unwrap().len(), 1, "the other");
+            saving.say(&late());
+            assert!(saving.is_away.get() && saving.is_said.get());
+            saving.look().await;
+            assert!(!saving.is_away.get() && !saving.is_said.get());
         });
     }
 
@@ -260,7 +300,7 @@ mod tests {
             saving.waiting.keep(task, &record(target)).unwrap();
         }
         run(async {
-            let why = exit::in_words(&saving.save_all().await.unwrap_err());
+            let why = exit::in_words(&saving.save_all().await.unwrap().unwrap());
             assert!(why.contains("t-1") && why.contains("not this one"), "{why}");
             assert_eq!(saving.waiting.all().unwrap().len(), 1);
             saving.save(&outcome("t-3")).await;

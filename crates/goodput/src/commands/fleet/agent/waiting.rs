@@ -82,6 +82,24 @@ impl Waiting {
         self.make_room(&mut lean)
     }
 
+    /// Has what waits elsewhere wait here, behind the others. What waits in both places waits once.
+    pub fn take_over(&self, other: &Self) -> Result<()> {
+        let lean = self.lean.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = self.all()?;
+        for waits in other.all()? {
+            if own.iter().any(|own| own.task == waits.task) {
+                other.remove(&waits)?;
+                continue;
+            }
+            let number = own.last().map_or(0, |last| last.number + 1).max(*lean);
+            let (from, here) = (other.file(&waits), Waits { number, ..waits });
+            let moved = fs::rename(&from, self.file(&here));
+            moved.with_context(|| format!("can't move {}", from.display()))?;
+            own.push(here);
+        }
+        Ok(())
+    }
+
     /// Returns how much it wrote, bytes.
     fn write(&self, waits: &Waits, record: &Record) -> Result<u64> {
         let file = self.file(waits);
@@ -218,6 +236,23 @@ mod tests {
         again.remove(&first).unwrap();
         assert_eq!(tasks(&again), ["t-1", "t-10"]);
         assert_eq!(again.read(&first).unwrap(), None, "it is gone, which is no error");
+    }
+
+    #[test]
+    fn what_waits_elsewhere_is_taken_over_once_and_in_its_order() {
+        let [folder, elsewhere] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let [here, other] = [&folder, &elsewhere].map(|it| Waiting::open(it.path()).unwrap());
+        for task in ["t-1", "t-2"] {
+            here.keep(task, &record()).unwrap();
+        }
+        for task in ["t-4", "t-2", "t-3"] {
+            other.keep(task, &record()).unwrap();
+        }
+        here.take_over(&other).unwrap();
+        assert_eq!(tasks(&here), ["t-1", "t-2", "t-4", "t-3"]);
+        assert!(tasks(&other).is_empty());
+        let last = here.all().unwrap().pop().unwrap();
+        assert_eq!(here.read(&last).unwrap(), Some(record()));
     }
 
     #[test]

@@ -2,10 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use goodput_bus::Keys;
 use goodput_fleet::{
     End, Mesh, Outcome, Question, SLOW_PERCENT, Tally, Task, Unusable, seen_between,
@@ -13,10 +12,11 @@ use goodput_fleet::{
 use goodput_model::{Record, plain_char};
 use goodput_store::read_record;
 
+use super::folder::Folder;
 use super::metrics::FleetMetrics;
 use crate::commands::fleet::agent::Saving;
 use crate::data_dirs::history;
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
 use crate::history_thread::HistoryThread;
 use crate::speaker::now;
 use crate::{report, screen};
@@ -40,12 +40,20 @@ pub(in crate::commands::fleet) struct Results<'a> {
 }
 
 impl<'a> Results<'a> {
-    /// None yet; records go into this host's history. While it is away, they wait in `folder`.
+    /// None yet; records go into this host's history. While it is away, they wait in `folder`, and so does from now on what
+    /// waits where coordinators of this host have ended.
     ///
     /// # Errors
     /// It can't be used, and waiting would not help.
-    pub async fn of(mesh: &'a Mesh, metrics: Option<FleetMetrics>, folder: &Path) -> Result<Self> {
-        let saving = Saving::open(HistoryThread::begin(history)?, folder)?;
+    pub async fn of(
+        mesh: &'a Mesh,
+        metrics: Option<FleetMetrics>,
+        folder: &Folder,
+    ) -> Result<Self> {
+        let saving = Saving::open(HistoryThread::begin(history)?, folder.path())?;
+        if let Err(why) = take_over(&saving, folder) {
+            say(&why.context("records of an earlier coordinator still wait on this disk"));
+        }
         saving.begin().await?;
         Ok(Self { saving: Some(saving), metrics, ..Self::silent(mesh) })
     }
@@ -78,12 +86,14 @@ impl<'a> Results<'a> {
     pub async fn end(&self) {
         let Some(saving) = &self.saving else { return };
         let left = match saving.end().await {
-            Ok(0) | Err(_) => return,
+            Ok(0) => return,
+            Err(why) => return say(&why),
             Ok(1) => "1 record waits".into(),
             Ok(left) => format!("{left} records wait"),
         };
         screen::say(format_args!(
-            "goodput: {left} on this disk for the history; the next `goodput fleet run` here saves them"
+            "goodput: {left} on this disk for the history; the next `goodput fleet run` here with the same history saves \
+             them"
         ));
     }
 
@@ -194,6 +204,15 @@ impl<'a> Results<'a> {
     pub fn exit(&self) -> Exit {
         if self.without_record.get() == 0 { Exit::Fine } else { Exit::Problem }
     }
+}
+
+/// Has what other coordinators have left wait where this one's records do.
+fn take_over(saving: &Saving, folder: &Folder) -> Result<()> {
+    folder.left()?.iter().try_for_each(|other| saving.take_over(other.path()))
+}
+
+fn say(why: &Error) {
+    screen::say(format_args!("goodput: {}", exit::in_words(why)));
 }
 
 /// When a test of a turn was made, which lies between the beginning of the turn and now by the clock of the bus. The clock of

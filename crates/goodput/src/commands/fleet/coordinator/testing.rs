@@ -1,9 +1,10 @@
 //! The tests of a turn: each task is put into its agent's queue unless the bus has an outcome, which is then waited for.
 //! While the bus is away, everything is tried again: nothing here happens twice.
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use futures_util::future::join_all;
 use goodput_bus::Seed;
 use goodput_engine::Interrupt;
@@ -19,8 +20,9 @@ use super::results::Results;
 use crate::commands::fleet::fence::Fence;
 use crate::commands::fleet::held::Held;
 use crate::commands::fleet::places::{BEAT, EXPIRY, Places, STORED};
-use crate::commands::fleet::trouble::Trouble;
+use crate::commands::fleet::trouble::Troubles;
 use crate::screen;
+use crate::speaker::now;
 
 /// How often the time is looked at before a window: this host may sleep meanwhile.
 const LOOK: Duration = Duration::from_secs(60);
@@ -44,6 +46,8 @@ pub(in crate::commands::fleet) struct Testing<'a> {
     pub interrupt: &'a Interrupt,
     /// What the agents say of themselves.
     pub agents: Agents<'a>,
+    /// What all tests that go on have to wait for.
+    pub trouble: RefCell<Troubles>,
 }
 
 /// The outcome of a task.
@@ -78,8 +82,8 @@ impl Testing<'_> {
                 return Ok(!self.interrupt.is_raised());
             };
             if said.replace(window) != Some(window) {
-                let opens = window.opens_at();
-                screen::line(format_args!("waiting until {opens} UTC (window {window})"))?;
+                let (now, opens) = (now(), window.opens_at());
+                screen::line(format_args!("{now}  waiting until {opens} UTC (window {window})"))?;
             }
             if !self.idle(Duration::from_secs_f64(wait_s).min(LOOK)).await? {
                 return Ok(false);
@@ -161,7 +165,7 @@ impl Testing<'_> {
 
     /// The outcome of a task; none, if the user ended the wait. It is not made if there is a `reason`.
     async fn outcome(&self, task: &Task, reason: Option<&str>) -> Result<Option<Found>> {
-        let (mut was_away, mut trouble) = (false, Trouble::default());
+        let mut was_away = false;
         loop {
             let tried = tokio::select! {
                 tried = self.tried(task, reason, was_away) => tried,
@@ -179,7 +183,8 @@ impl Testing<'_> {
                         self.fence.check().await?;
                     }
                     let (sender, receiver) = (task.sender(), task.receiver());
-                    trouble.pass(why.context(format!("the test {sender} → {receiver}")))?;
+                    let passed = self.trouble.borrow_mut().pass(why);
+                    passed.with_context(|| format!("the test {sender} → {receiver}"))?;
                 }
             }
             was_away = true;
