@@ -30,11 +30,12 @@ impl Schedule {
     }
 }
 
-/// Whether a pair that is tested `runs` times in `turns` turns is tested in this one.
+/// Whether a pair that is tested `runs` times in `turns` turns is tested in this one. In the first one, every pair is: who
+/// starts a mesh sees what it finds.
 fn is_in_turn(number: u64, runs: u32, turns: u32) -> bool {
     let (runs, turns) = (u128::from(runs), u128::from(turns.max(1)));
     let number = u128::from(number);
-    (number + 1) * runs / turns > number * runs / turns
+    ((number + 1) * runs).div_ceil(turns) > (number * runs).div_ceil(turns)
 }
 
 /// Schedules a mesh.
@@ -132,6 +133,7 @@ mod tests {
                     .filter(|number| is_in_turn(*number, runs, turns));
                 assert_eq!(within.count(), runs as usize, "{runs} of {turns} from {first}");
             }
+            assert_eq!(is_in_turn(0, runs, turns), runs > 0, "{runs} of {turns}");
         }
     }
 }

@@ -59,6 +59,7 @@ impl<'a> Held<'a> {
         mut rival: impl FnMut(&Entry) -> bool,
     ) -> Result<Taken<'a>> {
         let (mut seen, mut trouble) = (Rival::default(), Trouble::default());
+        let mut unread: Option<Duration> = None;
         loop {
             match Self::taken(keys, key, &value).await {
                 Ok(Ok(held)) => return Ok(Taken::Held(held)),
@@ -76,7 +77,16 @@ impl<'a> Held<'a> {
                 Ok(Err(Some(entry))) if seen.is_alive(entry.revision) && !rival(&entry) => {
                     return Ok(Taken::Rival(entry));
                 }
-                Ok(Err(_)) => trouble.is_over(),
+                Ok(Err(None)) => {
+                    let first = *unread.get_or_insert_with(awake_or_not);
+                    if since(first) >= EXPIRY.as_secs_f64() {
+                        trouble.say(&unreadable(keys, key));
+                    }
+                }
+                Ok(Err(Some(_))) => {
+                    unread = None;
+                    trouble.is_over();
+                }
                 Err(why) => {
                     seen.is_out_of_sight();
                     trouble.pass(why)?;
@@ -249,6 +259,15 @@ impl<'a> Held<'a> {
 /// Whether who has written this has not renewed it for so long that it must have expired.
 fn is_gone(seen: &mut Rival, entry: &Entry) -> bool {
     seen.is_gone(entry.revision, awake_or_not().as_secs_f64(), EXPIRY.as_secs_f64())
+}
+
+/// A key that exists, or that this process has written, and that nobody can read for longer than it lives.
+fn unreadable(keys: &Keys, key: &str) -> Error {
+    anyhow!(
+        "the NATS server does not give back the key {key} of the bucket {}, although it is written there; if that lasts, \
+         restart the NATS server. Trying again",
+        keys.bucket()
+    )
 }
 
 /// What becomes of a key that someone has written over.

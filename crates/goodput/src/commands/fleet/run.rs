@@ -28,7 +28,7 @@ use crate::commands::notifier::Notifier;
 use crate::data_dirs::{place, state_dir};
 use crate::exit::Exit;
 use crate::screen;
-use crate::speaker::speak_as;
+use crate::speaker::{now, speak_as};
 
 /// Tests the mesh as often as its file says.
 pub(super) fn run(args: &FleetRunArgs, state: Option<PathBuf>) -> Result<Exit> {
@@ -129,6 +129,10 @@ async fn metrics(args: &FleetRunArgs, mesh: &Mesh) -> Result<Option<(FleetMetric
     Ok(Some((metrics, url)))
 }
 
+/// What to say of turns without a test.
+const NO_TEST: &str = "no test in this turn: the budgets pay for fewer turns than `every` asks for; `goodput fleet plan` has \
+                       the numbers";
+
 /// The turns of a mesh.
 struct Turns<'a> {
     testing: &'a Testing<'a>,
@@ -142,7 +146,7 @@ impl Turns<'_> {
     /// Tests the mesh, turn by turn.
     async fn run(&self) -> Result<Exit> {
         let Testing { mesh, results, held, .. } = self.testing;
-        let mut trouble = Trouble::default();
+        let (mut trouble, mut was_empty) = (Trouble::default(), false);
         loop {
             let last = match self.last().await {
                 Ok(last) => last,
@@ -173,13 +177,20 @@ impl Turns<'_> {
                     None => bail!("the bus has lost the turn that was to go on"),
                 },
             };
+            let tasks = goodput_fleet::tasks(mesh, &turn);
             if !self.write(&turn).await?
-                || !self.testing.test(&goodput_fleet::tasks(mesh, &turn)).await?
-                || !self.write(&Turn { has_ended: true, ..turn }).await?
+                || !self.testing.test(&tasks).await?
+                || !self.write(&Turn { has_ended: true, ..turn.clone() }).await?
             {
                 return Ok(Exit::CouldNot);
             }
-            results.print_matrix(held.now_s())?;
+            let is_empty = tasks.count() == 0;
+            match is_empty {
+                false => results.print_matrix(held.now_s())?,
+                true if was_empty => {}
+                true => screen::line(format_args!("{}  {NO_TEST}", now()))?,
+            }
+            was_empty = is_empty;
             if self.every_s.is_none() {
                 return Ok(results.exit());
             }
