@@ -184,7 +184,7 @@ impl EndRun {
 
     /// This host's facts now that the flows have ended, without what the flows used.
     pub async fn look_again(&self) -> Result<Snapshot, EngineError> {
-        self.own.look().await
+        self.own.look_again().await
     }
 
     /// Everything that this end saw; `after` is [`EndRun::look_again`]'s.

@@ -3,9 +3,11 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use goodput_kernel::Context;
 use goodput_model::Snapshot;
+use tokio::time::timeout;
 
 use crate::error::EngineError;
 use crate::threads::blocking;
@@ -15,11 +17,31 @@ pub async fn observe(wanted: bool, context: Context) -> Result<Snapshot, EngineE
     if wanted {
         return blocking(move || goodput_kernel::snapshot(&context)).await;
     }
+    Ok(without("observing was switched off"))
+}
+
+/// How long the other end waits for a look at this host, which comes before the payload. It is within the time that a client
+/// gives all data connections (`FLOWS_TIMEOUT`).
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// A look that the other end waits for. If it takes too long, all of it is missing: other programs may hold the kernel's lock
+/// over network configuration (`rtnl_lock`, net/core/rtnetlink.c), as while many network namespaces go away.
+pub async fn in_time(
+    look: impl Future<Output = Result<Snapshot, EngineError>>,
+) -> Result<Snapshot, EngineError> {
+    timeout(PATIENCE, look).await.unwrap_or_else(|_| {
+        let s = PATIENCE.as_secs();
+        Ok(without(&format!("the kernel had not told all of it after {s} s, before the payload")))
+    })
+}
+
+/// No facts, and why there are none.
+fn without(why: &str) -> Snapshot {
     let mut empty = Snapshot::default();
     for source in goodput_kernel::sources::ALL {
-        empty.lacks(source.id(), "observing was switched off");
+        empty.lacks(source.id(), why);
     }
-    Ok(empty)
+    empty
 }
 
 /// File that resets the peak of resident memory (proc_pid_clear_refs(5), Linux 4.0). A process that has changed its
@@ -56,4 +78,22 @@ pub fn usage_after(wanted: bool, context: &Context) -> Snapshot {
         goodput_kernel::usage(context, &mut after);
     }
     after
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_that_the_kernel_holds_up_lacks_all_and_says_why() {
+        let late = in_time(pending()).await.unwrap();
+        assert!(late.facts.is_empty());
+        let why = late.get("link.mtu").unwrap_err().to_string();
+        assert!(why.contains("had not told all of it after 8 s"), "{why}");
+        let mut seen = Snapshot::default();
+        seen.put("link.mtu", 1500u64);
+        assert_eq!(in_time(ready(Ok(seen.clone()))).await.unwrap().facts, seen.facts);
+    }
 }

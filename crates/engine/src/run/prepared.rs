@@ -6,7 +6,7 @@ use goodput_model::{EndName, Plan, Snapshot};
 use crate::error::EngineError;
 use crate::run::affinity::Affinity;
 use crate::run::movers::Movers;
-use crate::run::observe::observe;
+use crate::run::observe::{in_time, observe};
 use crate::run::storage::OpenFiles;
 
 /// Everything about an end's share of a measurement that stays the same while it runs.
@@ -28,8 +28,13 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The present facts of this host.
+    /// The facts of this host before payload moves, unless they take too long.
     pub async fn look(&self) -> Result<Snapshot, EngineError> {
+        in_time(self.look_again()).await
+    }
+
+    /// The present facts of this host.
+    pub async fn look_again(&self) -> Result<Snapshot, EngineError> {
         observe(self.observes, self.context.clone()).await
     }
 }
