@@ -1,12 +1,10 @@
 //! cake at the sender, compared with what was measured.
 
-use goodput_model::{BitRate, CountedLayer, Known, ShapingKind, ShapingTest, Snapshot};
+use goodput_model::{BitRate, CountedLayer, Known, Snapshot};
 
 use super::counts;
-use super::tests::{device, explained, sender, tbf, test};
+use super::tests::{SHAPER, device, explained, ids, sender, tbf, test};
 use crate::{Configured, Counts};
-
-const SHAPER: ShapingKind = ShapingKind::Shaper;
 
 /// cake of 100 Mbit/s that counts from `from`, in this link layer.
 fn cake(from: &str, overhead: u64, least: u64, layer: &str) -> Snapshot {
@@ -19,10 +17,6 @@ fn cake(from: &str, overhead: u64, least: u64, layer: &str) -> Snapshot {
         device("cake", &counts, &[("qdisc.counts_from", from), ("qdisc.link_layer", layer)]);
     facts.lacks("qdisc.burst_bytes", "cake has none");
     facts
-}
-
-fn ids(test: &ShapingTest) -> Vec<&str> {
-    test.causes.iter().map(|cause| cause.id.as_str()).collect()
 }
 
 #[test]

@@ -1,15 +1,9 @@
 //! Classes of htb, compared with what was measured.
 
-use goodput_model::{BitRate, ShapingKind, ShapingTest, Snapshot};
+use goodput_model::{BitRate, ShapingKind, Snapshot};
 
-use super::tests::{device, explained, sender, tbf, test};
+use super::tests::{SHAPER, device, explained, ids, sender, tbf, test};
 use super::{Sender, explain};
-
-const SHAPER: ShapingKind = ShapingKind::Shaper;
-
-fn ids(test: &ShapingTest) -> Vec<&str> {
-    test.causes.iter().map(|cause| cause.id.as_str()).collect()
-}
 
 /// Classes 1:10 and 1:20 below 1:1; all traffic goes through 1:10.
 pub(super) fn htb(rate: u64, ceil: u64, sent: u64) -> Snapshot {

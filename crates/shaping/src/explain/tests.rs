@@ -111,7 +111,7 @@ fn watched(timer_s: f64, late: impl Fn(u32) -> f64) -> Watched {
     Watched { timer_s, latenesses_s: (0..1000).map(late).collect() }
 }
 
-fn ids(test: &ShapingTest) -> Vec<&str> {
+pub(super) fn ids(test: &ShapingTest) -> Vec<&str> {
     test.causes.iter().map(|cause| cause.id.as_str()).collect()
 }
 
@@ -121,7 +121,7 @@ fn causes(test: ShapingTest, facts: &Snapshot, expected: &[&str]) {
     assert_eq!(ids(&seen), expected, "{:#?}", seen.causes);
 }
 
-const SHAPER: ShapingKind = ShapingKind::Shaper;
+pub(super) const SHAPER: ShapingKind = ShapingKind::Shaper;
 
 #[test]
 fn a_shaper_that_gives_its_rate_only_counts_headers() {

@@ -13,7 +13,7 @@ pub const FOREIGN_TAIL_TIME: Duration = Duration::from_millis(500);
 /// From a plan to its acceptance or refusal.
 pub const ACCEPT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// From the acceptance to all data connections.
+/// From the acceptance to all data connections. A server that reports also looks at its host within this time.
 pub const FLOWS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// From all data connections to the first payload: the time for both ends' first observations.
