@@ -44,6 +44,8 @@ pub struct ToldChange {
     pub target: String,
     /// What was said, as JSON.
     pub event: String,
+    /// The host whose watch found it, if that is another one than this; only a database has those of others.
+    pub of_host: Option<String>,
 }
 
 /// A number of bytes as a database has it: none has a larger one.

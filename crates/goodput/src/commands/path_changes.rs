@@ -18,13 +18,13 @@ const MINUTES_OF_A_DAY: f64 = 1440.0;
 /// Most changes that are listed: a path that doesn't change has one in more than a year.
 const LISTED: usize = 1000;
 
-/// The changes of the goodput that watches found in tests of targets with this text, the oldest first: as they said them, so
-/// that a question after them costs as much after years as after days.
+/// The changes of the goodput that watches of this host found in tests of targets with this text, the oldest first: as they
+/// said them, so that a question after them costs as much after years as after days.
 ///
 /// # Errors
 /// The history can't be read.
-pub fn all(store: &Store, text: &str) -> Result<Vec<Changed>, StoreError> {
-    let mut found: Vec<Changed> = read_told(store.changes(text, LISTED)?);
+pub fn own(store: &Store, text: &str) -> Result<Vec<Changed>, StoreError> {
+    let mut found: Vec<Changed> = read_own(store.changes(text, LISTED)?);
     found.sort_by(|a, b| a.found.since.cmp(&b.found.since));
     Ok(found)
 }
@@ -33,24 +33,36 @@ pub fn all(store: &Store, text: &str) -> Result<Vec<Changed>, StoreError> {
 ///
 /// # Errors
 /// The history can't be read.
-pub fn shifts(store: &Store, text: &str) -> Result<Vec<Shifted>, StoreError> {
-    Ok(read_told(store.shifts(text, LISTED)?))
+pub fn own_shifts(store: &Store, text: &str) -> Result<Vec<Shifted>, StoreError> {
+    Ok(read_own(store.shifts(text, LISTED)?))
+}
+
+fn read_own<T: DeserializeOwned>(told: Vec<ToldChange>) -> Vec<T> {
+    let own = told.into_iter().filter(|told| told.of_host.is_none());
+    own.filter_map(|told| read_told(&told)).collect()
 }
 
 /// What a newer goodput said may be unreadable, and hides no other.
-fn read_told<T: DeserializeOwned>(told: Vec<ToldChange>) -> Vec<T> {
-    told.into_iter().filter_map(|told| serde_json::from_str(&told.event).ok()).collect()
+fn read_told<T: DeserializeOwned>(told: &ToldChange) -> Option<T> {
+    serde_json::from_str(&told.event).ok()
 }
 
-/// All that watches said of changes, the oldest first.
+/// All that watches said of changes, those of other hosts with the same database too, the oldest first.
 ///
 /// # Errors
 /// The history can't be read.
 pub fn events(store: &Store, text: &str) -> Result<Vec<Event>, StoreError> {
-    let changes = all(store, text)?.into_iter().map(|change| Event::Changed(change.into()));
-    let shifts = shifts(store, text)?.into_iter().filter(|shift| !shift.with_goodput);
-    let mut events: Vec<Event> =
-        changes.chain(shifts.map(|shift| Event::Shifted(shift.into()))).collect();
+    let changes = store.changes(text, LISTED)?.into_iter().filter_map(|told| {
+        let mut change: Changed = read_told(&told)?;
+        change.found.of_host = told.of_host;
+        Some(Event::Changed(change.into()))
+    });
+    let shifts = store.shifts(text, LISTED)?.into_iter().filter_map(|told| {
+        let mut shift: Shifted = read_told(&told)?;
+        shift.found.of_host = told.of_host;
+        (!shift.with_goodput).then(|| Event::Shifted(shift.into()))
+    });
+    let mut events: Vec<Event> = changes.chain(shifts).collect();
     events.sort_by(|a, b| since(a).cmp(since(b)));
     Ok(events)
 }
@@ -108,6 +120,7 @@ fn change_point(target: &str, change: &Change, found: Differences) -> ChangePoin
         test: found.test,
         changed: found.changed,
         takes_back: change.takes_back.map(time),
+        of_host: None,
     }
 }
 

@@ -34,6 +34,9 @@ pub struct ChangePoint {
     /// If all is as before an earlier change again, when the first test after that began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takes_back: Option<String>,
+    /// The host whose watch found it, if that is another one than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_host: Option<String>,
 }
 
 impl ChangePoint {
@@ -77,6 +80,7 @@ pub mod tests {
             test: Vec::new(),
             changed: Vec::new(),
             takes_back: None,
+            of_host: None,
         }
     }
 }

@@ -136,14 +136,15 @@ pub(super) async fn keep_shift(
     Ok(())
 }
 
-/// The newest changes of the goodput of targets with a text, newest first.
-pub(super) const CHANGES: &str = "SELECT target, event FROM goodput.changes
-        WHERE host = $1 AND strpos(lower(target), $2) > 0
+/// The newest changes of the goodput of targets with a text, newest first, with the hosts that found them, unless it is this
+/// one.
+pub(super) const CHANGES: &str = "SELECT target, event, NULLIF(host, $1) FROM goodput.changes
+        WHERE strpos(lower(target), $2) > 0
         ORDER BY record DESC LIMIT $3";
 
 /// The same of other quantities.
-pub(super) const SHIFTS: &str = "SELECT target, event FROM goodput.shifts
-        WHERE host = $1 AND strpos(lower(target), $2) > 0
+pub(super) const SHIFTS: &str = "SELECT target, event, NULLIF(host, $1) FROM goodput.shifts
+        WHERE strpos(lower(target), $2) > 0
         ORDER BY record DESC, quantity LIMIT $3";
 
 /// What was said of changes, by one of these queries.
@@ -164,6 +165,7 @@ pub(super) async fn told(
         Ok::<_, tokio_postgres::Error>(ToldChange {
             target: row.try_get(0)?,
             event: row.try_get(1)?,
+            of_host: row.try_get(2)?,
         })
     };
     Ok(rows.iter().map(one).collect::<Result<_, _>>()?)

@@ -150,7 +150,7 @@ impl Sqlite {
     fn told(&self, select: &str, text: &str, most: usize) -> Result<Vec<ToldChange>, StoreError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         self.all(select, rusqlite::params![text, most], |row| {
-            Ok(ToldChange { target: row.get(0)?, event: row.get(1)? })
+            Ok(ToldChange { target: row.get(0)?, event: row.get(1)?, of_host: None })
         })
     }
 }

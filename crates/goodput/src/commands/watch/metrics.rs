@@ -26,18 +26,8 @@ fn of(target: &str) -> Labels {
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Registry>,
-    goodput: Gauges,
-    round_trip: Gauges,
-    smallest_round_trip: Gauges,
-    lost: Gauges,
-    verdict: Gauges,
-    probability: Gauges,
-    up: Gauges,
-    last_result: Gauges,
-    tests: Counters,
-    bytes: Counters,
-    changes: Counters,
-    shifts: Counters,
+    last: LastResult,
+    counts: Counts,
     change: Gauges,
     budget_used: Gauge<f64, AtomicU64>,
     /// The labels of each target's last verdict, which go when the next one comes.
@@ -46,86 +36,102 @@ pub struct Metrics {
     began: Arc<Mutex<HashMap<String, f64>>>,
 }
 
+/// What each target's last result shows.
+#[derive(Clone)]
+struct LastResult {
+    goodput: Gauges,
+    round_trip: Gauges,
+    smallest_round_trip: Gauges,
+    lost: Gauges,
+    verdict: Gauges,
+    probability: Gauges,
+    up: Gauges,
+    began: Gauges,
+}
+
+/// What only grows.
+#[derive(Clone, Default)]
+struct Counts {
+    tests: Counters,
+    late: Counter,
+    bytes: Counters,
+    changes: Counters,
+    shifts: Counters,
+}
+
+impl LastResult {
+    fn registered(registry: &mut Registry) -> Self {
+        let mut gauge = |name, help, unit| gauges(registry, name, help, unit);
+        let last = Self {
+            goodput: gauge("goodput", "Goodput of the last result", "bytes_per_second"),
+            round_trip: gauge(
+                "round_trip",
+                "Round-trip time under load of the last result",
+                "seconds",
+            ),
+            smallest_round_trip: gauge(
+                "smallest_round_trip",
+                "Smallest round-trip time of the last result",
+                "seconds",
+            ),
+            lost: gauge("lost", "Share of the last result that was sent again or lost", "ratio"),
+            probability: gauge("verdict_probability", "Probability of the last verdict", "ratio"),
+            began: gauge("last_result_timestamp", "When the last result began", "seconds"),
+            verdict: Gauges::default(),
+            up: Gauges::default(),
+        };
+        let verdict = "The last verdict: 1 for the limit that it names";
+        registry.register("verdict", verdict, last.verdict.clone());
+        registry.register("up", "Whether the last test had a result", last.up.clone());
+        last
+    }
+}
+
+impl Counts {
+    fn registered(registry: &mut Registry) -> Self {
+        let counts = Self::default();
+        registry.register("tests", "Tests by outcome", counts.tests.clone());
+        let late = "Tests of any target that were left out because those before, or the history, took too long";
+        registry.register("late_tests", late, counts.late.clone());
+        let bytes = "Bytes of the tests' IP packets in both directions";
+        registry.register_with_unit("spent", bytes, Unit::Bytes, counts.bytes.clone());
+        registry.register("changes", "Changes of the path's goodput", counts.changes.clone());
+        let shifts = "Changes of the path's round trip and loss that did not come with one of its goodput";
+        registry.register("shifts", shifts, counts.shifts.clone());
+        counts
+    }
+}
+
 impl Metrics {
     /// No test was made yet.
     pub fn new(budget: Bytes) -> Self {
         let mut registry = Registry::with_prefix("goodput_watch");
         let version = vec![("version", env!("CARGO_PKG_VERSION"))];
         registry.register("build", "Version of goodput", Info::new(version));
+        let last = LastResult::registered(&mut registry);
+        let counts = Counts::registered(&mut registry);
+        let change = gauges(
+            &mut registry,
+            "last_change",
+            "Goodput since the last change, divided by that before; 1 if the path is as before again",
+            "ratio",
+        );
+        let budget_used = Gauge::<f64, AtomicU64>::default();
+        let used = "Bytes of the last 24 hours";
+        registry.register_with_unit("budget_used", used, Unit::Bytes, budget_used.clone());
         let budget_limit = Gauge::<f64, AtomicU64>::default();
         budget_limit.set(budget.0 as f64);
-        let metrics = Self {
-            goodput: gauges(
-                &mut registry,
-                "goodput",
-                "Goodput of the last result",
-                "bytes_per_second",
-            ),
-            round_trip: gauges(
-                &mut registry,
-                "round_trip",
-                "Round-trip time under load of the last result",
-                "seconds",
-            ),
-            smallest_round_trip: gauges(
-                &mut registry,
-                "smallest_round_trip",
-                "Smallest round-trip time of the last result",
-                "seconds",
-            ),
-            lost: gauges(
-                &mut registry,
-                "lost",
-                "Share of the last result that was sent again or lost",
-                "ratio",
-            ),
-            verdict: Gauges::default(),
-            probability: gauges(
-                &mut registry,
-                "verdict_probability",
-                "Probability of the last verdict",
-                "ratio",
-            ),
-            up: Gauges::default(),
-            last_result: gauges(
-                &mut registry,
-                "last_result_timestamp",
-                "When the last result began",
-                "seconds",
-            ),
-            tests: Counters::default(),
-            bytes: Counters::default(),
-            changes: Counters::default(),
-            shifts: Counters::default(),
-            change: gauges(
-                &mut registry,
-                "last_change",
-                "Goodput since the last change, divided by that before; 1 if the path is as before again",
-                "ratio",
-            ),
-            budget_used: Gauge::default(),
-            verdicts: Arc::default(),
-            began: Arc::default(),
-            registry: Arc::default(),
-        };
-        registry.register(
-            "verdict",
-            "The last verdict: 1 for the limit that it names",
-            metrics.verdict.clone(),
-        );
-        registry.register("up", "Whether the last test had a result", metrics.up.clone());
-        registry.register("tests", "Tests by outcome", metrics.tests.clone());
-        let bytes = "Bytes of the tests' IP packets in both directions";
-        registry.register_with_unit("spent", bytes, Unit::Bytes, metrics.bytes.clone());
-        registry.register("changes", "Changes of the path's goodput", metrics.changes.clone());
-        let shifts =
-            "Changes of the path's round trip and loss that did not come with one of its goodput";
-        registry.register("shifts", shifts, metrics.shifts.clone());
-        let used = "Bytes of the last 24 hours";
-        registry.register_with_unit("budget_used", used, Unit::Bytes, metrics.budget_used.clone());
         let limit = "Bytes that may be spent in 24 hours";
         registry.register_with_unit("budget", limit, Unit::Bytes, budget_limit);
-        Self { registry: Arc::new(registry), ..metrics }
+        Self {
+            registry: Arc::new(registry),
+            last,
+            counts,
+            change,
+            budget_used,
+            verdicts: Arc::default(),
+            began: Arc::default(),
+        }
     }
 
     /// Takes what happened.
@@ -135,19 +141,23 @@ impl Metrics {
                 self.budget_used.set(used_bytes.0 as f64);
                 for target in targets {
                     // A count that begins at 0 shows its first growth.
-                    for outcome in ["result", "part", "no-result", "over-budget"] {
+                    for outcome in ["result", "part", "no-result", "over-budget", "not-tested"] {
                         self.count(target, outcome, 0);
                     }
-                    self.changes.get_or_create(&of(target)).inc_by(0);
+                    self.counts.changes.get_or_create(&of(target)).inc_by(0);
                     Quantity::ALL.into_iter().for_each(|quantity| self.shift(target, quantity, 0));
-                    self.bytes.get_or_create(&of(target)).inc_by(0);
+                    self.counts.bytes.get_or_create(&of(target)).inc_by(0);
                 }
             }
-            Event::Late { .. } | Event::Back { .. } | Event::MadeInAnotherWay { .. } => {}
+            Event::Back { .. } | Event::MadeInAnotherWay { .. } => {}
+            Event::Late { tests, .. } => {
+                self.counts.late.inc_by(*tests);
+            }
+            Event::NotTested { target, .. } => self.count(target, "not-tested", 1),
             Event::Tested(test) if test.incomplete.is_some() => self.part(test),
             Event::Tested(test) => self.tested(test),
             Event::NoResult { target, bytes, used_bytes, .. } => {
-                self.bytes.get_or_create(&of(target)).inc_by(bytes.0);
+                self.counts.bytes.get_or_create(&of(target)).inc_by(bytes.0);
                 self.budget_used.set(used_bytes.0 as f64);
                 self.no_result(target);
             }
@@ -170,39 +180,44 @@ impl Metrics {
     }
 
     fn tested(&self, test: &Tested) {
+        self.show(test);
+        self.count(&test.target, "result", 1);
+        self.counts.bytes.get_or_create(&of(&test.target)).inc_by(test.bytes.0);
+        self.budget_used.set(test.used_bytes.0 as f64);
+    }
+
+    /// Shows a result as the last one of its target, and counts nothing.
+    fn show(&self, test: &Tested) {
         let labels = of(&test.target);
         let known = |gauges: &Gauges, value: Option<f64>| set(gauges, &labels, value);
         // The base unit of data is the byte (Prometheus, "Metric and label naming").
-        known(&self.goodput, Some(test.goodput_bits_per_s.0 / 8.0));
-        known(&self.round_trip, test.round_trip_s);
-        known(&self.smallest_round_trip, test.smallest_round_trip_s);
-        known(&self.lost, test.lost_share);
-        known(&self.probability, test.probability);
-        known(&self.up, Some(1.0));
+        known(&self.last.goodput, Some(test.goodput_bits_per_s.0 / 8.0));
+        known(&self.last.round_trip, test.round_trip_s);
+        known(&self.last.smallest_round_trip, test.smallest_round_trip_s);
+        known(&self.last.lost, test.lost_share);
+        known(&self.last.probability, test.probability);
+        known(&self.last.up, Some(1.0));
         let began = test.at.parse::<Timestamp>().ok().map(|at| at.as_second() as f64);
-        known(&self.last_result, began);
+        known(&self.last.began, began);
         if let Some(began) = began {
             self.began().insert(test.target.clone(), began);
         }
         self.set_verdict(&test.target, Some(test));
-        self.count(&test.target, "result", 1);
-        self.bytes.get_or_create(&labels).inc_by(test.bytes.0);
-        self.budget_used.set(test.used_bytes.0 as f64);
     }
 
     /// A part of a test: its goodput is that of its beginning, and says nothing of the path.
     fn part(&self, test: &Tested) {
         self.unknown(&test.target);
-        self.up.get_or_create(&of(&test.target)).set(1.0);
+        self.last.up.get_or_create(&of(&test.target)).set(1.0);
         self.count(&test.target, "part", 1);
-        self.bytes.get_or_create(&of(&test.target)).inc_by(test.bytes.0);
+        self.counts.bytes.get_or_create(&of(&test.target)).inc_by(test.bytes.0);
         self.budget_used.set(test.used_bytes.0 as f64);
     }
 
     /// A change, which counts unless it takes one back: then the path is as before it.
     fn changed(&self, target: &str, percent: f64, counts: bool) {
         let labels = of(target);
-        self.changes.get_or_create(&labels).inc_by(counts.into());
+        self.counts.changes.get_or_create(&labels).inc_by(counts.into());
         let ratio = if counts { 1.0 + percent / 100.0 } else { 1.0 };
         self.change.get_or_create(&labels).set(ratio);
     }
@@ -210,24 +225,37 @@ impl Metrics {
     fn shift(&self, target: &str, quantity: Quantity, number: u64) {
         let mut labels = of(target);
         labels.push(("quantity", Label(quantity.id().into())));
-        self.shifts.get_or_create(&labels).inc_by(number);
+        self.counts.shifts.get_or_create(&labels).inc_by(number);
     }
 
     fn no_result(&self, target: &str) {
-        self.unknown(target);
-        self.up.get_or_create(&of(target)).set(0.0);
+        self.gone(target);
         self.count(target, "no-result", 1);
+    }
+
+    fn gone(&self, target: &str) {
+        self.unknown(target);
+        self.last.up.get_or_create(&of(target)).set(0.0);
+    }
+
+    /// Shows the last result that the history has of a target, so that a restart hides neither it nor its age. A target that
+    /// was gone is so until it answers.
+    pub fn restore(&self, last: &Tested, is_gone: bool) {
+        self.show(last);
+        if is_gone {
+            self.gone(&last.target);
+        }
     }
 
     /// Nothing is known of the path now.
     fn unknown(&self, target: &str) {
         let labels = of(target);
         for gauges in [
-            &self.goodput,
-            &self.round_trip,
-            &self.smallest_round_trip,
-            &self.lost,
-            &self.probability,
+            &self.last.goodput,
+            &self.last.round_trip,
+            &self.last.smallest_round_trip,
+            &self.last.lost,
+            &self.last.probability,
         ] {
             gauges.remove(&labels);
         }
@@ -241,14 +269,14 @@ impl Metrics {
         verdicts.retain(|labels| {
             let stays = !labels.contains(&whose);
             if !stays {
-                self.verdict.remove(labels);
+                self.last.verdict.remove(labels);
             }
             stays
         });
         if let Some(test) = test {
             let end = Label(test.end.to_string());
             let labels = vec![whose, ("limit", Label(test.limit_name())), ("end", end)];
-            self.verdict.get_or_create(&labels).set(1.0);
+            self.last.verdict.get_or_create(&labels).set(1.0);
             verdicts.push(labels);
         }
     }
@@ -256,7 +284,7 @@ impl Metrics {
     fn count(&self, target: &str, outcome: &str, number: u64) {
         let mut labels = of(target);
         labels.push(("outcome", Label(outcome.into())));
-        self.tests.get_or_create(&labels).inc_by(number);
+        self.counts.tests.get_or_create(&labels).inc_by(number);
     }
 
     fn began(&self) -> MutexGuard<'_, HashMap<String, f64>> {
@@ -268,7 +296,7 @@ impl Metrics {
     pub fn set_back(&self, now_s: f64) {
         for (target, began) in self.began().iter_mut().filter(|(_, began)| **began > now_s) {
             *began = now_s;
-            set(&self.last_result, &of(target), Some(now_s));
+            set(&self.last.began, &of(target), Some(now_s));
         }
     }
 
@@ -398,6 +426,42 @@ mod tests {
         assert!(has(&text, "goodput_watch_up{target=\"nas\"} 0.0"), "{text}");
         assert!(!text.contains("bytes_per_second{") && !text.contains("verdict{"), "{text}");
         assert!(text.contains("last_result_timestamp_seconds{"), "{text}");
+    }
+
+    #[test]
+    fn after_a_restart_the_last_result_of_the_history_has_its_age_and_is_not_counted_again() {
+        let metrics = Metrics::new(Bytes(5000));
+        metrics.restore(&test("nas", "path-rate"), false);
+        metrics.restore(&test("away", "path-rate"), true);
+        let text = metrics.text();
+        for line in [
+            "goodput_watch_up{target=\"nas\"} 1.0",
+            "goodput_watch_up{target=\"away\"} 0.0",
+            "goodput_watch_goodput_bytes_per_second{target=\"nas\"} 117500000.0",
+            "goodput_watch_last_result_timestamp_seconds{target=\"away\"} 1795788300.0",
+        ] {
+            assert!(has(&text, line), "{line}\n{text}");
+        }
+        let unknown = ["tests_total{", "spent_bytes_total{", "per_second{target=\"away\"", "verdict{target=\"away\""];
+        assert!(!unknown.iter().any(|name| text.contains(name)), "{text}");
+    }
+
+    #[test]
+    fn a_test_that_was_not_made_says_nothing_of_its_target() {
+        let metrics = Metrics::new(Bytes(5000));
+        metrics.see(&Event::Tested(test("nas", "path-rate")));
+        let at = String::from("2026-11-27T14:20:00Z");
+        metrics.see(&Event::NotTested { at, target: "nas".into(), why: String::new() });
+        metrics.see(&Event::Late { tests: 3, history: None });
+        let text = metrics.text();
+        for line in [
+            "goodput_watch_up{target=\"nas\"} 1.0",
+            "goodput_watch_tests_total{target=\"nas\",outcome=\"not-tested\"} 1",
+            "goodput_watch_late_tests_total 3",
+        ] {
+            assert!(has(&text, line), "{line}\n{text}");
+        }
+        assert!(text.contains("bytes_per_second{"), "{text}");
     }
 
     #[test]

@@ -9,17 +9,19 @@ mod metrics;
 mod notify;
 mod path;
 mod retention;
+mod series;
+mod share;
 mod shifts;
 mod turn;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use goodput_engine::{EngineError, Interrupt};
-use goodput_model::{Bytes, Direction, Length};
+use goodput_model::{Bytes, Length};
 use goodput_store::Store;
-use goodput_watch::{Budget, Schedule, cost_of, limit, payload_of, round_up};
+use goodput_watch::{Budget, Schedule, limit};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::sleep;
 
@@ -36,9 +38,6 @@ use crate::exit::{self, Exit};
 use crate::history_thread::{Delay, HistoryThread};
 use crate::report::watch::{self, Event, HistoryDelay};
 use crate::screen;
-
-/// Payload below which a test would show little but slow start.
-const MIN_PAYLOAD: Bytes = Bytes(1_000_000);
 
 /// Time between two looks for results that are too old.
 const DELETE_EVERY: Duration = Duration::from_secs(3600);
@@ -107,11 +106,11 @@ impl<'a> Watch<'a> {
         let budget = Budget::new(args.schedule.budget);
         let targets = distinct(&args.targets);
         let share = budget.share(args.schedule.every, targets.len());
-        let length = Length::Bytes(payload(args, share, targets.len())?);
+        let length = Length::Bytes(share::payload(args, share, targets.len())?);
         let mut paths = Vec::new();
         for text in targets {
             let path = Path::open(text, &args.measure, length, state.clone(), &history).await?;
-            check_fits(&path, budget.limit())?;
+            share::check_fits(&path, budget.limit())?;
             paths.push(path);
         }
         let program = args.output.notify.as_deref().map(Program::new).transpose()?;
@@ -188,6 +187,7 @@ impl<'a> Watch<'a> {
             })));
         }
         self.begin()?;
+        self.show_last_results().await;
         loop {
             let now_s = self.now_s();
             let Delay { took, why } = self.history.take_delay();
@@ -207,6 +207,16 @@ impl<'a> Watch<'a> {
                 return Ok(Exit::Fine);
             }
             self.delete_old().await;
+        }
+    }
+
+    /// Shows in the metrics what the history knows, until the first tests have ended.
+    async fn show_last_results(&self) {
+        let Some(metrics) = &self.metrics else { return };
+        for path in &self.paths {
+            if let Some(last) = path.last_result(&self.history).await {
+                metrics.restore(&last, path.gone_since.is_some());
+            }
         }
     }
 
@@ -237,16 +247,21 @@ impl<'a> Watch<'a> {
     async fn renew_history(&mut self) {
         let opened = self.history.open().await;
         let openings = self.history.openings();
-        if opened.is_err() || openings == self.openings {
+        if opened.is_err() {
             return;
         }
-        self.openings = openings;
-        screen::say(format_args!("goodput: the history was opened again"));
-        // Its numbers may be others'.
+        if openings != self.openings {
+            self.openings = openings;
+            screen::say(format_args!("goodput: the history was opened again"));
+            self.paths.iter_mut().for_each(Path::forget);
+        }
         for path in &mut self.paths {
             if let Err(why) = path.restore(&self.history).await {
                 let why = exit::in_words(&why);
-                screen::say(format_args!("goodput: what it holds is not known yet: {why}"));
+                let target = &path.text;
+                screen::say(format_args!(
+                    "goodput: {target}: no test is compared until the history can be read: {why}"
+                ));
             }
         }
     }
@@ -266,8 +281,8 @@ impl<'a> Watch<'a> {
         let _turn = match self.host.take(patience, interrupt).await {
             Ok(Some(turn)) => turn,
             Ok(None) if interrupt.is_raised() => return Ok(Ended::Interrupted),
-            Ok(None) => return self.no_result(target, self.host.taken(), Bytes(0)).await,
-            Err(why) => return self.no_result(target, format!("{why:#}"), Bytes(0)).await,
+            Ok(None) => return self.no_turn(target, self.host.taken()),
+            Err(why) => return self.no_turn(target, format!("{why:#}")),
         };
         let Some((limits, note)) = self.allowed(target).await? else {
             return Ok(Ended::NoResult);
@@ -349,6 +364,13 @@ impl<'a> Watch<'a> {
         )
     }
 
+    /// A gap of which the target knows nothing.
+    fn no_turn(&self, target: usize, why: String) -> Result<Ended> {
+        let target = self.paths[target].text.clone();
+        self.tell(&Event::NotTested { at: measured::now(), target, why })?;
+        Ok(Ended::NoResult)
+    }
+
     /// A gap, which cost `bytes`.
     async fn no_result(&mut self, target: usize, why: String, bytes: Bytes) -> Result<Ended> {
         let used_bytes = self.budget.used(self.now_s());
@@ -387,7 +409,7 @@ impl<'a> Watch<'a> {
             since,
         });
         path.set_gone(&self.history, None).await;
-        let comparable = kept.filter(|_| whole);
+        let comparable = kept.filter(|_| whole && path.can_compare());
         let mut changes = Vec::new();
         if let Some(id) = comparable {
             let changed = path.compare(&self.history, id, &run.record).await;
@@ -464,44 +486,6 @@ fn distinct(targets: &[String]) -> Vec<&String> {
         }
     }
     once
-}
-
-/// The payload of a test that costs at most `share`, of one of `targets` targets.
-fn payload(args: &WatchArgs, share: Bytes, targets: usize) -> Result<Bytes> {
-    let length = &args.measure.length;
-    // A file is as long as it is.
-    let has_file = args.measure.files.source.is_some();
-    let asks = length.bytes.is_some() || length.fetches.is_some() || has_file;
-    let both = args.measure.direction.direction() == Direction::Both;
-    let directions = if both { 2 } else { 1 };
-    let payload = Bytes(payload_of(share).0 / directions);
-    if payload < MIN_PAYLOAD && !asks {
-        let needed = cost_of(Bytes(MIN_PAYLOAD.0 * directions));
-        let smallest = Budget::smallest(needed, args.schedule.every, targets);
-        bail!(
-            "--budget leaves {share} for a test, and a test needs at least {MIN_PAYLOAD} of payload in each direction; \
-             allow {}, test fewer targets, or less often (--every)",
-            per_day(smallest)
-        );
-    }
-    Ok(payload)
-}
-
-/// Refuses a test that the whole budget is too small for.
-fn check_fits(path: &Path, budget: Bytes) -> Result<()> {
-    match path.planned_cost() {
-        Some(cost) if cost > budget => bail!(
-            "--budget allows {budget} a day, and a test of {} may cost {cost}; allow {}, or make it smaller (-n)",
-            path.text,
-            per_day(round_up(cost.0))
-        ),
-        _ => Ok(()),
-    }
-}
-
-/// A budget as --budget takes it.
-fn per_day(budget: Bytes) -> String {
-    format!("{budget}/day").replace(' ', "")
 }
 
 /// The time in this number of seconds, in the format of records.

@@ -10,13 +10,14 @@ use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclu
 use goodput_model::{Bytes, EndName, Length, Plan, Record};
 use goodput_store::{Figures, Store, Tested, ToldChange, Watched};
 use goodput_watch::{
-    Chart, Difference, Limit, MAX_TESTS, Mark, Meter, Point, Series, bytes_on_the_path,
-    expected_cost, made_in_another_way, planned_cost,
+    Chart, Difference, Limit, MAX_TESTS, Mark, Meter, Point, bytes_on_the_path, expected_cost,
+    planned_cost,
 };
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use super::ending::{Ended, Ending};
+use super::series;
 use super::shifts::{self, Shifts};
 use crate::args::MeasureArgs;
 use crate::commands::{measured, path_changes};
@@ -56,6 +57,8 @@ pub struct Path {
     changed_at: Option<i64>,
     /// Numbers of the whole tests' records, oldest first.
     records: Vec<i64>,
+    /// Whether charts and numbers are of the history that is open.
+    is_restored: bool,
     /// Where a test is announced, so that it can be followed from elsewhere.
     state_dir: Option<PathBuf>,
 }
@@ -102,38 +105,6 @@ fn hear(meter: &mut Meter, event: &goodput_engine::Event) {
     }
 }
 
-/// The series of tests with this plan, as JSON: one that an older goodput began, if its newest test is made in the same way.
-/// If there is no test of this way yet, also how the newest ones are made that ask the same in another way.
-async fn series_of(
-    text: &str,
-    plan: &Plan,
-    on_mount: bool,
-    history: &HistoryThread,
-) -> Result<(String, Vec<Difference>)> {
-    let own = serde_json::to_string(&Series::of(plan, on_mount))?;
-    let (text, plan) = (text.to_owned(), plan.clone());
-    let find = move |store: &Store| {
-        let mut newest = Vec::new();
-        if !store.tests_of(&text, &own, 1)?.is_empty() {
-            return Ok((own, newest));
-        }
-        let all = store.series()?;
-        let others = all.into_iter().rev();
-        for other in others.filter(|other| other.target == text && other.plan != own) {
-            let test = store.tests_of(&text, &other.plan, 1)?.pop();
-            // It may have been deleted, or be of a newer goodput.
-            let Some(test) = test.and_then(|test| store.get(test.record).ok()) else { continue };
-            match made_in_another_way((&plan, on_mount), &other.plan, &test.plan) {
-                Some(same) if same.is_empty() => return Ok((other.plan, same)),
-                Some(differs) if newest.is_empty() => newest = differs,
-                _ => {}
-            }
-        }
-        Ok((own, newest))
-    };
-    history.ask(find).await
-}
-
 impl Path {
     /// The path to the target `text`, with what the history has of it.
     pub async fn open(
@@ -153,7 +124,7 @@ impl Path {
             _ => None,
         };
         plan.length = most_s.map_or(plan.length, |_| length);
-        let found = series_of(text, &plan, target.mounted.is_some(), history).await?;
+        let found = series::of(text, &plan, target.mounted.is_some(), history).await?;
         let (series, made_otherwise) = found;
         let of = goodput_store::Series { target: text.into(), plan: series.clone() };
         let mut path = Self {
@@ -170,18 +141,27 @@ impl Path {
             shifts: Shifts::restored(text, &[], &[]),
             changed_at: None,
             records: Vec::new(),
+            is_restored: false,
             state_dir: state_dir(state).ok(),
         };
         path.restore(history).await?;
         Ok(path)
     }
 
-    /// Goes on from what the history has of the path.
+    /// Another history was opened: its numbers may be others'.
+    pub fn forget(&mut self) {
+        self.is_restored = false;
+    }
+
+    /// Goes on from what the history has of the path, unless that is known. Until this has succeeded, no test is compared.
     pub async fn restore(&mut self, history: &HistoryThread) -> Result<()> {
+        if self.is_restored {
+            return Ok(());
+        }
         let (text, series) = (self.text.clone(), self.series.clone());
         let read = move |store: &Store| {
             let tests = store.tests_of(&text, &series, MAX_TESTS)?;
-            Ok((tests, path_changes::all(store, &text)?, path_changes::shifts(store, &text)?))
+            Ok((tests, path_changes::own(store, &text)?, path_changes::own_shifts(store, &text)?))
         };
         let (tests, told, told_shifts) = history.ask(read).await?;
         self.shifts = Shifts::restored(&self.text, &tests, &told_shifts);
@@ -194,7 +174,15 @@ impl Path {
         let tests: Vec<(Point, Mark)> = tests.into_iter().filter_map(read).collect();
         self.records = tests.iter().map(|(test, _)| test.id).collect();
         self.chart = Chart::restored(&tests);
+        self.is_restored = true;
         Ok(())
+    }
+
+    /// What the newest whole test showed, if the history has one.
+    pub async fn last_result(&self, history: &HistoryThread) -> Option<watch::Tested> {
+        let newest = *self.records.last()?;
+        let record = history.ask(move |store| Ok(store.get(newest)?)).await.ok()?;
+        Some(self.shown(&record))
     }
 
     /// How tests are made in another way than those before, if there was none of this way when the watch began.
@@ -351,6 +339,11 @@ impl Path {
         history.ask(move |store| Ok(store.add_watched(&record, &watched)?)).await
     }
 
+    /// Whether tests can be compared with those before.
+    pub fn can_compare(&self) -> bool {
+        self.is_restored
+    }
+
     /// Compares the goodput of a whole test with the ones before. Returns a change with what changed with it. The history
     /// keeps it: after a restart, it is not found again.
     pub async fn compare(
@@ -370,7 +363,7 @@ impl Path {
         let changed = path_changes::explained(&self.text, &records, &change);
         // Numbers and texts: to write them can't fail.
         let event = serde_json::to_string(&changed).unwrap_or_default();
-        let told = ToldChange { target: self.text.clone(), event };
+        let told = ToldChange { target: self.text.clone(), event, of_host: None };
         let first = change.first_since.id;
         self.changed_at = Some(first);
         let marked = history.ask(move |store| Ok(store.mark_change(first, &told)?)).await;
@@ -398,7 +391,7 @@ impl Path {
             };
             // Numbers and texts: to write them can't fail.
             let event = serde_json::to_string(&shift).unwrap_or_default();
-            let told = ToldChange { target: self.text.clone(), event };
+            let told = ToldChange { target: self.text.clone(), event, of_host: None };
             let keep = move |store: &Store| Ok(store.keep_shift(first, quantity.id(), &told)?);
             self.warn_of_repetition(history.ask(keep).await);
             said.extend(Some(shift).filter(|shift| !shift.with_goodput));
@@ -418,14 +411,26 @@ impl Path {
 
     /// What a test showed.
     pub fn event(&self, run: &Run, record: Option<i64>, used: Bytes) -> Event {
-        let limit = Limit::of(&run.record);
-        let finding = run.record.findings.iter().find(|finding| finding.rule == limit.rule);
-        let figures = Figures::of(&run.record);
         Event::Tested(watch::Tested {
-            at: run.record.started.clone(),
-            target: self.text.clone(),
             record,
-            goodput_bits_per_s: run.record.result.goodput_bits_per_s,
+            incomplete: run.incomplete.clone(),
+            beside: run.beside.clone(),
+            bytes: run.bytes,
+            used_bytes: used,
+            ..self.shown(&run.record)
+        })
+    }
+
+    /// What a whole test showed, without what it cost.
+    fn shown(&self, record: &Record) -> watch::Tested {
+        let limit = Limit::of(record);
+        let finding = record.findings.iter().find(|finding| finding.rule == limit.rule);
+        let figures = Figures::of(record);
+        watch::Tested {
+            at: record.started.clone(),
+            target: self.text.clone(),
+            record: None,
+            goodput_bits_per_s: record.result.goodput_bits_per_s,
             limit: limit.rule,
             limiter: limit.limiter,
             end: limit.end,
@@ -433,10 +438,10 @@ impl Path {
             round_trip_s: figures.round_trip_s,
             smallest_round_trip_s: figures.smallest_round_trip_s,
             lost_share: figures.lost_share,
-            incomplete: run.incomplete.clone(),
-            beside: run.beside.clone(),
-            bytes: run.bytes,
-            used_bytes: used,
-        })
+            incomplete: None,
+            beside: Vec::new(),
+            bytes: Bytes(0),
+            used_bytes: Bytes(0),
+        }
     }
 }

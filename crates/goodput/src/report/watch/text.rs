@@ -1,202 +1,15 @@
-//! What happens during a watch, as data and as text.
+//! What happens during a watch, for a person.
 
-use goodput_model::{BitRate, Bytes, Limiter, Place, Seconds, Verdict};
+use goodput_model::{Bytes, Seconds, Verdict};
 use goodput_watch::{Difference, LEARNING_DAYS, Limit};
-use goodput_web::PathChange;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use serde::{Deserialize, Serialize};
 
-use super::change_point::ChangePoint;
-use super::labelled::{line, lines};
-use super::shifted::Shifted;
-use super::style::{bad, good, plain};
-
-/// Something that happened. All times are RFC 3339, UTC.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
-pub enum Event {
-    /// The watch begins.
-    Begin {
-        /// The targets, as typed.
-        targets: Vec<String>,
-        /// Time between two tests of a target, seconds.
-        every_s: f64,
-        /// Bytes that all tests may cost in 24 hours.
-        budget_bytes: Bytes,
-        /// Bytes that one test costs if nothing is lost; absent if it moves what the path lets through.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        test_bytes: Option<Bytes>,
-        /// Seconds after which the tests have used up the budget of 24 hours; absent if it suffices, or is not known to be
-        /// too small.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        budget_lasts_s: Option<f64>,
-        /// Bytes of the last 24 hours.
-        used_bytes: Bytes,
-    },
-    /// Tests of a target are made in another way than those before, so they are compared with each other alone.
-    MadeInAnotherWay {
-        /// The target, as typed.
-        target: String,
-        /// What differs.
-        test: Vec<Difference>,
-    },
-    /// Tests were left out, because others took too long, or the history did.
-    Late {
-        /// Their number.
-        tests: u64,
-        /// What the history cost the tests before, if fewer would have been left out without it.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        history: Option<HistoryDelay>,
-    },
-    /// A test has a result.
-    Tested(Tested),
-    /// A test has none: a gap, not a rate of 0.
-    NoResult {
-        /// When the test ended.
-        at: String,
-        /// The target, as typed.
-        target: String,
-        /// Why.
-        why: String,
-        /// The first test without a result since the last one with a result.
-        since: String,
-        /// Bytes that it cost all the same.
-        bytes: Bytes,
-        /// Bytes of all tests of the last 24 hours.
-        used_bytes: Bytes,
-    },
-    /// A target answers again.
-    Back {
-        /// When its test began.
-        at: String,
-        /// The target, as typed.
-        target: String,
-        /// The first test without a result.
-        since: String,
-    },
-    /// The budget is used up, and a test was left out.
-    UsedUp {
-        /// When it would have begun.
-        at: String,
-        /// The target, as typed.
-        target: String,
-        /// Bytes of the last 24 hours.
-        used_bytes: Bytes,
-        /// Bytes that may be spent in 24 hours.
-        budget_bytes: Bytes,
-        /// When a test fits again; absent if it never does.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        free_at: Option<String>,
-    },
-    /// The goodput of a path changed.
-    Changed(Box<Changed>),
-    /// Another quantity of a path changed.
-    Shifted(Box<Shifted>),
-}
-
-impl Event {
-    /// Whether the path changed, as far as anyone can tell.
-    pub fn is_of_path(&self) -> bool {
-        match self {
-            Self::Changed(change) => change.found.is_of_path(),
-            Self::Shifted(shift) => shift.found.is_of_path(),
-            _ => false,
-        }
-    }
-
-    /// The target that it is about; empty if it is about none or all.
-    pub fn target(&self) -> &str {
-        match self {
-            Self::Begin { .. } | Self::Late { .. } => "",
-            Self::Tested(test) => &test.target,
-            Self::Changed(change) => &change.found.target,
-            Self::Shifted(shift) => &shift.found.target,
-            Self::NoResult { target, .. }
-            | Self::Back { target, .. }
-            | Self::MadeInAnotherWay { target, .. }
-            | Self::UsedUp { target, .. } => target,
-        }
-    }
-}
-
-/// What the history cost tests.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct HistoryDelay {
-    /// How long the watch waited for it, seconds.
-    pub took_s: f64,
-    /// Why it could not be used in the end; absent if it was only slow.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-}
-
-/// A test with a result.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Tested {
-    /// When it began.
-    pub at: String,
-    /// The target, as typed.
-    pub target: String,
-    /// Number of its record; absent if the record was not kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub record: Option<i64>,
-    /// Goodput, bits per second.
-    pub goodput_bits_per_s: BitRate,
-    /// Id of the limiting rule, or `none`.
-    pub limit: String,
-    /// What took more than half of the flows' time, if no rule says why.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limiter: Option<Limiter>,
-    /// Where the limit is.
-    pub end: Place,
-    /// Probability of the limit, 0 to 1, if it was computed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub probability: Option<f64>,
-    /// Round-trip time under load, seconds, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub round_trip_s: Option<f64>,
-    /// Smallest round-trip time, seconds, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub smallest_round_trip_s: Option<f64>,
-    /// Share of the payload that was sent again, or of the datagrams that were lost, 0 to 1, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lost_share: Option<f64>,
-    /// Why it is only a part of a test, if it is one. Such a test is not compared.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub incomplete: Option<String>,
-    /// What else goodput measured on this host when it began or ended, as commands.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub beside: Vec<String>,
-    /// Bytes that it cost.
-    pub bytes: Bytes,
-    /// Bytes of all tests of the last 24 hours.
-    pub used_bytes: Bytes,
-}
-
-impl Tested {
-    /// One name for the limit, whether a rule names it or only the account of the time.
-    pub fn limit_name(&self) -> String {
-        self.limiter.map_or_else(|| self.limit.clone(), Limiter::id)
-    }
-}
-
-/// A change of a path.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Changed {
-    /// When, by which tests, and what changed with it.
-    #[serde(flatten)]
-    pub found: ChangePoint,
-    /// Change of the goodput, percent, without the daily rhythm.
-    pub percent: f64,
-    /// Lower end of its 95 % confidence interval.
-    pub low_percent: f64,
-    /// Upper end of its 95 % confidence interval.
-    pub high_percent: f64,
-    /// Usual goodput before, bits per second.
-    pub before_bits_per_s: BitRate,
-    /// Usual goodput since, bits per second.
-    pub since_bits_per_s: BitRate,
-}
+use crate::report::change_point::ChangePoint;
+use crate::report::labelled::{line, lines};
+use crate::report::shifted::Shifted;
+use crate::report::style::{bad, good, plain};
+use super::{Changed, Event, HistoryDelay, Tested};
 
 /// The event for a person, in lines, with times of this host's zone.
 pub fn text(event: &Event) -> String {
@@ -207,69 +20,75 @@ pub fn text(event: &Event) -> String {
 
 /// The event for a person, in lines, with times of this zone.
 pub fn text_in(event: &Event, zone: &TimeZone) -> String {
+    let of_target = |at: &str, target: &str, what: &str| {
+        format!("{}  {}  {what}\n", minute(at, zone), plain(target))
+    };
     match event {
         Event::Begin { targets, every_s, budget_bytes, test_bytes, budget_lasts_s, .. } => {
-            let (targets, every) = (plain(&targets.join(", ")), interval(*every_s));
-            let cost = match test_bytes {
-                Some(bytes) => format!("costs {bytes}, and more where packets are lost"),
-                None => "costs what its path lets through".into(),
-            };
-            format!(
-                "watching {targets}: a test of each every {every}, which {cost}; all together at most {budget_bytes} in \
-                 24 hours\n{}",
-                budget_lasts_s.map(too_small).unwrap_or_default()
-            )
+            begin(targets, *every_s, *budget_bytes, *test_bytes)
+                + &budget_lasts_s.map(too_small).unwrap_or_default()
         }
-        Event::MadeInAnotherWay { target, test } => {
-            let test: Vec<_> = test.iter().map(with_it).collect();
-            format!(
-                "{}: tests are made in another way than before, and are compared with each other alone: {}. A change of \
-                 the path can be found again after {LEARNING_DAYS} days\n",
-                plain(target),
-                test.join("; ")
-            )
-        }
-        Event::Late { tests, history } => {
-            let left_out = if *tests == 1 { "test was" } else { "tests were" };
-            let why = match history {
-                Some(history) => slow_history(history),
-                None => "the tests before took too long; test less often (--every)".into(),
-            };
-            format!("{tests} {left_out} left out: {why}\n")
-        }
+        Event::MadeInAnotherWay { target, test } => in_another_way(target, test),
+        Event::Late { tests, history } => late(*tests, history.as_ref()),
         Event::Tested(test) => tested(test, zone),
         Event::NoResult { at, target, why, since, .. } => {
-            let since = if since == at {
-                String::new()
-            } else {
-                format!(", as since {}", named(since, at, zone))
+            let since = match since == at {
+                true => String::new(),
+                false => format!(", as since {}", named(since, at, zone)),
             };
-            let (target, why) = (plain(target), plain(why));
-            format!("{}  {target}  {}: {why}{since}\n", minute(at, zone), bad("no result"))
+            of_target(at, target, &format!("{}: {}{since}", bad("no result"), plain(why)))
+        }
+        Event::NotTested { at, target, why } => {
+            of_target(at, target, &format!("not tested: {}", plain(why)))
         }
         Event::Back { at, target, since } => {
-            format!(
-                "{}  {}  {}; it did not since {}\n",
-                minute(at, zone),
-                plain(target),
-                good("answers again"),
-                named(since, at, zone)
-            )
+            let since = named(since, at, zone);
+            of_target(at, target, &format!("{}; it did not since {since}", good("answers again")))
         }
         Event::UsedUp { at, target, used_bytes, budget_bytes, free_at } => {
             let free = match free_at {
-                Some(free) => format!("; a test fits again at {}", named(free, at, zone)),
-                None => "; a test never fits".into(),
+                Some(free) => format!("a test fits again at {}", named(free, at, zone)),
+                None => "a test never fits".into(),
             };
-            format!(
-                "{}  {}  not tested: the budget is used up, {used_bytes} of {budget_bytes} in 24 hours{free}\n",
-                minute(at, zone),
-                plain(target)
-            )
+            let used = format!("{used_bytes} of {budget_bytes} in 24 hours");
+            of_target(at, target, &format!("not tested: the budget is used up, {used}; {free}"))
         }
         Event::Changed(change) => changed(change, zone),
         Event::Shifted(shift) => shifted(shift, zone),
     }
+}
+
+/// What a watch will do.
+fn begin(targets: &[String], every_s: f64, budget: Bytes, test: Option<Bytes>) -> String {
+    let (targets, every) = (plain(&targets.join(", ")), interval(every_s));
+    let cost = match test {
+        Some(bytes) => format!("costs {bytes}, and more if packets are lost"),
+        None => "costs what its path lets through".into(),
+    };
+    format!(
+        "watching {targets}: testing each every {every}; a test {cost}; all together at most {budget} in 24 hours\n"
+    )
+}
+
+/// What is said of tests that begin a series.
+fn in_another_way(target: &str, test: &[Difference]) -> String {
+    let test: Vec<_> = test.iter().map(with_it).collect();
+    format!(
+        "{}: tests are made in another way than before, and are compared with each other alone: {}. A change of the path \
+         can be found again after {LEARNING_DAYS} days\n",
+        plain(target),
+        test.join("; ")
+    )
+}
+
+/// What is said of tests that were left out.
+fn late(tests: u64, history: Option<&HistoryDelay>) -> String {
+    let left_out = if tests == 1 { "test was" } else { "tests were" };
+    let why = match history {
+        Some(history) => slow_history(history),
+        None => "the tests before took too long; test less often (--every)".into(),
+    };
+    format!("{tests} {left_out} left out: {why}\n")
 }
 
 /// A time between tests in its largest whole unit.
@@ -361,64 +180,29 @@ fn explain(text: &mut String, [before, since]: &[String; 2], found: &ChangePoint
     let nothing: Option<String> =
         changes.is_empty().then(|| "nothing else that either end reports".into());
     lines(text, "changed", nothing.into_iter().chain(changes));
+    if let Some(host) = &found.of_host {
+        line(text, "found by", &format!("a watch on {}", plain(host)));
+    }
     let [before, since] = found.records();
     line(text, "compare", &format!("goodput history {before} {since}"));
 }
 
-/// A change for a page in a browser; none for other events.
-pub fn for_a_page(event: &Event) -> Option<PathChange> {
-    match event {
-        Event::Changed(change) => Some(changed_for_a_page(change)),
-        Event::Shifted(shift) => Some(shifted_for_a_page(shift)),
-        _ => None,
-    }
-}
-
-fn changed_for_a_page(change: &Changed) -> PathChange {
-    let Changed { found, percent, low_percent, high_percent, .. } = change;
-    let again = if found.takes_back.is_some() { "as before again: " } else { "" };
-    let (amount, tests) = (format!("gives {again}{}", amount(*percent)), found.tests);
-    let amount = format!("{amount} ({low_percent:+.0} to {high_percent:+.0} %, {tests} tests)");
-    let sides = [
-        side(&change.before_bits_per_s.to_string(), found.limit_before.as_ref()),
-        side(&change.since_bits_per_s.to_string(), found.limit_since.as_ref()),
-    ];
-    for_the_page(found, amount, sides)
-}
-
-fn shifted_for_a_page(shift: &Shifted) -> PathChange {
-    let again = if shift.found.takes_back.is_some() { ", as before again" } else { "" };
-    for_the_page(&shift.found, format!("{}{again}", shift.what()), sides(shift))
-}
-
-fn for_the_page(found: &ChangePoint, amount: String, [before, after]: [String; 2]) -> PathChange {
-    PathChange {
-        since: found.since.clone(),
-        whose: found.subject(),
-        amount,
-        before,
-        after,
-        with_it: found.test.iter().chain(&found.changed).map(with_it).collect(),
-        records: found.records(),
-    }
-}
-
-fn sides(shift: &Shifted) -> [String; 2] {
+pub(super) fn sides(shift: &Shifted) -> [String; 2] {
     let ([before, since], found) = (shift.values(), &shift.found);
     [side(&before, found.limit_before.as_ref()), side(&since, found.limit_since.as_ref())]
 }
 
-fn with_it(Difference { what, before, since }: &Difference) -> String {
+pub(super) fn with_it(Difference { what, before, since }: &Difference) -> String {
     format!("{}: {}, before {}", plain(what), plain(since), plain(before))
 }
 
-fn amount(percent: f64) -> String {
+pub(super) fn amount(percent: f64) -> String {
     let word = if percent < 0.0 { "less" } else { "more" };
     format!("{:.0} % {word}", percent.abs())
 }
 
 /// A value of one side, and what limited it.
-fn side(value: &str, limit: Option<&Limit>) -> String {
+pub(super) fn side(value: &str, limit: Option<&Limit>) -> String {
     match limit {
         None => value.into(),
         Some(limit) => format!("{value}, {}", plain(&limit.summary)),
@@ -462,8 +246,10 @@ fn local(at: &str, zone: &TimeZone) -> Option<Zoned> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::for_a_page;
     use super::*;
     use crate::report::{change_point, shifted};
+    use goodput_model::{BitRate, Limiter, Place};
     use anstream::adapter::strip_str;
 
     fn printed(event: &Event) -> String {
@@ -622,12 +408,12 @@ mod tests {
             })
         };
         let short = begin(Some(Bytes(3_333_334)), Some(26_396.0));
-        let expected = "watching nas, b\u{fffd}: a test of each every 4 s, which costs 3.33 MB, and more where packets are lost; all \
+        let expected = "watching nas, b\u{fffd}: testing each every 4 s; a test costs 3.33 MB, and more if packets are lost; all \
                         together at most 22 GB in 24 hours\n";
         assert!(short.starts_with(expected), "{short}");
         assert!(short.contains("too small for this: it lasts for 7.3 of 24 hours"), "{short}");
         assert_eq!(begin(Some(Bytes(1000)), None).lines().count(), 1);
-        assert!(begin(None, None).contains("which costs what its path lets through;"));
+        assert!(begin(None, None).contains("a test costs what its path lets through;"));
     }
 
     fn late(tests: u64) -> Event {
@@ -682,6 +468,15 @@ mod tests {
         assert!(printed(&used).contains(
             "not tested: the budget is used up, 5 GB of 5 GB in 24 hours; a test never fits"
         ));
+    }
+
+    #[test]
+    fn a_test_that_this_host_did_not_make_is_no_word_about_its_target() {
+        let at = "2026-11-26T14:05:00Z".into();
+        let why = "another process had the turn".into();
+        let event = Event::NotTested { at, target: "nas".into(), why };
+        let text = strip_str(&text_in(&event, &TimeZone::UTC)).to_string();
+        assert_eq!(text, "2026-11-26 14:05 UTC  nas  not tested: another process had the turn\n");
     }
 
     #[test]

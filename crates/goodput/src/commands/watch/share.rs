@@ -1,0 +1,55 @@
+//! What a test moves so that all targets share the budget.
+
+use anyhow::{Result, bail};
+use goodput_model::{Bytes, Direction};
+use goodput_watch::{Budget, cost_of, payload_of, round_up};
+
+use super::path::Path;
+use crate::args::WatchArgs;
+
+/// Payload below which a test would show little but slow start.
+const MIN_PAYLOAD: Bytes = Bytes(1_000_000);
+
+/// The payload of a test that costs at most `share`, of one of `targets` targets.
+///
+/// # Errors
+/// A share that is too small, with the smallest budget that is not.
+pub fn payload(args: &WatchArgs, share: Bytes, targets: usize) -> Result<Bytes> {
+    let length = &args.measure.length;
+    // A file is as long as it is.
+    let has_file = args.measure.files.source.is_some();
+    let asks = length.bytes.is_some() || length.fetches.is_some() || has_file;
+    let both = args.measure.direction.direction() == Direction::Both;
+    let directions = if both { 2 } else { 1 };
+    let payload = Bytes(payload_of(share).0 / directions);
+    if payload < MIN_PAYLOAD && !asks {
+        let needed = cost_of(Bytes(MIN_PAYLOAD.0 * directions));
+        let smallest = Budget::smallest(needed, args.schedule.every, targets);
+        bail!(
+            "--budget leaves {share} for a test, and a test needs at least {MIN_PAYLOAD} of payload in each direction; \
+             allow {}, test fewer targets, or less often (--every)",
+            per_day(smallest)
+        );
+    }
+    Ok(payload)
+}
+
+/// Refuses a test that the whole budget is too small for.
+///
+/// # Errors
+/// With the budget that it needs.
+pub fn check_fits(path: &Path, budget: Bytes) -> Result<()> {
+    match path.planned_cost() {
+        Some(cost) if cost > budget => bail!(
+            "--budget allows {budget} a day, and a test of {} may cost {cost}; allow {}, or make it smaller (-n)",
+            path.text,
+            per_day(round_up(cost.0))
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// A budget as --budget takes it.
+fn per_day(budget: Bytes) -> String {
+    format!("{budget}/day").replace(' ', "")
+}
