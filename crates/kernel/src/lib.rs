@@ -5,6 +5,7 @@
 // A library returns its results. The print macros would also panic if nobody reads.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
+mod carried;
 mod context;
 mod device;
 mod devices;
@@ -24,6 +25,7 @@ mod tcp_info;
 mod timers;
 mod wakeups;
 
+pub use carried::Carried;
 pub use context::{Context, Subject};
 pub use devices::devices;
 pub use foreign::{ForeignSocket, SocketFilter, foreign_sockets, socket_inodes_of};

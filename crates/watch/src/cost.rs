@@ -59,6 +59,9 @@ pub fn payload_of(share: Bytes) -> Bytes {
 /// first. So what the kernel counted for each byte of new payload is taken for the payload that it did not count yet. Until
 /// enough was counted for that, this payload has the headers and the acknowledgements of full segments. Other flows have a
 /// header for each chunk.
+///
+/// TCP counts a segment before the queue of this host gets it (`__tcp_transmit_skb`, net/ipv4/tcp_output.c), and if that drops
+/// it, counts it again. So a test of TCP costs no more than its device carried.
 #[derive(Debug, Clone)]
 pub struct Meter {
     ip_header: u64,
@@ -67,6 +70,10 @@ pub struct Meter {
     /// Bytes on the line and of new payload, as the kernel counted them; none until it did.
     counted: Option<[u64; 2]>,
     payload: u64,
+    /// Payload that TCP knows to have arrived, at either end.
+    arrived: u64,
+    /// What the device of the flows has carried meanwhile, both ways and of others too, if that is known.
+    carried: Option<u64>,
     /// Most payload between two samples.
     step: u64,
     /// Payload of the whole test, if the plan says.
@@ -83,6 +90,8 @@ impl Meter {
                 .then(|| plan.chunk_bytes.0.clamp(1, 1452)),
             counted: None,
             payload: 0,
+            arrived: 0,
+            carried: None,
             step: 0,
             most: match plan.length {
                 Length::Bytes(Bytes(each)) => Some(each.saturating_mul(directions)),
@@ -108,6 +117,16 @@ impl Meter {
             .reduce(|sum, flow| sum.zip(flow).map(|([a, b], [c, d])| [a + c, b + d]))
             .flatten();
         self.counted = counted.or(self.counted);
+        let arrived = sample.flows.iter().filter_map(|flow| {
+            let tcp = flow.tcp.value()?;
+            Some(tcp.acked_bytes? + tcp.received_bytes?)
+        });
+        self.arrived = self.arrived.max(arrived.sum());
+    }
+
+    /// Takes what the device of the flows has carried since they began, in bytes of both directions, also of others.
+    pub fn see_carried(&mut self, bytes: u64) {
+        self.carried = Some(bytes);
     }
 
     /// What the test has cost so far.
@@ -124,12 +143,27 @@ impl Meter {
     }
 
     fn cost(&self, payload: u64) -> Bytes {
-        let Some([line, new]) = self.counted else { return Bytes(self.in_full_packets(payload)) };
+        let waits = payload.saturating_sub(self.arrived);
+        Bytes(self.by_tcp(payload).min(self.most(self.carried, waits)))
+    }
+
+    /// What this payload costs by what TCP counted.
+    fn by_tcp(&self, payload: u64) -> u64 {
+        let Some([line, new]) = self.counted else { return self.in_full_packets(payload) };
         let rest = payload.saturating_sub(new);
-        Bytes(match new >= ENOUGH_BYTES {
+        match new >= ENOUGH_BYTES {
             true => line + (rest as f64 * line as f64 / new as f64).round() as u64,
             false => line.saturating_add(self.in_full_packets(rest)),
-        })
+        }
+    }
+
+    /// The most that a test can cost of which the device carried so much, while so much payload still waits in its sockets. The
+    /// device may count one header of a packet that it cuts into segments. If it did not carry what arrived, it is another one
+    /// than that of the flows.
+    fn most(&self, carried: Option<u64>, waits: u64) -> u64 {
+        let carried = carried.filter(|carried| self.counted.is_some() && *carried >= self.arrived);
+        let full = |bytes| self.in_full_packets(bytes);
+        carried.map_or(u64::MAX, |carried| full(carried).saturating_add(full(waits)))
     }
 
     /// What payload costs in packets as large as they get, with an acknowledgement for every second segment.
@@ -164,9 +198,18 @@ pub fn bytes_on_the_path(record: &Record, control: Option<&TcpInfo>) -> Bytes {
     let samples = record.ends.near.value().map(|near| &near.samples[..]).unwrap_or_default();
     samples.iter().for_each(|sample| meter.see(sample));
     let payload = meter.payload.max(moved(record));
+    // Both ends have said that all is over: nothing waits.
+    let flows = meter.by_tcp(payload).min(meter.most(carried(record), 0));
     let header = meter.ip_header + TCP_HEADER_BYTES;
     let control = control.and_then(|control| of_connection(control, header)).unwrap_or_default();
-    Bytes(meter.cost(payload).0 + control)
+    Bytes(flows + control)
+}
+
+/// What the near device carried between the looks at its host before and after the test, both ways.
+fn carried(record: &Record) -> Option<u64> {
+    let near = record.ends.near.value()?;
+    let grown = |name| near.before.grown(&near.after, name).ok();
+    Some(grown("link.rx_bytes")? + grown("link.tx_bytes")?)
 }
 
 /// Payload of all directions, as far as an end counted it.
@@ -235,6 +278,47 @@ mod tests {
         let factor: f64 = (156_000_000.0 + 162_000.0 * 52.0) / 150_000_000.0;
         let Bytes(bytes) = bytes_on_the_path(&lossy, None);
         assert_eq!(bytes, (156_200_000.0_f64 * factor).round() as u64);
+    }
+
+    /// A queue of this host drops three of four segments. TCP counts each when it tries, as new or as sent again.
+    fn dropped_at_home() -> Record {
+        let mut record = record(Some([54_000, 432_000]));
+        let tcp = last_tcp(&mut record);
+        tcp.acked_bytes = Some(156_000_000);
+        tcp.sent_bytes = Some(624_000_000);
+        tcp.retrans_bytes = Some(300_000_000);
+        record
+    }
+
+    #[test]
+    fn what_a_queue_of_this_host_dropped_was_never_on_the_line() {
+        let mut record = dropped_at_home();
+        let mut meter = Meter::new(&record.plan);
+        let Known::Value(near) = &mut record.ends.near else { panic!("the golden record has it") };
+        near.samples.iter().for_each(|sample| meter.see(sample));
+        assert!(meter.bytes() > Bytes(620_000_000));
+        meter.see_carried(165_000_000);
+        let most = 165_000_000 + 165_000_000_u64.div_ceil(1448) * 78;
+        let waits = 200_000 + 200_000_u64.div_ceil(1448) * 78;
+        assert_eq!(meter.bytes(), Bytes(most + waits));
+        for (facts, bytes) in [(&mut near.before, 1000), (&mut near.after, 164_001_000)] {
+            facts.put("link.tx_bytes", bytes);
+            facts.put("link.rx_bytes", bytes / 164);
+        }
+        let carried = 164_000_000 + 164_001_000 / 164 - 1000 / 164;
+        let most = carried + u64::div_ceil(carried, 1448) * 78;
+        assert_eq!(bytes_on_the_path(&record, None), Bytes(most));
+    }
+
+    #[test]
+    fn a_device_that_did_not_carry_the_flows_says_nothing_of_them() {
+        let record = dropped_at_home();
+        let mut meter = Meter::new(&record.plan);
+        let Known::Value(near) = &record.ends.near else { panic!("the golden record has it") };
+        near.samples.iter().for_each(|sample| meter.see(sample));
+        let before = meter.bytes();
+        meter.see_carried(155_999_999);
+        assert_eq!(meter.bytes(), before);
     }
 
     #[test]

@@ -188,12 +188,33 @@ fn hosts(
     .into_iter()
     .flatten()
     .collect();
+    let oldest = before.first().and_then(|record| end(record, name));
     let newest = since.last().and_then(|record| end(record, name));
-    let facts = newest.into_iter().flat_map(|end| end.before.facts.keys());
-    all.extend(facts.filter(|fact| lasts(fact)).filter_map(|fact| {
-        different(&own(fact), before, since, |record| steady(end(record, name)?, fact))
+    let sides = oldest.into_iter().chain(newest);
+    let facts: BTreeSet<&String> = sides.flat_map(|end| end.before.facts.keys()).collect();
+    let program = |end: Option<&End>| end.map(|end| end.host.goodput.clone());
+    let one_program = program(oldest).filter(|oldest| Some(oldest) == program(newest).as_ref());
+    all.extend(facts.into_iter().filter(|fact| lasts(fact)).filter_map(|fact| {
+        let setting = |record| {
+            let end = end(record, name)?;
+            // Another goodput may look for more, or for less.
+            let is_none = || Some(&end.host.goodput) == one_program.as_ref() && is_not_set(end, fact);
+            steady(end, fact).or_else(|| is_none().then(|| "none".into()))
+        };
+        different(&own(fact), before, since, setting)
     }));
     all
+}
+
+/// Whether a host had no such setting, before and after the test: its area was read, and nothing says why it is missing.
+fn is_not_set(end: &End, name: &str) -> bool {
+    let area = name.split('.').next().unwrap_or(name);
+    let belongs = |fact: &String| fact.strip_prefix(area).is_some_and(|rest| rest.starts_with('.'));
+    [&end.before, &end.after].into_iter().all(|host| {
+        let is_missing = [area, name].iter().any(|missing| host.missing.contains_key(*missing));
+        let is_read = host.facts.keys().any(belongs);
+        is_read && !is_missing && !host.facts.contains_key(name)
+    })
 }
 
 /// A fact that was the same before and after the test.
@@ -471,6 +492,54 @@ mod tests {
     /// As if these were the only settings of a host.
     fn lasts(fact: &str) -> bool {
         ["route.device", "sysctl.net.ipv4.tcp_rmem"].contains(&fact)
+    }
+
+    /// What is said if the near end gets a setting that it did not have, or loses it.
+    fn set_or_lost(is_set_since: bool, change: impl Fn(&mut End)) -> Vec<Difference> {
+        let mut random = Random::seed_from_u64(1);
+        let mut records = |has_it: bool| -> Vec<Record> {
+            let made = (0..8).map(|_| {
+                let mut record = healthy(&mut random);
+                if has_it {
+                    put(&mut record, "route.window", "20000");
+                } else if let Known::Value(near) = &mut record.ends.near {
+                    change(near);
+                }
+                record
+            });
+            made.collect()
+        };
+        let (before, since) = (records(!is_set_since), records(is_set_since));
+        let lasts = |fact: &str| fact.starts_with("route.");
+        differences(&before, &since, lasts).changed
+    }
+
+    #[test]
+    fn a_setting_that_was_made_or_removed_is_named() {
+        let named = |before: &str, since: &str| Difference {
+            what: "route.window of the near end".into(),
+            before: before.into(),
+            since: since.into(),
+        };
+        assert_eq!(set_or_lost(true, |_| {}), [named("none", "20000")]);
+        assert_eq!(set_or_lost(false, |_| {}), [named("20000", "none")]);
+    }
+
+    #[test]
+    fn what_could_not_be_read_or_an_older_goodput_did_not_look_for_is_no_removed_setting() {
+        let unread = |near: &mut End| near.after.lacks("route.window", "not permitted");
+        let area = |near: &mut End| near.before.lacks("route", "not permitted");
+        let older = |near: &mut End| near.host.goodput = "0.0.9".into();
+        let without = |near: &mut End| {
+            for host in [&mut near.before, &mut near.after] {
+                host.facts.retain(|name, _| !name.starts_with("route."));
+            }
+        };
+        for is_set_since in [true, false] {
+            for change in [unread, area, older, without] {
+                assert_eq!(set_or_lost(is_set_since, change), []);
+            }
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod generate;
 mod history;
 mod key;
 mod lab;
+mod line_meter;
 mod list;
 mod measured;
 mod notifier;

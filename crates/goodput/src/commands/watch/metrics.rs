@@ -153,7 +153,11 @@ impl Metrics {
             Event::Late { tests, .. } => {
                 self.counts.late.inc_by(*tests);
             }
-            Event::NotTested { target, .. } => self.count(target, "not-tested", 1),
+            Event::NotTested { target, bytes, used_bytes, .. } => {
+                self.counts.bytes.get_or_create(&of(target)).inc_by(bytes.0);
+                self.budget_used.set(used_bytes.0 as f64);
+                self.count(target, "not-tested", 1);
+            }
             Event::Tested(test) if test.incomplete.is_some() => self.part(test),
             Event::Tested(test) => self.tested(test),
             Event::NoResult { target, bytes, used_bytes, .. } => {
@@ -451,13 +455,16 @@ mod tests {
         let metrics = Metrics::new(Bytes(5000));
         metrics.see(&Event::Tested(test("nas", "path-rate")));
         let at = String::from("2026-11-27T14:20:00Z");
-        metrics.see(&Event::NotTested { at, target: "nas".into(), why: String::new() });
+        let (target, why) = ("nas".into(), String::new());
+        let (bytes, used_bytes) = (Bytes(500), Bytes(3500));
+        metrics.see(&Event::NotTested { at, target, why, bytes, used_bytes });
         metrics.see(&Event::Late { tests: 3, history: None });
         let text = metrics.text();
         for line in [
             "goodput_watch_up{target=\"nas\"} 1.0",
             "goodput_watch_tests_total{target=\"nas\",outcome=\"not-tested\"} 1",
             "goodput_watch_late_tests_total 3",
+            "goodput_watch_spent_bytes_total{target=\"nas\"} 1500",
         ] {
             assert!(has(&text, line), "{line}\n{text}");
         }

@@ -61,7 +61,8 @@ async fn watch(args: &WatchArgs, state: Option<PathBuf>, interrupt: &Interrupt) 
         program.leave();
     }
     if interrupt.is_raised() && !watch.has_result {
-        screen::say("goodput: ended before the first result; --once tests each target at once");
+        let hint = if args.schedule.once { "" } else { "; --once tests each target at once" };
+        screen::say(format_args!("goodput: ended before the first result{hint}"));
     }
     Ok(exit)
 }
@@ -93,7 +94,7 @@ enum Ended {
     Tested,
     /// With a change of the path.
     Changed,
-    /// Without a result, or with one that was not kept.
+    /// Without a result, with a part of one, or with one that was not kept.
     NoResult,
     /// Before a result, because the user ended it.
     Interrupted,
@@ -281,8 +282,8 @@ impl<'a> Watch<'a> {
         let _turn = match self.host.take(patience, interrupt).await {
             Ok(Some(turn)) => turn,
             Ok(None) if interrupt.is_raised() => return Ok(Ended::Interrupted),
-            Ok(None) => return self.no_turn(target, self.host.taken()),
-            Err(why) => return self.no_turn(target, format!("{why:#}")),
+            Ok(None) => return self.not_made(target, self.host.taken(), Bytes(0)),
+            Err(why) => return self.not_made(target, format!("{why:#}"), Bytes(0)),
         };
         let Some((limits, note)) = self.allowed(target).await? else {
             return Ok(Ended::NoResult);
@@ -294,6 +295,9 @@ impl<'a> Watch<'a> {
         self.budget.spend(now_s, *bytes);
         match outcome {
             Err(_) if interrupt.is_raised() => Ok(Ended::Interrupted),
+            Err(NoRun { why, bytes }) if why.is_busy() => {
+                self.not_made(target, why.to_string(), bytes)
+            }
             Err(NoRun { why, bytes }) => self.no_result(target, why.to_string(), bytes).await,
             Ok(run) => self.tested(target, &run, interrupt).await,
         }
@@ -364,10 +368,11 @@ impl<'a> Watch<'a> {
         )
     }
 
-    /// A gap of which the target knows nothing.
-    fn no_turn(&self, target: usize, why: String) -> Result<Ended> {
+    /// A gap that says nothing of the path.
+    fn not_made(&mut self, target: usize, why: String, bytes: Bytes) -> Result<Ended> {
+        let used_bytes = self.budget.used(self.now_s());
         let target = self.paths[target].text.clone();
-        self.tell(&Event::NotTested { at: measured::now(), target, why })?;
+        self.tell(&Event::NotTested { at: measured::now(), target, why, bytes, used_bytes })?;
         Ok(Ended::NoResult)
     }
 
@@ -428,6 +433,7 @@ impl<'a> Watch<'a> {
             return Ok(Ended::Interrupted);
         }
         let ended = match kept {
+            _ if !whole => Ended::NoResult,
             None => Ended::NoResult,
             Some(_) if changes.iter().any(|(_, change)| change.is_of_path()) => Ended::Changed,
             Some(_) => Ended::Tested,

@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use goodput_engine::{Client, Credentials, EngineError, Interrupt, Target, conclude, measure};
-use goodput_model::{Bytes, EndName, Length, Plan, Record};
+use goodput_model::{Bytes, Length, Plan, Record};
 use goodput_store::{Figures, Store, Tested, ToldChange, Watched};
 use goodput_watch::{
-    Chart, Difference, Limit, MAX_TESTS, Mark, Meter, Point, bytes_on_the_path, expected_cost,
-    planned_cost,
+    Chart, Difference, Limit, MAX_TESTS, Mark, Point, bytes_on_the_path, expected_cost, planned_cost,
 };
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -20,6 +19,7 @@ use super::ending::{Ended, Ending};
 use super::series;
 use super::shifts::{self, Shifts};
 use crate::args::MeasureArgs;
+use crate::commands::line_meter::LineMeter;
 use crate::commands::{measured, path_changes};
 use crate::data_dirs::state_dir;
 use crate::exit;
@@ -94,15 +94,6 @@ pub struct Limits {
     pub bytes: Bytes,
     /// Whether this is what is left of the budget.
     pub is_rest: bool,
-}
-
-/// Lets a meter hear what happens in a test.
-fn hear(meter: &mut Meter, event: &goodput_engine::Event) {
-    match event {
-        goodput_engine::Event::Opened { connections } => meter.open(connections),
-        goodput_engine::Event::Sampled { end: EndName::Near, sample } => meter.see(sample),
-        _ => {}
-    }
 }
 
 impl Path {
@@ -203,7 +194,7 @@ impl Path {
 
     /// Tests once, within `limits`.
     pub async fn test(&mut self, limits: Limits, interrupt: &Interrupt) -> Result<Run, NoRun> {
-        let meter = RefCell::new(Meter::new(&self.plan));
+        let meter = RefCell::new(LineMeter::new(&self.plan));
         let started = measured::now();
         let announced = self.announced(&started);
         let run = self.metered((&started, announced.as_ref()), limits, interrupt, &meter).await;
@@ -225,7 +216,7 @@ impl Path {
         (started, announced): (&str, Option<&Announced>),
         limits: Limits,
         interrupt: &Interrupt,
-        meter: &RefCell<Meter>,
+        meter: &RefCell<LineMeter>,
     ) -> Result<Run, EngineError> {
         let others_at_first = self.others(announced);
         let (raise, soon) = goodput_engine::interrupt();
@@ -252,7 +243,7 @@ impl Path {
         let measured = async {
             let listener = &mut |event: goodput_engine::Event| {
                 announced.iter().for_each(|announced| announced.enter(&event));
-                hear(&mut meter.borrow_mut(), &event);
+                meter.borrow_mut().hear(&event);
                 match event {
                     goodput_engine::Event::Opened { .. } => opened.notify_one(),
                     goodput_engine::Event::Ended => drop(ended.by(Ending::Plan)),

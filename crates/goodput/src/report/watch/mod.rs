@@ -66,7 +66,7 @@ pub enum Event {
         /// Bytes of all tests of the last 24 hours.
         used_bytes: Bytes,
     },
-    /// A test was not made, because of this host: nobody knows whether the target answers.
+    /// A test was not made, because this host or the target was busy: it says nothing of the path.
     NotTested {
         /// When this was known.
         at: String,
@@ -74,6 +74,10 @@ pub enum Event {
         target: String,
         /// Why.
         why: String,
+        /// Bytes that it cost all the same.
+        bytes: Bytes,
+        /// Bytes of all tests of the last 24 hours.
+        used_bytes: Bytes,
     },
     /// A target answers again.
     Back {

@@ -38,7 +38,7 @@ pub fn text_in(event: &Event, zone: &TimeZone) -> String {
             };
             of_target(at, target, &format!("{}: {}{since}", bad("no result"), plain(why)))
         }
-        Event::NotTested { at, target, why } => {
+        Event::NotTested { at, target, why, .. } => {
             of_target(at, target, &format!("not tested: {}", plain(why)))
         }
         Event::Back { at, target, since } => {
@@ -474,7 +474,8 @@ mod tests {
     fn a_test_that_this_host_did_not_make_is_no_word_about_its_target() {
         let at = "2026-11-26T14:05:00Z".into();
         let why = "another process had the turn".into();
-        let event = Event::NotTested { at, target: "nas".into(), why };
+        let (target, [bytes, used_bytes]) = ("nas".into(), [Bytes(0); 2]);
+        let event = Event::NotTested { at, target, why, bytes, used_bytes };
         let text = strip_str(&text_in(&event, &TimeZone::UTC)).to_string();
         assert_eq!(text, "2026-11-26 14:05 UTC  nas  not tested: another process had the turn\n");
     }

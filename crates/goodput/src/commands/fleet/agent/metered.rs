@@ -7,9 +7,10 @@ use goodput_engine::{
     Client, Credentials, EngineError, Event, Interrupt, Listener, Target, conclude, measure,
 };
 use goodput_fleet::Task;
-use goodput_model::{Bytes, EndName, Length, Plan, Record, Sites};
-use goodput_watch::{Meter, bytes_on_the_path};
+use goodput_model::{Bytes, Length, Plan, Record, Sites};
+use goodput_watch::bytes_on_the_path;
 
+use crate::commands::line_meter::LineMeter;
 use crate::commands::measured;
 
 /// What a test may cost.
@@ -24,7 +25,7 @@ pub(super) struct Metered<'a> {
     task: &'a Task,
     plan: Plan,
     most: Option<Most>,
-    meter: RefCell<Meter>,
+    meter: RefCell<LineMeter>,
     /// What the whole test has cost, once it is known.
     total: Cell<Option<Bytes>>,
 }
@@ -39,7 +40,7 @@ impl<'a> Metered<'a> {
             rate_limit_of: task.rate_limit_of,
             ..Plan::standard()
         };
-        let meter = RefCell::new(Meter::new(&plan));
+        let meter = RefCell::new(LineMeter::new(&plan));
         Self { task, plan, most, meter, total: Cell::new(None) }
     }
 
@@ -59,7 +60,7 @@ impl<'a> Metered<'a> {
         let (raise, soon) = goodput_engine::interrupt();
         let used_up = Cell::new(false);
         let heard = &mut |event: Event| {
-            self.hear(&event);
+            self.meter.borrow_mut().hear(&event);
             let is_over = |most: &Most| self.meter.borrow().will_exceed(most.bytes);
             if self.most.as_ref().is_some_and(is_over) {
                 used_up.set(true);
@@ -83,14 +84,6 @@ impl<'a> Metered<'a> {
             record.incomplete.get_or_insert_with(why);
         }
         Ok(record)
-    }
-
-    fn hear(&self, event: &Event) {
-        match event {
-            Event::Opened { connections } => self.meter.borrow_mut().open(connections),
-            Event::Sampled { end: EndName::Near, sample } => self.meter.borrow_mut().see(sample),
-            _ => {}
-        }
     }
 
     async fn measured(
