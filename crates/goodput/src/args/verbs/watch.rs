@@ -40,7 +40,7 @@ Examples:
     goodput watch nas --reverse --flows 4 --notify /usr/local/bin/tell-me
     goodput watch nas --once     # for cron or a timer
 
-Exit codes: 0 fine, 1 a path changed (--once), 2 could not test a target (--once), 3 not permitted.";
+Exit codes: 0 fine, 1 a path changed (--once), 2 a target has no whole result (--once), 3 not permitted.";
 
 /// `goodput watch`
 #[derive(Debug, Args)]
