@@ -63,6 +63,18 @@ pub async fn blocking<T: Send + 'static>(
         .map_err(|cause| EngineError::Flow(format!("an internal task failed: {cause}")))
 }
 
+/// Does work that only waits for others, and leaves nothing to tidy up: names are looked up, a connection is made. Unlike
+/// [`blocking`] work, it keeps nobody who no longer wants its result: a run that is interrupted ends without it.
+pub async fn abandonable<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, EngineError> {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let waits = move || drop(tell.send(work()));
+    let thread = thread::Builder::new().spawn(waits).map_err(|cause| no_thread(&cause));
+    thread.map_err(EngineError::io("wait beside the conversation"))?;
+    told.await.map_err(|cause| EngineError::Flow(format!("an internal task failed: {cause}")))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
@@ -81,6 +93,28 @@ mod tests {
         let many = side_by_side((0..1000).collect(), Ok::<_, ()>);
         assert_eq!(many, Ok((0..1000).collect()));
         assert_eq!(side_by_side(Vec::new(), Ok::<u8, ()>), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn a_runtime_ends_without_what_only_waits() {
+        let (done, waits) = std::sync::mpsc::channel::<()>();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (begun, begins) = tokio::sync::oneshot::channel();
+        let endless = abandonable(move || {
+            let _ = begun.send(());
+            let _ = waits.recv();
+        });
+        let runs = runtime.block_on(async {
+            tokio::select! {
+                biased;
+                ended = endless => panic!("{ended:?}"),
+                begun = begins => begun,
+            }
+        });
+        assert_eq!(runs, Ok(()));
+        // It would wait for ever.
+        drop(runtime);
+        drop(done);
     }
 
     #[test]

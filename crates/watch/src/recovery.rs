@@ -55,11 +55,11 @@ impl Recovery {
         if longest < MIN_WINDOW || !before_it.has(split(MIN_WINDOW).1, noise) {
             return None;
         }
-        let nearer = |tests: &usize| {
+        let by_how_much = |tests: &usize| {
             let (other, newest) = split(*tests);
             nearer(newest, level, noise.mean(other).unwrap_or(level))
         };
-        let tests = (MIN_WINDOW..=longest).max_by(|a, b| nearer(a).total_cmp(&nearer(b)))?;
+        let tests = (MIN_WINDOW..=longest).max_by(|a, b| by_how_much(a).total_cmp(&by_how_much(b)))?;
         let (other, newest) = split(tests);
         // The shortest window may begin with a test that is still like those since the change: then the next one decides.
         if nearer(&newest[..1], level, noise.mean(other)?) <= 0.0 {

@@ -29,6 +29,8 @@ pub struct Schedule {
     targets: usize,
     /// Number of the next part since the beginning.
     next: u64,
+    /// Number of turns that were dealt out.
+    dealt: u64,
     random: Xoshiro256PlusPlus,
 }
 
@@ -37,7 +39,7 @@ impl Schedule {
     pub fn new(every_s: f64, targets: usize, seed: u64) -> Self {
         let targets = targets.max(1);
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Self { part_s: every_s / targets as f64, targets, next: 0, random }
+        Self { part_s: every_s / targets as f64, targets, next: 0, dealt: 0, random }
     }
 
     /// Number of turns that are over unused at `now_s`.
@@ -46,14 +48,16 @@ impl Schedule {
         present.saturating_sub(self.next)
     }
 
-    /// The next turn, at `now_s`. Parts that are over are left out.
+    /// The next turn, at `now_s`. Parts that are over are left out. The targets take turns all the same, so that one whose tests
+    /// take long costs all others as many.
     pub fn next(&mut self, now_s: f64) -> Turn {
         let missed = self.missed(now_s);
         let part = self.next + missed;
         self.next = part + 1;
         let begin_s = part as f64 * self.part_s;
         let due_s = begin_s + self.random.random::<f64>() * self.part_s;
-        let target = (part % self.targets as u64) as usize;
+        let target = (self.dealt % self.targets as u64) as usize;
+        self.dealt += 1;
         Turn { target, due_s: due_s.max(now_s), end_s: begin_s + self.part_s, missed }
     }
 }
@@ -84,6 +88,19 @@ mod tests {
         let late = schedule.next(151.0);
         assert_eq!((late.missed, late.target), (4, 1));
         assert!(late.due_s >= 151.0 && late.end_s == 180.0, "{late:?}");
+    }
+
+    #[test]
+    fn a_target_whose_tests_take_long_starves_no_other() {
+        let mut schedule = Schedule::new(6.0, 3, 7);
+        let (mut now_s, mut turns) = (0.0, [0; 3]);
+        for _ in 0..30 {
+            let turn = schedule.next(now_s);
+            turns[turn.target] += 1;
+            // The first one is gone: each try takes a whole round.
+            now_s = turn.due_s + if turn.target == 0 { 6.0 } else { 0.1 };
+        }
+        assert_eq!(turns, [10; 3]);
     }
 
     #[test]

@@ -195,7 +195,7 @@ fn hosts(
     let program = |end: Option<&End>| end.map(|end| end.host.goodput.clone());
     let one_program = program(oldest).filter(|oldest| Some(oldest) == program(newest).as_ref());
     all.extend(facts.into_iter().filter(|fact| lasts(fact)).filter_map(|fact| {
-        let setting = |record| {
+        let setting = |record: &Record| {
             let end = end(record, name)?;
             // Another goodput may look for more, or for less.
             let is_none = || Some(&end.host.goodput) == one_program.as_ref() && is_not_set(end, fact);

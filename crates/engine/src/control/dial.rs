@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 
 use crate::control::target::Target;
 use crate::error::EngineError;
-use crate::threads::blocking;
+use crate::threads::abandonable;
 
 /// How long one address of the target may take to answer a connection attempt.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -37,7 +37,7 @@ pub async fn dial(
     patience: Duration,
 ) -> Result<DialedPeer, EngineError> {
     if !target.protocol.has_control {
-        let addresses = blocking(move || target.addresses(options.family)).await??;
+        let addresses = abandonable(move || target.addresses(options.family)).await??;
         return Ok(DialedPeer { stream: None, addresses });
     }
     let (stream, address) = connect(&target, &options, patience).await?;
@@ -63,7 +63,7 @@ async fn connect(
     let give_up = Instant::now() + patience;
     loop {
         let (target, options) = (target.clone(), options.clone());
-        match blocking(move || connect_once(&target, options)).await? {
+        match abandonable(move || connect_once(&target, options)).await? {
             Err(Unreached { refused: true, .. }) if Instant::now() < give_up => {
                 tokio::time::sleep(RETRY_INTERVAL).await;
             }

@@ -20,7 +20,7 @@ pub fn text(counted: Counted, results: &[LastResult]) -> String {
     registry.register("build", "Version of goodput", Info::new(version));
     let present: Gauge = Gauge::default();
     present.set(i64::try_from(clients).unwrap_or(i64::MAX));
-    registry.register("clients", "Conversations that go on", present);
+    registry.register("clients", "Ongoing conversations", present);
     let counts = [
         ("conversations", "Conversations that began", conversations, None),
         ("measurements", "Measurements that ended with a result", measurements, None),

@@ -10,6 +10,7 @@ use goodput_model::Bytes;
 use goodput_watch::Quantity;
 use jiff::Timestamp;
 use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
@@ -458,7 +459,7 @@ mod tests {
         let (target, why) = ("nas".into(), String::new());
         let (bytes, used_bytes) = (Bytes(500), Bytes(3500));
         metrics.see(&Event::NotTested { at, target, why, bytes, used_bytes });
-        metrics.see(&Event::Late { tests: 3, history: None });
+        metrics.see(&Event::Late { at: String::new(), tests: 3, history: None });
         let text = metrics.text();
         for line in [
             "goodput_watch_up{target=\"nas\"} 1.0",

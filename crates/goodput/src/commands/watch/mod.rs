@@ -169,7 +169,10 @@ impl<'a> Watch<'a> {
         }
         self.delete_old().await;
         if let Some(program) = &mut self.program {
-            program.wait();
+            tokio::select! {
+                () = program.wait() => {}
+                () = interrupt.raised() => {}
+            }
         }
         Ok(exit)
     }
@@ -197,7 +200,8 @@ impl<'a> Watch<'a> {
             let turn = schedule.next(now_s);
             if turn.missed > 0 {
                 let history = (without_it < turn.missed).then_some(HistoryDelay { took_s, why });
-                self.tell(&Event::Late { tests: turn.missed, history })?;
+                let at = measured::now();
+                self.tell(&Event::Late { at, tests: turn.missed, history })?;
             }
             let wait = Duration::from_secs_f64((turn.due_s - self.now_s()).max(0.0));
             tokio::select! {

@@ -3,19 +3,20 @@
 use std::fs::File;
 use std::io::{Seek, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use anstream::adapter::strip_str;
 use anyhow::{Context, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
-use rustix::io::retry_on_intr;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use tokio::sync::oneshot;
 
 use crate::os_error::without_numbers;
 use crate::report::watch::{self, Event};
@@ -35,10 +36,11 @@ pub struct Program {
 
 /// A thread that runs the program for one event after the other.
 struct Queue {
-    events: SyncSender<Told>,
+    events: Option<SyncSender<Told>>,
     /// Events that the program was not started for.
     waiting: Arc<AtomicUsize>,
-    thread: JoinHandle<()>,
+    /// Told when its thread ends, of which nothing else is left to do.
+    ended: oneshot::Receiver<()>,
 }
 
 /// What the program hears of an event.
@@ -76,9 +78,7 @@ impl Program {
             none => none.insert(Queue::start(&self.path)?),
         };
         queue.waiting.fetch_add(1, Ordering::Relaxed);
-        if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
-            queue.events.try_send(told)
-        {
+        if queue.events.as_ref().is_none_or(|events| events.try_send(told).is_err()) {
             queue.waiting.fetch_sub(1, Ordering::Relaxed);
             let shown = self.path.display();
             bail!(
@@ -88,12 +88,13 @@ impl Program {
         Ok(())
     }
 
-    /// Waits until it has heard of all events.
-    pub fn wait(&mut self) {
-        if let Some(Queue { events, thread, .. }) = self.queue.take() {
-            drop(events);
+    /// Waits until it has heard of all events. It hears of no more.
+    pub async fn wait(&mut self) {
+        if let Some(queue) = &mut self.queue {
+            // Without a sender, the thread ends after what waits.
+            queue.events = None;
             // A panic of the thread was printed.
-            let _ = thread.join();
+            let _ = (&mut queue.ended).await;
         }
     }
 
@@ -115,19 +116,21 @@ impl Queue {
         let (events, told) = sync_channel::<Told>(MAX_WAITING);
         let waiting = Arc::new(AtomicUsize::new(0));
         let (path, yet) = (path.to_owned(), Arc::clone(&waiting));
+        let (has_ended, ended) = oneshot::channel();
         let each = move || {
+            let _ended = has_ended;
             for told in told {
                 let started = start(&path, &told);
                 yet.fetch_sub(1, Ordering::Relaxed);
                 match started {
-                    Ok(mut child) => tend(&mut child, &path.display().to_string()),
+                    Ok(mut child) => tend(&mut child, &path.display().to_string(), PATIENCE),
                     Err(why) => screen::say(format_args!("goodput: {why:#}")),
                 }
             }
         };
         let thread = std::thread::Builder::new().name("notify".into()).spawn(each);
-        let thread = thread.context("can't start a thread for --notify")?;
-        Ok(Self { events, waiting, thread })
+        thread.context("can't start a thread for --notify")?;
+        Ok(Self { events: Some(events), waiting, ended })
     }
 }
 
@@ -139,8 +142,20 @@ fn start(path: &Path, told: &Told) -> Result<Child> {
         .env("GOODPUT_TEXT", &told.text)
         .stdin(input(&told.json)?)
         .stdout(Stdio::null())
+        // Its own, so that it ends with what it has started.
+        .process_group(0)
         .spawn()
-        .with_context(|| format!("can't run {} (--notify)", path.display()))
+        .map_err(|cause| why_not(path, cause))
+}
+
+/// Why the program can't be run: what the kernel says of a file that is there is about its interpreter (execve(2)).
+fn why_not(path: &Path, cause: std::io::Error) -> anyhow::Error {
+    let hint = match Errno::from_io_error(&cause) {
+        Some(Errno::NOENT) if is_program(path) => "; what its first line names after #! is not there",
+        Some(Errno::NOEXEC) => "; a script begins with a line such as #!/bin/sh",
+        _ => "",
+    };
+    anyhow::Error::from(cause).context(format!("can't run {} (--notify){hint}", path.display()))
 }
 
 /// What goodput prints of the event, as people read it. What a variable can't hold is replaced: a NUL would keep the program
@@ -169,14 +184,14 @@ fn input(json: &[u8]) -> Result<File> {
 }
 
 /// Waits until the program ends, and ends it when it takes too long.
-fn tend(child: &mut Child, shown: &str) {
-    let has_ended = wait(child).unwrap_or_else(|why| {
+fn tend(child: &mut Child, shown: &str, patience: Timespec) {
+    let has_ended = wait(child, patience).unwrap_or_else(|why| {
         tracing::debug!("can't wait for {shown} with a limit: {why}");
         true
     });
     if !has_ended {
         screen::say(format_args!("goodput: {shown} (--notify) ran for a minute and was ended"));
-        let _ = child.kill();
+        let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     }
     match child.wait() {
         Ok(status) if status.success() || !has_ended => {}
@@ -186,10 +201,10 @@ fn tend(child: &mut Child, shown: &str) {
 }
 
 /// Whether the program ends in time.
-fn wait(child: &Child) -> rustix::io::Result<bool> {
+fn wait(child: &Child, patience: Timespec) -> rustix::io::Result<bool> {
     let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let mut ends = [PollFd::new(&process, PollFlags::IN)];
-    let ready = retry_on_intr(|| poll(&mut ends, Some(&PATIENCE)))?;
+    let ready = retry_on_intr(|| poll(&mut ends, Some(&patience)))?;
     Ok(ready > 0)
 }
 
@@ -197,6 +212,12 @@ fn wait(child: &Child) -> rustix::io::Result<bool> {
 mod tests {
     use super::*;
     use goodput_model::Bytes;
+
+    /// Waits until it has heard of all events.
+    fn heard(program: &mut Program) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(program.wait());
+    }
 
     fn back(target: &str) -> Event {
         let at = "2026-11-27T15:20:00Z".to_string();
@@ -214,7 +235,7 @@ mod tests {
         goodput_testing::write_script(&script, &lines);
         let mut program = Program::new(&script).unwrap();
         program.run("back", &back("$(touch x); `id`\0")).unwrap();
-        program.wait();
+        heard(&mut program);
         let said = std::fs::read_to_string(out).unwrap();
         let (first, json) = said.split_once('\n').unwrap();
         assert_eq!(first, "back|$(touch x); `id`\u{fffd}");
@@ -251,6 +272,39 @@ mod tests {
         assert!(Program::new(Path::new("sh")).is_ok());
     }
 
+    fn told() -> Told {
+        let [name, target, text] = ["back", "nas", ""].map(String::from);
+        Told { name, target, text, json: Vec::new() }
+    }
+
+    #[test]
+    fn a_program_that_takes_too_long_ends_with_what_it_has_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let [script, go] = ["slow", "go"].map(|name| folder.path().join(name));
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &go, mode).unwrap();
+        // The child holds the FIFO open until it ends.
+        let lines = format!("#!/bin/sh\n{{ echo runs; sleep 1000; }} > {} &\nwait", go.display());
+        goodput_testing::write_script(&script, &lines);
+        let mut child = start(&script, &told()).unwrap();
+        let mut held = std::io::BufReader::new(File::open(&go).unwrap());
+        let mut line = String::new();
+        std::io::BufRead::read_line(&mut held, &mut line).unwrap();
+        assert_eq!(line, "runs\n");
+        tend(&mut child, "slow", Timespec { tv_sec: 0, tv_nsec: 0 });
+        // It ends when nobody holds the other side.
+        std::io::Read::read_to_end(&mut held, &mut Vec::new()).unwrap();
+    }
+
+    #[test]
+    fn a_missing_interpreter_is_named_as_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        goodput_testing::write_script(&script, "#!/no/such/interpreter");
+        let why = start(&script, &told()).map(drop).unwrap_err();
+        assert!(format!("{why:#}").contains("what its first line names"), "{why:#}");
+    }
+
     /// A program that appends the event's name to a file. For `back`, it first waits until someone has written to a FIFO.
     struct Slow {
         _folder: tempfile::TempDir,
@@ -277,7 +331,7 @@ mod tests {
         /// Lets the program go on. Returns for which events it ran.
         fn end(&self, mut program: Program) -> Vec<String> {
             std::fs::write(&self.go, "").unwrap();
-            program.wait();
+            heard(&mut program);
             let said = std::fs::read_to_string(&self.out).unwrap();
             said.lines().map(Into::into).collect()
         }

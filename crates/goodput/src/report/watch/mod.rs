@@ -43,6 +43,8 @@ pub enum Event {
     },
     /// Tests were left out, because others took too long, or the history did.
     Late {
+        /// When this was known.
+        at: String,
         /// Their number.
         tests: u64,
         /// What the history cost the tests before, if fewer would have been left out without it.

@@ -29,12 +29,14 @@ pub fn text_in(event: &Event, zone: &TimeZone) -> String {
                 + &budget_lasts_s.map(too_small).unwrap_or_default()
         }
         Event::MadeInAnotherWay { target, test } => in_another_way(target, test),
-        Event::Late { tests, history } => late(*tests, history.as_ref()),
+        Event::Late { at, tests, history } => {
+            format!("{}  {}", minute(at, zone), late(*tests, history.as_ref()))
+        }
         Event::Tested(test) => tested(test, zone),
         Event::NoResult { at, target, why, since, .. } => {
             let since = match since == at {
                 true => String::new(),
-                false => format!(", as since {}", named(since, at, zone)),
+                false => format!("; no result since {}", named(since, at, zone)),
             };
             of_target(at, target, &format!("{}: {}{since}", bad("no result"), plain(why)))
         }
@@ -43,7 +45,7 @@ pub fn text_in(event: &Event, zone: &TimeZone) -> String {
         }
         Event::Back { at, target, since } => {
             let since = named(since, at, zone);
-            of_target(at, target, &format!("{}; it did not since {since}", good("answers again")))
+            of_target(at, target, &format!("{}; it did not answer from {since} on", good("answers again")))
         }
         Event::UsedUp { at, target, used_bytes, budget_bytes, free_at } => {
             let free = match free_at {
@@ -103,11 +105,14 @@ fn interval(seconds: f64) -> String {
 
 /// What is said of a budget that lasts for this time only.
 fn too_small(lasts_s: f64) -> String {
+    let lasts = match lasts_s / 3600.0 {
+        hours if hours >= 1.0 => format!("{hours:.1}"),
+        _ => Seconds(lasts_s.round()).to_string(),
+    };
     format!(
-        "{}: it lasts for {:.1} of 24 hours, and the tests of the rest are left out; make tests smaller (-n), test less \
+        "{}: it lasts for {lasts} of 24 hours, and the tests of the rest are left out; make tests smaller (-n), test less \
          often (--every), or allow more (--budget)\n",
-        bad("the budget is too small for this"),
-        lasts_s / 3600.0
+        bad("the budget is too small for this")
     )
 }
 
@@ -417,26 +422,29 @@ mod tests {
     }
 
     fn late(tests: u64) -> Event {
-        Event::Late { tests, history: None }
+        Event::Late { at: "2026-11-26T14:05:00Z".into(), tests, history: None }
     }
 
     #[test]
     fn one_test_left_out_is_one() {
-        assert!(printed(&late(1)).starts_with("1 test was left out:"));
-        assert!(printed(&late(2)).starts_with("2 tests were left out:"));
+        assert!(printed(&late(1)).contains("  1 test was left out:"));
+        assert!(printed(&late(2)).contains("  2 tests were left out:"));
     }
 
     #[test]
     fn who_is_late_because_of_the_history_says_so() {
         let text = |why: Option<&str>| {
             let why = why.map(str::to_owned);
-            printed(&Event::Late { tests: 2, history: Some(HistoryDelay { took_s: 20.04, why }) })
+            let (at, took_s) = ("2026-11-26T14:05:00Z".into(), 20.04);
+            printed(&Event::Late { at, tests: 2, history: Some(HistoryDelay { took_s, why }) })
         };
         let locked = text(Some("can't write to h.db: process 7 (x) keeps it locked"));
-        assert_eq!(
-            locked,
-            "2 tests were left out: the watch waited 20.0 s for the history: can't write to h.db: process 7 (x) keeps it \
-             locked\n"
+        assert!(
+            locked.ends_with(
+                "2 tests were left out: the watch waited 20.0 s for the history: can't write to h.db: process 7 (x) keeps it \
+                 locked\n"
+            ),
+            "{locked}"
         );
         assert!(text(None).ends_with("20.0 s for the history\n"), "{}", text(None));
     }
@@ -454,10 +462,10 @@ mod tests {
         };
         let text = printed(&gap(at));
         assert!(
-            text.contains("no result: can't connect\u{fffd}nas") && !text.contains("as since"),
+            text.contains("no result: can't connect\u{fffd}nas") && !text.contains("no result since"),
             "{text}"
         );
-        assert!(printed(&gap(since)).contains("as since"));
+        assert!(printed(&gap(since)).contains("no result since"));
         let used = Event::UsedUp {
             at: at.into(),
             target: "nas".into(),
@@ -505,7 +513,7 @@ mod tests {
         assert_eq!((&json["event"], &json["tests"]), (&"shifted".into(), &8.into()), "{json}");
         assert_eq!(serde_json::from_value::<Shifted>(json).unwrap(), shift);
         let json = serde_json::to_value(late(2)).unwrap();
-        assert_eq!(json, serde_json::json!({"event": "late", "tests": 2}));
+        assert_eq!(json, serde_json::json!({"event": "late", "at": "2026-11-26T14:05:00Z", "tests": 2}));
     }
 
     #[test]
