@@ -18,6 +18,10 @@ pub struct Rule {
     /// Whether the rule names such a part, or says why it took time. A deeper finding takes the place of one about the same
     /// part that goes less deep.
     pub depth: Depth,
+    /// Whether the cause, if it is at a host, is a queueing discipline there or its queue: what a shaper does to TCP. A test
+    /// of a shaper then judges the shaper by what TCP got. Any other cause at a host keeps TCP from showing what the shaper
+    /// gives.
+    pub is_of_discipline: bool,
     /// Fires, stays quiet, or reports what is missing for a decision.
     pub check: fn(&View) -> Result<Option<Finding>, Missing>,
     /// The one number that falls when the cause is removed. Every rule's witness falls, so

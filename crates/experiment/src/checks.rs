@@ -1,26 +1,29 @@
-//! Checks for reasons that make a comparison's numbers misleading although its test holds: drift and carry-over; and
-//! why nothing was adjusted for.
+//! Checks for reasons that make a comparison's numbers misleading although its test holds: drift, and runs that depend on
+//! their order (`order`); and why nothing was adjusted for.
 
 use goodput_model::Trial;
 
 use crate::conditions::Copies;
 use crate::design::Design;
+use crate::order::order_doubt;
 use crate::pairs::Runs;
 use crate::responses::for_ratio;
 
 /// A check reports only if chance alone would make it report this rarely, in standard deviations (two-sided p = .01).
 const MIN_STANDARD_DEVIATIONS: f64 = 2.576;
 
-/// Fewest runs in each of two groups for the normal approximation (Lehmann, "Nonparametrics", 1.3).
-const MIN_GROUP: usize = 4;
+/// Fewest runs for the normal approximation, as two groups of four (Lehmann, "Nonparametrics", 1.3).
+const MIN_RUNS: usize = 8;
 
 /// Sentences for the record: the baseline drifted, runs depend on what ran before, or an arm changes the condition
 /// that its differences could have been adjusted for.
 pub(crate) fn checks(design: &Design, trials: &[Trial]) -> Vec<String> {
     let runs = Runs::of(trials, design.arms);
-    let found =
-        [drift(design, &runs), carry_over(design, trials, &runs), not_adjusted(design, &runs)];
-    found.into_iter().flatten().collect()
+    let drift = drift(design, &runs);
+    // A drift is from run to run as well.
+    let of_order = || order_doubt(*design.responses.first()?, [trials]);
+    let order = if drift.is_some() { None } else { of_order() };
+    [drift, order, not_adjusted(design, &runs)].into_iter().flatten().collect()
 }
 
 /// An arm changes the condition beside its runs (see `conditions`).
@@ -39,47 +42,13 @@ fn drift(design: &Design, runs: &Runs) -> Option<String> {
     let pairs = (0..values.len()).flat_map(|late| (0..late).map(move |early| (early, late)));
     let rises: f64 = pairs.map(|(early, late)| sign(values[late] - values[early])).sum();
     let deviation = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
-    let is_drift =
-        values.len() >= 2 * MIN_GROUP && rises.abs() > MIN_STANDARD_DEVIATIONS * deviation;
+    let is_drift = values.len() >= MIN_RUNS && rises.abs() > MIN_STANDARD_DEVIATIONS * deviation;
     is_drift.then(|| {
         let way = if rises > 0.0 { "rose" } else { "fell" };
         format!(
             "{response} of the baseline {way} steadily while the comparison ran; arms are judged within blocks, but medians of arms with different n are not comparable"
         )
     })
-}
-
-/// The rank-sum test (Mann and Whitney, 1947) between blocks in which the arm ran before the baseline and blocks in
-/// which it ran after: their log-ratios differ only if a run depends on the one before.
-fn carry_over(design: &Design, trials: &[Trial], runs: &Runs) -> Option<String> {
-    let response = *design.responses.first()?;
-    let depends = |arm: &usize| {
-        let is_first = |block: u32| {
-            let of_block = || trials.iter().filter(move |trial| trial.block == block);
-            of_block().find(|t| t.arm == 0 || t.arm == *arm).is_some_and(|t| t.arm == *arm)
-        };
-        let pairs = runs.pairs(*arm, for_ratio(response));
-        let (first, second): (Vec<_>, Vec<_>) =
-            pairs.into_iter().partition(|pair| is_first(pair.block));
-        let [first, second] = [first, second]
-            .map(|pairs| pairs.into_iter().map(|pair| pair.log_ratio).collect::<Vec<f64>>());
-        differ(&first, &second)
-    };
-    runs.candidates().any(|arm| depends(&arm)).then(|| {
-        format!(
-            "{response} depends on whether an arm ran before or after the baseline: runs are not independent of each other; try longer runs"
-        )
-    })
-}
-
-fn differ(first: &[f64], second: &[f64]) -> bool {
-    let above: f64 = first.iter().flat_map(|a| second.iter().map(move |b| sign(a - b))).sum();
-    let (m, n) = (first.len() as f64, second.len() as f64);
-    // Of twice the statistic minus its mean.
-    let deviation = (m * n * (m + n + 1.0) / 3.0).sqrt();
-    first.len() >= MIN_GROUP
-        && second.len() >= MIN_GROUP
-        && above.abs() > MIN_STANDARD_DEVIATIONS * deviation
 }
 
 fn sign(number: f64) -> f64 {
@@ -143,6 +112,6 @@ mod tests {
         let credit =
             trials(|block, arm, is_first| noise(block, arm) * if is_first { 1.5 } else { 1.0 });
         let said = checks(&Design::default(), &credit);
-        assert!(said.len() == 1 && said[0].contains("before or after"), "{said:?}");
+        assert!(said.len() == 1 && said[0].contains("order of the runs"), "{said:?}");
     }
 }

@@ -81,6 +81,20 @@ impl HistoryThread {
         answer
     }
 
+    /// Closes it until the next question: somebody needs the file for himself.
+    ///
+    /// # Errors
+    /// The thread has ended.
+    pub async fn close(&self) -> Result<()> {
+        let (tell, told) = oneshot::channel();
+        let close = Box::new(move |kept: &mut Kept| {
+            kept.store = None;
+            let _ = tell.send(());
+        });
+        self.ask.send(close).await.map_err(|_| has_ended())?;
+        told.await.map_err(|_| has_ended())
+    }
+
     /// What the history has cost since the last call. Who is late can say so.
     pub fn take_delay(&self) -> Delay {
         std::mem::take(&mut *self.delay.lock().unwrap_or_else(PoisonError::into_inner))
@@ -174,6 +188,24 @@ mod tests {
             assert_eq!(history.openings(), 1);
             fs::remove_file(&file).unwrap();
             assert!(history.ask(|store| Ok(store.is_in_place())).await.unwrap(), "a new one");
+            assert_eq!(history.openings(), 2);
+        });
+    }
+
+    #[test]
+    fn while_it_is_closed_another_has_the_file_for_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("history.db");
+        let named = file.clone();
+        runtime().block_on(async {
+            let history = HistoryThread::begin(move || Ok(Store::open(&named)?)).unwrap();
+            history.open().await.unwrap();
+            assert!(folder.path().join("history.db-wal").exists(), "its log is in use");
+            history.close().await.unwrap();
+            assert!(!folder.path().join("history.db-wal").exists());
+            let old = goodput_store::Old::Before("2026".into());
+            assert_eq!(Store::make_room(file.as_path(), &old).unwrap(), 0);
+            history.open().await.unwrap();
             assert_eq!(history.openings(), 2);
         });
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use goodput_model::{EndName, SettingRef, Snapshot};
 
 use crate::address::Address;
+use crate::awaited::Notify;
 use crate::error::RemoteError;
 use crate::saved::{self, Removed, SavedThere};
 use crate::shell::Shell;
@@ -29,6 +30,8 @@ pub struct Host {
     pub(crate) dead_man: Option<DeadMan>,
     /// The process there by which this run holds the host (`RemoteTurn`), if it does.
     pub(crate) held_by: Option<DeadManId>,
+    /// Is told what is waited for there.
+    pub(crate) notify: Notify,
     /// Logs in once more.
     pub(crate) login: Login,
 }
@@ -74,8 +77,21 @@ impl Host {
             opened_in,
             dead_man,
             held_by,
+            notify: Notify::default(),
             login,
         })
+    }
+
+    /// From now on, tells what is waited for there.
+    #[must_use]
+    pub fn notifying(self, notify: &Notify) -> Self {
+        Self { notify: notify.clone(), ..self }
+    }
+
+    /// Its place in the order in which every run takes hosts, under whatever names: that of what they report about themselves.
+    /// Names tell hosts apart that report the same.
+    pub(crate) fn place(&self) -> (&[String], Option<&str>, &Address) {
+        (&self.identity[..], self.machine.as_deref(), &self.address)
     }
 
     /// Another session at the same host.
@@ -98,6 +114,11 @@ impl Host {
         }
         let dead_man = DeadMan::start(&mut self.session)?;
         Ok(self.dead_man.insert(dead_man).clone())
+    }
+
+    /// How the user names it.
+    pub fn address(&self) -> &Address {
+        &self.address
     }
 
     /// The name of its system.

@@ -5,8 +5,10 @@ use std::path::Path;
 use goodput_model::EndName;
 
 use crate::address::Address;
+use crate::awaited::Notify;
 use crate::changes::RemoteChanges;
 use crate::error::RemoteError;
+use crate::host::Host;
 use crate::ssh::{Access, DeadManId};
 use crate::turn::RemoteTurn;
 
@@ -73,38 +75,81 @@ impl Hosts {
         }
     }
 
-    /// Holds every host until its turn is dropped: other runs that want to change it are refused. Changes that
-    /// [`Hosts::begin`] makes are not.
+    /// Logs in at the hosts that stand for these ends, and takes none yet. `notify` is told what is waited for there.
     ///
     /// # Errors
-    /// As for [`RemoteChanges::begin`], and if both ends are one host.
-    pub fn hold(&mut self, state_dir: &Path) -> Result<Vec<RemoteTurn>, RemoteError> {
+    /// When there is no login, or [`RemoteError::BothEnds`].
+    pub fn log_in(&self, ends: &[EndName], notify: &Notify) -> Result<InOrder, RemoteError> {
         self.check()?;
-        let mut turns: Vec<RemoteTurn> = Vec::new();
-        // Whichever ends they stand for, all runs take hosts in one order: each of two would keep the other from its second.
-        let mut addresses: Vec<_> = self.near.iter().chain(&self.far).collect();
-        addresses.sort();
-        for address in addresses {
-            let turn = RemoteTurn::take(state_dir, address, &self.access, &mut turns)?;
-            self.held.extend(turn.process().map(|process| (address.clone(), process)));
-            turns.push(turn);
+        let addresses = ends.iter().filter_map(|end| self.at(*end));
+        let hosts = addresses.map(|address| Ok(self.open(address)?.notifying(notify)));
+        let hosts: Vec<Host> = hosts.collect::<Result<_, RemoteError>>()?;
+        match hosts.is_empty() {
+            true => Ok(InOrder::default()),
+            false => Ok(InOrder::of(hosts, &goodput_settings::identity_here()?)),
         }
-        Ok(turns)
     }
 
-    /// Begins changes of a host, which this run may hold. The run is changing the `others`.
+    /// Holds hosts until their turns are dropped: other runs that want to change them are refused. Changes that
+    /// [`Hosts::begin`] makes are not. The run holds the `turns` already, which get the new ones.
+    ///
+    /// # Errors
+    /// As for [`RemoteChanges::begin`], and if one host stands for both ends.
+    pub fn hold(
+        &mut self,
+        state_dir: &Path,
+        hosts: Vec<Host>,
+        turns: &mut Vec<RemoteTurn>,
+    ) -> Result<(), RemoteError> {
+        for host in hosts {
+            let address = host.address.clone();
+            let turn = RemoteTurn::take(state_dir, host, turns)?;
+            self.held.extend(turn.process().map(|process| (address, process)));
+            turns.push(turn);
+        }
+        Ok(())
+    }
+
+    /// A session at a host, which this run may hold.
+    ///
+    /// # Errors
+    /// When there is no login.
+    pub fn open(&self, address: &Address) -> Result<Host, RemoteError> {
+        let mut host = Host::open(address, &self.access)?;
+        let held = self.held.iter().find(|(held, _)| held == address);
+        host.held_by = held.map(|(_, process)| process.clone());
+        Ok(host)
+    }
+
+    /// Begins changes of a host. The run is changing the `others`.
     ///
     /// # Errors
     /// As for [`RemoteChanges::begin`], and if the host is one of the `others` or can't be told from it.
     pub fn begin<'a>(
-        &self,
         state_dir: &Path,
-        address: &Address,
+        host: Host,
         others: impl IntoIterator<Item = &'a mut RemoteChanges>,
     ) -> Result<RemoteChanges, RemoteError> {
-        let held = self.held.iter().find(|(held, _)| held == address);
-        let process = held.map(|(_, process)| process.clone());
-        RemoteChanges::begin_held(state_dir, address, &self.access, process, others)
+        RemoteChanges::begin_beside(state_dir, host, others)
+    }
+}
+
+/// Hosts to which this run has logged in, in the order in which every run takes hosts, whichever ends they stand for and
+/// whatever names they have. In another order, each of two runs could keep the other from its second host.
+#[derive(Default)]
+pub struct InOrder {
+    /// Those that are taken before this host is.
+    pub before_here: Vec<Host>,
+    /// Those that are taken after it.
+    pub after_here: Vec<Host>,
+}
+
+impl InOrder {
+    /// `here` is what this host reports about itself.
+    pub(crate) fn of(mut hosts: Vec<Host>, here: &[String]) -> Self {
+        hosts.sort_by(|one, other| one.place().cmp(&other.place()));
+        let after_here = hosts.split_off(hosts.partition_point(|host| &host.identity[..] < here));
+        Self { before_here: hosts, after_here }
     }
 }
 
@@ -118,7 +163,9 @@ mod tests {
         let at = |text: &str| Some(text.parse().unwrap());
         let hosts = |near, far| Hosts::new(at(near), at(far), Access::default());
         // No login is possible there (RFC 6761, section 6.4).
-        let error = hosts("ssh://A.invalid", "ssh://a.invalid").hold(folder.path()).err().unwrap();
+        let one = hosts("ssh://A.invalid", "ssh://a.invalid");
+        let both = [EndName::Near, EndName::Far];
+        let error = one.log_in(&both, &Notify::default()).err().unwrap();
         assert!(matches!(error, RemoteError::BothEnds { .. }), "{error}");
         let said = error.to_string();
         assert!(said.contains("ssh://a.invalid") && said.contains("leave out --near"), "{said}");

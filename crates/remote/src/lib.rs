@@ -9,6 +9,7 @@
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 
 mod address;
+mod awaited;
 mod changes;
 mod command;
 mod counters;
@@ -38,13 +39,14 @@ mod turn;
 mod undo;
 
 pub use address::{Address, BadAddress};
+pub use awaited::{AwaitedThere, Notify, Whose};
 pub use changes::RemoteChanges;
 pub use command::{Command, Condition};
 pub use counters::{Counted, Counters, CpuTime, Packets};
 pub use error::RemoteError;
 pub use far_server::FarServer;
 pub use host::Host;
-pub use hosts::Hosts;
+pub use hosts::{Hosts, InOrder};
 pub use keeper::Keeper;
 pub use leftover::{LeftThere, leftovers};
 pub use polling::PollingRates;

@@ -7,6 +7,7 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::awaited::{AwaitedThere, process};
 use crate::error::RemoteError;
 use crate::host::Host;
 use crate::ssh::{DeadManId, MARK};
@@ -28,16 +29,56 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(300);
 /// Part of the command line of a guard of a goodput that runs on that host itself.
 const LOCAL_GUARD: &str = ".journal.jsonl";
 
+/// Time after which a person is told what this run waits for.
+const NOTICE_DELAY: Duration = Duration::from_secs(1);
+
 /// Waits until the dead-man of a run has finished.
 pub(crate) fn await_dead_man(host: &mut Host, dead_man: &DeadManId) -> Result<(), RemoteError> {
     let deadline = Instant::now() + DEAD_MAN_TIME;
+    let mut notice = Notice::new();
     while find(host, dead_man)?.is_some() {
-        if Instant::now() > deadline {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
             return Err(busy(host, dead_man.pid));
         }
+        notice.of(host, dead_man.pid, PUTS_BACK, left)?;
         sleep(LOOK_INTERVAL);
     }
     Ok(())
+}
+
+/// What the dead-man or the guard of an ended run does.
+const PUTS_BACK: &str = "puts back what an ended run left";
+
+/// Tells a person once for each process that this run waits for it, if it waits for longer than a moment.
+struct Notice {
+    began: Instant,
+    told: Option<u32>,
+}
+
+impl Notice {
+    /// This run begins to wait.
+    fn new() -> Self {
+        Self { began: Instant::now(), told: None }
+    }
+
+    /// It waits for this process, which does that, for no longer than what is `left`.
+    fn of(
+        &mut self,
+        host: &mut Host,
+        pid: u32,
+        does: &'static str,
+        left: Duration,
+    ) -> Result<(), RemoteError> {
+        if self.told == Some(pid) || self.began.elapsed() < NOTICE_DELAY {
+            return Ok(());
+        }
+        self.told = Some(pid);
+        let whose = host.system.whose(&mut host.session, pid)?;
+        let name = host.address.to_string();
+        host.notify.tell(&AwaitedThere { host: name, pid, whose, does, left });
+        Ok(())
+    }
 }
 
 /// The process of a dead-man, if it is there.
@@ -50,7 +91,7 @@ fn find(host: &mut Host, dead_man: &DeadManId) -> Result<Option<Process>, Remote
 /// there but the guards of ended runs, and runs that give way to this one, whose own process is there ([`Host::stand_by`]).
 pub(crate) fn refuse_others(host: &mut Host) -> Result<(), RemoteError> {
     let began = Instant::now();
-    let mut guard_seen = began;
+    let (mut guard_seen, mut notice) = (began, Notice::new());
     loop {
         let others = others(host)?;
         let Some(first) = others.first() else { return Ok(()) };
@@ -72,6 +113,7 @@ pub(crate) fn refuse_others(host: &mut Host) -> Result<(), RemoteError> {
                 None => puts_back(host, first.pid),
             });
         }
+        notice.of(host, first.pid, first.stands.does(), patience)?;
         sleep(LOOK_INTERVAL.min(patience));
     }
 }
@@ -94,6 +136,17 @@ enum Stands {
         /// Whether it changes the host by SSH.
         by_ssh: bool,
     },
+}
+
+impl Stands {
+    /// What such a process does, as the rest of a sentence.
+    fn does(self) -> &'static str {
+        match self {
+            Self::PuttingBack => PUTS_BACK,
+            Self::Behind => "began later and is about to go",
+            Self::AtWork { .. } => "changes settings",
+        }
+    }
 }
 
 /// The processes of other goodputs there that change something or put something back.
@@ -137,12 +190,17 @@ pub(crate) fn check_hold(host: &mut Host) -> Result<(), RemoteError> {
     })
 }
 
-fn busy(host: &Host, pid: u32) -> RemoteError {
-    let process = format!("process {pid} there");
+fn busy(host: &mut Host, pid: u32) -> RemoteError {
+    RemoteError::Busy { host: host.address.to_string(), process: in_words(host, pid) }
+}
+
+fn puts_back(host: &mut Host, pid: u32) -> RemoteError {
+    let process = format!("{}, {PUTS_BACK}", in_words(host, pid));
     RemoteError::Busy { host: host.address.to_string(), process }
 }
 
-fn puts_back(host: &Host, pid: u32) -> RemoteError {
-    let process = format!("process {pid} there puts back what another run left");
-    RemoteError::Busy { host: host.address.to_string(), process }
+/// A process there, with whose it is as far as the host shows it.
+fn in_words(host: &mut Host, pid: u32) -> String {
+    let whose = host.system.whose(&mut host.session, pid).ok().flatten();
+    process(pid, whose.as_ref())
 }

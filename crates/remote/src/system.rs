@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use goodput_model::{EndName, Permanent, SettingRef, Snapshot};
 use goodput_settings::Assignment;
 
+use crate::awaited::Whose;
 use crate::command::{Command, Condition};
 use crate::counters::Counters;
 use crate::error::RemoteError;
@@ -228,6 +229,11 @@ pub trait System: Watch {
     /// that is unknown.
     fn is_putting_back(&self, _shell: &mut dyn Shell, _pid: u32) -> Result<bool, RemoteError> {
         Ok(false)
+    }
+
+    /// Who started a process there, and when; `None` if it has ended, or if that is unknown.
+    fn whose(&self, _shell: &mut dyn Shell, _pid: u32) -> Result<Option<Whose>, RemoteError> {
+        Ok(None)
     }
 
     /// The files there that may contain lines of ours, which keep values over a reboot.

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use crate::address::Address;
 use crate::changes::RemoteChanges;
 use crate::error::RemoteError;
-use crate::ssh::{Access, DeadManId};
+use crate::host::Host;
+use crate::ssh::DeadManId;
 
 /// Holds a host by a process there that has nothing to put back. Dropping it, or any other end of this run, releases the
 /// host.
@@ -18,12 +18,11 @@ impl RemoteTurn {
     /// As for [`RemoteChanges::begin`], and if the host is one of the `others`.
     pub(crate) fn take(
         state_dir: &Path,
-        address: &Address,
-        access: &Access,
+        host: Host,
         others: &mut [Self],
     ) -> Result<Self, RemoteError> {
         let others = others.iter_mut().map(|turn| &mut turn.0);
-        RemoteChanges::begin_held(state_dir, address, access, None, others).map(Self)
+        RemoteChanges::begin_beside(state_dir, host, others).map(Self)
     }
 
     /// The process there.

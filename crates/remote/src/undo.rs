@@ -7,6 +7,7 @@ use goodput_settings::{
     ChangeKind, Forget, Outcome, RestoreReport, Restored, UndoRequest, log_change_at,
 };
 
+use crate::awaited::Notify;
 use crate::entry::{Cell, Entry};
 use crate::error::RemoteError;
 use crate::host::{Host, is_an_id};
@@ -68,10 +69,12 @@ fn is_settled(restored: &Restored) -> bool {
 /// Puts back what dead runs left changed at hosts, with one report for each run that changed something. Changes
 /// of live runs are left alone and reported. With [`Forget::Unseen`], changes that can't be put back are given up: the
 /// host can't be reached, is another machine now, or refuses.
-pub fn undo(state_dir: &Path, request: UndoRequest) -> Vec<RemoteReport> {
+///
+/// `notify` is told what is waited for there.
+pub fn undo(state_dir: &Path, request: UndoRequest, notify: &Notify) -> Vec<RemoteReport> {
     remove_unfinished(state_dir);
     let settled = all(state_dir).map(|found| match found {
-        Ok(found) => settle(found, request),
+        Ok(found) => settle(found, request, notify),
         Err((path, error)) => report(UNKNOWN, path, Vec::new(), Some(error.to_string())),
     });
     settled.filter(|found| !is_silent(found)).collect()
@@ -185,12 +188,12 @@ fn untouched(entries: &[Entry]) -> Vec<Restored> {
 }
 
 /// Settles a journal by logging in to its host.
-fn settle(found: Found, request: UndoRequest) -> RemoteReport {
+fn settle(found: Found, request: UndoRequest, notify: &Notify) -> RemoteReport {
     let (mut journal, contents, owner) = match without_host(found, request) {
         Ok(found) => found,
         Err(report) => return report,
     };
-    let entries = match reach(&owner) {
+    let entries = match reach(&owner).map(|host| host.notifying(notify)) {
         Ok(mut host) => put_all_back(&mut host, &owner, &contents.entries),
         Err(error) => outcomes(&contents.entries, |_| Outcome::Failed(error.to_string())),
     };
@@ -257,7 +260,7 @@ fn put_all_back(host: &mut Host, owner: &Owner, entries: &[Entry]) -> Vec<Restor
 
 /// Makes sure that nobody else changes the host or puts something back there: neither the dead-man of the run, nor another
 /// run, nor one that begins meanwhile.
-fn begin_to_put_back(host: &mut Host, of_run: &DeadManId) -> Result<(), RemoteError> {
+pub(crate) fn begin_to_put_back(host: &mut Host, of_run: &DeadManId) -> Result<(), RemoteError> {
     host.stand_by()?;
     await_dead_man(host, of_run)?;
     refuse_others(host)

@@ -83,7 +83,7 @@ pub use lookup::{
     find_for, may_change, permanent, read, to_keep,
 };
 pub use permanent::{Form, freebsd, merged};
-pub use place::default_state_dir;
+pub use place::{default_state_dir, identity_here};
 pub use private_mount::{MountAgain, PrivateMountError};
 pub use process::ProcessMark;
 pub use restore::{Forget, Outcome, RestoreReport, Restored};

@@ -52,6 +52,16 @@ impl Place {
     }
 }
 
+/// What a session by SSH at this host's network namespace would read as its identity: the boot, and the namespace as
+/// `/proc/self/ns/net` names it.
+///
+/// # Errors
+/// If the kernel does not tell.
+pub fn identity_here() -> Result<[String; 2], SettingError> {
+    let Place { boot_id, netns, .. } = Place::here()?;
+    Ok([boot_id, format!("net:[{netns}]")])
+}
+
 /// Default directory of the journals: `/var/lib/goodput` for root, else
 /// `$XDG_STATE_HOME/goodput` or `~/.local/state/goodput` (XDG Base Directory Specification 0.8).
 /// Root of a user namespace has only its owner's rights on disk and counts as that user.

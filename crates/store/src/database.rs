@@ -6,6 +6,7 @@ use crate::days::{Counted, Part};
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::kept::{Added, Kept};
+use crate::old::Old;
 use crate::room::{GiveBack, Room};
 use crate::wanted::{Names, Wanted};
 use crate::watched::{Series, Tested, ToldChange, Watched};
@@ -48,12 +49,13 @@ pub(crate) trait Database: fmt::Debug + Send {
     /// The JSON of the record `id`, as it was kept; `None` without such a record.
     fn json(&self, id: i64) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// When the record began that follows the `oldest` ones, if it began before `started`.
-    fn begun_after(&self, oldest: u32, started: &str) -> Result<Option<String>, StoreError>;
+    /// A part of what is old: its `most` oldest, the one behind them, and all that began with that. `None` if there are no
+    /// more than `most`.
+    fn first_part(&self, old: &Old, most: u32) -> Result<Option<Old>, StoreError>;
 
-    /// Deletes what began before `started`, but not what was spent in the last day. Returns the number of records. They are
+    /// Deletes what is old in one step, but not what was spent in the last day. Returns the number of records. They are
     /// counted in their days, in the same step: each once, however many delete at once.
-    fn delete_before(&self, started: &str) -> Result<usize, StoreError>;
+    fn delete(&self, old: &Old) -> Result<usize, StoreError>;
 
     /// Gives the room of deleted records back to the file system. `None` if the database itself does so.
     fn give_back(&self, how: GiveBack) -> Result<Option<Room>, StoreError>;
@@ -104,10 +106,6 @@ pub(crate) trait Database: fmt::Debug + Send {
 
     /// The records of all tests of watches and when each began, in the order in which they were stored.
     fn watched_times(&self) -> Result<Vec<(i64, String)>, StoreError>;
-
-    /// Deletes the tests of watches with the numbers up to `last`, as [`Database::delete_before`] does. Returns the number of
-    /// records.
-    fn delete_watched(&self, last: i64) -> Result<usize, StoreError>;
 
     /// Which of these records are tests of watches.
     fn watched_among(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError>;

@@ -11,6 +11,7 @@ use crate::days::{Day, DayPosition, MAX_DAYS, Part, days, keep_newest};
 use crate::entry::{Entry, Newest};
 use crate::error::{RecordError, StoreError};
 use crate::kept::{Added, Kept};
+use crate::old::Old;
 use crate::place::Place;
 use crate::postgres::Postgres;
 use crate::room::{GiveBack, Room};
@@ -22,9 +23,6 @@ use crate::watched::{Series, Tested, ToldChange, Watched, whole};
 /// How many records are deleted in one step. PostgreSQL gives up a step of two minutes, and writers of a file wait for each
 /// step; of millions, one step would take longer.
 const MAX_DELETED_AT_ONCE: u32 = 2000;
-
-/// What follows a text in the order of bytes, before all texts that begin with it and are longer.
-const AFTER: &str = "\u{1}";
 
 /// How many records of a kind and target are searched.
 const MAX_SEARCHED_RECORDS: u32 = 50;
@@ -317,35 +315,43 @@ impl Store {
         Ok(found)
     }
 
-    /// Deletes the records that began before `started`, RFC 3339, UTC. Returns their number; on a full disk, these may be only
-    /// some, and the next call goes on. Numbers are not reused. Their
-    /// days ([`Store::days`]) and what watches spent in the last 24 hours stay known.
+    /// Deletes what is old. Returns the number of records; on a full disk, these may be only some, and the next call goes on.
+    /// Numbers are not reused. Their days ([`Store::days`]) and what watches spent in the last 24 hours stay known.
     ///
     /// The oldest go first, and not all at once: others can write meanwhile, and after a failure, what was deleted stays
     /// deleted.
-    pub fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
-        self.delete_in_parts(started, MAX_DELETED_AT_ONCE)
+    pub fn delete(&self, old: &Old) -> Result<usize, StoreError> {
+        self.delete_in_parts(old, MAX_DELETED_AT_ONCE)
     }
 
     /// The same, at least so many at a time if there are more, with all that began at the same time.
-    fn delete_in_parts(&self, started: &str, most: u32) -> Result<usize, StoreError> {
+    fn delete_in_parts(&self, old: &Old, most: u32) -> Result<usize, StoreError> {
         let mut deleted = 0;
-        while let Some(last) = self.db.begun_after(most, started)? {
-            let after_it = last + AFTER;
-            deleted += self.db.delete_before(started.min(&after_it))?;
+        while let Some(part) = self.db.first_part(old, most)? {
+            deleted += self.db.delete(&part)?;
         }
-        Ok(deleted + self.db.delete_before(started)?)
+        Ok(deleted + self.db.delete(old)?)
     }
 
-    /// Deletes some of the oldest records that began before `started`, RFC 3339, UTC, on a full disk, which then has room for
-    /// [`Store::delete_before`]. Returns their number; 0 if there is none, or if the history is in a database. For some
-    /// milliseconds, nothing may end this process: the file would be damaged.
+    /// Deletes the records that began before `started`, RFC 3339, UTC, as [`Store::delete`] does.
+    pub fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
+        self.delete(&Old::Before(started.into()))
+    }
+
+    /// Deletes the tests of watches with the numbers up to `last`, with their records, as [`Store::delete`] does.
+    pub fn delete_watched(&self, last: i64) -> Result<usize, StoreError> {
+        self.delete(&Old::Watched(last))
+    }
+
+    /// Deletes the oldest of what is old on a full disk, which then has room for [`Store::delete`]. Returns the number of
+    /// records; 0 if there is none, or if the history is in a database. For some milliseconds, nothing may end this process:
+    /// the file would be damaged. Nobody else may have the file open, this process included.
     ///
     /// # Errors
     /// It takes room, with what to do about it.
-    pub fn make_room(place: impl Into<Place>, started: &str) -> Result<usize, StoreError> {
+    pub fn make_room(place: impl Into<Place>, old: &Old) -> Result<usize, StoreError> {
         match place.into() {
-            Place::File(path) => make_room(&path, started),
+            Place::File(path) => make_room(&path, old),
             Place::Postgres(_) => Ok(0),
         }
     }
@@ -446,12 +452,6 @@ impl Store {
         self.db.watched_times()
     }
 
-    /// Deletes the tests with the numbers up to `last`, with their records. Returns their number. Their days
-    /// ([`Store::days`]) and what was spent in the last 24 hours stay known.
-    pub fn delete_watched(&self, last: i64) -> Result<usize, StoreError> {
-        self.db.delete_watched(last)
-    }
-
     /// Which of these records are tests of a watch.
     pub fn watched_among(&self, entries: &[Entry]) -> Result<BTreeSet<i64>, StoreError> {
         let ids: Vec<i64> = entries.iter().map(|entry| entry.id).collect();
@@ -479,21 +479,48 @@ mod tests {
             store.add(&Record { started, ..record.clone() }).unwrap();
         }
         let left = || store.search(&Wanted::default()).unwrap().len();
-        assert_eq!(store.delete_in_parts("2026-01-01T10:00:03Z", 2).unwrap(), 4);
+        let delete = |second: u8, most: u32| {
+            let old = Old::Before(format!("2026-01-01T10:00:0{second}Z"));
+            store.delete_in_parts(&old, most).unwrap()
+        };
+        assert_eq!(delete(3, 2), 4);
         assert_eq!(left(), 4);
-        assert_eq!(store.delete_in_parts("2026-01-01T10:00:09Z", 1).unwrap(), 3);
-        assert_eq!(store.delete_in_parts("2026-01-01T10:00:09Z", 1).unwrap(), 0);
+        assert_eq!((delete(9, 1), delete(9, 1)), (3, 0));
         assert_eq!(left(), 1);
         let [day] = &store.days(&Wanted::default()).unwrap()[..] else { panic!("one day") };
         assert_eq!(day.results, 7, "each is counted once");
     }
 
+    /// The tests of watches among other records, and how large each part is.
+    fn deletes_watched_in_parts(store: &Store) {
+        let record = read_record(include_str!("../tests/golden/v1/test.json")).unwrap();
+        let tests: Vec<_> = (1..=7)
+            .map(|second| {
+                let started = format!("2026-01-01T10:00:0{second}Z");
+                let one = Record { started, ..record.clone() };
+                store.add(&one).unwrap();
+                store.add_watched(&one, &Watched { plan: "{}".into(), goodput: None }).unwrap()
+            })
+            .collect();
+        let up_to = |test: usize| Old::Watched(tests[test]);
+        assert_eq!(store.db.first_part(&up_to(5), 2).unwrap(), Some(up_to(2)));
+        assert_eq!(store.db.first_part(&up_to(5), 6).unwrap(), None);
+        assert_eq!(store.delete_in_parts(&up_to(5), 2).unwrap(), 6);
+        assert_eq!(store.delete_in_parts(&up_to(5), 2).unwrap(), 0);
+        assert_eq!(store.watched_times().unwrap().len(), 1);
+        assert_eq!(store.search(&Wanted::default()).unwrap().len(), 8);
+    }
+
     #[test]
     fn many_old_records_are_deleted_in_parts() {
-        let folder = tempfile::tempdir().unwrap();
-        deletes_in_parts(&Store::open(&folder.path().join("history.db")).unwrap());
+        for deletes in [deletes_in_parts, deletes_watched_in_parts] {
+            let folder = tempfile::tempdir().unwrap();
+            deletes(&Store::open(&folder.path().join("history.db")).unwrap());
+        }
         let Some(server) = postgres() else { return };
-        let url = server.url(&server.new_database());
-        deletes_in_parts(&Store::open(Place::named(url.as_ref()).unwrap()).unwrap());
+        for deletes in [deletes_in_parts, deletes_watched_in_parts] {
+            let url = server.url(&server.new_database());
+            deletes(&Store::open(Place::named(url.as_ref()).unwrap()).unwrap());
+        }
     }
 }

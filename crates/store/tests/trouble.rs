@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use children::{CHILD_STORE, child};
 use common::record;
 use goodput_model::Record;
-use goodput_store::{Store, StoreError, Wanted};
+use goodput_store::{Old, Store, StoreError, Wanted, Watched};
 
 #[test]
 fn a_file_that_is_no_database_is_left_alone() {
@@ -286,42 +286,48 @@ fn child_leaves_a_history_or_reads_it() {
             assert!(store.is_read_without().is_none());
         }
         "read-old" => read_old(path),
-        "many" => fill(path),
-        "delete" => delete_without_room(path),
+        "many" => fill(path, |store, record| store.add(record)),
+        "many-watched" => {
+            let watched = Watched { plan: "{}".into(), goodput: None };
+            fill(path, |store, record| store.add_watched(record, &watched));
+        }
+        "delete" => delete_without_room(path, &Old::Before("2026-01-21".into())),
+        "delete-watched" => delete_without_room(path, &Old::Watched(80)),
         left => leave(path, left),
     }
 }
 
 #[test]
 fn old_records_are_deleted_on_a_disk_without_a_free_byte() {
-    let script = format!(
-        r#"mount -t tmpfs -o size=8m tmpfs "$DIR"; {LEFT}=many "$@"; cat /dev/zero 2>/dev/null >"$DIR/others" || true
-           {LEFT}=delete "$@""#
-    );
-    on_mount("child_leaves_a_history_or_reads_it", &script);
+    for (left, delete) in [("many", "delete"), ("many-watched", "delete-watched")] {
+        let script = format!(
+            r#"mount -t tmpfs -o size=8m tmpfs "$DIR"; {LEFT}={left} "$@"; cat /dev/zero 2>/dev/null >"$DIR/others" || true
+               {LEFT}={delete} "$@""#
+        );
+        on_mount("child_leaves_a_history_or_reads_it", &script);
+    }
 }
 
 /// Four records on each of 25 days.
-fn fill(path: &Path) {
+fn fill(path: &Path, add: impl Fn(&Store, &Record) -> Result<i64, StoreError>) {
     let store = Store::open(path).expect("the history of the test works");
     for n in 0..100 {
         let started = format!("2026-01-{:02}T{:02}:00:00Z", 1 + n / 4, n % 4);
         let kept = Record { started, ..record("192.0.2.7", f64::from(n)) };
-        store.add(&kept).expect("the history of the test works");
+        add(&store, &kept).expect("the history of the test works");
     }
 }
 
-fn delete_without_room(path: &Path) {
-    const OLD: &str = "2026-01-21";
+fn delete_without_room(path: &Path, old: &Old) {
     let mut deleted = 0;
     // Each time there is more room for the log.
     loop {
-        match Store::open(path).and_then(|store| store.delete_before(OLD)) {
+        match Store::open(path).and_then(|store| store.delete(old)) {
             Ok(0) => break,
             Ok(some) => deleted += some,
             Err(why) => {
                 assert!(why.is_full_disk(), "{why}");
-                let first = Store::make_room(path, OLD).expect("it needs no room");
+                let first = Store::make_room(path, old).expect("it needs no room");
                 assert!(first > 0, "{deleted} deleted");
                 deleted += first;
             }

@@ -48,6 +48,7 @@ pub const RULE: Rule = Rule {
     title: "Acknowledgements wait on their way back",
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "way_back_us",

@@ -39,6 +39,7 @@ pub const RULE: Rule = Rule {
     title: "The connection began with an old slow-start threshold",
     refines: &[parts::CUT_WINDOW],
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "crawling_from_the_start_percent",

@@ -39,6 +39,7 @@ pub const RULE: Rule = Rule {
     title: "This client has too few calls in flight",
     refines: &[parts::SENDING_PROGRAM],
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "between_answers_percent",

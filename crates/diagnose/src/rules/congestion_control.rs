@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     title: "The congestion control does not fill the path",
     refines: parts::LOSSES,
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "crawling_percent",

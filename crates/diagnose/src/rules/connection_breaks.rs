@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
     title: "The connection to the server breaks",
     refines: &[parts::SENDING_PROGRAM],
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "reconnecting_percent",

@@ -41,6 +41,7 @@ pub const RULE: Rule = Rule {
     title: "Other programs take the host's CPU",
     refines: parts::HOSTS,
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "cpu_wait_percent",

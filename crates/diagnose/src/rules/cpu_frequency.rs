@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "The CPU that limits is clocked down",
     refines: parts::HOSTS,
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "clock_lacking_percent",

@@ -38,6 +38,7 @@ pub const RULE: Rule = Rule {
     title: "The program runs far from its card",
     refines: parts::HOSTS,
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "ends_far_from_their_card",

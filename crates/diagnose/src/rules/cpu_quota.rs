@@ -36,6 +36,7 @@ pub const RULE: Rule = Rule {
     title: "A CPU quota stops the process",
     refines: parts::HOSTS,
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "throttled_percent",

@@ -33,6 +33,7 @@ pub const RULE: Rule = Rule {
     title: "The hypervisor takes the CPU away",
     refines: parts::HOSTS,
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "stolen_percent",

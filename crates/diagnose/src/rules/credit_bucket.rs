@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     title: "The path was faster until its credits were spent",
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "rate_before_of_after",

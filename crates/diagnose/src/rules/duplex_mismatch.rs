@@ -46,6 +46,7 @@ pub const RULE: Rule = Rule {
     title: "The ends of the cable disagree on duplex",
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "late_collisions_and_broken_frames_per_million_packets",

@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     title: "A router marks packets, and the sender slows down",
     refines: parts::LOSSES,
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "marked_percent",

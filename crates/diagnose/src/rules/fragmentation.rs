@@ -39,6 +39,7 @@ pub const RULE: Rule = Rule {
     title: "Datagrams are fragmented, and lost with any fragment",
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "fragments_per_datagram",

@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "Frames arrive broken",
     refines: parts::LOSSES,
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "broken_frames_per_million_packets",

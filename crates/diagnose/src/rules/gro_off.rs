@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "Receive offload is off",
     refines: &[parts::RECEIVING_HOST],
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "arrived_packets_per_mb",

@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     title: "The path from the card to memory may be congested",
     refines: parts::LOSSES,
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "ring_drops_per_million_packets",

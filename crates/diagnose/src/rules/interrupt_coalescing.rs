@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     title: "The card interrupts too late or too often",
     refines: &[parts::RECEIVE_WINDOW, parts::SENDING_HOST, parts::RECEIVING_HOST, parts::PATH_RATE],
     depth: Depth::Beside,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "waits_of_round_trip_or_interrupts_for_each_packet_percent",

@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     title: "The card's bus is full",
     refines: &[parts::PATH_RATE],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "bus_percent",

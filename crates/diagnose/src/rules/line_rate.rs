@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
     title: "The link is full",
     refines: &[parts::PATH_RATE],
     depth: Depth::Limiter,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "goodput_of_link_percent",

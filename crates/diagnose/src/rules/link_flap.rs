@@ -45,6 +45,7 @@ pub const RULE: Rule = Rule {
     title: "A link goes down and comes back",
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "carrier_changes",

@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "The link runs below its possible speed",
     refines: &[parts::PATH_RATE],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "goodput_of_present_speed_percent",

@@ -41,6 +41,7 @@ pub const RULE: Rule = Rule {
     title: "The sender's own device drops packets",
     refines: parts::LOSSES,
     depth: Depth::Root,
+    is_of_discipline: true,
     check,
     witness,
     witness_name: "local_drop_percent",

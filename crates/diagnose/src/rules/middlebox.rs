@@ -46,6 +46,7 @@ pub const RULE: Rule = Rule {
         parts::PATH_RATE,
     ],
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "changed_on_the_way",

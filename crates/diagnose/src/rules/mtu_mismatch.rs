@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
     title: "Devices of one link disagree about the largest packet",
     refines: parts::LOSSES,
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness: unanswered_percent,
     witness_name: "unanswered_percent",

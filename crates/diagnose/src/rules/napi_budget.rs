@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "Softirqs run out of budget before the ring is empty",
     refines: parts::LOSSES,
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "squeezes_per_million_packets",

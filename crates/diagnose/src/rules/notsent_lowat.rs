@@ -41,6 +41,7 @@ pub const RULE: Rule = Rule {
     title: "A low-water mark on unsent data keeps the writer waiting",
     refines: &[parts::SEND_BUFFER, parts::SENDING_PROGRAM],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "dry_while_writer_waits_percent",

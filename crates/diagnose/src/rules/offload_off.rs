@@ -44,6 +44,7 @@ pub const RULE: Rule = Rule {
     title: "Segmentation offload is off",
     refines: parts::HOSTS,
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "sent_packets_per_mb",

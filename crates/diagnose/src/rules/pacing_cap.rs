@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
     title: "The socket's pacing rate is capped",
     refines: &[parts::SENDING_PROGRAM],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "goodput_of_cap_percent",

@@ -51,6 +51,7 @@ pub const RULE: Rule = Rule {
     title: "Packets get lost on the path",
     refines: parts::LOSSES,
     depth: Depth::Limiter,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "loss_limited_percent",

@@ -46,6 +46,7 @@ pub const RULE: Rule = Rule {
     title: "Something on the path limits the rate",
     refines: &[parts::PATH_RATE],
     depth: Depth::Limiter,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "path_percent",

@@ -44,6 +44,7 @@ pub const RULE: Rule = Rule {
     title: "Pause frames stop the sender's card",
     refines: &[parts::PATH_RATE],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "pauses_per_million_packets",

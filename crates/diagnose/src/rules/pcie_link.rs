@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "The card's PCI Express link is full and below its maximum",
     refines: &[parts::PATH_RATE],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "pcie_percent",

@@ -44,6 +44,7 @@ pub const RULE: Rule = Rule {
     title: "Full-sized packets vanish without a report",
     refines: parts::LOSSES,
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness: unanswered_percent,
     witness_name: "unanswered_percent",

@@ -55,6 +55,7 @@ pub const RULE: Rule = Rule {
     title: "Something on the path drops packets above a rate",
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "retransmitted_percent",

@@ -39,6 +39,7 @@ pub const RULE: Rule = Rule {
     title: "One receive queue gets all the flows",
     refines: &[parts::RECEIVING_HOST, parts::CUT_WINDOW, parts::RECOVERY],
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "busiest_cpu_softirq_percent",

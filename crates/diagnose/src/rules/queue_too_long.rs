@@ -45,6 +45,7 @@ pub const RULE: Rule = Rule {
     title: "A long queue delays everything that crosses the path",
     refines: &[parts::PATH_RATE],
     depth: Depth::Aside,
+    is_of_discipline: true,
     check,
     witness,
     witness_name: "queue_delay_us",

@@ -57,6 +57,7 @@ pub const RULE: Rule = Rule {
     title: "A queue is too short",
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Reason,
+    is_of_discipline: true,
     check,
     witness,
     witness_name: "queue_drop_percent",

@@ -41,6 +41,7 @@ pub const RULE: Rule = Rule {
     title: "The receiving socket drops segments for lack of memory",
     refines: parts::LOSSES,
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "segments_dropped_by_sockets",

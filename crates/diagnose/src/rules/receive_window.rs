@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     title: "The receiver's window is too small for the path",
     refines: &[parts::RECEIVE_WINDOW],
     depth: Depth::Limiter,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: WITNESS_NAME,

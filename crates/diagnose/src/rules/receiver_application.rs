@@ -38,6 +38,7 @@ pub const RULE: Rule = Rule {
     title: "The receiving program reads too slowly",
     refines: &[parts::RECEIVING_PROGRAM],
     depth: Depth::Limiter,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "reader_not_waiting_percent",

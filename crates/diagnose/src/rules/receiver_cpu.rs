@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
     title: "The receiver's CPU is full",
     refines: &[parts::RECEIVING_HOST],
     depth: Depth::Limiter,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "receiver_cpu_us_per_mb",

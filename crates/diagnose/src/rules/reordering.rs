@@ -46,6 +46,7 @@ pub const RULE: Rule = Rule {
     title: "The path changes the order of packets",
     refines: parts::LOSSES,
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "reordered_percent",

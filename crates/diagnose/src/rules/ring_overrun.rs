@@ -44,6 +44,7 @@ pub const RULE: Rule = Rule {
     title: "The receive ring of the card is too short",
     refines: parts::LOSSES,
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "ring_drops_per_million_packets",

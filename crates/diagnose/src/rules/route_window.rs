@@ -36,6 +36,7 @@ pub const RULE: Rule = Rule {
     title: "The receiver's route keeps the window small",
     refines: &[parts::RECEIVE_WINDOW],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "rwnd_limited_percent",

@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "NFS calls wait on this host before they are sent",
     refines: &[parts::RECEIVING_PROGRAM],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "calls_queued_percent",

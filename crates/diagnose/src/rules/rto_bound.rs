@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "The sender waits for retransmission time-outs",
     refines: &[parts::RECOVERY],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "timeout_percent",

@@ -38,6 +38,7 @@ pub const RULE: Rule = Rule {
     title: "A host does not offer selective acknowledgements",
     refines: &[parts::CUT_WINDOW, parts::RECOVERY, parts::RECEIVE_WINDOW, parts::SEND_BUFFER],
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: WITNESS_NAME,

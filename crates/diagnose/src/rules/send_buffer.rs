@@ -41,6 +41,7 @@ pub const RULE: Rule = Rule {
     title: "The sender's socket buffer is too small for the path",
     refines: &[parts::SEND_BUFFER],
     depth: Depth::Limiter,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "send_buffer_percent",

@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "The sending program supplies too little data",
     refines: &[parts::SENDING_PROGRAM],
     depth: Depth::Limiter,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "application_percent",

@@ -39,6 +39,7 @@ pub const RULE: Rule = Rule {
     title: "The sender's CPU is full",
     refines: &[parts::SENDING_HOST],
     depth: Depth::Limiter,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "sender_cpu_us_per_mb",

@@ -47,6 +47,7 @@ pub const RULE: Rule = Rule {
     title: "The server's own limit holds the rate",
     refines: &[parts::SENDING_PROGRAM, parts::RECEIVING_PROGRAM],
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "held_by_limit_percent",

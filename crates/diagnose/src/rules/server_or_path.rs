@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "The network or the server: this end can't tell which",
     refines: &[parts::PATH_RATE, parts::SENDING_PROGRAM],
     depth: Depth::Limiter,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "reader_waiting_percent",

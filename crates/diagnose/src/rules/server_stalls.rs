@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "The server stops sending",
     refines: &[parts::SENDING_PROGRAM],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "server_silent_percent",

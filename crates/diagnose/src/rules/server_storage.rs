@@ -44,6 +44,7 @@ pub const RULE: Rule = Rule {
     title: "A cold copy waits for the server's disk",
     refines: &[parts::SENDING_PROGRAM],
     depth: Depth::Aside,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "first_fetch_percent_of_others",

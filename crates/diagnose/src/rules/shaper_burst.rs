@@ -54,6 +54,7 @@ pub const RULE: Rule = Rule {
         parts::RECEIVING_HOST,
     ],
     depth: Depth::Beside,
+    is_of_discipline: true,
     check,
     witness,
     witness_name: "waits_and_drops_per_100_packets",

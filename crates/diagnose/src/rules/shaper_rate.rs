@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "The local shaper gives its configured rate",
     refines: &[parts::PATH_RATE],
     depth: Depth::Limiter,
+    is_of_discipline: true,
     check,
     witness,
     witness_name: "goodput_of_shaper_percent",

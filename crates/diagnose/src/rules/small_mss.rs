@@ -48,6 +48,7 @@ pub const RULE: Rule = Rule {
         parts::RECEIVING_HOST,
     ],
     depth: Depth::Beside,
+    is_of_discipline: false,
     check,
     witness: header_percent,
     witness_name: WITNESS_NAME,

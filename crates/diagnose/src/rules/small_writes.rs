@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
     title: "The sending program's writes are too small",
     refines: &[parts::SENDING_HOST, parts::SENDING_PROGRAM],
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "calls_per_megabyte",

@@ -41,6 +41,7 @@ pub const RULE: Rule = Rule {
     title: "One CPU is full of softirqs",
     refines: &[parts::RECEIVING_HOST, parts::CUT_WINDOW, parts::RECOVERY],
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "softirq_percent",

@@ -42,6 +42,7 @@ pub const RULE: Rule = Rule {
     title: "A CPU's backlog of received packets runs over",
     refines: parts::LOSSES,
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "backlog_drops_per_million_packets",

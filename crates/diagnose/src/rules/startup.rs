@@ -40,6 +40,7 @@ pub const RULE: Rule = Rule {
     title: "Most of the test was slow start",
     refines: &[parts::STARTUP],
     depth: Depth::Limiter,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "starting_percent",

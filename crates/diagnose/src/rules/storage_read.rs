@@ -36,6 +36,7 @@ pub const RULE: Rule = Rule {
     title: "Reading the source is too slow",
     refines: &[parts::SENDING_PROGRAM],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "source_wait_percent",

@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
     title: "Writing the sink is too slow",
     refines: &[parts::RECEIVING_PROGRAM],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "sink_wait_percent",

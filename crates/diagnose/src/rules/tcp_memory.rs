@@ -38,6 +38,7 @@ pub const RULE: Rule = Rule {
     title: "The host's TCP is short of memory",
     refines: &[parts::RECEIVE_WINDOW, parts::SEND_BUFFER],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "memory_pressure_percent",

@@ -46,6 +46,7 @@ pub const RULE: Rule = Rule {
     title: "Something drops the super-packets of segmentation offload",
     refines: parts::DROPPING_LIMIT,
     depth: Depth::Root,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "startup_lost_percent",

@@ -43,6 +43,7 @@ pub const RULE: Rule = Rule {
     title: "The receive buffer overflows with datagrams",
     refines: &[parts::RECEIVE_WINDOW],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "datagrams_dropped_by_socket_percent",

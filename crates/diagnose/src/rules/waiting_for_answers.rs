@@ -35,6 +35,7 @@ pub const RULE: Rule = Rule {
     title: "The file server takes long to answer",
     refines: &[parts::SENDING_PROGRAM],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "waiting_for_answers_percent",

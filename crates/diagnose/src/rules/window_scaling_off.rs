@@ -37,6 +37,7 @@ pub const RULE: Rule = Rule {
     title: "A host does not offer window scaling",
     refines: &[parts::RECEIVE_WINDOW],
     depth: Depth::Reason,
+    is_of_discipline: false,
     check,
     witness,
     witness_name: "unscaled_percent",

@@ -38,6 +38,7 @@ pub const RULE: Rule = Rule {
     title: "The flows are in a slow class of the local shaper",
     refines: &[parts::PATH_RATE],
     depth: Depth::Reason,
+    is_of_discipline: true,
     check,
     witness,
     witness_name: "goodput_of_shaper_percent",

@@ -10,5 +10,6 @@ pub mod host_limits;
 pub mod probe;
 pub mod retry;
 pub mod shaping;
+mod telling;
 pub mod top;
 pub mod tune;

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use goodput_model::SettingRef;
-use goodput_remote::{Access, Address, Host, Listed, RemoteChanges, SavedThere};
+use goodput_remote::{
+    Access, Address, AwaitedThere, Host, Listed, Notify, RemoteChanges, SavedThere,
+};
 use goodput_settings::UndoRequest;
 
 use super::{explain, rounding, saved};
@@ -80,7 +82,7 @@ pub fn set(
 ) -> Result<Exit> {
     machine(setting)?;
     let before = Host::open(address, access)?.read(setting)?;
-    let mut changes = RemoteChanges::begin(state_dir, address, access)?;
+    let mut changes = RemoteChanges::begin(state_dir, address, access, &reporting())?;
     let settled = changes.settled().iter();
     settled.for_each(|report| screen::say(format_args!("left by an interrupted run:\n{report}")));
     let assignment = |value: &str| [(setting.clone(), value.to_owned())];
@@ -139,7 +141,7 @@ pub fn keep(
     assignments: &[(SettingRef, String)],
     state_dir: &Path,
 ) -> Result<Kept> {
-    let mut changes = RemoteChanges::begin(state_dir, address, access)?;
+    let mut changes = RemoteChanges::begin(state_dir, address, access, &reporting())?;
     changes.check_savable(assignments)?;
     for (setting, value) in assignments {
         changes.apply(setting, value)?;
@@ -219,10 +221,18 @@ fn of_polling(changes: &mut RemoteChanges, setting: &SettingRef) -> Result<Vec<S
     Ok(rates.bound(device).into_iter().chain(rates.too_slow()).collect())
 }
 
+/// Reports what is waited for at a host.
+fn reporting() -> Notify {
+    fn report(awaited: &AwaitedThere) {
+        screen::say(awaited);
+    }
+    Notify::by(report)
+}
+
 /// Restores what interrupted runs left changed at hosts; `None` if they left nothing.
 pub fn undo(state_dir: &Path, request: UndoRequest) -> Result<Option<Exit>> {
     let mut exit = None;
-    for report in goodput_remote::undo(state_dir, request) {
+    for report in goodput_remote::undo(state_dir, request, &reporting()) {
         screen::line(&report)?;
         let now = if report.report.is_clean() { Exit::Fine } else { Exit::CouldNot };
         exit = Some(if exit == Some(Exit::CouldNot) { Exit::CouldNot } else { now });

@@ -14,6 +14,7 @@ use goodput_settings::{
 };
 
 use crate::address::Address;
+use crate::awaited::Notify;
 use crate::counters::Counters;
 use crate::entry::{Cell, Entry, originals};
 use crate::error::RemoteError;
@@ -21,13 +22,12 @@ use crate::host::{Host, its_own};
 use crate::journal::Contents;
 use crate::look::Look;
 use crate::one_host;
-use crate::others::await_dead_man;
 use crate::polling::PollingRates;
 use crate::put_back::put_back;
 use crate::saved::{self, SavedThere};
 use crate::shell::Shell;
 use crate::ssh::{Access, DeadManId};
-use crate::undo::{RemoteReport, finish, restored, undo_at};
+use crate::undo::{RemoteReport, begin_to_put_back, finish, restored, undo_at};
 use noted::{Noted, Values};
 use standby::Standby;
 
@@ -49,7 +49,8 @@ pub struct RemoteChanges {
 }
 
 impl RemoteChanges {
-    /// Logs in, puts back what dead runs left changed there by the journals in `state_dir`, and starts the dead-man.
+    /// Logs in, puts back what dead runs left changed there by the journals in `state_dir`, and starts the dead-man. `notify`
+    /// is told what is waited for there.
     ///
     /// # Errors
     /// When there is no login, another goodput is changing the host, what a dead run left can't be put back, or the
@@ -58,23 +59,20 @@ impl RemoteChanges {
         state_dir: &Path,
         address: &Address,
         access: &Access,
+        notify: &Notify,
     ) -> Result<Self, RemoteError> {
-        Self::begin_held(state_dir, address, access, None, [])
+        Self::after_dead_runs(Host::open(address, access)?.notifying(notify), state_dir)
     }
 
-    /// The same at a host that this run holds by a process there, and that must be none of the `others`.
-    pub(crate) fn begin_held<'a>(
+    /// The same at a host with a session, that must be none of the `others`. This run may hold it by a process there.
+    pub(crate) fn begin_beside<'a>(
         state_dir: &Path,
-        address: &Address,
-        access: &Access,
-        held_by: Option<DeadManId>,
+        mut host: Host,
         others: impl IntoIterator<Item = &'a mut Self>,
     ) -> Result<Self, RemoteError> {
-        let mut host = Host::open(address, access)?;
         for other in others {
             one_host::refuse(&mut other.host, &mut host)?;
         }
-        host.held_by = held_by;
         Self::after_dead_runs(host, state_dir)
     }
 
@@ -230,10 +228,10 @@ impl RemoteChanges {
         };
         let dead_man = standby.dead_man.id.clone();
         let entries = &self.noted.entries;
-        // A lost session has made the dead-man put back; check again what it did.
+        // A lost session has made the dead-man put back; check again what it did. Nobody else may begin meanwhile.
         let reached = match entries.is_empty() || self.host.session.answers() {
             true => Ok(()),
-            false => self.host.renew().and_then(|()| await_dead_man(&mut self.host, &dead_man)),
+            false => self.host.renew().and_then(|()| begin_to_put_back(&mut self.host, &dead_man)),
         };
         let outcomes = match &reached {
             Ok(()) => put_back(self.host.system, &mut self.host.session, entries),

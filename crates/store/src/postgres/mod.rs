@@ -4,6 +4,7 @@ mod connection;
 mod days;
 mod error;
 mod link;
+mod old;
 mod password;
 mod patience;
 mod records;
@@ -19,6 +20,7 @@ use crate::days::{Counted, Part};
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::kept::{Added, Kept};
+use crate::old::Old;
 use crate::room::{GiveBack, Room};
 use crate::wanted::{Names, Wanted};
 use crate::watched::{Series, Tested, ToldChange, Watched};
@@ -93,13 +95,13 @@ impl Database for Postgres {
         Ok(self.0.run("read", PATIENCE, async |client| records::json(client, id).await)?)
     }
 
-    fn begun_after(&self, oldest: u32, started: &str) -> Result<Option<String>, StoreError> {
-        let read = async |client: &mut _| records::begun_after(client, oldest, started).await;
+    fn first_part(&self, old: &Old, most: u32) -> Result<Option<Old>, StoreError> {
+        let read = async |client: &mut _| old::first_part(client, old, most).await;
         Ok(self.0.run("read", LONG_PATIENCE, read)?)
     }
 
-    fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
-        let delete = async |client: &mut _| records::delete_before(client, started).await;
+    fn delete(&self, old: &Old) -> Result<usize, StoreError> {
+        let delete = async |client: &mut _| old::delete(client, old).await;
         Ok(counted(self.0.run("write to", LONG_PATIENCE, delete)?))
     }
 
@@ -179,11 +181,6 @@ impl Database for Postgres {
 
     fn watched_times(&self) -> Result<Vec<(i64, String)>, StoreError> {
         Ok(self.0.run("read", LONG_PATIENCE, async |client| watched::times(client).await)?)
-    }
-
-    fn delete_watched(&self, last: i64) -> Result<usize, StoreError> {
-        let delete = async |client: &mut _| watched::delete(client, last).await;
-        Ok(counted(self.0.run("write to", LONG_PATIENCE, delete)?))
     }
 
     fn watched_among(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {

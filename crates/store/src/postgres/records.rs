@@ -4,7 +4,6 @@ use goodput_model::BitRate;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, Row};
 
-use super::days;
 use super::error::{Failure, Why};
 use super::values::{Values, indexed, plain};
 use crate::entry::{Entry, Traffic};
@@ -98,35 +97,6 @@ pub(super) async fn json(client: &Client, id: i64) -> Result<Option<Vec<u8>>, Fa
     let json: Option<String> = row.map(|row| row.try_get(0)).transpose()?;
     Ok(json.map(String::into_bytes))
 }
-
-/// When the record began that follows so many oldest ones, if it began before a time.
-pub(super) async fn begun_after(
-    client: &Client,
-    oldest: u32,
-    started: &str,
-) -> Result<Option<String>, Failure> {
-    let select =
-        "SELECT started FROM goodput.records WHERE started < $1 ORDER BY started LIMIT 1 OFFSET $2";
-    let oldest = i64::from(oldest);
-    let of: Values<2> = [(&started, Type::TEXT), (&oldest, Type::INT8)];
-    let row = client.query_typed_opt(select, &of).await?;
-    Ok(row.map(|row| row.try_get(0)).transpose()?)
-}
-
-/// Deletes what began before a time, but not what was spent within the last day, for which a watch's budget is.
-pub(super) async fn delete_before(client: &mut Client, started: &str) -> Result<u64, Failure> {
-    let step = client.transaction().await?;
-    let before: Values<1> = [(&started, Type::TEXT)];
-    let deleted = days::delete(&step, "started < $1", &before).await?;
-    step.execute_typed("DELETE FROM goodput.watched WHERE started < $1", &before).await?;
-    step.execute_typed(DELETE_SPENT, &before).await?;
-    step.commit().await?;
-    Ok(deleted)
-}
-
-/// Deletes what was spent before a time and a day ago.
-pub(super) const DELETE_SPENT: &str = r#"DELETE FROM goodput.spent WHERE started < $1
-    AND started < to_char(now() AT TIME ZONE 'UTC' - interval '1 day', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"#;
 
 /// One record of a search.
 pub(super) fn entry(row: &Row) -> Result<Entry, tokio_postgres::Error> {

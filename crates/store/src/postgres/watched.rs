@@ -5,9 +5,7 @@ use goodput_model::BitRate;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row, Transaction};
 
-use super::days;
 use super::error::Failure;
-use super::records::DELETE_SPENT;
 use super::values::{Values, indexed, plain};
 use crate::kept::Kept;
 use crate::watched::{Series, Tested, ToldChange, Watched};
@@ -25,7 +23,7 @@ const TESTS: &str =
      ORDER BY watched.record DESC LIMIT $4";
 
 /// The tests of this host's watches.
-const OURS: &str = "series IN (SELECT id FROM goodput.series WHERE host = $1)";
+pub(super) const OURS: &str = "series IN (SELECT id FROM goodput.series WHERE host = $1)";
 
 /// Adds the record to its series.
 pub(super) async fn insert(
@@ -251,22 +249,6 @@ pub(super) async fn times(client: &Client) -> Result<Vec<(i64, String)>, Failure
     Ok(rows.iter().map(one).collect::<Result<_, _>>()?)
 }
 
-/// Deletes the tests of this host's watches with the numbers up to `last`, with their records.
-/// The tables are in the order of `records::delete_before`, so that the two never wait for each other in a circle.
-pub(super) async fn delete(client: &mut Client, last: i64) -> Result<u64, Failure> {
-    let step = client.transaction().await?;
-    let until: Values<2> = [(&host(), Type::TEXT), (&last, Type::INT8)];
-    let newest = format!("SELECT max(started) FROM goodput.watched WHERE {OURS} AND record <= $2");
-    let newest: Option<String> = step.query_typed_one(&newest, &until).await?.try_get(0)?;
-    let old = format!("id IN (SELECT record FROM goodput.watched WHERE {OURS} AND record <= $2)");
-    let deleted = days::delete(&step, &old, &until).await?;
-    let delete = format!("DELETE FROM goodput.watched WHERE {OURS} AND record <= $2");
-    step.execute_typed(&delete, &until).await?;
-    step.execute_typed(DELETE_SPENT, &[(&newest, Type::TEXT)]).await?;
-    step.commit().await?;
-    Ok(deleted)
-}
-
 /// Which of these records are tests of a watch, of any host.
 pub(super) async fn among(client: &Client, ids: &[i64]) -> Result<Vec<i64>, Failure> {
     let select = "SELECT record FROM goodput.watched WHERE record = ANY($1)";
@@ -285,6 +267,6 @@ pub(super) async fn series(client: &Client) -> Result<Vec<Series>, Failure> {
 }
 
 /// The name of this host.
-fn host() -> String {
+pub(super) fn host() -> String {
     indexed(&rustix::system::uname().nodename().to_string_lossy())
 }

@@ -13,18 +13,19 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::file::real_path;
 use super::schema::{State, state};
-use super::{BUSY_TIMEOUT, records, room};
+use super::{BUSY_TIMEOUT, old, room};
 use crate::error::{NoRoom, StoreError};
+use crate::old::Old;
 
 /// Most records of the first step. Results of watches take 75 to 130 kB, so this makes room for the log of some more.
 pub(super) const FIRST_PART: u32 = 32;
 
-/// Deletes the oldest of the records that began before `started`, and ends the file earlier. Returns their number.
-pub(crate) fn make_room(path: &Path, started: &str) -> Result<usize, StoreError> {
-    make_room_within(path, started, BUSY_TIMEOUT)
+/// Deletes the oldest records of what is old, and ends the file earlier. Returns their number.
+pub(crate) fn make_room(path: &Path, old: &Old) -> Result<usize, StoreError> {
+    make_room_within(path, old, BUSY_TIMEOUT)
 }
 
-fn make_room_within(path: &Path, started: &str, patience: Duration) -> Result<usize, StoreError> {
+fn make_room_within(path: &Path, old: &Old, patience: Duration) -> Result<usize, StoreError> {
     let failed = |source| StoreError::sqlite("delete from", path, source);
     let no_room = |why| StoreError::NoRoomToDelete { path: path.to_path_buf(), why };
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -46,7 +47,7 @@ fn make_room_within(path: &Path, started: &str, patience: Duration) -> Result<us
         StoreError::DiskFull { .. } => no_room(NoRoom::Log { bytes: log_bytes }),
         why => why,
     })?;
-    let deleted = delete_some(&db, started).map_err(failed)?;
+    let deleted = delete_some(&db, old).map_err(failed)?;
     deleted.ok_or_else(|| no_room(NoRoom::Older))
 }
 
@@ -67,11 +68,14 @@ fn journal_in_memory(db: &Connection) -> rusqlite::Result<()> {
 }
 
 /// The step. `None`, and nothing is changed, if the file would get longer: one that can't shrink in parts may.
-fn delete_some(db: &Connection, started: &str) -> rusqlite::Result<Option<usize>> {
-    let Some(until) = records::until_part(db, started, FIRST_PART)? else { return Ok(Some(0)) };
+fn delete_some(db: &Connection, old: &Old) -> rusqlite::Result<Option<usize>> {
+    if !old::is_any(db, old)? {
+        return Ok(Some(0));
+    }
+    let part = old::first_part(db, old, FIRST_PART)?;
     let step = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
     let before = room::length_pages(&step)?;
-    let deleted = records::delete_within(&step, &until)?;
+    let deleted = old::delete_within(&step, part.as_ref().unwrap_or(old))?;
     room::shrink_whole(&step)?;
     if room::length_pages(&step)? > before {
         return Ok(None);
@@ -87,10 +91,13 @@ mod tests {
     use super::*;
     use crate::store::Store;
     use crate::wanted::Wanted;
+    use crate::watched::Watched;
     use goodput_model::Record;
 
-    /// When the last of the records that a test deletes began, or later.
-    const OLD: &str = "2026-01-21";
+    /// What a test deletes.
+    fn old() -> Old {
+        Old::Before("2026-01-21".into())
+    }
 
     /// A history with four records on each of 25 days, open.
     fn filled(directory: &Path) -> (PathBuf, Store) {
@@ -115,7 +122,7 @@ mod tests {
         let (path, store) = filled(directory.path());
         drop(store);
         let before = length(&path);
-        let first = make_room(&path, OLD).unwrap();
+        let first = make_room(&path, &old()).unwrap();
         assert!((32..40).contains(&first), "{first}");
         assert!(length(&path) < before, "{before}");
         let db = Connection::open(&path).unwrap();
@@ -124,10 +131,32 @@ mod tests {
         drop(db);
         let store = Store::open(&path).unwrap();
         assert_eq!(store.list(1000).unwrap().len(), 100 - first);
-        assert_eq!(first + store.delete_before(OLD).unwrap(), 80);
+        assert_eq!(first + store.delete(&old()).unwrap(), 80);
         assert_eq!(store.days(&Wanted::default()).unwrap().len(), 20, "they are summed up");
         drop(store);
-        assert_eq!(make_room(&path, OLD).unwrap(), 0);
+        assert_eq!(make_room(&path, &old()).unwrap(), 0);
+    }
+
+    #[test]
+    fn the_oldest_tests_of_watches_are_deleted_and_other_records_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, store) = filled(directory.path());
+        let record = store.get(1).unwrap();
+        let tests: Vec<_> = (0..40)
+            .map(|minute| {
+                let started = format!("2026-02-01T00:{minute:02}:00Z");
+                let watched = Watched { plan: "{}".into(), goodput: None };
+                store.add_watched(&Record { started, ..record.clone() }, &watched).unwrap()
+            })
+            .collect();
+        drop(store);
+        let before = length(&path);
+        let first = make_room(&path, &Old::Watched(tests[37])).unwrap();
+        assert!((32..38).contains(&first), "{first}");
+        assert!(length(&path) < before, "{before}");
+        let store = Store::open(&path).unwrap();
+        assert_eq!(store.watched_times().unwrap().len(), 40 - first);
+        assert_eq!(store.list(1000).unwrap().len(), 140 - first);
     }
 
     #[test]
@@ -141,7 +170,7 @@ mod tests {
             fs::copy(name(&path), name(&torn)).unwrap();
         }
         drop(store);
-        let first = make_room(&torn, OLD).unwrap();
+        let first = make_room(&torn, &old()).unwrap();
         assert_eq!(Store::open(&torn).unwrap().list(1000).unwrap().len(), 100 - first);
     }
 
@@ -149,7 +178,7 @@ mod tests {
     fn a_file_that_others_use_is_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let (path, store) = filled(directory.path());
-        let why = make_room_within(&path, OLD, Duration::ZERO).unwrap_err();
+        let why = make_room_within(&path, &old(), Duration::ZERO).unwrap_err();
         assert!(matches!(why, StoreError::NoRoomToDelete { why: NoRoom::Used, .. }), "{why}");
         assert_eq!(store.list(1000).unwrap().len(), 100);
     }
@@ -164,7 +193,7 @@ mod tests {
         db.execute_batch("PRAGMA auto_vacuum = NONE; VACUUM").unwrap();
         drop(db);
         let before = length(&path);
-        match make_room(&path, OLD) {
+        match make_room(&path, &old()) {
             Ok(deleted) => assert!(deleted >= 32, "{deleted}"),
             Err(StoreError::NoRoomToDelete { why: NoRoom::Older, .. }) => {}
             Err(why) => panic!("{why}"),

@@ -3,6 +3,7 @@
 mod days;
 mod file;
 mod full;
+mod old;
 mod read_only;
 mod records;
 mod room;
@@ -23,6 +24,7 @@ use crate::days::{Counted, Part};
 use crate::entry::Entry;
 use crate::error::StoreError;
 use crate::kept::{Added, Kept};
+use crate::old::Old;
 use crate::room::{GiveBack, Room};
 use crate::wanted::{Names, Wanted, occurring};
 use crate::watched::{Series, Tested, ToldChange, Watched};
@@ -127,16 +129,13 @@ impl Sqlite {
         read().map_err(|source| self.failed("read", source))
     }
 
-    /// Deletes in parts, each of which makes room for the log of a larger one. A part is all up to what `until` returns. If the
-    /// disk is full in between, it is some of it.
-    fn in_parts<T>(
-        &self,
-        until: impl Fn(u32) -> rusqlite::Result<Option<T>>,
-        delete: impl Fn(T) -> rusqlite::Result<usize>,
-    ) -> rusqlite::Result<usize> {
+    /// Deletes in parts, each of which makes room for the log of a larger one. If the disk is full in between, it is some of
+    /// it.
+    fn delete_in_parts(&self, old: &Old) -> rusqlite::Result<usize> {
         let (mut deleted, mut most) = (0, full::FIRST_PART);
-        while let Some(until) = until(most)? {
-            match delete(until) {
+        while old::is_any(&self.db, old)? {
+            let part = old::first_part(&self.db, old, most)?;
+            match old::delete(&self.db, part.as_ref().unwrap_or(old)) {
                 Err(why) if room::is_full(&why) && deleted > 0 => break,
                 part => deleted += part?,
             }
@@ -215,18 +214,13 @@ impl Database for Sqlite {
         records::json(&self.db, id).map_err(|source| self.failed("read", source))
     }
 
-    fn begun_after(&self, oldest: u32, started: &str) -> Result<Option<String>, StoreError> {
-        let of = rusqlite::params![started, oldest];
-        let found = self.db.query_row(search::BEGUN_AFTER, of, |row| row.get(0)).optional();
-        found.map_err(|source| self.failed("read", source))
+    fn first_part(&self, old: &Old, most: u32) -> Result<Option<Old>, StoreError> {
+        old::first_part(&self.db, old, most).map_err(|source| self.failed("read", source))
     }
 
-    fn delete_before(&self, started: &str) -> Result<usize, StoreError> {
-        let deleted = match records::delete_before(&self.db, started) {
-            Err(why) if room::is_full(&why) => self.in_parts(
-                |most| records::until_part(&self.db, started, most),
-                |until| records::delete_before(&self.db, &until),
-            ),
+    fn delete(&self, old: &Old) -> Result<usize, StoreError> {
+        let deleted = match old::delete(&self.db, old) {
+            Err(why) if room::is_full(&why) => self.delete_in_parts(old),
             deleted => deleted,
         };
         deleted.map_err(|source| self.failed("write to", source))
@@ -315,17 +309,6 @@ impl Database for Sqlite {
     fn watched_times(&self) -> Result<Vec<(i64, String)>, StoreError> {
         let select = "SELECT record, started FROM watched ORDER BY record";
         self.all(select, [], |row| Ok((row.get(0)?, row.get(1)?)))
-    }
-
-    fn delete_watched(&self, last: i64) -> Result<usize, StoreError> {
-        let deleted = match watched::delete(&self.db, last) {
-            Err(why) if room::is_full(&why) => self.in_parts(
-                |most| watched::until_part(&self.db, last, most),
-                |until| watched::delete(&self.db, until),
-            ),
-            deleted => deleted,
-        };
-        deleted.map_err(|source| self.failed("write to", source))
     }
 
     fn watched_among(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {

@@ -3,8 +3,6 @@
 use goodput_model::BitRate;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
-use super::days;
-use super::search::{DELETE_ALL, DELETE_SPENT, NEXT_PART, OLDEST};
 use crate::entry::{Entry, Traffic};
 use crate::kept::{Added, Kept};
 
@@ -66,36 +64,6 @@ pub(super) fn json(db: &Connection, id: i64) -> rusqlite::Result<Option<Vec<u8>>
     // Prepared once: an export asks for each record.
     let mut select = db.prepare_cached("SELECT CAST(json AS BLOB) FROM records WHERE id = ?1")?;
     select.query_row([id], |row| row.get(0)).optional()
-}
-
-/// Deletes what began before a time.
-pub(super) fn delete_before(db: &Connection, started: &str) -> rusqlite::Result<usize> {
-    // Nobody else deletes between the count and the deletion.
-    let step = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-    let deleted = delete_within(&step, started)?;
-    step.commit()?;
-    Ok(deleted)
-}
-
-/// The same, within a step of the caller.
-pub(super) fn delete_within(step: &Connection, started: &str) -> rusqlite::Result<usize> {
-    step.execute(&days::sum_up(days::OLD), [started])?;
-    let deleted = step.execute(DELETE_ALL, [started])?;
-    step.execute("DELETE FROM watched WHERE started < ?1", [started])?;
-    step.execute(DELETE_SPENT, [started])?;
-    Ok(deleted)
-}
-
-/// A time before which about `most` of the oldest records began, no later than `started`; `None` if none did.
-pub(super) fn until_part(
-    db: &Connection,
-    started: &str,
-    most: u32,
-) -> rusqlite::Result<Option<String>> {
-    let oldest: Option<String> = db.query_row(OLDEST, [started], |row| row.get(0))?;
-    let Some(oldest) = oldest else { return Ok(None) };
-    let next = db.query_row(NEXT_PART, params![started, oldest, most], |row| row.get(0));
-    Ok(Some(next.optional()?.unwrap_or_else(|| started.into())))
 }
 
 /// One record of a search.

@@ -37,29 +37,6 @@ pub(super) enum Indexes {
 /// Each target once. This index is smaller than that of the list, and equal targets stand together.
 const TARGETS: &str = "SELECT DISTINCT target FROM records INDEXED BY records_by_target";
 
-/// Deletes what began before a time. Without the index, SQLite would look at each record.
-pub(super) const DELETE_ALL: &str = "DELETE FROM records
-     WHERE id IN (SELECT id FROM records INDEXED BY records_by_time WHERE started < ?1)";
-
-/// When the record began that follows so many oldest ones, if it began before a time.
-pub(super) const BEGUN_AFTER: &str = "SELECT started FROM records INDEXED BY records_by_time
-     WHERE started < ?1 ORDER BY started LIMIT 1 OFFSET ?2";
-
-/// When the oldest record before a time began.
-pub(super) const OLDEST: &str =
-    "SELECT min(started) FROM records INDEXED BY records_by_time WHERE started < ?1";
-
-/// When the first record began after so many that began later than the oldest one, before a time. Several may have begun at
-/// once.
-pub(super) const NEXT_PART: &str = "SELECT started FROM records INDEXED BY records_by_time
-     WHERE started < ?1 AND started > ?2 ORDER BY started LIMIT 1 OFFSET ?3";
-
-/// Deletes what was spent before a time, but not within the last day, for which a watch's budget is.
-pub(super) const DELETE_SPENT: &str = "DELETE FROM spent WHERE id IN (
-        SELECT id FROM spent INDEXED BY spent_by_start
-        WHERE started < min(?1, strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '-1 day'))
-     )";
-
 /// The parameters of a query, by their names.
 pub(super) type Parameters<'a> = Vec<(&'static str, &'a dyn ToSql)>;
 
@@ -133,7 +110,10 @@ mod tests {
     use super::*;
     use crate::Store;
     use crate::sqlite::days::{OLD, OLD_WATCHED, counts, sum_up};
-    use crate::sqlite::watched::{CHANGES, DELETE_WATCHED, SPENT};
+    use crate::sqlite::old::{
+        BEGUN_AFTER, DELETE_ALL, DELETE_SPENT, DELETE_WATCHED, WATCHED_AFTER,
+    };
+    use crate::sqlite::watched::{CHANGES, SPENT};
 
     /// The steps in which SQLite answers a query.
     fn steps(query: &str, parameters: &[(&str, &dyn ToSql)]) -> Vec<String> {
@@ -185,10 +165,9 @@ mod tests {
             DELETE_ALL,
             BEGUN_AFTER,
             DELETE_WATCHED,
+            WATCHED_AFTER,
             SPENT,
             DELETE_SPENT,
-            OLDEST,
-            NEXT_PART,
             &sums[0],
             &sums[1],
         ];

@@ -1,10 +1,8 @@
 //! The tests of `goodput watch`, in SQLite.
 
 use goodput_model::BitRate;
-use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Row, params};
 
-use super::days;
-use super::search::DELETE_SPENT;
 use crate::kept::Kept;
 use crate::watched::{Tested, ToldChange, Watched};
 
@@ -29,10 +27,6 @@ pub(super) const SHIFTS: &str = "SELECT target, event FROM shifts
 /// Reads the tests since a time alone.
 pub(super) const SPENT: &str = "SELECT started, bytes FROM spent INDEXED BY spent_by_start
      WHERE started >= ?1 AND target = ?2";
-
-/// Deletes the records of the tests up to a number.
-pub(super) const DELETE_WATCHED: &str =
-    "DELETE FROM records WHERE id IN (SELECT record FROM watched WHERE record <= ?1)";
 
 /// Adds the record to its series, within a step of the caller.
 pub(super) fn insert(
@@ -70,25 +64,4 @@ pub(super) fn mark_change(db: &Connection, record: i64, told: &ToldChange) -> ru
     let insert = "INSERT OR REPLACE INTO changes (record, target, event) VALUES (?1, ?2, ?3)";
     step.execute(insert, params![record, told.target, told.event])?;
     step.commit()
-}
-
-/// The number of the last of the `most` oldest tests, no later than `last`; `None` without a test.
-pub(super) fn until_part(db: &Connection, last: i64, most: u32) -> rusqlite::Result<Option<i64>> {
-    let select = "SELECT max(record) FROM
-        (SELECT record FROM watched WHERE record <= ?1 ORDER BY record LIMIT ?2)";
-    db.query_row(select, params![last, most], |row| row.get(0))
-}
-
-/// Deletes the tests with the numbers up to `last`, with their records.
-pub(super) fn delete(db: &Connection, last: i64) -> rusqlite::Result<usize> {
-    // It reads first: another writer in between would be an error, not a wait.
-    let step = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-    let newest = "SELECT max(started) FROM watched WHERE record <= ?1";
-    let newest: Option<String> = step.query_row(newest, [last], |row| row.get(0))?;
-    step.execute(DELETE_SPENT, [newest])?;
-    step.execute(&days::sum_up(days::OLD_WATCHED), [last])?;
-    let deleted = step.execute(DELETE_WATCHED, [last])?;
-    step.execute("DELETE FROM watched WHERE record <= ?1", [last])?;
-    step.commit()?;
-    Ok(deleted)
 }

@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use goodput_model::{ChangedHost, EndName, Plan, SettingRef, Transport};
-use goodput_remote::{Address, Hosts, RemoteChanges, RemoteError};
+use goodput_remote::{Address, Host, Hosts, Notify, RemoteChanges, RemoteError};
 use goodput_settings::parameters::may_be_of_whole_host;
 use goodput_settings::{Assignment, Changes, GuardProgram, Setting, SettingError};
 use goodput_wire::session::SettingRequest;
 
 use super::Arm;
 use crate::error::EngineError;
+use crate::events::Listener;
 use crate::near::client::Client;
 use crate::threads::blocking;
+use crate::verbs::telling::telling;
 
 /// The parameter that keeps a kernel from saving what a connection learned.
 const METRICS: &str = "sysctl.net.ipv4.tcp_no_metrics_save";
@@ -31,6 +33,22 @@ impl Appliers {
     /// Nothing is changed yet; the journals will be in `state_dir`, and `hosts` stand for the ends.
     pub fn new(state_dir: PathBuf, hosts: Hosts) -> Self {
         Self { state_dir, hosts, near: None, far_touched: false, remote: BTreeMap::new() }
+    }
+
+    /// Takes the hosts that are changed for these ends, if any is reached by SSH, in the order in which every run takes hosts:
+    /// in that of the changes, each of two runs could keep the other from its second host.
+    pub async fn take(
+        &mut self,
+        ends: &[EndName],
+        listener: &mut Listener<'_>,
+    ) -> Result<(), EngineError> {
+        if ends.iter().all(|end| self.hosts.at(*end).is_none()) {
+            return Ok(());
+        }
+        let (hosts, state_dir, ends) = (self.hosts.clone(), self.state_dir.clone(), ends.to_vec());
+        let taken = telling(listener, move |notify| taken(&hosts, &state_dir, &ends, notify));
+        (self.near, self.remote) = taken.await??;
+        Ok(())
     }
 
     /// Keeps the kernels of the sending ends from saving what a connection learned, so that no run begins with the
@@ -303,6 +321,38 @@ fn is_of_plan(setting: &SettingRef) -> bool {
     goodput_settings::find_for(&near).is_ok_and(Setting::is_plan)
 }
 
+/// Begins the changes of the hosts that stand for these ends, this one included, in the order in which every run takes hosts.
+fn taken(
+    hosts: &Hosts,
+    state_dir: &Path,
+    ends: &[EndName],
+    notify: &Notify,
+) -> Result<(Option<Changes>, BTreeMap<Address, RemoteChanges>), EngineError> {
+    let order = hosts.log_in(ends, notify)?;
+    let mut remote = BTreeMap::new();
+    for host in order.before_here {
+        begin(host, state_dir, &mut remote)?;
+    }
+    let is_here = ends.contains(&EndName::Near) && hosts.near.is_none();
+    let near = is_here.then(|| Changes::begin(state_dir, GuardProgram::current())).transpose()?;
+    for host in order.after_here {
+        begin(host, state_dir, &mut remote)?;
+    }
+    Ok((near, remote))
+}
+
+/// Begins the changes of a host.
+fn begin(
+    host: Host,
+    state_dir: &Path,
+    remote: &mut BTreeMap<Address, RemoteChanges>,
+) -> Result<(), RemoteError> {
+    let address = host.address().clone();
+    let changes = Hosts::begin(state_dir, host, remote.values_mut())?;
+    remote.insert(address, changes);
+    Ok(())
+}
+
 /// The changes at a host, which begin with a login if this is the first time.
 fn changes_at<'a>(
     remote: &'a mut BTreeMap<Address, RemoteChanges>,
@@ -310,11 +360,9 @@ fn changes_at<'a>(
     state_dir: &Path,
     address: Address,
 ) -> Result<&'a mut RemoteChanges, RemoteError> {
-    let begun = match remote.contains_key(&address) {
-        true => None,
-        false => Some(hosts.begin(state_dir, &address, remote.values_mut())?),
-    };
-    remote.extend(begun.map(|changes| (address.clone(), changes)));
+    if !remote.contains_key(&address) {
+        begin(hosts.open(&address)?, state_dir, remote)?;
+    }
     remote.get_mut(&address).ok_or(RemoteError::Closed)
 }
 

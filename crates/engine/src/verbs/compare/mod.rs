@@ -116,14 +116,18 @@ pub(crate) async fn compare_whole(
     listener: &mut Listener<'_>,
 ) -> Result<Compared, EngineError> {
     let CompareRequest { target, credentials, plan, .. } = request;
-    let hosts = request.hosts.of_changes(&ends_of_hosts(&request.arms))?;
+    let ends = ends_of_hosts(&request.arms);
+    let hosts = request.hosts.of_changes(&ends)?;
     if request.turns.is_some() {
         turns::check(request)?;
     }
     check_arms(request).await?;
     let mut client = Client::connect(target, plan, credentials, interrupt, listener).await?;
     let mut appliers = Appliers::new(request.state_dir.clone(), hosts);
-    let mut outcome = run(request, &mut client, &mut appliers, interrupt, listener).await;
+    let mut outcome = match appliers.take(&ends, listener).await {
+        Ok(()) => run(request, &mut client, &mut appliers, interrupt, listener).await,
+        Err(why) => Err(why),
+    };
     if let Ok(compared) = &mut outcome {
         compared.record.changed_hosts = appliers.changed_hosts();
     }

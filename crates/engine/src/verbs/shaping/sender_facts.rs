@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use goodput_ceiling::Packet;
 use goodput_ceiling::bucket::SUPER_PACKET_BYTES;
+use goodput_diagnose::rules;
 use goodput_model::{
     BitRate, Direction, DirectionResult, EndName, Estimate, Finding, Known, Missing, PacketCapture,
     Place, Record, Snapshot, Verdict,
@@ -133,21 +134,12 @@ fn resent_segments(of_connections: Option<u64>, host: Option<(&Snapshot, &Snapsh
     of_connections.max(of_host).unwrap_or_default()
 }
 
-/// Rules whose causes are queueing disciplines: what a shaper does to TCP at the host that has it.
-const OF_DISCIPLINES: [&str; 6] = [
-    "local-drop",
-    "queue-too-long",
-    "queue-too-short",
-    "shaper-burst",
-    "shaper-rate",
-    "wrong-class",
-];
-
 /// What limits TCP.
 fn limit(record: &Record) -> Option<TcpLimit> {
     let Verdict { limit, summary, .. } = &record.verdict;
     let Finding { rule, end, .. } = record.findings.iter().find(|one| one.rule == *limit)?;
-    let is_of_host = *end != Place::Path && !OF_DISCIPLINES.contains(&rule.as_str());
+    let is_of_discipline = rules::find(rule).is_some_and(|rule| rule.is_of_discipline);
+    let is_of_host = *end != Place::Path && !is_of_discipline;
     Some(TcpLimit { rule: rule.clone(), words: summary.clone(), is_of_host })
 }
 
@@ -189,9 +181,6 @@ mod tests {
 
     #[test]
     fn a_limit_of_a_host_is_one_unless_it_is_of_a_queueing_discipline() {
-        for rule in OF_DISCIPLINES {
-            assert!(goodput_diagnose::rules::find(rule).is_some(), "{rule}");
-        }
         let json = include_str!("../../../../store/tests/golden/v1/test.json");
         let limit_of = |rule: &str, end| {
             let mut record = Record::from_json(json).unwrap();
@@ -199,8 +188,11 @@ mod tests {
             record.verdict.limit = rule.into();
             limit(&record).unwrap().is_of_host
         };
-        assert!(limit_of("receive-window", Place::Far));
-        assert!(!limit_of("shaper-burst", Place::Near) && !limit_of("path-rate", Place::Path));
+        for rule in rules::ALL {
+            assert_eq!(limit_of(rule.id, Place::Near), !rule.is_of_discipline, "{}", rule.id);
+            assert!(!limit_of(rule.id, Place::Path), "{}", rule.id);
+        }
+        assert!(limit_of("receive-window", Place::Far) && !limit_of("shaper-burst", Place::Near));
     }
 
     #[test]

@@ -19,6 +19,9 @@ use crate::verbs::compare::{Arm, CompareRequest, Compared, MaxTime, compare_whol
 /// Why nothing more is compared.
 pub const TIME_WAS_OVER: &str = "the time was over; --max-time gives more";
 
+/// What to know of a comparison that was given up.
+pub const GIVEN_UP: &str = "a comparison did not end when the time was over (--max-time), so its runs don't count; the far end or a host may no longer answer";
+
 /// Why a search ends after a failure, which the record names ([`goodput_model::Record::incomplete`]).
 const FAILED: &str = "a comparison failed";
 
@@ -73,6 +76,8 @@ pub struct Comparisons<'a, C> {
     pub far_settings: Option<Arc<FarSettings>>,
     /// The failure after which nothing more may be compared.
     pub broken: Option<String>,
+    /// Whether a comparison was given up at the end of the time. That is no failure: nothing may follow it anyway.
+    pub was_given_up: bool,
     /// Mean time of a run with the change that was compared last.
     changed_run: Option<Duration>,
     /// Of the next comparison.
@@ -97,6 +102,7 @@ impl<'a, C: Compare> Comparisons<'a, C> {
             compared_length: run_length,
             far_settings: None,
             broken: None,
+            was_given_up: false,
             changed_run: None,
             run_length,
             made: 0,
@@ -106,7 +112,8 @@ impl<'a, C: Compare> Comparisons<'a, C> {
 
     /// Why nothing more may be compared, if that is so.
     pub fn ended(&self) -> Option<String> {
-        let over = || self.budget.left().is_zero().then(|| TIME_WAS_OVER.into());
+        let is_over = self.was_given_up || self.budget.left().is_zero();
+        let over = || is_over.then(|| TIME_WAS_OVER.into());
         self.broken_off().or_else(over)
     }
 
@@ -155,7 +162,7 @@ impl<'a, C: Compare> Comparisons<'a, C> {
         let compared = within(self.budget.end(), self.interrupt, async |interrupt| {
             by.compare(&asked, interrupt, runs_only).await
         });
-        let compared = compared.await.unwrap_or_else(|| Err(self.cut_off()));
+        let compared = compared.await.unwrap_or_else(|| Err(self.give_up()));
         // A warm-up alone is mostly connecting.
         let runs = compared.as_ref().ok().filter(|compared| !only_started(compared));
         let runs = runs.and_then(|compared| compared.record.comparison.as_ref());
@@ -202,11 +209,10 @@ impl<'a, C: Compare> Comparisons<'a, C> {
         }
     }
 
-    /// A comparison did not end in time, although it was asked to.
-    fn cut_off(&mut self) -> EngineError {
-        let why = "the time limit was reached, and the far end no longer answered".to_owned();
-        self.broken = Some(why.clone());
-        EngineError::Incomplete { why, not_permitted: false }
+    /// A comparison did not end in time, although it was asked to: its runs are lost.
+    fn give_up(&mut self) -> EngineError {
+        self.was_given_up = true;
+        EngineError::Incomplete { why: GIVEN_UP.into(), not_permitted: false }
     }
 }
 

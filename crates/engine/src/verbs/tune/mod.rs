@@ -23,6 +23,7 @@ mod tuner;
 #[cfg(test)]
 mod tuner_tests;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,7 @@ use crate::result::conclude::conclude_at;
 use crate::result::measurement::{FarSettings, Measurement};
 use crate::threads::blocking;
 use crate::verbs::check::check;
+use crate::verbs::telling::telling;
 use comparisons::{Comparisons, Measured, TIME_WAS_OVER};
 use deadline::within;
 use gain::ways_to_win;
@@ -64,8 +66,7 @@ pub async fn tune(
 ) -> Result<Record, EngineError> {
     // What this end can't do, it learns before it waits for other runs and logs in elsewhere.
     own_check::check(&request.target, &request.plan).await?;
-    let _turn = take_turn(request).await?;
-    let (turns, hosts) = hold(request).await?;
+    let Held { turn: _turn, turns, hosts } = hold(request, listener).await?;
     let request = TuneRequest { hosts, ..request.clone() };
     let tuned = tune_in_turn(&request, interrupt, listener).await;
     // Each host takes a moment to notice.
@@ -146,14 +147,39 @@ fn only_a_plan(hosts: &Hosts, is_far_asked: bool) -> String {
     why
 }
 
-/// The right to change this host until tuning ends, so that no other run begins between two comparisons. If something
-/// other than another run is in the way, each change says why it is not possible.
-async fn take_turn(request: &TuneRequest) -> Result<Option<Turn>, EngineError> {
-    if request.dry_run || request.hosts.near.is_some() {
-        return Ok(None);
+/// The rights to change hosts until tuning ends, so that no other run begins between two comparisons.
+struct Held {
+    /// Of this host.
+    turn: Option<Turn>,
+    /// Of hosts reached by SSH.
+    turns: Vec<RemoteTurn>,
+    /// All hosts, with those that are held.
+    hosts: Hosts,
+}
+
+/// Takes them from before the first measurement on, in the order in which every run takes hosts. Who names a host by mistake,
+/// or one that another run changes, learns it before any time is spent. A login may put back what a dead run left, which a
+/// plan alone must not do.
+async fn hold(request: &TuneRequest, listener: &mut Listener<'_>) -> Result<Held, EngineError> {
+    let (mut hosts, state_dir) = (request.hosts.clone(), request.state_dir.clone());
+    hosts.check()?;
+    if request.dry_run {
+        return Ok(Held { turn: None, turns: Vec::new(), hosts });
     }
-    let state_dir = request.state_dir.clone();
-    match blocking(move || Turn::take(&state_dir, &GuardProgram::current())).await? {
+    let held = telling(listener, move |notify| {
+        let order = hosts.log_in(&[EndName::Near, EndName::Far], notify)?;
+        let mut turns = Vec::new();
+        hosts.hold(&state_dir, order.before_here, &mut turns)?;
+        let turn = if hosts.near.is_none() { take_turn(&state_dir)? } else { None };
+        hosts.hold(&state_dir, order.after_here, &mut turns)?;
+        Ok::<_, EngineError>(Held { turn, turns, hosts })
+    });
+    held.await?
+}
+
+/// The right to change this host. If something other than another run is in the way, each change says why it is not possible.
+fn take_turn(state_dir: &Path) -> Result<Option<Turn>, EngineError> {
+    match Turn::take(state_dir, &GuardProgram::current()) {
         Err(
             busy @ (SettingError::Busy { .. }
             | SettingError::BusyElsewhere { .. }
@@ -163,20 +189,6 @@ async fn take_turn(request: &TuneRequest) -> Result<Option<Turn>, EngineError> {
         ) => Err(busy.into()),
         turn => Ok(turn.ok()),
     }
-}
-
-/// The same for each host that is changed by SSH, from before the first measurement on. Who names a host by mistake, or
-/// one that another run changes, learns it before any time is spent.
-/// A login may put back what a dead run left, which a plan alone must not do.
-async fn hold(request: &TuneRequest) -> Result<(Vec<RemoteTurn>, Hosts), EngineError> {
-    let mut hosts = request.hosts.clone();
-    hosts.check()?;
-    if request.dry_run {
-        return Ok((Vec::new(), hosts));
-    }
-    let state_dir = request.state_dir.clone();
-    let held = blocking(move || hosts.hold(&state_dir).map(|turns| (turns, hosts))).await?;
-    held.map_err(Into::into)
 }
 
 /// The far end was silent for the whole time, from the start or since it answered.

@@ -78,9 +78,9 @@ impl<C: Compare> Tuner<'_, C> {
 
     /// What to know of a proof that is a trial.
     fn proven_by_trial(&self) -> String {
-        let why = match self.runs.broken_off() {
-            Some(_) => "no last comparison in fresh runs came to its judgement",
-            None => "there was no time for a last comparison in fresh runs; --max-time gives more",
+        let why = match self.was_last_cut || self.runs.broken_off().is_some() {
+            true => "no last comparison in fresh runs came to its judgement",
+            false => "there was no time for a last comparison in fresh runs; --max-time gives more",
         };
         format!("what is proven rests on the trial of the only change: {why}")
     }
@@ -100,6 +100,7 @@ impl<C: Compare> Tuner<'_, C> {
             Err(_) if self.runs.ended().is_some() => {}
             Err(why) => self.runs.broken = Some(format!("the last comparison failed: {why}")),
         }
+        self.was_last_cut = !self.is_shown() && self.runs.ended().is_some();
     }
 
     /// Takes a comparison of all that is kept with the start. If it could judge and does not count, what an earlier one

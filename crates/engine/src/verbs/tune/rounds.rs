@@ -97,7 +97,22 @@ impl<C: Compare> Tuner<'_, C> {
     /// Why the last comparison has not shown what is kept, or why nothing may follow it.
     fn cut_short(&self) -> Option<String> {
         let is_shown = self.search.kept().is_empty() || self.is_shown();
-        self.runs.broken_off().or_else(|| self.runs.ended().filter(|_| !is_shown))
+        let is_cut = !is_shown || self.was_last_cut;
+        let over = || self.runs.ended().filter(|_| is_cut).map(|_| self.over_before_judged());
+        self.runs.broken_off().or_else(over)
+    }
+
+    /// Why a search ends that had no time to judge what is kept, and what is proven all the same.
+    fn over_before_judged(&self) -> String {
+        let purpose = self.runs.request.purpose;
+        let proof = self.proof.as_ref().filter(|proof| !proof.proven(purpose).is_empty());
+        let what = match proof {
+            Some(_) => "what an earlier one proved stays proven",
+            None => "nothing is proven",
+        };
+        format!(
+            "the time was over before the last comparison could judge what was kept; {what}; --max-time gives more"
+        )
     }
 
     /// Whether the last comparison has not failed to prove what is kept. One that proves it leaves its error to the next.

@@ -111,7 +111,7 @@ impl<C: Compare> Tuner<'_, C> {
             self.lengthen_after_warm_up(candidate, listener);
             return None;
         }
-        if compared.is_err() && self.runs.interrupt.is_raised() {
+        if compared.is_err() && (self.runs.interrupt.is_raised() || self.runs.was_given_up) {
             self.search.give_back(candidate);
             return None;
         }

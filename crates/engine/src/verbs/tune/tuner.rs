@@ -1,10 +1,11 @@
 //! What a search knows, and the record that it leaves.
 
+use goodput_experiment::order_doubt;
 use goodput_model::{
     Change, EndName, Kind, Known, Record, SettingRef, Tuning, TuningOutcome, TuningStep,
 };
 
-use super::comparisons::{Compare, Comparisons};
+use super::comparisons::{Compare, Comparisons, GIVEN_UP};
 use super::only_change::OnlyChange;
 use super::proof::Proof;
 use super::search::{Candidate, Search};
@@ -23,14 +24,24 @@ pub struct Tuner<'a, C> {
     pub(super) proof: Option<Proof<Record>>,
     /// Whether a comparison with the start could judge and proved nothing, after one that proved something.
     pub(super) is_error_spent: bool,
+    /// Whether the time was over before the newest comparison with the start could judge.
+    pub(super) was_last_cut: bool,
 }
 
 impl<'a, C: Compare> Tuner<'a, C> {
     /// Before the first comparison, with what the first measurement proposes.
     pub fn new(runs: Comparisons<'a, C>, search: Search) -> Self {
         let (steps, kept_by_starts) = (Vec::new(), Vec::new());
-        let (only, proof, is_error_spent) = (OnlyChange::None, None, false);
-        Self { runs, search, steps, only, kept_by_starts, proof, is_error_spent }
+        Self {
+            runs,
+            search,
+            steps,
+            only: OnlyChange::None,
+            kept_by_starts,
+            proof: None,
+            is_error_spent: false,
+            was_last_cut: false,
+        }
     }
 
     /// Tries nothing. Returns why.
@@ -42,9 +53,16 @@ impl<'a, C: Compare> Tuner<'a, C> {
     /// The record of tuning: the first measurement, with the comparison that counts.
     pub fn into_record(self, start: Record, stopped: String) -> Record {
         let Self {
-            runs: Comparisons { request, broken, compared_length, .. }, steps, proof, ..
+            runs: Comparisons { request, broken, was_given_up, compared_length, .. },
+            steps,
+            proof,
+            ..
         } = self;
         let proven = proof.as_ref().map(|proof| proof.proven(request.purpose).to_vec());
+        let trials = steps.iter().filter_map(|step| Some(&step.comparison.value()?.trials[..]));
+        let response = request.purpose.responses().first();
+        // One trial has too few runs to show it.
+        let of_order = response.and_then(|response| order_doubt(*response, trials));
         let tuning = Some(Tuning {
             purpose: request.purpose,
             min_gain_percent: request.min_gain_percent,
@@ -61,11 +79,14 @@ impl<'a, C: Compare> Tuner<'a, C> {
             Some(whole) => (whole.changed_hosts, whole.doubts, whole.incomplete),
             None => (start.changed_hosts, Vec::new(), None),
         };
+        let of_order = of_order.filter(|doubt| !also.contains(doubt));
+        let of_order = of_order.map(|doubt| format!("in the trials of changes, {doubt}"));
         let failures = [start.incomplete, broken, of_whole].into_iter().flatten();
         let failures: Vec<String> = failures.collect();
         let incomplete = failures.first().cloned();
         let mut doubts: Vec<String> = start.doubts;
-        for doubt in also.into_iter().chain(failures) {
+        let given_up = was_given_up.then(|| GIVEN_UP.to_owned());
+        for doubt in also.into_iter().chain(of_order).chain(given_up).chain(failures) {
             if !doubts.contains(&doubt) {
                 doubts.push(doubt);
             }

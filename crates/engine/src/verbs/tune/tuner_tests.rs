@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use goodput_model::{
     ArmResult, BitRate, Change, Comparison, Confidence, Effect, End, Finding, Host, Judgement,
-    Known, Length, Place, Plan, Purpose, Record, Response, ResponseResult, TuningOutcome,
+    Known, Length, Place, Plan, Purpose, Record, Response, ResponseResult, Trial, TuningOutcome,
+    TuningStep,
 };
 
 use super::comparisons::{Compare, Comparisons};
@@ -32,10 +33,12 @@ enum Shows {
     TooFew,
     /// It can't be made.
     Refused,
+    /// Nothing: it never ends.
+    Hangs,
 }
 
 use Judgement::{Better, NoDifference};
-use Shows::{Refused, Runs, Slow, TooFew};
+use Shows::{Hangs, Refused, Runs, Slow, TooFew};
 
 /// Shows one thing after the other, and notes what was asked: `before -> after`.
 struct Played {
@@ -60,6 +63,7 @@ impl Compare for &mut Played {
             }),
             TooFew => Ok(compared(request, Judgement::Inconclusive, 2, 1.0, Vec::new())),
             Refused => Err(EngineError::Forbidden("no".into())),
+            Hangs => std::future::pending().await,
         }
     }
 }
@@ -179,10 +183,13 @@ fn play(request: TuneRequest, search: Search, start: Record, shows: &[Shows]) ->
     let budget = TimeBudget::new(request.max_time, ways_to_win(request.purpose));
     let runs = Comparisons::new(&request, &never, Length::Seconds(1.0), budget, &mut played);
     let mut tuner = Tuner::new(runs, search);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    // What hangs is given up at once: while nothing is ready, a paused clock goes on to the end of the time.
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().start_paused(true).build().unwrap();
     let stopped = runtime.block_on(tuner.search_and_prove(&start, &mut |_| {}));
     let record = tuner.into_record(start, stopped);
     assert!(played.shows.is_empty(), "it was asked for {:?} only", played.asked);
+    assert_eq!(record.incomplete, None, "nothing failed");
     let (tuning, doubts) = (record.tuning.unwrap(), record.doubts);
     Came {
         doubts,
@@ -385,6 +392,47 @@ fn the_trial_of_an_only_change_counts_if_its_proof_can_not_judge() {
 }
 
 #[test]
+fn the_end_of_the_time_within_the_last_comparison_is_no_failure() {
+    let over = "the time was over before the last comparison could judge what was kept; ";
+    let ends = |came: &Came, what: &str| {
+        let said = format!("{over}{what}; --max-time gives more");
+        assert_eq!(came.stopped, said);
+        let lost = |doubt: &String| doubt.starts_with("a comparison did not end when the time");
+        assert!(came.doubts.iter().any(lost), "{:?}", came.doubts);
+    };
+    let shows = [
+        Runs(Better, 20.0, vec![chunk()]),
+        Runs(Better, 30.0, vec![]),
+        Runs(NoDifference, 30.0, vec![]),
+        Hangs,
+    ];
+    let came = search(&[sndbuf()], &shows);
+    ends(&came, "nothing is proven");
+    assert_eq!(came.proven, [""; 0]);
+    let came = search(&[sndbuf()], &[Runs(Better, 20.0, vec![]), Hangs]);
+    ends(&came, "what an earlier one proved stays proven");
+    assert_eq!(came.proven, ["socket.sndbuf"], "the trial of the only change");
+    let shows = [
+        Runs(Better, 20.0, vec![]),
+        Runs(Better, 20.0, vec![chunk()]),
+        Runs(Better, 100.0, vec![]),
+        Runs(Better, 100.0, vec![]),
+        Runs(Better, 100.0, vec![]),
+        Hangs,
+    ];
+    let came = search(&[sndbuf()], &shows);
+    ends(&came, "what an earlier one proved stays proven");
+    assert_eq!(came.proven, ["socket.sndbuf"]);
+}
+
+#[test]
+fn what_is_tried_at_the_end_of_the_time_stays_untried() {
+    let came = search(&[sndbuf(), chunk()], &[Hangs]);
+    assert_eq!(came.outcomes, [TuningOutcome::Planned; 2]);
+    assert!(came.stopped.starts_with("the time was over; "), "{}", came.stopped);
+}
+
+#[test]
 fn what_takes_longer_with_the_kept_change_is_not_begun() {
     let kept = Finding { changes: vec![chunk()], ..finding(vec![]) };
     let mut search = Search::default();
@@ -400,4 +448,38 @@ fn without_time_everything_is_left_untried() {
     let came = search_in(Duration::ZERO, &[sndbuf(), chunk()], &[]);
     assert_eq!(came.outcomes, [TuningOutcome::Planned; 2]);
     assert!(came.stopped.starts_with("the time was over"), "{}", came.stopped);
+}
+
+/// Each of two trials has fewer blocks than could show it.
+#[test]
+fn runs_that_depend_on_their_order_in_all_trials_together_are_said() {
+    let trial = |_| {
+        let run = |block: usize, place: usize| {
+            let goodput = Known::Value(BitRate([160e3, 235e3][place]));
+            Trial::new(block as u32, (block + place) % 2, goodput)
+        };
+        let trials = (1..=4).flat_map(|block| [run(block, 0), run(block, 1)]).collect();
+        TuningStep {
+            change: sndbuf(),
+            rule: "x".into(),
+            outcome: TuningOutcome::TooFewRuns,
+            comparison: Known::Value(Comparison {
+                trials,
+                ..Comparison::new(Vec::new(), Vec::new())
+            }),
+        }
+    };
+    let doubts = |trials: usize| {
+        let (request, (_raise, never)) = (request(), interrupt());
+        let mut played = Played { shows: VecDeque::new(), asked: Vec::new() };
+        let budget = TimeBudget::new(request.max_time, 1);
+        let runs = Comparisons::new(&request, &never, Length::Seconds(1.0), budget, &mut played);
+        let mut tuner = Tuner::new(runs, Search::default());
+        tuner.steps.extend((0..trials).map(trial));
+        tuner.into_record(measured(10.0), "now".into()).doubts
+    };
+    let says = |doubt: &String| {
+        doubt.starts_with("in the trials of changes, throughput depends on the order of the runs")
+    };
+    assert!(!doubts(1).iter().any(says) && doubts(2).iter().any(says), "{:?}", doubts(2));
 }

@@ -1,10 +1,12 @@
 //! `goodput history`: earlier results.
 
+mod deleting;
 mod export;
 mod import;
 mod prune;
 mod wanted;
 
+pub use deleting::{delete, on_full_disk};
 pub use import::known;
 pub use prune::give_back;
 

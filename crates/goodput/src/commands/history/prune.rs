@@ -2,9 +2,10 @@
 
 use anyhow::{Context, Result};
 use goodput_model::Bytes;
-use goodput_store::{GiveBack, Room, Store, StoreError};
+use goodput_store::{GiveBack, Old, Room, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
+use super::deleting::{self, is_full_disk};
 use crate::args::PruneArgs;
 use crate::commands::measured::{self, Signals};
 use crate::data_dirs;
@@ -18,9 +19,9 @@ pub fn run(args: &PruneArgs) -> Result<Exit> {
         return Ok(Exit::Fine);
     }
     let before = ago(args.keep)?.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let mut deleted = 0;
-    let store = match without_old(&before, &mut deleted) {
-        Err(why) if why.is_full_disk() => on_full_disk(&before, &mut deleted)?,
+    let (old, mut deleted) = (Old::Before(before.clone()), 0);
+    let store = match deleting::without(&old, &mut deleted) {
+        Err(why) if is_full_disk(&why) => on_full_disk(&old, &before, &mut deleted)?,
         store => Some(store?),
     };
     let results = if deleted == 1 { "result" } else { "results" };
@@ -41,34 +42,16 @@ pub fn run(args: &PruneArgs) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-/// The history without what began before this time; counts what was deleted.
-fn without_old(before: &str, deleted: &mut usize) -> Result<Store, StoreError> {
-    let store = Store::open(data_dirs::place()?)?;
-    loop {
-        match store.delete_before(before)? {
-            0 => return Ok(store),
-            some => *deleted += some,
-        }
-    }
-}
-
-/// The same where the disk has no room for the log of a deletion: a few results go first, until it has. No history, if all
-/// went that way.
-fn on_full_disk(before: &str, deleted: &mut usize) -> Result<Option<Store>> {
+/// The same on a full disk. No history, if all that is old went to make room.
+fn on_full_disk(old: &Old, before: &str, deleted: &mut usize) -> Result<Option<Store>> {
     let runtime = measured::plain_runtime()?;
     // To end this process in the middle would damage the file.
     let _caught = runtime.block_on(async { Signals::listen() })?;
-    loop {
-        let first = Store::make_room(data_dirs::place()?, before)?;
-        *deleted += first;
-        match without_old(before, deleted) {
-            Err(why) if why.is_full_disk() && first > 0 => {}
-            Err(why) if why.is_full_disk() && *deleted > 0 => return Ok(None),
-            Err(why) if why.is_full_disk() => {
-                return Err(why).with_context(|| format!("no result is from before {before}"));
-            }
-            store => return Ok(Some(store?)),
+    match deleting::on_full_disk(old, deleted) {
+        Err(why) if is_full_disk(&why) => {
+            Err(why).with_context(|| format!("no result is from before {before}"))
         }
+        store => store,
     }
 }
 

@@ -30,6 +30,7 @@ use self::notify::Program;
 use self::path::{Limits, NoRun, Path, Run};
 use self::retention::Keep;
 use self::turn::HostTurn;
+use super::history::on_full_disk;
 use super::measured;
 use super::spent::{self, Note};
 use crate::args::WatchArgs;
@@ -477,13 +478,21 @@ impl<'a> Watch<'a> {
         }
         self.deleted = Some(Instant::now());
         let keep = Keep { tests_s: keep_s, days_s: schedule.keep_days };
-        let every_s = schedule.every;
-        let delete = move |store: &Store| Ok(retention::delete_old(store, keep, every_s)?);
-        if let Err(why) = self.history.ask(delete).await {
+        if let Err(why) = delete_too_old(&self.history, keep, schedule.every).await {
             let why = exit::in_words(&why);
             screen::say(format_args!("goodput: old results were not deleted: {why}"));
         }
     }
+}
+
+/// Deletes what is too old, also on a full disk if nobody else uses the history.
+async fn delete_too_old(history: &HistoryThread, keep: Keep, every_s: f64) -> Result<()> {
+    let delete = move |store: &Store| Ok(retention::delete_old(store, keep, every_s)?);
+    let Some(left) = history.ask(delete).await? else { return Ok(()) };
+    history.close().await?;
+    // Not on another thread: while this one waits, no signal ends the process, which would damage the file.
+    on_full_disk(&left, &mut 0)?;
+    history.ask(delete).await.map(drop)
 }
 
 /// Each target once, in the order in which they were named.

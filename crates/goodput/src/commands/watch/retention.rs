@@ -1,9 +1,9 @@
 //! How long the results of watches are kept.
 
-use goodput_store::{GiveBack, Store, StoreError};
+use goodput_store::{GiveBack, Old, Store, StoreError};
 use jiff::Timestamp;
 
-use crate::commands::history::give_back;
+use crate::commands::history::{delete, give_back};
 
 /// How old what is kept may be, seconds.
 #[derive(Debug, Clone, Copy)]
@@ -15,23 +15,28 @@ pub struct Keep {
 }
 
 /// Deletes the tests that are older than so many seconds of watching, with a test of each target every `every_s`, and the days
-/// of deleted results that are too old. Gives a part of their room back.
-pub fn delete_old(store: &Store, keep: Keep, every_s: f64) -> Result<(), StoreError> {
+/// of deleted results that are too old. Gives a part of their room back. Returns the tests that are left if the disk has no
+/// room to delete them.
+pub fn delete_old(store: &Store, keep: Keep, every_s: f64) -> Result<Option<Old>, StoreError> {
     let times = store.watched_times()?.into_iter().filter_map(|(number, started)| {
         let at: Timestamp = started.parse().ok()?;
         Some((number, at.as_second() as f64))
     });
     let tests: Vec<_> = times.collect();
     let Some(newest) = goodput_watch::newest_to_delete(&tests, keep.tests_s, every_s) else {
-        return Ok(());
+        return Ok(None);
     };
-    store.delete_watched(newest)?;
+    let old = Old::Watched(newest);
+    match delete(store, &old, &mut 0) {
+        Err(why) if why.is_full_disk() => return Ok(Some(old)),
+        done => done?,
+    }
     let kept_s = tests.iter().filter(|(number, _)| *number > newest).map(|(_, at_s)| *at_s);
     if let Some(day) = first_day_to_keep(kept_s, keep) {
         store.delete_days_before(&day)?;
     }
     give_back(store, GiveBack::Some);
-    Ok(())
+    Ok(None)
 }
 
 /// Days count from the oldest test that stays, which is as old as tests may be, and not from now: a clock that is years ahead
@@ -63,7 +68,8 @@ mod tests {
                 let watched = Watched { plan: "{}".into(), goodput: None };
                 store.add_watched(&record, &watched).unwrap();
             }
-            delete_old(&store, Keep { tests_s: 2.5 * DAY_S, days_s }, DAY_S).unwrap();
+            let keep = Keep { tests_s: 2.5 * DAY_S, days_s };
+            assert_eq!(delete_old(&store, keep, DAY_S).unwrap(), None, "nothing is left");
             let days = store.days(&Wanted::default()).unwrap();
             (store.list(100).unwrap().len(), days.len())
         };

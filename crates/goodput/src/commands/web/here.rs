@@ -131,7 +131,11 @@ impl Program for ThisHost {
     }
 
     fn undo_at_hosts(&self) -> Vec<String> {
-        let reports = goodput_remote::undo(&self.state_dir, UndoRequest::default());
+        let reports = goodput_remote::undo(
+            &self.state_dir,
+            UndoRequest::default(),
+            &goodput_remote::Notify::default(),
+        );
         let text: Vec<_> = reports.iter().map(ToString::to_string).collect();
         text.iter().flat_map(|report| report.lines()).map(Into::into).collect()
     }

@@ -1,6 +1,8 @@
 //! Which hosts are one, and who may change a host.
 
 use super::*;
+use crate::awaited::{AwaitedThere, Notify};
+use crate::hosts::InOrder;
 use crate::others::{check_hold, refuse_others};
 use goodput_testing::FreeBsd;
 
@@ -90,6 +92,42 @@ fn the_guard_of_an_ended_run_there_is_waited_for_and_a_live_run_is_not() {
         begun(&journal, 0);
         waited_for(guard(GUARD, &journal));
         assert!(journals(&folder).is_empty());
+    });
+}
+
+#[test]
+fn whose_guard_is_waited_for_is_said_once() {
+    in_scene(|folder| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let journal = elsewhere.path().join("1.journal.jsonl");
+        std::fs::write(&journal, "{\"line\":\"begin\",\"pid\":0}\n").unwrap();
+        let left = guard("echo ready; read line", &journal);
+        let pid = left.id();
+        let (tell, told) = std::sync::mpsc::channel();
+        let notify = Notify::by(move |awaited: &AwaitedThere| tell.send(awaited.clone()).unwrap());
+        let awaited = std::thread::scope(|scope| {
+            let run = scope.spawn(|| {
+                let host = host().notifying(&notify);
+                drop(RemoteChanges::at(host, folder.path(), Vec::new()).unwrap());
+            });
+            let mut awaited = None;
+            wait_for("the notice", || {
+                awaited = told.try_recv().ok();
+                awaited.is_some()
+            });
+            end(left);
+            run.join().unwrap();
+            awaited.unwrap()
+        });
+        assert_eq!((awaited.pid, &*awaited.host), (pid, "ssh://here"));
+        let whose = awaited.whose.as_ref().unwrap();
+        assert!(whose.age.is_some() && !whose.user.is_empty(), "{awaited}");
+        assert!(
+            awaited.to_string().contains("which puts back what an ended run left"),
+            "{awaited}"
+        );
+        drop(notify);
+        assert!(told.try_recv().is_err(), "once");
     });
 }
 
@@ -236,6 +274,64 @@ fn two_hosts_that_look_alike_are_both_changed() {
         assert!(near.restore().report.is_clean());
         assert_eq!((value(PARAMETER), journals(&folder).len()), (before, 0));
     });
+}
+
+/// Two runs that change both hosts, each as its other end, and know them by other names.
+#[test]
+fn of_runs_that_change_two_hosts_in_crossed_order_one_gets_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let jails = [1, 2].map(|number| {
+        let own = folder.path().join(number.to_string());
+        std::fs::create_dir(&own).unwrap();
+        FreeBsd::in_folder(&own).jail(number)
+    });
+    let run = |number: usize, names: [(&str, &FreeBsd); 2]| {
+        let state_dir = folder.path().join(format!("state-{number}"));
+        let hosts = names.map(|(name, jail)| freebsd(name, jail)).into();
+        let order = InOrder::of(hosts, &[]);
+        assert!(order.before_here.is_empty());
+        let mut both: Vec<RemoteChanges> = Vec::new();
+        for host in order.after_here {
+            let changes = RemoteChanges::begin_beside(&state_dir, host, &mut both)?;
+            both.push(changes);
+        }
+        Ok::<_, RemoteError>(both)
+    };
+    let [one, other] = &jails;
+    for _ in 0..3 {
+        let runs = std::thread::scope(|scope| {
+            let first = scope.spawn(|| run(1, [("ssh://a", one), ("ssh://b", other)]));
+            let second = scope.spawn(|| run(2, [("ssh://c", other), ("ssh://d", one)]));
+            [first, second].map(|run| run.join().unwrap())
+        });
+        let (on, refused): (Vec<_>, Vec<_>) = runs.into_iter().partition(Result::is_ok);
+        let refused: Vec<_> = refused.into_iter().filter_map(Result::err).collect();
+        assert_eq!((on.len(), refused.len()), (1, 1), "{refused:?}");
+        assert!(matches!(refused[0], RemoteError::Busy { .. }), "{refused:?}");
+    }
+}
+
+#[test]
+fn this_host_has_its_place_among_those_reached_by_ssh() {
+    let folder = tempfile::tempdir().unwrap();
+    let jail = FreeBsd::in_folder(folder.path());
+    let hosts = || {
+        ["3", "1", "2"].map(|boot| {
+            let mut host = freebsd("ssh://a", &jail);
+            host.identity[0] = boot.into();
+            host
+        })
+    };
+    let boots = |hosts: Vec<Host>| -> String {
+        hosts.into_iter().map(|host| host.identity[0].clone()).collect()
+    };
+    let order = InOrder::of(hosts().into(), &["2".to_owned()]);
+    assert_eq!((boots(order.before_here), boots(order.after_here)), ("1".into(), "23".into()));
+}
+
+#[test]
+fn a_session_at_this_host_reads_what_this_host_knows_of_itself() {
+    in_scene(|_| assert_eq!(host().identity, goodput_settings::identity_here().unwrap()));
 }
 
 /// A login at a simulated FreeBSD.

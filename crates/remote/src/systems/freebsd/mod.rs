@@ -27,6 +27,7 @@ use std::net::IpAddr;
 use goodput_model::{Permanent, SettingRef, Snapshot};
 use goodput_settings::{Assignment, merged};
 
+use crate::awaited::Whose;
 use crate::command::{Command, Condition};
 use crate::counters::Counters;
 use crate::error::RemoteError;
@@ -208,6 +209,10 @@ impl System for FreeBsd {
 
     fn is_putting_back(&self, shell: &mut dyn Shell, pid: u32) -> Result<bool, RemoteError> {
         processes::is_putting_back(shell, pid)
+    }
+
+    fn whose(&self, shell: &mut dyn Shell, pid: u32) -> Result<Option<Whose>, RemoteError> {
+        processes::whose(shell, pid)
     }
 
     fn permanent(&self, setting: &SettingRef, value: &str) -> Vec<Permanent> {

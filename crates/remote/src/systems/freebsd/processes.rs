@@ -1,8 +1,12 @@
 //! Which goodputs are at work at a host, and which of them put back what an ended run left: what ps(1) prints.
 
+use std::time::Duration;
+
 use super::text::{NotUnderstood, number, read};
+use crate::awaited::Whose;
 use crate::command::Command;
 use crate::error::RemoteError;
+use crate::plain;
 use crate::shell::Shell;
 use crate::ssh::MARK;
 use crate::system::Process;
@@ -27,6 +31,11 @@ pub(super) fn is_putting_back(shell: &mut dyn Shell, pid: u32) -> Result<bool, R
     list(shell, |text| Ok(List::of(text)?.is_putting_back(pid)))
 }
 
+/// Who started a process, and when.
+pub(super) fn whose(shell: &mut dyn Shell, pid: u32) -> Result<Option<Whose>, RemoteError> {
+    list(shell, |text| Ok(List::of(text)?.whose(pid)))
+}
+
 fn list<T>(
     shell: &mut dyn Shell,
     parse: impl FnOnce(&str) -> Result<T, NotUnderstood>,
@@ -38,6 +47,8 @@ fn list<T>(
 struct List<'a> {
     /// The user who asks.
     user: &'a str,
+    /// When the process that asks began, which is now.
+    now: u64,
     rows: Vec<Row<'a>>,
 }
 
@@ -63,9 +74,9 @@ impl<'a> List<'a> {
         })?;
         let asking = rows.iter().find(|row| own.trim().parse() == Ok(row.pid));
         let asking = asking.ok_or_else(|| bad("the process that asks is not listed"))?;
-        let (user, jail) = (asking.user, asking.jail);
+        let (user, jail, now) = (asking.user, asking.jail, asking.started);
         rows.retain(|row| row.jail == jail);
-        Ok(Self { user, rows })
+        Ok(Self { user, now, rows })
     }
 
     fn marked(&self, mark: &str) -> Vec<Process> {
@@ -76,6 +87,14 @@ impl<'a> List<'a> {
             started: Some(row.started),
         };
         marked.map(process).collect()
+    }
+
+    /// ps(1) has the number of a user for all; the clock may have been set back since the process began.
+    fn whose(&self, pid: u32) -> Option<Whose> {
+        let row = self.rows.iter().find(|row| row.pid == pid && row.lives())?;
+        let user = if row.user == "0" { "root".into() } else { format!("user {}", row.user) };
+        let age = self.now.checked_sub(row.started).map(Duration::from_secs);
+        Some(Whose { user: plain::one_line(&user), from: None, age })
     }
 
     /// A dead-man's last word is the process that started it (`ssh/begin.sh`). The same process started the run's shell, so
@@ -124,15 +143,23 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Seconds that order moments of the clock as it was set: all months count 31 days.
+/// Seconds between moments of the clock as it was set.
 fn started(month: &str, day: &str, time: &str, year: &str) -> Option<u64> {
     let month = MONTHS.iter().position(|name| *name == month)? as u64;
     let [hour, minute, second] = time.split(':').map(number).collect::<Option<Vec<_>>>()?[..]
     else {
         return None;
     };
-    let days = (number(year)? * 12 + month) * 31 + number(day)?;
+    let days = days(number(year)?, month, number(day)?)?;
     Some(((days * 24 + hour) * 60 + minute) * 60 + second)
+}
+
+/// Days between dates of the Gregorian calendar; January is month 0. Counted in years that begin in March, so that the leap day
+/// is their last one: each five of their months have 153 days.
+fn days(year: u64, month: u64, day: u64) -> Option<u64> {
+    let (year, month) =
+        if month < 2 { (year.checked_sub(1)?, month + 10) } else { (year, month - 2) };
+    Some(year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day)
 }
 
 #[cfg(test)]
@@ -160,11 +187,34 @@ mod tests {
         let told: Vec<_> = found.iter().map(|one| (one.pid, one.trusted)).collect();
         assert_eq!(told, [(812, true), (901, false), (902, true)]);
         assert!(found.is_sorted_by_key(Process::place), "{found:?}");
+        let list = List::of(&text).unwrap();
+        let whose = |pid| list.whose(pid).map(|whose| whose.to_string());
+        assert_eq!(whose(812).as_deref(), Some("of root, began 1 s ago"));
+        assert_eq!(whose(901).as_deref(), Some("of user 1002, began 0 s ago"));
+        assert_eq!(whose(902).as_deref(), Some("of user 1001"), "the clock was set back");
+        assert_eq!(whose(900), None, "of another jail");
         let bad = ["7\n1 0 0 0 I Mon Nov 3 09:00:00 2026 init\n", "1000\nwhat\n", "what", ""];
         let bad = bad.map(str::to_owned).into_iter();
         for bad in bad.chain([text.replace("Dec", "Dez"), text.replace("13:42:30", "13:42")]) {
             assert!(List::of(&bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn moments_are_seconds_apart_whatever_month_they_are_in() {
+        let at = |month, day, time, year| started(month, day, time, year).unwrap();
+        let apart = |from: u64, to: u64| to - from;
+        assert_eq!(
+            apart(at("Nov", "30", "23:59:58", "2026"), at("Dec", "1", "00:00:03", "2026")),
+            5
+        );
+        assert_eq!(
+            apart(at("Dec", "31", "23:59:59", "2026"), at("Jan", "1", "00:00:00", "2027")),
+            1
+        );
+        let leap = apart(at("Feb", "28", "00:00:00", "2028"), at("Mar", "1", "00:00:00", "2028"));
+        let common = apart(at("Feb", "28", "00:00:00", "2026"), at("Mar", "1", "00:00:00", "2026"));
+        assert_eq!((leap, common), (2 * 86_400, 86_400));
     }
 
     #[test]

@@ -26,6 +26,7 @@ use std::net::IpAddr;
 use goodput_model::{EndName, SettingRef, Snapshot};
 use goodput_settings::Assignment;
 
+use crate::awaited::Whose;
 use crate::command::{Command, Condition};
 use crate::counters::Counters;
 use crate::error::RemoteError;
@@ -391,6 +392,10 @@ impl System for Linux {
 
     fn is_putting_back(&self, shell: &mut dyn Shell, pid: u32) -> Result<bool, RemoteError> {
         processes::is_putting_back(shell, pid)
+    }
+
+    fn whose(&self, shell: &mut dyn Shell, pid: u32) -> Result<Option<Whose>, RemoteError> {
+        processes::whose(shell, pid)
     }
 }
 

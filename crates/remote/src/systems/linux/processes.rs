@@ -1,6 +1,9 @@
 //! Which goodputs are at work at a host, and which of them put back what an ended run left.
 
+use std::time::Duration;
+
 use super::row;
+use crate::awaited::Whose;
 use crate::command::Command;
 use crate::error::RemoteError;
 use crate::shell::Shell;
@@ -76,6 +79,28 @@ const PUTS_BACK: &str = "p=/proc/$1; \
     run=$(sed -n '1s/.*\"pid\":\\([0-9]*\\).*/\\1/p' \"$journal\" 2>/dev/null); \
     if [ ! -e \"$journal\" ] || grep -qs -e '\"line\":\"taken-over\"' -- \"$journal\" || [ \"${run:-$its}\" != \"$its\" ]; \
     then echo yes; else echo no; fi; fi";
+
+/// Who started a process, and when.
+pub(super) fn whose(shell: &mut dyn Shell, pid: u32) -> Result<Option<Whose>, RemoteError> {
+    let command = Command::script("find out whose a process there is", WHOSE, [pid.to_string()]);
+    let printed = shell.output(&command)?;
+    // A process that ends meanwhile has no user, or no times.
+    let mut words = printed.split_whitespace();
+    let Some(user) = words.next() else { return Ok(None) };
+    let age_s = words.next().and_then(|word| word.parse().ok());
+    let from = words.next().and_then(|word| word.parse().ok());
+    let user = crate::plain::one_line(user);
+    Ok(Some(Whose { user, from, age: age_s.map(Duration::from_secs) }))
+}
+
+/// The owner of process `$1`, how many seconds ago it began (proc_pid_stat(5), field 22; `-` if that is unknown), and from
+/// where its user logged in (ssh(1), `SSH_CONNECTION`). Only root and the user may read the last one.
+const WHOSE: &str = "p=/proc/$1; user=$(stat -c %U $p 2>/dev/null) || exit 0; \
+    began() { stat=$(cat $p/stat 2>/dev/null) && set -- ${stat##*)} && echo \"${20}\"; }; \
+    hz=$(getconf CLK_TCK 2>/dev/null) || hz=100; began=$(began); up=$(cut -d. -f1 /proc/uptime 2>/dev/null); \
+    [ \"$began\" ] && [ \"$up\" ] && age=$((up - began / hz)) || age=-; \
+    from=$(tr '\\0' '\\n' 2>/dev/null <$p/environ | sed -n 's/^SSH_CONNECTION=\\([^ ]*\\) .*/\\1/p'); \
+    printf '%s %s %s\\n' \"$user\" \"$age\" \"$from\"";
 
 #[cfg(test)]
 mod tests {
