@@ -1,7 +1,9 @@
 //! Questions with an answer, and news: nothing of this is stored.
 
+use std::time::Duration;
+
 use async_nats::client::RequestErrorKind;
-use async_nats::{Message, Subscriber};
+use async_nats::{Message, Request, Subscriber};
 use futures_util::StreamExt;
 use serde::Serialize;
 
@@ -9,7 +11,7 @@ use crate::connect::{Bus, json};
 use crate::error::BusError;
 
 impl Bus {
-    /// Asks whoever answers at `subject`, for at most ten seconds. `None`: nobody does.
+    /// Asks whoever answers at `subject`, for at most `patience`. `None`: nobody hears what is asked there.
     ///
     /// # Errors
     /// There is no answer in time, or the connection is closed.
@@ -17,10 +19,12 @@ impl Bus {
         &self,
         subject: &str,
         question: &T,
+        patience: Duration,
     ) -> Result<Option<Vec<u8>>, BusError> {
-        let (operation, question) = (format!("ask {subject}"), json(question)?);
+        let operation = format!("ask {subject}");
+        let question = Request::new().payload(json(question)?.into()).timeout(Some(patience));
         let answer = async {
-            match self.client.request(subject.to_owned(), question.into()).await {
+            match self.client.send_request(subject.to_owned(), question).await {
                 Ok(message) => Ok(Some(message.payload.to_vec())),
                 Err(why) if why.kind() == RequestErrorKind::NoResponders => Ok(None),
                 Err(why) => Err(BusError::request(operation.clone())(why)),

@@ -101,14 +101,14 @@ async fn an_id_has_the_outcome_of_whoever_was_first() {
 #[tokio::test]
 async fn a_question_has_an_answer_if_someone_hears_it() {
     let Some((bus, _nats, _folder)) = bus().await else { return };
-    assert_eq!(bus.ask("nobody", &1).await.unwrap(), None);
+    assert_eq!(bus.ask("nobody", &1, PATIENCE).await.unwrap(), None);
     let mut questions = bus.questions("somebody").await.unwrap();
     let answers = async {
         let question = questions.next().await.unwrap();
         assert_eq!(question.body(), b"1");
         question.answer("_INBOX.test", &2).await.unwrap();
     };
-    let (answer, ()) = tokio::join!(bus.ask("somebody", &1), answers);
+    let (answer, ()) = tokio::join!(bus.ask("somebody", &1, PATIENCE), answers);
     assert_eq!(answer.unwrap().unwrap(), b"2");
     bus.tell("nobody", &1).await.unwrap();
 }
@@ -122,7 +122,7 @@ async fn a_question_is_answered_only_where_its_caller_hears_answers() {
         question.answer("_INBOX.tes", &2).await.unwrap_err()
     };
     tokio::select! {
-        answer = bus.ask("somebody", &1) => panic!("{answer:?}"),
+        answer = bus.ask("somebody", &1, PATIENCE) => panic!("{answer:?}"),
         why = refused => assert!(why.to_string().contains("wanted at _INBOX.test."), "{why}"),
     }
 }
@@ -223,7 +223,7 @@ async fn who_has_no_right_is_told_which_at_once_and_what_may_still_come_is_waite
     assert_eq!(refusal.right, Right::Publish);
     assert_eq!(refusal.subject, "$JS.API.STREAM.INFO.KV_l");
     assert!(!why.may_pass(), "{why}");
-    let why = own.ask("somebody", &1).await.unwrap_err().to_string();
+    let why = own.ask("somebody", &1, PATIENCE).await.unwrap_err().to_string();
     assert!(why.contains("does not let the key") && why.contains("publish to somebody"), "{why}");
     let mut questions = own.questions("somebody").await.unwrap();
     let why = questions.next().await.map(drop).unwrap_err();

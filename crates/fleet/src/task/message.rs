@@ -54,6 +54,8 @@ pub enum Call {
     Open(Invitation),
     /// Close the listener.
     Close(Farewell),
+    /// Say whether the test of this task goes on: the far agent asks who called it.
+    Continues(String),
 }
 
 /// A listener that is asked for.
@@ -65,6 +67,9 @@ pub struct Invitation {
     pub sealed: Sealed,
     /// The public key that the caller will prove.
     pub key: String,
+    /// Whether the caller can be asked if its test goes on; an older one can't.
+    #[serde(default)]
+    pub can_be_asked: bool,
 }
 
 /// The end of a test.
@@ -91,6 +96,8 @@ pub enum Answer {
     },
     /// The listener is closed.
     Closed,
+    /// Whether the test goes on.
+    Continues(bool),
     /// It does not, and why.
     Refused(String),
 }
@@ -132,15 +139,24 @@ mod tests {
             assert_eq!(Outcome::read(&serde_json::to_vec(&outcome).unwrap()), Ok(outcome));
         }
         let sealed = Sealed { format: FORMAT, task: "{}".into(), signature: None };
-        let open = Invitation { format: FORMAT, sealed, key: "x25519:…".into() };
+        let open =
+            Invitation { format: FORMAT, sealed, key: "x25519:…".into(), can_be_asked: true };
         let close = Farewell { task: "t-1".into(), bytes: Some(7) };
-        for call in [Call::Open(open.clone()), Call::Close(close)] {
+        for call in
+            [Call::Open(open.clone()), Call::Close(close), Call::Continues("t-1".into())]
+        {
             assert_eq!(Call::read(&serde_json::to_vec(&call).unwrap()), Ok(call));
         }
+        let mut older = serde_json::to_value(Call::Open(open.clone())).unwrap();
+        older["open"].as_object_mut().unwrap().remove("can_be_asked");
+        let older = Call::read(older.to_string().as_bytes());
+        assert!(matches!(older, Ok(Call::Open(Invitation { can_be_asked: false, .. }))));
         let newer = Call::Open(Invitation { format: 99, ..open });
         assert!(Call::read(&serde_json::to_vec(&newer).unwrap()).unwrap_err().contains("version"));
         let answer = Answer::Listening { port: 7, key: "x25519:…".into(), most_bytes: None };
-        assert_eq!(Answer::read(&serde_json::to_vec(&answer).unwrap()), Ok(answer));
+        for answer in [answer, Answer::Continues(true)] {
+            assert_eq!(Answer::read(&serde_json::to_vec(&answer).unwrap()), Ok(answer));
+        }
     }
 
     proptest! {

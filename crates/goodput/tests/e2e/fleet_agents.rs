@@ -66,6 +66,37 @@ fn a_test_that_an_agent_did_not_survive_has_a_reason_and_is_not_made_again() {
     assert_eq!(b.records().len(), 0);
 }
 
+/// Two agents have a server opened, and are killed before they connect to it.
+#[test]
+fn a_server_whose_caller_is_gone_ends_and_holds_up_no_other_test() {
+    let Some(fleet) = Fleet::new() else { return };
+    let (a, b) = (Agent::start(&fleet, "a"), Agent::start(&fleet, "b"));
+    let expires_s = jiff::Timestamp::now().as_second() + 3600;
+    let call = |id: &str, near: &str| {
+        let task = serde_json::json!({
+            "format": 2, "id": id, "near": near, "far": "a", "target": "127.0.0.1", "direction": "send",
+            "length_s": 600.0, "rate": null, "expires_s": expires_s, "token": 0,
+        });
+        let open = serde_json::json!({ "open": {
+            "format": 2, "key": "x25519:RaPJSx1Bmyen+ag5rKZDiwtExfqVSn8yLXMWFfOZ1mg", "can_be_asked": true,
+            "sealed": { "format": 2, "task": task.to_string(), "signature": null },
+        }});
+        fleet.nats.publish(&format!("goodput.call.a.{near}"), &open.to_string());
+    };
+    call("t-1", "x");
+    wait_for("a server at a", || a.servers() == 1);
+    call("t-2", "y");
+    let called = || std::fs::read_to_string(a.home.path().join("state/fleet/a/called"));
+    wait_for("the next call", || called().is_ok_and(|text| text.contains("t-2 ")));
+    let home = Home::new();
+    let output = fleet.run_to_the_end(&home, &fleet.mesh(PAIR));
+    let said = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}{}{}", stderr(&output), a.log());
+    assert_eq!(b.records().len(), 2, "{said}");
+    assert!(!a.log().contains("it is in another test"), "{}", a.log());
+    wait_for("no port to stand open", || a.servers() == 0);
+}
+
 #[test]
 fn a_coordinator_that_was_killed_has_a_successor_and_nothing_runs_twice() {
     let Some(fleet) = Fleet::new() else { return };

@@ -1,16 +1,20 @@
-//! What other agents ask of this one: to listen for a test, and to stop.
+//! What other agents ask of this one: to listen for a test, to stop, and whether a test goes on.
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Error, Result, anyhow};
 use goodput_bus::{Question, Questions};
-use goodput_fleet::places::inbox;
+use goodput_fleet::places::{call, inbox};
 use goodput_fleet::{Answer, Call, Farewell, Invitation, Role, Task};
 use goodput_model::{Bytes, plain_char};
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::here::Here;
 use super::listener::Listener;
+use crate::commands::fleet::places::BEAT;
 use crate::commands::fleet::trouble::Troubles;
 use crate::commands::spent::Note;
 use crate::exit;
@@ -19,11 +23,18 @@ use crate::exit;
 const MOST_NOTES: usize = 16;
 /// Longest word of a site that is shown, characters.
 const MAX_SHOWN_CHARS: usize = 200;
+/// How long a call waits for the end of another test: the server of one that has ended takes a moment, and an agent of an older
+/// version waits no longer than ten seconds for an answer.
+pub(super) const TURN: Duration = Duration::from_secs(5);
+/// How often in turn nobody answers at a site that is gone: its connection to the bus may just be made again.
+const GONE: u32 = 2;
 
 /// What goes on at the far end.
 #[derive(Default)]
 struct Open {
     listener: Option<Listener>,
+    /// When its caller is asked next; none: never, because an older one can't be asked.
+    asks: Option<Instant>,
     /// What tests may have cost, by their tasks and the words of the sites that called.
     notes: HashMap<(String, String), Note>,
     /// What is refused: whoever may call may do so at any rate, and choose words of the answer.
@@ -47,16 +58,57 @@ pub(super) async fn answer(here: &Here<'_>, mut questions: Questions) -> Result<
     loop {
         tokio::select! {
             question = questions.next() => one(here, question?, &mut open).await,
-            () = ended(&mut open.listener) => open.listener = None,
+            () = ended(here, &mut open) => open.listener = None,
         }
     }
 }
 
-/// Waits until the server has ended; for ever, if there is none.
-async fn ended(listener: &mut Option<Listener>) {
-    match listener {
-        Some(listener) => listener.ended().await,
-        None => std::future::pending().await,
+/// Waits until the server has ended, or who called is gone, which ends it; for ever, if there is none. May be dropped while it
+/// waits.
+async fn ended(here: &Here<'_>, open: &mut Open) {
+    let Open { listener: Some(listener), asks, .. } = open else {
+        return std::future::pending().await;
+    };
+    loop {
+        let due = *asks;
+        let is_due = async {
+            match due {
+                Some(due) => sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = listener.ended() => return,
+            () = is_due => {}
+        }
+        let is_over = is_over(here, listener, GONE).await;
+        *asks = Some(Instant::now() + BEAT);
+        if is_over {
+            tracing::info!("the server for {} ends: who called is in another test, or gone", listener.task);
+            return listener.close().await;
+        }
+    }
+}
+
+/// Whether the caller is no longer in the test of this server. One of whom nobody has heard anything for `gone` questions in
+/// turn was killed, or is only cut off from the bus: it is in the test for as long as it is connected to the server.
+async fn is_over(here: &Here<'_>, listener: &mut Listener, gone: u32) -> bool {
+    let subject = call(&listener.caller, &here.word);
+    let question = Call::Continues(listener.task.clone());
+    match here.places.bus.ask(&subject, &question, BEAT).await {
+        Ok(Some(answer)) => {
+            listener.unheard = 0;
+            matches!(Answer::read(&answer), Ok(Answer::Continues(false)))
+        }
+        Ok(None) => {
+            listener.unheard += 1;
+            listener.unheard >= gone && !listener.has_client()
+        }
+        // The bus is away, or the agent has much to do.
+        Err(why) => {
+            tracing::debug!("{why}");
+            false
+        }
     }
 }
 
@@ -66,6 +118,7 @@ async fn one(here: &Here<'_>, question: Question, open: &mut Open) {
     let answer = match Call::read(question.body()) {
         Ok(Call::Open(invitation)) => opened(here, &invitation, &caller, open).await,
         Ok(Call::Close(farewell)) => Ok(closed(here, &farewell, &caller, open).await),
+        Ok(Call::Continues(task)) => Ok(Answer::Continues(here.measuring.borrow().contains(&task))),
         Err(why) => Err(refused("call")(anyhow!(why))),
     };
     let answer = answer.unwrap_or_else(|Refused { kind, why }| {
@@ -92,9 +145,7 @@ async fn opened(
     let task = here.opened(&invitation.sealed, Role::Far);
     let task = task.map_err(|bad| refused("task")(anyhow!(bad.why)))?;
     check(here, &task, caller).await?;
-    let Ok(turn) = Arc::clone(&here.turn).try_lock_owned() else {
-        return Err(refused("turn")(anyhow!("it is in another test")));
-    };
+    let turn = turn(here, open).await?;
     // A test that runs may cost all that is left.
     let left = here.admit(&task).await.map_err(refused("limits"))?;
     let is_new = here.called.note(&task.id, task.expires_s, here.held.now_s());
@@ -108,6 +159,7 @@ async fn opened(
     note(here, &task, left, caller, open).await.map_err(refused("budget"))?;
     let (port, key) = (listener.port, listener.key.to_string());
     open.listener = Some(listener);
+    open.asks = invitation.can_be_asked.then(|| Instant::now() + BEAT);
     Ok(Answer::Listening { port, key, most_bytes: left.map(|left| left.0) })
 }
 
@@ -123,6 +175,22 @@ async fn check(here: &Here<'_>, task: &Task, caller: &str) -> Result<(), Refused
         return Err(refused("stale")(why));
     }
     Ok(())
+}
+
+/// The right to be in this test. A server whose caller is gone does not stand in the way: who gives out the tests of this site
+/// gives out one after the other. One that ends just now takes a moment.
+async fn turn(here: &Here<'_>, open: &mut Open) -> Result<OwnedMutexGuard<()>, Refused> {
+    let waits_until = Instant::now() + TURN;
+    if let Open { listener: Some(listener), asks, .. } = open {
+        if asks.is_some() && is_over(here, listener, 1).await {
+            listener.close().await;
+        }
+        if timeout_at(waits_until, listener.ended()).await.is_ok() {
+            open.listener = None;
+        }
+    }
+    let turn = timeout_at(waits_until, Arc::clone(&here.turn).lock_owned());
+    turn.await.map_err(|_| refused("turn")(anyhow!("it is in another test")))
 }
 
 /// Until the near agent says what the test has cost, it is what it may cost at most.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use goodput_fleet::Task;
+use goodput_kernel::{SocketFilter, foreign_sockets};
 use goodput_model::BitRate;
 use goodput_wire::keys::{KeyFile, PublicKey};
 use tempfile::TempDir;
@@ -44,6 +45,8 @@ pub(super) struct Listener {
     /// Its key, and the list of keys that it knows.
     _folder: TempDir,
     closes: Instant,
+    /// How often its caller was asked in vain, one time after the other.
+    pub unheard: u32,
     _turn: OwnedMutexGuard<()>,
 }
 
@@ -85,6 +88,7 @@ impl Listener {
             input,
             _lines: lines,
             _folder: folder,
+            unheard: 0,
             closes: Instant::now() + Duration::from_secs_f64(task.length_s) + BESIDE,
             _turn: turn,
         })
@@ -96,6 +100,13 @@ impl Listener {
             _ = self.child.wait() => {}
             () = sleep_until(self.closes) => self.close().await,
         }
+    }
+
+    /// Whether a client is connected. Who can't look does not know, and says that one is.
+    pub fn has_client(&self) -> bool {
+        let of_port = SocketFilter { port: Some(self.port), inodes: None };
+        foreign_sockets(&of_port)
+            .map_or(true, |sockets| sockets.iter().any(|one| one.local.port() == self.port))
     }
 
     /// Ends the server, and waits until its port is closed.

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use super::by_ssh;
 use super::here::Here;
+use super::calls::TURN;
 use super::listener::BEGIN;
 use super::metered::{Metered, Most};
 use super::saving;
@@ -23,13 +24,17 @@ use crate::far_end::of_started;
 
 /// What the measurement may take beside its length: to connect, and for both ends to report.
 const BESIDE: Duration = Duration::from_secs(40);
+/// What the far agent may take to answer that it listens: its turn comes, and its server begins.
+const OPEN: Duration = TURN.saturating_add(BEGIN);
+/// What a question may be on its way beside that.
+const WAY: Duration = Duration::from_secs(2);
 
 /// What a task may take beside the length of its test, once its agent has it: the server is opened, `by_ssh` or by another
 /// agent, its client measures, the server is closed, and the record is saved.
 pub(in crate::commands::fleet) fn beside(by_ssh: bool) -> Duration {
     let [open, close] = match by_ssh {
         true => [FarServer::START_TIME, FarServer::END_TIME],
-        false => [BEGIN; 2],
+        false => [OPEN + WAY, BEGIN + WAY],
     };
     open + BESIDE + close + saving::PATIENCE
 }
@@ -132,7 +137,8 @@ async fn open(
 async fn invited(here: &Here<'_>, task: &Task, sealed: &Sealed, target: Target) -> Result<Opened> {
     let own = PrivateKey::of(rand::random())?;
     let (sealed, key) = (sealed.clone(), own.public().to_string());
-    match ask(here, task, &Call::Open(Invitation { format: FORMAT, sealed, key })).await? {
+    let invitation = Invitation { format: FORMAT, sealed, key, can_be_asked: true };
+    match ask(here, task, &Call::Open(invitation), OPEN).await? {
         Answer::Listening { port, key, most_bytes } => {
             let key = key.parse().context("the far agent's key can't be read")?;
             let servers = Arc::new(Invited(key));
@@ -145,21 +151,25 @@ async fn invited(here: &Here<'_>, task: &Task, sealed: &Sealed, target: Target) 
             })
         }
         Answer::Refused(why) => bail!(why),
-        Answer::Closed => bail!("the agent {} closed its server instead of opening it", task.far),
+        Answer::Closed | Answer::Continues(_) => {
+            bail!("the agent {} has answered something else than whether it listens", task.far)
+        }
     }
 }
 
 /// Without an answer, the server closes by itself.
 async fn close(here: &Here<'_>, task: &Task, bytes: Option<u64>) {
     let farewell = Farewell { task: task.id.clone(), bytes };
-    if let Err(why) = ask(here, task, &Call::Close(farewell)).await {
+    if let Err(why) = ask(here, task, &Call::Close(farewell), BEGIN).await {
         tracing::debug!("the server of {} closes by itself: {why:#}", task.far);
     }
 }
 
-async fn ask(here: &Here<'_>, task: &Task, call: &Call) -> Result<Answer> {
+/// Asks the far agent, which may take so long.
+async fn ask(here: &Here<'_>, task: &Task, call: &Call, patience: Duration) -> Result<Answer> {
     let word = goodput_fleet::word(&task.far).map_err(|why| anyhow!(why))?;
-    let answer = here.places.bus.ask(&places::call(&word, &here.word), call).await?;
+    let subject = places::call(&word, &here.word);
+    let answer = here.places.bus.ask(&subject, call, patience + WAY).await?;
     let Some(answer) = answer else { bail!("no agent {} is connected", task.far) };
     Answer::read(&answer)
         .map_err(|why| anyhow!("the answer of the agent {} can't be read: {why}", task.far))
