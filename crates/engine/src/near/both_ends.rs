@@ -118,15 +118,22 @@ impl<'a> BothEnds<'a> {
     }
 
     /// Stops the senders of both ends. From now on, receivers count queues emptying, unless the flows ended on their
-    /// own.
-    pub fn finish(&mut self, soon: bool) {
+    /// own. If the measurement was interrupted, or the far end is gone, nobody waits for long.
+    pub fn finish(&mut self, interrupt: &Interrupt) {
+        let is_asked = interrupt.is_raised();
+        let soon = is_asked || !self.hears;
         let far_until_s = self.far_start.far_s(Instant::now());
         self.kept.stop(!self.progress().has_an_end_ended(), far_until_s);
         if soon {
             self.run.forsake_far_end();
         }
-        let soon = soon && self.client.far_end().finishes_soon;
-        self.run.finish(soon);
+        let hurries = self.client.far_end().finishes_soon;
+        let soon = soon && hurries;
+        if is_asked && !hurries {
+            self.run.cut();
+        } else {
+            self.run.finish(soon);
+        }
         if self.hears {
             self.client.conversation.feed(if soon {
                 Input::FinishSoon

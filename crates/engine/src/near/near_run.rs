@@ -126,7 +126,7 @@ impl<'a> NearRun<'a> {
             }
             ends.cut_short(why).await;
         }
-        ends.finish(interrupt.is_raised() || !ends.hears);
+        ends.finish(interrupt);
         loaded.iter().for_each(Probing::finish);
         listener(Event::Ended);
         await_reports(&mut ends, interrupt, listener).await;

@@ -166,6 +166,11 @@ impl EndRun {
         }
     }
 
+    /// Senders stop now, and receivers without waiting for a far end that can't be asked to hurry.
+    pub fn cut(&self) {
+        self.traffic.cut();
+    }
+
     /// The far end's senders end on their own, which it `announces` on the control connection or not; see
     /// [`Traffic::await_far_end`].
     pub fn await_far_end(&mut self, announces: bool) {

@@ -28,6 +28,10 @@ const DRAIN_TIME: Duration = Duration::from_secs(3);
 /// and after 400 ms more (`TCP_RTO_MIN`, include/net/tcp.h), if its path is short.
 const SHORT_DRAIN_TIME: Duration = Duration::from_secs(1);
 
+/// The same if somebody waits for the end, and the far end can't be asked to hurry: it would go on until it hears of the end,
+/// or until all that it has in its sockets has arrived, at the cost of whoever waits. What is on its way then is given up.
+const CUT_TIME: Duration = Duration::from_millis(100);
+
 /// How long receivers keep reading from a far end that stops only when it hears of the end, and may have to wait for a CPU
 /// or behind a full queue. The same as the longest silence of a far end that is alive (`MAX_STANDSTILL`).
 const FAR_END_DRAIN_TIME: Duration = Duration::from_secs(15);
@@ -217,6 +221,11 @@ impl Traffic {
     /// Senders stop now and finish their streams; receivers hardly wait for what is still on its way.
     pub fn finish_soon(&self) {
         self.stop.finish(SHORT_DRAIN_TIME);
+    }
+
+    /// Senders stop now; receivers wait for nothing of a far end that does not hurry.
+    pub fn cut(&self) {
+        self.stop.finish(CUT_TIME);
     }
 
     /// Everything stops at once.

@@ -5,6 +5,7 @@ mod cells;
 mod check;
 mod compare;
 mod demo;
+mod ending;
 mod explain;
 mod file_parts;
 mod find_rate;

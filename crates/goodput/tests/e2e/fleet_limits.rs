@@ -2,7 +2,7 @@
 
 use goodput_model::{EndName, Known};
 
-use crate::common::{Home, records, stderr, stdout};
+use crate::common::{Home, Server, records, stderr, stdout};
 use crate::fleet_stage::{Agent, Fleet, PAIR};
 
 #[test]
@@ -90,4 +90,27 @@ fn a_budget_holds_in_a_test_and_over_restarts() {
     assert_eq!(output.status.code(), Some(1), "{said}{}", stderr(&output));
     assert_eq!(refused(&said), 2, "{said}");
     assert!(said.contains(free_again) && said.contains("free again in"), "{said}");
+}
+
+/// A server that stands open knows nothing of budgets, and sends until it hears of the end.
+#[test]
+fn a_budget_ends_a_test_with_a_server_that_stands_open_and_the_record_says_so() {
+    let Some(fleet) = Fleet::new() else { return };
+    let at = Home::new();
+    let server = Server::start(&at, &[]);
+    let limits = ["--budget", "10MB/day", "--max-rate", "40mbit"];
+    let a = Agent::start_with(&fleet, "a", Home::new(), &limits);
+    let mesh = fleet.mesh(&format!(
+        "[test]\npairs = \"named\"\ndirections = \"one\"\nlength = \"60s\"\n[site.a]\n[site.x]\n\
+         server = \"iperf3://{}\"\n[[pair]]\nsites = [\"x\", \"a\"]\n",
+        server.address
+    ));
+    let home = Home::new();
+    let output = fleet.run_to_the_end(&home, &mesh);
+    let said = stdout(&output);
+    assert!(said.contains("only a part: the budget of a was used up"), "{said}{}", a.log());
+    let kept = records(home.path());
+    let why = kept.first().and_then(|record| record.incomplete.as_deref());
+    assert!(why.is_some_and(|why| why.starts_with("the budget of a was used up")), "{why:?}");
+    assert!(said.contains("0 of 1 pairs tested"), "a part is no test of the pair: {said}");
 }

@@ -4,7 +4,6 @@
 //! schedule ──▶ budget ──▶ one test (turn) ──▶ history, chart (path) ──▶ event ──▶ screen, program (notify)
 //! ```
 
-mod ending;
 mod metrics;
 mod notify;
 mod path;

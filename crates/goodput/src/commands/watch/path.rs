@@ -15,10 +15,10 @@ use goodput_watch::{
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use super::ending::{Ended, Ending};
 use super::series;
 use super::shifts::{self, Shifts};
 use crate::args::MeasureArgs;
+use crate::commands::ending::{Ended, Ending};
 use crate::commands::line_meter::LineMeter;
 use crate::commands::{measured, path_changes};
 use crate::data_dirs::state_dir;

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use anyhow::Result;
+use anyhow::{Error, Result};
 use goodput_engine::{
     Client, Credentials, EngineError, Event, Interrupt, Listener, Target, conclude, measure,
 };
@@ -10,6 +10,7 @@ use goodput_fleet::Task;
 use goodput_model::{Bytes, Length, Plan, Record, Sites};
 use goodput_watch::bytes_on_the_path;
 
+use crate::commands::ending::{Ended, Ending};
 use crate::commands::line_meter::LineMeter;
 use crate::commands::measured;
 
@@ -58,32 +59,40 @@ impl<'a> Metered<'a> {
         listener: &mut Listener<'_>,
     ) -> Result<Record> {
         let (raise, soon) = goodput_engine::interrupt();
-        let used_up = Cell::new(false);
+        let ended = Ended::default();
         let heard = &mut |event: Event| {
             self.meter.borrow_mut().hear(&event);
+            if matches!(event, Event::Ended) {
+                ended.by(Ending::Plan);
+            }
             let is_over = |most: &Most| self.meter.borrow().will_exceed(most.bytes);
-            if self.most.as_ref().is_some_and(is_over) {
-                used_up.set(true);
+            if self.most.as_ref().is_some_and(is_over) && ended.by(Ending::Budget) {
                 raise.raise();
             }
             listener(event);
         };
         let ends_it = async {
             interrupt.raised().await;
+            ended.by(Ending::User);
             raise.raise();
-            std::future::pending::<EngineError>().await
+            std::future::pending().await
         };
-        let mut record = tokio::select! {
-            record = self.measured(target, credentials, &soon, heard) => record?,
-            never = ends_it => return Err(never.into()),
+        let measured = tokio::select! {
+            measured = self.measured(target, credentials, &soon, heard) => measured,
+            never = ends_it => never,
         };
-        if used_up.get()
-            && let Some(Most { site, .. }) = &self.most
-        {
-            let why = || format!("the budget of {site} was used up (--budget of its own agent)");
-            record.incomplete.get_or_insert_with(why);
+        said(measured, self.early(ended.first()))
+    }
+
+    /// Why the test is only a part, if what ended it was not its length.
+    fn early(&self, ended: Option<Ending>) -> Option<String> {
+        match (ended?, &self.most) {
+            (Ending::Budget, Some(Most { site, .. })) => {
+                Some(format!("the budget of {site} was used up (--budget of its own agent)"))
+            }
+            (Ending::User, _) => Some(format!("the agent {} was ended", self.task.near)),
+            _ => None,
         }
-        Ok(record)
     }
 
     async fn measured(
@@ -103,5 +112,48 @@ impl<'a> Metered<'a> {
         record.sites = Some(Sites { near, far });
         self.total.set(Some(bytes_on_the_path(&record, control.as_ref())));
         Ok(record)
+    }
+}
+
+/// What came of a test that ended `early` for this reason. Whatever else is missing then, such as the report of a server that was
+/// not asked to hurry, follows from that.
+fn said(measured: Result<Record, EngineError>, early: Option<String>) -> Result<Record> {
+    match (measured, early) {
+        (Ok(record), Some(why)) => Ok(Record { incomplete: Some(why), ..record }),
+        (Err(cause), Some(why)) => Err(Error::from(cause).context(why)),
+        (measured, None) => Ok(measured?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use goodput_store::read_record;
+
+    fn task() -> Task {
+        let text = "[site.a]\n[site.x]\nserver = \"iperf3://x\"\n";
+        let mesh = goodput_fleet::Mesh::parse("x", text).unwrap();
+        goodput_fleet::task_between(&mesh, "t", "a", "x").unwrap()
+    }
+
+    #[test]
+    fn a_test_that_a_budget_ends_says_so_whatever_its_server_does_then() {
+        let task = task();
+        let most = |site: &str| Some(Most { bytes: Bytes(1), site: site.into() });
+        let test = Metered::new(&task, most("a"));
+        let early = test.early(Some(Ending::Budget));
+        assert!(early.as_ref().is_some_and(|why| why.starts_with("the budget of a was used up")));
+        assert_eq!(test.early(Some(Ending::Plan)), None, "what comes after its own end is nothing");
+        assert_eq!(test.early(Some(Ending::User)).as_deref(), Some("the agent a was ended"));
+        let json = include_str!("../../../report/example/record.json");
+        let without_report = Record {
+            incomplete: Some("iperf3://x: no report within 3 s of the end".into()),
+            ..read_record(json).unwrap()
+        };
+        let record = said(Ok(without_report.clone()), early.clone()).unwrap();
+        assert_eq!(record.incomplete, early);
+        assert_eq!(said(Ok(without_report.clone()), None).unwrap(), without_report);
+        let why = said(Err(EngineError::Interrupted), early).unwrap_err();
+        assert!(why.to_string().starts_with("the budget of a was used up"), "{why:#}");
     }
 }

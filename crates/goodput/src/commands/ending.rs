@@ -1,4 +1,5 @@
-//! What ended the payload of a test: a test that came to its own end is whole, whatever is asked of the watch afterwards.
+//! What ended the payload of a test that is metered: a test that came to its own end is whole, whatever is asked of the watch
+//! or of the agent afterwards.
 
 use std::cell::Cell;
 
@@ -31,7 +32,12 @@ impl Ended {
         is_first
     }
 
-    /// Why the test is only a part; none if it is whole.
+    /// What came first.
+    pub fn first(&self) -> Option<Ending> {
+        self.0.get()
+    }
+
+    /// Why a test of a watch is only a part; none if it is whole.
     pub fn early(&self) -> Option<&'static str> {
         match self.0.get()? {
             Ending::Plan | Ending::Time => None,
