@@ -48,7 +48,8 @@ fn found(task: &Task, record: i64) -> Observation {
         rtt_us: Known::Value(20_000.0 + mixed as f64),
         limit: if is_slow { "sender-cpu" } else { "none" }.into(),
         limit_at: if is_slow { Part::Sender } else { Part::Path },
-        is_capped: false,
+        share_of_limit: None,
+        is_partial: false,
     }
 }
 

@@ -100,7 +100,8 @@ impl Mesh {
                     rtt_us: Known::missing("not simulated"),
                     limit: "none".into(),
                     limit_at: Part::Path,
-                    is_capped: false,
+                    share_of_limit: None,
+                    is_partial: false,
                 });
             }
         }

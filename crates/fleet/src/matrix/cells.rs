@@ -36,6 +36,10 @@ pub struct Cell<'a> {
     pub limit_at: Known<Part>,
     /// Whether an agent's limit (`--max-rate`) capped the tests: the path may be faster.
     pub is_capped: bool,
+    /// How much of an agent's limit the newest test gave, if one held it, percent.
+    pub percent_of_limit: Known<u8>,
+    /// Whether all tests ended early: the values are of parts of them.
+    pub is_partial: bool,
     /// Goodput of that week compared with the week before, percent.
     pub change_percent: Known<f64>,
     /// Time since the newest test, seconds.
@@ -65,7 +69,12 @@ impl<'a> Cell<'a> {
             ),
             limit: Known::Value(tests.limit(newest)),
             limit_at: Known::Value(newest.limit_at),
-            is_capped: newest.is_capped,
+            is_capped: newest.is_capped(),
+            percent_of_limit: known(
+                Some(newest.percent_of_limit).filter(|percent| *percent > 0),
+                "no agent's limit held it",
+            ),
+            is_partial: newest.is_partial,
             change_percent: known(change, "no test in the week before"),
             age_s: known(
                 Some(now_s - newest.at_s).filter(|age| *age >= 0.0),
@@ -88,6 +97,8 @@ impl<'a> Cell<'a> {
             limit: Known::missing(NO_TEST),
             limit_at: Known::missing(NO_TEST),
             is_capped: false,
+            percent_of_limit: Known::missing(NO_TEST),
+            is_partial: false,
             change_percent: Known::missing(NO_TEST),
             age_s: Known::missing(NO_TEST),
             record: Known::missing(NO_TEST),
@@ -130,7 +141,8 @@ mod tests {
             rtt_us: Known::missing("x"),
             limit: format!("rule-{record}"),
             limit_at: Part::Path,
-            is_capped: false,
+            share_of_limit: None,
+            is_partial: false,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::f64::consts::PI;
 use std::sync::Arc;
 
-use goodput_model::{BitRate, Known, Missing};
+use goodput_model::{BitRate, Known, Missing, median};
 use serde::Serialize;
 
 use super::cells::{MIN_TESTS, deviation, goodput};
@@ -86,8 +86,7 @@ fn explained(
 ) -> Result<Explanation, Missing> {
     let tested = tested(sites.len(), measured);
     if tested < MIN_SITES {
-        let [_, capped] = measured.all.tested();
-        let which = if capped > 0 { " that no agent's limit capped" } else { "" };
+        let which = if measured.all.tested().capped > 0 { " that no agent's limit capped" } else { "" };
         return Err(Missing::because(format!(
             "{tested} sites have tests{which}: with fewer than {MIN_SITES}, a slow site and a slow path look the same"
         )));
@@ -98,10 +97,11 @@ fn explained(
             "{pairs} pairs have tests, which is too few to tell sites from paths"
         ))
     };
-    let values = (0..measured.count()).map(|cell| value(measured, cell));
+    let usual = usual(measured);
+    let values = (0..measured.count()).map(|cell| value(measured, cell, usual));
     let fit = fit(sites.len(), values).ok_or_else(too_few)?;
     let (noise, slow) = (noise_of_tests(measured), (1.0 - slow_percent / 100.0).ln());
-    Ok(Model { sites, measured, noise, fit, slow }.explanation())
+    Ok(Model { sites, measured, usual, noise, fit, slow }.explanation())
 }
 
 /// How many of so many sites have tests.
@@ -125,17 +125,31 @@ fn week<'a>(measured: &Measured<'a>, cell: usize) -> &'a [Packed] {
     week
 }
 
-fn value(measured: &Measured<'_>, cell: usize) -> Value {
+/// What the pairs give that no agent's limit held: their median, bits per second. 0: no pair needs it, or there is none.
+fn usual(measured: &Measured<'_>) -> f64 {
+    let cells = || (0..measured.count()).map(|cell| week(measured, cell));
+    let is_held = |tests: &[Packed]| tests.iter().any(|test| test.percent_of_limit > 0);
+    if !cells().any(is_held) {
+        return 0.0;
+    }
+    median(cells().filter(|tests| !is_held(tests)).filter_map(goodput)).unwrap_or_default()
+}
+
+/// A cell as it counts beside those that no limit held, which have a median of `usual`.
+fn value(measured: &Measured<'_>, cell: usize, usual: f64) -> Value {
     let [sender, receiver] = measured.pair(cell).map(|site| site as usize);
     // A cell that is measured has a test, whose goodput is above 0.
-    let log = goodput(week(measured, cell)).map_or(0.0, f64::ln);
-    Value { sender, receiver, log }
+    let tests = week(measured, cell).iter();
+    let goodput = median(tests.map(|test| test.goodput_beside(usual)));
+    Value { sender, receiver, log: goodput.map_or(0.0, f64::ln) }
 }
 
 /// The cells with their fit.
 struct Model<'a> {
     sites: &'a Arc<[String]>,
     measured: &'a Measured<'a>,
+    /// What the pairs give that no limit held.
+    usual: f64,
     /// Standard deviation of the logarithm of a test.
     noise: f64,
     fit: Fit,
@@ -179,7 +193,7 @@ impl Model<'_> {
     }
 
     fn is_slow(&self, cell: usize) -> bool {
-        value(self.measured, cell).log - self.fit.typical <= self.slow
+        value(self.measured, cell, self.usual).log - self.fit.typical <= self.slow
     }
 
     /// The part that makes a cell slow: of those that are surely slow, the one that adds most.

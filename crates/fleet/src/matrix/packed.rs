@@ -1,6 +1,6 @@
 //! The tests of each cell.
 
-use goodput_model::BitRate;
+use goodput_model::{BitRate, Plan};
 
 use super::part::Part;
 
@@ -26,14 +26,30 @@ pub(super) struct Packed {
     pub limit: u32,
     /// Where that limit was.
     pub limit_at: Part,
-    /// Whether it stood at the limit of an agent.
-    pub is_capped: bool,
+    /// Goodput as a share of what an agent allowed, whole percent, at most 255; 0: none held it.
+    pub percent_of_limit: u8,
+    /// Whether it ended early.
+    pub is_partial: bool,
 }
 
 impl Packed {
     /// The smallest round-trip time, microseconds, if it is known.
     pub fn known_rtt_us(&self) -> Option<f64> {
         Some(self.rtt_us).filter(|us| !us.is_nan())
+    }
+
+    /// Whether it stood at the limit of an agent, so that the path may be faster.
+    pub fn is_capped(&self) -> bool {
+        f64::from(self.percent_of_limit) >= Plan::MIN_SHARE_OF_KEPT_RATE * 100.0
+    }
+
+    /// What it says of its path beside others that usually give `usual`, bits per second. Below a limit, nobody knows what the
+    /// path would give without one: what made the test slow may have cost seconds, and then as large a share of any rate, or
+    /// it may be a rate that the path can't exceed. The least of both is that the path is slower than usual by the share of the
+    /// limit that is missing.
+    pub fn goodput_beside(&self, usual: f64) -> f64 {
+        let share = f64::from(self.percent_of_limit) / 100.0;
+        self.goodput.0.max(usual * share)
     }
 
     fn is_of_same_cell(&self, other: &Self) -> bool {
@@ -80,19 +96,24 @@ impl Tests {
 
     /// The cells whose tests were as fast as they could be.
     pub fn measured(&self) -> Measured<'_> {
-        let free = || self.cells().filter(|cell| !cell[0].is_capped);
-        let mut begins = Vec::with_capacity(free().count());
+        let is_free = |cell: &[Packed]| !cell[0].is_capped() && !cell[0].is_partial;
+        let mut begins = Vec::with_capacity(self.cells().filter(|cell| is_free(cell)).count());
         let mut end = 0;
         for cell in self.cells() {
-            begins.extend((!cell[0].is_capped).then_some(end));
+            begins.extend(is_free(cell).then_some(end));
             end += cell.len() as u32;
         }
         Measured { all: self, begins }
     }
 
-    /// How many cells have tests, and in how many of these an agent's limit capped them.
-    pub fn tested(&self) -> [usize; 2] {
-        [self.cells().count(), self.cells().filter(|cell| cell[0].is_capped).count()]
+    /// How many cells have tests.
+    pub fn tested(&self) -> Tested {
+        let count = |is: fn(&Packed) -> bool| self.cells().filter(|cell| is(&cell[0])).count();
+        Tested {
+            whole: count(|test| !test.is_partial),
+            capped: count(|test| test.is_capped() && !test.is_partial),
+            partial: count(|test| test.is_partial),
+        }
     }
 
     /// The tests of each cell that has some.
@@ -101,16 +122,27 @@ impl Tests {
     }
 }
 
+/// Numbers of cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Tested {
+    /// Those with a whole test.
+    pub whole: usize,
+    /// Of these, those whose tests an agent's limit capped.
+    pub capped: usize,
+    /// Those of which all tests ended early.
+    pub partial: usize,
+}
+
 /// Keeps, of each cell, the tests that are capped if the newest one is, and otherwise those that are not: a limit came or
 /// went, and a median of both would be that of neither.
 fn keep_like_the_newest(tests: &mut Vec<Packed>) {
-    if !tests.iter().any(|test| test.is_capped) {
+    if !tests.iter().any(Packed::is_capped) {
         return;
     }
     let mut newest: Option<Packed> = None;
     tests.reverse();
     tests.retain(|test| match &newest {
-        Some(newest) if newest.is_of_same_cell(test) => newest.is_capped == test.is_capped,
+        Some(newest) if newest.is_of_same_cell(test) => newest.is_capped() == test.is_capped(),
         _ => {
             newest = Some(*test);
             true

@@ -30,8 +30,10 @@ pub struct Observation {
     pub limit: String,
     /// Where that limit was.
     pub limit_at: Part,
-    /// Whether it stood at the limit of a site's agent, so that the path may be faster.
-    pub is_capped: bool,
+    /// Goodput as a share of what the agent of a site allowed (`--max-rate`), above 0; absent: none held it.
+    pub share_of_limit: Option<f64>,
+    /// Whether the test ended early: it has what came of a part of it.
+    pub is_partial: bool,
 }
 
 /// Why a record says nothing of how fast a pair's path is.
@@ -126,7 +128,8 @@ fn observed(
         rtt_us: direction.min_rtt_us.clone(),
         limit: plain(&record.verdict.limit),
         limit_at: Part::of(record.verdict.end, direction.sender),
-        is_capped: stands_at_limit(&record.plan, direction),
+        share_of_limit: share_of_limit(&record.plan, direction),
+        is_partial: record.incomplete.is_some(),
     })
 }
 
@@ -150,17 +153,14 @@ fn usable(record: &Record) -> Result<&DirectionResult, Unusable> {
     if has_files(record, plan) {
         return Err(Unusable::Files);
     }
-    if record.incomplete.is_some() {
-        return Err(Unusable::Incomplete);
-    }
     if direction.goodput_bits_per_s.0 > 0.0 { Ok(direction) } else { Err(Unusable::NothingArrived) }
 }
 
-/// Whether it stands at the limit of an agent; the verdict then names it, too (`server-limit`).
-fn stands_at_limit(plan: &Plan, direction: &DirectionResult) -> bool {
-    let limit = plan.rate_bits_per_s.filter(|_| plan.rate_limit_of.is_some());
-    let least = limit.map(|limit| Plan::MIN_SHARE_OF_KEPT_RATE * limit.0);
-    least.is_some_and(|least| direction.goodput_bits_per_s.0 >= least)
+/// How much of what an agent allowed it gave. From [`Plan::MIN_SHARE_OF_KEPT_RATE`] on, it stands at that limit, which the verdict
+/// then names, too (`server-limit`).
+fn share_of_limit(plan: &Plan, direction: &DirectionResult) -> Option<f64> {
+    let limit = plan.rate_bits_per_s.filter(|_| plan.rate_limit_of.is_some())?;
+    Some(direction.goodput_bits_per_s.0 / limit.0)
 }
 
 fn has_files(record: &Record, plan: &Plan) -> bool {
@@ -301,16 +301,24 @@ mod tests {
     }
 
     #[test]
-    fn a_test_at_the_limit_of_an_agent_is_capped_and_a_slower_one_is_not() {
+    fn a_test_that_an_agent_s_limit_held_says_how_much_of_it_it_gave() {
         let at = |limit| {
             let mut record = record();
             (record.plan.rate_bits_per_s, record.plan.rate_limit_of) =
                 (Some(BitRate(limit)), Some(EndName::Far));
-            seen(&record, 7, None).unwrap().is_capped
+            seen(&record, 7, None).unwrap().share_of_limit
         };
         let goodput = record().result.directions[0].goodput_bits_per_s.0;
-        assert!(at(goodput) && !at(2.0 * goodput));
-        assert!(!seen(&record(), 7, None).unwrap().is_capped);
+        assert_eq!((at(goodput), at(2.0 * goodput)), (Some(1.0), Some(0.5)));
+        assert_eq!(seen(&record(), 7, None).unwrap().share_of_limit, None);
+    }
+
+    #[test]
+    fn a_test_that_ended_early_is_known_as_a_part() {
+        let mut record = record();
+        assert!(!seen(&record, 7, None).unwrap().is_partial);
+        record.incomplete = Some("the budget was used up".into());
+        assert!(seen(&record, 7, None).unwrap().is_partial);
     }
 
     #[test]
@@ -321,12 +329,11 @@ mod tests {
             pair(&record).unwrap_err()
         };
         type Case = (fn(&mut Record), Unusable);
-        let cases: [Case; 8] = [
+        let cases: [Case; 7] = [
             (|record| record.kind = Kind::Compare, Unusable::NoTest),
             (|record| record.plan.transport = Transport::Udp, Unusable::Datagrams),
             (|record| record.plan.rate_bits_per_s = Some(BitRate(1e6)), Unusable::KeptRate),
             (|record| record.plan.fetches = Some(1), Unusable::Files),
-            (|record| record.incomplete = Some("x".into()), Unusable::Incomplete),
             (|record| record.started = "soon".into(), Unusable::Nameless),
             (|record| record.ends.near = Known::missing("x"), Unusable::Nameless),
             (

@@ -51,10 +51,8 @@ impl Survey {
 
     /// The matrix, unless no record says anything of a pair.
     pub fn matrix(mut self, question: Question) -> Surveyed {
-        let ahead = self.tally.leave_out_ahead(question.now_s);
-        if ahead > 0 {
-            self.left_out.insert(Unusable::Ahead, ahead);
-        }
+        let left_out = self.tally.leave_out(question.now_s).into_iter();
+        self.left_out.extend(left_out.filter(|(_, tests)| *tests > 0));
         let matrix = match self.tally.is_empty() {
             true => Known::Missing(Missing::because(self.nothing())),
             false => Known::Value(self.tally.matrix(question)),
@@ -91,9 +89,14 @@ mod tests {
         assert_eq!(*found.matrix.value().unwrap().sites, ["laptop", "nas"]);
         assert_eq!(found.left_out, BTreeMap::from([(Unusable::Incomplete, 1)]));
         assert_eq!(found.unreadable.len(), 1);
+        let mut part = Survey::of(None);
+        part.add(&seen(&record, 8, None));
+        let part = part.matrix(QUESTION);
+        assert_eq!(part.matrix.value().map(|matrix| (matrix.tested, matrix.partial)), Some((0, 1)));
+        record.started = "soon".into();
         let mut nothing = Survey::of(None);
         nothing.add(&seen(&record, 8, None));
         let why = nothing.matrix(QUESTION).matrix.get().unwrap_err();
-        assert!(why.to_string().contains("1 test, ended early"), "{why}");
+        assert!(why.to_string().contains("1 test, without a host's name"), "{why}");
     }
 }

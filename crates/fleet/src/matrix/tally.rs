@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::packed::{Packed, Tests};
-use super::seen::Observation;
+use super::seen::{Observation, Unusable};
 use super::whole::{Matrix, Question};
 use crate::mesh::Mesh;
 
@@ -58,7 +58,9 @@ impl Tally {
             return;
         }
         let limit = self.limits.number(&seen.limit);
-        let Observation { record, at_s, goodput, limit_at, is_capped, .. } = *seen;
+        let Observation { record, at_s, goodput, limit_at, is_partial, .. } = *seen;
+        // Above 0, because 0 means that no limit held it; a float is cut to what fits.
+        let percent_of_limit = seen.share_of_limit.map_or(0, |share| ((share * 100.0) as u8).max(1));
         let rtt_us = seen.rtt_us.value().copied().unwrap_or(f64::NAN);
         self.tests.push(Packed {
             sender,
@@ -69,7 +71,8 @@ impl Tally {
             record,
             limit,
             limit_at,
-            is_capped,
+            percent_of_limit,
+            is_partial,
         });
     }
 
@@ -82,24 +85,30 @@ impl Tally {
         self.tests.is_empty()
     }
 
-    /// Leaves out the tests of a clock that was ahead, unless a pair has no others. They would be its newest ones for as long
-    /// as the clock was ahead, which may be years. Returns their number.
-    pub(super) fn leave_out_ahead(&mut self, now_s: f64) -> usize {
-        let is_ahead = |test: &Packed| test.at_s > now_s + AHEAD_S;
-        if !self.tests.iter().any(is_ahead) {
+    /// Leaves out the tests that say less than others of their pair, and returns how many: those that ended early, and those of a
+    /// clock that was ahead, which would be its newest ones for as long as the clock was ahead, maybe for years. A pair without
+    /// others keeps them.
+    pub(super) fn leave_out(&mut self, now_s: f64) -> [(Unusable, usize); 2] {
+        let parts = self.leave_out_if(|test| test.is_partial);
+        let ahead = self.leave_out_if(|test| test.at_s > now_s + AHEAD_S);
+        [(Unusable::Incomplete, parts), (Unusable::Ahead, ahead)]
+    }
+
+    fn leave_out_if(&mut self, says_less: impl Fn(&Packed) -> bool) -> usize {
+        if !self.tests.iter().any(&says_less) {
             return 0;
         }
         let pair = |test: &Packed| (test.sender, test.receiver);
-        let others = self.tests.iter().filter(|test| !is_ahead(test));
+        let others = self.tests.iter().filter(|test| !says_less(test));
         let others: HashSet<_> = others.map(pair).collect();
         let all = self.tests.len();
-        self.tests.retain(|test| !is_ahead(test) || !others.contains(&pair(test)));
+        self.tests.retain(|test| !says_less(test) || !others.contains(&pair(test)));
         all - self.tests.len()
     }
 
     /// What the tests say together.
     pub fn matrix(mut self, question: Question) -> Matrix {
-        self.leave_out_ahead(question.now_s);
+        self.leave_out(question.now_s);
         if self.is_open {
             self.order_sites();
         }
@@ -172,7 +181,8 @@ mod tests {
             rtt_us: Known::missing("x"),
             limit: format!("rule-{record}"),
             limit_at: Part::Path,
-            is_capped: false,
+            share_of_limit: None,
+            is_partial: false,
         }
     }
 
@@ -202,7 +212,7 @@ mod tests {
         let newest = |seen: &[Observation]| {
             let mut tally = Tally::of(["a", "b"].map(String::from));
             seen.iter().for_each(|seen| tally.add(seen));
-            let left_out = tally.leave_out_ahead(0.0);
+            let [_, (_, left_out)] = tally.leave_out(0.0);
             (left_out, tally.matrix(QUESTION).cell(0, 1).record.clone())
         };
         let years = 24.0 * 365.0;
@@ -227,9 +237,9 @@ mod tests {
 
     #[test]
     fn a_cell_has_the_tests_that_are_like_its_newest_one() {
-        let capped = |hours: f64, record, is_capped| {
-            let at_s = hours * 3600.0;
-            Observation { at_s, is_capped, ..test("a", "b", record) }
+        let capped = |hours: f64, record, is_capped: bool| {
+            let (at_s, share_of_limit) = (hours * 3600.0, is_capped.then_some(0.99));
+            Observation { at_s, share_of_limit, ..test("a", "b", record) }
         };
         let of = |seen: &[Observation]| {
             let matrix = matrix(["a", "b"].map(String::from).to_vec(), seen, QUESTION);
@@ -240,6 +250,33 @@ mod tests {
         assert_eq!(of(&free), (2, false, 1, 0));
         assert_eq!(of(&[&free[..], &[capped(3.0, 3, true)]].concat()), (1, true, 1, 1));
         assert_eq!(of(&[&[capped(0.0, 3, true)], &free[..]].concat()), (2, false, 1, 0));
+    }
+
+    #[test]
+    fn a_pair_of_which_all_tests_ended_early_is_no_tested_one_and_shows_what_there_is() {
+        let part = |record, is_partial| Observation { is_partial, ..test("a", "b", record) };
+        let of = |seen: &[Observation]| {
+            let mut tally = Tally::of(["a", "b"].map(String::from));
+            seen.iter().for_each(|seen| tally.add(seen));
+            let [(_, left_out), _] = tally.leave_out(0.0);
+            let matrix = tally.matrix(QUESTION);
+            let cell = matrix.cell(0, 1);
+            (left_out, cell.tests, cell.is_partial, matrix.tested, matrix.partial)
+        };
+        assert_eq!(of(&[part(1, true), part(2, true)]), (0, 2, true, 0, 1));
+        assert_eq!(of(&[part(1, false), part(2, true)]), (1, 1, false, 1, 0), "a whole one says more");
+    }
+
+    #[test]
+    fn a_share_of_a_limit_is_cut_to_whole_percent_and_never_to_none() {
+        let percent = |share_of_limit| {
+            let mut tally = Tally::of(["a", "b"].map(String::from));
+            tally.add(&Observation { share_of_limit, ..test("a", "b", 1) });
+            (tally.tests[0].percent_of_limit, tally.tests[0].is_capped())
+        };
+        let shares = [None, Some(1e-9), Some(0.8999), Some(0.9), Some(1.0), Some(1e9)];
+        let cut = [(0, false), (1, false), (89, false), (90, true), (100, true), (255, true)];
+        assert_eq!(shares.map(percent), cut);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::cells::Cell;
 use super::explain::{Explanation, explain};
-use super::packed::Tests;
+use super::packed::{Tested, Tests};
 
 /// How much slower than typical a slow cell is, percent, unless a person says.
 pub const SLOW_PERCENT: f64 = 10.0;
@@ -36,6 +36,8 @@ pub struct Matrix {
     pub tested: usize,
     /// Those whose tests an agent's limit capped. They say nothing of what is slow.
     pub capped: usize,
+    /// Cells of which all tests ended early: they are none of those that have tests.
+    pub partial: usize,
     /// How much slower than typical a slow cell is, percent, at least.
     pub slow_percent: f64,
     /// What explains the slow cells, or why nothing can be said.
@@ -51,9 +53,9 @@ impl Matrix {
         question: Question,
     ) -> Self {
         let Question { now_s, slow_percent } = question;
-        let [tested, capped] = tests.tested();
+        let Tested { whole: tested, capped, partial } = tests.tested();
         let explanation = explain(&sites, &tests.measured(), slow_percent);
-        Self { sites, tests, now_s, wanted, tested, capped, slow_percent, explanation }
+        Self { sites, tests, now_s, wanted, tested, capped, partial, slow_percent, explanation }
     }
 
     /// A cell for each pair, row by row: a pair is a sender and a receiver.
@@ -125,13 +127,14 @@ impl Serialize for Matrix {
             cells: Cells<'a>,
             tested: usize,
             capped: usize,
+            partial: usize,
             slow_percent: f64,
             explanation: &'a Known<Explanation>,
         }
-        let Self { sites, tested, capped, slow_percent, explanation, .. } = self;
-        let (cells, slow_percent) = (Cells(self), *slow_percent);
-        let (tested, capped) = (*tested, *capped);
-        Shown { sites, cells, tested, capped, slow_percent, explanation }.serialize(to)
+        let Self { sites, explanation, .. } = self;
+        let Self { tested, capped, partial, slow_percent, .. } = *self;
+        let cells = Cells(self);
+        Shown { sites, cells, tested, capped, partial, slow_percent, explanation }.serialize(to)
     }
 }
 
@@ -171,7 +174,8 @@ mod tests {
                 rtt_us: Known::Value(1000.0),
                 limit: if one == 2 { "sender-cpu".into() } else { "none".into() },
                 limit_at: if one == 2 { Part::Sender } else { Part::Path },
-                is_capped: false,
+                share_of_limit: None,
+                is_partial: false,
             })
         };
         each.filter(|(one, two, _)| one != two).filter_map(test).collect()
@@ -267,7 +271,7 @@ mod tests {
     fn a_capped_pair_is_shown_and_makes_nobody_slow() {
         let mut seen = tests(6, |_, _| Some(9e8));
         for test in seen.iter_mut().filter(|test| test.sender == "s4") {
-            (test.goodput, test.is_capped) = (BitRate(1e8), true);
+            (test.goodput, test.share_of_limit) = (BitRate(1e8), Some(0.97));
         }
         let matrix = matrix(sites(6), &seen, Question { now_s: 60.0, slow_percent: 10.0 });
         let explanation = matrix.explanation.get().unwrap();
@@ -281,6 +285,27 @@ mod tests {
             "{}",
             matrix.in_words()
         );
+    }
+
+    /// Just below what the agent of a site allows, which is far less than all others give.
+    #[test]
+    fn a_pair_below_a_limit_is_as_slow_as_what_is_missing_of_the_limit() {
+        let slow = |share: f64, goodput: f64| {
+            let mut seen = tests(6, |_, _| Some(9e8));
+            for test in seen.iter_mut().filter(|test| test.sender == "s4") {
+                (test.goodput, test.share_of_limit) = (BitRate(goodput), Some(share));
+            }
+            let matrix = matrix(sites(6), &seen, Question { now_s: 60.0, slow_percent: 20.0 });
+            let explanation = matrix.explanation.get().unwrap();
+            let effect = explanation.causes.first().map(|cause| cause.effect_percent);
+            (explanation.slow.len(), effect)
+        };
+        assert_eq!(slow(0.85, 0.85e8), (0, None), "15 % are missing, which is no 20 %");
+        let (pairs, effect) = slow(0.5, 0.5e8);
+        assert_eq!(pairs, 5);
+        assert!(effect.is_some_and(|effect| (-53.0..-47.0).contains(&effect)), "{effect:?}");
+        let (_, above) = slow(0.3, 3e8);
+        assert!(above.is_some_and(|effect| (-70.0..-63.0).contains(&effect)), "a limit above: {above:?}");
     }
 
     #[test]

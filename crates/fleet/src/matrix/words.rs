@@ -59,7 +59,12 @@ impl Cell<'_> {
     /// `941 Mbit/s`, or `at least 20 Mbit/s` if an agent's limit capped it.
     fn goodput_in_words(&self) -> Option<String> {
         let rate = self.goodput_bits_per_s.value()?;
-        Some(if self.is_capped { format!("at least {rate}") } else { rate.to_string() })
+        Some(match self.percent_of_limit.value() {
+            _ if self.is_partial => format!("{rate} in a part of a test"),
+            _ if self.is_capped => format!("at least {rate}"),
+            Some(percent) => format!("{rate}, {percent} % of an agent's limit"),
+            None => rate.to_string(),
+        })
     }
 
     /// `sender-cpu (sender)`
@@ -79,10 +84,14 @@ impl Matrix {
             0 => String::new(),
             capped => format!(", {capped} of them capped by --max-rate of an agent"),
         };
+        let partial = match self.partial {
+            0 => String::new(),
+            partial => format!(", {partial} only in part"),
+        };
         let typical = self.explanation.value().map(|one| one.typical_bits_per_s);
         let typical = typical.map_or_else(String::new, |rate| format!(", typical {rate}"));
         format!(
-            "{sites} sites, {tested} of {pairs} pairs tested ({EACH_DIRECTION}){capped}{typical}"
+            "{sites} sites, {tested} of {pairs} pairs tested ({EACH_DIRECTION}){capped}{partial}{typical}"
         )
     }
 

@@ -42,7 +42,8 @@ impl Program for FakeHost {
             rtt_us: Known::missing(HOSTILE),
             limit: HOSTILE.into(),
             limit_at: Part::Sender,
-            is_capped: false,
+            share_of_limit: None,
+            is_partial: false,
         };
         let seen: Vec<_> = pairs.enumerate().map(test).collect();
         let question = Question { now_s: 7200.0, slow_percent: asked.slow_percent };

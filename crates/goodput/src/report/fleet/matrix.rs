@@ -21,6 +21,8 @@ const NO_TEST: &str = "·";
 const NO_PAIR: &str = "–";
 /// Before what the limit of an agent capped.
 const AT_LEAST: &str = "≥";
+/// Before what tests gave that ended early.
+const IN_PART: &str = "~";
 
 /// The most rows of a table: its columns are as wide as its widest row, so all of them are in memory.
 const MOST_ROWS: usize = 1000;
@@ -42,6 +44,10 @@ fn head(matrix: &Matrix) -> String {
     if matrix.capped > 0 {
         let meaning = "an agent's --max-rate capped the tests of this pair; its path may be faster";
         line(&mut out, "capped", &format!("{AT_LEAST}: {meaning}"));
+    }
+    if matrix.partial > 0 {
+        let meaning = "each test of this pair ended early, so the pair does not count as tested";
+        line(&mut out, "in part", &format!("{IN_PART}: {meaning}"));
     }
     match &matrix.explanation {
         Known::Missing(why) => line(&mut out, "because", &format!("unknown: {why}")),
@@ -87,7 +93,7 @@ fn grid(matrix: &Matrix, columns: usize) -> impl Iterator<Item = String> {
     let largest = rates.fold(BitRate(0.0), |most, rate| if rate > most { rate } else { most });
     let (scale, unit) = largest.unit();
     let names = matrix.sites.iter().map(|name| width(name)).max().unwrap_or(0);
-    let mark = if matrix.capped > 0 { width(AT_LEAST) } else { 0 };
+    let mark = if matrix.capped + matrix.partial > 0 { width(AT_LEAST) } else { 0 };
     let cell_columns = names.max(NUMBER_COLUMNS + mark) + GAP_COLUMNS;
     let room = columns.saturating_sub(names.max(width(unit))) / cell_columns;
     let (sites, room) = (matrix.sites.len(), room.max(1));
@@ -109,7 +115,11 @@ fn grid(matrix: &Matrix, columns: usize) -> impl Iterator<Item = String> {
 fn goodput(matrix: &Matrix, cell: Option<Cell<'_>>, scale: f64) -> String {
     let Some(cell) = cell else { return NO_PAIR.into() };
     let rate = cell.goodput_bits_per_s.value();
-    let mark = if cell.is_capped { AT_LEAST } else { "" };
+    let mark = match (cell.is_partial, cell.is_capped) {
+        (true, _) => IN_PART,
+        (false, true) => AT_LEAST,
+        (false, false) => "",
+    };
     let text = rate.map_or(NO_TEST.into(), |rate| format!("{mark}{}", digits(rate.0 / scale)));
     if matrix.is_slow(&cell) { style::bad(text) } else { text }
 }
@@ -168,7 +178,8 @@ mod tests {
                 rtt_us: Known::Value(2000.0),
                 limit: if from == "c" { "sender-cpu".into() } else { "none".into() },
                 limit_at: if from == "c" { Part::Sender } else { Part::Path },
-                is_capped: (from, to) == ("d", "e"),
+                share_of_limit: ((from, to) == ("d", "e")).then_some(0.97),
+                is_partial: (from, to) == ("f", "a"),
             })
             .collect();
         let question = Question { now_s: 7200.0, slow_percent: 10.0 };
@@ -184,8 +195,10 @@ mod tests {
     fn the_slow_sender_and_the_slow_path_are_named_with_their_evidence() {
         let text = plain(parts(&matrix(), false, 80));
         for words in [
-            "6 sites, 29 of 30 pairs tested (each direction is a pair), 1 of them capped by",
+            "6 sites, 28 of 30 pairs tested (each direction is a pair), 1 of them capped by",
+            "an agent, 1 only in part, typical",
             "≥: an agent's --max-rate",
+            "~: each test of this pair ended early",
             "6 pairs are at least 10 % slower than typical",
             "c's sending side explains 5 of 6 slow pairs: -5",
             "5 of 5 newest records name sender-cpu (sender)",
@@ -205,7 +218,9 @@ mod tests {
         let b = whole.lines().find(|line| line.starts_with('b')).unwrap();
         assert_eq!(b.split_whitespace().filter(|cell| *cell == NO_TEST).count(), 1, "{whole}");
         assert_eq!(b.split_whitespace().filter(|cell| *cell == NO_PAIR).count(), 1, "{whole}");
-        assert_eq!(whole.matches(AT_LEAST).count(), 1, "{whole}");
+        for mark in [AT_LEAST, IN_PART] {
+            assert_eq!(whole.matches(mark).count(), 1, "{whole}");
+        }
         let narrow = plain(grid(&matrix(), 40));
         assert!(narrow.lines().all(|line| line.chars().count() <= 40), "{narrow}");
         assert!(narrow.matches("Mbit/s").count() > 1, "{narrow}");

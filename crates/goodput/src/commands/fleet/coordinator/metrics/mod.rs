@@ -164,6 +164,28 @@ mod tests {
         assert!(!text.contains("bytes_per_second{"), "{text}");
     }
 
+    #[test]
+    fn a_part_of_a_test_has_no_goodput_and_is_counted_as_a_part() {
+        let mesh = Mesh::parse("x", "[site.a]\ntarget = \"a\"\n[site.b]\n").unwrap();
+        let task = goodput_fleet::task_between(&mesh, "t", "a", "b").unwrap();
+        let metrics = FleetMetrics::new(&mesh);
+        let record = goodput_store::read_record(RECORD).unwrap();
+        metrics.see(&task, Some(&record));
+        let incomplete = Some("the budget of a was used up".into());
+        metrics.see(&task, Some(&Record { incomplete, ..record }));
+        let text = metrics.text();
+        for line in [
+            "goodput_fleet_up{sender=\"a\",receiver=\"b\"} 1.0",
+            "goodput_fleet_tests_total{sender=\"a\",receiver=\"b\",outcome=\"record\"} 1",
+            "goodput_fleet_tests_total{sender=\"a\",receiver=\"b\",outcome=\"part\"} 1",
+            "goodput_fleet_outcomes_total{outcome=\"part\"} 1",
+            "goodput_fleet_pairs_without_record 0",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line}\n{text}");
+        }
+        assert!(!text.contains("limit=") && !text.contains("bytes_per_second{"), "{text}");
+    }
+
     /// `a` sends in both tests; in the second one, `b` calls.
     #[test]
     fn the_end_of_a_limit_is_the_sender_or_the_receiver_whoever_calls() {

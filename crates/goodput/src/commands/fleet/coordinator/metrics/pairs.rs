@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU32};
 use std::sync::Arc;
 
 use goodput_fleet::Part;
@@ -12,7 +12,7 @@ use goodput_store::Figures;
 use goodput_watch::Limit;
 use jiff::Timestamp;
 
-/// Most pairs that have metrics of their own: a full mesh of 32 sites has fewer. Each has up to eight series.
+/// Most pairs that have metrics of their own: a full mesh of 32 sites has fewer. Each has up to nine series.
 pub(super) const MOST_PAIRS: usize = 1000;
 
 /// Most limits that are told apart: whoever measures can write any text.
@@ -64,7 +64,8 @@ impl PartialEq for Number {
 /// What came of the tests of a pair.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Newest {
-    /// Goodput of the newest record, bytes per second; absent if the newest test has none.
+    /// Goodput of the newest record, bytes per second; absent if the newest test has none, or ended early: that of its beginning
+    /// says nothing of the path.
     pub goodput: Number,
     /// Its smallest round-trip time, seconds.
     pub smallest_round_trip_s: Number,
@@ -72,12 +73,16 @@ pub(super) struct Newest {
     pub lost_share: Number,
     /// When the last record began, seconds since 1970.
     pub began_s: Option<NonZeroU32>,
-    /// Tests with a record.
+    /// Whole tests.
     pub records: u32,
-    /// Tests without one.
+    /// Tests without a record.
     pub failures: u32,
-    /// Number of the limit that the newest test names.
-    limit: Option<u8>,
+    /// Tests that ended early; counted up to 65 535, so that all fits into its place.
+    pub parts: u16,
+    /// Whether the newest test has a record.
+    pub is_up: bool,
+    /// Number of the limit that the newest test names, from 1.
+    limit: Option<NonZeroU8>,
 }
 
 /// Of a sender, its receivers in the order of their numbers.
@@ -85,13 +90,6 @@ type Row = Vec<(u32, Newest)>;
 
 // A million pairs fit into half of what a coordinator may take (100 MB).
 const _: () = assert!(size_of::<(u32, Newest)>() <= 48);
-
-impl Newest {
-    /// Whether the newest test has a record.
-    pub fn is_up(&self) -> bool {
-        self.goodput.known().is_some()
-    }
-}
 
 /// A pair that was tested.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -150,20 +148,26 @@ impl Pairs {
         let read = record.map(|record| {
             let figures = Figures::of(record);
             let began = record.started.parse::<Timestamp>().ok();
+            let began_s = began.and_then(|began| seconds(began.min(now)));
+            if record.incomplete.is_some() {
+                return Newest { began_s, is_up: true, parts: 1, ..Newest::default() };
+            }
             Newest {
                 // The base unit of data is the byte (Prometheus, "Metric and label naming").
                 goodput: Some(record.result.goodput_bits_per_s.0 / 8.0).into(),
                 smallest_round_trip_s: figures.smallest_round_trip_s.into(),
                 lost_share: figures.lost_share.into(),
-                began_s: began.and_then(|began| seconds(began.min(now))),
-                limit: Some(self.limit_of(record)),
+                began_s,
+                is_up: true,
+                records: 1,
+                limit: NonZeroU8::new(self.limit_of(record) + 1),
                 ..Newest::default()
             }
         });
         self.note(sender, receiver, read);
     }
 
-    /// Takes what a record says; its counts are not looked at.
+    /// Takes what a record says, with a count of one.
     fn note(&mut self, sender: &str, receiver: &str, read: Option<Newest>) {
         let number = |site: &str| self.numbers.get(site).copied();
         let Some((sender, receiver)) = number(sender).zip(number(receiver)) else { return };
@@ -174,13 +178,13 @@ impl Pairs {
             free
         });
         let known = &mut row[place].1;
-        let Newest { began_s, records, failures, .. } = *known;
-        *known = match read {
-            Some(read) => Newest { records: records.saturating_add(1), failures, ..read },
-            None => {
-                let failures = failures.saturating_add(1);
-                Newest { began_s, records, failures, ..Newest::default() }
-            }
+        let Newest { began_s, .. } = *known;
+        let read = read.unwrap_or_else(|| Newest { began_s, failures: 1, ..Newest::default() });
+        *known = Newest {
+            records: known.records.saturating_add(read.records),
+            failures: known.failures.saturating_add(read.failures),
+            parts: known.parts.saturating_add(read.parts),
+            ..read
         };
     }
 
@@ -209,7 +213,7 @@ impl Pairs {
 
     /// What limited the newest test of a pair.
     pub fn limit(&self, newest: &Newest) -> Option<&Named> {
-        self.limits.get(usize::from(newest.limit?))
+        self.limits.get(usize::from(newest.limit?.get()) - 1)
     }
 
     /// All pairs that were tested, by the numbers of their sites.
@@ -227,7 +231,7 @@ impl Pairs {
     pub fn limited(&self) -> Vec<(&Named, usize)> {
         let mut counts = vec![0; self.limits.len()];
         let numbers = self.all().filter_map(|pair| pair.newest.limit);
-        numbers.for_each(|number| counts[usize::from(number)] += 1);
+        numbers.for_each(|number| counts[usize::from(number.get()) - 1] += 1);
         self.limits.iter().zip(counts).filter(|(_, count)| *count > 0).collect()
     }
 
@@ -247,10 +251,8 @@ impl Pairs {
         for pair in self.all() {
             let site = pair.ends[usize::from(side == Side::Receiver)];
             of_sites[site].pairs += 1;
-            match pair.newest.goodput.known() {
-                Some(goodput) => rates[site].push(goodput),
-                None => of_sites[site].without_record += 1,
-            }
+            rates[site].extend(pair.newest.goodput.known());
+            of_sites[site].without_record += usize::from(!pair.newest.is_up);
         }
         for (of_site, rates) in of_sites.iter_mut().zip(rates) {
             of_site.goodput = median(rates);
@@ -269,12 +271,16 @@ impl Pairs {
             let [sender, receiver] = pair.ends;
             let usual = [senders[sender].goodput, receivers[receiver].goodput];
             let usual = usual.into_iter().flatten().fold(f64::INFINITY, f64::min);
-            let goodput = pair.newest.goodput.known()?;
+            if !pair.newest.is_up {
+                return None;
+            }
+            // One that ended early is as good as any.
+            let goodput = pair.newest.goodput.known().unwrap_or(usual);
             // A pair that gives nothing is the slowest one, also where its sites usually give nothing.
             Some((if goodput > 0.0 { goodput / usual } else { 0.0 }, pair.ends))
         };
         let mut up: Vec<_> = self.all().filter_map(|pair| share(&pair)).collect();
-        let all_down = self.all().filter(|pair| !pair.newest.is_up()).map(|pair| pair.ends);
+        let all_down = self.all().filter(|pair| !pair.newest.is_up).map(|pair| pair.ends);
         let mut chosen: HashSet<_> =
             all_down.take((MOST_PAIRS / 2).max(MOST_PAIRS.saturating_sub(up.len()))).collect();
         let of_up = MOST_PAIRS - chosen.len();
@@ -303,7 +309,7 @@ pub(super) mod tests {
     pub fn full_mesh(sites: usize) -> Pairs {
         let mut pairs = Pairs::of((0..sites).map(|site| format!("site{site:04}")).collect());
         let names = pairs.sites.clone();
-        let limit = Some(pairs.number_of(("path-rate".into(), "path".into())));
+        let limit = NonZeroU8::new(pairs.number_of(("path-rate".into(), "path".into())) + 1);
         for (from, sender) in names.iter().enumerate() {
             for (to, receiver) in names.iter().enumerate().filter(|(to, _)| *to != from) {
                 let typical = if from % 10 == 0 { 1e7 } else { 1e8 };
@@ -314,6 +320,8 @@ pub(super) mod tests {
                     smallest_round_trip_s: some,
                     lost_share: some,
                     began_s: NonZeroU32::new(1),
+                    is_up: true,
+                    records: 1,
                     limit,
                     ..Newest::default()
                 };
@@ -331,7 +339,7 @@ pub(super) mod tests {
         let large = full_mesh(200);
         let shown = large.shown(&large.sides());
         assert_eq!((large.all().count(), shown.len()), (39_800, MOST_PAIRS));
-        let is_down = |pair: &&Pair| !pair.newest.is_up();
+        let is_down = |pair: &&Pair| !pair.newest.is_up;
         assert_eq!(shown.iter().filter(is_down).count(), 200);
         let is_slow_path = |pair: &&Pair| pair.ends[1] == (pair.ends[0] + 1) % 200;
         assert_eq!(shown.iter().filter(is_slow_path).count(), 200, "each of them");
@@ -342,7 +350,7 @@ pub(super) mod tests {
     fn a_pair_that_gives_nothing_is_shown_also_where_its_sites_usually_give_nothing() {
         let mut pairs = full_mesh(40);
         let names = pairs.sites.clone();
-        let nothing = Newest { goodput: Some(0.0).into(), ..Newest::default() };
+        let nothing = Newest { goodput: Some(0.0).into(), is_up: true, ..Newest::default() };
         for receiver in &names[1..] {
             pairs.note(&names[0], receiver, Some(nothing));
         }
@@ -359,7 +367,7 @@ pub(super) mod tests {
         pairs.note(&from, &to, None);
         let shared = |row: usize| Arc::ptr_eq(&pairs.rows[row], &before.rows[row]);
         assert!(shared(2) && !shared(3) && shared(4));
-        let down = |pairs: &Pairs| pairs.all().filter(|pair| !pair.newest.is_up()).count();
+        let down = |pairs: &Pairs| pairs.all().filter(|pair| !pair.newest.is_up).count();
         assert_eq!((down(&before), down(&pairs)), (40, 41));
     }
 
@@ -374,7 +382,7 @@ pub(super) mod tests {
                 .for_each(|to| pairs.note(sender, to, None));
         }
         let shown = pairs.shown(&pairs.sides());
-        let down = shown.iter().filter(|pair| !pair.newest.is_up()).count();
+        let down = shown.iter().filter(|pair| !pair.newest.is_up).count();
         assert_eq!((shown.len(), down), (MOST_PAIRS, MOST_PAIRS - 10 * 38));
     }
 
